@@ -1,0 +1,251 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// bubble runs a test with a clock of its own.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, f)
+}
+
+const (
+	busyBody    = `{"error":{"code":429,"message":"slow down","errors":[{"reason":"rateLimitExceeded","message":"slow down"}]}}`
+	brokenBody  = `{"error":{"code":503,"message":"sorry","errors":[{"reason":"backendError","message":"sorry"}]}}`
+	doneBody    = `{"name":"operation-1","status":"DONE"}`
+	runningBody = `{"name":"operation-1","status":"RUNNING","zone":"https://x/zones/us-central1-a"}`
+	noneBody    = `{"error":{"code":404,"message":"none","errors":[{"reason":"notFound","message":"none"}]}}`
+)
+
+// script answers one request after the other; the last answer is repeated.
+type script struct {
+	steps    []roundTrip
+	requests []*http.Request
+}
+
+func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests = append(s.requests, r)
+	step := s.steps[min(len(s.requests), len(s.steps))-1]
+	return step(r)
+}
+
+func says(status int, body string) roundTrip {
+	return func(r *http.Request) (*http.Response, error) { return answer(r, status, body), nil }
+}
+
+func fails(err error) roundTrip {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+func TestWhatIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	lost := fails(io.ErrUnexpectedEOF)
+	unreachable := fails(&net.OpError{Op: "dial", Err: errors.New("refused")})
+	read := func(ctx context.Context, c api.Clients) error { _, err := c.Networks.Get(ctx, "x"); return err }
+	change := func(ctx context.Context, c api.Clients) error {
+		return c.Networks.Insert(ctx, &compute.Network{Name: "x"})
+	}
+	once := func(ctx context.Context, c api.Clients) error {
+		return c.Buckets.Insert(ctx, &storage.Bucket{Name: "x"})
+	}
+	for _, tc := range []struct {
+		name     string
+		call     func(context.Context, api.Clients) error
+		steps    []roundTrip
+		kind     cloud.Kind
+		requests int
+	}{
+		{"a read that came too soon", read, []roundTrip{says(429, busyBody)}, cloud.RateLimited, 3},
+		{"a read that came too soon once", read, []roundTrip{says(429, busyBody), says(200, "{}")}, "", 2},
+		{"a read that was lost", read, []roundTrip{lost}, cloud.Unavailable, 3},
+		{"a read that is refused", read, []roundTrip{says(404, noneBody)}, cloud.NotFound, 1},
+		{"a change that came too soon", change, []roundTrip{says(429, busyBody)}, cloud.RateLimited, 3},
+		{"a change that was lost", change, []roundTrip{lost}, cloud.Ambiguous, 3},
+		{"a change whose answer was lost", change, []roundTrip{lost, says(200, doneBody)}, "", 2},
+		{"a change that broke", change, []roundTrip{says(503, brokenBody), says(200, doneBody)}, "", 2},
+		{"a change that never left", change, []roundTrip{unreachable}, cloud.Unavailable, 3},
+		{"a change without a requestId that was lost", once, []roundTrip{lost}, cloud.Ambiguous, 1},
+		{"a change without a requestId that broke", once, []roundTrip{says(503, brokenBody)}, cloud.Ambiguous, 1},
+		{"a change without a requestId that came too soon", once, []roundTrip{says(429, busyBody), says(200, "{}")}, "", 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &script{steps: tc.steps}
+				err := tc.call(t.Context(), clients(t, s.RoundTrip, api.Options{}))
+				if cloud.KindOf(err) != tc.kind || len(s.requests) != tc.requests {
+					t.Errorf("got %q of %v after %d requests, want %q after %d", cloud.KindOf(err), err, len(s.requests), tc.kind, tc.requests)
+				}
+				wantOneCall(t, s.requests)
+			})
+		})
+	}
+}
+
+// wantOneCall wants all requests to have the same requestId, and the number that tells
+// which attempt each is.
+func wantOneCall(t *testing.T, requests []*http.Request) {
+	t.Helper()
+	id, _, _ := strings.Cut(requests[0].Header.Get("X-Goog-Api-Client"), " gccl-attempt-count/")
+	for i, r := range requests {
+		if got, want := r.URL.Query().Get("requestId"), requests[0].URL.Query().Get("requestId"); got != want {
+			t.Errorf("attempt %d: got requestId %q, want that of the first, %q", i+1, got, want)
+		}
+		want := id + " gccl-attempt-count/" + string(rune('1'+i)) + " "
+		if got := r.Header.Get("X-Goog-Api-Client"); !strings.HasPrefix(got, want) || !strings.HasPrefix(id, "gccl-invocation-id/") {
+			t.Errorf("attempt %d: got %q, want it to begin with %q", i+1, got, want)
+		}
+		if got := r.Header.Get("User-Agent"); !strings.HasSuffix(got, " det-deploy") {
+			t.Errorf("got user agent %q, want ours in it", got)
+		}
+	}
+}
+
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		steps    []roundTrip
+		kind     cloud.Kind
+		requests int
+		text     string
+	}{
+		{"done at once", []roundTrip{says(200, doneBody)}, "", 1, ""},
+		{"waited for twice", []roundTrip{says(200, runningBody), says(200, runningBody), says(200, doneBody)}, "", 3, ""},
+		{"a wait whose answer was lost is resumed", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF), says(200, doneBody)}, "", 3, ""},
+		{
+			"a forgotten operation says nothing of the object",
+			[]roundTrip{says(200, runningBody), says(404, noneBody)}, cloud.Ambiguous, 2,
+			"compute.instances.insert: wait for operation operation-1: compute.zoneOperations.wait: none (notFound)",
+		},
+		{"nobody answers the wait", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF)}, cloud.Ambiguous, 4, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &script{steps: tc.steps}
+				err := clients(t, s.RoundTrip, api.Options{}).Instances.Insert(t.Context(), "us-central1-a", &compute.Instance{Name: "x"})
+				if cloud.KindOf(err) != tc.kind || len(s.requests) != tc.requests {
+					t.Errorf("got %q of %v after %d requests, want %q after %d", cloud.KindOf(err), err, len(s.requests), tc.kind, tc.requests)
+				}
+				if tc.text != "" && err.Error() != tc.text {
+					t.Errorf("got %q, want %q", err, tc.text)
+				}
+			})
+		})
+	}
+}
+
+// An operation runs in a zone, in a region or everywhere, and is waited for there.
+func TestOperationsAreWaitedForWhereTheyRun(t *testing.T) {
+	t.Parallel()
+	for where, path := range map[string]string{
+		`"zone":"https://x/zones/us-central1-b"`:   "/compute/v1/projects/vision-lab/zones/us-central1-b/operations/operation-1/wait",
+		`"region":"https://x/regions/us-central1"`: "/compute/v1/projects/vision-lab/regions/us-central1/operations/operation-1/wait",
+		`"kind":"compute#operation"`:               "/compute/v1/projects/vision-lab/global/operations/operation-1/wait",
+	} {
+		s := &script{steps: []roundTrip{says(200, `{"name":"operation-1","status":"PENDING",`+where+`}`), says(200, doneBody)}}
+		err := clients(t, s.RoundTrip, api.Options{}).Networks.Delete(t.Context(), "x")
+		if got := s.requests[1].URL.Path; err != nil || got != path {
+			t.Errorf("got %v and a wait at %s, want %s", err, got, path)
+		}
+	}
+}
+
+func TestAMachineIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := &script{steps: []roundTrip{says(200, runningBody)}}
+	c := clients(t, s.RoundTrip, api.Options{})
+	if err := c.Instances.Terminate(t.Context(), "us-central1-a/x"); err != nil || len(s.requests) != 1 {
+		t.Errorf("got %v after %d requests, want one that is not waited for", err, len(s.requests))
+	}
+}
+
+func TestGivingUp(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &script{steps: []roundTrip{says(200, runningBody), func(r *http.Request) (*http.Response, error) {
+		cancel()
+		return nil, r.Context().Err()
+	}}}
+	c := clients(t, s.RoundTrip, api.Options{})
+	err := c.Networks.Insert(ctx, &compute.Network{Name: "x"})
+	if cloud.KindOf(err) != cloud.Ambiguous || !errors.Is(err, context.Canceled) {
+		t.Errorf("while waiting: got %q of %v, want ambiguous and cancelled", cloud.KindOf(err), err)
+	}
+	before := len(s.requests)
+	err = c.Networks.Insert(ctx, &compute.Network{Name: "x"})
+	if cloud.KindOf(err) == cloud.Ambiguous || !errors.Is(err, context.Canceled) || len(s.requests) != before {
+		t.Errorf("before: got %q of %v, want that nothing was sent", cloud.KindOf(err), err)
+	}
+}
+
+func TestTheGate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []roundTrip{says(429, busyBody)}}
+		gate := new(resource.Gate)
+		c := clients(t, s.RoundTrip, api.Options{Gate: gate})
+		err := c.Networks.Delete(t.Context(), "x")
+		if want := "compute.networks.delete: " + resource.ErrReadOnly.Error(); !errors.Is(err, resource.ErrReadOnly) || err.Error() != want || len(s.requests) != 0 {
+			t.Errorf("closed: got %v and %d requests, want %q and none", err, len(s.requests), want)
+		}
+		if _, err := c.Networks.Get(t.Context(), "x"); errors.Is(err, resource.ErrReadOnly) {
+			t.Errorf("closed: got %v for a look, want it to pass", err)
+		}
+		errLost := errors.New("lease lost")
+		asked, before := 0, len(s.requests)
+		gate.Open(func(context.Context) error {
+			if asked++; asked > 1 {
+				return errLost
+			}
+			return nil
+		})
+		err = c.Networks.Delete(t.Context(), "x")
+		if !errors.Is(err, errLost) || len(s.requests) != before+1 {
+			t.Errorf("lost between two attempts: got %v after %d requests, want %v after 1", err, len(s.requests)-before, errLost)
+		}
+	})
+}
+
+// Nothing may be taken for gone because a zone does not answer.
+func TestAListThatMissesAZoneIsNoList(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		`{"items":{"zones/us-central1-a":{"instances":[{"name":"x"}]}},"unreachables":["zones/us-central1-b"]}`,
+		`{"items":{"zones/us-central1-a":{"instances":[{"name":"x"}]},"zones/us-central1-b":{"warning":{"code":"UNREACHABLE"}}}}`,
+	} {
+		got, err := clients(t, says(200, body), api.Options{}).Instances.List(t.Context(), "")
+		want := "compute.instances.aggregatedList: the list lacks zones/us-central1-b, which Google cannot reach"
+		if len(got) != 0 || cloud.KindOf(err) != cloud.Unavailable || err.Error() != want {
+			t.Errorf("got %v and %v, want %q", got, err, want)
+		}
+	}
+	body := `{"items":{"zones/us-central1-a":{"instances":[{"name":"x"}]},"zones/us-central1-b":{"warning":{"code":"NO_RESULTS_ON_PAGE"}}}}`
+	if got, err := clients(t, says(200, body), api.Options{}).Instances.List(t.Context(), ""); len(got) != 1 || err != nil {
+		t.Errorf("got %v and %v, want the one machine there is", got, err)
+	}
+}
+
+func TestListsAreReadToTheirEnd(t *testing.T) {
+	t.Parallel()
+	s := &script{steps: []roundTrip{says(200, `{"items":[{"name":"a"}],"nextPageToken":"more"}`), says(200, `{"items":[{"name":"b"}]}`)}}
+	got, err := clients(t, s.RoundTrip, api.Options{}).Networks.List(t.Context(), `name="x"`)
+	if err != nil || len(got) != 2 || s.requests[1].URL.Query().Get("pageToken") != "more" || s.requests[1].URL.Query().Get("filter") != `name="x"` {
+		t.Errorf("got %d networks and %v with %s, want both pages", len(got), err, s.requests[1].URL)
+	}
+}

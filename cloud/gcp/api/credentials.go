@@ -1,0 +1,139 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"cloud.google.com/go/auth"
+	"cloud.google.com/go/auth/credentials"
+	"cloud.google.com/go/auth/credentials/impersonate"
+)
+
+// scope is what is asked for; what may be done with it is decided by roles.
+const scope = "https://www.googleapis.com/auth/cloud-platform"
+
+// credentialSource finds application default credentials of whatever kind (a user's, a
+// key, the machine's, a workload's identity) when they are first needed.
+type credentialSource struct {
+	// impersonate are service accounts, of which each impersonates the next.
+	impersonate []string
+	// quotaProject is that of gcloud's configuration, and project the one that is worked
+	// on.
+	quotaProject, project string
+
+	once  sync.Once
+	creds *auth.Credentials
+	quota string
+	err   error
+}
+
+// load finds the credentials, once.
+func (s *credentialSource) load(ctx context.Context) error {
+	s.once.Do(func() {
+		if s.creds, s.err = s.detect(); s.err != nil {
+			return
+		}
+		s.quota, s.err = s.findQuotaProject(ctx)
+	})
+	return s.err
+}
+
+func (s *credentialSource) detect() (*auth.Credentials, error) {
+	base, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{scope}})
+	if err != nil || len(s.impersonate) == 0 {
+		return base, err
+	}
+	last := len(s.impersonate) - 1
+	return impersonate.NewCredentials(&impersonate.CredentialsOptions{
+		TargetPrincipal: s.impersonate[last], Delegates: s.impersonate[:last], Scopes: []string{scope}, Credentials: base,
+	})
+}
+
+// findQuotaProject is the project whose quota the calls count against. A person has none
+// of their own, so that it is the one that is worked on.
+func (s *credentialSource) findQuotaProject(ctx context.Context) (string, error) {
+	own, err := s.creds.QuotaProjectID(ctx)
+	switch {
+	case err != nil || own != "":
+		return own, err
+	case s.quotaProject != "":
+		return s.quotaProject, nil
+	case len(s.impersonate) == 0 && isPerson(s.creds.JSON()):
+		return s.project, nil
+	}
+	return "", nil
+}
+
+// isPerson reports whether a credentials file is that of a person who logged in.
+func isPerson(file []byte) bool {
+	var f struct{ Type string }
+	err := json.Unmarshal(file, &f)
+	return err == nil && strings.HasSuffix(f.Type, "authorized_user")
+}
+
+// projectID is the project that the credentials belong to, or empty where they belong to
+// none or there are none: the first call says why.
+func (s *credentialSource) projectID(ctx context.Context) string {
+	creds, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{scope}})
+	if err != nil {
+		return ""
+	}
+	id, err := creds.ProjectID(ctx)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// authenticator puts credentials onto requests.
+type authenticator struct {
+	source *credentialSource
+	next   http.RoundTripper
+}
+
+// RoundTrip sends a request with a token. Without one nothing is sent.
+func (a *authenticator) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := a.source.load(r.Context()); err != nil {
+		return nil, &credentialsError{err}
+	}
+	token, err := a.source.creds.Token(r.Context())
+	if err != nil {
+		return nil, &credentialsError{err}
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", cmp.Or(token.Type, "Bearer")+" "+token.Value)
+	if a.source.quota != "" {
+		r.Header.Set("X-Goog-User-Project", a.source.quota)
+	}
+	return a.next.RoundTrip(r)
+}
+
+// credentialsError is the error of credentials that could not be had, so that it is
+// distinct from a service's answer.
+type credentialsError struct{ err error }
+
+func (e *credentialsError) Error() string { return "no credentials: " + e.err.Error() }
+func (e *credentialsError) Unwrap() error { return e.err }
+
+// userAgent is how Google's logs show who asks.
+const userAgent = "det-deploy"
+
+// numberer says on each request who asks, which call it belongs to and which attempt it
+// is, in the headers that Google's own libraries use for it.
+type numberer struct{ next http.RoundTripper }
+
+// RoundTrip sends a request with its number.
+func (n numberer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c, ok := r.Context().Value(callKey{}).(*call); ok {
+		r = r.Clone(r.Context())
+		r.Header.Set("User-Agent", strings.TrimSpace(r.Header.Get("User-Agent")+" "+userAgent))
+		number := fmt.Sprintf("gccl-invocation-id/%s gccl-attempt-count/%d", c.id, c.attempt)
+		r.Header.Set("X-Goog-Api-Client", strings.TrimSpace(number+" "+r.Header.Get("X-Goog-Api-Client")))
+	}
+	return n.next.RoundTrip(r)
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// settings are what was not said on the command line, from where gcloud and Google's
+// libraries find it.
+type settings struct {
+	project, region string
+	// impersonate are service accounts, of which each impersonates the next.
+	impersonate []string
+	// quotaProject pays for the calls; empty leaves it to the credentials.
+	quotaProject string
+}
+
+// readSettings completes options: what is given, then the environment, then gcloud's
+// active configuration.
+func readSettings(o Options) (settings, error) {
+	c, err := readGcloud()
+	if err != nil {
+		return settings{}, err
+	}
+	s := settings{
+		project:      cmp.Or(o.Project, os.Getenv("GOOGLE_CLOUD_PROJECT"), c.property("core", "project")),
+		region:       cmp.Or(o.Region, c.property("compute", "region"), regionOf(c.property("compute", "zone"))),
+		impersonate:  splitList(cmp.Or(o.Impersonate, c.property("auth", "impersonate_service_account"))),
+		quotaProject: c.property("billing", "quota_project"),
+	}
+	switch s.quotaProject {
+	case "CURRENT_PROJECT", "CURRENT_PROJECT_WITH_FALLBACK":
+		s.quotaProject = s.project
+	case "LEGACY":
+		s.quotaProject = ""
+	}
+	return s, nil
+}
+
+// regionOf is the region of a zone: us-central1 of us-central1-a.
+func regionOf(zone string) string {
+	i := strings.LastIndexByte(zone, '-')
+	return zone[:max(i, 0)]
+}
+
+func splitList(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// gcloudConfig is one of gcloud's configurations: properties by section and name.
+type gcloudConfig map[string]string
+
+// property is a property as gcloud sees it: the environment goes before the file.
+func (c gcloudConfig) property(section, name string) string {
+	variable := "CLOUDSDK_" + strings.ToUpper(section+"_"+name)
+	return cmp.Or(os.Getenv(variable), c[section+"/"+name])
+}
+
+// readGcloud reads gcloud's active configuration. Where gcloud was never used, it is
+// empty.
+func readGcloud() (gcloudConfig, error) {
+	dir := gcloudDir()
+	name := os.Getenv("CLOUDSDK_ACTIVE_CONFIG_NAME")
+	if name == "" {
+		b, err := readIfThere(filepath.Join(dir, "active_config"))
+		if err != nil {
+			return nil, err
+		}
+		name = cmp.Or(strings.TrimSpace(string(b)), "default")
+	}
+	file := filepath.Join(dir, "configurations", "config_"+name)
+	b, err := readIfThere(file)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseProperties(b)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return c, nil
+}
+
+func gcloudDir() string {
+	if dir := os.Getenv("CLOUDSDK_CONFIG"); dir != "" {
+		return dir
+	}
+	if runtime.GOOS == "windows" {
+		return filepath.Join(os.Getenv("APPDATA"), "gcloud")
+	}
+	return filepath.Join(os.Getenv("HOME"), ".config", "gcloud")
+}
+
+func readIfThere(file string) ([]byte, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// parseProperties reads sections of "name = value".
+func parseProperties(text []byte) (gcloudConfig, error) {
+	c := make(gcloudConfig)
+	section := ""
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		name, value, found := strings.Cut(line, "=")
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case line[0] == '[' && strings.HasSuffix(line, "]"):
+			section = line[1 : len(line)-1]
+		case !found:
+			return nil, fmt.Errorf("line %d is neither a section nor a property: %q", n, line)
+		default:
+			c[section+"/"+strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return c, lines.Err()
+}

@@ -1,0 +1,108 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"google.golang.org/api/cloudresourcemanager/v3"
+	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/iam/v1"
+	"google.golang.org/api/option"
+	"google.golang.org/api/secretmanager/v1"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Options says whose clients are wanted, and what stands before their calls.
+type Options struct {
+	// Project is the ID of a project; empty means the environment's, that of gcloud's
+	// active configuration, or that of the credentials.
+	Project string
+	// Region is where; empty means the environment's or that of gcloud's active
+	// configuration.
+	Region string
+	// Impersonate is the service account whose rights are used, or a list of them,
+	// separated by commas, of which each impersonates the next. Empty means that of
+	// gcloud's active configuration, or none.
+	Impersonate string
+	// Gate is asked before every call that changes something. Nil lets all pass.
+	Gate *resource.Gate
+	// Log gets one line a call at debug level. Nil is silence.
+	Log *slog.Logger
+}
+
+// Open builds the clients of one region. Unless the project is only known from the
+// credentials, it looks for these when the first call is made, and makes none itself.
+func Open(ctx context.Context, o Options) (Clients, error) {
+	settings, err := readSettings(o)
+	if err != nil {
+		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcloud", Fix: "correct gcloud's configuration with `gcloud config list`", Err: err}
+	}
+	creds := &credentialSource{impersonate: settings.impersonate}
+	o.Region = settings.region
+	o.Project = cmp.Or(settings.project, creds.projectID(ctx))
+	switch {
+	case o.Project == "":
+		return Clients{}, unset("no project is chosen", "say which with --project, or run `gcloud config set project`")
+	case o.Region == "":
+		return Clients{}, unset("no region is chosen", "say where with --region, or run `gcloud config set compute/region`")
+	}
+	creds.quotaProject = settings.quotaProject
+	creds.project = o.Project
+	return New(ctx, &http.Client{Transport: &authenticator{source: creds, next: newTransport()}}, o)
+}
+
+func unset(what, fix string) error {
+	return &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Fix: fix, Err: errors.New(what)}
+}
+
+// answerLimit is the timeout for the response to a request that was sent in full. Google
+// takes two minutes to answer a wait for an operation; without a limit a dead connection
+// would block its caller until its context ends.
+const answerLimit = 3 * time.Minute
+
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // the standard library's own
+	t.ResponseHeaderTimeout = answerLimit
+	return t
+}
+
+// New builds clients that send through a client of the caller's own, which has the
+// credentials. Project and Region have to be set. Nothing is sent.
+func New(ctx context.Context, client *http.Client, o Options) (Clients, error) {
+	numbered := *client
+	numbered.Transport = numberer{cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport)}
+	table := Table()
+	g := &gateway{project: o.Project, region: o.Region, gate: o.Gate, log: o.Log, calls: table.Calls.Index(), table: table}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	return g.newClients(ctx, option.WithHTTPClient(&numbered))
+}
+
+func (g *gateway) newClients(ctx context.Context, o ...option.ClientOption) (Clients, error) {
+	engine, err1 := compute.NewService(ctx, o...)
+	store, err2 := storage.NewService(ctx, o...)
+	identity, err3 := iam.NewService(ctx, o...)
+	resources, err4 := cloudresourcemanager.NewService(ctx, o...)
+	secrets, err5 := secretmanager.NewService(ctx, o...)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Err: err}
+	}
+	g.wait = g.waitOperation(engine)
+	return Clients{
+		Project: g.project, Region: g.region,
+		Networks: newNetworks(g, engine.Networks), Subnetworks: newSubnetworks(g, engine.Subnetworks), Firewalls: newFirewalls(g, engine.Firewalls),
+		Routers: newRouters(g, engine.Routers), Addresses: newAddresses(g, engine.Addresses),
+		Disks: newDisks(g, engine.Disks), Snapshots: newSnapshots(g, engine.Snapshots), Instances: newInstances(g, engine.Instances),
+		Buckets: newBuckets(g, store.Buckets), Objects: newObjects(g, store.Objects),
+		Accounts: newAccounts(g, identity.Projects.ServiceAccounts), Roles: newRoles(g, identity.Projects.Roles),
+		Projects: newProjects(g, resources.Projects), Secrets: newSecrets(g, secrets.Projects.Secrets),
+	}, nil
+}

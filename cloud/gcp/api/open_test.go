@@ -1,0 +1,288 @@
+package api_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+)
+
+// machine is one where nobody is logged in, with its files in dir.
+func machine(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, name := range []string{
+		"GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT", "CLOUDSDK_COMPUTE_REGION", "CLOUDSDK_COMPUTE_ZONE", "CLOUDSDK_ACTIVE_CONFIG_NAME",
+		"CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT", "CLOUDSDK_BILLING_QUOTA_PROJECT", "GOOGLE_CLOUD_QUOTA_PROJECT",
+		"GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST",
+	} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", dir)
+	t.Setenv("CLOUDSDK_CONFIG", dir)
+	return dir
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// internet answers for every address that ends in googleapis.com.
+type internet struct {
+	mu       sync.Mutex
+	requests []*http.Request
+	tokens   int
+}
+
+func (i *internet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.requests = append(i.requests, r)
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case strings.Contains(r.URL.Path, "generateAccessToken"):
+		fmt.Fprintf(w, `{"accessToken":"as-%s","expireTime":"2126-01-02T15:04:05Z"}`, r.Host)
+	case strings.Contains(r.URL.Path, "token"):
+		i.tokens++
+		fmt.Fprintf(w, `{"access_token":"token-of-%s","token_type":"Bearer","expires_in":3600,"issued_token_type":"urn:ietf:params:oauth:token-type:access_token"}`, strings.Split(r.Host, ":")[0])
+	case strings.HasSuffix(r.URL.Path, "/project/project-id"):
+		w.Header().Set("Metadata-Flavor", "Google")
+		fmt.Fprint(w, "machines-project")
+	default:
+		fmt.Fprint(w, `{"name":"x"}`)
+	}
+}
+
+// last is the last request for a path that contains part.
+func (i *internet) last(part string) *http.Request {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for n := len(i.requests) - 1; n >= 0; n-- {
+		if strings.Contains(i.requests[n].URL.Path, part) {
+			return i.requests[n]
+		}
+	}
+	return nil
+}
+
+// connect has every connection of this process go to an internet of the test's own.
+func connect(t *testing.T) (*internet, *httptest.Server) {
+	t.Helper()
+	in := new(internet)
+	secure, plain := httptest.NewTLSServer(in), httptest.NewServer(in)
+	t.Cleanup(secure.Close)
+	t.Cleanup(plain.Close)
+	was := http.DefaultTransport
+	t.Cleanup(func() { http.DefaultTransport = was })
+	own := was.(*http.Transport).Clone()
+	own.Proxy = nil
+	own.DialTLSContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a server of the test's own
+		return d.DialContext(ctx, network, secure.Listener.Addr().String())
+	}
+	http.DefaultTransport = own
+	return in, plain
+}
+
+func key(t *testing.T) string {
+	t.Helper()
+	k, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+}
+
+func jsonOf(t *testing.T, v map[string]any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Credentials of every kind are found where Google's libraries find them. Not parallel:
+// it sets the environment.
+func TestCredentialsOfEveryKind(t *testing.T) {
+	person := map[string]any{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r"}
+	for _, tc := range []struct {
+		name        string
+		file        func(t *testing.T, dir, url string) map[string]any
+		environment map[string]string
+		impersonate string
+		token, pays string
+	}{
+		{name: "a person", file: func(*testing.T, string, string) map[string]any { return person }, token: "token-of-oauth2.googleapis.com", pays: "vision-lab"},
+		{
+			name: "a person with a project that pays", token: "token-of-oauth2.googleapis.com", pays: "accounting",
+			file: func(*testing.T, string, string) map[string]any {
+				return map[string]any{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r", "quota_project_id": "accounting"}
+			},
+		},
+		{
+			name: "a person, who pays by gcloud's configuration", token: "token-of-oauth2.googleapis.com", pays: "budget",
+			file:        func(*testing.T, string, string) map[string]any { return person },
+			environment: map[string]string{"CLOUDSDK_BILLING_QUOTA_PROJECT": "budget"},
+		},
+		{
+			name: "a key", token: "token-of-127.0.0.1",
+			file: func(t *testing.T, _, url string) map[string]any {
+				return map[string]any{
+					"type": "service_account", "project_id": "keys-project", "client_email": "x@keys-project.iam.gserviceaccount.com",
+					"private_key_id": "1", "private_key": key(t), "token_uri": url + "/token",
+				}
+			},
+		},
+		{
+			name: "a workload of another platform", token: "token-of-127.0.0.1",
+			file: func(t *testing.T, dir, url string) map[string]any {
+				return map[string]any{
+					"type": "external_account", "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
+					"subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": url + "/v1/token",
+					"credential_source": map[string]any{"file": write(t, dir, "subject", "proof")},
+				}
+			},
+		},
+		{name: "the machine", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, token: "token-of-127.0.0.1"},
+		{
+			name: "a person as a service account", impersonate: "first@x.iam.gserviceaccount.com,second@x.iam.gserviceaccount.com",
+			file: func(*testing.T, string, string) map[string]any { return person }, token: "as-iamcredentials.googleapis.com",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := machine(t)
+			in, server := connect(t)
+			if tc.file != nil {
+				t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", write(t, dir, "adc.json", jsonOf(t, tc.file(t, dir, server.URL))))
+			}
+			for k, v := range tc.environment {
+				t.Setenv(k, strings.ReplaceAll(v, "URL", strings.TrimPrefix(server.URL, "http://")))
+			}
+			c, err := api.Open(t.Context(), api.Options{Project: "vision-lab", Region: "us-central1", Impersonate: tc.impersonate})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in.tokens != 0 {
+				t.Errorf("got %d tokens before the first call, want none", in.tokens)
+			}
+			if _, err := c.Networks.Get(t.Context(), "x"); err != nil {
+				t.Fatal(err)
+			}
+			r := in.last("/networks/x")
+			if got := r.Header.Get("Authorization"); got != "Bearer "+tc.token {
+				t.Errorf("got %q, want %q", got, tc.token)
+			}
+			if got := r.Header.Get("X-Goog-User-Project"); got != tc.pays {
+				t.Errorf("got calls that count against %q, want %q", got, tc.pays)
+			}
+			if tc.impersonate != "" && !strings.Contains(in.last("generateAccessToken").URL.Path, "second@x.iam.gserviceaccount.com") {
+				t.Errorf("got %s, want the last of the list", in.last("generateAccessToken").URL)
+			}
+		})
+	}
+}
+
+func TestWithoutCredentialsNothingIsSent(t *testing.T) {
+	dir := machine(t)
+	in, _ := connect(t)
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(dir, "none.json"))
+	c, err := api.Open(t.Context(), api.Options{Project: "vision-lab", Region: "us-central1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Networks.Delete(t.Context(), "x")
+	wantRefusal(t, err, cloud.Denied, "", "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS")
+	if !strings.HasPrefix(err.Error(), "compute.networks.delete: ") || !strings.Contains(err.Error(), "no credentials: ") || len(in.requests) != 0 {
+		t.Errorf("got %q after %d requests, want that there are no credentials", err, len(in.requests))
+	}
+}
+
+// Project and region are found where gcloud finds them. Not parallel: it sets the
+// environment.
+func TestProjectAndRegion(t *testing.T) {
+	const file = "# mine\n[core]\nproject = from-file\naccount = ann@example.com\n\n[compute]\nzone = europe-west4-b\n"
+	for _, tc := range []struct {
+		name            string
+		files           map[string]string
+		environment     map[string]string
+		given           api.Options
+		project, region string
+		refusal         string
+	}{
+		{name: "given", given: api.Options{Project: "given", Region: "us-west1"}, project: "given", region: "us-west1"},
+		{name: "gcloud's default configuration", files: map[string]string{"configurations/config_default": file}, project: "from-file", region: "europe-west4"},
+		{
+			name:    "gcloud's active configuration",
+			files:   map[string]string{"configurations/config_default": "[core]\nproject=x\n", "active_config": "work\n", "configurations/config_work": file + "region=asia-east1\n"},
+			project: "from-file", region: "asia-east1",
+		},
+		{
+			name: "a configuration that the environment names", environment: map[string]string{"CLOUDSDK_ACTIVE_CONFIG_NAME": "work"},
+			files: map[string]string{"active_config": "other", "configurations/config_work": file}, project: "from-file", region: "europe-west4",
+		},
+		{
+			name: "the environment goes before files", environment: map[string]string{"CLOUDSDK_CORE_PROJECT": "from-gcloud", "CLOUDSDK_COMPUTE_REGION": "us-east1"},
+			files: map[string]string{"configurations/config_default": file}, project: "from-gcloud", region: "us-east1",
+		},
+		{
+			name: "the libraries' variable goes before gcloud's", environment: map[string]string{"GOOGLE_CLOUD_PROJECT": "from-library", "CLOUDSDK_CORE_PROJECT": "from-gcloud"},
+			given: api.Options{Region: "us-west1"}, project: "from-library", region: "us-west1",
+		},
+		{name: "the machine's project", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, given: api.Options{Region: "us-west1"}, project: "machines-project", region: "us-west1"},
+		{name: "no region", given: api.Options{Project: "given"}, refusal: "gcp: no region is chosen"},
+		{
+			name: "no project", given: api.Options{Region: "us-west1"}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"},
+			refusal: "gcp: no project is chosen",
+		},
+		{name: "a damaged configuration", files: map[string]string{"configurations/config_default": "[core]\nproject\n"}, refusal: `config_default: line 2 is neither a section nor a property: "project"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := machine(t)
+			_, server := connect(t)
+			for name, text := range tc.files {
+				write(t, dir, name, text)
+			}
+			for k, v := range tc.environment {
+				t.Setenv(k, strings.ReplaceAll(v, "URL", strings.TrimPrefix(server.URL, "http://")))
+			}
+			c, err := api.Open(t.Context(), tc.given)
+			if tc.refusal != "" {
+				if cloud.KindOf(err) != cloud.Invalid || !strings.HasSuffix(err.Error(), tc.refusal) {
+					t.Errorf("got %v, want %q, which is the user's to mend", err, tc.refusal)
+				}
+				return
+			}
+			if err != nil || c.Project != tc.project || c.Region != tc.region {
+				t.Errorf("got project %q, region %q and %v; want %q and %q", c.Project, c.Region, err, tc.project, tc.region)
+			}
+		})
+	}
+}

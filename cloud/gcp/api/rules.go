@@ -1,0 +1,133 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/edge"
+)
+
+// What a person can do. {permissions} is replaced by what the call needs, {project} and
+// {service} by what the answer is about.
+const (
+	fixPermission  = "ask an administrator of project {project} to grant your account {permissions}"
+	fixLogin       = "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
+	fixScope       = "give the machine or the credentials the scope https://www.googleapis.com/auth/cloud-platform"
+	fixEnable      = "enable it with `gcloud services enable {service} --project {project}`, and wait some minutes until it counts"
+	fixQuotaOwner  = "name a project that pays for the calls with `gcloud auth application-default set-quota-project {project}`"
+	fixBilling     = "link project {project} with a billing account that is open"
+	fixPolicy      = "choose what the organization policy allows, or ask its administrator to change it"
+	fixQuota       = "ask for a higher quota on the Quotas page of the Google Cloud console, or for less"
+	fixCapacity    = "allow more zones or other machine types, or try again later"
+	fixAddresses   = "use a subnetwork with a larger range of addresses"
+	fixTypeInZone  = "choose a zone that has this type, or another type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show which zone has which"
+	fixBucketTaken = "choose another cluster ID: bucket names are shared by all projects"
+	fixProject     = "choose a project that exists"
+)
+
+// errorRules lists every code of Google's that has a meaning of its own: reasons of the
+// older services, statuses and reasons in the details of the newer ones, and the codes
+// inside operations. Adding one is one line.
+func errorRules() edge.Rules {
+	return edge.Rules{
+		Exact: slices.Concat(shortageRules(), delayRules(), policyRules(), denialRules(), missingRules(), conflictRules(), mistakeRules()),
+	}
+}
+
+func ruleOf(kind cloud.Kind, fix string, codes ...string) []edge.Rule {
+	var out []edge.Rule
+	for _, code := range codes {
+		out = append(out, edge.Rule{Code: code, Kind: kind, Fix: fix})
+	}
+	return out
+}
+
+// ruleContaining is a rule for codes that say several things.
+func ruleContaining(text string, kind cloud.Kind, fix string, codes ...string) []edge.Rule {
+	out := ruleOf(kind, fix, codes...)
+	for i := range out {
+		out[i].Contains = text
+	}
+	return out
+}
+
+// wrongRequest is what a request is called that Google does not take, by the older
+// services, the newer ones, and inside operations.
+func wrongRequest() []string {
+	return []string{"invalid", "badRequest", "INVALID_ARGUMENT", "INVALID_FIELD_VALUE", "INVALID_USAGE"}
+}
+
+// shortageRules: Google has none to give, or does not give more to this project.
+func shortageRules() []edge.Rule {
+	return slices.Concat(
+		ruleOf(cloud.NoCapacity, fixCapacity,
+			"ZONE_RESOURCE_POOL_EXHAUSTED", "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "insufficientCapacity", "INSUFFICIENT_CAPACITY",
+			"RESOURCE_POOL_EXHAUSTED", "VM_MIN_COUNT_NOT_REACHED"),
+		ruleOf(cloud.NoCapacity, fixAddresses, "IP_SPACE_EXHAUSTED", "IP_SPACE_EXHAUSTED_WITH_DETAILS", "ipSpaceExhausted"),
+		ruleContaining("does not exist in zone", cloud.NoCapacity, fixTypeInZone, wrongRequest()...),
+		ruleContaining("/machineTypes/", cloud.NoCapacity, fixTypeInZone, "notFound", "RESOURCE_NOT_FOUND"),
+		ruleContaining("/acceleratorTypes/", cloud.NoCapacity, fixTypeInZone, "notFound", "RESOURCE_NOT_FOUND"),
+		ruleOf(cloud.Quota, fixQuota, "QUOTA_EXCEEDED", "quotaExceeded", "dailyLimitExceeded", "limitExceeded"),
+		ruleContaining("Maximum number of", cloud.Quota, fixQuota, "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
+	)
+}
+
+// delayRules: it was too soon, or Google is out of order.
+func delayRules() []edge.Rule {
+	return slices.Concat(
+		ruleOf(cloud.RateLimited, "",
+			"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED", "RESOURCE_EXHAUSTED", "resourceExhausted",
+			"concurrentLimitExceeded", "RESOURCE_OPERATION_RATE_EXCEEDED"),
+		ruleOf(cloud.Unavailable, "",
+			"backendError", "internalError", "INTERNAL", "INTERNAL_ERROR", "UNAVAILABLE", "backendUnavailable", "DEADLINE_EXCEEDED"),
+	)
+}
+
+// policyRules: an organization forbids it, whatever the caller may. Such answers come
+// under several codes, and always name the constraint.
+func policyRules() []edge.Rule {
+	return slices.Concat(
+		ruleOf(cloud.Denied, fixPolicy, "CUSTOM_ORG_POLICY_VIOLATION", "ORG_POLICY_VIOLATION", "orgPolicyViolation"),
+		ruleContaining("constraints/", cloud.Denied, fixPolicy,
+			append(wrongRequest(), "conditionNotMet", "CONDITION_NOT_MET", "FAILED_PRECONDITION", "failedPrecondition", "forbidden", "PERMISSION_DENIED")...),
+	)
+}
+
+// denialRules: the caller may not, or is not who it says.
+func denialRules() []edge.Rule {
+	return slices.Concat(
+		ruleOf(cloud.Denied, fixEnable, "accessNotConfigured", "SERVICE_DISABLED"),
+		ruleOf(cloud.Denied, fixBilling, "billingNotEnabled", "BILLING_DISABLED", "accountDisabled"),
+		ruleOf(cloud.Denied, fixScope, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
+		ruleContaining("insufficient authentication scopes", cloud.Denied, fixScope, "insufficientPermissions", "forbidden", "PERMISSION_DENIED"),
+		ruleOf(cloud.Denied, fixQuotaOwner, "USER_PROJECT_DENIED"),
+		ruleContaining("requires a quota project", cloud.Denied, fixQuotaOwner, "forbidden", "PERMISSION_DENIED"),
+		ruleOf(cloud.Denied, fixProject, "CONSUMER_INVALID"),
+		ruleOf(cloud.Denied, fixLogin, "UNAUTHENTICATED", "authError", "required_login", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"),
+		ruleOf(cloud.Denied, fixPermission, "forbidden", "PERMISSION_DENIED", "IAM_PERMISSION_DENIED", "insufficientPermissions", "PERMISSIONS_ERROR", "accessDenied"),
+	)
+}
+
+// missingRules: it does not exist, or is not known yet. A new service account is not
+// known to every service for a minute, and those call it an invalid argument.
+func missingRules() []edge.Rule {
+	return slices.Concat(
+		ruleOf(cloud.NotFound, "", "notFound", "NOT_FOUND", "RESOURCE_NOT_FOUND", "SERVICE_ACCOUNT_NOT_FOUND"),
+		ruleContaining("does not exist", cloud.NotFound, "", wrongRequest()...),
+		ruleContaining("was not found", cloud.NotFound, "", wrongRequest()...),
+	)
+}
+
+// conflictRules: something is in another state than the call wants.
+func conflictRules() []edge.Rule {
+	return ruleOf(cloud.Conflict, "",
+		"alreadyExists", "duplicate", "ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS", "conflict",
+		"resourceInUseByAnotherResource", "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "resourceInUse", "RESOURCE_IN_USE", "resourceNotReady", "RESOURCE_NOT_READY",
+		"conditionNotMet", "CONDITION_NOT_MET", "preconditionFailed", "failedPrecondition", "FAILED_PRECONDITION", "ABORTED", "aborted")
+}
+
+// mistakeRules: the request will stay wrong.
+func mistakeRules() []edge.Rule {
+	return ruleOf(cloud.Invalid, "", append(wrongRequest(),
+		"required", "invalidParameter", "parseError", "unsupportedOperation", "UNSUPPORTED_OPERATION", "OUT_OF_RANGE", "UNIMPLEMENTED")...)
+}

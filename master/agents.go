@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/admission"
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/provision"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/server"
 )
@@ -15,13 +17,13 @@ import (
 // and, in both directions, to what launches machines.
 func (m *Master) agentConfig() (agentrm.Config, error) {
 	cfg := m.parts.Config
-	launched, err := launchedConfigs(cfg, m.log)
+	launched, err := provision.Configs(cfg, m.log)
 	if err != nil {
 		return agentrm.Config{}, err
 	}
 	names := cfg.ResourceManager.Pools()
 	return agentrm.Config{
-		Log: m.log, Store: m.store, Gate: auditedGate{gate{m.auth, m.launchers}, m.audit}, Tasks: m.tasks, Logs: m.tasks,
+		Log: m.log, Store: m.store, Gate: admission.NewGate(m.auth, m.launchers, m.audit), Tasks: m.tasks, Logs: m.tasks,
 		Pools: agentPools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
 		ClusterID: m.identity.ClusterID, ClusterName: m.identity.ClusterName, MasterID: m.identity.MasterID, Version: m.identity.Version,
 		Programs: m.env.Programs, Limits: linkLimits(cfg.Security.Limits), Admitted: server.MarkKnown,
@@ -29,9 +31,9 @@ func (m *Master) agentConfig() (agentrm.Config, error) {
 			if !who.Launched {
 				return nil
 			}
-			return launched[who.Pool].yaml
+			return launched[who.Pool].AgentYAML
 		},
-		Prepare:    func(pool string) *agentv1.Preparation { return launched[pool].preparation },
+		Prepare:    func(pool string) *agentv1.Preparation { return launched[pool].Preparation },
 		Room:       m.launchers.Room,
 		Machine:    m.launchers.Machine,
 		Decided:    m.launchers.Decided,

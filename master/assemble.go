@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/det-deploy/det-deploy/master/admission"
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
@@ -90,9 +91,9 @@ func (m *Master) restoreState(ctx context.Context) error {
 // configureServer makes the admissions and the settings of the HTTP server, which
 // need all the other parts.
 func (m *Master) configureServer(context.Context) error {
-	m.admissions = admissions{Auth: m.auth, launchers: m.launchers}
+	m.admissions = admission.API{Auth: m.auth, Launchers: m.launchers}
 	if m.agents != nil {
-		m.admissions.expel = m.agents.Expel
+		m.admissions.Expel = m.agents.Expel
 	}
 	m.server = m.serverConfig()
 	return nil

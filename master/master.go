@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/det-deploy/det-deploy/master/admission"
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
@@ -35,7 +36,7 @@ type Master struct {
 	// rm runs the tasks. It is agents, unless they run on Kubernetes.
 	rm         ResourceManager
 	agents     *agentrm.RM
-	admissions admissions
+	admissions admission.API
 	server     server.Config
 }
 

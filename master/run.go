@@ -57,7 +57,7 @@ func (m *Master) watchLease(ctx context.Context) error {
 func (m *Master) sweepExpired(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	m.admissions.endRevoked()
+	m.admissions.EndRevoked()
 	for {
 		_, err := m.tasks.Collect(ctx, time.Now(), m.parts.Config.RetentionPolicy.Keep())
 		err = errors.Join(err, m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launchers), m.audit.Sweep(ctx))

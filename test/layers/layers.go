@@ -145,6 +145,8 @@ func master() []Row {
 		{"master/launcher", with("master/store", "master/pool", "master/elastic"), "it carries out what master/elastic decides, on whatever launches machines"},
 		{"master/agentrm/workqueue", nil, "it knows no work"},
 		{"master/agentrm", with("master/store", "master/pool", "master/elastic", "master/queue", "master/agentrm/workqueue"), "it runs allocations and does not know what a task is"},
+		{"master/admission", []string{"master/api/...", "master/agentrm", "master/audit", "master/auth", "master/launcher", "master/rm", "master/server", "master/token", "cloud"}, "who may join is decided where users, launches and the audit log meet"},
+		{"master/provision", []string{"master/api/agentv1", "master/config", "agent/config"}, "what a launched agent is given is a pure function of master.yaml"},
 		{"master/certificate", []string{"master/config", "cloud/secret"}, "a certificate is opened as the settings say, whoever shows it"},
 		{"master/server/body", nil, "it takes a body apart and knows no call"},
 		{"master/server", with("master/store", "master/auth", "master/log", "master/task", "master/certificate", "master/server/body"), "it speaks HTTP and decides nothing"},

@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/provision"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -65,7 +66,7 @@ func JoinToken(ctx context.Context, cfg config.Master, n NewJoin) (token.Text, t
 }
 
 // LaunchProblems lists what of the agents' configuration in cfg no agent accepts.
-func LaunchProblems(cfg config.Master) document.Errors { return master.LaunchProblems(cfg) }
+func LaunchProblems(cfg config.Master) document.Errors { return provision.Problems(cfg) }
 
 func masterLog(cfg config.Master, o MasterOptions) slog.Handler {
 	return logHandler(o.Out, cfg.Log.Level, cfg.Log.Color, o.Terminal)

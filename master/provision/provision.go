@@ -1,4 +1,6 @@
-package master
+// Package provision makes what a launched machine's agent is given when it joins: its
+// agent.yaml and the startup scripts, as master.yaml says for its pool.
+package provision
 
 import (
 	"bytes"
@@ -13,17 +15,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// launchedConfig is what agents get whose machines are launched for one pool.
-type launchedConfig struct {
-	// yaml is an agent.yaml in JSON, which is YAML too.
-	yaml        []byte
-	preparation *agentv1.Preparation
+// Config is what agents get whose machines are launched for one pool.
+type Config struct {
+	// AgentYAML is an agent.yaml in JSON, which is YAML too.
+	AgentYAML   []byte
+	Preparation *agentv1.Preparation
 }
 
-// launchedConfigs are those of all pools with a provider. The error is a setting that
+// Configs are those of all pools with a provider. The error is a setting that
 // no agent accepts.
-func launchedConfigs(cfg config.Master, log *slog.Logger) (map[string]launchedConfig, error) {
-	all := make(map[string]launchedConfig)
+func Configs(cfg config.Master, log *slog.Logger) (map[string]Config, error) {
+	all := make(map[string]Config)
 	for _, p := range cfg.ResourcePools {
 		if p.Provider == nil {
 			continue
@@ -33,7 +35,7 @@ func launchedConfigs(cfg config.Master, log *slog.Logger) (map[string]launchedCo
 			return nil, fmt.Errorf("resource pool %q: provider.agent_config_file_contents: %w", p.Name, err)
 		}
 		e := p.Provider.Elastic()
-		all[p.Name] = launchedConfig{yaml, &agentv1.Preparation{
+		all[p.Name] = Config{yaml, &agentv1.Preparation{
 			StartupScript:          []byte(e.StartupScript.Reveal()),
 			ContainerStartupScript: []byte(e.ContainerStartupScript.Reveal()),
 		}}
@@ -41,9 +43,9 @@ func launchedConfigs(cfg config.Master, log *slog.Logger) (map[string]launchedCo
 	return all, nil
 }
 
-// LaunchProblems lists what of the agents' configuration in cfg no agent would
+// Problems lists what of the agents' configuration in cfg no agent would
 // take.
-func LaunchProblems(cfg config.Master) document.Errors {
+func Problems(cfg config.Master) document.Errors {
 	var e document.Errors
 	for i, p := range cfg.ResourcePools {
 		if p.Provider == nil {

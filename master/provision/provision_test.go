@@ -1,4 +1,4 @@
-package master
+package provision
 
 import (
 	"encoding/json"
@@ -55,12 +55,12 @@ func TestWhatALaunchedAgentIsTold(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			all, err := launchedConfigs(awsPool(t, tc.settings), slog.New(slog.DiscardHandler))
+			all, err := Configs(awsPool(t, tc.settings), slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got map[string]any
-			if err := json.Unmarshal(all["default"].yaml, &got); err != nil {
+			if err := json.Unmarshal(all["default"].AgentYAML, &got); err != nil {
 				t.Fatal(err)
 			}
 			for key, want := range tc.want {
@@ -78,7 +78,7 @@ func TestAnAgentConfigurationThatNoAgentWouldTakeIsRefused(t *testing.T) {
 		"agent_config_file_contents: {slot_tpye: none}":                "slot_type",
 		"agent_config_file_contents: {container_runtime: singularity}": "container_runtime",
 	} {
-		_, err := launchedConfigs(awsPool(t, settings), slog.New(slog.DiscardHandler))
+		_, err := Configs(awsPool(t, settings), slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), "agent_config_file_contents") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want it refused for %s", settings, err, want)
 		}

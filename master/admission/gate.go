@@ -1,4 +1,6 @@
-package master
+// Package admission decides which agents join a master: by what users and launches vouch
+// for, recorded in the audit log, until an administrator revokes them.
+package admission
 
 import (
 	"context"

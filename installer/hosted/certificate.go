@@ -1,9 +1,7 @@
 package hosted
 
 import (
-	"cmp"
 	"context"
-	"encoding/pem"
 	"errors"
 	"sync"
 	"time"
@@ -160,21 +158,3 @@ func staleLeafReason(leaf, ca pki.Pair, hosts []string, now time.Time) string {
 	}
 	return pki.Stale(cert, ca.Certificate, hosts, now)
 }
-
-// ownCA is what agents and clients trust where the certificate is the user's.
-func (c *Cluster) ownCA() []byte {
-	if c.Common.TLS.CA != "" {
-		return []byte(c.Common.TLS.CA)
-	}
-	var last []byte
-	for rest := []byte(c.Common.TLS.Certificate); ; {
-		var b *pem.Block
-		if b, rest = pem.Decode(rest); b == nil {
-			return last
-		}
-		last = pem.EncodeToMemory(b)
-	}
-}
-
-// certName is the name in the master's certificate.
-func (c *Cluster) certName() string { return cmp.Or(c.Common.TLS.Name, internalName(c.Common.Cluster)) }

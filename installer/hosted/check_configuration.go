@@ -11,18 +11,18 @@ import (
 // CheckConfiguration reads what the master and the agents will run with as they will,
 // before there is a machine on which they would refuse to start. Imagined stands for
 // what the cloud has not named yet.
-func (c *Cluster) CheckConfiguration(imagined Live, err error) doctor.Result {
+func (c *masterFile) CheckConfiguration(imagined Live, err error) doctor.Result {
 	const needed = "settings with which the master and its agents start"
 	var data []byte
 	if err == nil {
 		data, err = c.masterYAML(imagined)
 	}
 	if err != nil {
-		return Fail(err.Error(), needed, "correct master_yaml in cluster.yaml, or the file of --master-config-file")
+		return doctor.Failed(err.Error(), needed, "correct master_yaml in cluster.yaml, or the file of --master-config-file")
 	}
 	read, err := config.LoadGenerated(data, "master.yaml", nil)
 	if err != nil {
-		return Failed(err, needed)
+		return doctor.FromError(err, needed)
 	}
 	var wrong []string
 	for _, p := range config.Unbuilt(read.Master) {
@@ -30,16 +30,16 @@ func (c *Cluster) CheckConfiguration(imagined Live, err error) doctor.Result {
 	}
 	wrong = append(wrong, c.checkAgentSettings()...)
 	if len(wrong) > 0 {
-		return Fail(strings.Join(wrong, "; "), needed, "correct master_yaml and agents.config in cluster.yaml, or the files of --master-config-file and --agent-config-file")
+		return doctor.Failed(strings.Join(wrong, "; "), needed, "correct master_yaml and agents.config in cluster.yaml, or the files of --master-config-file and --agent-config-file")
 	}
 	if given := config.GuardedMounts(read.Master); len(given) > 0 {
-		return Unsure(given.Error(), needed, "take these mounts out of master_yaml in cluster.yaml, or of the file of --master-config-file: every task would be refused")
+		return doctor.Unsure(given.Error(), needed, "take these mounts out of master_yaml in cluster.yaml, or of the file of --master-config-file: every task would be refused")
 	}
-	return Pass("master.yaml and agent.yaml can be read")
+	return doctor.Passed("master.yaml and agent.yaml can be read")
 }
 
 // checkAgentSettings lists what is wrong with agents.config.
-func (c *Cluster) checkAgentSettings() []string {
+func (c *masterFile) checkAgentSettings() []string {
 	raw := c.Agents.Config.JSON()
 	if raw == nil {
 		return nil

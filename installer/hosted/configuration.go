@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 )
 
 // secretsFile lists which version of each secret the master uses: a new version
@@ -26,7 +27,7 @@ const settingsKey = "settings.json"
 // machine is to run.
 type configuration struct {
 	c        *Cluster
-	manifest *manifestCache
+	manifest *manifests.Cache
 	// needs is everything that the files mention.
 	needs []string
 	// live tells what the cloud calls things; complete is false while one of them
@@ -54,7 +55,7 @@ func (f *configuration) Needs() []string { return f.needs }
 // Find compares the stored manifest with the wanted one. A
 // manifest that says to stop is none: it is what `down` leaves behind.
 func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	m, err := f.manifest.getCached(ctx)
+	m, err := f.manifest.Get(ctx)
 	if err != nil || m.Schema == "" || m.Phase == manifest.Stop {
 		return resource.Found{}, nil, err
 	}
@@ -69,7 +70,7 @@ func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Dr
 	if !ready {
 		return found, []resource.Drift{{Path: "files", Have: "mention what is not there", Want: "as wanted"}}, nil
 	}
-	drift := compareManifests(m, want)
+	drift := manifests.Compare(m, want)
 	same, err := f.settingsStored(ctx)
 	if err == nil && !same {
 		drift = append(drift, resource.Drift{Path: "settings", Have: "others", Want: "those of this run"})
@@ -92,7 +93,7 @@ func (f *configuration) settingsStored(ctx context.Context) (bool, error) {
 
 // Create writes the files and then the manifest that names them.
 func (f *configuration) Create(ctx context.Context) error {
-	have, status, err := f.c.readBoth(ctx)
+	have, status, err := f.c.Manifests.ReadBoth(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,13 +104,13 @@ func (f *configuration) Create(ctx context.Context) error {
 	if !ready {
 		return fmt.Errorf("write %s: something that it mentions is not there", f.ID())
 	}
-	if m.Generation > 0 && have.Phase == m.Phase && len(compareManifests(have, m)) == 0 {
+	if m.Generation > 0 && have.Phase == m.Phase && len(manifests.Compare(have, m)) == 0 {
 		return f.storeSettings(ctx) // a machine has nothing to do with settings
 	}
 	if err := f.writeFiles(ctx, m, content); err != nil {
 		return err
 	}
-	return f.c.writeManifest(ctx, m, status)
+	return f.c.Manifests.Write(ctx, m, status)
 }
 
 // writeFiles writes the settings and the files where the manifest refers to them,
@@ -119,7 +120,7 @@ func (f *configuration) writeFiles(ctx context.Context, m manifest.Manifest, con
 	g.Go(func() error { return f.storeSettings(ctx) })
 	for name, data := range content {
 		g.Go(func() error {
-			if err := f.c.putObject(ctx, m.Files[name].Key, data); err != nil {
+			if err := f.c.Manifests.Put(ctx, m.Files[name].Key, data); err != nil {
 				return fmt.Errorf("write %s: %w", name, err)
 			}
 			return nil
@@ -133,7 +134,7 @@ func (f *configuration) storeSettings(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the cluster's settings: %w", err)
 	}
-	return f.c.putObject(ctx, settingsKey, data)
+	return f.c.Manifests.Put(ctx, settingsKey, data)
 }
 
 // Update is Create: the manifest moves at once to the new files.
@@ -149,7 +150,7 @@ type Configuration struct {
 	// certificates and the manifest.
 	Programs, Rest []resource.Resource
 
-	manifest *manifestCache
+	manifest *manifests.Cache
 }
 
 // ProgramIDs are the IDs of the programs.
@@ -175,13 +176,13 @@ type Drawn struct {
 
 // Configure draws what the master's machine runs.
 func (c *Cluster) Configure(d Drawn) (Configuration, error) {
-	p := Configuration{manifest: &manifestCache{c: c}}
+	p := Configuration{manifest: &manifests.Cache{From: c.Manifests}}
 	archs, err := c.Machines.Architectures()
 	if err != nil {
 		return Configuration{}, err
 	}
 	for _, arch := range archs {
-		p.Programs = append(p.Programs, &program{c: c, arch: arch, manifest: p.manifest})
+		p.Programs = append(p.Programs, &storedProgram{c: c, arch: arch, manifest: p.manifest})
 	}
 	f := &configuration{c: c, manifest: p.manifest, needs: slices.Concat(p.ProgramIDs(), d.Needs), settings: d.Settings, live: d.Live}
 	for _, s := range c.ownSecrets() {
@@ -205,12 +206,6 @@ func (c *Cluster) Configure(d Drawn) (Configuration, error) {
 	return p, nil
 }
 
-// FindManifest looks whether there is a manifest by which a machine serves.
-func (c *Cluster) FindManifest(ctx context.Context) (resource.Found, error) {
-	f, _, err := (&configuration{c: c, manifest: &manifestCache{c: c}}).Find(ctx)
-	return f, err
-}
-
 // ProgramSums is the hashes of the programs that the cluster runs, or is to run, by
 // architecture.
 func (c *Cluster) ProgramSums(ctx context.Context, p Configuration) (map[string]string, error) {
@@ -220,7 +215,7 @@ func (c *Cluster) ProgramSums(ctx context.Context, p Configuration) (map[string]
 		return nil, err
 	}
 	for _, arch := range archs {
-		if sums[arch], err = (&program{c: c, arch: arch, manifest: p.manifest}).wantedSum(ctx); err != nil {
+		if sums[arch], err = (&storedProgram{c: c, arch: arch, manifest: p.manifest}).wantedSum(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
+	"github.com/det-deploy/det-deploy/installer/hosted/probe"
+	"github.com/det-deploy/det-deploy/installer/hosted/program"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -24,14 +27,14 @@ type Options struct {
 	Settings map[string]string
 	// Version is that of this program, and Programs are its files.
 	Version  string
-	Programs Programs
+	Programs program.Set
 	// Secrets reads the secrets of this machine that the settings refer to.
 	Secrets secret.Resolver
 	// NoWait leaves Ready as soon as every resource exists; NoVerify as soon as the
 	// master answers.
 	NoWait, NoVerify bool
 	// Ask talks to the master; nil dials it.
-	Ask func(Endpoint) (Master, error)
+	Ask func(probe.Endpoint) (probe.Master, error)
 	// Open opens a program; nil opens the file.
 	Open func(path string) (io.ReadSeekCloser, error)
 	// Now is the time and Pause waits; nil is the clock's.
@@ -51,7 +54,7 @@ func (o *Options) setDefaults() {
 		o.Open = func(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
 	}
 	if o.Ask == nil {
-		o.Ask = dialMaster
+		o.Ask = probe.Dial
 	}
 }
 
@@ -101,6 +104,16 @@ type Disk interface {
 	Keep(ctx context.Context, name string) (where string, err error)
 }
 
+// Marked is what carries the cluster's mark, but for the control bucket with what is in it.
+type Marked interface {
+	// Kinds has what others need first.
+	Kinds() []string
+	// Inventory lists all objects of a cluster.
+	Inventory(ctx context.Context, cluster string) ([]resource.Found, error)
+	// Remove deletes one of them.
+	Remove(ctx context.Context, f resource.Found) error
+}
+
 // Parts is what a cluster asks of its cloud.
 type Parts struct {
 	Words    Words
@@ -113,6 +126,8 @@ type Parts struct {
 	// Logs is where machines log to. With Metrics they send their load there, too.
 	Logs    string
 	Metrics bool
+	// Marked is what the cluster consists of in its cloud.
+	Marked Marked
 }
 
 // Setup is what a cluster is made of.
@@ -132,12 +147,12 @@ type Setup struct {
 // Cluster is one hosted cluster.
 type Cluster struct {
 	*Setup
-	manifests
-	secrets
-}
+	*secrets
+	masterFile
 
-// manifests are the master's manifest and its status.
-type manifests struct{ *Setup }
+	// Manifests is the manifest of the master's machine, and its status.
+	Manifests *manifests.Bucket
+}
 
 // secrets is what the cluster keeps in its cloud's store.
 type secrets struct {
@@ -151,7 +166,11 @@ type secrets struct {
 // to. It asks the cloud nothing.
 func New(ctx context.Context, s Setup) *Cluster {
 	s.setDefaults()
-	c := &Cluster{Setup: &s, manifests: manifests{&s}, secrets: secrets{Setup: &s}}
+	kept := &secrets{Setup: &s}
+	c := &Cluster{
+		Setup: &s, secrets: kept, masterFile: masterFile{kept},
+		Manifests: &manifests.Bucket{Objects: s.Objects, Noun: s.Words.Noun, Now: s.Now, Pause: s.Pause},
+	}
 	c.readGiven(ctx)
 	return c
 }

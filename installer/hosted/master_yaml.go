@@ -3,6 +3,7 @@ package hosted
 import (
 	"cmp"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
@@ -31,9 +32,12 @@ type Live struct {
 	Pools   []config.Pool
 }
 
+// masterFile is master.yaml, and whom its clients trust.
+type masterFile struct{ *secrets }
+
 // masterYAML is what the cluster's master reads. Secrets are references: nothing
 // in it is secret.
-func (c *Cluster) masterYAML(l Live) ([]byte, error) {
+func (c *masterFile) masterYAML(l Live) ([]byte, error) {
 	s := c.Common
 	m := config.DefaultMaster()
 	m.ClusterName = s.Cluster
@@ -74,7 +78,7 @@ func (c *Cluster) masterYAML(l Live) ([]byte, error) {
 	return c.overlayMaster(m)
 }
 
-func (c *Cluster) setTasks(d *config.TaskContainerDefaults) error {
+func (c *masterFile) setTasks(d *config.TaskContainerDefaults) error {
 	s := c.Common.Tasks
 	d.Image = config.Images{CPU: s.CPUImage, CUDA: s.GPUImage, ROCm: s.GPUImage}
 	if s.Registry.User == "" {
@@ -89,7 +93,7 @@ func (c *Cluster) setTasks(d *config.TaskContainerDefaults) error {
 }
 
 // NewPool is a pool of master.yaml, without its provider.
-func (c *Cluster) NewPool(name string, p spec.Pool) config.Pool {
+func (c *masterFile) NewPool(name string, p spec.Pool) config.Pool {
 	out := config.DefaultPool(name)
 	out.Description, out.MaxAuxContainersPerAgent, out.TaskPolicy = p.Description, p.MaxAuxTasks, p.TaskPolicy
 	// As long as an agent tries: its tasks wait for it.
@@ -99,7 +103,7 @@ func (c *Cluster) NewPool(name string, p spec.Pool) config.Pool {
 }
 
 // NewElastic is what providers of all clouds have in common.
-func (c *Cluster) NewElastic(p spec.Pool) (config.Elastic, error) {
+func (c *masterFile) NewElastic(p spec.Pool) (config.Elastic, error) {
 	a := c.Agents
 	e := config.DefaultElastic()
 	// The master knows its own address; the certificate is for a name.
@@ -134,7 +138,7 @@ func (c *Cluster) NewElastic(p spec.Pool) (config.Elastic, error) {
 
 // overlayMaster writes m with the user's own settings over it, and reads the result
 // back as the master will.
-func (c *Cluster) overlayMaster(m config.Master) ([]byte, error) {
+func (c *masterFile) overlayMaster(m config.Master) ([]byte, error) {
 	data, err := document.MarshalWithSecrets(m) // startup scripts are of a type that hides itself
 	if err != nil {
 		return nil, fmt.Errorf("write master.yaml: %w", err)
@@ -188,4 +192,24 @@ func refuseSecrets(m config.Master) error {
 		return fmt.Errorf("keep master.yaml, in which master_yaml puts a secret that is not a reference: %w", err)
 	}
 	return nil
+}
+
+// ownCA is what agents and clients trust where the certificate is the user's.
+func (c *masterFile) ownCA() []byte {
+	if c.Common.TLS.CA != "" {
+		return []byte(c.Common.TLS.CA)
+	}
+	var last []byte
+	for rest := []byte(c.Common.TLS.Certificate); ; {
+		var b *pem.Block
+		if b, rest = pem.Decode(rest); b == nil {
+			return last
+		}
+		last = pem.EncodeToMemory(b)
+	}
+}
+
+// certName is the name in the master's certificate.
+func (c *masterFile) certName() string {
+	return cmp.Or(c.Common.TLS.Name, internalName(c.Common.Cluster))
 }

@@ -11,17 +11,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
+	"github.com/det-deploy/det-deploy/installer/hosted/probe"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
-
-// Endpoint is where a cluster's master answers, and what to trust there.
-type Endpoint struct {
-	URL string
-	// CA is the certificates that sign the master's, PEM.
-	CA []byte
-	// Name is what the certificate is for, where that is not URL's host.
-	Name string
-}
 
 // answerLimit is how long a master that its machine says is well may take to
 // answer from here: a security group's rule takes a moment to count.
@@ -29,9 +22,9 @@ const answerLimit = 2 * time.Minute
 
 // Endpoint looks where the master answers. It is a refusal of kind NotFound while
 // the cluster has no address.
-func (c *Cluster) Endpoint(ctx context.Context) (Endpoint, error) {
+func (c *Cluster) Endpoint(ctx context.Context) (probe.Endpoint, error) {
 	address := c.Address()
-	var e Endpoint
+	var e probe.Endpoint
 	var trustErr error // counts less than that there is no address
 	g, both := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -43,10 +36,10 @@ func (c *Cluster) Endpoint(ctx context.Context) (Endpoint, error) {
 		return nil
 	})
 	if err := g.Wait(); err != nil {
-		return Endpoint{}, err
+		return probe.Endpoint{}, err
 	}
 	if address.PublicIP() == "" {
-		return Endpoint{}, &cloud.Error{
+		return probe.Endpoint{}, &cloud.Error{
 			Kind: cloud.NotFound, Op: "find the master's address", Fix: "run `det-deploy " + c.Words.Noun + " up` to finish the cluster",
 			Err: errors.New("the cluster has none"),
 		}
@@ -56,12 +49,12 @@ func (c *Cluster) Endpoint(ctx context.Context) (Endpoint, error) {
 }
 
 // trustedEndpoint is the CA and the name with which to trust the master.
-func (c *Cluster) trustedEndpoint(ctx context.Context) (Endpoint, error) {
+func (c *Cluster) trustedEndpoint(ctx context.Context) (probe.Endpoint, error) {
 	if c.Common.TLS.Own() {
-		return Endpoint{CA: c.ownCA(), Name: c.Common.TLS.Name}, nil
+		return probe.Endpoint{CA: c.ownCA(), Name: c.Common.TLS.Name}, nil
 	}
 	ca, err := (&leaf{ca: c.authoritySecret()}).authorityPEM(ctx)
-	return Endpoint{CA: ca}, err
+	return probe.Endpoint{CA: ca}, err
 }
 
 // Ready waits until the master runs what the manifest says, answers over TLS as this
@@ -70,7 +63,7 @@ func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 	if c.NoWait {
 		return installer.ErrNotAwaited
 	}
-	m, err := c.readManifest(ctx)
+	m, err := c.Manifests.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +71,7 @@ func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 		return errors.New("wait for the master: its machine is told to run nothing")
 	}
 	if m.Phase == manifest.Serve {
-		if err := c.waitUntilRuns(ctx, m, runLimit, tell); err != nil {
+		if err := c.Manifests.WaitUntilRuns(ctx, m, manifests.RunLimit, tell); err != nil {
 			return err
 		}
 	}
@@ -94,7 +87,7 @@ func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 }
 
 // waitUntilAnswers waits until the master answers, and is this cluster's.
-func (c *Cluster) waitUntilAnswers(ctx context.Context, tell func(string)) (Master, error) {
+func (c *Cluster) waitUntilAnswers(ctx context.Context, tell func(string)) (probe.Master, error) {
 	e, err := c.Endpoint(ctx)
 	if err != nil {
 		return nil, err
@@ -103,7 +96,7 @@ func (c *Cluster) waitUntilAnswers(ctx context.Context, tell func(string)) (Mast
 	if err != nil {
 		return nil, err
 	}
-	for waited := time.Duration(0); ; waited += lookEvery {
+	for waited := time.Duration(0); ; waited += manifests.LookEvery {
 		name, err := master.Cluster(ctx)
 		switch {
 		case err == nil && name == c.Common.Cluster:
@@ -116,7 +109,7 @@ func (c *Cluster) waitUntilAnswers(ctx context.Context, tell func(string)) (Mast
 			return nil, &unreachableError{e.URL, c.Words.Inbound, err}
 		}
 		tell("the master's machine is well; waiting for " + e.URL)
-		if err := c.Pause(ctx, lookEvery); err != nil {
+		if err := c.Pause(ctx, manifests.LookEvery); err != nil {
 			master.Close()
 			return nil, err
 		}
@@ -143,7 +136,7 @@ func (e *unreachableError) Hint() string {
 
 // runTrial runs a small task in the pool of tasks without slots. A password that was
 // changed since is not known here: then it is skipped, for lack of a user to run it as.
-func (c *Cluster) runTrial(ctx context.Context, master Master, tell func(string)) error {
+func (c *Cluster) runTrial(ctx context.Context, master probe.Master, tell func(string)) error {
 	password, err := c.firstPassword(ctx)
 	if err != nil {
 		return err
@@ -159,5 +152,5 @@ func (c *Cluster) runTrial(ctx context.Context, master Master, tell func(string)
 	tell("running a task in pool " + spec.AuxPool)
 	// A machine for it has to start, and may have to wait for another.
 	limit := time.Duration(c.Aux.StartingPeriod) + 10*time.Minute
-	return master.Try(ctx, Trial{Noun: c.Words.Noun, Pool: spec.AuxPool, Limit: limit, Pause: c.Pause, Tell: tell})
+	return master.Try(ctx, probe.Trial{Noun: c.Words.Noun, Pool: spec.AuxPool, Limit: limit, Pause: c.Pause, Tell: tell})
 }

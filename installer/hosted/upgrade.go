@@ -10,6 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
@@ -18,7 +19,7 @@ const platform = "linux-"
 // Release is what this program would bring.
 func (c *Cluster) Release() record.Release {
 	r := record.Release{Version: c.Version, Programs: map[string]string{}}
-	for arch, sum := range c.Programs.sumsByArch() {
+	for arch, sum := range c.Programs.Sums() {
 		r.Programs[platform+arch] = sum
 	}
 	return r
@@ -26,7 +27,7 @@ func (c *Cluster) Release() record.Release {
 
 // Runs says what the machine is set to run.
 func (c *Cluster) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
-	m, err := c.readManifest(ctx)
+	m, err := c.Manifests.Read(ctx)
 	if err != nil || m.Schema == "" {
 		return record.Release{}, "", err
 	}
@@ -74,7 +75,7 @@ func (c *Cluster) UploadPrograms(ctx context.Context, r record.Release, tell fun
 
 // SetMode has the machine run r in a mode.
 func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.Mode, tell func(string)) error {
-	have, status, err := c.readBoth(ctx)
+	have, status, err := c.Manifests.ReadBoth(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,14 +90,14 @@ func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.
 		want.Binaries[strings.TrimPrefix(name, platform)] = manifest.File{Key: manifest.BinaryKey(sum), SHA256: sum, Mode: 0o755}
 	}
 	if want.Phase != have.Phase || want.Version != have.Version || !maps.Equal(want.Binaries, have.Binaries) {
-		if err := c.writeManifest(ctx, want, status); err != nil {
+		if err := c.Manifests.Write(ctx, want, status); err != nil {
 			return err
 		}
 	}
-	if want, err = c.readManifest(ctx); err != nil {
+	if want, err = c.Manifests.Read(ctx); err != nil {
 		return err
 	}
-	if err := c.waitUntilRuns(ctx, want, runLimit, tell); err != nil {
+	if err := c.Manifests.WaitUntilRuns(ctx, want, manifests.RunLimit, tell); err != nil {
 		return err
 	}
 	if mode != installer.Serve {
@@ -112,7 +113,7 @@ func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.
 
 // Backup copies the data disk. An external database is its owner's to back up.
 func (c *Cluster) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
-	m, err := c.readManifest(ctx)
+	m, err := c.Manifests.Read(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -161,7 +162,7 @@ func (c *Cluster) missingPrograms(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.readManifest(ctx)
+	m, err := c.Manifests.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -169,5 +170,5 @@ func (c *Cluster) missingPrograms(ctx context.Context) ([]string, error) {
 	for _, arch := range slices.Collect(maps.Keys(m.Binaries)) {
 		have[arch] = m.Binaries[arch].SHA256
 	}
-	return c.Programs.missingArchs(archs, have), nil
+	return c.Programs.Missing(archs, have), nil
 }

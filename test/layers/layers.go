@@ -91,7 +91,8 @@ func install() []Row {
 		{"installer/record/*", append(engine, "installer/record"), noSDK},
 		{"installer/spec", []string{"master/config/...", "agent/config", "cloud", "cloud/secret"}, "cluster.yaml is a document"},
 		{"installer/installertest", nil, "what it tries says how it is driven"},
-		{"installer/hosted", []string{"installer", "installer/doctor", "installer/record", "installer/spec", "cloud", "cloud/resource", "cloud/secret", "cloud/host/manifest", "master/config/...", "master/api/...", "agent/config"}, "what is the same for clusters in every cloud names no cloud"},
+		{"installer/hosted/*", []string{"installer/doctor", "installer/record", "installer/spec", "cloud", "cloud/resource", "cloud/host/manifest", "master/api/..."}, "a part of a hosted cluster knows neither the whole nor a cloud"},
+		{"installer/hosted", []string{"installer", "installer/hosted/*", "installer/doctor", "installer/record", "installer/spec", "cloud", "cloud/resource", "cloud/secret", "cloud/host/manifest", "master/config/...", "master/api/...", "agent/config"}, "what is the same for clusters in every cloud names no cloud"},
 		{"installer/target/local/*", nil, "it supervises processes, whatever they are"},
 		{"installer/target/local", target("local"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/aws/control", []string{"cloud", "cloud/resource", "cloud/aws/...", "installer/record", "installer/hosted"}, "the control bucket is made before the lease, and knows no cluster.yaml"},
@@ -106,7 +107,7 @@ func install() []Row {
 func target(name string) []string {
 	return []string{
 		"installer", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec",
-		"installer/hosted", "installer/target/" + name + "/...", "cloud", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
+		"installer/hosted/...", "installer/target/" + name + "/...", "cloud", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
 		"master/config/...", "master/api/...", "agent/config", "cloud/host/manifest", "templates",
 	}
 }

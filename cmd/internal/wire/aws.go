@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/program"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
@@ -151,7 +152,7 @@ func (a *AWS) targetConfig(q AWSRequest) (aws.Config, error) {
 	return c, nil
 }
 
-func listPrograms(q AWSRequest) (hosted.Programs, error) {
+func listPrograms(q AWSRequest) (program.Set, error) {
 	if !q.Bring {
 		return nil, nil
 	}
@@ -159,7 +160,7 @@ func listPrograms(q AWSRequest) (hosted.Programs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	return hosted.LoadPrograms(q.Binaries, self)
+	return program.Load(q.Binaries, self)
 }
 
 func (a *AWS) runInstall(s *term.Streams, q AWSRequest, gate *resource.Gate) error {
@@ -252,7 +253,9 @@ func (a *AWS) Endpoint(ctx context.Context) (Endpoint, error) {
 }
 
 // MasterTrouble is what the master's machine reports to be wrong; empty when nothing is.
-func (a *AWS) MasterTrouble(ctx context.Context) (string, error) { return a.Target.Problem(ctx) }
+func (a *AWS) MasterTrouble(ctx context.Context) (string, error) {
+	return a.Target.Manifests.Problem(ctx)
+}
 
 // Admin is the account of the administrator that the cluster was created with.
 func (a *AWS) Admin(ctx context.Context) (Account, error) {

@@ -156,7 +156,7 @@ func (b *blueprint) addRoles() {
 
 // addDataStores adds the buckets and the log group.
 func (b *blueprint) addDataStores() {
-	b.addResources(b.controlPolicy())
+	b.addResources(b.policy)
 	if b.Spec.Storage.Bucket == "" {
 		b.addResources(&storage.Bucket{In: b.cluster})
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -43,13 +43,13 @@ func (c *checks) checkDrivers(ctx context.Context) doctor.Result {
 		}
 		return c.FailNew(ctx, strings.Join(append(wrong, odd...), "; "), needed, fix)
 	case len(odd) > 0:
-		return hosted.Unsure(strings.Join(odd, "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
+		return doctor.Unsure(strings.Join(odd, "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
 	}
-	return hosted.Pass("every pool's image runs its GPUs")
+	return doctor.Passed("every pool's image runs its GPUs")
 }
 
 // factOf is what is known of a type, as Amazon was asked for it.
-func factOf(name string, t hosted.MachineType) facts.Type {
+func factOf(name string, t machines.Type) facts.Type {
 	return facts.Type{Name: name, VCPU: t.VCPU, GPUs: t.GPUs, GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures}
 }
 

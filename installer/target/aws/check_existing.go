@@ -18,26 +18,26 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 // checkImages checks that each image exists, supports its instance types and fits its
 // disk.
 func (c *checks) checkImages(ctx context.Context) doctor.Result {
-	uses := map[string][]hosted.ImageUse{}
-	add := func(image string, u hosted.ImageUse) { uses[image] = append(uses[image], u) }
+	uses := map[string][]machines.Use{}
+	add := func(image string, u machines.Use) { uses[image] = append(uses[image], u) }
 	m := c.Spec.Master
-	add(c.masterImage(), hosted.ImageUse{Who: "the master", Types: []string{m.InstanceType}, Disk: m.RootVolume, Flags: "--master-image or --master-root-volume-size"})
+	add(c.masterImage(), machines.Use{Who: "the master", Types: []string{m.InstanceType}, Disk: m.RootVolume, Flags: "--master-image or --master-root-volume-size"})
 	for name, p := range c.Spec.AllPools() {
-		add(c.agentImage(p), hosted.ImageUse{
+		add(c.agentImage(p), machines.Use{
 			Who: "pool " + name, Types: p.InstanceTypes, Disk: cmp.Or(p.RootVolume, c.Spec.Agents.RootVolume),
 			Flags: "--agent-image or --agent-root-volume-size",
 		})
 	}
-	return hosted.CheckImages(ctx, uses, c.Known.Types, func(ctx context.Context, id string) (hosted.Image, error) {
+	return machines.CheckImages(ctx, uses, c.Known.Types, func(ctx context.Context, id string) (machines.Image, error) {
 		i, err := c.facts.Image(ctx, id)
-		return hosted.Image{Name: i.Name, Architecture: i.Architecture, RootSize: i.RootSize}, err
+		return machines.Image{Name: i.Name, Architecture: i.Architecture, RootSize: i.RootSize}, err
 	})
 }
 
@@ -46,7 +46,7 @@ func (c *checks) existingChecks() []doctor.Check {
 	var out []doctor.Check
 	add := func(name, fix string, given bool, look func(ctx context.Context) error) {
 		if given {
-			out = append(out, hosted.CheckExists(name, fix, look))
+			out = append(out, doctor.Existing(name, fix, look))
 		}
 	}
 	s := c.Spec

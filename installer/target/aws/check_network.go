@@ -14,7 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // checkNetwork checks the network that the cluster will use.
@@ -31,14 +30,14 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 	const needed = "addresses that no other network of the account has"
 	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)
 	if err != nil {
-		return hosted.Failed(err, needed)
+		return doctor.FromError(err, needed)
 	}
 	var same []string
 	p := ec2.NewDescribeVpcsPaginator(c.Clients.EC2, &ec2.DescribeVpcsInput{})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
-			return hosted.Failed(err, needed)
+			return doctor.FromError(err, needed)
 		}
 		for _, v := range page.Vpcs {
 			have, err := netip.ParsePrefix(aws.ToString(v.CidrBlock))
@@ -48,9 +47,9 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 		}
 	}
 	if len(same) > 0 {
-		return hosted.Unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
+		return doctor.Unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
 	}
-	return hosted.Pass("%s in %s", want, strings.Join(c.Known.Used(), ", "))
+	return doctor.Passed("%s in %s", want, strings.Join(c.Known.Used(), ", "))
 }
 
 // agentsWayOut is about an own VPC whose agents have no public addresses: the
@@ -74,11 +73,11 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 	names := existingSubnets(c.Spec)
 	out, err := c.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: names})
 	if err != nil {
-		return hosted.Failed(err, needed)
+		return doctor.FromError(err, needed)
 	}
 	tables, err := c.facts.RouteTables(ctx, c.Spec.Network.VPC)
 	if err != nil {
-		return hosted.Failed(err, needed)
+		return doctor.FromError(err, needed)
 	}
 	var wrong []string
 	for _, s := range out.Subnets {
@@ -99,12 +98,12 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 	if v := c.Known.VolumeZone; v != "" && v != c.Known.Master.Zone {
 		apart := fmt.Sprintf("the existing volume is in %s and the master's subnet in %s", v, c.Known.Master.Zone)
 		if len(wrong) == 0 {
-			return hosted.Fail(apart, needed, c.moveMaster(v))
+			return doctor.Failed(apart, needed, c.moveMaster(v))
 		}
 		wrong = append(wrong, apart)
 	}
 	if len(wrong) > 0 {
-		return hosted.Fail(strings.Join(wrong, "; "), needed, "choose others with --subnet and --master-subnet, add a route, or set --agent-public-ip=false for agents behind a NAT gateway")
+		return doctor.Failed(strings.Join(wrong, "; "), needed, "choose others with --subnet and --master-subnet, add a route, or set --agent-public-ip=false for agents behind a NAT gateway")
 	}
-	return hosted.Pass("%s in %s", strings.Join(names, ", "), c.Spec.Network.VPC)
+	return doctor.Passed("%s in %s", strings.Join(names, ", "), c.Spec.Network.VPC)
 }

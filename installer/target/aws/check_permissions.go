@@ -15,7 +15,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // checkPermissions checks whether the caller may do what the installer does: by a dry run
@@ -26,21 +25,21 @@ func (c *checks) checkPermissions(ctx context.Context) doctor.Result {
 	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
 	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
 		if err := api.Allowed(try(ctx)); cloud.KindOf(err) == cloud.Denied {
-			return hosted.Fail(err.Error(), needed, fix)
+			return doctor.Failed(err.Error(), needed, fix)
 		}
 	}
 	if c.Caller.Root() {
-		return hosted.Pass("the account's root user may do everything")
+		return doctor.Passed("the account's root user may do everything")
 	}
 	documents := policy.Caller(c.Scope())
 	denied, err := c.facts.Refused(ctx, c.facts.Principal(ctx, c.Caller), documents)
 	switch {
 	case err != nil:
-		return hosted.Unsure("they cannot be simulated: "+err.Error(), needed, "go on: a call that is not allowed names its action and changes nothing else")
+		return doctor.Unsure("they cannot be simulated: "+err.Error(), needed, "go on: a call that is not allowed names its action and changes nothing else")
 	case len(denied) > 0:
-		return hosted.Fail("not allowed: "+strings.Join(denied, ", "), needed, fix)
+		return doctor.Failed("not allowed: "+strings.Join(denied, ", "), needed, fix)
 	}
-	return hosted.Pass("%d actions are allowed", len(policy.Actions(documents)))
+	return doctor.Passed("%d actions are allowed", len(policy.Actions(documents)))
 }
 
 // broughtRoles is a check for each role that the user brings: what the machines
@@ -69,14 +68,14 @@ func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) docto
 	denied, err := c.facts.Refused(ctx, c.Known.Roles[role], documents)
 	switch {
 	case err != nil:
-		return hosted.Unsure("they cannot be simulated: "+err.Error(), needed, "compare the role's policies with that output")
+		return doctor.Unsure("they cannot be simulated: "+err.Error(), needed, "compare the role's policies with that output")
 	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(policy.Optional(), a) }):
-		return hosted.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines do without", needed, "see docs/reference/aws-permissions.md for what is missed without them")
+		return doctor.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines do without", needed, "see docs/reference/aws-permissions.md for what is missed without them")
 	case len(denied) > 0:
 		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%s-role out", command, who)
-		return hosted.Fail(role+" may not "+strings.Join(denied, ", "), needed, fix)
+		return doctor.Failed(role+" may not "+strings.Join(denied, ", "), needed, fix)
 	}
-	return hosted.Pass("%d actions are allowed", len(policy.Actions(documents)))
+	return doctor.Passed("%d actions are allowed", len(policy.Actions(documents)))
 }
 
 // scopeFlags are the flags of `aws policy` for what the user brings. Of a role they

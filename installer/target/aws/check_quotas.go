@@ -14,12 +14,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 )
 
 // demand is what a cluster takes of a quota.
 type demand struct {
-	hosted.Demand
+	machines.Demand
 
 	quota facts.Quota
 }
@@ -51,9 +51,9 @@ func (t *Target) vcpuDemands() map[string]demand {
 func (c *checks) checkQuotas(ctx context.Context) doctor.Result {
 	running, err := c.facts.Running(ctx)
 	if err != nil {
-		return hosted.Failed(err, "to know how much of its quotas the account uses")
+		return doctor.FromError(err, "to know how much of its quotas the account uses")
 	}
-	var v hosted.Quotas
+	var v machines.Quotas
 	all := c.vcpuDemands()
 	for _, code := range slices.Sorted(maps.Keys(all)) {
 		d := all[code]
@@ -93,7 +93,7 @@ func (c *checks) usedVCPUs(ctx context.Context, running []facts.Machine, q facts
 }
 
 // countResources counts what the cluster takes one of, unless it exists already.
-func (c *checks) countResources(ctx context.Context, v *hosted.Quotas) {
+func (c *checks) countResources(ctx context.Context, v *machines.Quotas) {
 	one := func(has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) {
 		have, err := has(ctx)
 		if err != nil {
@@ -108,7 +108,7 @@ func (c *checks) countResources(ctx context.Context, v *hosted.Quotas) {
 			v.Unknown(err)
 			return
 		}
-		v.Weigh(r.What, hosted.Demand{Least: 1, Most: 1}, r.Free(), r.Console(c.Spec.Region))
+		v.Weigh(r.What, machines.Demand{Least: 1, Most: 1}, r.Free(), r.Console(c.Spec.Region))
 	}
 	one(func(ctx context.Context) (bool, error) {
 		f, _, err := infra.Nonced(&network.Address{In: c.cluster, Name: "master"}).Find(ctx)
@@ -128,10 +128,10 @@ func (c *checks) checkSpot(ctx context.Context) doctor.Result {
 	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(identity.SpotRoleName)})
 	switch cloud.KindOf(err) {
 	case "":
-		return hosted.Pass("%s", identity.SpotRoleName)
+		return doctor.Passed("%s", identity.SpotRoleName)
 	case cloud.NotFound:
-		return hosted.Pass("the account has never used spot instances; `up` makes the service-linked role %s", identity.SpotRoleName)
+		return doctor.Passed("the account has never used spot instances; `up` makes the service-linked role %s", identity.SpotRoleName)
 	default:
-		return hosted.Failed(err, "the service-linked role "+identity.SpotRoleName)
+		return doctor.FromError(err, "the service-linked role "+identity.SpotRoleName)
 	}
 }

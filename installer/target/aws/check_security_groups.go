@@ -24,7 +24,7 @@ func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 	ids := slices.DeleteFunc([]string{n.MasterSecurityGroup, n.AgentSecurityGroup}, func(s string) bool { return s == "" })
 	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
 	if err != nil {
-		return hosted.Failed(err, needed)
+		return doctor.FromError(err, needed)
 	}
 	var wrong, odd []string
 	for _, g := range out.SecurityGroups {
@@ -37,12 +37,12 @@ func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 		}
 	}
 	if len(wrong) > 0 {
-		return hosted.Fail(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
+		return doctor.Failed(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
 	}
 	if len(odd) > 0 {
-		return hosted.Unsure(strings.Join(odd, "; "), "an existing group that admits the clients of the master", "open the port there: an existing group is not changed")
+		return doctor.Unsure(strings.Join(odd, "; "), "an existing group that admits the clients of the master", "open the port there: an existing group is not changed")
 	}
-	return hosted.Pass("%s", strings.Join(ids, ", "))
+	return doctor.Passed("%s", strings.Join(ids, ", "))
 }
 
 // closedRanges lists the inbound ranges that the master's existing group does not admit.

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
@@ -60,22 +60,22 @@ type checks struct {
 
 func (c *checks) checkIdentity(context.Context) doctor.Result {
 	if c.Caller.Partition != "aws" {
-		return hosted.Fail(c.Caller.ARN, "an account of the commercial partition", "use another account; other partitions are not built yet")
+		return doctor.Failed(c.Caller.ARN, "an account of the commercial partition", "use another account; other partitions are not built yet")
 	}
-	return hosted.Pass("%s in account %s", c.Caller.ARN, c.Caller.Account)
+	return doctor.Passed("%s in account %s", c.Caller.ARN, c.Caller.Account)
 }
 
 func (c *checks) checkClock(ctx context.Context) doctor.Result {
 	const needed = "a clock that is right to 5 minutes: Amazon refuses what is signed at another time"
 	out, err := c.Clients.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return hosted.Failed(err, needed)
+		return doctor.FromError(err, needed)
 	}
 	theirs, ok := middleware.GetServerTime(out.ResultMetadata)
 	if !ok {
-		return hosted.Unsure("Amazon's answer has no time", needed, "")
+		return doctor.Unsure("Amazon's answer has no time", needed, "")
 	}
-	return c.CheckClock(theirs, "Amazon", needed)
+	return doctor.Clock(c.Now(), theirs, "Amazon", needed)
 }
 
 func (c *checks) checkNames(ctx context.Context) doctor.Result {
@@ -84,47 +84,48 @@ func (c *checks) checkNames(ctx context.Context) doctor.Result {
 	// S3's limit; IAM's for roles is 64.
 	for _, name := range []string{control.Name(c.Spec.Cluster, c.Caller.Account), storage.DataBucket(c.Spec.Cluster, c.Caller.Account)} {
 		if len(name) > 63 {
-			return hosted.Fail(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
+			return doctor.Failed(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
 		}
 	}
 	_, err := c.store.Get(ctx, "record.json")
 	switch cloud.KindOf(err) {
 	case cloud.Denied:
-		return hosted.Fail("bucket "+c.store.Name+" cannot be read; it may belong to another account", needed, fix+", or ask its owner")
+		return doctor.Failed("bucket "+c.store.Name+" cannot be read; it may belong to another account", needed, fix+", or ask its owner")
 	case "":
-		return hosted.Pass("bucket %s is this cluster's", c.store.Name)
+		return doctor.Passed("bucket %s is this cluster's", c.store.Name)
 	case cloud.NotFound:
-		return hosted.Pass("bucket %s", c.store.Name)
+		return doctor.Passed("bucket %s", c.store.Name)
 	default:
-		return hosted.Failed(err, needed)
+		return doctor.FromError(err, needed)
 	}
 }
 
 // checkTypes compares the wanted instance types with those offered in each zone.
 func (c *checks) checkTypes(ctx context.Context) doctor.Result {
-	w := hosted.WantedMachines{
-		Types: c.Known.Types, Master: c.Spec.Master.InstanceType, MasterZone: c.Known.Master.Zone, Pools: map[string]hosted.WantedPool{},
+	w := machines.Wanted{
+		Types: c.Known.Types, Master: c.Spec.Master.InstanceType, MasterZone: c.Known.Master.Zone,
+		Pools: map[string]machines.Pool{}, Exists: c.Exists,
 	}
 	for name, p := range c.Spec.AllPools() {
-		w.Pools[name] = hosted.WantedPool{Types: p.InstanceTypes, Zones: c.poolZones(p), Slots: c.slotsOf(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
+		w.Pools[name] = machines.Pool{Types: p.InstanceTypes, Zones: c.poolZones(p), Slots: c.slotsOf(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
 	}
-	return c.CheckTypes(ctx, w)
+	return w.Check(ctx)
 }
 
 func (c *checks) keyPair(ctx context.Context) doctor.Result {
 	const needed = "a key pair of this region"
 	names, err := c.facts.KeyPairs(ctx)
 	if err != nil {
-		return hosted.Failed(err, needed)
+		return doctor.FromError(err, needed)
 	}
 	if !slices.Contains(names, c.Spec.KeyPair) {
 		fix := "choose one with --key-pair: " + strings.Join(names, ", ")
 		if len(names) == 0 {
 			fix = "make one with `aws ec2 create-key-pair`, or leave --key-pair out"
 		}
-		return hosted.Fail(fmt.Sprintf("there is no key pair %q in %s", c.Spec.KeyPair, c.Spec.Region), needed, fix)
+		return doctor.Failed(fmt.Sprintf("there is no key pair %q in %s", c.Spec.KeyPair, c.Spec.Region), needed, fix)
 	}
-	return hosted.Pass("%s", c.Spec.KeyPair)
+	return doctor.Passed("%s", c.Spec.KeyPair)
 }
 
 func (t *Target) usesSpot() bool {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/program"
 )
 
 func check(t *testing.T, s *stage) map[string]doctor.Result {
@@ -65,7 +65,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"an image for another architecture", []string{"agent-image", awstest.ImageGPUARM64}, nil, nil, "images", doctor.Fail, "is for arm64", "--agent-image"},
 		{"an image that is not there", []string{"master-image", "ami-0123456789abcdef0"}, nil, nil, "images", doctor.Fail, "ami-0123456789abcdef0", ""},
 		{"no program for the architecture", []string{"master-instance-type", "m6g.large"}, nil, func(s *stage) {
-			s.programs = hosted.Programs{"amd64": s.programs["amd64"]}
+			s.programs = program.Set{"amd64": s.programs["amd64"]}
 		}, "programs", doctor.Fail, "there is none for linux/arm64", "--binary arm64=PATH"},
 		{"never used spot", []string{"spot", "true"}, nil, nil, "spot", doctor.Pass, "never used spot instances; `up` makes the service-linked role", ""},
 		{"agents without a way out", []string{"agent-public-ip", "false"}, nil, nil, "agents' way out", doctor.Fail, "no NAT gateway", "--vpc"},

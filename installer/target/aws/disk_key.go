@@ -10,7 +10,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // diskKey asks with which KMS key disks are encrypted. Who may not ask keeps what
@@ -41,11 +40,11 @@ func (k Known) diskKeys() []string {
 func (c *checks) diskKey(context.Context) doctor.Result {
 	switch keys := c.Known.diskKeys(); {
 	case len(keys) > 0:
-		return hosted.Pass("%s is the account's own; its policy must let the account's users and roles use it, which is not looked at", keys[0])
+		return doctor.Passed("%s is the account's own; its policy must let the account's users and roles use it, which is not looked at", keys[0])
 	case c.Known.DiskKey == "" || c.Known.DiskKey == "alias/aws/ebs":
-		return hosted.Pass("Amazon's own key")
+		return doctor.Passed("Amazon's own key")
 	}
-	return hosted.Unsure(
+	return doctor.Unsure(
 		"disks are encrypted with "+c.Known.DiskKey, "a key that is given by its ARN, so that roles can be allowed to use it",
 		"name the key itself with `aws ec2 modify-ebs-default-kms-key-id`, or machines may end with Client.InternalError",
 	)

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -27,7 +28,7 @@ type Known struct {
 	// Retired is those of Zones that are not used any more.
 	Retired []string `json:"retired,omitempty"`
 	// Types is what is known of instance types.
-	Types hosted.MachineTypes `json:"types,omitempty"`
+	Types machines.Types `json:"types,omitempty"`
 	// Images is the stock images by whom they are for: "master/amd64".
 	Images map[string]string `json:"images,omitempty"`
 	// Roots is what images of agents call their root disk, by image.
@@ -127,7 +128,7 @@ func (l *looking) readTypes(ctx context.Context) error {
 		return err
 	}
 	if l.known.Types == nil {
-		l.known.Types = make(hosted.MachineTypes)
+		l.known.Types = make(machines.Types)
 	}
 	var errs []error
 	for _, name := range ask {
@@ -143,8 +144,8 @@ func (l *looking) readTypes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func typeOf(t facts.Type, zones []string) hosted.MachineType {
-	return hosted.MachineType{
+func typeOf(t facts.Type, zones []string) machines.Type {
+	return machines.Type{
 		VCPU: t.VCPU, GPUs: t.Slots(), GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures, Zones: zones,
 	}
 }

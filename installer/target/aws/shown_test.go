@@ -104,14 +104,14 @@ func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 
 // slowProgram takes its time to be read, by a clock of its own.
 type slowProgram struct {
-	program
+	programFile
 
 	late *time.Duration
 }
 
 func (p slowProgram) Read(b []byte) (int, error) {
 	*p.late += 4 * time.Second
-	return p.program.Read(b[:min(len(b), 1_000_000)])
+	return p.programFile.Read(b[:min(len(b), 1_000_000)])
 }
 
 // Who watches a first `up` sees how far the upload is.
@@ -123,7 +123,7 @@ func TestUpTellsHowFarAnUploadIs(t *testing.T) {
 		late := new(time.Duration)
 		target.Now = func() time.Time { return time.Now().Add(*late) }
 		target.Open = func(string) (io.ReadSeekCloser, error) {
-			return slowProgram{program{bytes.NewReader(make([]byte, 3_000_000))}, late}, nil
+			return slowProgram{programFile{bytes.NewReader(make([]byte, 3_000_000))}, late}, nil
 		}
 		var told []string
 		in.Emit = func(e event.Event) {

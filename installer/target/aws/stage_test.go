@@ -24,6 +24,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/probe"
+	"github.com/det-deploy/det-deploy/installer/hosted/program"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -41,7 +43,7 @@ type cloudy struct {
 	world   *awstest.World
 	account string
 	// programs are the hashes of det-deploy.
-	programs hosted.Programs
+	programs program.Set
 	version  string
 	settle   time.Duration
 }
@@ -52,8 +54,8 @@ func inMemory(o awstest.Options) *cloudy {
 }
 
 // programs are det-deploy for both architectures, of some build.
-func programs(build string) hosted.Programs {
-	return hosted.Programs{
+func programs(build string) program.Set {
+	return program.Set{
 		"amd64": {Path: build + "/amd64", SHA256: strings.Repeat("a", 63) + fmt.Sprint(len(build)%10)},
 		"arm64": {Path: build + "/arm64", SHA256: strings.Repeat("b", 63) + fmt.Sprint(len(build)%10)},
 	}
@@ -85,10 +87,10 @@ func (s *stage) set(flags ...string) {
 	}
 }
 
-// program is what stands in for det-deploy's file.
-type program struct{ *bytes.Reader }
+// programFile is what stands in for det-deploy's file.
+type programFile struct{ *bytes.Reader }
 
-func (program) Close() error { return nil }
+func (programFile) Close() error { return nil }
 
 // target is the cluster as a new process sees it.
 func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, error) {
@@ -119,9 +121,9 @@ func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, e
 		Spec: a, Known: known, Clients: s.clients(gate), Free: free,
 		Options: hosted.Options{
 			Settings: settings, Version: s.version, Programs: s.programs, Secrets: secret.Resolver{LookupEnv: variables},
-			Ask: func(hosted.Endpoint) (hosted.Master, error) { return answering{s}, nil },
+			Ask: func(probe.Endpoint) (probe.Master, error) { return answering{s}, nil },
 			Open: func(path string) (io.ReadSeekCloser, error) {
-				return program{bytes.NewReader([]byte(path))}, nil
+				return programFile{bytes.NewReader([]byte(path))}, nil
 			},
 			Pause: s.machine(free),
 		},
@@ -194,7 +196,7 @@ type answering struct{ s *stage }
 
 func (answering) Cluster(context.Context) (string, error)             { return "lab", nil }
 func (answering) Login(context.Context, string, string) (bool, error) { return true, nil }
-func (a answering) Try(context.Context, hosted.Trial) error           { a.s.tried++; return nil }
+func (a answering) Try(context.Context, probe.Trial) error            { a.s.tried++; return nil }
 func (answering) Close()                                              {}
 
 // operator is a new process.

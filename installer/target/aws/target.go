@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
@@ -51,8 +50,7 @@ type Target struct {
 
 	cluster *owner.Cluster
 	store   control.Bucket
-	// leaving is set once the control bucket's policy is left to go with the bucket.
-	leaving atomic.Bool
+	policy  *control.Policy
 }
 
 var _ installer.Upgradable = (*Target)(nil)
@@ -71,6 +69,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 		Pause: c.Options.Pause, Log: c.Options.Log,
 	}
 	t.store = control.Open(c.Free, id, t.Caller.Account)
+	t.policy = &control.Policy{Bucket: t.store.Name, In: t.cluster}
 	t.Cluster = hosted.New(ctx, hosted.Setup{
 		Options: c.Options, Common: c.Spec.Common, Agents: c.Spec.Agents.Agents, Aux: c.Spec.AuxPool.Pool, Parts: t.awsParts(),
 		MakesDeterminedPassword: func() bool { return t.Known.DeterminedPassword },
@@ -88,6 +87,7 @@ func (t *Target) awsParts() hosted.Parts {
 		Disk:    dataDisk{t.cluster, t.Spec.Master.Volume.ID},
 		Address: func() hosted.Address { return newMasterAddress(t.cluster) },
 		Logs:    t.logGroup(), Metrics: t.Spec.Metrics,
+		Marked: marked{infra.Target{Cluster: t.cluster}, t.policy},
 	}
 }
 
@@ -104,50 +104,31 @@ func userOwned(s spec.AWS) string {
 	return strings.Join(out, " and ")
 }
 
-// controlPolicy is the control bucket's policy and tags.
-func (t *Target) controlPolicy() *control.Policy {
-	return &control.Policy{Bucket: t.store.Name, In: t.cluster, Leaving: &t.leaving}
-}
-
 // Store is where the record is kept.
 func (t *Target) Store() control.Bucket { return t.store }
 
-// infraTarget lists the cluster's objects that package infra manages.
-func (t *Target) infraTarget() infra.Target { return infra.Target{Cluster: t.cluster} }
+// marked is what the cluster consists of, with the policy of its control bucket.
+type marked struct {
+	infra.Target
 
-// Kinds has what others need first. A master is stopped before anything else
-// goes.
-func (t *Target) Kinds() []string {
-	return slices.Concat([]string{hosted.KindProgram, control.KindPolicy}, t.infraTarget().Kinds(), []string{hosted.KindManifest})
+	policy *control.Policy
 }
 
-// Inventory lists everything that carries the cluster's mark, but for the control
-// bucket, which goes with the record.
-func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
-	all, err := t.infraTarget().Inventory(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	all = slices.DeleteFunc(all, func(f resource.Found) bool {
-		return f.Kind == owner.KindBucket && f.ID == t.store.Name
-	})
-	f, err := t.FindManifest(ctx)
-	if f.Exists() {
-		all = append(all, f)
-	}
-	return all, err
+var _ hosted.Marked = marked{}
+
+// Kinds implements hosted.Marked.
+func (m marked) Kinds() []string { return append([]string{control.KindPolicy}, m.Target.Kinds()...) }
+
+// Inventory implements hosted.Marked.
+func (m marked) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
+	all, err := m.Target.Inventory(ctx, cluster)
+	return slices.DeleteFunc(all, func(f resource.Found) bool { return f.Kind == owner.KindBucket && f.ID == m.policy.Bucket }), err
 }
 
-// Remove deletes one object of the inventory.
-func (t *Target) Remove(ctx context.Context, f resource.Found) error {
-	switch f.Kind {
-	case hosted.KindManifest:
-		return t.Halt(ctx)
-	case hosted.KindProgram:
-		return t.Objects.Erase(ctx, f.ID)
-	case control.KindPolicy:
-		return t.controlPolicy().Delete(ctx)
-	default:
-		return t.infraTarget().Remove(ctx, f)
+// Remove implements hosted.Marked.
+func (m marked) Remove(ctx context.Context, f resource.Found) error {
+	if f.Kind == control.KindPolicy {
+		return m.policy.Delete(ctx)
 	}
+	return m.Target.Remove(ctx, f)
 }

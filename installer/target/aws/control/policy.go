@@ -19,8 +19,9 @@ const KindPolicy = "bucket-policy"
 type Policy struct {
 	Bucket string
 	In     *owner.Cluster
-	// Leaving is set once the policy is left to go with the bucket.
-	Leaving *atomic.Bool
+
+	// leaving is set once the policy is left to go with the bucket.
+	leaving atomic.Bool
 }
 
 var _ resource.Updater = (*Policy)(nil)
@@ -41,7 +42,7 @@ func (p *Policy) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	if err != nil {
 		return resource.Found{}, nil, fmt.Errorf("look at the policy of bucket %s: %w", p.Bucket, err)
 	}
-	if !found || p.Leaving.Load() {
+	if !found || p.leaving.Load() {
 		return resource.Found{}, nil, nil
 	}
 	var drift []resource.Drift
@@ -69,7 +70,7 @@ func (p *Policy) Update(ctx context.Context, _ []resource.Drift) error { return 
 // Delete leaves the statement to the bucket, which holds the lease and goes last:
 // until then no client may read it over plain HTTP either.
 func (p *Policy) Delete(context.Context) error {
-	p.Leaving.Store(true)
+	p.leaving.Store(true)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package hosted
+package program
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func TestASlowUploadTellsHowFarItIs(t *testing.T) {
 	step := time.Second
 	now := func() time.Time { at = at.Add(step); return at }
 	var told []string
-	u, err := watchUpload(bytes.NewReader(make([]byte, 4_000_000)), now, func(s string) { told = append(told, s) })
+	u, err := WatchUpload(bytes.NewReader(make([]byte, 4_000_000)), now, func(s string) { told = append(told, s) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestASlowUploadTellsHowFarItIs(t *testing.T) {
 	if len(told) > 0 {
 		t.Errorf("a fast one: got %q, want nothing", told)
 	}
-	if _, err := watchUpload(struct{ io.ReadSeeker }{failing{}}, now, nil); err == nil {
+	if _, err := WatchUpload(struct{ io.ReadSeeker }{failing{}}, now, nil); err == nil {
 		t.Error("a file without an end: got no error")
 	}
 }

@@ -1,4 +1,7 @@
-package hosted
+// Package machines is what is known of the types of machines that a cloud offers, and
+// whether those that a cluster is to have fit: in their zones, on their images, within
+// what is left of quotas.
+package machines
 
 import (
 	"errors"
@@ -10,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// MachineType is what is known of a type of machine.
-type MachineType struct {
+// Type is what is known of a type of machine.
+type Type struct {
 	VCPU  int    `json:"vcpu"`
 	GPUs  int    `json:"gpus,omitempty"`
 	GPU   string `json:"gpu,omitempty"`
@@ -24,11 +27,11 @@ type MachineType struct {
 	Zones []string `json:"zones,omitempty"`
 }
 
-// MachineTypes is what is known of types of machines, by name.
-type MachineTypes map[string]MachineType
+// Types is what is known of types of machines, by name.
+type Types map[string]Type
 
 // Architecture is that of types, which must have one in common.
-func (m MachineTypes) Architecture(types ...string) (string, error) {
+func (m Types) Architecture(types ...string) (string, error) {
 	var common []string
 	for i, name := range types {
 		archs := m[name].Architectures
@@ -49,7 +52,7 @@ func (m MachineTypes) Architecture(types ...string) (string, error) {
 
 // Architectures lists those of a master and of pools, whose types are given by the
 // pool's name.
-func (m MachineTypes) Architectures(master string, pools map[string][]string) ([]string, error) {
+func (m Types) Architectures(master string, pools map[string][]string) ([]string, error) {
 	need := map[string]bool{}
 	arch, err := m.Architecture(master)
 	errs := []error{err}
@@ -65,18 +68,18 @@ func (m MachineTypes) Architectures(master string, pools map[string][]string) ([
 }
 
 // OfferedIn reports whether a zone offers any of the types.
-func (m MachineTypes) OfferedIn(zone string, types []string) bool {
+func (m Types) OfferedIn(zone string, types []string) bool {
 	return slices.ContainsFunc(types, func(t string) bool { return slices.Contains(m[t].Zones, zone) })
 }
 
 // Largest is the type with the most vCPUs.
-func (m MachineTypes) Largest(types []string) string {
+func (m Types) Largest(types []string) string {
 	return slices.MaxFunc(types, func(a, b string) int { return m[a].VCPU - m[b].VCPU })
 }
 
 // ChooseZones lists the zones that offer a type of each pool and the master's, and
 // where there are none, those that offer any of them; at most so many.
-func (m MachineTypes) ChooseZones(all []string, master string, pools map[string][]string, most int) []string {
+func (m Types) ChooseZones(all []string, master string, pools map[string][]string, most int) []string {
 	var every, some []string
 	for _, z := range all {
 		served := 0

@@ -1,4 +1,4 @@
-package hosted
+package manifests
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 // Problem is what the master's machine last said that is not as it should be, and
 // nothing when it runs what the manifest says and is healthy.
-func (c *manifests) Problem(ctx context.Context) (string, error) {
-	m, s, err := c.readBoth(ctx)
+func (c *Bucket) Problem(ctx context.Context) (string, error) {
+	m, s, err := c.ReadBoth(ctx)
 	if err != nil || m.Schema == "" || m.Phase == manifest.Stop {
 		return "", err
 	}

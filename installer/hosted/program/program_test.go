@@ -1,4 +1,4 @@
-package hosted_test
+package program_test
 
 import (
 	"encoding/binary"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/program"
 )
 
 // elfFile is the least that is taken for a Linux program of a machine.
@@ -29,11 +29,11 @@ func TestProgramsAreKnownByTheirArchitecture(t *testing.T) {
 	amd, arm := elfFile(t, 62), elfFile(t, 183)
 	script := filepath.Join(t.TempDir(), "script")
 	must(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o600))
-	got, err := hosted.LoadPrograms([]string{"arm64=" + arm}, amd)
+	got, err := program.Load([]string{"arm64=" + arm}, amd)
 	if err != nil || got["amd64"].Path != amd || got["arm64"].Path != arm || got["amd64"].SHA256 == got["arm64"].SHA256 {
 		t.Errorf("got %v and %v, want one for each", got, err)
 	}
-	if got, err := hosted.LoadPrograms(nil, script); err != nil || len(got) != 0 {
+	if got, err := program.Load(nil, script); err != nil || len(got) != 0 {
 		t.Errorf("a program that does not run there: got %v and %v, want none", got, err)
 	}
 	for named, want := range map[string]string{
@@ -43,7 +43,7 @@ func TestProgramsAreKnownByTheirArchitecture(t *testing.T) {
 		"riscv=" + amd:    "must be amd64=PATH or arm64=PATH",
 		"amd64":           "must be amd64=PATH or arm64=PATH",
 	} {
-		if _, err := hosted.LoadPrograms([]string{named}, ""); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := program.Load([]string{named}, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", named, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package hosted
+package machines
 
 import (
 	"fmt"
@@ -48,9 +48,9 @@ func (q *Quotas) Result() doctor.Result {
 	const needed = "quotas for the master and what the pools may launch"
 	switch {
 	case len(q.short) > 0:
-		return Fail(strings.Join(q.short, "; "), needed, q.fix)
+		return doctor.Failed(strings.Join(q.short, "; "), needed, q.fix)
 	case len(q.tight)+len(q.unknown) > 0:
-		return Unsure(strings.Join(append(q.tight, q.unknown...), "; "), needed, q.fix)
+		return doctor.Unsure(strings.Join(append(q.tight, q.unknown...), "; "), needed, q.fix)
 	}
-	return Pass("%s", strings.Join(q.enough, "; "))
+	return doctor.Passed("%s", strings.Join(q.enough, "; "))
 }

@@ -1,16 +1,17 @@
-package hosted
+package manifests
 
 import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// compareManifests lists what differs, in words that show no content.
-func compareManifests(have, want manifest.Manifest) []resource.Drift {
+// Compare lists what differs between two manifests, in words that show no content.
+func Compare(have, want manifest.Manifest) []resource.Drift {
 	var out []resource.Drift
 	add := func(path, a, b string) {
 		if a != b {
@@ -21,10 +22,10 @@ func compareManifests(have, want manifest.Manifest) []resource.Drift {
 	names = slices.AppendSeq(names, maps.Keys(want.Files))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		add(name, orAbsent(shortHash(have.Files[name].SHA256)), orAbsent(shortHash(want.Files[name].SHA256)))
+		add(name, orAbsent(ShortHash(have.Files[name].SHA256)), orAbsent(ShortHash(want.Files[name].SHA256)))
 	}
 	for _, arch := range slices.Sorted(maps.Keys(want.Binaries)) {
-		add("program."+arch, orAbsent(shortHash(have.Binaries[arch].SHA256)), shortHash(want.Binaries[arch].SHA256))
+		add("program."+arch, orAbsent(ShortHash(have.Binaries[arch].SHA256)), ShortHash(want.Binaries[arch].SHA256))
 	}
 	add("phase", string(have.Phase), string(want.Phase))
 	add("logs", orAbsent(have.Logs), orAbsent(want.Logs))
@@ -39,3 +40,6 @@ func orAbsent(s string) string {
 	}
 	return s
 }
+
+// ShortHash is as much of a hash as tells one file from another for a person.
+func ShortHash(sum string) string { return strings.ToLower(sum)[:min(len(sum), 12)] }

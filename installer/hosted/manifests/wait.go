@@ -1,4 +1,4 @@
-package hosted
+package manifests
 
 import (
 	"context"
@@ -14,45 +14,45 @@ const (
 	// away under it: a machine looks every 30 s what it is to run, and its master
 	// has a minute.
 	haltLimit = 3 * time.Minute
-	// runLimit is how long a machine may take to run what the manifest says: to look,
+	// RunLimit is how long a machine may take to run what the manifest says: to look,
 	// fetch the program, and for a first boot to start at all.
-	runLimit = 15 * time.Minute
-	// lookEvery is the pause between two looks at what the machine says.
-	lookEvery = 5 * time.Second
+	RunLimit = 15 * time.Minute
+	// LookEvery is the pause between two looks at what the machine says.
+	LookEvery = 5 * time.Second
 )
 
 // Halt asks the machine to stop its master, so that it launches nothing more and
 // closes its database, and waits until it has. A machine that does not answer is
 // not waited for long: it goes anyway.
-func (c *manifests) Halt(ctx context.Context) error {
-	m, status, err := c.readBoth(ctx)
+func (c *Bucket) Halt(ctx context.Context) error {
+	m, status, err := c.ReadBoth(ctx)
 	if err != nil || m.Schema == "" {
 		return err
 	}
 	if m.Phase != manifest.Stop {
 		m.Phase, m.Fallback = manifest.Stop, false
-		if err := c.writeManifest(ctx, m, status); err != nil {
+		if err := c.Write(ctx, m, status); err != nil {
 			return err
 		}
 	}
 	if status.Schema == "" || c.Now().Sub(status.At) > 2*manifest.StatusEvery {
 		return nil // no supervisor reports, so no process would stop it
 	}
-	if m, err = c.readManifest(ctx); err != nil {
+	if m, err = c.Read(ctx); err != nil {
 		return err
 	}
-	err = c.waitUntilRuns(ctx, m, haltLimit, nil)
+	err = c.WaitUntilRuns(ctx, m, haltLimit, nil)
 	if _, late := errors.AsType[*lateError](err); late {
 		return nil
 	}
 	return err
 }
 
-// waitUntilRuns waits until the machine says that it runs what m wants.
-func (c *manifests) waitUntilRuns(ctx context.Context, m manifest.Manifest, limit time.Duration, tell func(string)) error {
+// WaitUntilRuns waits until the machine says that it runs what m wants.
+func (c *Bucket) WaitUntilRuns(ctx context.Context, m manifest.Manifest, limit time.Duration, tell func(string)) error {
 	last := ""
-	for waited := time.Duration(0); ; waited += lookEvery {
-		s, err := c.readStatus(ctx)
+	for waited := time.Duration(0); ; waited += LookEvery {
+		s, err := c.ReadStatus(ctx)
 		if err != nil {
 			return err
 		}
@@ -64,13 +64,13 @@ func (c *manifests) waitUntilRuns(ctx context.Context, m manifest.Manifest, limi
 			return errors.New("the master's machine says: " + s.Error)
 		}
 		if waited >= limit {
-			return &lateError{c.Words.Noun, what, limit}
+			return &lateError{c.Noun, what, limit}
 		}
 		if tell != nil && what != last {
 			tell(what)
 			last = what
 		}
-		if err := c.Pause(ctx, lookEvery); err != nil {
+		if err := c.Pause(ctx, LookEvery); err != nil {
 			return err
 		}
 	}

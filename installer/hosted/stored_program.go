@@ -9,6 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
+	"github.com/det-deploy/det-deploy/installer/hosted/program"
 )
 
 // The kinds that the control bucket holds.
@@ -17,32 +19,32 @@ const (
 	KindManifest = "manifest"
 )
 
-// program is det-deploy for one architecture in the control bucket, by its hash.
+// storedProgram is det-deploy for one architecture in the control bucket, by its hash.
 // The one that the cluster runs already stays: only an upgrade brings another.
-type program struct {
+type storedProgram struct {
 	c        *Cluster
 	arch     string
-	manifest *manifestCache
+	manifest *manifests.Cache
 }
 
 var (
-	_ resource.Telling   = (*program)(nil)
-	_ resource.Described = (*program)(nil)
+	_ resource.Telling   = (*storedProgram)(nil)
+	_ resource.Described = (*storedProgram)(nil)
 )
 
 // ID is "<cloud>/program/" and the architecture.
-func (p *program) ID() string { return p.c.resourceID(KindProgram, p.arch) }
+func (p *storedProgram) ID() string { return p.c.resourceID(KindProgram, p.arch) }
 
 // Kind is KindProgram.
-func (*program) Kind() string { return KindProgram }
+func (*storedProgram) Kind() string { return KindProgram }
 
 // Needs nothing.
-func (*program) Needs() []string { return nil }
+func (*storedProgram) Needs() []string { return nil }
 
 // Find looks whether it is there. A cluster that runs none yet, looked at by who
 // brings none, has none: it can be shown and taken down all the same.
-func (p *program) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	m, err := p.manifest.getCached(ctx)
+func (p *storedProgram) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	m, err := p.manifest.Get(ctx)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
@@ -65,8 +67,8 @@ func (p *program) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 }
 
 // wantedSum is the hash of the program that the cluster runs or will run.
-func (p *program) wantedSum(ctx context.Context) (string, error) {
-	m, err := p.manifest.getCached(ctx)
+func (p *storedProgram) wantedSum(ctx context.Context) (string, error) {
+	m, err := p.manifest.Get(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -81,17 +83,17 @@ func (p *program) wantedSum(ctx context.Context) (string, error) {
 }
 
 // Describe is its version.
-func (p *program) Describe() []string {
+func (p *storedProgram) Describe() []string {
 	return []string{"det-deploy " + p.c.Version + " for linux/" + p.arch}
 }
 
 // Create uploads it.
-func (p *program) Create(ctx context.Context) error {
+func (p *storedProgram) Create(ctx context.Context) error {
 	return p.CreateTelling(ctx, func(string) {})
 }
 
 // CreateTelling uploads it and reports the progress.
-func (p *program) CreateTelling(ctx context.Context, tell func(string)) error {
+func (p *storedProgram) CreateTelling(ctx context.Context, tell func(string)) error {
 	sum, err := p.wantedSum(ctx)
 	if err != nil {
 		return err
@@ -100,20 +102,20 @@ func (p *program) CreateTelling(ctx context.Context, tell func(string)) error {
 	if mine.SHA256 != sum {
 		return &cloud.Error{
 			Kind: cloud.NotFound, Op: "upload", Resource: p.ID(), Fix: "name the program that the cluster runs with --binary " + p.arch + "=PATH",
-			Err: fmt.Errorf("the cluster runs one with the hash %s, which is neither in its bucket nor here", shortHash(sum)),
+			Err: fmt.Errorf("the cluster runs one with the hash %s, which is neither in its bucket nor here", manifests.ShortHash(sum)),
 		}
 	}
 	return p.c.uploadProgram(ctx, mine, tell)
 }
 
 // uploadProgram puts a program where machines look for it.
-func (c *Cluster) uploadProgram(ctx context.Context, p Program, tell func(string)) error {
+func (c *Cluster) uploadProgram(ctx context.Context, p program.File, tell func(string)) error {
 	f, err := c.Open(p.Path)
 	if err != nil {
 		return fmt.Errorf("read the program %s: %w", p.Path, err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	body, err := watchUpload(f, c.Now, tell)
+	body, err := program.WatchUpload(f, c.Now, tell)
 	if err != nil {
 		return fmt.Errorf("read the program %s: %w", p.Path, err)
 	}
@@ -121,9 +123,7 @@ func (c *Cluster) uploadProgram(ctx context.Context, p Program, tell func(string
 }
 
 // Delete leaves it: it goes with the bucket.
-func (*program) Delete(context.Context) error { return nil }
-
-func shortHash(sum string) string { return strings.ToLower(sum)[:min(len(sum), 12)] }
+func (*storedProgram) Delete(context.Context) error { return nil }
 
 // errMissing refuses a cluster for whose machines there is no program.
 func errMissing(archs []string) error {

@@ -1,4 +1,6 @@
-package hosted
+// Package program is det-deploy as a file of this machine, for each architecture of a
+// cluster's machines.
+package program
 
 import (
 	"debug/elf"
@@ -12,20 +14,20 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// Program is det-deploy for one architecture, as a file of this machine.
-type Program struct {
+// File is det-deploy for one architecture, as a file of this machine.
+type File struct {
 	Path   string
 	SHA256 string
 }
 
-// Programs is det-deploy by architecture: "amd64", "arm64".
-type Programs map[string]Program
+// Set is det-deploy by architecture: "amd64", "arm64".
+type Set map[string]File
 
-// LoadPrograms reads the programs that were named, arch=path each, and own, this
+// Load reads the programs that were named, arch=path each, and own, this
 // program itself, for its architecture where it fits: only Linux programs run on
 // the cluster's machines.
-func LoadPrograms(named []string, own string) (Programs, error) {
-	out := Programs{}
+func Load(named []string, own string) (Set, error) {
+	out := Set{}
 	var wrong document.Errors
 	complain := func(format string, args ...any) {
 		wrong = append(wrong, document.Problem{File: "--binary", Text: fmt.Sprintf(format, args...)})
@@ -36,7 +38,7 @@ func LoadPrograms(named []string, own string) (Programs, error) {
 			complain("must be amd64=PATH or arm64=PATH (is %q)", n)
 			continue
 		}
-		p, have, err := loadProgram(path)
+		p, have, err := loadFile(path)
 		switch {
 		case err != nil:
 			complain("read %s: %v", path, err)
@@ -47,7 +49,7 @@ func LoadPrograms(named []string, own string) (Programs, error) {
 		}
 	}
 	if own != "" {
-		p, arch, err := loadProgram(own)
+		p, arch, err := loadFile(own)
 		if _, named := out[arch]; err == nil && arch != "" && !named {
 			out[arch] = p
 		}
@@ -55,19 +57,19 @@ func LoadPrograms(named []string, own string) (Programs, error) {
 	return out, wrong.Err()
 }
 
-// loadProgram hashes a program and reads off for which architecture it is; that is empty
+// loadFile hashes a program and reads off for which architecture it is; that is empty
 // when it is no Linux program.
-func loadProgram(path string) (Program, string, error) {
+func loadFile(path string) (File, string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Program{}, "", err
+		return File{}, "", err
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	sum, err := checksum.Of(f)
 	if err != nil {
-		return Program{}, "", err
+		return File{}, "", err
 	}
-	return Program{path, sum}, readArchitecture(f), nil
+	return File{path, sum}, readArchitecture(f), nil
 }
 
 func readArchitecture(f *os.File) string {
@@ -91,8 +93,8 @@ func orUnknown(arch string) string {
 	return "linux/" + arch
 }
 
-// missingArchs lists the needed architectures without a program.
-func (p Programs) missingArchs(needed []string, have map[string]string) []string {
+// Missing lists the needed architectures without a program.
+func (p Set) Missing(needed []string, have map[string]string) []string {
 	var out []string
 	for _, arch := range needed {
 		if _, ok := p[arch]; !ok && have[arch] == "" {
@@ -102,8 +104,8 @@ func (p Programs) missingArchs(needed []string, have map[string]string) []string
 	return out
 }
 
-// sumsByArch are the programs' hashes by architecture.
-func (p Programs) sumsByArch() map[string]string {
+// Sums are the programs' hashes by architecture.
+func (p Set) Sums() map[string]string {
 	out := make(map[string]string, len(p))
 	for _, arch := range slices.Sorted(maps.Keys(p)) {
 		out[arch] = p[arch].SHA256

@@ -1,4 +1,4 @@
-package hosted
+package program
 
 import (
 	"fmt"
@@ -20,8 +20,8 @@ type upload struct {
 	told      time.Time
 }
 
-// watchUpload watches the reading of f.
-func watchUpload(f io.ReadSeeker, now func() time.Time, tell func(string)) (*upload, error) {
+// WatchUpload reports, every few seconds that f is read, how far its upload is.
+func WatchUpload(f io.ReadSeeker, now func() time.Time, tell func(string)) (io.ReadSeeker, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,6 @@
-package hosted
+// Package probe asks a cluster's master, from where the installer runs, which cluster's it
+// is, and has it run a task.
+package probe
 
 import (
 	"context"
@@ -12,6 +14,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
+
+// Endpoint is where a cluster's master answers, and what to trust there.
+type Endpoint struct {
+	URL string
+	// CA is the certificates that sign the master's, PEM.
+	CA []byte
+	// Name is what the certificate is for, where that is not URL's host.
+	Name string
+}
+
+// lookEvery is the pause between two looks at a task.
+const lookEvery = 5 * time.Second
 
 // Master is what is asked of a cluster's master from here.
 type Master interface {
@@ -34,7 +48,8 @@ type Trial struct {
 	Tell  func(string)
 }
 
-func dialMaster(e Endpoint) (Master, error) {
+// Dial returns the master that answers at e. It asks nothing yet.
+func Dial(e Endpoint) (Master, error) {
 	r := &remote{cfg: client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name}}
 	return r, r.openClient()
 }

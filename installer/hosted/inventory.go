@@ -1,0 +1,40 @@
+package hosted
+
+import (
+	"context"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
+)
+
+// Kinds has what others need first. A master is stopped before anything else goes.
+func (c *Cluster) Kinds() []string {
+	return slices.Concat([]string{KindProgram}, c.Marked.Kinds(), []string{KindManifest})
+}
+
+// Inventory lists everything that carries the cluster's mark, but for the control
+// bucket, which goes with the record. A manifest by which a machine serves is listed.
+func (c *Cluster) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
+	all, err := c.Marked.Inventory(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	f, _, err := (&configuration{c: c, manifest: &manifests.Cache{From: c.Manifests}}).Find(ctx)
+	if f.Exists() {
+		all = append(all, f)
+	}
+	return all, err
+}
+
+// Remove deletes one object of the inventory.
+func (c *Cluster) Remove(ctx context.Context, f resource.Found) error {
+	switch f.Kind {
+	case KindManifest:
+		return c.Manifests.Halt(ctx)
+	case KindProgram:
+		return c.Objects.Erase(ctx, f.ID)
+	default:
+		return c.Marked.Remove(ctx, f)
+	}
+}

@@ -1,0 +1,93 @@
+package machines
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// masterMemory is the least MiB with which a master and its database run.
+const masterMemory = 4096
+
+// Wanted is where which machines are to be.
+type Wanted struct {
+	Types Types
+	// Master is the type of the master's machine, and MasterZone where it is to be.
+	Master, MasterZone string
+	Pools              map[string]Pool
+	// Exists reports whether there is a cluster already, whose owner is only warned of
+	// a master that is too small.
+	Exists func(context.Context) bool
+}
+
+// Pool is what a pool's machines are to be.
+type Pool struct {
+	Types, Zones []string
+	// Slots is how many a machine has, where that is Given and not its GPUs.
+	Slots int
+	Given bool
+	// CPUSlots gives a machine without GPUs a slot.
+	CPUSlots bool
+}
+
+// Check compares what is wanted with what is offered where.
+func (w Wanted) Check(ctx context.Context) doctor.Result {
+	wrong, odd := w.checkMaster(ctx)
+	used := []string{w.Master}
+	for name, p := range w.Pools {
+		pw, po := p.checkTypes(name, w.Types)
+		wrong, odd, used = append(wrong, pw...), append(odd, po...), append(used, p.Types...)
+	}
+	slices.Sort(wrong)
+	slices.Sort(odd)
+	const needed = "instance types that are offered where the machines are to be, with the same slots within a pool"
+	switch {
+	case len(wrong) > 0:
+		return doctor.Failed(strings.Join(wrong, "; "), needed, "choose others with --instance-type, --aux-instance-type or --master-instance-type, or other zones with --zone")
+	case len(odd) > 0:
+		return doctor.Unsure(strings.Join(odd, "; "), needed, "")
+	}
+	slices.Sort(used)
+	return doctor.Passed("%s", strings.Join(slices.Compact(used), ", "))
+}
+
+func (w Wanted) checkMaster(ctx context.Context) (wrong, odd []string) {
+	t := w.Types[w.Master]
+	if !slices.Contains(t.Zones, w.MasterZone) {
+		wrong = append(wrong, fmt.Sprintf("%s is not offered in %s, where the master is to be", w.Master, w.MasterZone))
+	} else if t.VCPU < 2 {
+		odd = append(odd, fmt.Sprintf("%s has %d vCPU", w.Master, t.VCPU))
+	}
+	if t.Memory == 0 || t.Memory >= masterMemory {
+		return wrong, odd
+	}
+	small := fmt.Sprintf("%s has %d MB of memory, and a master needs %d", w.Master, t.Memory, masterMemory)
+	if w.Exists(ctx) {
+		return wrong, append(odd, small)
+	}
+	return append(wrong, small), odd
+}
+
+func (p Pool) checkTypes(name string, types Types) (wrong, odd []string) {
+	for _, it := range p.Types {
+		t, known := types[it]
+		if !known {
+			wrong = append(wrong, fmt.Sprintf("pool %s: there is no type %s", name, it))
+			continue
+		}
+		if !slices.ContainsFunc(p.Zones, func(z string) bool { return slices.Contains(t.Zones, z) }) {
+			wrong = append(wrong, fmt.Sprintf("pool %s: %s is offered in none of its zones", name, it))
+		}
+		if !p.Given && t.GPUs != p.Slots {
+			wrong = append(wrong, fmt.Sprintf("pool %s: %s has %d GPUs, %s has %d", name, it, t.GPUs, p.Types[0], p.Slots))
+		}
+	}
+	if name != spec.AuxPool && p.Slots == 0 && !p.CPUSlots {
+		odd = append(odd, fmt.Sprintf("pool %s: %s has no GPU, so tasks with slots do not run there; --cpu-slots gives it one", name, p.Types[0]))
+	}
+	return wrong, odd
+}

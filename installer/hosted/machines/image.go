@@ -1,0 +1,67 @@
+package machines
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/installer/doctor"
+)
+
+// Image is what machines boot from.
+type Image struct {
+	Name, Architecture string
+	// RootSize is the least size of a disk in GB.
+	RootSize int
+}
+
+// Use is who boots from an image.
+type Use struct {
+	// Who is "the master" or "pool x".
+	Who   string
+	Types []string
+	// Disk is in GB.
+	Disk int
+	// Flags names what to change.
+	Flags string
+}
+
+// CheckImages looks whether each image exists, runs on its types and fits its disk.
+func CheckImages(ctx context.Context, uses map[string][]Use, types Types, look func(ctx context.Context, id string) (Image, error)) doctor.Result {
+	const needed = "images for the machines' architectures that fit their disks"
+	var wrong, names []string
+	fix := ""
+	for _, id := range slices.Sorted(maps.Keys(uses)) {
+		image, err := look(ctx, id)
+		if err != nil {
+			return doctor.FromError(err, needed)
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", id, image.Name))
+		for _, u := range uses[id] {
+			found := image.unfitFor(id, u, types)
+			if len(found) > 0 {
+				wrong, fix = append(wrong, found...), u.Flags
+			}
+		}
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return doctor.Failed(strings.Join(slices.Compact(wrong), "; "), needed, "choose another with "+fix)
+	}
+	return doctor.Passed("%s", strings.Join(names, ", "))
+}
+
+func (i Image) unfitFor(id string, u Use, types Types) []string {
+	var wrong []string
+	for _, t := range u.Types {
+		if !slices.Contains(types[t].Architectures, i.Architecture) {
+			wrong = append(wrong, fmt.Sprintf("%s is for %s and %s of %s is not", id, i.Architecture, t, u.Who))
+		}
+	}
+	if i.RootSize > u.Disk {
+		wrong = append(wrong, fmt.Sprintf("%s needs %d GB and %s has %d", id, i.RootSize, u.Who, u.Disk))
+	}
+	return wrong
+}

@@ -5,34 +5,31 @@ package verdict
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// Options is what a checking command is asked.
-type Options struct {
-	*term.Streams
+// Read reads a document: what is wrong with it or keeps it from being read, what is right
+// but not built yet, and what has no effect.
+type Read func(file string) (problems, notYet error, warnings []document.Problem)
 
-	File   string
-	Output term.Format
-}
-
-// Command completes a command, which has its words already, with the argument
-// and the flags of a check.
-func Command(c *cobra.Command, s *term.Streams, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Streams: s}
-	c.Use = "validate FILE"
-	c.Args = usage.Args("FILE")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		o.File = args[0]
-		return run(c.Context(), o)
-	}
-	o.Output.AddFlag(c.Flags())
-	return c
+// NewValidate returns the command that checks the document of a role, "a master".
+func NewValidate(s *term.Streams, role string, read Read) *cobra.Command {
+	file := role + ".yaml"
+	_, name, _ := strings.Cut(role, " ")
+	return command.New(s, &command.Local{}, read.answer, &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Validate " + file,
+		Long: "Validate " + file + ` at once: what is wrong, what is
+accepted but has no effect, and what is right but not built yet. Only the first
+and the last keep ` + role + " from starting.",
+		Example: "  det-deploy " + name + " config validate /etc/determined/" + name + ".yaml",
+	})
 }
 
 // verdict is the answer in JSON.
@@ -44,11 +41,12 @@ type verdict struct {
 	Warnings []document.Problem `json:"warnings"`
 }
 
-// Tell answers what reading the file came to: problems is the error of reading
-// it, notYet what is right but not built, warnings what has no effect. The
-// error has every complaint that keeps a role from starting.
-func (o *Options) Tell(problems, notYet error, warnings []document.Problem) error {
-	v := verdict{File: o.File, Problems: []document.Problem{}, NotYet: []document.Problem{}, Warnings: []document.Problem{}}
+// answer says what reading the file came to. The error has every complaint that keeps a
+// role from starting.
+func (read Read) answer(_ context.Context, o *command.Local) error {
+	file := o.Args[0]
+	problems, notYet, warnings := read(file)
+	v := verdict{File: file, Problems: []document.Problem{}, NotYet: []document.Problem{}, Warnings: []document.Problem{}}
 	v.Warnings = append(v.Warnings, warnings...)
 	if complaints, found := errors.AsType[document.Errors](problems); found {
 		v.Problems = append(v.Problems, complaints...)
@@ -60,14 +58,15 @@ func (o *Options) Tell(problems, notYet error, warnings []document.Problem) erro
 	}
 	all := append(document.Errors(v.Problems), v.NotYet...)
 	v.Valid = len(all) == 0
-	if o.Output == term.JSON {
-		return errors.Join(o.PrintJSON(v), all.Err())
-	}
+	return errors.Join(o.PrintAnswer(v, func() error { return printText(o, v) }), all.Err())
+}
+
+func printText(o *command.Local, v verdict) error {
 	for _, w := range v.Warnings {
 		o.Notef("warning: %s", w)
 	}
 	if v.Valid {
-		o.Printf("%s is good", o.File)
+		o.Printf("%s is good", v.File)
 	}
-	return all.Err()
+	return nil
 }

@@ -2,63 +2,56 @@ package agent
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-type enableOptions struct {
-	*term.Streams
-	contexts.Target
-	which
+func newEnable(s *term.Streams) *cobra.Command {
+	o := &agentOptions{}
+	return o.addSelection(command.NewRemote(s, o, runEnable, &cobra.Command{
+		Use: "enable [AGENT…]", Short: "Enable agents",
+		Example: "  det-deploy agent enable i-0abc\n  det-deploy agent enable i-0abc --slot 3\n  det-deploy agent enable --all",
+	}))
 }
 
-func newEnable(s *term.Streams, run func(context.Context, *enableOptions) error) *cobra.Command {
-	o := &enableOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "enable [AGENT…]",
-		Short:   "Enable agents",
-		Example: "  det-deploy agent enable i-0abc\n  det-deploy agent enable i-0abc --slot 3\n  det-deploy agent enable --all",
-		RunE: func(c *cobra.Command, args []string) error {
-			o.IDs = args
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
-	o.addFlags(c.Flags())
-	o.AddFlag(c.Flags())
+func runEnable(ctx context.Context, o *agentOptions, master *client.Client) error {
+	return o.changeAgents(ctx, master, "enabled", change{
+		agent: func(id string) (*apiv1.Agent, error) { return master.EnableAgent(ctx, id) },
+		slot:  func(id string) (*apiv1.Slot, error) { return master.EnableSlot(ctx, id, o.Slot) },
+	})
+}
+
+type disableOptions struct {
+	agentOptions
+
+	Drain bool
+}
+
+func newDisable(s *term.Streams) *cobra.Command {
+	o := &disableOptions{}
+	c := o.addSelection(command.NewRemote(s, o, runDisable, &cobra.Command{
+		Use:   "disable [AGENT…]",
+		Short: "Disable agents, or drain them",
+		Long: `Keep tasks from starting on agents. Tasks that run there are killed, or, with
+--drain, go on to their end.`,
+		Example: "  det-deploy agent disable i-0abc --drain\n  det-deploy agent disable i-0abc --slot 3\n  det-deploy agent disable --all --drain",
+	}))
+	c.Flags().BoolVar(&o.Drain, "drain", false, "let running tasks finish")
 	return c
 }
 
-func runEnable(ctx context.Context, o *enableOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
+func runDisable(ctx context.Context, o *disableOptions, master *client.Client) error {
+	state := "disabled"
+	if o.Drain {
+		state = "draining: what runs there continues to its end"
 	}
-	defer master.Close()
-	var done changed
-	err = o.forEach(ctx, master, func(id string) error {
-		if o.Slot != "" {
-			slot, err := master.EnableSlot(ctx, id, o.Slot)
-			if err != nil {
-				return err
-			}
-			done.slots = append(done.slots, slot)
-			o.printLine(o.Streams, "Slot %s of agent %s is enabled.", o.Slot, id)
-			return nil
-		}
-		agent, err := master.EnableAgent(ctx, id)
-		if err != nil {
-			return err
-		}
-		done.agents = append(done.agents, agent)
-		o.printLine(o.Streams, "Agent %s is enabled.", id)
-		return nil
+	return o.changeAgents(ctx, master, state, change{
+		agent: func(id string) (*apiv1.Agent, error) { return master.DisableAgent(ctx, id, o.Drain) },
+		slot:  func(id string) (*apiv1.Slot, error) { return master.DisableSlot(ctx, id, o.Slot, o.Drain) },
 	})
-	return errors.Join(err, o.printChanged(o.Streams, done))
 }

@@ -5,13 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 type keepOptions struct {
-	*term.Streams
+	command.Base
 
 	DataDir    string
 	Docker     bool
@@ -19,23 +20,16 @@ type keepOptions struct {
 }
 
 // newKeep is what an agent runs beside itself; it is not for users.
-func newKeep(s *term.Streams, run func(context.Context, *keepOptions) error) *cobra.Command {
-	o := &keepOptions{Streams: s}
-	c := &cobra.Command{
+func newKeep(s *term.Streams) *cobra.Command {
+	o := &keepOptions{}
+	c := command.New(s, o, runKeep, &cobra.Command{
 		Use:   "keep",
 		Short: "End tasks that are rerun elsewhere when the agent cannot (internal)",
 		Long: `End tasks that are rerun elsewhere when the agent cannot (internal). An agent that
 runs preemptible tasks starts this beside itself; it is of no use to people.`,
 		Example: "  det-deploy agent keep --data-dir /var/lib/determined-agent",
 		Hidden:  true,
-		Args:    usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	f := c.Flags()
 	f.StringVar(&o.DataDir, "data-dir", "", "directory of the agent")
 	f.BoolVar(&o.Docker, "docker", false, "require a Docker engine")
@@ -43,7 +37,7 @@ runs preemptible tasks starts this beside itself; it is of no use to people.`,
 	return c
 }
 
-func (o *keepOptions) validate() error {
+func (o *keepOptions) Validate() error {
 	if o.DataDir == "" {
 		return usage.Errorf("--data-dir is missing")
 	}

@@ -21,7 +21,8 @@ func TestASickAgentIsListedWithItsReason(t *testing.T) {
 		{Id: "b", Enabled: true},
 	}
 	var out, notes bytes.Buffer
-	o := &listOptions{Streams: &term.Streams{Out: &out, Err: &notes}}
+	o := &listOptions{}
+	o.Streams = &term.Streams{Out: &out, Err: &notes}
 	if err := o.PrintTable(agentTable(agents)); err != nil {
 		t.Fatal(err)
 	}

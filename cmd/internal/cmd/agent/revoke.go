@@ -7,25 +7,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 type revokeOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
 
-	IDs    []string
-	Yes    bool
-	Output term.Format
+	Yes bool
 }
 
-func newRevoke(s *term.Streams, run func(context.Context, *revokeOptions) error) *cobra.Command {
-	o := &revokeOptions{Streams: s}
-	c := &cobra.Command{
+func newRevoke(s *term.Streams) *cobra.Command {
+	o := &revokeOptions{}
+	c := command.New(s, o, runRevoke, &cobra.Command{
 		Use:   "revoke AGENT…",
 		Short: "Revoke agents' credentials",
 		Long: `Revoke agents' credentials. The connection of an agent is cut
@@ -33,15 +29,8 @@ at once, its tasks are ended or queued again, and its credential is void. A
 machine that the master launched is terminated. No join token and no proof of
 identity lets the agent in again until "det-deploy agent admit" takes this back.`,
 		Example: "  det-deploy agent revoke gpu-3\n  det-deploy agent revoke gpu-3 gpu-4 --yes",
-		Args:    usage.Args("AGENT…"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.IDs = args
-			return run(c.Context(), o)
-		},
-	}
+	})
 	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -65,22 +54,12 @@ func runRevoke(ctx context.Context, o *revokeOptions) error {
 	if err != nil {
 		return err
 	}
-	done := []revoked{}
-	var errs []error
-	for _, id := range o.IDs {
-		r, err := o.revokeAgent(ctx, master, there, id)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		done = append(done, r)
-	}
-	if o.Output == term.JSON {
-		errs = append(errs, o.PrintJSON(struct {
-			Revoked []revoked `json:"revoked"`
-		}{done}))
-	}
-	return errors.Join(errs...)
+	done, err := command.ForEach(o.Args, func(id string) (revoked, error) {
+		return o.revokeAgent(ctx, master, there, id)
+	})
+	return errors.Join(err, o.AnswerJSON(struct {
+		Revoked []revoked `json:"revoked"`
+	}{done}))
 }
 
 func (o *revokeOptions) revokeAgent(ctx context.Context, master *client.Client, there []*apiv1.Agent, id string) (revoked, error) {
@@ -88,12 +67,10 @@ func (o *revokeOptions) revokeAgent(ctx context.Context, master *client.Client, 
 	if err := master.RevokeAgent(ctx, id); err != nil {
 		return r, err
 	}
-	switch {
-	case o.Output == term.JSON:
-	case r.Connected:
-		o.Notef("Agent %s is revoked and disconnected. `det-deploy agent admit %s` lets it join again.", id, id)
-	default:
-		o.Notef("Agent %s is revoked. No agent of that name was connected. `det-deploy agent admit %s` lets it join.", id, id)
+	if r.Connected {
+		o.Tell("Agent %s is revoked and disconnected. `det-deploy agent admit %s` lets it join again.", id, id)
+	} else {
+		o.Tell("Agent %s is revoked. No agent of that name was connected. `det-deploy agent admit %s` lets it join.", id, id)
 	}
 	return r, nil
 }

@@ -6,21 +6,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	given "github.com/det-deploy/det-deploy/cmd/internal/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 type runOptions struct {
-	*term.Streams
+	command.Base
 	configFile
 
 	ShowConfig bool
 }
 
-func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
-	o := &runOptions{Streams: s}
-	c := &cobra.Command{
+func newRun(s *term.Streams) *cobra.Command {
+	o := &runOptions{}
+	c := command.New(s, o, runRun, &cobra.Command{
 		Use:   "run",
 		Short: "Run an agent in the foreground",
 		Long: `Run an agent in the foreground until it is interrupted. Its containers go on
@@ -31,8 +32,7 @@ Without --config-file /etc/determined/agent.yaml is read if it is there.`,
 		Example: `  det-deploy agent run --master-host master.example.com --join-token-file join-token
   det-deploy agent run --config-file agent.yaml --show-config`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
+	})
 	o.addFlags(c.Flags())
 	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print every setting with its source and stop")
 	return c
@@ -63,4 +63,30 @@ func overlayConfig(c configFile) func([]byte) (config.Agent, error) {
 		l, err := config.LoadUnder(c.files, b, overrides)
 		return l.Agent, err
 	}
+}
+
+type sweepOptions struct {
+	command.Base
+	configFile
+}
+
+// newSweep is what `local down` runs for each agent; it is not for users.
+func newSweep(s *term.Streams) *cobra.Command {
+	o := &sweepOptions{}
+	c := command.New(s, o, runSweep, &cobra.Command{
+		Use:     "sweep",
+		Short:   "Stop and remove every container that an agent left",
+		Example: "  det-deploy agent sweep --config-file agent.yaml",
+		Hidden:  true,
+	})
+	o.addFlags(c.Flags())
+	return c
+}
+
+func runSweep(ctx context.Context, o *sweepOptions) error {
+	l, err := o.loadConfig(o.Streams)
+	if err != nil {
+		return err
+	}
+	return wire.SweepAgent(ctx, l.Agent, o.Err, o.ErrTerminal())
 }

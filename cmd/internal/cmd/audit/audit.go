@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
@@ -17,22 +17,18 @@ import (
 )
 
 type auditOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
 
 	User   string
 	Action string
 	Since  string
 	Follow bool
-	Output term.Format
 }
 
 // New returns `det-deploy audit`.
-func New(s *term.Streams) *cobra.Command { return newAudit(s, runAudit) }
-
-func newAudit(s *term.Streams, run func(context.Context, *auditOptions) error) *cobra.Command {
-	o := &auditOptions{Streams: s}
-	c := &cobra.Command{
+func New(s *term.Streams) *cobra.Command {
+	o := &auditOptions{}
+	c := command.NewRemote(s, o, runAudit, &cobra.Command{
 		Use:   "audit",
 		Short: "Show the audit log",
 		Long: `Show the cluster's audit log, oldest entry first: logins, users, passwords, keys,
@@ -41,52 +37,30 @@ whether it was done. For administrators.`,
 		Example: `  det-deploy audit --since 24h
   det-deploy audit --user ada --action task.kill
   det-deploy audit --follow --output json`,
-		Args: usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	f := c.Flags()
 	f.StringVar(&o.User, "user", "", "show only actions of this user")
 	f.StringVar(&o.Action, "action", "", "show only this action; user. shows all that begin so")
 	f.StringVar(&o.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
-	o.AddFlag(f)
-	o.Output.AddFlag(f)
 	return c
 }
 
-func (o *auditOptions) validate() error {
+func (o *auditOptions) Validate() error {
 	_, err := usage.Since(o.Since, time.Now())
 	return err
 }
 
-func runAudit(ctx context.Context, o *auditOptions) error {
-	master, err := o.Dial(o.Streams)
+func runAudit(ctx context.Context, o *auditOptions, master *client.Client) error {
+	since, err := usage.Since(o.Since, time.Now())
 	if err != nil {
 		return err
 	}
-	defer master.Close()
-	q := client.AuditQuery{User: o.User, Action: o.Action, Follow: o.Follow}
-	if q.Since, err = usage.Since(o.Since, time.Now()); err != nil {
-		return err
-	}
-	for e, err := range master.Audit(ctx, q) {
-		if err != nil {
-			return err
-		}
-		if o.Output == term.JSON {
-			if err := o.PrintMessageLine(e.GetEntry()); err != nil {
-				return fmt.Errorf("print the audit log: %w", err)
-			}
-			continue
-		}
-		o.Printf("%s", text(e.GetEntry()))
-	}
-	return nil
+	q := client.AuditQuery{User: o.User, Action: o.Action, Follow: o.Follow, Since: since}
+	return command.AnswerStream(&o.Local, master.Audit(ctx, q), (*apiv1.AuditResponse).GetEntry, func(e *apiv1.AuditEntry) error {
+		o.Printf("%s", text(e))
+		return nil
+	})
 }
 
 // text is one line for people.

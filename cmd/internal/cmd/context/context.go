@@ -8,19 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
 // New returns `det-deploy context`.
 func New(s *term.Streams) *cobra.Command {
-	c := &cobra.Command{
-		Use:     "context",
-		Short:   "Choose which cluster commands talk to",
-		Example: "  det-deploy context list\n  det-deploy context use lab",
-	}
-	c.AddCommand(newList(s, runList), newShow(s, runShow), newUse(s, runUse), newRemove(s, runRemove))
-	return c
+	return command.NewNoun(s, "context", "Choose which cluster commands talk to", "  det-deploy context list\n  det-deploy context use lab",
+		newList, newShow, newUse, newRemove)
 }
 
 // loadContexts reads the user's own contexts.

@@ -5,28 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-type listOptions struct {
-	*term.Streams
-
-	Output term.Format
-}
-
-func newList(s *term.Streams, run func(context.Context, *listOptions) error) *cobra.Command {
-	o := &listOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "list",
-		Short:   "List the known clusters",
-		Example: "  det-deploy context list",
-		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
-	o.Output.AddFlag(c.Flags())
-	return c
+func newList(s *term.Streams) *cobra.Command {
+	return command.New(s, &command.Local{}, runList, &cobra.Command{
+		Use: "list", Short: "List the known clusters", Example: "  det-deploy context list",
+	})
 }
 
 // listed is the JSON form.
@@ -35,13 +22,10 @@ type listed struct {
 	Contexts []contexts.Context `json:"contexts"`
 }
 
-func runList(_ context.Context, o *listOptions) error {
+func runList(_ context.Context, o *command.Local) error {
 	_, b, err := loadContexts(o.Streams)
 	if err != nil {
 		return err
-	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(listed{b.Current, append([]contexts.Context{}, b.Contexts...)})
 	}
 	t := term.NewTable("CURRENT", "NAME", "MASTER", "USER", "CLUSTER")
 	for _, c := range b.Contexts {
@@ -51,5 +35,5 @@ func runList(_ context.Context, o *listOptions) error {
 		}
 		t.Row(mark, c.Name, c.Master, c.User, c.Cluster)
 	}
-	return o.PrintTable(t)
+	return o.AnswerTable(listed{b.Current, append([]contexts.Context{}, b.Contexts...)}, t)
 }

@@ -5,44 +5,29 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-type removeOptions struct {
-	*term.Streams
-
-	Name   string
-	Output term.Format
-}
-
-func newRemove(s *term.Streams, run func(context.Context, *removeOptions) error) *cobra.Command {
-	o := &removeOptions{Streams: s}
-	c := &cobra.Command{
+func newRemove(s *term.Streams) *cobra.Command {
+	return command.New(s, &command.Local{}, runRemove, &cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a cluster's context and its session",
 		Long:    "Remove a cluster's context and its session. The cluster itself is not touched.",
 		Example: "  det-deploy context remove lab",
-		Args:    usage.Args("NAME"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return run(c.Context(), o)
-		},
-	}
-	o.Output.AddFlag(c.Flags())
-	return c
+	})
 }
 
-func runRemove(ctx context.Context, o *removeOptions) error {
+func runRemove(ctx context.Context, o *command.Local) error {
 	var gone contexts.Context
 	err := changeContexts(ctx, o.Streams, func(b *contexts.Book) error {
 		var found bool
-		if gone, found = b.Get(o.Name); !found {
-			return &missingError{o.Name}
+		if gone, found = b.Get(o.Args[0]); !found {
+			return &missingError{o.Args[0]}
 		}
-		b.Remove(o.Name)
-		if b.Current == o.Name {
+		b.Remove(o.Args[0])
+		if b.Current == o.Args[0] {
 			b.Current = ""
 		}
 		return nil
@@ -50,9 +35,5 @@ func runRemove(ctx context.Context, o *removeOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(gone)
-	}
-	o.Notef("Context %s is forgotten.", o.Name)
-	return nil
+	return o.AnswerNote(gone, "Context %s is forgotten.", gone.Name)
 }

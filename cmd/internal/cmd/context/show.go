@@ -5,45 +5,28 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-type showOptions struct {
-	*term.Streams
-	contexts.Target
-
-	Output term.Format
-}
-
-func newShow(s *term.Streams, run func(context.Context, *showOptions) error) *cobra.Command {
-	o := &showOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "show",
-		Short:   "Print the current context and user",
+func newShow(s *term.Streams) *cobra.Command {
+	return command.New(s, &command.Remote{}, runShow, &cobra.Command{
+		Use: "show", Short: "Print the current context and user",
 		Example: "  det-deploy context show\n  det-deploy context show --master lab --output json",
-		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
+	})
 }
 
-func runShow(_ context.Context, o *showOptions) error {
+func runShow(_ context.Context, o *command.Remote) error {
 	c, _, err := o.Resolve(o.Streams)
 	if err != nil {
 		return err
-	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(c)
 	}
 	session := "logged out"
 	if c.Token != "" {
 		session = "logged in as " + c.User
 	}
-	return o.PrintPairs(
+	return o.AnswerPairs(c,
 		[2]string{"Name", c.Name}, [2]string{"Master", c.Master}, [2]string{"Cluster", c.Cluster},
 		[2]string{"Session", session}, [2]string{"Certificate", trust(c)}, [2]string{"Name in it", c.ServerName},
 	)

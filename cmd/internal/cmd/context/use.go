@@ -5,40 +5,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-type useOptions struct {
-	*term.Streams
-
-	Name   string
-	Output term.Format
+func newUse(s *term.Streams) *cobra.Command {
+	return command.New(s, &command.Local{}, runUse, &cobra.Command{
+		Use: "use NAME", Short: "Set the current context", Example: "  det-deploy context use lab",
+	})
 }
 
-func newUse(s *term.Streams, run func(context.Context, *useOptions) error) *cobra.Command {
-	o := &useOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "use NAME",
-		Short:   "Set the current context",
-		Example: "  det-deploy context use lab",
-		Args:    usage.Args("NAME"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return run(c.Context(), o)
-		},
-	}
-	o.Output.AddFlag(c.Flags())
-	return c
-}
-
-func runUse(ctx context.Context, o *useOptions) error {
+func runUse(ctx context.Context, o *command.Local) error {
 	var chosen contexts.Context
 	err := changeContexts(ctx, o.Streams, func(b *contexts.Book) error {
-		c, ok := b.Get(o.Name)
+		c, ok := b.Get(o.Args[0])
 		if !ok {
-			return &missingError{o.Name}
+			return &missingError{o.Args[0]}
 		}
 		b.Current, chosen = c.Name, c
 		return nil
@@ -46,9 +29,5 @@ func runUse(ctx context.Context, o *useOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(chosen)
-	}
-	o.Notef("Commands talk to %s, %s.", o.Name, chosen.Master)
-	return nil
+	return o.AnswerNote(chosen, "Commands talk to %s, %s.", chosen.Name, chosen.Master)
 }

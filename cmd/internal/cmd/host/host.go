@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -21,13 +22,9 @@ const (
 
 // New returns `det-deploy host`.
 func New(s *term.Streams) *cobra.Command {
-	c := &cobra.Command{
-		Use:     "host",
-		Hidden:  true,
-		Short:   "Node services (internal)",
-		Example: "  det-deploy host run --role agent --cluster-id lab",
-	}
-	c.AddCommand(newInstall(s, runInstall), newMount(s, runMount), newRun(s, runRun))
+	c := command.NewNoun(s, "host", "Node services (internal)", "  det-deploy host run --role agent --cluster-id lab",
+		newInstall, newMount, newRun)
+	c.Hidden = true
 	return c
 }
 
@@ -44,7 +41,7 @@ func (o *settings) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Metrics, "report-use", false, "send the machine's metrics to CloudWatch, for an agent; a master's manifest says so")
 }
 
-func (o *settings) validate() error {
+func (o *settings) Validate() error {
 	switch {
 	case o.Role != master && o.Role != agent:
 		return usage.Errorf("--role must be %s or %s (%s)", master, agent, cmp.Or(o.Role, "not given"))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/unit"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
@@ -17,7 +18,7 @@ import (
 )
 
 type installOptions struct {
-	*term.Streams
+	command.Base
 	settings
 
 	Volume string
@@ -32,9 +33,9 @@ type installOptions struct {
 	Yes    bool
 }
 
-func newInstall(s *term.Streams, run func(context.Context, *installOptions) error) *cobra.Command {
-	o := &installOptions{Streams: s}
-	c := &cobra.Command{
+func newInstall(s *term.Streams) *cobra.Command {
+	o := &installOptions{}
+	c := command.New(s, o, runInstall, &cobra.Command{
 		Use:   "install",
 		Short: "Set up this machine for a cluster in the cloud",
 		Long: `Set up this machine for a cluster in the cloud, now and after every boot:
@@ -43,14 +44,7 @@ user data runs at the first boot. Run again it changes nothing. Without a volume
 the root disk holds a master's data.`,
 		Example: `  det-deploy host install --role master --cluster-id lab --control-bucket det-deploy-lab-123456789012 --yes
   det-deploy host install --role agent --cluster-id lab --master-url https://10.0.0.5:8443 --master-ca ca.pem --dry-run`,
-		Args: usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	f := c.Flags()
 	o.addFlags(f)
 	f.StringVar(&o.Volume, "volume", "", "data volume of a master: vol-…")
@@ -64,8 +58,8 @@ the root disk holds a master's data.`,
 	return c
 }
 
-func (o *installOptions) validate() error {
-	if err := o.settings.validate(); err != nil {
+func (o *installOptions) Validate() error {
+	if err := o.settings.Validate(); err != nil {
 		return err
 	}
 	if o.Role == master && o.Master != "" {

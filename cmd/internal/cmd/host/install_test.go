@@ -40,7 +40,7 @@ func TestTheAgentReadsWhatItIsGiven(t *testing.T) {
 func TestTheUnitRunsWithTheSettingsGiven(t *testing.T) {
 	t.Parallel()
 	o := settings{wire.Host{Role: agent, Cluster: "lab", Logs: "/det-deploy/lab", Metrics: true, Endpoint: "http://e"}}
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(o.flagArgs(), " ")

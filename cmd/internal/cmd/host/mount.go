@@ -7,22 +7,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 type mountOptions struct {
-	*term.Streams
+	command.Base
 
 	Volume string
 	Device string
 	At     string
 }
 
-func newMount(s *term.Streams, run func(context.Context, *mountOptions) error) *cobra.Command {
-	o := &mountOptions{Streams: s}
-	c := &cobra.Command{
+func newMount(s *term.Streams) *cobra.Command {
+	o := &mountOptions{}
+	c := command.New(s, o, runMount, &cobra.Command{
 		Use:   "mount",
 		Short: "Mount the data volume of a master",
 		Long: `Mount the data volume of a master, as its unit does before the master starts.
@@ -30,14 +31,7 @@ The disk is found by the volume's id. It is formatted only when it is blank: a
 disk that holds anything but ext4 or xfs is refused and left as it is. A volume
 that was enlarged is used in full.`,
 		Example: "  det-deploy host mount --volume vol-0123456789abcdef0",
-		Args:    usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	f := c.Flags()
 	f.StringVar(&o.Volume, "volume", "", "data volume of a master: vol-…")
 	f.StringVar(&o.Device, "device", "", "name that the volume is attached under, for types whose disks do not carry their volume's id")
@@ -45,7 +39,7 @@ that was enlarged is used in full.`,
 	return c
 }
 
-func (o *mountOptions) validate() error {
+func (o *mountOptions) Validate() error {
 	if !strings.HasPrefix(o.Volume, "vol-") {
 		return usage.Errorf("--volume must be a volume's id, vol-… (%q)", o.Volume)
 	}

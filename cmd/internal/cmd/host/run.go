@@ -5,19 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 type runOptions struct {
-	*term.Streams
+	command.Base
 	settings
 }
 
-func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
-	o := &runOptions{Streams: s}
-	c := &cobra.Command{
+func newRun(s *term.Streams) *cobra.Command {
+	o := &runOptions{}
+	c := command.New(s, o, runRun, &cobra.Command{
 		Use:   "run",
 		Short: "Run the node services in the foreground",
 		Long: `Run the node services in the foreground until it is interrupted. A master's
@@ -28,14 +28,7 @@ about to take the machine back. Both carry their journal and their use to
 CloudWatch where that is wanted. Without --region the machine is asked.`,
 		Example: `  det-deploy host run --role master --cluster-id lab --control-bucket det-deploy-lab-123456789012
   det-deploy host run --role agent --cluster-id lab --journal-group /det-deploy/lab --report-use`,
-		Args: usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	o.addFlags(c.Flags())
 	return c
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
@@ -13,58 +13,43 @@ import (
 )
 
 type updateOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
 
-	ID       string
 	Priority int
 	Pool     string
 	AheadOf  string
 	BehindOf string
 	MaxSlots int32
-	Output   term.Format
-
-	given func(flag string) bool
 }
 
-func newUpdate(s *term.Streams, run func(context.Context, *updateOptions) error) *cobra.Command {
-	o := &updateOptions{Streams: s}
-	c := &cobra.Command{
+func newUpdate(s *term.Streams) *cobra.Command {
+	o := &updateOptions{}
+	c := command.NewRemote(s, o, runUpdate, &cobra.Command{
 		Use:   "update JOB",
 		Short: "Change a job's priority, pool, limit or place in the queue",
 		Example: `  det-deploy job update 7c2e --priority 10
   det-deploy job update 7c2e --ahead-of 91aa
   det-deploy job update 7c2e --max-slots 4`,
-		Args: usage.Args("JOB"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.ID, o.given = args[0], c.Flags().Changed
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	c.Flags().IntVar(&o.Priority, "priority", 0, "priority from 1 to 99; on agents 1 is served first, on Kubernetes 99")
 	c.Flags().StringVar(&o.Pool, "pool", "", "resource pool to move the job to")
 	c.Flags().StringVar(&o.AheadOf, "ahead-of", "", "job to move ahead of")
 	c.Flags().StringVar(&o.BehindOf, "behind-of", "", "job to move behind")
 	c.Flags().Int32Var(&o.MaxSlots, "max-slots", 0, "maximum slots of the job; 0 is unlimited")
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
 	return c
 }
 
-func (o *updateOptions) validate() error {
+func (o *updateOptions) Validate() error {
 	n := 0
 	for _, flag := range []string{"priority", "pool", "ahead-of", "behind-of", "max-slots"} {
-		if o.given(flag) {
+		if o.Given(flag) {
 			n++
 		}
 	}
 	if n != 1 {
 		return usage.Errorf("give exactly one of --priority, --pool, --max-slots, --ahead-of and --behind-of")
 	}
-	if o.given("priority") && (o.Priority < 1 || o.Priority > 99) {
+	if o.Given("priority") && (o.Priority < 1 || o.Priority > 99) {
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
 	}
 	if o.MaxSlots < 0 {
@@ -75,50 +60,45 @@ func (o *updateOptions) validate() error {
 
 // change is the one change that the flags ask for.
 func (o *updateOptions) change() *apiv1.QueueControl {
-	q := &apiv1.QueueControl{JobId: o.ID}
+	q := &apiv1.QueueControl{JobId: o.Args[0]}
 	switch {
-	case o.given("priority"):
+	case o.Given("priority"):
 		n := int32(o.Priority) // validate has seen that it is 1 to 99
 		q.Priority = &n
-	case o.given("pool"):
+	case o.Given("pool"):
 		q.ResourcePool = &o.Pool
-	case o.given("ahead-of"):
+	case o.Given("ahead-of"):
 		q.AheadOf = &o.AheadOf
-	case o.given("behind-of"):
+	case o.Given("behind-of"):
 		q.BehindOf = &o.BehindOf
-	case o.given("max-slots"):
+	case o.Given("max-slots"):
 		q.MaxSlots = &o.MaxSlots
 	}
 	return q
 }
 
-func runUpdate(ctx context.Context, o *updateOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer master.Close()
+func runUpdate(ctx context.Context, o *updateOptions, master *client.Client) error {
 	if err := master.UpdateJob(ctx, o.change()); err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.print(ctx, master)
+	if o.Output != term.JSON {
+		o.Notef("Job %s is changed.", o.Args[0])
+		return nil
 	}
-	o.Notef("Job %s is changed.", o.ID)
-	return nil
+	return o.printJob(ctx, master)
 }
 
-// print shows the job as it is now. One that ended meanwhile is in no queue, and
+// printJob shows the job as it is now. One that ended meanwhile is in no queue, and
 // then its name is all there is to show.
-func (o *updateOptions) print(ctx context.Context, master *client.Client) error {
+func (o *updateOptions) printJob(ctx context.Context, master *client.Client) error {
 	jobs, err := master.Jobs(ctx, "")
 	if err != nil {
 		return err
 	}
 	for _, j := range jobs {
-		if j.GetJobId() == o.ID {
+		if j.GetJobId() == o.Args[0] {
 			return o.PrintMessage(j)
 		}
 	}
-	return o.PrintMessage(&apiv1.Job{JobId: o.ID})
+	return o.PrintMessage(&apiv1.Job{JobId: o.Args[0]})
 }

@@ -9,29 +9,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
 type loginOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
 
-	User          string
 	Name          string
 	CAFile        string
 	Fingerprint   string
 	PasswordStdin bool
-	Output        term.Format
 }
 
 // New returns `det-deploy login`.
-func New(s *term.Streams) *cobra.Command { return newLogin(s, runLogin) }
-
-func newLogin(s *term.Streams, run func(context.Context, *loginOptions) error) *cobra.Command {
-	o := &loginOptions{Streams: s}
-	c := &cobra.Command{
+func New(s *term.Streams) *cobra.Command {
+	o := &loginOptions{}
+	c := command.New(s, o, runLogin, &cobra.Command{
 		Use:   "login USER",
 		Short: "Log in to a cluster and remember it",
 		Long: `Log in to a cluster and remember it as a context.
@@ -43,25 +39,15 @@ fingerprint that is shown. It is in the master's log and in the output of
 		Example: `  det-deploy login admin
   det-deploy login ada --master https://det.example.com:8443 --name lab
   det-deploy login ci --password-stdin < password.txt`,
-		Args: usage.Args("USER"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.User = args[0]
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
-	o.AddFlag(c.Flags())
+	})
 	c.Flags().StringVar(&o.Name, "name", "", "name of the context (default the master's cluster name or host)")
 	c.Flags().StringVar(&o.CAFile, "ca-file", "", "CA file that signs the master's certificate")
 	c.Flags().StringVar(&o.Fingerprint, "fingerprint", "", "SHA-256 of the master's certificate")
 	c.Flags().BoolVar(&o.PasswordStdin, "password-stdin", false, "read the password from standard input")
-	o.Output.AddFlag(c.Flags())
 	return c
 }
 
-func (o *loginOptions) validate() error {
+func (o *loginOptions) Validate() error {
 	if o.CAFile != "" && o.Fingerprint != "" {
 		return usage.Errorf("--ca-file and --fingerprint exclude each other: either is enough")
 	}
@@ -101,11 +87,7 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	if err := f.Save(ctx, c); err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(c)
-	}
-	o.Notef("Logged in to %s as %s. Commands talk to context %s.", c.Master, c.User, c.Name)
-	return nil
+	return o.AnswerNote(c, "Logged in to %s as %s. Commands talk to context %s.", c.Master, c.User, c.Name)
 }
 
 // password reads it from where the user said.
@@ -113,7 +95,7 @@ func (o *loginOptions) password(ctx context.Context) (string, error) {
 	if o.PasswordStdin {
 		return o.ReadSecret()
 	}
-	return o.Password(ctx, term.Question{Text: "Password for " + o.User + ":", Flag: "--password-stdin"})
+	return o.Password(ctx, term.Question{Text: "Password for " + o.Args[0] + ":", Flag: "--password-stdin"})
 }
 
 // session logs in and returns c with the session and what the master says of
@@ -125,9 +107,9 @@ func (o *loginOptions) session(ctx context.Context, c contexts.Context, password
 		return c, err
 	}
 	defer master.Close()
-	reply, err := master.Login(ctx, o.User, password)
+	reply, err := master.Login(ctx, o.Args[0], password)
 	if err != nil {
-		return c, explainRefusal(err, o.User)
+		return c, explainRefusal(err, o.Args[0])
 	}
 	c.User, c.Token = reply.GetUser().GetUsername(), contexts.Token(reply.GetToken())
 	about, err := master.Master(ctx)

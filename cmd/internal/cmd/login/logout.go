@@ -5,43 +5,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-type logoutOptions struct {
-	*term.Streams
-	contexts.Target
-
-	Output term.Format
-}
-
 // NewLogout returns `det-deploy logout`.
-func NewLogout(s *term.Streams) *cobra.Command { return newLogout(s, runLogout) }
-
-func newLogout(s *term.Streams, run func(context.Context, *logoutOptions) error) *cobra.Command {
-	o := &logoutOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "logout",
-		Short:   "End the session with a cluster",
-		Example: "  det-deploy logout",
-		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
+func NewLogout(s *term.Streams) *cobra.Command {
+	return command.New(s, &command.Remote{}, runLogout, &cobra.Command{
+		Use: "logout", Short: "End the session with a cluster", Example: "  det-deploy logout",
+	})
 }
 
-func runLogout(ctx context.Context, o *logoutOptions) error {
+func runLogout(ctx context.Context, o *command.Remote) error {
 	c, named, err := o.Resolve(o.Streams)
 	if err != nil {
 		return err
 	}
 	if !named || c.Token == "" {
-		return o.tell(c, "There is no session with %s.")
+		return o.AnswerNote(c, "There is no session with %s.", c.Master)
 	}
 	master, err := c.Client()
 	if err != nil {
@@ -64,14 +47,5 @@ func runLogout(ctx context.Context, o *logoutOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.tell(c, "Logged out of %s.")
-}
-
-// tell says how things are with c now.
-func (o *logoutOptions) tell(c contexts.Context, sentence string) error {
-	if o.Output == term.JSON {
-		return o.PrintJSON(c)
-	}
-	o.Notef(sentence, c.Master)
-	return nil
+	return o.AnswerNote(c, "Logged out of %s.", c.Master)
 }

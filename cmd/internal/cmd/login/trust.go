@@ -29,7 +29,7 @@ func (o *loginOptions) trustMaster(ctx context.Context, c contexts.Context) (con
 	}
 	shown, err := client.Peek(ctx, c.Master)
 	if err != nil {
-		return c, fmt.Errorf("log in as %s: %w", o.User, err)
+		return c, fmt.Errorf("log in as %s: %w", o.Args[0], err)
 	}
 	if shown.Trusted || client.SameFingerprint(shown.Fingerprint, c.Fingerprint) {
 		return c, nil

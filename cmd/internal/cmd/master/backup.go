@@ -2,28 +2,27 @@ package master
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 type backupOptions struct {
-	*term.Streams
+	command.Local
 	configFile
 
 	Path   string
 	DryRun bool
-	Output term.Format
 }
 
-func newBackup(s *term.Streams, run func(context.Context, *backupOptions) error) *cobra.Command {
-	o := &backupOptions{Streams: s}
-	c := &cobra.Command{
+func newBackup(s *term.Streams) *cobra.Command {
+	o := &backupOptions{}
+	c := command.New(s, o, runBackup, &cobra.Command{
 		Use:   "backup",
 		Short: "Back up the master's state into one file",
 		Long: `Back up the master's state into one file: users, tasks, their logs, the
@@ -35,23 +34,16 @@ that is of type s3, and else with those of the environment or the machine.
 It can be restored into either kind of database.`,
 		Example: "  det-deploy master backup --config-file master.yaml --file cluster.backup",
 		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := needsFile(o.Path); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Path, "file", "", "file to write, which must not exist, or s3://BUCKET/NAME")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	o.Output.AddFlag(c.Flags())
 	return c
 }
 
-func needsFile(path string) error {
+func checkFile(path string) error {
 	if path == "" {
-		return usage.Check(errors.New("--file is missing: name the backup's file"))
+		return usage.Errorf("--file is missing: name the backup's file")
 	}
 	return nil
 }
@@ -63,6 +55,8 @@ type written struct {
 	DryRun bool   `json:"dry_run"`
 }
 
+func (o *backupOptions) Validate() error { return checkFile(o.Path) }
+
 func runBackup(ctx context.Context, o *backupOptions) error {
 	l, err := o.loadConfig(o.Streams)
 	if err != nil {
@@ -72,17 +66,14 @@ func runBackup(ctx context.Context, o *backupOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(written{File: o.Path, Bytes: size, DryRun: o.DryRun})
+	answer := written{File: o.Path, Bytes: size, DryRun: o.DryRun}
+	switch {
+	case o.DryRun:
+		return o.AnswerNote(answer, "The backup would have %d bytes; nothing was written.", size)
+	case strings.HasPrefix(o.Path, "s3://"):
+		return o.AnswerNote(answer,
+			"Wrote %s, %d bytes. To restore it, copy it into a file, then: det-deploy master restore --config-file FILE --file COPY", o.Path, size)
+	default:
+		return o.AnswerNote(answer, "Wrote %s, %d bytes. To restore it: det-deploy master restore --config-file FILE --file %s", o.Path, size, o.Path)
 	}
-	if o.DryRun {
-		o.Notef("The backup would have %d bytes; nothing was written.", size)
-		return nil
-	}
-	if strings.HasPrefix(o.Path, "s3://") {
-		o.Notef("Wrote %s, %d bytes. To restore it, copy it into a file, then: det-deploy master restore --config-file FILE --file COPY", o.Path, size)
-		return nil
-	}
-	o.Notef("Wrote %s, %d bytes. To restore it: det-deploy master restore --config-file FILE --file %s", o.Path, size, o.Path)
-	return nil
 }

@@ -5,46 +5,23 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-type infoOptions struct {
-	*term.Streams
-	contexts.Target
-
-	Output term.Format
+func newInfo(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &command.Remote{}, runInfo, &cobra.Command{
+		Use: "info", Short: "Print a master's name and version", Example: "  det-deploy master info --output json",
+	})
 }
 
-func newInfo(s *term.Streams, run func(context.Context, *infoOptions) error) *cobra.Command {
-	o := &infoOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "info",
-		Short:   "Print a master's name and version",
-		Example: "  det-deploy master info --output json",
-		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
-}
-
-func runInfo(ctx context.Context, o *infoOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer master.Close()
+func runInfo(ctx context.Context, o *command.Remote, master *client.Client) error {
 	about, err := master.Master(ctx)
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintMessage(about)
-	}
-	return o.PrintPairs(
+	return o.AnswerPairs(about,
 		[2]string{"Address", master.URL()},
 		[2]string{"Cluster", about.GetClusterName()},
 		[2]string{"Cluster ID", about.GetClusterId()},

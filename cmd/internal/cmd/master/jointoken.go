@@ -7,24 +7,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 type joinTokenOptions struct {
-	*term.Streams
+	command.Local
 	configFile
 
-	Pool   string
-	Life   time.Duration
-	Uses   int
-	Output term.Format
+	Pool string
+	Life time.Duration
+	Uses int
 }
 
-func newJoinToken(s *term.Streams, run func(context.Context, *joinTokenOptions) error) *cobra.Command {
-	o := &joinTokenOptions{Streams: s}
-	c := &cobra.Command{
+func newJoinToken(s *term.Streams) *cobra.Command {
+	o := &joinTokenOptions{}
+	c := command.New(s, o, runJoinToken, &cobra.Command{
 		Use:   "join-token",
 		Short: "Print a token that lets machines join a pool",
 		Long: `Print a token that lets machines join one resource pool until it expires. It is
@@ -39,22 +38,15 @@ at once.`,
 		Example: `  det-deploy master join-token --pool default --valid-for 1h > join-token
   det-deploy master join-token --uses 1 > join-token`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return usage.Check(err)
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
 	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "lifetime of the token")
 	c.Flags().IntVar(&o.Uses, "uses", 0, "maximum number of machines that may join with it; 0 is unlimited")
-	o.Output.AddFlag(c.Flags())
 	return c
 }
 
-func (o *joinTokenOptions) validate() error {
+func (o *joinTokenOptions) Validate() error {
 	if o.Life <= 0 {
 		return errors.New("--valid-for: must be more than 0")
 	}
@@ -62,6 +54,15 @@ func (o *joinTokenOptions) validate() error {
 		return errors.New("--uses: must not be negative")
 	}
 	return nil
+}
+
+// joinToken is the answer in JSON.
+type joinToken struct {
+	Pool    string    `json:"pool"`
+	Token   string    `json:"token"` // the answer is the secret itself
+	ID      string    `json:"id"`
+	Expires time.Time `json:"expires"`
+	Uses    int       `json:"uses"`
 }
 
 func runJoinToken(ctx context.Context, o *joinTokenOptions) error {
@@ -73,15 +74,5 @@ func runJoinToken(ctx context.Context, o *joinTokenOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(struct {
-			Pool    string    `json:"pool"`
-			Token   string    `json:"token"` // the answer is the secret itself
-			ID      string    `json:"id"`
-			Expires time.Time `json:"expires"`
-			Uses    int       `json:"uses"`
-		}{j.Pool, string(token), j.ID, j.Expires, j.Uses})
-	}
-	o.Printf("%s", string(token))
-	return nil
+	return o.AnswerLine(joinToken{j.Pool, string(token), j.ID, j.Expires, j.Uses}, "%s", string(token))
 }

@@ -5,21 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 type rehearseOptions struct {
-	*term.Streams
+	command.Local
 	configFile
-
-	Output term.Format
 }
 
-func newRehearse(s *term.Streams, run func(context.Context, *rehearseOptions) error) *cobra.Command {
-	o := &rehearseOptions{Streams: s}
-	c := &cobra.Command{
+func newRehearse(s *term.Streams) *cobra.Command {
+	o := &rehearseOptions{}
+	c := command.New(s, o, runRehearse, &cobra.Command{
 		Use:    "rehearse",
 		Hidden: true,
 		Short:  "Test on a copy of the store whether this version can serve it",
@@ -28,11 +26,8 @@ brings the copy up to date and puts a master together on it that does nothing. T
 store itself is only read. That is how an upgrade on Kubernetes finds out while the
 way back is still open; master run --on-hold does the same and stays.`,
 		Example: "  det-deploy master rehearse --config-file master.yaml",
-		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
+	})
 	o.addFlags(c.Flags())
-	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -56,9 +51,6 @@ func runRehearse(ctx context.Context, o *rehearseOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(rehearsed{"det-deploy.rehearsal/v1", r.SchemaFrom, r.SchemaTo, r.Tasks})
-	}
-	o.Notef("This program can serve the store: schema %d becomes %d, and %d tasks go on.", r.SchemaFrom, r.SchemaTo, r.Tasks)
-	return nil
+	return o.AnswerNote(rehearsed{"det-deploy.rehearsal/v1", r.SchemaFrom, r.SchemaTo, r.Tasks},
+		"This program can serve the store: schema %d becomes %d, and %d tasks go on.", r.SchemaFrom, r.SchemaTo, r.Tasks)
 }

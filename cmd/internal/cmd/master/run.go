@@ -5,22 +5,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	given "github.com/det-deploy/det-deploy/cmd/internal/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 type runOptions struct {
-	*term.Streams
+	command.Base
 	configFile
 
 	ShowConfig bool
 	OnHold     bool
 }
 
-func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
-	o := &runOptions{Streams: s}
-	c := &cobra.Command{
+func newRun(s *term.Streams) *cobra.Command {
+	o := &runOptions{}
+	c := command.New(s, o, runRun, &cobra.Command{
 		Use:   "run",
 		Short: "Run a master in the foreground",
 		Long: `Run a master in the foreground until it is interrupted. Tasks and agents go on
@@ -37,8 +38,7 @@ out while the way back is still open; started without the flag it serves.`,
 		Example: `  det-deploy master run --config-file master.yaml
   det-deploy master run --data-dir /srv/master --port 9000 --show-config`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
+	})
 	o.addFlags(c.Flags())
 	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print every setting with its source and stop")
 	c.Flags().BoolVar(&o.OnHold, "on-hold", false, "test the store on a copy and serve nothing")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -14,24 +15,20 @@ import (
 
 // New returns `det-deploy pod`.
 func New(s *term.Streams) *cobra.Command {
-	c := &cobra.Command{
-		Use:     "pod",
-		Hidden:  true,
-		Short:   "Pod helpers (internal)",
-		Example: "  det-deploy pod init --order /run/determined-order --files /run/determined-files",
-	}
-	c.AddCommand(newInit(s, runInit))
+	c := command.NewNoun(s, "pod", "Pod helpers (internal)", "  det-deploy pod init --order /run/determined-order --files /run/determined-files",
+		newInit)
+	c.Hidden = true
 	return c
 }
 
 type initOptions struct {
-	*term.Streams
+	command.Base
 	wire.PodFiles
 }
 
-func newInit(s *term.Streams, run func(context.Context, *initOptions) error) *cobra.Command {
-	o := &initOptions{Streams: s}
-	c := &cobra.Command{
+func newInit(s *term.Streams) *cobra.Command {
+	o := &initOptions{}
+	c := command.New(s, o, runInit, &cobra.Command{
 		Use:   "init",
 		Short: "Put a task's files into its volume",
 		Long: `Put a task's files into its volume. This is the program
@@ -39,21 +36,14 @@ of the init container of a task's pod: it unpacks the files that are in the pod'
 Secret into the pod's volume, and fetches the files that the user sent along from
 the master, waiting while the master is away. It runs as the task's own user.`,
 		Example: "  det-deploy pod init --order /run/determined-order --files /run/determined-files",
-		Args:    usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	f := c.Flags()
 	f.StringVar(&o.Order, "order", "", "directory with the order, the pod's Secret")
 	f.StringVar(&o.Files, "files", "", "directory to put the files into, the pod's volume")
 	return c
 }
 
-func (o *initOptions) validate() error {
+func (o *initOptions) Validate() error {
 	switch {
 	case o.Order == "":
 		return usage.Errorf("--order is missing")

@@ -8,35 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-type describeOptions struct {
-	*term.Streams
-	contexts.Target
-
-	Name   string
-	Output term.Format
-}
-
-func newDescribe(s *term.Streams, run func(context.Context, *describeOptions) error) *cobra.Command {
-	o := &describeOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "describe POOL",
-		Short:   "Show one resource pool",
-		Example: "  det-deploy pool describe gpu",
-		Args:    usage.Args("POOL"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return run(c.Context(), o)
-		},
-	}
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
+func newDescribe(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &command.Remote{}, runDescribe, &cobra.Command{
+		Use: "describe POOL", Short: "Show one resource pool", Example: "  det-deploy pool describe gpu",
+	})
 }
 
 // missingError is a pool that is not there.
@@ -45,47 +27,38 @@ type missingError struct{ name string }
 func (e *missingError) Error() string { return fmt.Sprintf("there is no resource pool %q", e.name) }
 func (e *missingError) Hint() string  { return "det-deploy pool list" }
 
-func runDescribe(ctx context.Context, o *describeOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer master.Close()
+func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
 	pools, err := master.Pools(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range pools {
-		if p.GetName() != o.Name {
-			continue
+		if p.GetName() == o.Args[0] {
+			return o.AnswerPairs(p, pairs(p)...)
 		}
-		if o.Output == term.JSON {
-			return o.PrintMessage(p)
-		}
-		return o.PrintPairs(pairs(p)...)
 	}
-	return &missingError{o.Name}
+	return &missingError{o.Args[0]}
 }
 
 func pairs(p *apiv1.ResourcePool) [][2]string {
 	out := [][2]string{
 		{"Pool", p.GetName()},
 		{"Description", p.GetDescription()},
-		{"Type", enumWord(p.GetType(), "RESOURCE_POOL_TYPE_")},
+		{"Type", show.Enum(p.GetType(), "RESOURCE_POOL_TYPE_")},
 		{"Default for", describeDefaults(p)},
 		{"Agents", agents(p)},
 		{"Slots", fmt.Sprintf("%d in use, %d in all", p.GetSlotsUsed(), p.GetSlotsAvailable())},
 		{"Auxiliary", fmt.Sprintf("%d running, room for %d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity())},
-		{"Device", enumWord(p.GetSlotType(), "TYPE_")},
+		{"Device", show.Enum(p.GetSlotType(), "TYPE_")},
 		{"Tasks", fmt.Sprintf("%d running, %d waiting", p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount())},
-		{"Scheduler", enumWord(p.GetSchedulerType(), "SCHEDULER_TYPE_") + ", " + enumWord(p.GetSchedulerFittingPolicy(), "FITTING_POLICY_") + " fit"},
+		{"Scheduler", show.Enum(p.GetSchedulerType(), "SCHEDULER_TYPE_") + ", " + show.Enum(p.GetSchedulerFittingPolicy(), "FITTING_POLICY_") + " fit"},
 		{"Machine", p.GetInstanceType()},
 		{"Place", p.GetLocation()},
 		{"Image", p.GetImageId()},
 	}
 	if d := p.GetDetails().GetPriorityScheduler(); d != nil {
 		out = append(out, [2]string{"Priority", fmt.Sprintf("%d unless a task says otherwise", d.GetDefaultPriority())},
-			[2]string{"Preemption", yesOrNo(d.GetPreemption())})
+			[2]string{"Preemption", show.YesNo(d.GetPreemption())})
 	}
 	out = append(out, describePolicy(p.GetTaskPolicy())...)
 	out = append(out, machines(p.GetMachines())...)
@@ -133,11 +106,4 @@ func agents(p *apiv1.ResourcePool) string {
 		s += fmt.Sprintf(", between %d and %d", p.GetMinAgents(), p.GetMaxAgents())
 	}
 	return s
-}
-
-func yesOrNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }

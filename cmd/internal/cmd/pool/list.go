@@ -7,54 +7,32 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-type listOptions struct {
-	*term.Streams
-	contexts.Target
-
-	Output term.Format
+func newList(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &command.Remote{}, runList, &cobra.Command{
+		Use: "list", Short: "List the resource pools, with what they have and who waits", Example: "  det-deploy pool list",
+	})
 }
 
-func newList(s *term.Streams, run func(context.Context, *listOptions) error) *cobra.Command {
-	o := &listOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "list",
-		Short:   "List the resource pools, with what they have and who waits",
-		Example: "  det-deploy pool list",
-		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
-}
-
-func runList(ctx context.Context, o *listOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer master.Close()
+func runList(ctx context.Context, o *command.Remote, master *client.Client) error {
 	pools, err := master.Pools(ctx)
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintMessage(&apiv1.GetResourcePoolsResponse{ResourcePools: pools})
-	}
 	t := term.NewTable("POOL", "TYPE", ">AGENTS", "SLOTS", "DEVICE", "AUXILIARY", ">RUNNING", ">WAITING", "DEFAULT FOR", "NOTE")
 	for _, p := range pools {
-		t.Row(p.GetName(), enumWord(p.GetType(), "RESOURCE_POOL_TYPE_"), p.GetNumAgents(),
-			fmt.Sprintf("%d/%d", p.GetSlotsUsed(), p.GetSlotsAvailable()), enumWord(p.GetSlotType(), "TYPE_"),
+		t.Row(p.GetName(), show.Enum(p.GetType(), "RESOURCE_POOL_TYPE_"), p.GetNumAgents(),
+			fmt.Sprintf("%d/%d", p.GetSlotsUsed(), p.GetSlotsAvailable()), show.Enum(p.GetSlotType(), "TYPE_"),
 			fmt.Sprintf("%d/%d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity()),
 			p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount(), describeDefaults(p), note(p.GetMachines()))
 	}
-	return o.PrintTable(t)
+	return o.AnswerTable(&apiv1.GetResourcePoolsResponse{ResourcePools: pools}, t)
 }
 
 // note is what there is to say of machines that come or cannot come.
@@ -70,4 +48,24 @@ func note(m *apiv1.PoolMachines) string {
 		out = append(out, "see pool describe")
 	}
 	return strings.Join(out, ", ")
+}
+
+func newHistory(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &command.Remote{}, runHistory, &cobra.Command{
+		Use: "history POOL", Short: "List the machines that were launched for a pool, and why they went",
+		Example: "  det-deploy pool history gpu\n  det-deploy pool history gpu --output json",
+	})
+}
+
+func runHistory(ctx context.Context, o *command.Remote, master *client.Client) error {
+	machines, err := master.PoolMachines(ctx, o.Args[0])
+	if err != nil {
+		return err
+	}
+	t := term.NewTable("MACHINE", "STATE", "TYPE", "ZONE", "PRICE", "START", "JOINED", "END", "REASON")
+	for _, m := range machines {
+		t.Row(m.GetId(), m.GetState(), m.GetInstanceType(), m.GetZone(), m.GetPrice(),
+			show.Time(m.GetLaunchTime()), show.Time(m.GetJoinTime()), show.Time(m.GetEndTime()), m.GetReason())
+	}
+	return o.AnswerTable(&apiv1.GetMachinesResponse{Machines: machines}, t)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -28,8 +29,8 @@ func describePolicy(p *apiv1.TaskPolicy) [][2]string {
 		{"Capabilities", list(p.GetCapabilities(), "none")},
 		{"Devices", list(p.GetDevices(), "none")},
 		{"Images", list(p.GetImages(), "all")},
-		{"Root", yesOrNo(p.GetRoot())},
-		{"Privileged", yesOrNo(p.GetPrivileged())},
+		{"Root", show.YesNo(p.GetRoot())},
+		{"Privileged", show.YesNo(p.GetPrivileged())},
 		{"Host", list(hostParts(p), "nothing of it")},
 		{"Most shm", amount(p.GetMaxShmSize())},
 		{"Most memory", amount(p.GetMaxMemory())},

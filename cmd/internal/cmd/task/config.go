@@ -25,8 +25,8 @@ func (o *runOptions) readConfig() (*structpb.Struct, error) {
 	if err := o.applyFlags(tree); err != nil {
 		return nil, err
 	}
-	if len(o.Command) > 0 {
-		tree["entrypoint"] = o.Command
+	if len(o.Args) > 0 {
+		tree["entrypoint"] = o.Args
 	}
 	if tree["entrypoint"] == nil {
 		return nil, usage.Errorf("%s has no entrypoint: name one there, or put the command behind --", o.ConfigFile)
@@ -60,31 +60,31 @@ func readConfig(path string) (map[string]any, error) {
 }
 
 // applyFlags puts the flags that were given over the file's keys.
-func (w *wanted) applyFlags(tree map[string]any) error {
+func (o *runOptions) applyFlags(tree map[string]any) error {
 	rows := []struct {
 		flag  string
 		path  string
 		value any
 	}{
-		{"slots", "resources.slots", w.Slots},
-		{"pool", "resources.resource_pool", w.Pool},
-		{"priority", "resources.priority", w.Priority},
-		{"image", "environment.image", w.Image},
-		{"name", "description", w.Name},
-		{"work-dir", "work_dir", w.WorkDir},
+		{"slots", "resources.slots", o.Slots},
+		{"pool", "resources.resource_pool", o.Pool},
+		{"priority", "resources.priority", o.Priority},
+		{"image", "environment.image", o.Image},
+		{"name", "description", o.Name},
+		{"work-dir", "work_dir", o.WorkDir},
 	}
 	for _, r := range rows {
-		if !w.given(r.flag) {
+		if !o.Given(r.flag) {
 			continue
 		}
 		if err := setPath(tree, r.path, r.value); err != nil {
 			return err
 		}
 	}
-	if err := w.layEnv(tree); err != nil {
+	if err := o.layEnv(tree); err != nil {
 		return err
 	}
-	return w.layMounts(tree)
+	return o.layMounts(tree)
 }
 
 // setPath sets a value at a path, making the objects on the way.

@@ -6,56 +6,31 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-type describeOptions struct {
-	*term.Streams
-	contexts.Target
-
-	ID     string
-	Output term.Format
-}
-
-func newDescribe(s *term.Streams, run func(context.Context, *describeOptions) error) *cobra.Command {
-	o := &describeOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "describe TASK",
-		Short:   "Show one task: what it is, why it waits, how it ended",
+func newDescribe(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &command.Remote{}, runDescribe, &cobra.Command{
+		Use: "describe TASK", Short: "Show one task: what it is, why it waits, how it ended",
 		Example: "  det-deploy task describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
-		Args:    usage.Args("TASK"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.ID = args[0]
-			return run(c.Context(), o)
-		},
-	}
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
+	})
 }
 
-func runDescribe(ctx context.Context, o *describeOptions) error {
-	master, err := o.Dial(o.Streams)
+func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
+	reply, err := master.Command(ctx, o.Args[0])
 	if err != nil {
 		return err
-	}
-	defer master.Close()
-	reply, err := master.Command(ctx, o.ID)
-	if err != nil {
-		return err
-	}
-	if o.Output == term.JSON {
-		return o.PrintMessage(reply)
 	}
 	c := reply.GetCommand()
-	return o.PrintPairs(
+	return o.AnswerPairs(reply,
 		[2]string{"ID", c.GetId()},
 		[2]string{"Name", c.GetDescription()},
 		[2]string{"User", c.GetUsername()},
-		[2]string{"State", stateOf(c.GetState())},
+		[2]string{"State", show.Enum(c.GetState(), "STATE_")},
 		[2]string{"Waits because", waits(c)},
 		[2]string{"Pool", c.GetResourcePool()},
 		[2]string{"Slots", slotsOf(reply)},

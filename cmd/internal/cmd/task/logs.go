@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
@@ -15,18 +15,15 @@ import (
 )
 
 type logsOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
 	client.LogQuery
 
-	ID     string
-	Since  string
-	Output term.Format
+	Since string
 }
 
-func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *cobra.Command {
-	o := &logsOptions{Streams: s}
-	c := &cobra.Command{
+func newLogs(s *term.Streams) *cobra.Command {
+	o := &logsOptions{}
+	c := command.NewRemote(s, o, runLogs, &cobra.Command{
 		Use:   "logs TASK",
 		Short: "Show a task's logs",
 		Long: `Show a task's logs. With --output json each line is one object, of the form
@@ -34,15 +31,7 @@ that the API has.`,
 		Example: `  det-deploy task logs 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --tail 50
   det-deploy task logs --follow 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a
   det-deploy task logs --since 10m --rank 0 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a`,
-		Args: usage.Args("TASK"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.ID = args[0]
-			if err := o.validate(time.Now()); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	f := c.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "follow the log until the task has ended")
 	f.IntVar(&o.Tail, "tail", 0, "number of last lines to show (default all)")
@@ -53,12 +42,11 @@ that the API has.`,
 	f.StringSliceVar(&o.Ranks, "rank", nil, "show only lines of these ranks")
 	f.StringSliceVar(&o.Sources, "source", nil, "show only lines from these sources, such as agent or task")
 	f.StringSliceVar(&o.Stdtypes, "stream", nil, "show only lines from these streams: stdout or stderr")
-	o.AddFlag(f)
-	o.Output.AddFlag(f)
 	return c
 }
 
-func (o *logsOptions) validate(now time.Time) error {
+// Validate refuses flags that exclude each other, and reads --since.
+func (o *logsOptions) Validate() error {
 	switch {
 	case o.Tail < 0 || o.Head < 0:
 		return usage.Errorf("--tail and --head take a number of lines, 1 or more")
@@ -67,41 +55,15 @@ func (o *logsOptions) validate(now time.Time) error {
 	case o.Follow && (o.Tail > 0 || o.Head > 0):
 		return usage.Errorf("--follow shows all lines: leave out --tail and --head, or use --since")
 	}
-	if o.Since == "" {
-		return nil
-	}
-	if d, err := time.ParseDuration(o.Since); err == nil && d > 0 {
-		o.LogQuery.Since = now.Add(-d)
-		return nil
-	}
-	t, err := time.Parse(time.RFC3339, o.Since)
-	if err != nil {
-		return usage.Errorf("--since %q: must be a duration such as 10m, or a time such as 2006-01-02T15:04:05Z", o.Since)
-	}
-	o.LogQuery.Since = t
-	return nil
+	var err error
+	o.LogQuery.Since, err = usage.Since(o.Since, time.Now())
+	return err
 }
 
-func runLogs(ctx context.Context, o *logsOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer master.Close()
-	for line, err := range master.Logs(ctx, o.ID, o.LogQuery) {
-		if err != nil {
-			return err
-		}
-		if o.Output == term.JSON {
-			err = o.PrintMessageLine(line)
-		} else {
-			err = printLine(o.Streams, line)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+func runLogs(ctx context.Context, o *logsOptions, master *client.Client) error {
+	return command.AnswerStream(&o.Local, master.Logs(ctx, o.Args[0], o.LogQuery),
+		func(l *apiv1.TaskLogsResponse) *apiv1.TaskLogsResponse { return l },
+		func(l *apiv1.TaskLogsResponse) error { return printLine(o.Streams, l) })
 }
 
 // printLine writes a line of a task's log behind the head that the master made for

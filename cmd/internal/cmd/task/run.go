@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
@@ -14,15 +14,12 @@ import (
 )
 
 type runOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
+	wanted
 
-	Command    []string
 	ConfigFile string
 	ContextDir string
 	Detach     bool
-	Output     term.Format
-	wanted
 }
 
 // wanted is the flags that stand for a key of the task's configuration. What is
@@ -36,13 +33,11 @@ type wanted struct {
 	Name     string
 	WorkDir  string
 	Mounts   []string
-	// given says which flags the user gave: 0 slots is a wish too.
-	given func(flag string) bool
 }
 
-func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
-	o := &runOptions{Streams: s}
-	c := &cobra.Command{
+func newRun(s *term.Streams) *cobra.Command {
+	o := &runOptions{}
+	c := command.New(s, o, runRun, &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a program on the cluster and show what it prints",
 		Long: `Run a program on the cluster and show what it prints.
@@ -54,14 +49,7 @@ are a program and its arguments.`,
 		Example: `  det-deploy task run -- python train.py --epochs 3
   det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'
   det-deploy task run --detach --config job.yaml`,
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Command, o.given = args, c.Flags().Changed
-			if err := o.validate(); err != nil {
-				return exit.With(exit.NotTheTask, err)
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	f := c.Flags()
 	f.SetInterspersed(false) // what follows the command belongs to it
 	f.IntVar(&o.Slots, "slots", 0, "number of slots; 0 runs without a device (default 1)")
@@ -75,18 +63,24 @@ are a program and its arguments.`,
 	f.StringVar(&o.WorkDir, "work-dir", "", "working directory of the program")
 	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount, HOST:CONTAINER[:ro]")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the task ID and exit")
-	o.AddFlag(f)
-	o.Output.AddFlag(f)
 	return c
 }
 
-func (o *runOptions) validate() error {
+// Validate refuses a wrong command line, by an exit code that no task ends with.
+func (o *runOptions) Validate() error {
+	if err := o.checkFlags(); err != nil {
+		return exit.With(exit.NotTheTask, err)
+	}
+	return nil
+}
+
+func (o *runOptions) checkFlags() error {
 	switch {
-	case len(o.Command) == 0 && o.ConfigFile == "":
+	case len(o.Args) == 0 && o.ConfigFile == "":
 		return usage.Errorf("COMMAND is missing: put it behind --, or name a file with its entrypoint by --config")
 	case o.Slots < 0:
 		return usage.Errorf("--slots %d: must be 0 or more", o.Slots)
-	case o.given("priority") && (o.Priority < 1 || o.Priority > 99):
+	case o.Given("priority") && (o.Priority < 1 || o.Priority > 99):
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
 	case o.Output == term.JSON && !o.Detach:
 		return usage.Errorf("--output json needs --detach: without it the answer is what the task prints")

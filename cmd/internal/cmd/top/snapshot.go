@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -116,13 +117,8 @@ func arrangeMachines(a answers) []machine {
 	}
 	var out []machine
 	for _, g := range a.agents {
-		row := machine{id: g.GetId(), pool: strings.Join(g.GetResourcePools(), ","), state: agentState(g), since: g.GetRegisteredTime().AsTime()}
-		for _, s := range g.GetSlots() {
-			row.slots++
-			if s.GetContainer() != nil {
-				row.used++
-			}
-		}
+		row := machine{id: g.GetId(), pool: strings.Join(g.GetResourcePools(), ","), state: show.AgentState(g), since: g.GetRegisteredTime().AsTime()}
+		row.used, row.slots = show.CountBusy(g)
 		if m := launched[row.id]; m != nil {
 			row.instance, row.price = m.GetInstanceType(), priceOf(m, a.pools)
 			delete(launched, row.id)
@@ -137,19 +133,6 @@ func arrangeMachines(a answers) []machine {
 	}
 	slices.SortFunc(out, func(x, y machine) int { return cmp.Or(cmp.Compare(x.pool, y.pool), cmp.Compare(x.id, y.id)) })
 	return out
-}
-
-func agentState(a *apiv1.Agent) string {
-	switch {
-	case a.GetSick() != nil:
-		return "sick (" + a.GetSick().GetLack() + ")"
-	case a.GetDraining():
-		return "draining"
-	case !a.GetEnabled():
-		return "disabled"
-	default:
-		return "enabled"
-	}
 }
 
 // priceOf says how a machine is paid for, and for a spot machine the most that its pool
@@ -173,15 +156,13 @@ func arrangeTasks(a answers) []task {
 	for _, j := range a.jobs {
 		row := task{
 			id: j.GetEntityId(), name: j.GetName(), user: j.GetUsername(), pool: j.GetResourcePool(),
-			state: word(j.GetSummary().GetState().String()), held: j.GetAllocatedSlots(), asked: j.GetRequestedSlots(),
+			state: show.Enum(j.GetSummary().GetState(), "STATE_"), held: j.GetAllocatedSlots(), asked: j.GetRequestedSlots(),
 			submitted: j.GetSubmissionTime().AsTime(),
 		}
 		if c := byJob[j.GetJobId()]; c != nil {
-			row.id, row.state, row.reason = c.GetId(), word(c.GetState().String()), c.GetReason()
+			row.id, row.state, row.reason = c.GetId(), show.Enum(c.GetState(), "STATE_"), c.GetReason()
 		}
 		out = append(out, row)
 	}
 	return out
 }
-
-func word(state string) string { return strings.ToLower(strings.TrimPrefix(state, "STATE_")) }

@@ -9,9 +9,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
@@ -25,25 +25,21 @@ const (
 )
 
 type topOptions struct {
-	*term.Streams
+	command.Base
 	contexts.Target
 }
 
 // New returns `det-deploy top`.
-func New(s *term.Streams) *cobra.Command { return newTop(s, runTop) }
-
-func newTop(s *term.Streams, run func(context.Context, *topOptions) error) *cobra.Command {
-	o := &topOptions{Streams: s}
-	c := &cobra.Command{
+func New(s *term.Streams) *cobra.Command {
+	o := &topOptions{}
+	c := command.New(s, o, runTop, &cobra.Command{
 		Use:   "top",
 		Short: "Watch machines, queue and logs of a cluster",
 		Long: `Watch a cluster on the whole screen: its machines and their slots, the tasks that run and
 wait with the reason of each wait, and the log of the selected task. The keys are listed at
 the bottom. It needs a terminal; scripts use the lists with --output json.`,
 		Example: "  det-deploy top\n  det-deploy top --master lab",
-		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
+	})
 	o.AddFlag(c.Flags())
 	return c
 }

@@ -5,66 +5,38 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 type activateOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
 
-	Name   string
 	Active bool
-	Output term.Format
 }
 
-func newActivate(s *term.Streams, run func(context.Context, *activateOptions) error) *cobra.Command {
-	o := &activateOptions{Streams: s, Active: true}
-	c := &cobra.Command{
-		Use:     "activate USER",
-		Short:   "Activate a user",
-		Example: "  det-deploy user activate ada",
-		Args:    usage.Args("USER"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return run(c.Context(), o)
-		},
-	}
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
+func newActivate(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &activateOptions{Active: true}, runActivate, &cobra.Command{
+		Use: "activate USER", Short: "Activate a user", Example: "  det-deploy user activate ada",
+	})
 }
 
-func newDeactivate(s *term.Streams, run func(context.Context, *activateOptions) error) *cobra.Command {
-	o := &activateOptions{Streams: s}
-	c := &cobra.Command{
-		Use:     "deactivate USER",
-		Short:   "Deactivate a user and end their sessions",
-		Example: "  det-deploy user deactivate ada",
-		Args:    usage.Args("USER"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return run(c.Context(), o)
-		},
-	}
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
+func newDeactivate(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &activateOptions{}, runActivate, &cobra.Command{
+		Use: "deactivate USER", Short: "Deactivate a user and end their sessions", Example: "  det-deploy user deactivate ada",
+	})
 }
 
-func runActivate(ctx context.Context, o *activateOptions) error {
-	u, err := patchUser(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Active: &o.Active})
-	switch {
-	case err != nil:
+func runActivate(ctx context.Context, o *activateOptions, master *client.Client) error {
+	u, err := patchUser(ctx, master, o.Args[0], &apiv1.PatchUser{Active: &o.Active})
+	if err != nil {
 		return err
-	case o.Output == term.JSON:
-		return o.PrintMessage(u)
-	case o.Active:
-		o.Notef("User %s is active.", o.Name)
-	default:
-		o.Notef("User %s is not active.", o.Name)
 	}
-	return nil
+	state := "active"
+	if !o.Active {
+		state = "not active"
+	}
+	return o.AnswerNote(u, "User %s is %s.", o.Args[0], state)
 }

@@ -5,17 +5,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 type editOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
 
-	Name        string
 	Rename      string
 	DisplayName string
 	Admin       bool
@@ -23,28 +22,17 @@ type editOptions struct {
 	AgentUID    int32
 	AgentGroup  string
 	AgentGID    int32
-	Output      term.Format
-
-	given func(flag string) bool
 }
 
-func newEdit(s *term.Streams, run func(context.Context, *editOptions) error) *cobra.Command {
-	o := &editOptions{Streams: s}
-	c := &cobra.Command{
+func newEdit(s *term.Streams) *cobra.Command {
+	o := &editOptions{}
+	c := command.NewRemote(s, o, runEdit, &cobra.Command{
 		Use:   "edit USER",
 		Short: "Change a user's name, rights, or the Unix account of their tasks",
 		Example: `  det-deploy user edit ada --display-name "Ada Lovelace"
   det-deploy user edit ada --admin=false
   det-deploy user edit ada --agent-user ada --agent-uid 1004 --agent-group lab --agent-gid 200`,
-		Args: usage.Args("USER"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Name, o.given = args[0], c.Flags().Changed
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	f := c.Flags()
 	f.StringVar(&o.Rename, "rename", "", "new name of the user")
 	f.StringVar(&o.DisplayName, "display-name", "", "display name")
@@ -53,22 +41,20 @@ func newEdit(s *term.Streams, run func(context.Context, *editOptions) error) *co
 	f.Int32Var(&o.AgentUID, "agent-uid", 0, "user ID")
 	f.StringVar(&o.AgentGroup, "agent-group", "", "Unix group of the user's tasks")
 	f.Int32Var(&o.AgentGID, "agent-gid", 0, "group ID")
-	o.AddFlag(f)
-	o.Output.AddFlag(f)
 	return c
 }
 
-func (o *editOptions) validate() error {
+func (o *editOptions) Validate() error {
 	account := 0
 	for _, flag := range []string{"agent-user", "agent-uid", "agent-group", "agent-gid"} {
-		if o.given(flag) {
+		if o.Given(flag) {
 			account++
 		}
 	}
 	switch {
 	case account != 0 && account != 4:
 		return usage.Errorf("a Unix account takes all of --agent-user, --agent-uid, --agent-group and --agent-gid")
-	case account == 0 && !o.given("rename") && !o.given("display-name") && !o.given("admin"):
+	case account == 0 && !o.Given("rename") && !o.Given("display-name") && !o.Given("admin"):
 		return usage.Errorf("nothing to change: give --rename, --display-name, --admin or the four --agent-… flags")
 	}
 	return nil
@@ -77,16 +63,16 @@ func (o *editOptions) validate() error {
 // changedFields is what the flags that were given ask for.
 func (o *editOptions) changedFields() *apiv1.PatchUser {
 	p := &apiv1.PatchUser{}
-	if o.given("rename") {
+	if o.Given("rename") {
 		p.Username = &o.Rename
 	}
-	if o.given("display-name") {
+	if o.Given("display-name") {
 		p.DisplayName = &o.DisplayName
 	}
-	if o.given("admin") {
+	if o.Given("admin") {
 		p.Admin = &o.Admin
 	}
-	if o.given("agent-user") {
+	if o.Given("agent-user") {
 		p.AgentUserGroup = &apiv1.AgentUserGroup{
 			AgentUser: &o.AgentUser, AgentUid: &o.AgentUID, AgentGroup: &o.AgentGroup, AgentGid: &o.AgentGID,
 		}
@@ -94,14 +80,10 @@ func (o *editOptions) changedFields() *apiv1.PatchUser {
 	return p
 }
 
-func runEdit(ctx context.Context, o *editOptions) error {
-	u, err := patchUser(ctx, o.Streams, o.Target, o.Name, o.changedFields())
+func runEdit(ctx context.Context, o *editOptions, master *client.Client) error {
+	u, err := patchUser(ctx, master, o.Args[0], o.changedFields())
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintMessage(u)
-	}
-	o.Notef("User %s is changed.", u.GetUsername())
-	return nil
+	return o.AnswerNote(u, "User %s is changed.", u.GetUsername())
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
@@ -43,17 +43,13 @@ func (p *password) readTwice(ctx context.Context, s *term.Streams, user string) 
 }
 
 type passwordOptions struct {
-	*term.Streams
-	contexts.Target
+	command.Remote
 	password
-
-	Name   string
-	Output term.Format
 }
 
-func newPassword(s *term.Streams, run func(context.Context, *passwordOptions) error) *cobra.Command {
-	o := &passwordOptions{Streams: s}
-	c := &cobra.Command{
+func newPassword(s *term.Streams) *cobra.Command {
+	o := &passwordOptions{}
+	c := command.NewRemote(s, o, runPassword, &cobra.Command{
 		Use:   "change-password [USER]",
 		Short: "Change your password, or as an admin another user's",
 		Long: `Change your password, or as an admin another user's. To change your own you are
@@ -63,51 +59,34 @@ in again first, and change it within ten minutes.
 It ends the logins of the user, and the tokens of their tools inside tasks.`,
 		Example: "  det-deploy user change-password\n  det-deploy user change-password ada",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.Name = args[0]
-			}
-			return run(c.Context(), o)
-		},
-	}
+	})
 	o.addFlag(c)
-	o.AddFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
 	return c
 }
 
-func runPassword(ctx context.Context, o *passwordOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer master.Close()
+func runPassword(ctx context.Context, o *passwordOptions, master *client.Client) error {
 	me, err := master.Me(ctx)
 	if err != nil {
 		return err
 	}
-	o.Name = cmp.Or(o.Name, me.GetUsername())
+	name := cmp.Or(strings.Join(o.Args, ""), me.GetUsername())
 	hashed := true
 	change := &apiv1.PatchUser{IsHashed: &hashed}
-	if strings.EqualFold(o.Name, me.GetUsername()) && !o.Stdin {
-		old, err := o.Password(ctx, term.Question{Text: "Old password of " + o.Name + ":", Flag: "--password-stdin"})
+	if strings.EqualFold(name, me.GetUsername()) && !o.Stdin {
+		old, err := o.Password(ctx, term.Question{Text: "Old password of " + name + ":", Flag: "--password-stdin"})
 		if err != nil {
 			return err
 		}
 		change.CurrentPassword = new(client.HashPassword(old))
 	}
-	secret, err := o.readTwice(ctx, o.Streams, o.Name)
+	secret, err := o.readTwice(ctx, o.Streams, name)
 	if err != nil {
 		return err
 	}
 	change.Password = new(client.HashPassword(secret))
-	u, err := patchUser(ctx, o.Streams, o.Target, o.Name, change)
+	u, err := patchUser(ctx, master, name, change)
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintMessage(u)
-	}
-	o.Notef("The password of %s is changed.", o.Name)
-	return nil
+	return o.AnswerNote(u, "The password of %s is changed.", name)
 }

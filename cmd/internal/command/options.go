@@ -1,0 +1,72 @@
+package command
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+// Base is what every command has.
+type Base struct {
+	*term.Streams
+
+	// Args are the arguments.
+	Args []string
+	// Given reports whether a flag was given.
+	Given func(flag string) bool
+}
+
+func (o *Base) addFlags(_ *cobra.Command, s *term.Streams) { o.Streams = s }
+
+func (o *Base) read(c *cobra.Command, args []string) { o.Args, o.Given = args, c.Flags().Changed }
+
+// Local is what a command with an answer has.
+type Local struct {
+	Base
+
+	Output term.Format
+}
+
+func (o *Local) addFlags(c *cobra.Command, s *term.Streams) {
+	o.Base.addFlags(c, s)
+	o.Output.AddFlag(c.Flags())
+}
+
+// Remote is what a command that asks the master has.
+type Remote struct {
+	Local
+	contexts.Target
+}
+
+type remoteOptions interface {
+	Options
+	DialMaster() (*client.Client, error)
+}
+
+func (o *Remote) addFlags(c *cobra.Command, s *term.Streams) {
+	o.Local.addFlags(c, s)
+	o.AddFlag(c.Flags())
+}
+
+// DialMaster returns a client for the master that the flags name.
+func (o *Remote) DialMaster() (*client.Client, error) { return o.Dial(o.Streams) }
+
+// ForEach calls do for every name, continues after one that fails, and returns what came
+// of the others.
+func ForEach[T any](names []string, do func(name string) (T, error)) ([]T, error) {
+	done := []T{}
+	var errs []error
+	for _, name := range names {
+		one, err := do(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		done = append(done, one)
+	}
+	return done, errors.Join(errs...)
+}

@@ -21,6 +21,9 @@ type Override struct {
 	Reference bool
 	// Bool marks a flag that needs no value.
 	Bool bool
+	// Default is an int or bool of which the flag's value has to be another, and which the
+	// help shows. It is nil where the document's own default is not repeated.
+	Default any
 }
 
 // Given is an override that was given.

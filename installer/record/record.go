@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/det-deploy/det-deploy/atomicfile"
@@ -56,18 +55,6 @@ type Intent struct {
 	Nonce string `json:"nonce"`
 	// Made is true when the platform confirmed it.
 	Made bool `json:"made,omitempty"`
-}
-
-// Merge returns what holds for a run: given where the user said something, else
-// what was recorded, else defaults.
-func Merge(given, recorded, defaults map[string]string) map[string]string {
-	out := maps.Clone(defaults)
-	if out == nil {
-		out = make(map[string]string)
-	}
-	maps.Copy(out, recorded)
-	maps.Copy(out, given)
-	return out
 }
 
 // Read returns the record and its version. When there is none, found is false

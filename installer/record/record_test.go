@@ -260,19 +260,6 @@ func TestARecordOfAnotherVersionIsRefused(t *testing.T) {
 	}
 }
 
-func TestMergePrefersWhatWasSaidLast(t *testing.T) {
-	t.Parallel()
-	got := record.Merge(
-		map[string]string{"port": "9090"},
-		map[string]string{"port": "8081", "agents": "3"},
-		map[string]string{"port": "8080", "agents": "1", "tls": "false"},
-	)
-	want := map[string]string{"port": "9090", "agents": "3", "tls": "false"}
-	if d := cmp.Diff(got, want); d != "" {
-		t.Errorf("got -, want +:\n%s", d)
-	}
-}
-
 func must(t *testing.T) func(map[string]resource.Intent, error) map[string]resource.Intent {
 	return func(m map[string]resource.Intent, err error) map[string]resource.Intent {
 		t.Helper()

@@ -1,7 +1,10 @@
 package spec
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
@@ -45,8 +48,11 @@ func DefaultAWS() AWS {
 // SetDefaults makes a the default.
 func (a *AWS) SetDefaults() { *a = DefaultAWS() }
 
-// fillDefaults sets the defaults that depend on other settings.
-func (a *AWS) fillDefaults() { a.PoolSet.fillDefaults(&a.DefaultPool, DefaultAWSPool()) }
+// Complete sets the ID where there is none, and the defaults that depend on other settings.
+func (a *AWS) Complete(id string) {
+	a.Cluster = cmp.Or(a.Cluster, id)
+	a.fillDefaults(&a.DefaultPool, DefaultAWSPool())
+}
 
 // region is how Amazon writes regions: "us-west-2", "ap-southeast-4".
 var region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
@@ -100,5 +106,34 @@ func (a AWSAgents) Validate(path string) document.Errors {
 	e := a.validate(path)
 	checkID(&e, document.Join(path, "image"), a.Image, imageID, "ami-0123456789abcdef0")
 	e.Check(a.RootVolume >= 100, document.Join(path, "root_volume_size"), "must be at least 100 (is %d)", a.RootVolume)
+	return e
+}
+
+// AWSLogs is where all machines send what they log.
+type AWSLogs struct {
+	Group         string `yaml:"group" doc:"Existing CloudWatch log group, kept by down; an own one, /det-deploy/ and the cluster's id, when empty"`
+	RetentionDays int    `yaml:"retention_days" doc:"Days after which lines of the own group are deleted; 0 for never"`
+	KeepOnDown    bool   `yaml:"keep_on_down" doc:"Keep the own log group when the cluster is removed"`
+}
+
+// DefaultAWSLogs keeps a month: longer than it takes to notice, and paid for.
+func DefaultAWSLogs() AWSLogs { return AWSLogs{RetentionDays: 30} }
+
+// retentionDays are the numbers of days that CloudWatch accepts.
+func retentionDays() []int {
+	return []int{0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+}
+
+var logGroup = regexp.MustCompile(`^[A-Za-z0-9._/#-]{1,512}$`)
+
+// Validate checks what CloudWatch takes.
+func (l AWSLogs) Validate(path string) document.Errors {
+	var e document.Errors
+	e.Check(l.Group == "" || logGroup.MatchString(l.Group) && !strings.HasPrefix(l.Group, "aws/"), document.Join(path, "group"),
+		"must be up to 512 letters, digits and . _ / # -, and not begin with aws/ (is %q)", l.Group)
+	e.Check(l.Group == "" || l.RetentionDays == DefaultAWSLogs().RetentionDays, document.Join(path, "retention_days"),
+		"has no effect on an existing group, which keeps its retention; leave it out")
+	e.Check(slices.Contains(retentionDays(), l.RetentionDays), document.Join(path, "retention_days"),
+		"must be a number of days that CloudWatch knows: 0 (for ever), 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653 (is %d)", l.RetentionDays)
 	return e
 }

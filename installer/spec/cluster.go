@@ -38,3 +38,16 @@ func requireReference(e *document.Errors, path string, v secret.Value, vault sec
 		e.Add(path, "must be kept where the cluster can read it; write file:/path, env:NAME or %s:NAME (is %s)", vault, ref)
 	}
 }
+
+// ClusterOf is the id that a cluster.yaml gives, or "".
+func ClusterOf(file []byte, name string) (string, error) {
+	d, err := document.Parse(file, name)
+	if err != nil {
+		return "", err
+	}
+	n, ok := d.Root().Get("cluster_id")
+	if !ok {
+		return "", nil
+	}
+	return n.Text(), nil
+}

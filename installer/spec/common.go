@@ -3,6 +3,8 @@ package spec
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
@@ -67,4 +69,81 @@ func checkObject(data []byte) error {
 		return errors.New("must be a mapping of keys to values")
 	}
 	return nil
+}
+
+// Storage is where experiments store checkpoints.
+type Storage struct {
+	config.Saved `yaml:",inline"`
+	Bucket       string `yaml:"bucket" doc:"Existing bucket, kept by down; an own one when empty"`
+	Prefix       string `yaml:"prefix" doc:"Beginning of each object's name"`
+}
+
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+func (s Storage) validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e.Check(s.Bucket == "" || bucketName.MatchString(s.Bucket), at("bucket"), "must be the name of a bucket (is %q)", s.Bucket)
+	e.Check(!strings.HasPrefix(s.Prefix, "/") && !strings.Contains(s.Prefix, ".."), at("prefix"), "must be a relative path without .. (is %q)", s.Prefix)
+	count := func(key string, n int) { e.Check(n >= 0, at(key), "must be at least 0 (is %d)", n) }
+	count("save_experiment_best", s.ExperimentBest)
+	count("save_trial_best", s.TrialBest)
+	count("save_trial_latest", s.TrialLatest)
+	return e
+}
+
+// Tasks is what tasks get unless they say otherwise.
+type Tasks struct {
+	CPUImage        string            `yaml:"cpu_image" doc:"Image of tasks without GPUs; what the client asks for when empty"`
+	GPUImage        string            `yaml:"gpu_image" doc:"Image of tasks with GPUs; what the client asks for when empty"`
+	Registry        Registry          `yaml:"registry" doc:"How to sign in to the image registry"`
+	NotebookTimeout *document.Seconds `yaml:"notebook_timeout" doc:"How long a notebook may be idle before it is stopped; never when empty"`
+}
+
+// Registry is an account at an image registry.
+type Registry struct {
+	Server   string       `yaml:"server" doc:"Registry; Docker Hub when empty"`
+	User     string       `yaml:"user" doc:"User"`
+	Password secret.Value `yaml:"password" doc:"Reference to the password"`
+}
+
+// validate checks that an account is whole; its password may be in a vault.
+func (t Tasks) validate(path string, vault secret.Scheme) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	r := t.Registry
+	requireReference(&e, at("registry.password"), r.Password, vault)
+	e.Check(r.User == "" || !r.Password.IsZero(), at("registry.password"), "is required with a user")
+	e.Check(r.User != "" || r.Password.IsZero(), at("registry.user"), "is required with a password")
+	e.Check(r.User != "" || r.Server == "", at("registry.user"), "is required with a server")
+	e.Check(t.NotebookTimeout == nil || *t.NotebookTimeout > 0, at("notebook_timeout"), "must be more than 0; leave it out for no limit")
+	return e
+}
+
+// Security is who may do what, and what that may cost, as in master.yaml.
+type Security struct {
+	DefaultTask config.AgentUser  `yaml:"default_task" doc:"Unix user of tasks whose owner has none linked"`
+	TrustUsers  bool              `yaml:"trust_users" doc:"Let every user submit tasks; otherwise only administrators may"`
+	Visibility  config.Visibility `yaml:"visibility" doc:"Whose logs users see: open, everybody's; private, their own"`
+	Audit       config.AuditLog   `yaml:"audit" doc:"Who did what: det-deploy audit"`
+	Proxies     config.Proxies    `yaml:"proxies" doc:"Balancers and proxies in front of the master"`
+	Limits      config.Limits     `yaml:"limits" doc:"What strangers and users may cost"`
+}
+
+// DefaultSecurity is the security before the user says anything.
+func DefaultSecurity() Security {
+	m := config.DefaultSecurity()
+	return Security{m.DefaultTask, m.TrustUsers, m.Visibility, m.Audit, m.Proxies, m.Limits}
+}
+
+// Over puts the settings over those of a master.
+func (s Security) Over(m config.Security) config.Security {
+	m.DefaultTask, m.TrustUsers, m.Visibility = s.DefaultTask, s.TrustUsers, s.Visibility
+	m.Audit, m.Proxies, m.Limits = s.Audit, s.Proxies, s.Limits
+	return m
+}
+
+// Validate keeps the rules of master.yaml.
+func (s Security) Validate(path string) document.Errors {
+	return s.Over(config.DefaultSecurity()).Validate(path)
 }

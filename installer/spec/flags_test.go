@@ -22,7 +22,7 @@ func reference() []document.Entry { return document.Reference(spec.DefaultAWS())
 func TestReferencePageIsFresh(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if err := document.WriteReference(&b, "cluster.yaml", reference(), inReference(spec.AWSOverrides())); err != nil {
+	if err := document.WriteReference(&b, "cluster.yaml", reference(), inReference(spec.AWSFlags().Overrides())); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -74,7 +74,7 @@ func fileOnly(path string) string {
 func TestEveryKeyIsDescribedAndHasAFlag(t *testing.T) {
 	t.Parallel()
 	flags, keys := map[string]bool{}, map[string]bool{}
-	for _, o := range inReference(spec.AWSOverrides()) {
+	for _, o := range inReference(spec.AWSFlags().Overrides()) {
 		flags[o.Path] = true
 	}
 	for _, e := range reference() {
@@ -87,7 +87,7 @@ func TestEveryKeyIsDescribedAndHasAFlag(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, o := range inReference(spec.AWSOverrides()) {
+	for _, o := range inReference(spec.AWSFlags().Overrides()) {
 		if !keys[o.Path] && o.Path != "scheduler.type" {
 			t.Errorf("--%s sets %s, which is no key", o.Flag, o.Path)
 		}

@@ -31,7 +31,7 @@ func merge(t *testing.T, recorded map[string]string, file string, pairs ...strin
 	if file != "" {
 		g.File = []byte(file)
 	}
-	out, err := spec.MergeAWS(g, recorded)
+	out, err := spec.AWSFlags().Merge(new(spec.AWS), g, recorded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +40,8 @@ func merge(t *testing.T, recorded map[string]string, file string, pairs ...strin
 
 func read(t *testing.T, settings map[string]string) spec.AWS {
 	t.Helper()
-	a, _, err := spec.ReadAWS("lab", settings)
-	if err != nil {
+	var a spec.AWS
+	if err := spec.AWSFlags().Read(&a, "lab", settings); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -101,11 +101,11 @@ func TestANewFileTakesThePlaceOfTheOneBefore(t *testing.T) {
 func TestDocumentsGivenByFlag(t *testing.T) {
 	t.Parallel()
 	read1 := func(string) ([]byte, error) { return []byte("webhooks: {base_url: https://x}\n"), nil }
-	given, err := spec.Contents(flags("master-config-file", "over.yaml"), read1)
+	given, err := spec.AWSFlags().ReadFiles(flags("master-config-file", "over.yaml"), read1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, err := spec.MergeAWS(spec.Given{Flags: append(flags(needed...), given...)}, nil)
+	settings, err := spec.AWSFlags().Merge(new(spec.AWS), spec.Given{Flags: append(flags(needed...), given...)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestDocumentsGivenByFlag(t *testing.T) {
 func TestASecretInAVariableIsRememberedByItsName(t *testing.T) {
 	t.Parallel()
 	given := []document.Given{{Path: "database.url", Value: "postgres://u:hunter2@h/d", Source: "DET_AWS_DB_URL"}}
-	got, err := spec.MergeAWS(spec.Given{Flags: given}, nil)
+	got, err := spec.AWSFlags().Merge(new(spec.AWS), spec.Given{Flags: given}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestComplaints(t *testing.T) {
 			for i := 0; i < len(tc.flags); i += 2 {
 				settings[tc.flags[i]] = tc.flags[i+1]
 			}
-			_, _, err := spec.ReadAWS("lab", settings)
+			err := spec.AWSFlags().Read(new(spec.AWS), "lab", settings)
 			for _, want := range tc.want {
 				if !strings.Contains(fmt.Sprint(err), want) {
 					t.Errorf("got:\n%v\nwant it to say %q", err, want)
@@ -186,7 +186,7 @@ func TestClusterNames(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]bool{"lab": true, "a": true, "Lab": false, "lab-": false, "1ab": false, "lab-data": false} {
 		settings := merge(t, nil, "", needed...)
-		_, _, err := spec.ReadAWS(id, settings)
+		err := spec.AWSFlags().Read(new(spec.AWS), id, settings)
 		if got := err == nil; got != want {
 			t.Errorf("%q: got %v, want allowed %v", id, err, want)
 		}
@@ -203,7 +203,7 @@ func TestTheExampleIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := spec.ReadAWS(id, map[string]string{spec.FileSetting: string(data)}); err != nil {
+	if err := spec.AWSFlags().Read(new(spec.AWS), id, map[string]string{spec.FileSetting: string(data)}); err != nil {
 		t.Error(err)
 	}
 }
@@ -211,7 +211,7 @@ func TestTheExampleIsValid(t *testing.T) {
 func TestAllThatIsWrongWithAFileIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	file := []byte("regin: us-west-2\nagents: {public_ip: perhaps}\nnetwork: {cidr: 10.0.0.0/33}\n")
-	_, err := spec.MergeAWS(spec.Given{FileName: "lab.yaml", File: file}, nil)
+	_, err := spec.AWSFlags().Merge(new(spec.AWS), spec.Given{FileName: "lab.yaml", File: file}, nil)
 	if err == nil {
 		t.Fatal("no complaint")
 	}

@@ -14,18 +14,32 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// Declare adds the flag of each override to flags. The defaults are those of the
-// document and are not repeated in the flags.
+// Declare adds the flag of each override to flags.
 func Declare(flags *pflag.FlagSet, table []document.Override) {
 	for _, o := range table {
-		usage := o.Usage + " (" + o.Env + ")"
-		if !o.Bool {
-			flags.String(o.Flag, "", usage)
-			continue
+		usage := o.Usage
+		if o.Env != "" {
+			usage += " (" + o.Env + ")"
 		}
-		flags.Var(new(truth), o.Flag, usage)
-		flags.Lookup(o.Flag).NoOptDefVal = "true"
+		switch def := o.Default.(type) {
+		case int:
+			flags.Int(o.Flag, def, usage)
+		case bool:
+			flags.Bool(o.Flag, def, usage)
+		default:
+			declareText(flags, o, usage)
+		}
 	}
+}
+
+// declareText adds a flag whose value the document's decoder judges.
+func declareText(flags *pflag.FlagSet, o document.Override, usage string) {
+	if !o.Bool {
+		flags.String(o.Flag, "", usage)
+		return
+	}
+	flags.Var(new(truth), o.Flag, usage)
+	flags.Lookup(o.Flag).NoOptDefVal = "true"
 }
 
 // Given is what the user gave, a flag winning over a variable; an empty variable
@@ -46,8 +60,10 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 				return nil, fmt.Errorf("read flag --%s: %w", o.Flag, err)
 			}
 		}
-		if err := v.BindEnv(key, o.Env); err != nil {
-			return nil, fmt.Errorf("read variable %s: %w", o.Env, err)
+		if o.Env != "" {
+			if err := v.BindEnv(key, o.Env); err != nil {
+				return nil, fmt.Errorf("read variable %s: %w", o.Env, err)
+			}
 		}
 		g := document.Given{Path: o.Path, Value: v.GetString(key), Source: o.Env}
 		if flag.Changed {

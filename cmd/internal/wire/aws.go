@@ -122,7 +122,7 @@ func (a *AWS) targetConfig(q AWSRequest) (aws.Config, error) {
 	}
 	settings := maps.Clone(a.Record.Settings)
 	if q.Given != nil {
-		if settings, err = spec.MergeAWS(*q.Given, settings); err != nil {
+		if settings, err = spec.AWSFlags().Merge(new(spec.AWS), *q.Given, settings); err != nil {
 			return c, err
 		}
 	}
@@ -139,7 +139,8 @@ func (a *AWS) targetConfig(q AWSRequest) (aws.Config, error) {
 	if named == "" {
 		settings["region"] = a.free.Region
 	}
-	read, _, err := spec.ReadAWS(q.Cluster, settings)
+	var read spec.AWS
+	err = spec.AWSFlags().Read(&read, q.Cluster, settings)
 	switch {
 	case err == nil:
 		c.Spec = read
@@ -229,7 +230,7 @@ func (a *AWS) Recover(ctx context.Context) (settings map[string]string, whole bo
 
 // Adopt writes the record that Recover has read.
 func (a *AWS) Adopt(ctx context.Context) error {
-	if _, _, err := spec.ReadAWS(a.Cluster, a.recovered.Settings); err != nil && a.recovered.Whole {
+	if err := spec.AWSFlags().Read(new(spec.AWS), a.Cluster, a.recovered.Settings); err != nil && a.recovered.Whole {
 		return err
 	}
 	runs, _, err := a.Target.Runs(ctx)

@@ -13,7 +13,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
@@ -30,7 +29,7 @@ func RegionOf(ctx context.Context, q AWSRequest) (string, error) {
 		return q.Region, nil
 	}
 	if q.Given != nil {
-		if named, err := regionGiven(*q.Given); err != nil || named != "" {
+		if named, _, err := q.Given.Lookup("region"); err != nil || named != "" {
 			return named, err
 		}
 	}
@@ -53,29 +52,13 @@ func RegionOf(ctx context.Context, q AWSRequest) (string, error) {
 	return here.Region, err
 }
 
-func regionGiven(g spec.Given) (string, error) {
-	for _, f := range g.Flags {
-		if f.Path == "region" && f.Value != "" {
-			return f.Value, nil
-		}
-	}
-	return regionIn(map[string]string{spec.FileSetting: string(g.File)})
-}
-
 // regionIn is the region that settings name.
 func regionIn(settings map[string]string) (string, error) {
-	if settings["region"] != "" || settings[spec.FileSetting] == "" {
+	if settings["region"] != "" {
 		return settings["region"], nil
 	}
-	d, err := document.Parse([]byte(settings[spec.FileSetting]), spec.FileSetting)
-	if err != nil {
-		return "", err
-	}
-	n, ok := d.Root().Get("region")
-	if !ok {
-		return "", nil
-	}
-	return n.Text(), nil
+	named, _, err := spec.Given{File: []byte(settings[spec.FileSetting]), FileName: spec.FileSetting}.Lookup("region")
+	return named, err
 }
 
 // bucketRegion asks where a bucket is.

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/local"
 )
 
@@ -46,9 +47,9 @@ func LocalClusters(s *term.Streams) ([]string, error) {
 	return local.Clusters(root)
 }
 
-// NewLocal puts together what works on cluster. Given are the settings that the
-// user named; the others are as recorded, or as by default.
-func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[string]string, sink event.Sink) (*Local, error) {
+// NewLocal puts together what works on cluster. Given is what the user says it should be,
+// or nil; what is not said is as recorded, or as by default.
+func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.Given, sink event.Sink) (*Local, error) {
 	place, err := LocalPlace(s, cluster)
 	if err != nil {
 		return nil, err
@@ -64,12 +65,19 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[st
 		}
 		recovered = r.Settings != nil
 	}
-	settings := record.Merge(given, r.Settings, local.Defaults())
-	spec, err := local.FromSettings(cluster, settings)
+	said := r.Settings
+	if given != nil {
+		if said, err = local.Flags().Merge(new(local.Spec), *given, said); err != nil {
+			return nil, err
+		}
+	}
+	settings := local.Flags().Defaults()
+	maps.Copy(settings, said)
+	wanted, err := local.FromSettings(cluster, settings)
 	if err != nil {
 		return nil, err
 	}
-	target, err := localTarget(ctx, s, spec, place, given != nil)
+	target, err := localTarget(ctx, s, wanted, place, given != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -112,17 +120,17 @@ func localRelease(ctx context.Context, p local.Place, r record.Record, own recor
 }
 
 // localTarget is the cluster on this machine. What cannot be learned of the machine
-// is an error only where the cluster is wanted.
-func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place local.Place, wanted bool) (*local.Target, error) {
+// is an error only where that is required.
+func localTarget(ctx context.Context, s *term.Streams, wanted local.Spec, place local.Place, required bool) (*local.Target, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	t := &local.Target{
-		Spec: spec, Place: place, Gate: new(resource.Gate),
+		Spec: wanted, Place: place, Gate: new(resource.Gate),
 		Program: program, Docker: socketPath(s.Getenv("DOCKER_HOST")),
 	}
-	if t.TasksAt, err = t.TasksReach(ctx); err != nil && wanted {
+	if t.TasksAt, err = t.TasksReach(ctx); err != nil && required {
 		return nil, err
 	}
 	_, t.Spec.Isolated = t.Isolated(ctx)

@@ -105,12 +105,12 @@ func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, e
 			given = append(given, document.Given{Path: f.Path, Value: v, Source: "--" + f.Flag})
 		}
 	}
-	settings, err := spec.MergeAWS(s.given(given), recorded)
+	settings, err := spec.AWSFlags().Merge(new(spec.AWS), s.given(given), recorded)
 	if err != nil {
 		return nil, err
 	}
-	a, _, err := spec.ReadAWS("lab", settings)
-	if err != nil {
+	var a spec.AWS
+	if err := spec.AWSFlags().Read(&a, "lab", settings); err != nil {
 		return nil, err
 	}
 	known, err := aws.ReadKnown(recorded)

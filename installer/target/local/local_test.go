@@ -42,7 +42,7 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{root: filepath.Join(t.TempDir(), "a [b] c*"), settings: local.Defaults(), pass: func(context.Context) error { return nil }}
+	m := &machine{root: filepath.Join(t.TempDir(), "a [b] c*"), settings: local.Flags().Defaults(), pass: func(context.Context) error { return nil }}
 	m.settings[local.PortSetting] = strconv.Itoa(port.Free(t))
 	t.Cleanup(func() {
 		m.pass = func(context.Context) error { return nil }

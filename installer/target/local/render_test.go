@@ -12,7 +12,7 @@ import (
 // overlay is a cluster whose master reads over besides the cluster's own settings.
 func overlay(t *testing.T, over string, more ...string) (*Target, []byte, error) {
 	t.Helper()
-	settings := Defaults()
+	settings := Flags().Defaults()
 	settings[ConfigSetting] = over
 	for i := 0; i < len(more); i += 2 {
 		settings[more[i]] = more[i+1]

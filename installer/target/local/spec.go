@@ -20,20 +20,21 @@ type Spec struct {
 	// Cluster identifies a cluster on one machine.
 	Cluster string
 	// Port is where the master listens.
-	Port int
+	Port int `yaml:"port"`
 	// Agents is how many agents run, and Slots how many artificial slots each
 	// has; with none it offers what the machine really has.
-	Agents, Slots int
+	Agents int `yaml:"agents"`
+	Slots  int `yaml:"artificial_slots"`
 	// Elastic is how many more agents the master may start when tasks wait.
-	Elastic int
-	TLS     bool
+	Elastic int  `yaml:"elastic"`
+	TLS     bool `yaml:"tls"`
 	// DBURLFile is a file with the URL of a PostgreSQL database; without it the
 	// database is a file in the cluster's directory.
-	DBURLFile string
+	DBURLFile string `yaml:"db_url_file"`
 	// TrustUsers lets every user of the cluster submit tasks, isolated or not.
-	TrustUsers bool
+	TrustUsers bool `yaml:"trust_users"`
 	// MasterConfig is settings of master.yaml that go over the cluster's own.
-	MasterConfig string
+	MasterConfig string `yaml:"master_config"`
 	// Isolated says that tasks are kept from this machine. It is no setting: the
 	// machine decides, see Target.Isolated.
 	Isolated bool
@@ -55,69 +56,63 @@ const (
 // DefaultCluster is the cluster ID when none is given.
 const DefaultCluster = "local"
 
-// Defaults are the settings before the user says anything.
-func Defaults() map[string]string {
-	return map[string]string{
-		PortSetting:    "8080",
-		AgentSetting:   "1",
-		SlotSetting:    "0",
-		ElasticSetting: "0",
-		TLSSetting:     "false",
-		DBSetting:      "",
-		TrustSetting:   "false",
-		ConfigSetting:  "",
+// Flags is every setting of a cluster on this machine.
+func Flags() spec.Table {
+	number := func(flag, path string, preset int, usage string) spec.Flag {
+		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage, Default: preset}}
+	}
+	truth := func(flag, path, usage string) spec.Flag {
+		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage, Default: false}}
+	}
+	file := func(flag, path, usage string) spec.Flag {
+		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage}, FromFile: flag == ConfigSetting, Absolute: flag == DBSetting}
+	}
+	return spec.Table{
+		number(PortSetting, "port", 8080, "port of the master"),
+		number(AgentSetting, "agents", 1, "number of agents"),
+		number(SlotSetting, "artificial_slots", 0, "fake slots per agent, for testing; 0 for real ones"),
+		number(ElasticSetting, "elastic", 0, "maximum number of agents that the master starts in the pool elastic when tasks wait"),
+		truth(TLSSetting, "tls", "use TLS with the cluster's own certificate"),
+		file(DBSetting, "db_url_file", "file with the URL of a PostgreSQL database; an embedded one when empty"),
+		truth(TrustSetting, "trust_users", "allow tasks of all users even where tasks are not isolated from this machine"),
+		file(ConfigSetting, "master_config", "file with master.yaml settings that override the cluster's, such as task_policy and security"),
 	}
 }
 
-// FromSettings reads settings, which hold every name of Defaults, and validates
-// the whole. All complaints come at once; each names its flag.
+// FromSettings reads settings, which hold every flag of the table, and validates the
+// whole. All complaints come at once; each names its flag.
 func FromSettings(cluster string, settings map[string]string) (Spec, error) {
-	var wrong document.Errors
-	number := func(name string) int {
-		n, err := strconv.Atoi(settings[name])
-		wrong = checkFlag(wrong, err == nil, name, "must be a number (is %q)", settings[name])
-		return n
+	var s Spec
+	err := Flags().Read(&s, cluster, settings)
+	if wrong, ok := errors.AsType[document.Errors](err); ok {
+		for i := range wrong {
+			wrong[i].Path = "" // its flag says as much
+		}
 	}
-	truth := func(name string) bool {
-		is, err := strconv.ParseBool(settings[name])
-		wrong = checkFlag(wrong, err == nil, name, "must be true or false (is %q)", settings[name])
-		return is
-	}
-	s := Spec{
-		Cluster: cluster, Port: number(PortSetting), Agents: number(AgentSetting),
-		Slots: number(SlotSetting), Elastic: number(ElasticSetting), DBURLFile: settings[DBSetting],
-		MasterConfig: settings[ConfigSetting],
-	}
-	s.TLS, s.TrustUsers = truth(TLSSetting), truth(TrustSetting)
-	if len(wrong) > 0 {
-		return s, wrong
-	}
-	return s, s.Validate()
+	return s, err
 }
 
-// checkFlag adds a problem with a flag unless ok.
-func checkFlag(wrong document.Errors, ok bool, flag, format string, args ...any) document.Errors {
-	if ok {
-		return wrong
-	}
-	return append(wrong, document.Problem{File: "--" + flag, Text: fmt.Sprintf(format, args...)})
-}
+// SetDefaults has nothing to set: the table's defaults are among the settings.
+func (s *Spec) SetDefaults() { *s = Spec{} }
 
-// ValidCluster reports whether a cluster may be called id.
-func ValidCluster(id string) bool { return spec.ValidCluster(id) }
+// Complete sets the cluster's ID.
+func (s *Spec) Complete(id string) { s.Cluster = id }
 
 // Validate lists every rule that s breaks.
-func (s Spec) Validate() error {
-	var wrong document.Errors
-	rule := func(ok bool, flag, format string, args ...any) { wrong = checkFlag(wrong, ok, flag, format, args...) }
-	rule(ValidCluster(s.Cluster), "cluster-id", "must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster)
-	rule(s.Port >= 1 && s.Port <= 65535, PortSetting, "must be between 1 and 65535 (is %d)", s.Port)
+func (s *Spec) Validate(string) document.Errors {
+	var e document.Errors
+	if !spec.ValidCluster(s.Cluster) {
+		e = append(e, document.Problem{
+			File: "--cluster-id", Text: fmt.Sprintf("must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster),
+		})
+	}
+	e.Check(s.Port >= 1 && s.Port <= 65535, "port", "must be between 1 and 65535 (is %d)", s.Port)
 	// Each agent is a process of some 20 MB; beyond this a typing error is likelier.
-	rule(s.Agents >= 0 && s.Agents <= 64, AgentSetting, "must be between 0 and 64 (is %d)", s.Agents)
-	rule(s.Elastic >= 0 && s.Elastic <= 64, ElasticSetting, "must be between 0 and 64 (is %d)", s.Elastic)
-	rule(s.Slots >= 0 && s.Slots <= 1024, SlotSetting, "must be between 0 and 1024 (is %d)", s.Slots)
-	rule(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), DBSetting, "must be an absolute path (is %q)", s.DBURLFile)
-	return wrong.Err()
+	e.Check(s.Agents >= 0 && s.Agents <= 64, "agents", "must be between 0 and 64 (is %d)", s.Agents)
+	e.Check(s.Elastic >= 0 && s.Elastic <= 64, "elastic", "must be between 0 and 64 (is %d)", s.Elastic)
+	e.Check(s.Slots >= 0 && s.Slots <= 1024, "artificial_slots", "must be between 0 and 1024 (is %d)", s.Slots)
+	e.Check(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), "db_url_file", "must be an absolute path (is %q)", s.DBURLFile)
+	return e
 }
 
 // URL is where the cluster answers.

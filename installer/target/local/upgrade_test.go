@@ -153,7 +153,7 @@ func TestUpgradeResumesAfterFailureAtEveryChange(t *testing.T) {
 
 func TestUpRefusesAnotherRelease(t *testing.T) {
 	t.Parallel()
-	spec, err := local.FromSettings("lab", local.Defaults())
+	spec, err := local.FromSettings("lab", local.Flags().Defaults())
 	must(t, err)
 	one, two := record.Release{Version: "v1"}, record.Release{Version: "v2"}
 	target := &local.Target{Spec: spec, Own: two, Release: one}

@@ -207,25 +207,8 @@ func (c *completion) addFlag(path, flag, value string) {
 
 // givenValue is what the user said of a setting by flag, variable or file.
 func (c *completion) givenValue(path string) (value string, said bool) {
-	for _, f := range c.given.Flags {
-		if f.Path == path {
-			return f.Value, true
-		}
-	}
-	if c.given.File == nil {
-		return "", false
-	}
-	d, err := document.Parse(c.given.File, c.given.FileName)
-	if err != nil {
-		return "", false // its next reader has the better error
-	}
-	n, ok := d.Root().Get(path)
-	if ok {
-		return n.Text(), true
-	}
-	var a spec.AWS
-	_ = d.Decode(&a) // only what it mentions is of interest here
-	return "", d.Given(path)
+	value, said, _ = c.given.Lookup(path) // the file's next reader has the better error
+	return value, said
 }
 
 // hasPools reports whether the file describes pools of its own.

@@ -26,8 +26,8 @@ func TestTheLineSaysTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.commandLine(append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}))
-	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --db-url env:DB_URL" +
-		" --spot=true --slots '' --startup-script-file " + script + " --metrics=false --max-agents 3"
+	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --metrics=false --db-url env:DB_URL" +
+		" --spot=true --slots '' --startup-script-file " + script + " --max-agents 3"
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

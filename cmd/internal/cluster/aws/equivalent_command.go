@@ -31,12 +31,8 @@ func (w *wanted) commandLine(flags []document.Given) string {
 	for _, b := range w.Binaries {
 		args = append(args, "--binary", b)
 	}
-	about := map[string]spec.AWSFlag{}
-	for _, f := range spec.AWSFlags() {
-		about[f.Path] = f
-	}
 	for _, f := range flags {
-		switch flag := about[f.Path]; {
+		switch flag, _ := spec.AWSFlags().Find(f.Path); {
 		case !strings.HasPrefix(f.Source, "--"):
 		case flag.Bool:
 			args = append(args, f.Source+"="+f.Value)

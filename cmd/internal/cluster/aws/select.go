@@ -31,7 +31,7 @@ func (w *wanted) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 		f.BoolVar(&w.AllRegions, "all-regions", false, "list clusters of all regions")
 		return
 	}
-	w.Flags.AddFlags(v, f, spec.AWSOverrides())
+	w.Flags.AddFlags(v, f, spec.AWSFlags())
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to AWS")
 	if !w.Describes(v) { // there it is a setting of the cluster
 		f.StringVar(&w.Region, "region", "", "AWS region (default where the cluster is)")

@@ -7,9 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
-	given "github.com/det-deploy/det-deploy/cmd/internal/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -22,20 +20,16 @@ type Flags struct {
 	// NoWait and NoVerify end waiting early.
 	NoWait, NoVerify bool
 	Verbose          bool
-	// Set is the flags as they were declared.
-	Set *pflag.FlagSet
-
-	table []document.Override
+	cluster.Settings
 }
 
 // AddFlags declares the flags of a verb; table is the settings that have a flag.
-func (w *Flags) AddFlags(v cluster.Verb, f *pflag.FlagSet, table []document.Override) {
-	w.Set, w.table = f, table
+func (w *Flags) AddFlags(v cluster.Verb, f *pflag.FlagSet, table spec.Table) {
 	cluster.AddID(f, &w.Cluster, "")
 	describes := w.Describes(v)
 	if describes {
 		f.StringVar(&w.File, "config-file", "", "cluster.yaml of the cluster")
-		given.Declare(f, table)
+		w.Declare(f, table)
 	}
 	if describes || v == cluster.Upgrade {
 		f.StringArrayVar(&w.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH")
@@ -63,12 +57,9 @@ func (w *Flags) CheckID(platform string) error {
 
 // Read collects what the flags, the environment and the file say of the cluster.
 func (w *Flags) Read() (spec.Given, error) {
-	flags, err := given.Given(w.Set, w.table)
+	flags, err := w.ReadSettings()
 	if err != nil {
 		return spec.Given{}, err
-	}
-	if flags, err = spec.Contents(flags, os.ReadFile); err != nil {
-		return spec.Given{}, usage.Check(err)
 	}
 	g := spec.Given{Flags: flags, FileName: w.File}
 	if w.File == "" {

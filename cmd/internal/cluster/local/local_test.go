@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // What matters most is said last, and names the way out.
@@ -39,12 +40,12 @@ func TestUpReadsItsFlags(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args []string
-		want map[string]string
+		want []document.Given
 		fail string
 	}{
-		{"nothing is given", nil, map[string]string{}, ""},
-		{"only what is named counts as given", []string{"--port", "8080", "--tls"}, map[string]string{"port": "8080", "tls": "true"}, ""},
-		{"a file's path becomes absolute", []string{"--db-url-file", "/a/../b"}, map[string]string{"db-url-file": "/b"}, ""},
+		{"nothing is given", nil, nil, ""},
+		{"only what is named counts as given", []string{"--port", "8080", "--tls"}, []document.Given{{Path: "port", Value: "8080", Source: "--port"}, {Path: "tls", Value: "true", Source: "--tls"}}, ""},
+		{"a file's path becomes absolute", []string{"--db-url-file", "/a/../b"}, []document.Given{{Path: "db_url_file", Value: "/b", Source: "--db-url-file"}}, ""},
 		{"an id that no path may have", []string{"--cluster-id", "../x"}, nil, `--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is "../x")`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestUpReadsItsFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(o.Given, tc.want); d != "" {
+			if d := cmp.Diff(o.Given.Flags, tc.want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
 			}
 		})

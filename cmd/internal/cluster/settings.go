@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// Settings are the flags and variables of a verb that describe a cluster.
+type Settings struct {
+	// Set is the flags as they were declared.
+	Set *pflag.FlagSet
+
+	table spec.Table
+}
+
+// Declare adds the flags of a table.
+func (s *Settings) Declare(f *pflag.FlagSet, table spec.Table) {
+	s.Set, s.table = f, table
+	config.Declare(f, table.Overrides())
+}
+
+// ReadSettings returns what was given, with the content of files that were named. Nothing
+// is given where no flag was declared.
+func (s *Settings) ReadSettings() ([]document.Given, error) {
+	given, err := config.Given(s.Set, s.table.Overrides())
+	if err != nil {
+		return nil, err
+	}
+	given, err = s.table.ReadFiles(given, os.ReadFile)
+	return given, usage.Check(err)
+}

@@ -9,36 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"golang.org/x/sys/unix"
 )
 
-// attach gives machines that run what the cloud has attached to them since: a
-// static address, and disks.
-func (b *Booter) attach(ctx context.Context) error {
-	addresses, err := b.ec2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
-	if err != nil {
-		return err
-	}
+// attach gives a machine that runs what the cloud has attached to it since it booted:
+// addresses, and disks.
+func (b *Booter) attach(ctx context.Context, m Machine) error {
 	var errs []error
-	for _, a := range addresses.Addresses {
-		errs = append(errs, b.once(aws.ToString(a.InstanceId), aws.ToString(a.PublicIp), func(r *running) error {
-			return r.answer(ctx, *a.PublicIp)
-		}))
+	for _, a := range m.Addresses {
+		errs = append(errs, b.once(m.ID, a, func(r *running) error { return r.answer(ctx, a) }))
 	}
-	disks, err := b.ec2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{})
-	if err != nil {
-		return err
-	}
-	for _, v := range disks.Volumes {
-		for _, a := range v.Attachments {
-			if strings.HasPrefix(aws.ToString(a.Device), "/dev/sda") || strings.HasPrefix(aws.ToString(a.Device), "/dev/xvda") {
-				continue // a machine's own
-			}
-			errs = append(errs, b.once(aws.ToString(a.InstanceId), *v.VolumeId, func(r *running) error { return r.plug(ctx, v) }))
-		}
+	for _, d := range m.Disks {
+		errs = append(errs, b.once(m.ID, d.ID, func(r *running) error { return r.plug(ctx, d) }))
 	}
 	return errors.Join(errs...)
 }
@@ -68,11 +50,10 @@ func (m *machine) answer(ctx context.Context, address string) error {
 	return nil
 }
 
-// plug gives the machine a disk: a file of this machine's, shown there as
-// Amazon shows a volume, with its id as the serial number. The file is the
-// volume's, and is there again for the next machine.
-func (m *machine) plug(ctx context.Context, v types.Volume) error {
-	file := filepath.Join(m.lab.Dir, *v.VolumeId)
+// plug gives the machine a disk: a file of this machine's, shown there under the disk's
+// device and serial number. The file is there again for the next machine.
+func (m *machine) plug(ctx context.Context, d Disk) error {
+	file := filepath.Join(m.lab.Dir, d.ID)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -92,8 +73,8 @@ func (m *machine) plug(ctx context.Context, v types.Volume) error {
 		return err
 	}
 	cmd, err := m.command(ctx, "sh", "-c", fmt.Sprintf(
-		"rm -f /dev/nvme1n1 && mknod /dev/nvme1n1 b %d %d && mkdir -p /sys/block/nvme1n1/device && echo %s >/sys/block/nvme1n1/device/serial",
-		unix.Major(st.Rdev), unix.Minor(st.Rdev), strings.ReplaceAll(*v.VolumeId, "-", "")))
+		"rm -f /dev/%[1]s && mknod /dev/%[1]s b %[2]d %[3]d && mkdir -p /sys/block/%[1]s/device && echo %[4]s >/sys/block/%[1]s/device/serial",
+		d.Device, unix.Major(st.Rdev), unix.Minor(st.Rdev), d.Serial))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@
 #   mount  lays its own disk over this machine's root, in a mount namespace
 #   exec   systemd, which finds itself alone
 #
-# ROOT DISK NETNS CONSOLE MACHINE SERIAL GROUPS_OF_MACHINE are in the environment.
+# ROOT DISK NETNS CONSOLE MACHINE SERIAL VENDOR PRODUCT GROUPS_OF_MACHINE are in the environment.
 set -eu
 
 enter() {
@@ -35,7 +35,8 @@ mount_all() {
 	mount -t sysfs -o ro sysfs "$ROOT/sys"
 	if [ -d "$ROOT/sys/class/dmi/id/" ]; then
 		mount -t tmpfs -o mode=755 tmpfs "$ROOT/sys/class/dmi/id/"
-		echo Amazon EC2 >"$ROOT/sys/class/dmi/id/sys_vendor"
+		echo "$VENDOR" >"$ROOT/sys/class/dmi/id/sys_vendor"
+		if [ "$PRODUCT" ]; then echo "$PRODUCT" >"$ROOT/sys/class/dmi/id/product_name"; fi
 		echo "$SERIAL" | tee "$ROOT/sys/class/dmi/id/product_uuid" >"$ROOT/sys/class/dmi/id/product_serial"
 	fi
 	# The machine's disks are those that are attached to it, later.

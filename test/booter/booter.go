@@ -2,56 +2,47 @@ package booter
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
 // look is how often the booter asks the cloud what there is.
 const look = 200 * time.Millisecond
 
-// Booter makes what an account has launched run.
+// Booter makes the machines of a cloud run.
 type Booter struct {
-	t       testing.TB
-	lab     *Lab
-	account *motest.Account
-	ec2     *ec2.Client
+	t        testing.TB
+	lab      *Lab
+	cloud    Cloud
+	platform Platform
 
 	// mu guards what is below, and whether machines are dead.
 	mu       sync.Mutex
 	machines map[string]*running
-	born     int
+	booted   int
 }
 
-// running is a machine and its metadata service. A dead one is kept for its
-// console.
+// running is a machine that was booted. A dead one is kept for its console.
 type running struct {
 	*machine
-	metadata *metadata
-	dead     bool
+	dead bool
 	// poweredOff says that the cloud was told.
 	poweredOff bool
 	// has is what was attached to it since it boots: addresses and disks.
 	has map[string]bool
 }
 
-// Start boots whatever the account launches, until the test ends. The account's
-// server runs in the lab.
-func Start(t testing.TB, lab *Lab, account *motest.Account) *Booter {
+// Start boots whatever the cloud launches, until the test ends. The cloud's server runs
+// in the lab.
+func Start(t testing.TB, lab *Lab, cloud Cloud) *Booter {
 	t.Helper()
-	b := &Booter{t: t, lab: lab, account: account, ec2: ec2.NewFromConfig(account.Config()), machines: map[string]*running{}}
+	b := &Booter{t: t, lab: lab, cloud: cloud, platform: cloud.Platform(), machines: map[string]*running{}}
+	need(t, b.platform.Programs)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -83,31 +74,33 @@ func (b *Booter) run(ctx context.Context) {
 
 // turn makes what runs what there is.
 func (b *Booter) turn(ctx context.Context) error {
+	all, err := b.cloud.Machines(ctx)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for pages := ec2.NewDescribeInstancesPaginator(b.ec2, &ec2.DescribeInstancesInput{}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		for _, r := range page.Reservations {
-			for _, i := range r.Instances {
-				errs = append(errs, b.settle(ctx, i))
-			}
-		}
-	}
-	errs = append(errs, b.attach(ctx))
-	all, err := b.account.Look(ctx)
+	listed := make(map[string]bool, len(all))
 	for _, m := range all {
-		if r := b.get(m.ID); r != nil {
-			if len(m.Notice) > 0 && string(m.Notice) != "null" {
-				r.metadata.set("meta-data/spot/instance-action", string(m.Notice))
-			}
-			if len(m.Rebalance) > 0 && string(m.Rebalance) != "null" {
-				r.metadata.set("meta-data/events/recommendations/rebalance", string(m.Rebalance))
-			}
+		listed[m.ID] = true
+		errs = append(errs, b.settle(ctx, m), b.attach(ctx, m))
+	}
+	for _, r := range b.unlisted(listed) {
+		errs = append(errs, b.kill(ctx, r))
+	}
+	return errors.Join(errs...)
+}
+
+// unlisted are the machines that the cloud does not have any more.
+func (b *Booter) unlisted(listed map[string]bool) []*running {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []*running
+	for id, r := range b.machines {
+		if !r.dead && !listed[id] {
+			out = append(out, r)
 		}
 	}
-	return errors.Join(append(errs, err)...)
+	return out
 }
 
 func (b *Booter) get(id string) *running {
@@ -117,50 +110,48 @@ func (b *Booter) get(id string) *running {
 }
 
 // settle boots, kills or reports one machine.
-func (b *Booter) settle(ctx context.Context, i types.Instance) error {
-	id := aws.ToString(i.InstanceId)
-	r := b.get(id)
-	alive := i.State.Name == types.InstanceStateNamePending || i.State.Name == types.InstanceStateNameRunning
+func (b *Booter) settle(ctx context.Context, m Machine) error {
+	r := b.get(m.ID)
 	switch {
-	case alive && r == nil:
-		return b.boot(ctx, i)
-	case !alive && r != nil && !r.dead:
+	case m.Powered && r == nil:
+		return b.boot(ctx, m)
+	case !m.Powered && r != nil && !r.dead:
 		return b.kill(ctx, r)
-	case alive && r != nil && !r.poweredOff:
+	case m.Powered && r != nil && !r.poweredOff:
 		select {
 		case <-r.ended:
 			b.mu.Lock()
 			r.poweredOff = true
 			b.mu.Unlock()
-			return b.tell(ctx, id)
+			b.t.Logf("booter: %s has powered itself off", m.ID)
+			return b.cloud.PoweredOff(ctx, m.ID)
 		default:
 		}
 	}
 	return nil
 }
 
-func (b *Booter) boot(ctx context.Context, i types.Instance) error {
-	id := aws.ToString(i.InstanceId)
-	h := host{name: "ip-" + strings.ReplaceAll(aws.ToString(i.PrivateIpAddress), ".", "-"), addresses: []string{aws.ToString(i.PrivateIpAddress)}}
-	if i.PublicIpAddress != nil {
-		h.addresses = append(h.addresses, *i.PublicIpAddress)
-	}
-	md, err := b.describe(ctx, i, h)
+func (b *Booter) boot(ctx context.Context, h Machine) error {
+	metadata, err := b.cloud.Metadata(ctx, h.ID)
 	if err != nil {
 		return err
 	}
 	b.mu.Lock()
-	b.born++
-	n := b.born
+	b.booted++
+	n := b.booted
 	b.mu.Unlock()
-	m, err := b.lab.boot(ctx, n, id, h, md)
+	m, err := b.lab.boot(ctx, n, b.platform, h, metadata)
 	if err != nil {
 		return err
 	}
-	b.t.Logf("booter: %s boots at %s", id, h.addresses)
+	b.t.Logf("booter: %s boots at %s", h.ID, h.Addresses)
+	r := &running{machine: m, has: map[string]bool{}}
+	for _, a := range h.Addresses {
+		r.has[a] = true
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.machines[id] = &running{machine: m, metadata: md, has: map[string]bool{}}
+	b.machines[h.ID] = r
 	return nil
 }
 
@@ -171,23 +162,6 @@ func (b *Booter) kill(ctx context.Context, r *running) error {
 	b.t.Logf("booter: %s dies", r.id)
 	// A machine that began to die dies.
 	return r.stop(context.WithoutCancel(ctx))
-}
-
-// tell says to the cloud that a machine has powered itself off.
-func (b *Booter) tell(ctx context.Context, id string) error {
-	b.t.Logf("booter: %s has powered itself off", id)
-	out, err := b.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{
-		InstanceId: &id, Attribute: types.InstanceAttributeNameInstanceInitiatedShutdownBehavior,
-	})
-	if err != nil {
-		return err
-	}
-	if aws.ToString(out.InstanceInitiatedShutdownBehavior.Value) == "terminate" {
-		_, err = b.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-	} else {
-		_, err = b.ec2.StopInstances(ctx, &ec2.StopInstancesInput{InstanceIds: []string{id}})
-	}
-	return err
 }
 
 func (b *Booter) stopAll(ctx context.Context) {
@@ -234,13 +208,4 @@ func (b *Booter) Command(ctx context.Context, id, name string, args ...string) (
 		return nil, fmt.Errorf("%s does not run", id)
 	}
 	return r.command(ctx, name, args...)
-}
-
-// userData is what a machine boots from.
-func (b *Booter) userData(ctx context.Context, id string) ([]byte, error) {
-	out, err := b.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: &id, Attribute: types.InstanceAttributeNameUserData})
-	if err != nil || out.UserData == nil {
-		return nil, err
-	}
-	return base64.StdEncoding.DecodeString(aws.ToString(out.UserData.Value))
 }

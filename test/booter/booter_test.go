@@ -1,51 +1,79 @@
 package booter_test
 
 import (
-	"encoding/base64"
+	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
 	"github.com/det-deploy/det-deploy/test/booter"
-	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// userData is a cloud-init document like those that templates writes: a script
-// that is run at each boot, and says what it sees.
-const userData = `#cloud-config
-write_files:
-  - path: /var/lib/cloud/scripts/per-boot/hello
-    permissions: "0755"
-    content: |
-      #!/bin/sh
-      token=$(curl -s -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token)
-      ask() { curl -s -H "X-aws-ec2-metadata-token: $token" "http://169.254.169.254/latest/meta-data/$1"; }
-      {
-        echo "I am $(ask instance-id) at $(ask local-ipv4), $(hostname)"
-        echo "role $(ask iam/security-credentials/)"
-        echo "init is $(cat /proc/1/comm), $(ls /proc | grep -c '^[0-9]*$') processes"
-        echo "without a token: $(curl -s -o /dev/null -w '%{http_code}' http://169.254.169.254/latest/meta-data/)"
-        echo "out: $(curl -s -m 2 -o /dev/null -w '%{http_code}' http://1.1.1.1/)"
-        echo "master: $(curl -s -m 5 http://10.200.0.1:MASTERPORT/)"
-      } >/dev/console
-runcmd:
-  - [sh, -c, "echo user data ran >/dev/console"]
+// rack is a cloud of which a test says what there is. Its machines run the startup script
+// that their metadata service has.
+type rack struct {
+	mu       sync.Mutex
+	machines map[string]booter.Machine
+}
+
+const startupScript = `echo "I am $(hostname) on $(dmidecode -s system-manufacturer), $(systemd-detect-virt), serial $(dmidecode -s system-serial-number)"
 `
 
-// lab is a closed network with an emulated cloud whose machines are real.
-func lab(t *testing.T) (*booter.Lab, *motest.Account, *booter.Booter) {
-	t.Helper()
-	l := booter.OpenLab(t)
-	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: l.Wrap(), Client: l.Client()})
-	a := server.Account(t)
-	return l, a, booter.Start(t, l, a)
+const startupUnit = `[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'curl -s http://metadata.rack/startup-script | sh >/dev/console 2>&1'
+`
+
+func (r *rack) Platform() booter.Platform {
+	return booter.Platform{
+		Vendor: "Rack", Virt: "kvm", MetadataHost: "metadata.rack",
+		Serial: func(id string) string { return "00000000-0000-0000-0000-00000000000" + id },
+		Files: map[string]string{
+			"etc/systemd/system/startup.service":                     startupUnit,
+			"etc/systemd/system/multi-user.target.d/startup.conf":    "[Unit]\nWants=startup.service\n",
+			"usr/lib/systemd/system-generators/cloud-init-generator": "#!/bin/sh\n",
+		},
+		Programs: map[string]string{"/usr/bin/curl": "curl"},
+	}
+}
+
+func (r *rack) Machines(context.Context) ([]booter.Machine, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []booter.Machine
+	for _, m := range r.machines {
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+func (r *rack) Metadata(context.Context, string) (http.Handler, error) {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, startupScript) }), nil
+}
+
+// PoweredOff removes the machine.
+func (r *rack) PoweredOff(_ context.Context, id string) error {
+	r.set(booter.Machine{ID: id}, false)
+	return nil
+}
+
+func (r *rack) set(m booter.Machine, exists bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if exists {
+		r.machines[m.ID] = m
+	} else {
+		delete(r.machines, m.ID)
+	}
+}
+
+func (r *rack) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.machines)
 }
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -57,74 +85,41 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// greet says hello to whoever asks from within the lab, and returns where.
-func greet(t *testing.T, l *booter.Lab) (port string) {
-	t.Helper()
-	listener := l.Listen(t)
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if err != nil {
-			t.Error(err)
-		}
-		fmt.Fprint(w, "hello ", host)
-	})}
-	go func() { _ = server.Serve(listener) }() // it ends when it is closed
-	t.Cleanup(func() { _ = server.Close() })
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+// A cloud need not be Amazon's: what its machines show, boot from and are given is its own.
+func TestMachinesOfAnyCloudBoot(t *testing.T) {
+	t.Parallel()
+	r := &rack{machines: map[string]booter.Machine{}}
+	b := booter.Start(t, booter.OpenLab(t), r)
+	one := booter.Machine{ID: "1", Powered: true, Hostname: "one", Addresses: []string{"10.0.0.1"}}
+	two := booter.Machine{ID: "2", Powered: true, Hostname: "two", Addresses: []string{"10.0.0.2"}}
+	r.set(one, true)
+	r.set(two, true)
+	for id, want := range map[string]string{
+		"1": "I am one on Rack, kvm, serial 00000000-0000-0000-0000-000000000001",
+		"2": "I am two on Rack, kvm, serial 00000000-0000-0000-0000-000000000002",
+	} {
+		eventually(t, id+" runs its startup script", func() bool { return strings.Contains(b.Console(id), want) })
 	}
-	return port
+	one.Disks = []booter.Disk{{ID: "data", Device: "sdb", Serial: "data-1"}}
+	r.set(one, true)
+	eventually(t, "the disk is there", func() bool {
+		return strings.Contains(run(t, b, "1", "sh", "-c", "test -b /dev/sdb && cat /sys/block/sdb/device/serial"), "data-1")
+	})
+	r.set(one, false)
+	eventually(t, "the removed one dies and the other stays", func() bool { return len(b.Running()) == 1 && b.Running()[0] == "2" })
+	run(t, b, "2", "systemctl", "poweroff")
+	eventually(t, "the cloud is told what powered itself off", func() bool { return r.count() == 0 })
 }
 
-func TestAMachineBootsFromItsUserDataAndDiesWhenTerminated(t *testing.T) {
-	t.Parallel()
-	l, a, b := lab(t)
-	a.Role(t, "agent", "")
-	port := greet(t, l)
-	c := ec2.NewFromConfig(a.Config())
-	began := time.Now()
-	out, err := c.RunInstances(t.Context(), &ec2.RunInstancesInput{
-		ImageId: aws.String(motest.ImageAMD64), InstanceType: types.InstanceTypeT3Micro, MinCount: aws.Int32(1), MaxCount: aws.Int32(2),
-		UserData:                          aws.String(base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(userData, "MASTERPORT", port)))),
-		IamInstanceProfile:                &types.IamInstanceProfileSpecification{Name: aws.String("agent")},
-		InstanceInitiatedShutdownBehavior: types.ShutdownBehaviorTerminate,
-	})
+// run runs a program inside of a machine; one that fails says so in what it wrote.
+func run(t *testing.T, b *booter.Booter, id, name string, args ...string) string {
+	t.Helper()
+	c, err := b.Command(t.Context(), id, name, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range out.Instances {
-		id := *i.InstanceId
-		eventually(t, id+" has run its user data", func() bool {
-			return strings.Contains(b.Console(id), "master: hello") && strings.Contains(b.Console(id), "user data ran")
-		})
-		t.Logf("%s ran its user data after %s", id, time.Since(began).Round(time.Millisecond))
-		text := b.Console(id)
-		for _, want := range []string{
-			fmt.Sprintf("I am %s at %s, ip-%s", id, *i.PrivateIpAddress, strings.ReplaceAll(*i.PrivateIpAddress, ".", "-")),
-			"role agent", "init is systemd", "without a token: 401", "out: 000", "master: hello " + *i.PrivateIpAddress,
-		} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: no %q", id, want)
-			}
-		}
-	}
-	one, two := *out.Instances[0].InstanceId, *out.Instances[1].InstanceId
-	if _, err := c.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{one}}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the terminated one dies and the other stays", func() bool { return len(b.Running()) == 1 && b.Running()[0] == two })
-	off, err := b.Command(t.Context(), two, "systemctl", "poweroff")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := off.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	eventually(t, "what powers itself off is terminated", func() bool {
-		all := a.Machines(t)
-		return all[0].State == "terminated" && all[1].State == "terminated"
-	})
+	out, err := c.CombinedOutput()
+	return fmt.Sprint(string(out), err)
 }
 
 func TestTheLabHasNoWayOut(t *testing.T) {

@@ -1,6 +1,7 @@
 package booter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,30 +24,15 @@ func hidden() []string {
 	}
 }
 
-// cloudConfig has cloud-init do what matters here, from Amazon's metadata.
-const cloudConfig = `datasource_list: [Ec2]
-datasource:
-  Ec2: {strict_id: false, timeout: 5, max_wait: 30, metadata_urls: ["http://169.254.169.254"]}
-network: {config: disabled}
-preserve_hostname: true
-cloud_init_modules: [bootcmd, write-files]
-cloud_config_modules: [runcmd]
-cloud_final_modules: [scripts-per-once, scripts-per-boot, scripts-per-instance, scripts-user]
-output: {all: '| tee -a /var/log/cloud-init-output.log'}
-`
-
-// identify has cloud-init believe that it is on a cloud.
-const identify = "policy: search,found=all,maybe=all,notfound=enabled\ndatasource: Ec2\n"
-
-// virt and dmi answer as they do on a machine of Amazon's.
+// virt and dmi answer as they do on a machine of the cloud.
 const (
-	virt = "#!/bin/sh\ncase \"$*\" in *c*) exit 1 ;; esac\necho amazon\n"
-	dmi  = "#!/bin/sh\ncase \"$*\" in *uuid* | *serial*) echo %s ;; *) echo Amazon EC2 ;; esac\n"
+	virt = "#!/bin/sh\ncase \"$*\" in *c*) exit 1 ;; esac\necho %s\n"
+	dmi  = "#!/bin/sh\ncase \"$*\" in *uuid* | *serial*) echo %s ;; *product*) echo %s ;; *) echo %s ;; esac\n"
 )
 
 // disk is what a machine writes: the upper layer of its root. Only whoever has
 // read the kernel's overlay documentation edits it while the machine runs.
-func disk(dir, serial string, h host) error {
+func disk(dir string, p Platform, h Machine) error {
 	for _, d := range []string{"upper", "work", "root"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return err
@@ -57,14 +43,16 @@ func disk(dir, serial string, h host) error {
 		path = filepath.Join(dir, "upper", path)
 		errs = append(errs, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)) //nolint:gosec // machines read and run it
 	}
-	put("etc/hostname", h.name+"\n")
-	put("etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", h.addresses[0], h.name))
+	serial := p.Serial(h.ID)
+	put("etc/hostname", h.Hostname+"\n")
+	put("etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n169.254.169.254 %s\n", h.Addresses[0], h.Hostname, p.MetadataHost))
 	put("etc/fstab", "")
-	put("usr/bin/systemd-detect-virt", virt)
-	put("usr/sbin/dmidecode", fmt.Sprintf(dmi, serial))
+	put("usr/bin/systemd-detect-virt", fmt.Sprintf(virt, p.Virt))
+	put("usr/sbin/dmidecode", fmt.Sprintf(dmi, serial, cmp.Or(p.Product, p.Vendor), p.Vendor))
 	put("etc/resolv.conf", "")
-	put("etc/cloud/cloud.cfg.d/99-booter.cfg", cloudConfig)
-	put("etc/cloud/ds-identify.cfg", identify)
+	for path, text := range p.Files {
+		put(path, text)
+	}
 	put("etc/systemd/journald.conf.d/booter.conf", "[Journal]\nStorage=persistent\nSeal=no\n")
 	// Without one, systemd would take this for a first boot and enable everything.
 	put("etc/machine-id", strings.ReplaceAll(serial, "-", "")+"\n")

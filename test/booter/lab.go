@@ -1,7 +1,7 @@
 // Package booter makes the machines of an emulated cloud real: each becomes a
 // host of its own on this machine, with a network address, processes, systemd
-// and a disk that nobody else sees, boots from its user data by cloud-init, asks
-// its metadata service, and dies when it is terminated. They stand in a network
+// and a disk that nobody else sees, boots as its cloud's image does, asks its
+// metadata service, and dies when it is terminated. They stand in a network
 // that has no way out, so that the addresses an emulator invents cannot reach
 // whose they are. Only tests may import it.
 package booter
@@ -40,15 +40,15 @@ type Lab struct {
 	Dir string
 }
 
-// OpenLab opens a lab that ends with the test. It needs root, systemd, cloud-init
-// and iproute2: it is skipped with -short or where they are missing, or fails
+// OpenLab opens a lab that ends with the test. It needs root, systemd and iproute2, and
+// Start what the cloud's image needs: a test is skipped with -short or where they are missing, or fails
 // under CI=true.
 func OpenLab(t testing.TB) *Lab {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("boots machines; run without -short")
 	}
-	need(t)
+	need(t, map[string]string{"/lib/systemd/systemd": "systemd", "/usr/bin/unshare": "util-linux"})
 	removeStale(t)
 	id := make([]byte, 2)
 	if _, err := rand.Read(id); err != nil {
@@ -71,15 +71,14 @@ func OpenLab(t testing.TB) *Lab {
 	return l
 }
 
-func need(t testing.TB) {
+// need skips a test where programs are missing, or fails it under CI=true.
+func need(t testing.TB, programs map[string]string) {
 	t.Helper()
 	missing := ""
 	if os.Getuid() != 0 {
 		missing = "booting machines needs root"
 	}
-	for path, fix := range map[string]string{
-		"/lib/systemd/systemd": "systemd", "/usr/bin/cloud-init": "cloud-init", "/usr/bin/unshare": "util-linux",
-	} {
+	for path, fix := range programs {
 		if _, err := os.Stat(path); err != nil {
 			missing = path + " is missing; run: apt-get install " + fix
 		}

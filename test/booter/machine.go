@@ -2,9 +2,7 @@ package booter
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -21,19 +19,13 @@ import (
 //go:embed boot.sh
 var bootScript string
 
-// host is what a machine needs to be known by.
-type host struct {
-	// name is its hostname, addresses are its own and its public one.
-	name      string
-	addresses []string
-}
-
 // machine is one running host.
 type machine struct {
-	lab     *Lab
-	id, dir string
-	netns   string
-	groups  []string
+	lab      *Lab
+	platform Platform
+	id, dir  string
+	netns    string
+	groups   []string
 	// loops are this machine's devices behind its disks.
 	loops   []string
 	console *console
@@ -45,9 +37,9 @@ type machine struct {
 
 // boot starts a machine of a lab, the n-th; what metadata answers is its
 // metadata service.
-func (l *Lab) boot(ctx context.Context, n int, id string, h host, metadata http.Handler) (*machine, error) {
+func (l *Lab) boot(ctx context.Context, n int, p Platform, h Machine, metadata http.Handler) (*machine, error) {
 	short := strconv.Itoa(n)
-	m := &machine{lab: l, id: id, netns: l.Name + "-" + short, dir: filepath.Join(l.Dir, id), ended: make(chan struct{})}
+	m := &machine{lab: l, platform: p, id: h.ID, netns: l.Name + "-" + short, dir: filepath.Join(l.Dir, h.ID), ended: make(chan struct{})}
 	err := m.prepare(ctx, short, h)
 	if err == nil {
 		err = m.serve(metadata)
@@ -56,16 +48,16 @@ func (l *Lab) boot(ctx context.Context, n int, id string, h host, metadata http.
 		err = m.start(ctx, h)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("boot %s: %w", id, err), m.stop(ctx))
+		return nil, errors.Join(fmt.Errorf("boot %s: %w", h.ID, err), m.stop(ctx))
 	}
 	return m, nil
 }
 
-func (m *machine) prepare(ctx context.Context, short string, h host) (err error) {
-	if err := m.network(ctx, short, h.addresses); err != nil {
+func (m *machine) prepare(ctx context.Context, short string, h Machine) (err error) {
+	if err := m.network(ctx, short, h.Addresses); err != nil {
 		return err
 	}
-	if err := disk(m.dir, serial(m.id), h); err != nil {
+	if err := disk(m.dir, m.platform, h); err != nil {
 		return err
 	}
 	if m.groups, err = groups(m.netns); err != nil {
@@ -75,14 +67,6 @@ func (m *machine) prepare(ctx context.Context, short string, h host) (err error)
 		return err
 	}
 	return m.console.start()
-}
-
-// serial is a machine's number in the form of Amazon's, by which it knows that
-// it is one of theirs.
-func serial(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	text := hex.EncodeToString(sum[:16])
-	return strings.Join([]string{"ec2" + text[3:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
 }
 
 // network gives the machine a network of its own, with one cable to the lab.
@@ -122,7 +106,7 @@ func (m *machine) serve(metadata http.Handler) error {
 	return nil
 }
 
-func (m *machine) start(ctx context.Context, h host) error {
+func (m *machine) start(ctx context.Context, h Machine) error {
 	script := filepath.Join(m.dir, "boot.sh")
 	if err := os.WriteFile(script, []byte(bootScript), 0o755); err != nil { //nolint:gosec // it is a program
 		return err
@@ -131,7 +115,8 @@ func (m *machine) start(ctx context.Context, h host) error {
 	m.cmd = exec.CommandContext(context.WithoutCancel(ctx), script, "enter")
 	m.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "ROOT=" + filepath.Join(m.dir, "root"), "DISK=" + m.dir, "NETNS=" + m.netns,
-		"CONSOLE=" + m.console.path, "MACHINE=" + h.name, "SERIAL=" + serial(m.id), "GROUPS_OF_MACHINE=" + strings.Join(m.groups, " "),
+		"CONSOLE=" + m.console.path, "MACHINE=" + h.Hostname, "SERIAL=" + m.platform.Serial(m.id), "GROUPS_OF_MACHINE=" + strings.Join(m.groups, " "),
+		"VENDOR=" + m.platform.Vendor, "PRODUCT=" + m.platform.Product,
 	}
 	log, err := os.Create(filepath.Join(m.dir, "boot.log"))
 	if err != nil {

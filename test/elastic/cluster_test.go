@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/det-deploy/det-deploy/test/booter"
+	"github.com/det-deploy/det-deploy/test/booter/ec2cloud"
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
@@ -97,7 +98,7 @@ func prepare(t *testing.T) *cluster {
 	l := booter.OpenLab(t)
 	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: l.Wrap(), Client: l.Client()})
 	c := &cluster{t: t, lab: l, account: server.Account(t), dir: t.TempDir(), det: detCLI(t), scheme: "https"}
-	c.Booter = booter.Start(t, l, c.account)
+	c.Booter = booter.Start(t, l, ec2cloud.New(c.account))
 	c.endpoint = c.account.Endpoint
 	agent := c.account.Role(t, "agent", "")
 	c.profile = strings.Replace(agent, ":role/", ":instance-profile/", 1)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/test/booter"
+	"github.com/det-deploy/det-deploy/test/booter/ec2cloud"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
@@ -27,7 +28,7 @@ func newPerson(t *testing.T) *person {
 	lab := booter.OpenLab(t)
 	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: lab.Wrap(), Client: lab.Client()})
 	p := &person{t: t, lab: lab, account: server.Account(t), home: t.TempDir()}
-	booter.Start(t, lab, p.account)
+	booter.Start(t, lab, ec2cloud.New(p.account))
 	return p
 }
 

@@ -28,6 +28,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/test/booter"
+	"github.com/det-deploy/det-deploy/test/booter/ec2cloud"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
@@ -70,7 +71,7 @@ func newCluster(t *testing.T) *cluster {
 	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: lab.Wrap(), Client: lab.Client()})
 	c := &cluster{t: t, lab: lab, account: server.Account(t)}
 	c.bucket = "det-deploy-lab-" + c.account.ID
-	c.boot = booter.Start(t, lab, c.account)
+	c.boot = booter.Start(t, lab, ec2cloud.New(c.account))
 	cfg := c.account.Config()
 	c.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
 	c.ec2 = ec2.NewFromConfig(cfg)

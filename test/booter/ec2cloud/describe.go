@@ -1,4 +1,4 @@
-package booter
+package ec2cloud
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// describe fills a machine's metadata service.
-func (b *Booter) describe(ctx context.Context, i types.Instance, h host) (*metadata, error) {
-	id := aws.ToString(i.InstanceId)
-	data, err := b.userData(ctx, id)
+// describeMetadata fills a machine's metadata service.
+func (c *Cloud) describeMetadata(ctx context.Context, i types.Instance) (*metadata, error) {
+	id, private := aws.ToString(i.InstanceId), aws.ToString(i.PrivateIpAddress)
+	data, err := c.userData(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -26,21 +26,21 @@ func (b *Booter) describe(ctx context.Context, i types.Instance, h host) (*metad
 	for path, text := range map[string]string{
 		"ami-id": aws.ToString(i.ImageId), "instance-id": id, "instance-type": string(i.InstanceType), "instance-life-cycle": lifecycle(i),
 		"placement/availability-zone": aws.ToString(i.Placement.AvailabilityZone), "placement/region": motest.Region,
-		"local-ipv4": h.addresses[0], "local-hostname": aws.ToString(i.PrivateDnsName), "hostname": aws.ToString(i.PrivateDnsName),
+		"local-ipv4": private, "local-hostname": aws.ToString(i.PrivateDnsName), "hostname": aws.ToString(i.PrivateDnsName),
 		"public-ipv4": aws.ToString(i.PublicIpAddress), "public-hostname": aws.ToString(i.PublicDnsName),
 		"services/domain": "amazonaws.com", "services/partition": "aws",
 	} {
 		m.set("meta-data/"+path, text)
 	}
 	m.setJSON("dynamic/instance-identity/document", map[string]string{
-		"accountId": b.account.ID, "architecture": string(i.Architecture), "availabilityZone": aws.ToString(i.Placement.AvailabilityZone),
+		"accountId": c.account.ID, "architecture": string(i.Architecture), "availabilityZone": aws.ToString(i.Placement.AvailabilityZone),
 		"imageId": aws.ToString(i.ImageId), "instanceId": id, "instanceType": string(i.InstanceType),
-		"privateIp": h.addresses[0], "region": motest.Region, "version": "2017-09-30",
+		"privateIp": private, "region": motest.Region, "version": "2017-09-30",
 	})
 	if i.IamInstanceProfile == nil {
 		return m, nil
 	}
-	return m, b.role(ctx, m, id, aws.ToString(i.IamInstanceProfile.Arn))
+	return m, c.giveRole(ctx, m, id, aws.ToString(i.IamInstanceProfile.Arn))
 }
 
 func lifecycle(i types.Instance) string {
@@ -50,11 +50,11 @@ func lifecycle(i types.Instance) string {
 	return "on-demand"
 }
 
-// role hands out the keys of the profile's role, in a session of the machine's
+// giveRole hands out the keys of the profile's role, in a session of the machine's
 // name, as EC2 does.
-func (b *Booter) role(ctx context.Context, m *metadata, id, profileARN string) error {
+func (c *Cloud) giveRole(ctx context.Context, m *metadata, id, profileARN string) error {
 	name := profileARN[strings.LastIndex(profileARN, "/")+1:]
-	out, err := iam.NewFromConfig(b.account.Config()).GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	out, err := iam.NewFromConfig(c.account.Config()).GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
 	if err != nil || len(out.InstanceProfile.Roles) == 0 {
 		return err
 	}
@@ -63,7 +63,7 @@ func (b *Booter) role(ctx context.Context, m *metadata, id, profileARN string) e
 	m.set("meta-data/iam/security-credentials/"+m.role, "keys")
 	m.setJSON("meta-data/iam/info", map[string]string{"Code": "Success", "InstanceProfileArn": profileARN, "InstanceProfileId": "AIPA"})
 	m.keys = func() (string, error) {
-		out, err := sts.NewFromConfig(b.account.Config()).AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: role.Arn, RoleSessionName: &id})
+		out, err := sts.NewFromConfig(c.account.Config()).AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: role.Arn, RoleSessionName: &id})
 		if err != nil {
 			return "", err
 		}

@@ -1,4 +1,4 @@
-package booter
+package ec2cloud
 
 import (
 	"crypto/rand"

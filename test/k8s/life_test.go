@@ -36,8 +36,12 @@ func TestTheLifeOfACluster(t *testing.T) {
 
 	p.does(two, "", "k8s", "uninstall", "--yes", "--cluster-id", "lab")
 	p.nothing("lab", "pods,jobs,deployments,services")
-	p.does(two, "", append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)...)
-	p.does(two, "outlived", "task", "logs", long)
+	install := append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)
+	if out, err := p.types(two, install...); err == nil || !strings.Contains(out, "v1.0.0 was the last") {
+		t.Errorf("install by another version than the data's: got %v, want a refusal that names the version", err)
+	}
+	p.does(one, "", install...)
+	p.does(one, "outlived", "task", "logs", long)
 	p.does(two, "", "k8s", "uninstall", "--yes", "--delete-data", "--cluster-id", "lab")
 	p.nothing("lab", "pods,jobs,deployments,services,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies")
 	p.nothing("lab", "clusterroles,clusterrolebindings,priorityclasses,namespaces")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
-	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/hosted/program"
 	"github.com/det-deploy/det-deploy/installer/record"
@@ -27,21 +25,11 @@ import (
 
 // AWSRequest says which cluster on AWS is meant, and for what.
 type AWSRequest struct {
-	Cluster string
+	HostedRequest
+
 	// Region and Profile are empty for what the environment says; a cluster that
 	// is known by its id is looked for where it is.
 	Region, Profile string
-	// Given is what the user says the cluster should be; nil when nothing is to be
-	// said, and the cluster is taken as it is remembered.
-	Given *spec.Given
-	// Binaries are programs for other architectures, as arch=path. They are read
-	// when Bring is true.
-	Binaries []string
-	Bring    bool
-	// NoWait and NoVerify end waiting early.
-	NoWait, NoVerify bool
-	Sink             event.Sink
-	Log              *slog.Logger
 }
 
 // AWS is a cluster on AWS, with what works on it.
@@ -77,7 +65,7 @@ func NewAWS(ctx context.Context, s *term.Streams, q AWSRequest) (*AWS, error) {
 		return nil, err
 	}
 	c.S3Endpoint = s.Getenv("AWS_ENDPOINT_URL")
-	if c.Options.Programs, err = listPrograms(q); err != nil {
+	if c.Options.Programs, err = listPrograms(q.HostedRequest); err != nil {
 		return nil, err
 	}
 	if a.Target, err = aws.Open(ctx, c); err != nil {
@@ -153,7 +141,7 @@ func (a *AWS) targetConfig(q AWSRequest) (aws.Config, error) {
 	return c, nil
 }
 
-func listPrograms(q AWSRequest) (program.Set, error) {
+func listPrograms(q HostedRequest) (program.Set, error) {
 	if !q.Bring {
 		return nil, nil
 	}

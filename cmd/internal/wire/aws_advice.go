@@ -89,7 +89,7 @@ func KnowsAWS(ctx context.Context, s *term.Streams, q AWSRequest) (known, lost b
 	if q.Region, err = RegionOf(ctx, q); err != nil {
 		return false, false, err
 	}
-	q.Given = nil
+	q.Given, q.Bring = nil, false
 	a, err := NewAWS(ctx, s, q)
 	if err != nil {
 		return false, false, err

@@ -16,7 +16,7 @@ func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 		"region": "us-west-2", "cluster.yaml": "from_the_future: true\n",
 		hosted.KnownSetting: `{"types":{"m6i.large":{"vcpu":2,"architectures":["amd64"]}}}`,
 	}}}}
-	c, err := a.targetConfig(AWSRequest{Cluster: "lab"})
+	c, err := a.targetConfig(AWSRequest{HostedRequest: HostedRequest{Cluster: "lab"}})
 	if err != nil || a.Unread == nil || !c.Unread {
 		t.Fatalf("got %v and unread %v, want only that it is unread", err, a.Unread)
 	}
@@ -33,7 +33,7 @@ func TestSettingsOfAnEarlierVersionAreRead(t *testing.T) {
 	a := &AWS{Opened: Opened{Known: true, Record: record.Record{Settings: map[string]string{
 		"region": "us-west-2", "inbound-cidr": "203.0.113.7/32", "agent-public-ip": "false",
 	}}}}
-	c, err := a.targetConfig(AWSRequest{Cluster: "lab"})
+	c, err := a.targetConfig(AWSRequest{HostedRequest: HostedRequest{Cluster: "lab"}})
 	if err != nil || a.Unread != nil || c.Unread || c.Spec.Network.PublicIP {
 		t.Errorf("got %v and unread %v, want agents without public addresses", err, a.Unread)
 	}

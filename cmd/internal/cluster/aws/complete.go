@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -80,12 +81,12 @@ func (c *completion) completeAlone(ctx context.Context) error {
 
 // hasRecord reports whether a cluster has a record, which says the rest. Nothing is
 // asked of who has one whose record is lost.
-func (w *wanted) hasRecord(ctx context.Context, s *term.Streams, cluster string, g spec.Given) (bool, error) {
-	q := w.buildRequest(s)
-	q.Cluster, q.Given = cluster, &g
+func (w *wanted) hasRecord(ctx context.Context, s *term.Streams, id string, g spec.Given) (bool, error) {
+	q := w.buildRequest(cluster.Request{}, &g)
+	q.Cluster = id
 	known, lost, err := wire.KnowsAWS(ctx, s, q)
 	if lost {
-		err = errors.Join(err, &hosted.LostError{Platform: name, Cluster: cluster})
+		err = errors.Join(err, &hosted.LostError{Platform: name, Cluster: id})
 	}
 	return known, err
 }
@@ -128,8 +129,8 @@ func (c *completion) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(pageRegion); ok {
 		return answer
 	}
-	q := c.w.buildRequest(c.Streams)
-	q.Cluster, q.Given = c.clusterID(a), c.given
+	q := c.w.buildRequest(cluster.Request{}, c.given)
+	q.Cluster = c.clusterID(a)
 	region, err := wire.RegionOf(ctx, q)
 	if err != nil {
 		return "" // it is asked for

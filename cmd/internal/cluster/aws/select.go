@@ -81,9 +81,10 @@ func (w *wanted) readGiven() (spec.Given, error) {
 	return w.Read()
 }
 
-// buildRequest asks wire for the cluster as it is remembered.
-func (w *wanted) buildRequest(s *term.Streams) wire.AWSRequest {
-	return wire.AWSRequest{Cluster: w.Cluster, Region: w.Region, Profile: w.Profile, Log: cluster.CallLog(s, w.Verbose)}
+// buildRequest asks wire for a cluster that is to be what is given, or is as it is
+// remembered.
+func (w *wanted) buildRequest(r cluster.Request, given *spec.Given) wire.AWSRequest {
+	return wire.AWSRequest{HostedRequest: w.Request(w.Streams, r, given), Region: w.Region, Profile: w.Profile}
 }
 
 // Open prepares the cluster: as the user wants it for a verb that describes it, and else
@@ -105,10 +106,7 @@ func (w *wanted) openCluster(ctx context.Context, r cluster.Request) (*hosted.Cl
 		}
 		given = &g
 	}
-	q := w.buildRequest(w.Streams)
-	q.Given, q.Binaries, q.Bring = given, w.Binaries, given != nil || r.Verb == cluster.Upgrade
-	q.NoWait, q.NoVerify, q.Sink = w.NoWait, w.NoVerify, r.Sink
-	a, err := wire.NewAWS(ctx, w.Streams, q)
+	a, err := wire.NewAWS(ctx, w.Streams, w.buildRequest(r, given))
 	if err != nil {
 		return nil, nil, err
 	}

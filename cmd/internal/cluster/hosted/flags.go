@@ -7,20 +7,28 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 // Flags are those that every cloud has.
 type Flags struct {
-	// Cluster is the cluster's ID, and File the cluster.yaml that describes it.
-	Cluster, File string
-	// Binaries are programs for other architectures, as arch=path.
-	Binaries []string
-	// NoWait and NoVerify end waiting early.
-	NoWait, NoVerify bool
-	Verbose          bool
+	wire.HostedRequest
 	cluster.Settings
+
+	// File is the cluster.yaml that describes the cluster.
+	File    string
+	Verbose bool
+}
+
+// Request is the flags as a request, of a cluster that is to be what is given, or nil.
+func (w *Flags) Request(s *term.Streams, r cluster.Request, given *spec.Given) wire.HostedRequest {
+	q := w.HostedRequest
+	q.Given, q.Bring = given, given != nil || r.Verb == cluster.Upgrade
+	q.Sink, q.Log = r.Sink, cluster.CallLog(s, w.Verbose)
+	return q
 }
 
 // AddFlags declares the flags of a verb; table is the settings that have a flag.

@@ -169,6 +169,27 @@ func (o *NoncedObject[T]) Made(ctx context.Context, nonce string) ([]resource.Fo
 	return d.Kind.Founds(ctx, joinMarks(d.Owner, map[string]string{d.NonceTag: nonce}), d.Found)
 }
 
+// Ensure makes the object, exactly once, where its name is its nonce.
+func (o *NoncedObject[T]) Ensure(ctx context.Context, name string) error {
+	found, _, err := o.Find(ctx)
+	if err != nil || found.Exists() {
+		return err
+	}
+	err = o.CreateOnce(ctx, name)
+	if cloud.KindOf(err) != cloud.Ambiguous {
+		return err
+	}
+	made, lookErr := o.Made(ctx, name)
+	if lookErr != nil {
+		return lookErr
+	}
+	if len(made) == 0 {
+		return err
+	}
+	_, _, err = o.Find(ctx)
+	return err
+}
+
 func joinMarks(all ...map[string]string) map[string]string {
 	out := make(map[string]string)
 	for _, marks := range all {

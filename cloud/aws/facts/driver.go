@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,4 +53,29 @@ func (s Stock) Fit(t Type) (f Fit, why string) {
 		return FitsNot, fmt.Sprintf("%s has %s GPUs (%s), and the stock image has NVIDIA's open driver, which starts at %s", t.Name, t.GPU, generation, s.Generations[0])
 	}
 	return Fits, ""
+}
+
+// SmallestFitting is the smallest type with so many GPUs that a stock image runs and one
+// of the zones offers, or empty where none is found.
+func (f Facts) SmallestFitting(ctx context.Context, s Stock, gpus int, zones []string) string {
+	all, err := f.GPUTypes(ctx)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, t := range all {
+		if fit, _ := s.Fit(t); fit == Fits && t.GPUs == gpus {
+			names = append(names, t.Name)
+		}
+	}
+	offered, err := f.Offered(ctx, names...)
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(zones, func(z string) bool { return slices.Contains(offered[name], z) }) {
+			return name
+		}
+	}
+	return ""
 }

@@ -2,12 +2,33 @@ package facts
 
 import (
 	"context"
+	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
+
+// Overlapping names the VPCs that have addresses of a range, but for those of a cluster.
+func (f Facts) Overlapping(ctx context.Context, want netip.Prefix, cluster string) ([]string, error) {
+	var out []string
+	p := ec2.NewDescribeVpcsPaginator(f.Clients.EC2, &ec2.DescribeVpcsInput{})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range page.Vpcs {
+			have, err := netip.ParsePrefix(aws.ToString(v.CidrBlock))
+			if err == nil && have.Overlaps(want) && clusterIn(v.Tags) != cluster {
+				out = append(out, fmt.Sprintf("%s has %s", aws.ToString(v.VpcId), have))
+			}
+		}
+	}
+	return out, nil
+}
 
 // RouteTables lists those of a VPC.
 func (f Facts) RouteTables(ctx context.Context, vpc string) ([]types.RouteTable, error) {
@@ -72,5 +93,19 @@ func Admits(ps []types.IpPermission, from, to int32) bool {
 		all := aws.ToString(p.IpProtocol) == "-1"
 		tcp := aws.ToString(p.IpProtocol) == "tcp" || aws.ToString(p.IpProtocol) == "6"
 		return all || tcp && aws.ToInt32(p.FromPort) <= from && aws.ToInt32(p.ToPort) >= to
+	})
+}
+
+// ClosedTo lists the ranges that a group does not admit on a TCP port. A prefix list counts
+// for all.
+func ClosedTo(g types.SecurityGroup, port int32, ranges []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(ranges), func(want netip.Prefix) bool {
+		named := func(r types.IpRange) bool {
+			have, err := netip.ParsePrefix(aws.ToString(r.CidrIp))
+			return err == nil && have.Bits() <= want.Bits() && have.Contains(want.Addr())
+		}
+		return slices.ContainsFunc(g.IpPermissions, func(p types.IpPermission) bool {
+			return Admits([]types.IpPermission{p}, port, port) && (len(p.PrefixListIds) > 0 || slices.ContainsFunc(p.IpRanges, named))
+		})
 	})
 }

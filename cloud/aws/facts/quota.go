@@ -121,13 +121,36 @@ func (f Facts) Running(ctx context.Context) ([]Machine, error) {
 }
 
 func machineOf(i types.Instance) Machine {
-	m := Machine{Type: string(i.InstanceType), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot}
-	for _, t := range i.Tags {
+	return Machine{Type: string(i.InstanceType), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Cluster: clusterIn(i.Tags)}
+}
+
+// clusterIn is the cluster that tags say something belongs to, if any.
+func clusterIn(tags []types.Tag) string {
+	for _, t := range tags {
 		if aws.ToString(t.Key) == clusterTag {
-			m.Cluster = aws.ToString(t.Value)
+			return aws.ToString(t.Value)
 		}
 	}
-	return m
+	return ""
+}
+
+// UsedVCPUs counts the vCPUs that machines use of a quota, but for those of a cluster.
+func (f Facts) UsedVCPUs(ctx context.Context, running []Machine, q Quota, cluster string) (int, error) {
+	var names []string
+	for _, m := range running {
+		if of, ok := VCPUQuota(m.Type, m.Spot); ok && of == q && m.Cluster != cluster {
+			names = append(names, m.Type)
+		}
+	}
+	if len(names) == 0 {
+		return 0, nil
+	}
+	known, err := f.Types(ctx, names...)
+	sum := 0
+	for _, name := range names {
+		sum += known[name].VCPU
+	}
+	return sum, err
 }
 
 // clusterTag is on everything that belongs to a cluster.

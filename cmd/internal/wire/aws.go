@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
@@ -100,7 +101,7 @@ func (a *AWS) targetConfig(q AWSRequest) (aws.Config, error) {
 		Options: hosted.Options{
 			Settings: a.Record.Settings,
 			Version:  build.Read().Version,
-			Secrets:  secret.Resolver{Sources: map[secret.Scheme]secret.Source{secret.AWS: aws.SecretSource{Secrets: a.free.Secrets}}},
+			Secrets:  secret.Resolver{Sources: map[secret.Scheme]secret.Source{secret.AWS: storage.SecretSource{Secrets: a.free.Secrets}}},
 			NoWait:   q.NoWait, NoVerify: q.NoVerify,
 		},
 	}

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/installer/target/aws"
 )
 
 // secretResolver reads secrets where references say they are. Who refers to none of a
@@ -19,7 +19,7 @@ func secretResolver() secret.Resolver {
 // has no use for any.
 type amazon struct {
 	once   sync.Once
-	source aws.SecretSource
+	source storage.SecretSource
 	err    error
 }
 
@@ -30,7 +30,7 @@ func (a *amazon) Secret(ctx context.Context, ref secret.Ref) (string, error) {
 	a.once.Do(func() {
 		var c api.Clients
 		c, a.err = api.Open(ctx, api.Options{})
-		a.source = aws.SecretSource{Secrets: c.Secrets}
+		a.source = storage.SecretSource{Secrets: c.Secrets}
 	})
 	if a.err != nil {
 		return "", a.err

@@ -27,7 +27,7 @@ func (c *checks) checkDrivers(ctx context.Context) doctor.Result {
 			switch fit, why := facts.AgentStock().Fit(factOf(it, c.Known.Types[it])); fit {
 			case facts.FitsNot:
 				wrong = append(wrong, fmt.Sprintf("pool %s: %s", name, why))
-				fixes = append(fixes, c.smallestFitting(ctx, p, c.Known.Types[it].GPUs))
+				fixes = append(fixes, c.facts.SmallestFitting(ctx, facts.AgentStock(), c.Known.Types[it].GPUs, c.poolZones(p)))
 			case facts.FitsMay:
 				odd = append(odd, fmt.Sprintf("pool %s: %s", name, why))
 			case facts.Fits:
@@ -51,31 +51,6 @@ func (c *checks) checkDrivers(ctx context.Context) doctor.Result {
 // factOf is what is known of a type, as Amazon was asked for it.
 func factOf(name string, t machines.Type) facts.Type {
 	return facts.Type{Name: name, VCPU: t.VCPU, GPUs: t.GPUs, GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures}
-}
-
-// smallestFitting is the smallest type with so many GPUs that the stock image runs and one
-// of the pool's zones offers, or empty where none is found.
-func (c *checks) smallestFitting(ctx context.Context, p spec.AWSPool, gpus int) string {
-	all, err := c.facts.GPUTypes(ctx)
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, t := range all {
-		if fit, _ := facts.AgentStock().Fit(t); fit == facts.Fits && t.GPUs == gpus {
-			names = append(names, t.Name)
-		}
-	}
-	offered, err := c.facts.Offered(ctx, names...)
-	if err != nil {
-		return ""
-	}
-	for _, name := range names {
-		if slices.ContainsFunc(c.poolZones(p), func(z string) bool { return slices.Contains(offered[name], z) }) {
-			return name
-		}
-	}
-	return ""
 }
 
 // poolZones lists the zones in which a pool's machines may be launched.

@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
@@ -32,19 +29,9 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 	if err != nil {
 		return doctor.FromError(err, needed)
 	}
-	var same []string
-	p := ec2.NewDescribeVpcsPaginator(c.Clients.EC2, &ec2.DescribeVpcsInput{})
-	for p.HasMorePages() {
-		page, err := p.NextPage(ctx)
-		if err != nil {
-			return doctor.FromError(err, needed)
-		}
-		for _, v := range page.Vpcs {
-			have, err := netip.ParsePrefix(aws.ToString(v.CidrBlock))
-			if err == nil && have.Overlaps(want) && !c.isOwn(v.Tags) {
-				same = append(same, fmt.Sprintf("%s has %s", aws.ToString(v.VpcId), have))
-			}
-		}
+	same, err := c.facts.Overlapping(ctx, want, c.Spec.Cluster)
+	if err != nil {
+		return doctor.FromError(err, needed)
 	}
 	if len(same) > 0 {
 		return doctor.Unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
@@ -58,12 +45,6 @@ func (c *checks) agentsWayOut(ctx context.Context) doctor.Result {
 	return c.FailNew(ctx, "agents have no public addresses, and the cluster's own VPC gets no NAT gateway",
 		"a way to the internet for agents, who fetch images and talk to AWS",
 		"leave --agent-public-ip true, or name a VPC that has a NAT gateway with --vpc and --subnet; one that you have added to the cluster's own VPC by hand will do")
-}
-
-func (c *checks) isOwn(tags []types.Tag) bool {
-	return slices.ContainsFunc(tags, func(t types.Tag) bool {
-		return aws.ToString(t.Key) == owner.ClusterTag && aws.ToString(t.Value) == c.Spec.Cluster
-	})
 }
 
 // existingNetwork looks whether the subnets are the VPC's, and have a way to the

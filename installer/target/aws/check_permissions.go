@@ -21,7 +21,7 @@ import (
 // of the most important calls, which is reliable, and by a simulation of all others,
 // which does not see the organisation's policies.
 func (c *checks) checkPermissions(ctx context.Context) doctor.Result {
-	command := "`det-deploy aws policy" + c.scopeFlags() + "`"
+	command := "`det-deploy aws policy" + c.Scope().Flags() + "`"
 	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
 	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
 		if err := api.Allowed(try(ctx)); cloud.KindOf(err) == cloud.Denied {
@@ -62,7 +62,7 @@ func (c *checks) broughtRoles() []doctor.Check {
 
 // roleMay simulates what a machine does with its role.
 func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) doctor.Result {
-	command := fmt.Sprintf("`det-deploy aws policy %s --cluster-id %s%s`", who, c.Spec.Cluster, c.scopeFlags())
+	command := fmt.Sprintf("`det-deploy aws policy %s --cluster-id %s%s`", who, c.Spec.Cluster, c.Scope().Flags())
 	needed := "the actions that " + command + " prints"
 	documents := policy.For(who, c.Scope())
 	denied, err := c.facts.Refused(ctx, c.Known.Roles[role], documents)
@@ -78,53 +78,23 @@ func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) docto
 	return doctor.Passed("%d actions are allowed", len(policy.Actions(documents)))
 }
 
-// scopeFlags are the flags of `aws policy` for what the user brings. Of a role they
-// say the ARN, for its name does not include the path.
-func (c *checks) scopeFlags() string {
-	s := c.Scope()
-	var b strings.Builder
-	for _, f := range []struct{ flag, value string }{
-		{"master-role", s.MasterRole},
-		{"agent-role", s.AgentRole},
-		{"data-bucket", s.DataBucket},
-		{"data-volume", s.Volume},
-		{"log-group", s.LogGroup},
-		{"existing-secret", strings.Join(s.Secrets, ",")},
-		{"kms-key", strings.Join(s.Keys, ",")},
-	} {
-		if f.value != "" {
-			b.WriteString(" --" + f.flag + " " + f.value)
-		}
-	}
-	if s.NoSessions {
-		b.WriteString(" --session-manager=false")
-	}
-	return b.String()
-}
-
 func (c *checks) tryVPC(ctx context.Context) error {
 	if !c.Spec.Network.Own() {
 		_, err := c.Clients.EC2.CreateVolume(ctx, &ec2.CreateVolumeInput{
 			DryRun: aws.Bool(true), AvailabilityZone: aws.String(c.Known.Master.Zone), Size: aws.Int32(1),
-			TagSpecifications: c.clusterMark(ec2types.ResourceTypeVolume),
+			TagSpecifications: owner.TagSpec(ec2types.ResourceTypeVolume, c.cluster.Owned()),
 		})
 		return err
 	}
 	_, err := c.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{
-		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: c.clusterMark(ec2types.ResourceTypeVpc),
+		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: owner.TagSpec(ec2types.ResourceTypeVpc, c.cluster.Owned()),
 	})
 	return err
 }
 
 func (c *checks) tryAddress(ctx context.Context) error {
 	_, err := c.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
-		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: c.clusterMark(ec2types.ResourceTypeElasticIp),
+		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: owner.TagSpec(ec2types.ResourceTypeElasticIp, c.cluster.Owned()),
 	})
 	return err
-}
-
-// clusterMark is the cluster's tag, without which the policies allow no creation.
-func (c *checks) clusterMark(kind ec2types.ResourceType) []ec2types.TagSpecification {
-	mark := ec2types.Tag{Key: aws.String(owner.ClusterTag), Value: aws.String(c.Spec.Cluster)}
-	return []ec2types.TagSpecification{{ResourceType: kind, Tags: []ec2types.Tag{mark}}}
 }

@@ -62,7 +62,7 @@ func (c *checks) checkQuotas(ctx context.Context) doctor.Result {
 			v.Unknown(err)
 			continue
 		}
-		used, err := c.usedVCPUs(ctx, running, d.quota)
+		used, err := c.facts.UsedVCPUs(ctx, running, d.quota, c.Spec.Cluster)
 		if err != nil {
 			v.Unknown(err)
 			continue
@@ -71,25 +71,6 @@ func (c *checks) checkQuotas(ctx context.Context) doctor.Result {
 	}
 	c.countResources(ctx, &v)
 	return v.Result()
-}
-
-// usedVCPUs counts the vCPUs of machines outside the cluster.
-func (c *checks) usedVCPUs(ctx context.Context, running []facts.Machine, q facts.Quota) (int, error) {
-	var types []string
-	for _, m := range running {
-		if of, ok := facts.VCPUQuota(m.Type, m.Spot); ok && of == q && m.Cluster != c.Spec.Cluster {
-			types = append(types, m.Type)
-		}
-	}
-	if len(types) == 0 {
-		return 0, nil
-	}
-	known, err := c.facts.Types(ctx, types...)
-	sum := 0
-	for _, name := range types {
-		sum += known[name].VCPU
-	}
-	return sum, err
 }
 
 // countResources counts what the cluster takes one of, unless it exists already.

@@ -3,7 +3,6 @@ package aws
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -33,7 +32,9 @@ func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 		}
 		wrong = append(wrong, c.closedPorts(g)...)
 		if aws.ToString(g.GroupId) == n.MasterSecurityGroup {
-			odd = append(odd, c.closedRanges(g)...)
+			for _, r := range facts.ClosedTo(g, hosted.MasterPort, c.inboundRanges()) {
+				odd = append(odd, fmt.Sprintf("%s does not let %s in on port %d", aws.ToString(g.GroupId), r, hosted.MasterPort))
+			}
 		}
 	}
 	if len(wrong) > 0 {
@@ -43,24 +44,6 @@ func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 		return doctor.Unsure(strings.Join(odd, "; "), "an existing group that admits the clients of the master", "open the port there: an existing group is not changed")
 	}
 	return doctor.Passed("%s", strings.Join(ids, ", "))
-}
-
-// closedRanges lists the inbound ranges that the master's existing group does not admit.
-func (c *checks) closedRanges(g ec2types.SecurityGroup) []string {
-	var out []string
-	for _, want := range c.inboundRanges() {
-		named := func(r ec2types.IpRange) bool {
-			have, err := netip.ParsePrefix(aws.ToString(r.CidrIp))
-			return err == nil && have.Bits() <= want.Bits() && have.Contains(want.Addr())
-		}
-		open := func(p ec2types.IpPermission) bool {
-			return facts.Admits([]ec2types.IpPermission{p}, hosted.MasterPort, hosted.MasterPort) && (len(p.PrefixListIds) > 0 || slices.ContainsFunc(p.IpRanges, named))
-		}
-		if !slices.ContainsFunc(g.IpPermissions, open) {
-			out = append(out, fmt.Sprintf("%s does not let %s in on port %d", aws.ToString(g.GroupId), want, hosted.MasterPort))
-		}
-	}
-	return out
 }
 
 // closedPorts lists what a group does not admit or let out. Whether a range of addresses

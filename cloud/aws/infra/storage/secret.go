@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -188,6 +189,23 @@ func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
 		return secret.Value{}, err
 	}
 	return secret.Literal(aws.ToString(out.SecretString)), nil
+}
+
+// Give has another value stored by the next Create or Update.
+func (s *Secret) Give(v secret.Value) { s.Given = v }
+
+// Version identifies the stored value. It is empty when there is none.
+func (s *Secret) Version(ctx context.Context) (string, error) {
+	out, err := describeSecret(ctx, s.In, s.storedName())
+	if err != nil {
+		return "", infra.IgnoreMissing(err)
+	}
+	for version, stages := range out.VersionIdsToStages {
+		if slices.Contains(stages, "AWSCURRENT") {
+			return version, nil
+		}
+	}
+	return "unknown", nil
 }
 
 func describeSecret(ctx context.Context, c *owner.Cluster, stored string) (*sm.DescribeSecretOutput, error) {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -44,6 +45,26 @@ func (s *Snapshot) createSnapshot(ctx context.Context, nonce string) error {
 		}
 		return err
 	})
+}
+
+// Keep makes a snapshot of a volume under a name, once, and returns its ID. An empty ID is
+// the cluster's own volume.
+func Keep(ctx context.Context, c *owner.Cluster, id, name string) (string, error) {
+	volume := infra.Ref(infra.Existing(id))
+	if id == "" {
+		own := infra.Nonced(&Volume{In: c, Name: "data"})
+		found, _, err := own.Find(ctx)
+		if err != nil {
+			return "", err
+		}
+		if !found.Exists() {
+			return "", errors.New("there is no data volume")
+		}
+		volume = own
+	}
+	s := infra.Nonced(&Snapshot{In: c, Name: name, Volume: volume})
+	err := s.Ensure(ctx, name)
+	return s.Identity(), err
 }
 
 func deleteSnapshot(ctx context.Context, c *owner.Cluster, id string) error {

@@ -1,0 +1,104 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// VolumeFree refuses a volume that is attached to a machine that is not the cluster's.
+func (f Facts) VolumeFree(ctx context.Context, id, cluster string) error {
+	out, err := f.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
+	if err != nil {
+		return err
+	}
+	for _, v := range out.Volumes {
+		for _, a := range v.Attachments {
+			by := aws.ToString(a.InstanceId)
+			owner, err := f.clusterOf(ctx, by)
+			if err != nil {
+				return err
+			}
+			if owner != cluster {
+				return errUnfit("ec2:DescribeVolumes", id, "it is attached to "+by, "detach it, or choose another with --data-volume")
+			}
+		}
+	}
+	return nil
+}
+
+// clusterOf is the cluster that a machine belongs to, if any.
+func (f Facts) clusterOf(ctx context.Context, id string) (string, error) {
+	out, err := f.Clients.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return "", err
+	}
+	for _, r := range out.Reservations {
+		for _, i := range r.Instances {
+			return machineOf(i).Cluster, nil
+		}
+	}
+	return "", nil
+}
+
+// SnapshotFits refuses a snapshot of which no volume of so many GB can be made.
+func (f Facts) SnapshotFits(ctx context.Context, id string, want int) error {
+	out, err := f.Clients.EC2.DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{id}})
+	if err != nil {
+		return err
+	}
+	for _, s := range out.Snapshots {
+		if size := int(aws.ToInt32(s.VolumeSize)); size > want {
+			return errUnfit("ec2:DescribeSnapshots", id, fmt.Sprintf("it is of %d GB, and the volume is to have %d", size, want), fmt.Sprintf("--data-volume-size %d", size))
+		}
+		if s.State == types.SnapshotStateError {
+			return errUnfit("ec2:DescribeSnapshots", id, "it was never finished", "")
+		}
+	}
+	return nil
+}
+
+// RoleForMachines refuses a role, given by its name or ARN, that machines may not take.
+func (f Facts) RoleForMachines(ctx context.Context, role string) error {
+	out, err := f.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(role[strings.LastIndex(role, "/")+1:])})
+	if err != nil {
+		return err
+	}
+	trust, err := url.QueryUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument))
+	if err != nil || !strings.Contains(trust, "ec2.amazonaws.com") {
+		return errUnfit("iam:GetRole", role, "its trust policy does not let ec2.amazonaws.com take it", "let EC2 take it in the role's trust policy")
+	}
+	return nil
+}
+
+// LogGroupExists is a refusal of kind NotFound where there is no such group.
+func (f Facts) LogGroupExists(ctx context.Context, name string) error {
+	p := cloudwatchlogs.NewDescribeLogGroupsPaginator(f.Clients.Logs, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: &name})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, g := range page.LogGroups {
+			if aws.ToString(g.LogGroupName) == name {
+				return nil
+			}
+		}
+	}
+	return &cloud.Error{Kind: cloud.NotFound, Op: "logs:DescribeLogGroups", Resource: name, Err: errors.New("it does not exist")}
+}
+
+// errUnfit refuses an existing resource that cannot be used, with what to do.
+func errUnfit(op, what, why, fix string) error {
+	return &cloud.Error{Kind: cloud.Invalid, Op: op, Resource: what, Fix: fix, Err: errors.New(why)}
+}

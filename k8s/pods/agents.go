@@ -194,7 +194,7 @@ func (g *agents) setAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*api
 func (g *agents) applySwitch(id rm.AgentID, s rm.Switch) {
 	g.state.mu.Lock()
 	defer g.state.mu.Unlock()
-	defer g.state.wakeScheduler()
+	defer g.state.passes.Wake()
 	if s == rm.Enable {
 		delete(g.state.switches, id)
 		return

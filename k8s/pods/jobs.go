@@ -38,7 +38,7 @@ func (r *RM) Change(ctx context.Context, id rm.JobID, c rm.Change) error {
 	if err != nil {
 		return fmt.Errorf("change job %s: %w", id, err)
 	}
-	defer r.state.wakeScheduler()
+	defer r.state.passes.Wake()
 	for id, doc := range docs {
 		if err := r.records.Put(ctx, records.JobKey+string(id), doc); err != nil {
 			return fmt.Errorf("change job %s: it is changed until the master restarts: %w", id, err)

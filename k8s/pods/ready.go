@@ -27,7 +27,7 @@ const (
 // lately, and a pass over the queues was made after it was asked.
 func (r *RM) Ready(ctx context.Context) error {
 	r.state.mu.Lock()
-	seen, unknown, passed := r.state.watch != nil, r.state.unknown, r.scheduler.passed
+	seen, unknown := r.state.watch != nil, r.state.unknown
 	r.state.mu.Unlock()
 	if !seen {
 		return fmt.Errorf("what runs in Kubernetes is not known yet: %s", orNothingYet(unknown))
@@ -35,13 +35,7 @@ func (r *RM) Ready(ctx context.Context) error {
 	if err := r.api.checkAPI(ctx, time.Now()); err != nil {
 		return err
 	}
-	r.state.wakeScheduler()
-	select {
-	case <-passed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return r.state.passes.Wait(ctx)
 }
 
 func orNothingYet(why string) string {

@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -61,16 +62,17 @@ func TestReadyNeedsWatchesAndAPass(t *testing.T) {
 		t.Errorf("without watches: got %v", err)
 	}
 	r.state.watch = w
-	answer := make(chan error, 1)
-	go func() { answer <- r.Ready(t.Context()) }()
-	<-r.state.wake // it asks for a pass
-	select {
-	case err := <-answer:
-		t.Errorf("before the pass: got %v", err)
-	default:
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Ready(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a pass: got %v, want the end of the context", err)
 	}
-	r.scheduler.decideQueues(time.Now())
-	if err := <-answer; err != nil {
-		t.Errorf("after the pass: got %v", err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.state.passes.Run(ctx, r.scheduler.decideQueues) }()
+	if err := r.Ready(t.Context()); err != nil {
+		t.Errorf("with passes: got %v", err)
 	}
+	stop()
+	<-done
 }

@@ -114,7 +114,7 @@ func (r *RM) Run(ctx context.Context) error {
 	defer w.Stop()
 	defer r.runner.followers.Wait()
 	g.Go(func() error { <-ctx.Done(); r.state.work.ShutDown(); return nil })
-	g.Go(func() error { return r.scheduler.runScheduler(ctx) })
+	g.Go(func() error { return r.state.passes.Run(ctx, r.scheduler.decideQueues) })
 	g.Go(func() error { r.cleaner.sweepOrphans(ctx); return nil })
 	g.Go(func() error { w.FollowPermissions(ctx); return nil })
 	for range workers {
@@ -172,7 +172,7 @@ func (r *RM) Submit(_ context.Context, q rm.Request) error {
 	if err := r.state.addAllocation(q); err != nil {
 		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)
 	}
-	r.state.wakeScheduler()
+	r.state.passes.Wake()
 	return nil
 }
 

@@ -149,7 +149,7 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 	if err := r.reporter.reportState(ctx, a, c, s); err != nil {
 		return r.reporter.retryLater(ctx, "tell of container", a, err)
 	}
-	r.state.wakeScheduler()
+	r.state.passes.Wake()
 	return 0
 }
 

@@ -1,7 +1,6 @@
 package pods
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,47 +19,18 @@ type scheduler struct {
 	requests nodes.Requests
 	// lessons are what the scheduler's refusals say of nodes.
 	lessons []gang.Lesson
-	// passed is closed at the end of the pass that is to come; state.mu guards it.
-	passed chan struct{}
 }
 
 func newScheduler(s *state) *scheduler {
-	return &scheduler{state: s, options: s.cfg.Gang, requests: make(nodes.Requests), passed: make(chan struct{})}
-}
-
-// runScheduler makes a pass on each change and at each due time, until ctx ends.
-func (s *scheduler) runScheduler(ctx context.Context) error {
-	for {
-		began := time.Now()
-		next := s.decideQueues(began)
-		took := time.Since(began)
-		s.state.metrics.decide.Observe(took.Seconds())
-		// Resting as long as a pass took leaves half of a processor to the others.
-		rest := time.NewTimer(took)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-rest.C:
-		}
-		var due <-chan time.Time
-		if !next.IsZero() {
-			due = time.After(time.Until(next))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.state.wake:
-		case <-due:
-		}
-	}
+	return &scheduler{state: s, options: s.cfg.Gang, requests: make(nodes.Requests)}
 }
 
 // decideQueues makes one pass over all queues. It returns when to run again at the
 // latest; zero is never.
 func (s *scheduler) decideQueues(now time.Time) time.Time {
+	defer func(began time.Time) { s.state.metrics.decide.Observe(time.Since(began).Seconds()) }(time.Now())
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
-	defer s.notePass()
 	d := gang.Decide(s.snapshotCluster(now), now)
 	s.lessons = d.Lessons
 	for _, c := range d.Create {
@@ -180,10 +150,4 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 // states are the phases in the words of the decision.
 var states = map[Phase]gang.State{
 	Queued: gang.Queued, Making: gang.Gated, Gated: gang.Gated, Opening: gang.Binding, Running: gang.Running,
-}
-
-// notePass tells who waits in Ready of the pass that ends here; the caller holds mu.
-func (s *scheduler) notePass() {
-	close(s.passed)
-	s.passed = make(chan struct{})
 }

@@ -214,7 +214,7 @@ func (s *starter) countPods(w *watch.Watch, a *allocation, job *batchv1.Job, pod
 	}
 	if a.trouble != trouble {
 		a.trouble = trouble
-		s.state.wakeScheduler()
+		s.state.passes.Wake()
 	}
 	return g
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/master/queue"
+	"github.com/det-deploy/det-deploy/master/queue/passes"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -22,7 +23,7 @@ import (
 type state struct {
 	cfg     Config
 	metrics *metrics
-	wake    chan struct{}
+	passes  *passes.Passes
 	// work holds the allocations that a worker should look at.
 	work workqueue.TypedDelayingInterface[rm.AllocationID]
 
@@ -39,7 +40,7 @@ type state struct {
 
 func newState(c Config) *state {
 	return &state{
-		cfg: c, metrics: newMetrics(), wake: make(chan struct{}, 1),
+		cfg: c, metrics: newMetrics(), passes: passes.New(),
 		work:        workqueue.NewTypedDelayingQueue[rm.AllocationID](),
 		switches:    make(map[rm.AgentID]rm.Switch),
 		allocations: make(map[rm.AllocationID]*allocation),
@@ -50,7 +51,7 @@ func newState(c Config) *state {
 // onChange is called after each change in Kubernetes.
 func (s *state) onChange(id rm.AllocationID) {
 	s.enqueueAllocation(id)
-	s.wakeScheduler()
+	s.passes.Wake()
 }
 
 // setUnknown notes why the cluster is not known yet.
@@ -66,21 +67,13 @@ func (s *state) enqueueAllocation(id rm.AllocationID) {
 	}
 }
 
-// wakeScheduler makes the loop look again.
-func (s *state) wakeScheduler() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
 // changePhase transitions an allocation from one phase, unless another goroutine was
 // quicker; then a worker looks again.
 func (s *state) changePhase(a *allocation, from, to Phase) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.enqueueAllocation(a.Allocation)
-	defer s.wakeScheduler()
+	defer s.passes.Wake()
 	if a.phase != from {
 		return false
 	}
@@ -131,7 +124,7 @@ func (s *state) undoAttempt(a *allocation, why string, until time.Time) {
 		s.setWaiting(a, waitsUndone, why)
 	}
 	s.enqueueAllocation(a.Allocation)
-	s.wakeScheduler()
+	s.passes.Wake()
 }
 
 // currentJobName is the name of the Job of the allocation's current attempt.
@@ -200,7 +193,7 @@ func (s *state) preemptAllocation(a *allocation, reason string, now time.Time) {
 	case a.release == nil:
 		a.release = &records.Release{Cause: rm.CausePreempted, Reason: reason, By: now.Add(a.PreemptionTimeout)}
 		s.enqueueAllocation(a.Allocation)
-		s.wakeScheduler()
+		s.passes.Wake()
 	}
 }
 
@@ -216,7 +209,7 @@ func (s *state) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	harder.Kill = true
 	a.release = &harder
 	s.enqueueAllocation(a.Allocation)
-	s.wakeScheduler()
+	s.passes.Wake()
 }
 
 // setPhase moves an allocation whose phase was looked at. mu is held.
@@ -262,7 +255,7 @@ func (s *state) restoreAllocations() {
 		}
 		s.enqueueAllocation(id)
 	}
-	s.wakeScheduler()
+	s.passes.Wake()
 }
 
 // fitToJob gives an allocation that runs the shape that its Job has, which may not be the

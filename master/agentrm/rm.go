@@ -62,7 +62,7 @@ func New(c Config) (*RM, error) {
 	ros := &roster{state: s, records: d, runner: run, arriving: make(map[rm.AgentID]bool)}
 	return &RM{
 		state: s, records: d, runner: run, roster: ros,
-		scheduler:   &scheduler{state: s, runner: run, roster: ros, passed: make(chan struct{})},
+		scheduler:   &scheduler{state: s, runner: run, roster: ros},
 		connections: newConnections(s, ros, &inbox{state: s, records: d, runner: run, roster: ros}),
 	}, nil
 }
@@ -81,7 +81,7 @@ func (r *RM) Run(ctx context.Context) error {
 	defer r.stopServing()
 	r.connections.acceptAgents()
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.scheduler.runPasses(ctx) })
+	g.Go(func() error { return r.state.passes.Run(ctx, r.scheduler.runPass) })
 	for range workqueue.Workers {
 		g.Go(func() error { r.state.work.Run(ctx); return nil })
 	}

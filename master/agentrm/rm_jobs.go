@@ -36,7 +36,7 @@ func (r *RM) Submit(_ context.Context, q rm.Request) error {
 	if _, err := r.state.addAllocation(q); err != nil {
 		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)
 	}
-	r.state.wakeScheduler()
+	r.state.passes.Wake()
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (r *RM) Change(ctx context.Context, id rm.JobID, c rm.Change) error {
 	if err != nil {
 		return fmt.Errorf("change job %s: %w", id, err)
 	}
-	defer r.state.wakeScheduler()
+	defer r.state.passes.Wake()
 	for id, doc := range docs {
 		if err := r.records.putJob(ctx, id, doc); err != nil {
 			return fmt.Errorf("change job %s: it is changed until the master restarts: %w", id, err)

@@ -34,7 +34,7 @@ func (r *roster) handleNotice(l *link, m *agentv1.Notice) {
 		r.evacuateAgent(a, n, time.Now())
 	}
 	r.cfg.Noticed(a.id, n)
-	r.wakeScheduler()
+	r.passes.Wake()
 }
 
 // evacuateAgent asks what runs on an agent to stop before its machine goes.
@@ -57,7 +57,7 @@ func (r *roster) handleHealth(l *link, h *agentv1.Health) {
 		return
 	}
 	r.setSickness(a, sicknessOf(h))
-	r.wakeScheduler()
+	r.passes.Wake()
 }
 
 // setSickness says in the log what has changed.

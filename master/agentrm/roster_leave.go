@@ -68,7 +68,7 @@ func (r *roster) loseAgent(a *agent, reason string) {
 		}
 	}
 	r.giveUpAgent(a, reason, now)
-	r.wakeScheduler()
+	r.passes.Wake()
 }
 
 // removeAgent is lose for a machine that is gone for good.
@@ -104,7 +104,7 @@ func (r *roster) retireAgent(id rm.AgentID) (containers int) {
 	a := r.agents[id]
 	if !r.retired[id] {
 		r.retired[id] = true
-		r.wakeScheduler()
+		r.passes.Wake()
 	}
 	if a == nil {
 		return 0
@@ -121,7 +121,7 @@ func (r *roster) unretireAgent(id rm.AgentID) {
 	if a := r.agents[id]; a != nil {
 		a.retired = false
 	}
-	r.wakeScheduler()
+	r.passes.Wake()
 }
 
 // dropLinks drops the links of all agents, and lets none connect again.

@@ -77,7 +77,7 @@ func (r *roster) storeSwitch(ctx context.Context, id rm.AgentID, s rm.Switch, tu
 	if err != nil {
 		return err
 	}
-	defer r.wakeScheduler()
+	defer r.passes.Wake()
 	if err := r.records.saveAgent(ctx, id); err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()

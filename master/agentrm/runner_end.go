@@ -74,7 +74,7 @@ func (r *runner) advanceState(c *container, s apiv1.Container_State) {
 	if agent := r.agents[c.agent]; agent != nil {
 		delete(agent.containers, c.id)
 	}
-	r.wakeScheduler()
+	r.passes.Wake()
 }
 
 func (r *runner) describeChange(c *container, change *agentv1.Change) rm.ContainerChange {
@@ -136,5 +136,5 @@ func (r *runner) forgetAllocation(a *allocation) {
 	for _, c := range a.containers {
 		delete(r.containers, c.id)
 	}
-	r.wakeScheduler()
+	r.passes.Wake()
 }

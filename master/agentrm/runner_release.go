@@ -55,7 +55,7 @@ func (r *runner) releaseAllocation(a *allocation, why release) {
 		a.release = &sooner
 	}
 	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
-	r.wakeScheduler()
+	r.passes.Wake()
 }
 
 // reportPreemption stores the wish, tells the owner, and sends SIGTERM to a

@@ -18,59 +18,18 @@ type scheduler struct {
 	*state
 	runner *runner
 	roster *roster
-
-	// passed is closed at the end of the pass that is to come. state.mu guards it.
-	passed chan struct{}
 }
 
 // waitForPass returns nil once a pass over all pools was made after it was asked, which a
 // loop that is stuck never does; ctx bounds the wait.
 func (s *scheduler) waitForPass(ctx context.Context) error {
 	s.mu.Lock()
-	running, passed := s.running, s.passed
+	running := s.running
 	s.mu.Unlock()
 	if !running {
 		return errors.New("the pools of agents are not run")
 	}
-	s.wakeScheduler()
-	select {
-	case <-passed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// finishPass tells who waits in awaitPass of the pass that ends here; the caller holds mu.
-func (s *scheduler) finishPass() {
-	close(s.passed)
-	s.passed = make(chan struct{})
-}
-
-// runPasses looks whenever something has changed or a time has come, until ctx ends.
-func (s *scheduler) runPasses(ctx context.Context) error {
-	for {
-		began := time.Now()
-		next := s.runPass(began)
-		// A pass over a long queue takes milliseconds; resting as long as it
-		// took leaves half of a processor to those who fill the queue.
-		rest := time.NewTimer(time.Since(began))
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-rest.C:
-		}
-		var due <-chan time.Time
-		if !next.IsZero() {
-			due = time.After(time.Until(next))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.wake:
-		case <-due:
-		}
-	}
+	return s.passes.Wait(ctx)
 }
 
 // runPass is one pass over all pools. It returns when to look again at the latest;
@@ -89,7 +48,6 @@ func (s *scheduler) runPass(now time.Time) time.Time {
 		s.cfg.Decided(p.Name, snapshot, d)
 		next = earliestTime(next, d.Wake)
 	}
-	s.finishPass()
 	return next
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/queue"
+	"github.com/det-deploy/det-deploy/master/queue/passes"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -15,8 +16,8 @@ import (
 type state struct {
 	cfg  Config
 	work *workqueue.Queue
-	// wake makes the scheduler look again.
-	wake chan struct{}
+	// passes are those of the scheduler.
+	passes *passes.Passes
 
 	// mu guards everything below, and the agents, allocations, containers and jobs
 	// themselves. Methods that do not lock it are called while it is held, unless they
@@ -36,7 +37,7 @@ type state struct {
 
 func newState(c Config) *state {
 	s := &state{
-		cfg: c, work: workqueue.New(), wake: make(chan struct{}, 1),
+		cfg: c, work: workqueue.New(), passes: passes.New(),
 		agents:      make(map[rm.AgentID]*agent),
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),
@@ -118,14 +119,6 @@ func (s *state) isOver(a *allocation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return a.phase == Over
-}
-
-// wakeScheduler makes it look again. It may be called without mu.
-func (s *state) wakeScheduler() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // checkFits says why a request could never run in a pool.

@@ -1,0 +1,81 @@
+// Package passes runs the passes of a scheduler: one when something has changed or a time
+// has come, and never two at a time.
+package passes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
+)
+
+// Passes are those of one scheduler. Make them with New.
+type Passes struct {
+	wake chan struct{}
+
+	// mu guards next, which is closed at the end of the pass that has not begun yet.
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// New is for one scheduler.
+func New() *Passes {
+	return &Passes{wake: make(chan struct{}, 1), next: make(chan struct{})}
+}
+
+// Wake has a pass made soon. It never waits.
+func (p *Passes) Wake() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run makes a pass at once, after each wake and at the time that the last pass has
+// returned, of which zero is never. It returns when ctx ends, with its error.
+func (p *Passes) Run(ctx context.Context, pass func(now time.Time) (due time.Time)) error {
+	for {
+		began := time.Now()
+		next := p.runOne(began, pass)
+		// A pass over a long queue takes milliseconds; resting as long as it took leaves
+		// half of a processor to those who fill the queue.
+		if err := delay.For(ctx, time.Since(began)); err != nil {
+			return err
+		}
+		var due <-chan time.Time
+		if !next.IsZero() {
+			due = time.After(time.Until(next))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.wake:
+		case <-due:
+		}
+	}
+}
+
+func (p *Passes) runOne(now time.Time, pass func(time.Time) time.Time) time.Time {
+	p.mu.Lock()
+	ended := p.next
+	p.next = make(chan struct{})
+	p.mu.Unlock()
+	defer close(ended)
+	return pass(now)
+}
+
+// Wait returns nil at the end of a pass that began after Wait was called, which a loop
+// that is stuck never makes; ctx bounds the wait.
+func (p *Passes) Wait(ctx context.Context) error {
+	p.mu.Lock()
+	ended := p.next
+	p.mu.Unlock()
+	p.Wake()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

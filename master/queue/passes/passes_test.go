@@ -1,0 +1,104 @@
+package passes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/queue/passes"
+)
+
+// run makes passes that take as long as they like, in a bubble, until the test ends.
+func run(t *testing.T, p *passes.Passes, pass func(time.Time) time.Time) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx, pass) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the end of the context", err)
+		}
+	})
+}
+
+func TestAPassIsMadeWhenWokenAndWhenDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, n := passes.New(), 0
+		run(t, p, func(now time.Time) time.Time {
+			switch n++; n {
+			case 2:
+				p.Wake()
+				p.Wake()
+			case 3:
+				return now.Add(time.Minute)
+			}
+			return time.Time{}
+		})
+		for _, step := range []struct {
+			name string
+			act  func()
+			want int
+		}{
+			{"at once", func() {}, 1},
+			{"nothing happens for a day", func() { time.Sleep(24 * time.Hour) }, 1},
+			{"woken, and twice more in the pass", p.Wake, 3},
+			{"before it is due", func() { time.Sleep(59 * time.Second) }, 3},
+			{"due", func() { time.Sleep(time.Second) }, 4},
+		} {
+			step.act()
+			synctest.Wait()
+			if n != step.want {
+				t.Errorf("%s: got %d passes, want %d", step.name, n, step.want)
+			}
+		}
+	})
+}
+
+func TestALongPassIsFollowedByAsLongARest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := passes.New()
+		var began []time.Time
+		run(t, p, func(now time.Time) time.Time {
+			began = append(began, now)
+			time.Sleep(time.Second)
+			p.Wake()
+			return time.Time{}
+		})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if len(began) != 3 || began[1].Sub(began[0]) != 2*time.Second {
+			t.Errorf("got passes at %v, want one every two seconds", began)
+		}
+	})
+}
+
+// A pass that runs already has seen what was there before the question.
+func TestWaitIsForAPassThatBeginsLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, ended := passes.New(), 0
+		run(t, p, func(time.Time) time.Time {
+			time.Sleep(time.Second)
+			ended++
+			return time.Time{}
+		})
+		synctest.Wait() // the first pass is under way
+		if err := p.Wait(t.Context()); err != nil || ended != 2 {
+			t.Errorf("got %v after %d passes, want the second one's end", err, ended)
+		}
+	})
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := passes.New().Wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the end of the context", err)
+	}
+}

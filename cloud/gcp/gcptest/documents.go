@@ -1,39 +1,110 @@
-// Package gcptest is Google in memory: a project whose services answer the real
-// client libraries, over an http.RoundTripper or a socket. Every request and every
-// answer is held against the discovery documents that google.golang.org/api ships.
-// Only tests may import it.
 package gcptest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
-// documentFiles are the discovery documents, relative to the module google.golang.org/api.
-func documentFiles() map[string]string {
+// services are the discovery documents, relative to the module google.golang.org/api.
+func services() map[string]string {
 	return map[string]string{
-		"compute":       "compute/v1/compute-api.json",
-		"storage":       "storage/v1/storage-api.json",
-		"iam":           "iam/v1/iam-api.json",
-		"resources":     "cloudresourcemanager/v3/cloudresourcemanager-api.json",
-		"secretmanager": "secretmanager/v1/secretmanager-api.json",
-		"logging":       "logging/v2/logging-api.json",
-		"monitoring":    "monitoring/v3/monitoring-api.json",
-		"serviceusage":  "serviceusage/v1/serviceusage-api.json",
+		"compute":              "compute/v1/compute-api.json",
+		"storage":              "storage/v1/storage-api.json",
+		"iam":                  "iam/v1/iam-api.json",
+		"cloudresourcemanager": "cloudresourcemanager/v3/cloudresourcemanager-api.json",
+		"secretmanager":        "secretmanager/v1/secretmanager-api.json",
+		"logging":              "logging/v2/logging-api.json",
+		"monitoring":           "monitoring/v3/monitoring-api.json",
+		"serviceusage":         "serviceusage/v1/serviceusage-api.json",
 	}
 }
 
-// readDocument reads a discovery document out of the module cache.
-func readDocument(module, service string) ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(module, documentFiles()[service]))
+// documents are the services by their name, with one tree of paths for each and one
+// for all of them together.
+type documents struct {
+	services map[string]*service
+	all      *node
+}
+
+// service is one discovery document.
+type service struct {
+	Name        string                 `json:"name"`
+	RootURL     string                 `json:"rootUrl"`
+	ServicePath string                 `json:"servicePath"`
+	Parameters  map[string]*parameter  `json:"parameters"`
+	Schemas     map[string]*schema     `json:"schemas"`
+	Resources   map[string]*resourceOf `json:"resources"`
+
+	tree *node
+}
+
+// resourceOf is one collection of a document.
+type resourceOf struct {
+	Methods   map[string]*method     `json:"methods"`
+	Resources map[string]*resourceOf `json:"resources"`
+}
+
+// method is one call of a service.
+type method struct {
+	ID         string                `json:"id"`
+	Verb       string                `json:"httpMethod"`
+	Path       string                `json:"path"`
+	FlatPath   string                `json:"flatPath"`
+	Parameters map[string]*parameter `json:"parameters"`
+	Request    *schema               `json:"request"`
+	Response   *schema               `json:"response"`
+	Scopes     []string              `json:"scopes"`
+	Media      struct {
+		Protocols map[string]struct{ Path string } `json:"protocols"`
+	} `json:"mediaUpload"`
+
+	service *service
+}
+
+// parameter is one of a method's, in its path or its query.
+type parameter struct {
+	schema
+	Location string `json:"location"`
+	Required bool   `json:"required"`
+	Repeated bool   `json:"repeated"`
+}
+
+var loaded struct {
+	once sync.Once
+	docs *documents
+	err  error
+}
+
+// loadDocuments reads the documents out of the module cache, once a process.
+func loadDocuments(ctx context.Context) (*documents, error) {
+	loaded.once.Do(func() { loaded.docs, loaded.err = readDocuments(ctx) })
+	return loaded.docs, loaded.err
+}
+
+func readDocuments(ctx context.Context) (*documents, error) {
+	module, err := findModule(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the discovery document of %s: %w", service, err)
+		return nil, err
 	}
-	return b, nil
+	d := &documents{services: make(map[string]*service), all: newNode()}
+	for name, file := range services() {
+		s, err := readService(filepath.Join(module, file))
+		if err != nil {
+			return nil, err
+		}
+		d.services[name] = s
+		s.eachMethod(func(m *method) {
+			s.tree.addMethod(m)
+			d.all.addMethod(m)
+		})
+	}
+	return d, nil
 }
 
 // findModule is the folder of google.golang.org/api in the module cache.
@@ -43,4 +114,46 @@ func findModule(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("find the module google.golang.org/api: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+func readService(file string) (*service, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read a discovery document: %w", err)
+	}
+	s := &service{tree: newNode()}
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, fmt.Errorf("read the discovery document %s: %w", file, err)
+	}
+	return s, nil
+}
+
+// eachMethod calls f with every method, each knowing its service.
+func (s *service) eachMethod(f func(*method)) {
+	for _, r := range s.Resources {
+		r.eachMethod(func(m *method) {
+			m.service = s
+			f(m)
+		})
+	}
+}
+
+func (r *resourceOf) eachMethod(f func(*method)) {
+	for _, m := range r.Methods {
+		f(m)
+	}
+	for _, sub := range r.Resources {
+		sub.eachMethod(f)
+	}
+}
+
+// changes reports whether a call may change something. Questions that are asked by
+// POST change nothing.
+func (m *method) changes() bool {
+	last := m.ID[strings.LastIndexByte(m.ID, '.')+1:]
+	switch last {
+	case "wait", "getIamPolicy", "testIamPermissions", "search":
+		return false
+	}
+	return m.Verb != "GET" && m.ID != "logging.entries.list"
 }

@@ -1,0 +1,105 @@
+package gcptest
+
+import (
+	"strings"
+)
+
+// Unreachable has Google not reach zones, until it is called again: lists of all
+// zones leave them out, with a warning.
+func (w *World) Unreachable(zones ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.engine.unreachable)
+	for _, z := range zones {
+		w.engine.unreachable[z] = true
+	}
+}
+
+func unreachableZone(zone string) *refusal {
+	return refuse(503, "backendError", "The zone '%s' is currently unreachable.", zone)
+}
+
+// placed is one object and where it stands: "zones/us-west1-b".
+type placed struct {
+	place string
+	v     any
+}
+
+// aggregate lists the objects of all places, place by place.
+// https://cloud.google.com/compute/docs/reference/rest/v1/instances/aggregatedList
+func (k collection[T]) aggregate(c *call) (any, error) {
+	p, err := c.project(c.params["project"])
+	if err != nil {
+		return nil, err
+	}
+	items, err := k.reachable(c, "projects/"+p.id+"/")
+	if err != nil {
+		return nil, err
+	}
+	return c.aggregatedPage(p, k.name, k.kind+"AggregatedList", items)
+}
+
+// aggregatedPage is one page of items that know their places.
+func (c *call) aggregatedPage(p *project, name, kind string, items []any) (any, error) {
+	part, next, err := c.cut(items, c.query.Get("maxResults"))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"kind": kind, "id": "projects/" + p.id + "/aggregated/" + name, "items": c.groupByPlace(name, part)}
+	if next != "" {
+		out["nextPageToken"] = next
+	}
+	if gone := sortedKeys(c.engine.unreachable); len(gone) > 0 {
+		for i := range gone {
+			gone[i] = "projects/" + p.id + "/zones/" + gone[i]
+		}
+		out["unreachables"] = gone
+	}
+	return out, nil
+}
+
+func (k collection[T]) reachable(c *call, prefix string) ([]any, error) {
+	var rows []any
+	places := make(map[any]string)
+	for _, r := range k.table(&c.engine).listed(prefix, c.behind()) {
+		place, _, _ := strings.Cut(strings.TrimPrefix(r.key, prefix), "/"+k.name+"/")
+		if !c.engine.unreachable[strings.TrimPrefix(place, "zones/")] {
+			rows = append(rows, r.v)
+			places[r.v] = place
+		}
+	}
+	rows, err := c.filter(rows)
+	for i, v := range rows {
+		rows[i] = placed{places[v], v}
+	}
+	return rows, err
+}
+
+// groupByPlace sorts a page by place. Places without objects have a warning instead,
+// another one where the place cannot be reached.
+func (c *call) groupByPlace(name string, items []any) map[string]any {
+	out := make(map[string]any)
+	for _, z := range zones() {
+		place := "zones/" + z.name
+		if c.engine.unreachable[z.name] {
+			out[place] = warning("UNREACHABLE", "The zone '"+z.name+"' is currently unreachable.")
+			continue
+		}
+		out[place] = warning("NO_RESULTS_ON_PAGE", "There are no results for scope '"+place+"' on this page.")
+	}
+	for _, item := range items {
+		p, _ := item.(placed) // what reachable made
+		scoped, _ := out[p.place].(map[string]any)
+		if scoped == nil || scoped["warning"] != nil {
+			scoped = map[string]any{}
+			out[p.place] = scoped
+		}
+		list, _ := scoped[name].([]any)
+		scoped[name] = append(list, p.v)
+	}
+	return out
+}
+
+func warning(code, message string) map[string]any {
+	return map[string]any{"warning": map[string]any{"code": code, "message": message}}
+}

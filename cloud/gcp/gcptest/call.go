@@ -1,0 +1,119 @@
+package gcptest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+	"time"
+
+	"google.golang.org/api/compute/v1"
+)
+
+// act answers one method. What it returns is the answer's body, or nil for none.
+type act func(c *call) (any, error)
+
+// call is one request, read and checked.
+type call struct {
+	*World
+	*route
+	request *http.Request
+	params  map[string]string
+	query   url.Values
+	body    []byte // JSON of the request, without its media
+	upload  *upload
+	caller  *Caller
+	try     *attempt
+	// newDisks are those that a machine in the making brings.
+	newDisks []*compute.Disk
+	// deadline is when a call that waits answers in any case.
+	deadline time.Time
+}
+
+// decode reads the body of a request, which was held against the schema that T was
+// generated from.
+func decode[T any](c *call) *T {
+	v := new(T)
+	if len(c.body) == 0 {
+		return v
+	}
+	if err := json.Unmarshal(c.body, v); err != nil {
+		c.tb.Errorf("gcptest: %s: read the body: %v", c.ID, err)
+	}
+	return v
+}
+
+// sent is the properties that the body names, so that an update can leave the others.
+func (c *call) sent() map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage)
+	if len(c.body) > 0 {
+		_ = json.Unmarshal(c.body, &out) // held against its schema before
+	}
+	return out
+}
+
+// patch puts what the body names over v.
+func patch[T any](c *call, v *T) (*T, error) {
+	out := clone(v)
+	if err := json.Unmarshal(c.body, out); err != nil {
+		return nil, invalid("%v", err)
+	}
+	for name, raw := range c.sent() {
+		if string(raw) == "null" {
+			clearField(out, name)
+		}
+	}
+	return out, nil
+}
+
+// clone copies an object of Google's through its JSON.
+func clone[T any](v *T) *T {
+	out := new(T)
+	b, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(b, out)
+	}
+	if err != nil {
+		panic(err) // Google's structs are JSON
+	}
+	return out
+}
+
+// clearField unsets the field of a JSON name.
+func clearField(v any, name string) {
+	s := reflect.ValueOf(v).Elem()
+	for i := range s.NumField() {
+		tag := s.Type().Field(i).Tag.Get("json")
+		if tag == name || tag == name+",omitempty" || tag == name+",omitempty,string" {
+			s.Field(i).SetZero()
+		}
+	}
+}
+
+// field is where a field of that name stands in an object, or nil.
+func field[F any](v any, name string) *F {
+	f := reflect.ValueOf(v).Elem().FieldByName(name)
+	if !f.IsValid() {
+		return nil
+	}
+	p, _ := f.Addr().Interface().(*F) // another type: not that field
+	return p
+}
+
+func set[F any](v any, name string, value F) {
+	if p := field[F](v, name); p != nil {
+		*p = value
+	}
+}
+
+func read[F any](v any, name string) (out F) {
+	if p := field[F](v, name); p != nil {
+		return *p
+	}
+	return out
+}
+
+// asText reads a JSON text.
+func asText(raw json.RawMessage) (s string, ok bool) {
+	return s, raw != nil && json.Unmarshal(raw, &s) == nil
+}

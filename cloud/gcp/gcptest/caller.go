@@ -1,0 +1,141 @@
+package gcptest
+
+import (
+	"slices"
+	"strings"
+)
+
+// Caller is who makes a request.
+type Caller struct {
+	// Member is as policies have it: "user:ann@example.com", "serviceAccount:…"; the
+	// owner when empty.
+	Member string
+	// Scopes are what the caller's token is good for: "compute",
+	// "devstorage.read_write"; everything when empty. A machine that was given the
+	// scope "Compute Engine: Read Write" has "compute" alone.
+	Scopes []string
+}
+
+const scopePrefix = "https://www.googleapis.com/auth/"
+
+// Token is what a caller shows in the header Authorization, after "Bearer ". A token
+// that no caller was given is the owner's in a world for foreign clients.
+func (w *World) Token(c Caller) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.Member == "" {
+		c.Member = Owner
+	}
+	token := "in-memory-" + c.Member + "-" + strings.Join(c.Scopes, "-")
+	w.callers[token] = &c
+	return token
+}
+
+// authorize finds the caller, and refuses what it may not do.
+func (c *call) authorize() error {
+	token := strings.TrimPrefix(c.request.Header.Get("Authorization"), "Bearer ")
+	c.caller = c.callers[token]
+	if c.caller == nil && c.opt.Foreign {
+		c.caller = &Caller{Member: Owner}
+	}
+	if c.caller == nil {
+		return refuse(401, "authError", "Request had invalid authentication credentials.")
+	}
+	if err := c.checkScopes(); err != nil {
+		return err
+	}
+	p := c.projectOf()
+	if err := c.checkEnabled(p); err != nil {
+		return err
+	}
+	return c.checkPermissions()
+}
+
+// checkScopes holds the token's scopes against those of the method.
+// https://cloud.google.com/docs/authentication/troubleshoot-scopes
+func (c *call) checkScopes() error {
+	if len(c.caller.Scopes) == 0 {
+		return nil
+	}
+	for _, s := range c.Scopes {
+		if slices.Contains(c.caller.Scopes, strings.TrimPrefix(s, scopePrefix)) || slices.Contains(c.caller.Scopes, s) {
+			return nil
+		}
+	}
+	r := refuse(403, "insufficientPermissions", "Request had insufficient authentication scopes.")
+	r.details = []any{map[string]any{
+		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT", "domain": "googleapis.com",
+		"metadata": map[string]any{"method": c.ID, "service": c.service.Name + ".googleapis.com"},
+	}}
+	return r
+}
+
+// checkEnabled refuses an API that the project has not enabled.
+// https://cloud.google.com/service-usage/docs/troubleshooting
+func (c *call) checkEnabled(p *project) error {
+	api := c.service.Name + ".googleapis.com"
+	if p == nil || p.isEnabled(api) {
+		return nil
+	}
+	r := refuse(403, "accessNotConfigured", "%s has not been used in project %d before or it is disabled. Enable it by visiting https://console.developers.google.com/apis/api/%s/overview?project=%d then retry.", api, p.number, api, p.number)
+	r.details = []any{map[string]any{
+		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "SERVICE_DISABLED", "domain": "googleapis.com",
+		"metadata": map[string]any{"service": api, "consumer": "projects/" + p.id},
+	}}
+	return r
+}
+
+// resourceName is what a permission is asked on: the path of its policies, and how
+// conditions name it.
+type resourceName struct {
+	path string // "projects/p", "buckets/b"
+	name string // as conditions see it; the path when empty
+	kind string // "compute.googleapis.com/Instance"
+	// project is whose policy counts too, where the path does not tell.
+	project string
+}
+
+// may reports whether the caller has a permission on a resource, by its own policy or
+// by its project's.
+func (c *call) may(permission string, on resourceName) bool {
+	if on.name == "" {
+		on.name = on.path
+	}
+	paths := []string{on.path}
+	if p := c.parentOf(on.path); p != on.path {
+		paths = append(paths, p)
+	}
+	for _, path := range paths {
+		for _, b := range c.effective(path).Bindings {
+			if c.isMember(b.Members) && c.roleHas(b.Role, permission) && b.Condition.holds(on) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// parentOf is the project that something belongs to.
+func (c *call) parentOf(path string) string {
+	if name, ok := strings.CutPrefix(path, "buckets/"); ok {
+		if b, found := c.stores.buckets.get(name); found {
+			for id, p := range c.projects {
+				if p.number == b.ProjectNumber {
+					return "projects/" + id
+				}
+			}
+		}
+		return path
+	}
+	parts := strings.SplitN(path, "/", 3)
+	return parts[0] + "/" + parts[1]
+}
+
+func (c *call) isMember(members []string) bool {
+	for _, m := range members {
+		if m == c.caller.Member || m == "allUsers" || m == "allAuthenticatedUsers" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package gcptest
+
+import (
+	"maps"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+)
+
+// engine is Compute Engine, of all projects.
+type engine struct {
+	networks    table[compute.Network]
+	subnetworks table[compute.Subnetwork]
+	firewalls   table[compute.Firewall]
+	routers     table[compute.Router]
+	routes      table[compute.Route]
+	addresses   table[compute.Address]
+	disks       table[compute.Disk]
+	images      table[compute.Image]
+	snapshots   table[compute.Snapshot]
+	instances   table[machine]
+
+	operations  map[string]*operation // by path
+	running     []*operation
+	requests    map[string]*operation // by method and requestId
+	unreachable map[string]bool       // zones
+	stockouts   map[string]stockout   // by zone and type
+}
+
+func newEngine(w *World) engine {
+	return engine{
+		networks: newTable[compute.Network](w), subnetworks: newTable[compute.Subnetwork](w), firewalls: newTable[compute.Firewall](w),
+		routers: newTable[compute.Router](w), routes: newTable[compute.Route](w), addresses: newTable[compute.Address](w),
+		disks: newTable[compute.Disk](w), images: newTable[compute.Image](w), snapshots: newTable[compute.Snapshot](w), instances: newTable[machine](w),
+		operations: make(map[string]*operation), requests: make(map[string]*operation),
+		unreachable: make(map[string]bool), stockouts: make(map[string]stockout),
+	}
+}
+
+// allActs is everything that the world can do, by method.
+func allActs() map[string]act {
+	out := make(map[string]act)
+	for _, some := range []map[string]act{
+		bucketActs(), objectActs(), projectActs(), accountActs(), roleActs(), operationActs(),
+		networkActs(), subnetworkActs(), firewallActs(), routerActs(), addressActs(), diskActs(), imageActs(), snapshotActs(),
+		instanceActs(), instanceChangeActs(), instanceReadActs(), zoneActs(), machineTypeActs(), routeActs(),
+	} {
+		maps.Copy(out, some)
+	}
+	return out
+}
+
+const linkBase = "https://www.googleapis.com/compute/v1/"
+
+func linkTo(path string) string { return linkBase + path }
+
+// pathOf is what a full or partial link names: "projects/p/zones/z/disks/d".
+// https://cloud.google.com/compute/docs/reference/rest/v1 (partial URLs)
+func (c *call) pathOf(link string) string {
+	for _, base := range []string{linkBase, "https://compute.googleapis.com/compute/v1/", "https://www.googleapis.com/compute/beta/", "/compute/v1/"} {
+		link = strings.TrimPrefix(link, base)
+	}
+	if !strings.HasPrefix(link, "projects/") {
+		return "projects/" + c.projectID() + "/" + link
+	}
+	parts := strings.SplitN(link, "/", 3)
+	if p := c.findProject(parts[1]); p != nil && len(parts) == 3 {
+		return "projects/" + p.id + "/" + parts[2]
+	}
+	return link
+}
+
+// scope is the path that the request's objects stand below: "projects/p/zones/z/".
+func (c *call) scope() (string, error) {
+	p, err := c.project(c.params["project"])
+	if err != nil {
+		return "", err
+	}
+	path := "projects/" + p.id + "/"
+	switch zone, region := c.params["zone"], c.params["region"]; {
+	case zone != "":
+		if _, found := findZone(zone); !found {
+			return "", notFound(path + "zones/" + zone)
+		}
+		return path + "zones/" + zone + "/", nil
+	case region != "":
+		if !regionExists(region) {
+			return "", notFound(path + "regions/" + region)
+		}
+		return path + "regions/" + region + "/", nil
+	}
+	return path + "global/", nil
+}
+
+// nameOf is the last part of a path or link.
+func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// placeOf is the zone or region of a path, or empty.
+func placeOf(path string) string {
+	parts := strings.Split(path, "/")
+	if len(parts) > 3 && parts[2] != "global" {
+		return parts[3]
+	}
+	return ""
+}
+
+// regionOf is the region of a zone: "us-west1" of "us-west1-b".
+func regionOf(zone string) string {
+	i := strings.LastIndexByte(zone, '-')
+	if i < 0 {
+		return zone
+	}
+	return zone[:i]
+}
+
+// wrongField is how Compute Engine refuses a value.
+func wrongField(field, value, why string) *refusal {
+	return invalid("Invalid value for field 'resource.%s': '%s'. %s", field, value, why)
+}
+
+// missingReference is how it refuses a link to what does not exist.
+func missingReference(field, value string) *refusal {
+	return refuse(404, "notFound", "Invalid value for field 'resource.%s': '%s'. The referenced resource does not exist.", field, value)
+}

@@ -1,0 +1,101 @@
+package gcptest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// page is one page of a list, in the form of compute and storage.
+func (c *call) page(kind string, items []any) (map[string]any, error) {
+	part, next, err := c.pageOf(items, c.query.Get("maxResults"))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"kind": kind}
+	if len(part) > 0 {
+		out["items"] = part
+	}
+	if next != "" {
+		out["nextPageToken"] = next
+	}
+	return out, nil
+}
+
+// namedPage is one page of a list in the form of the newer services, whose items have
+// a name of their own.
+func (c *call) namedPage(name string, items []any) (map[string]any, error) {
+	part, next, err := c.pageOf(items, c.query.Get("pageSize"))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	if len(part) > 0 {
+		out[name] = part
+	}
+	if next != "" {
+		out["nextPageToken"] = next
+	}
+	return out, nil
+}
+
+// pageOf filters items and cuts out the page that the request asks for, and names the
+// next one.
+func (c *call) pageOf(items []any, size string) ([]any, string, error) {
+	items, err := c.filter(items)
+	if err != nil {
+		return nil, "", err
+	}
+	return c.cut(items, size)
+}
+
+// cut is pageOf for items that were filtered already.
+func (c *call) cut(items []any, size string) ([]any, string, error) {
+	start, err := readToken(c.query.Get("pageToken"))
+	if err != nil || start > len(items) {
+		return nil, "", invalid("Invalid value for field 'pageToken': '%s'. The value is invalid.", c.query.Get("pageToken"))
+	}
+	length := c.opt.Page
+	if n, err := strconv.Atoi(size); err == nil && n > 0 {
+		length = min(n, length)
+	}
+	end := min(start+length, len(items))
+	if end == len(items) {
+		return items[start:], "", nil
+	}
+	return items[start:end], writeToken(end), nil
+}
+
+func writeToken(n int) string {
+	return base64.RawURLEncoding.EncodeToString([]byte("from:" + strconv.Itoa(n)))
+}
+
+func readToken(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(b) < 6 {
+		return 0, invalid("bad page token")
+	}
+	return strconv.Atoi(string(b[5:]))
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// nullLabels is the keys that a body sets to null below "labels".
+func (c *call) nullLabels() []string {
+	var labels map[string]*string
+	if raw := c.sent()["labels"]; raw == nil || json.Unmarshal(raw, &labels) != nil {
+		return nil
+	}
+	var out []string
+	for k, v := range labels {
+		if v == nil {
+			out = append(out, k)
+		}
+	}
+	return out
+}

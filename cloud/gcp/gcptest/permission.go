@@ -1,0 +1,137 @@
+package gcptest
+
+import (
+	"strings"
+)
+
+// need is a permission that a call needs, and on what.
+type need struct {
+	permission string
+	on         resourceName
+}
+
+// checkPermissions refuses a call that its caller may not make. Which permissions a
+// method needs stands in its page of Google's reference, under "IAM Permissions".
+func (c *call) checkPermissions() error {
+	for _, n := range c.needs() {
+		if !c.may(n.permission, n.on) {
+			return refuse(403, "forbidden", "Required '%s' permission for '%s'", n.permission, n.on.path)
+		}
+	}
+	return nil
+}
+
+func (c *call) needs() []need {
+	switch c.service.Name {
+	case "compute":
+		return c.computeNeeds()
+	case "storage":
+		return c.storageNeeds()
+	case "cloudresourcemanager":
+		return c.projectNeeds()
+	case "iam":
+		return c.accessNeeds()
+	}
+	return nil
+}
+
+// verbOf is the last word of a method: "insert".
+func (c *call) verbOf() string { return c.ID[strings.LastIndexByte(c.ID, '.')+1:] }
+
+// storageNeeds: https://cloud.google.com/storage/docs/access-control/iam-json
+func (c *call) storageNeeds() []need {
+	collection := strings.Split(c.ID, ".")[1]
+	if collection == "objects" {
+		return c.objectNeeds()
+	}
+	permission := map[string]string{
+		"insert": "create", "get": "get", "list": "list", "patch": "update", "update": "update", "delete": "delete",
+		"getIamPolicy": "getIamPolicy", "setIamPolicy": "setIamPolicy",
+	}[c.verbOf()]
+	if permission == "" { // testIamPermissions needs none
+		return nil
+	}
+	on := bucketResource(c.params["bucket"])
+	if project := c.query.Get("project"); project != "" && c.params["bucket"] == "" {
+		if p := c.findProject(project); p != nil {
+			on = resourceName{path: "projects/" + p.id}
+		}
+	}
+	return []need{{"storage.buckets." + permission, on}}
+}
+
+func (c *call) objectNeeds() []need {
+	bucket, object := c.params["bucket"], c.params["object"]
+	on := objectResource(bucket, object)
+	switch c.verbOf() {
+	case "insert":
+		return c.insertNeeds()
+	case "list":
+		return []need{{"storage.objects.list", bucketResource(bucket)}}
+	case "get", "delete":
+		return []need{{"storage.objects." + c.verbOf(), on}}
+	case "patch", "update":
+		return []need{{"storage.objects.get", on}, {"storage.objects.update", on}}
+	case "rewrite":
+		to := objectResource(c.params["destinationBucket"], c.params["destinationObject"])
+		return []need{{"storage.objects.create", to}, {"storage.objects.get", objectResource(c.params["sourceBucket"], c.params["sourceObject"])}}
+	}
+	return nil
+}
+
+// insertNeeds has the right to delete where an object is replaced.
+func (c *call) insertNeeds() []need {
+	name := c.query.Get("name")
+	if name == "" {
+		name, _ = asText(c.sent()["name"])
+	}
+	if c.upload != nil && c.upload.session != "" {
+		if s := c.stores.sessions[c.upload.session]; s != nil {
+			name = s.object.Name
+		}
+	}
+	on := objectResource(c.params["bucket"], name)
+	out := []need{{"storage.objects.create", on}}
+	if _, found := c.stores.objects.get(c.params["bucket"] + "/" + name); found {
+		out = append(out, need{"storage.objects.delete", on})
+	}
+	return out
+}
+
+// projectNeeds: https://cloud.google.com/resource-manager/docs/access-control-proj
+func (c *call) projectNeeds() []need {
+	switch c.verbOf() {
+	case "get", "getIamPolicy", "setIamPolicy":
+		return []need{{"resourcemanager.projects." + c.verbOf(), resourceName{path: "projects/" + c.projectID()}}}
+	}
+	return nil
+}
+
+// projectID is the id of the request's project, whether it names it by that or by its
+// number.
+func (c *call) projectID() string {
+	if p := c.projectOf(); p != nil {
+		return p.id
+	}
+	return c.params["projectsId"]
+}
+
+// accessNeeds: https://cloud.google.com/iam/docs/permissions-reference
+func (c *call) accessNeeds() []need {
+	project := resourceName{path: "projects/" + c.projectID()}
+	verb := c.verbOf()
+	if verb == "testIamPermissions" || strings.HasPrefix(c.ID, "iam.roles.") {
+		return nil
+	}
+	if verb == "patch" {
+		verb = "update"
+	}
+	if strings.HasPrefix(c.ID, "iam.projects.roles.") {
+		return []need{{"iam.roles." + verb, project}}
+	}
+	on := project
+	if a, err := c.findAccount(); err == nil {
+		on = resourceName{path: a.Name, kind: "iam.googleapis.com/ServiceAccount"}
+	}
+	return []need{{"iam.serviceAccounts." + verb, on}}
+}

@@ -1,0 +1,168 @@
+package gcptest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/api/cloudresourcemanager/v3"
+)
+
+// project is one project of the world.
+type project struct {
+	id       string
+	number   uint64
+	etag     int64
+	enabled  map[string]bool    // APIs by name: "compute.googleapis.com"
+	quotas   map[string]float64 // limits of the project by metric
+	regional map[string]float64 // limits of each region by metric
+}
+
+// AddProject adds another project, such as the host of a shared VPC. The owner owns it
+// too.
+func (w *World) AddProject(id string, number uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &project{id: id, number: number, enabled: make(map[string]bool), quotas: projectQuotas(), regional: regionQuotas()}
+	for _, api := range knownAPIs() {
+		p.enabled[api] = !w.opt.NoServices || api == "serviceusage.googleapis.com" || api == "cloudresourcemanager.googleapis.com"
+	}
+	w.projects[id] = p
+	w.access.setPolicy(w, "projects/"+id, ownerPolicy())
+	w.addDefaultAccount(p)
+	w.addDefaultNetwork(p)
+}
+
+// SetQuota sets the limit of a metric in every region of a project, or of the project
+// where the metric is one of its own.
+func (w *World) SetQuota(projectID, metric string, limit float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.projects[projectID]
+	if _, global := p.quotas[metric]; global {
+		p.quotas[metric] = limit
+		return
+	}
+	p.regional[metric] = limit
+}
+
+// project finds a project by its id or number.
+func (c *call) project(id string) (*project, error) {
+	if p := c.findProject(id); p != nil {
+		return p, nil
+	}
+	return nil, refuse(403, "forbidden", "Permission denied on resource project %s.", id)
+}
+
+func (w *World) findProject(id string) *project {
+	if p := w.projects[id]; p != nil {
+		return p
+	}
+	for _, p := range w.projects {
+		if strconv.FormatUint(p.number, 10) == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// projectOf is the project that a request is about, or nil for one that is about none,
+// such as a search. A bucket belongs to a project that the request need not name.
+func (c *call) projectOf() *project {
+	for _, name := range []string{"project", "projectsId"} {
+		if id := c.params[name]; id != "" {
+			return c.findProject(id)
+		}
+	}
+	if id := c.query.Get("project"); id != "" {
+		return c.findProject(id)
+	}
+	if b, found := c.stores.buckets.get(c.params["bucket"]); found {
+		return c.findProject(strconv.FormatUint(b.ProjectNumber, 10))
+	}
+	if id, ok := strings.CutPrefix(c.params["v1Id"]+c.params["v1Id1"], "projects/"); ok {
+		return c.findProject(id)
+	}
+	return nil
+}
+
+func projectActs() map[string]act {
+	return map[string]act{
+		"cloudresourcemanager.projects.get":                getProject,
+		"cloudresourcemanager.projects.search":             searchProjects,
+		"cloudresourcemanager.projects.getIamPolicy":       getProjectPolicy,
+		"cloudresourcemanager.projects.setIamPolicy":       setProjectPolicy,
+		"cloudresourcemanager.projects.testIamPermissions": testProjectPermissions,
+	}
+}
+
+func (p *project) describe() *cloudresourcemanager.Project {
+	return &cloudresourcemanager.Project{
+		Name: "projects/" + strconv.FormatUint(p.number, 10), ProjectId: p.id, DisplayName: p.id,
+		State: "ACTIVE", CreateTime: "2024-05-01T09:00:00Z", Etag: etagOf(1),
+	}
+}
+
+func getProject(c *call) (any, error) {
+	p, err := c.project(c.params["projectsId"])
+	if err != nil {
+		return nil, err
+	}
+	return p.describe(), nil
+}
+
+// searchProjects is what the caller may see.
+// https://cloud.google.com/resource-manager/reference/rest/v3/projects/search
+func searchProjects(c *call) (any, error) {
+	var items []any
+	for _, id := range sortedKeys(c.projects) {
+		if c.may("resourcemanager.projects.get", resourceName{path: "projects/" + id}) {
+			items = append(items, c.projects[id].describe())
+		}
+	}
+	return c.namedPage("projects", items)
+}
+
+func getProjectPolicy(c *call) (any, error) {
+	p, err := c.project(c.params["projectsId"])
+	if err != nil {
+		return nil, err
+	}
+	return c.readPolicy("projects/" + p.id)
+}
+
+func setProjectPolicy(c *call) (any, error) {
+	p, err := c.project(c.params["projectsId"])
+	if err != nil {
+		return nil, err
+	}
+	return c.writePolicy("projects/" + p.id)
+}
+
+func testProjectPermissions(c *call) (any, error) {
+	p, err := c.project(c.params["projectsId"])
+	if err != nil {
+		return nil, err
+	}
+	return c.testPermissions(resourceName{path: "projects/" + p.id})
+}
+
+// ownerPolicy is what a new project begins with.
+func ownerPolicy() *policy {
+	return &policy{Version: 1, Bindings: []*binding{{Role: "roles/owner", Members: []string{Owner}}}}
+}
+
+// isEnabled reports whether a project uses an API.
+func (p *project) isEnabled(api string) bool { return p.enabled[api] }
+
+func knownAPIs() []string {
+	names := []string{
+		"compute", "storage", "iam", "cloudresourcemanager", "secretmanager", "logging", "monitoring", "serviceusage",
+		"storage-api", "iamcredentials", "oslogin",
+	}
+	slices.Sort(names)
+	for i := range names {
+		names[i] += ".googleapis.com"
+	}
+	return names
+}

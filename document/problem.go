@@ -83,6 +83,13 @@ func (e *Errors) Check(ok bool, path, format string, args ...any) {
 	}
 }
 
+// OneOf complains about a value that is not in a list.
+func OneOf(path, value string, allowed []string) Errors {
+	var e Errors
+	e.Check(slices.Contains(allowed, value), path, "must be one of %s (is %q)", strings.Join(allowed, ", "), value)
+	return e
+}
+
 // Sort orders by line, keeping the order of complaints about one line.
 func (e Errors) Sort() {
 	slices.SortStableFunc(e, func(a, b Problem) int {

@@ -43,6 +43,13 @@ func (r Raw) Check(path string, validate func([]byte) error) Errors {
 	return e
 }
 
+// CheckMapping reports at path that something else than a mapping was given.
+func (r Raw) CheckMapping(path string) Errors {
+	var e Errors
+	e.Check(r.IsZero() || r.json[0] == '{', path, "must be a mapping")
+	return e
+}
+
 // MarshalDocument writes the part back.
 func (r Raw) MarshalDocument() any {
 	if r.IsZero() {

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 	"github.com/det-deploy/det-deploy/master/elastic"
 	"github.com/det-deploy/det-deploy/master/launcher"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -65,7 +66,7 @@ func newAttestors(env Env, providers map[string]Provider) (map[string]cloud.Atte
 	return all, errors.Join(errs...)
 }
 
-func launchLimits(e config.Elastic) elastic.Limits {
+func launchLimits(e provider.Elastic) elastic.Limits {
 	l := elastic.Limits{
 		Min: e.MinInstances, Max: e.MaxInstances,
 		MaxIdle: time.Duration(e.MaxIdleAgentPeriod), MaxStarting: time.Duration(e.MaxAgentStartingPeriod),
@@ -79,7 +80,7 @@ func launchLimits(e config.Elastic) elastic.Limits {
 
 // describeMachines shows clients what is configured of a pool's machines. Scripts may
 // hold secrets and are shown to administrators only, with the master's configuration.
-func describeMachines(p config.Provider, platform func(*apiv1.ResourcePool)) func(*apiv1.ResourcePool) {
+func describeMachines(p provider.Provider, platform func(*apiv1.ResourcePool)) func(*apiv1.ResourcePool) {
 	return func(out *apiv1.ResourcePool) {
 		e := p.Elastic()
 		out.MasterUrl, out.MasterCertName = e.MasterURL, e.MasterCertName

@@ -11,6 +11,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/server"
@@ -98,12 +99,12 @@ func taskPolicies(cfg config.Master) func(pool string) policy.Policy {
 }
 
 // taskDefaults is what containers of each pool get.
-func taskDefaults(cfg config.Master) func(pool string) config.TaskContainerDefaults {
-	all := make(map[string]config.TaskContainerDefaults, len(cfg.ResourcePools))
+func taskDefaults(cfg config.Master) func(pool string) container.Defaults {
+	all := make(map[string]container.Defaults, len(cfg.ResourcePools))
 	for _, p := range cfg.ResourcePools {
 		all[p.Name] = p.EffectiveTaskContainer(cfg.TaskContainerDefaults)
 	}
-	return func(pool string) config.TaskContainerDefaults {
+	return func(pool string) container.Defaults {
 		if d, found := all[pool]; found {
 			return d
 		}
@@ -146,7 +147,7 @@ func withRegistries(ctx context.Context, cfg config.Master, from secret.Resolver
 	return cfg, nil
 }
 
-func withRegistry(ctx context.Context, d config.TaskContainerDefaults, from secret.Resolver) (config.TaskContainerDefaults, error) {
+func withRegistry(ctx context.Context, d container.Defaults, from secret.Resolver) (container.Defaults, error) {
 	if d.RegistryAuth == nil {
 		return d, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // A pool says what the master's own settings give to its tasks and none gets.
@@ -38,15 +39,15 @@ func TestPasswordsOfRegistriesAreResolvedForTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := config.DefaultMaster()
-	cfg.TaskContainerDefaults.RegistryAuth = &config.RegistryAuth{Username: "u", Password: ref}
+	cfg.TaskContainerDefaults.RegistryAuth = &container.RegistryAuth{Username: "u", Password: ref}
 	pool := config.DefaultPool("p")
-	pool.TaskContainerDefaults = &config.TaskContainerDefaults{RegistryAuth: &config.RegistryAuth{Username: "v", Password: ref}}
+	pool.TaskContainerDefaults = &container.Defaults{RegistryAuth: &container.RegistryAuth{Username: "v", Password: ref}}
 	cfg.ResourcePools = []config.Pool{pool}
 	got, err := withRegistries(t.Context(), cfg, from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, auth := range []*config.RegistryAuth{got.TaskContainerDefaults.RegistryAuth, got.ResourcePools[0].TaskContainerDefaults.RegistryAuth} {
+	for _, auth := range []*container.RegistryAuth{got.TaskContainerDefaults.RegistryAuth, got.ResourcePools[0].TaskContainerDefaults.RegistryAuth} {
 		if auth.Password.Reveal() != "hunter2" {
 			t.Errorf("got no password for %s, want the resolved one", auth.Username)
 		}

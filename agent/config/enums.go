@@ -1,9 +1,6 @@
 package config
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/det-deploy/det-deploy/document"
 )
 
@@ -32,11 +29,5 @@ type Log struct {
 
 // Validate checks the level.
 func (l Log) Validate(path string) document.Errors {
-	return oneOf(document.Join(path, "level"), l.Level, []string{"trace", "debug", "info", "warn", "error", "fatal"})
-}
-
-func oneOf(path, value string, allowed []string) document.Errors {
-	var e document.Errors
-	e.Check(slices.Contains(allowed, value), path, "must be one of %s (is %q)", strings.Join(allowed, ", "), value)
-	return e
+	return document.OneOf(document.Join(path, "level"), l.Level, []string{"trace", "debug", "info", "warn", "error", "fatal"})
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 const (
@@ -78,9 +80,9 @@ func (c *masterFile) masterYAML(l Live) ([]byte, error) {
 	return c.overlayMaster(m)
 }
 
-func (c *masterFile) setTasks(d *config.TaskContainerDefaults) error {
+func (c *masterFile) setTasks(d *container.Defaults) error {
 	s := c.Common.Tasks
-	d.Image = config.Images{CPU: s.CPUImage, CUDA: s.GPUImage, ROCm: s.GPUImage}
+	d.Image = container.Images{CPU: s.CPUImage, CUDA: s.GPUImage, ROCm: s.GPUImage}
 	if s.Registry.User == "" {
 		return nil
 	}
@@ -88,7 +90,7 @@ func (c *masterFile) setTasks(d *config.TaskContainerDefaults) error {
 	if err != nil {
 		return err
 	}
-	d.RegistryAuth = &config.RegistryAuth{Username: s.Registry.User, Password: password, ServerAddress: s.Registry.Server}
+	d.RegistryAuth = &container.RegistryAuth{Username: s.Registry.User, Password: password, ServerAddress: s.Registry.Server}
 	return nil
 }
 
@@ -103,9 +105,9 @@ func (c *masterFile) NewPool(name string, p spec.Pool) config.Pool {
 }
 
 // NewElastic is what providers of all clouds have in common.
-func (c *masterFile) NewElastic(p spec.Pool) (config.Elastic, error) {
+func (c *masterFile) NewElastic(p spec.Pool) (provider.Elastic, error) {
 	a := c.Agents
-	e := config.DefaultElastic()
+	e := provider.DefaultElastic()
 	// The master knows its own address; the certificate is for a name.
 	e.MasterURL = fmt.Sprintf("https://%s:%d", c.Words.MasterHost, MasterPort)
 	e.MasterCertName = c.certName()
@@ -119,7 +121,7 @@ func (c *masterFile) NewElastic(p spec.Pool) (config.Elastic, error) {
 	settings := map[string]any{}
 	if raw := a.Config.JSON(); raw != nil {
 		if err := json.Unmarshal(raw, &settings); err != nil {
-			return config.Elastic{}, fmt.Errorf("read agents.config: %w", err)
+			return provider.Elastic{}, fmt.Errorf("read agents.config: %w", err)
 		}
 	}
 	if _, said := settings["hooks"]; !said && a.ShutDownOnConnectionLoss {
@@ -130,7 +132,7 @@ func (c *masterFile) NewElastic(p spec.Pool) (config.Elastic, error) {
 	}
 	data, err := json.Marshal(settings)
 	if err != nil {
-		return config.Elastic{}, fmt.Errorf("write agents.config: %w", err)
+		return provider.Elastic{}, fmt.Errorf("write agents.config: %w", err)
 	}
 	e.AgentConfigFileContents, err = document.RawJSON(data)
 	return e, err

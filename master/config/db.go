@@ -46,9 +46,9 @@ func (d DB) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	if d.Type != "" {
-		e = append(e, oneOf(at("type"), d.Type, []string{DBEmbedded, DBPostgres})...)
+		e = append(e, document.OneOf(at("type"), d.Type, []string{DBEmbedded, DBPostgres})...)
 	}
-	e = append(e, oneOf(at("ssl_mode"), d.SSLMode, []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})...)
+	e = append(e, document.OneOf(at("ssl_mode"), d.SSLMode, []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})...)
 	parts := d.Host != "" || d.User != "" || d.Name != "" || d.Port != "" || !d.Password.IsZero()
 	switch {
 	case !d.URL.IsZero() && parts:

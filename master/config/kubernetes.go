@@ -60,8 +60,8 @@ func (g *TaskGateway) SetDefaults() { *g = TaskGateway{PortStart: 32768, PortEnd
 // Validate checks what can be checked without the cluster.
 func (r KubernetesRM) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
-	e := oneOf(at("slot_type"), r.SlotType, []string{"cuda", "gpu", "rocm", "cpu"})
-	e = append(e, oneOf(at("default_scheduler"), r.DefaultScheduler, []string{"", "coscheduler", PreemptionScheduler})...)
+	e := document.OneOf(at("slot_type"), r.SlotType, []string{"cuda", "gpu", "rocm", "cpu"})
+	e = append(e, document.OneOf(at("default_scheduler"), r.DefaultScheduler, []string{"", "coscheduler", PreemptionScheduler})...)
 	e.Check(r.SlotType != "cpu" || r.SlotResourceRequests.CPU > 0, at("slot_resource_requests.cpu"), "must be more than 0 with slot_type cpu (is %v)", r.SlotResourceRequests.CPU)
 	if r.MaxSlotsPerPod != nil {
 		e.Check(*r.MaxSlotsPerPod >= 0, at("max_slots_per_pod"), "must be at least 0 (is %d)", *r.MaxSlotsPerPod)

@@ -80,7 +80,7 @@ type ByteLimit int64
 
 // UnmarshalDocument reads a number or a text with a unit of 1024.
 func (b *ByteLimit) UnmarshalDocument(v document.Value) {
-	n, ok := parseBytes(v.Text())
+	n, ok := document.ParseBytes(v.Text())
 	switch {
 	case v.IsText() && v.Text() == "0":
 		*b = 0

@@ -2,6 +2,7 @@ package config
 
 import (
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/translate"
 )
 
 // Warning is something that is accepted and does not do what its author may
@@ -57,7 +58,7 @@ func LoadGenerated(data []byte, name string, given []document.Given) (Loaded, er
 
 // readMaster translates old forms, applies what was given, decodes and validates.
 func readMaster(d *document.Document, given []document.Given) (Loaded, error) {
-	warnings, problems := translateOld(d)
+	warnings, problems := translate.OldForms(d)
 	problems = append(problems, d.Apply(given)...)
 	m := DefaultMaster()
 	problems = append(problems, d.Decode(&m)...)

@@ -1,9 +1,6 @@
 package config
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/det-deploy/det-deploy/document"
 )
 
@@ -21,12 +18,5 @@ func logLevels() []string { return []string{"trace", "debug", "info", "warn", "e
 
 // Validate checks the level.
 func (l Log) Validate(path string) document.Errors {
-	return oneOf(document.Join(path, "level"), l.Level, logLevels())
-}
-
-// oneOf complains about a value that is not in a list.
-func oneOf(path, value string, allowed []string) document.Errors {
-	var e document.Errors
-	e.Check(slices.Contains(allowed, value), path, "must be one of %s (is %q)", strings.Join(allowed, ", "), value)
-	return e
+	return document.OneOf(document.Join(path, "level"), l.Level, logLevels())
 }

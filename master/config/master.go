@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // Master is a whole master.yaml.
@@ -39,9 +40,9 @@ type Master struct {
 	FeatureSwitches []string `yaml:"feature_switches" doc:"Switches of Determined 0.38.1; prevent_blank_password is the default here"`
 	ReservedPorts   []int    `yaml:"reserved_ports" doc:"Ports never given to tasks automatically"`
 
-	CheckpointStorage     *CheckpointStorage    `yaml:"checkpoint_storage" doc:"Where experiments store checkpoints unless they say otherwise"`
-	TaskContainerDefaults TaskContainerDefaults `yaml:"task_container_defaults" doc:"What each task container gets unless its configuration says otherwise"`
-	TaskPolicy            TaskPolicy            `yaml:"task_policy" doc:"What tasks may do to the machines they run on, unless their owner is an administrator"`
+	CheckpointStorage     *CheckpointStorage `yaml:"checkpoint_storage" doc:"Where experiments store checkpoints unless they say otherwise"`
+	TaskContainerDefaults container.Defaults `yaml:"task_container_defaults" doc:"What each task container gets unless its configuration says otherwise"`
+	TaskPolicy            TaskPolicy         `yaml:"task_policy" doc:"What tasks may do to the machines they run on, unless their owner is an administrator"`
 
 	ResourceManager            ResourceManager             `yaml:"resource_manager" doc:"Who runs tasks"`
 	ResourcePools              []Pool                      `yaml:"resource_pools" doc:"Groups of equal agents"`
@@ -81,7 +82,7 @@ func DefaultMaster() Master {
 		Telemetry:             DefaultTelemetry(),
 		Observability:         Observability{EnablePrometheus: true},
 		Logging:               Logging{Default: &DefaultLogging{}},
-		TaskContainerDefaults: DefaultTaskContainer(),
+		TaskContainerDefaults: container.Default(),
 		ResourceManager:       DefaultResourceManager(),
 	}
 }

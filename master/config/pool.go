@@ -5,20 +5,22 @@ import (
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // Pool is a group of equal agents.
 type Pool struct {
-	Name                     string                 `yaml:"pool_name" doc:"Name of the pool"`
-	Description              string                 `yaml:"description" doc:"Shown to users"`
-	MaxAuxContainersPerAgent int                    `yaml:"max_aux_containers_per_agent" doc:"Tasks without slots that one agent may run; 0 for none"`
-	AgentReconnectWait       document.Duration      `yaml:"agent_reconnect_wait" doc:"How long tasks of an agent that lost its connection are kept"`
-	AgentReattachEnabled     *bool                  `yaml:"agent_reattach_enabled" doc:"No effect: agents always reattach"`
-	Scheduler                *Scheduler             `yaml:"scheduler" doc:"Replaces the resource manager's scheduler as a whole"`
-	Autoscaled               bool                   `yaml:"autoscaled" doc:"Kubernetes only: nodes are added for pods that find none, so tasks that fit nowhere are handed to the scheduler, a few at a time"`
-	TaskContainerDefaults    *TaskContainerDefaults `yaml:"task_container_defaults" doc:"Wins, setting by setting, over the global one"`
-	TaskPolicy               *TaskPolicy            `yaml:"task_policy" doc:"Wins, setting by setting, over the global one"`
-	Provider                 *Provider              `yaml:"provider" doc:"Who launches agents; without it agents join by themselves"`
+	Name                     string              `yaml:"pool_name" doc:"Name of the pool"`
+	Description              string              `yaml:"description" doc:"Shown to users"`
+	MaxAuxContainersPerAgent int                 `yaml:"max_aux_containers_per_agent" doc:"Tasks without slots that one agent may run; 0 for none"`
+	AgentReconnectWait       document.Duration   `yaml:"agent_reconnect_wait" doc:"How long tasks of an agent that lost its connection are kept"`
+	AgentReattachEnabled     *bool               `yaml:"agent_reattach_enabled" doc:"No effect: agents always reattach"`
+	Scheduler                *Scheduler          `yaml:"scheduler" doc:"Replaces the resource manager's scheduler as a whole"`
+	Autoscaled               bool                `yaml:"autoscaled" doc:"Kubernetes only: nodes are added for pods that find none, so tasks that fit nowhere are handed to the scheduler, a few at a time"`
+	TaskContainerDefaults    *container.Defaults `yaml:"task_container_defaults" doc:"Wins, setting by setting, over the global one"`
+	TaskPolicy               *TaskPolicy         `yaml:"task_policy" doc:"Wins, setting by setting, over the global one"`
+	Provider                 *provider.Provider  `yaml:"provider" doc:"Who launches agents; without it agents join by themselves"`
 }
 
 // DefaultPool is a pool before the user says anything but its name.
@@ -43,7 +45,7 @@ func (p Pool) EffectiveScheduler(rm AgentRM) PriorityScheduler {
 }
 
 // EffectiveTaskContainer is what a task of this pool gets.
-func (p Pool) EffectiveTaskContainer(global TaskContainerDefaults) TaskContainerDefaults {
+func (p Pool) EffectiveTaskContainer(global container.Defaults) container.Defaults {
 	if p.TaskContainerDefaults == nil {
 		return global
 	}

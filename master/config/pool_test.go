@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 func parsed(t *testing.T, yaml string) config.Master {
@@ -31,7 +33,7 @@ resource_pools: [{pool_name: default, task_container_defaults: {work_dir: /w, en
 	if diff := cmp.Diff(got.Environment.CUDA, []string{"A=1", "B=2"}); diff != "" {
 		t.Error(diff)
 	}
-	if want := (config.Images{CPU: "a", CUDA: "c"}); got.Image != want {
+	if want := (container.Images{CPU: "a", CUDA: "c"}); got.Image != want {
 		t.Errorf("got images %+v, want %+v", got.Image, want)
 	}
 	if *m.TaskContainerDefaults.ForcePullImage != true {
@@ -195,11 +197,11 @@ func TestSlotsOfInstances(t *testing.T) {
 		{"p9.xlarge", 0, false},
 		{"", 0, false},
 	} {
-		if slots, known := config.AWSSlots(tc.instance); slots != tc.slots || known != tc.known {
+		if slots, known := provider.AWSSlots(tc.instance); slots != tc.slots || known != tc.known {
 			t.Errorf("%s: got %d, %v; want %d, %v", tc.instance, slots, known, tc.slots, tc.known)
 		}
 	}
-	cpu := config.AWSProvider{CPUSlotsAllowed: true}
+	cpu := provider.AWS{CPUSlotsAllowed: true}
 	if slots, ok := cpu.Slots("m5.large"); slots != 1 || !ok {
 		t.Errorf("got %d slots, want 1 for CPUs", slots)
 	}

@@ -93,7 +93,7 @@ func (s Scheduler) Heterogeneous() bool {
 // Validate checks the numbers.
 func (s Scheduler) Validate(path string) document.Errors {
 	p := s.Effective()
-	e := oneOf(document.Join(path, "fitting_policy"), p.Policy, []string{FitBest, FitWorst})
+	e := document.OneOf(document.Join(path, "fitting_policy"), p.Policy, []string{FitBest, FitWorst})
 	e.Check(p.DefaultPriority >= 1 && p.DefaultPriority <= 99, document.Join(path, "default_priority"),
 		"must be between 1 and 99 (is %d)", p.DefaultPriority)
 	return e

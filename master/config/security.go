@@ -111,17 +111,17 @@ func (s Security) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e = append(e, s.DefaultTask.Validate(at("default_task"))...)
 	e = append(e, s.TLS.Validate(at("tls"))...)
-	e = append(e, oneOf(at("ssh.key_type"), s.SSH.KeyType, []string{"ED25519", "ECDSA", "RSA"})...)
+	e = append(e, document.OneOf(at("ssh.key_type"), s.SSH.KeyType, []string{"ED25519", "ECDSA", "RSA"})...)
 	if s.SSH.KeyType == "RSA" {
 		e.Check(s.SSH.RSAKeySize >= 1 && s.SSH.RSAKeySize <= 16384, at("ssh.rsa_key_size"),
 			"must be between 1 and 16384 with key_type RSA (is %d)", s.SSH.RSAKeySize)
 	}
-	e = append(e, oneOf(at("authz.type"), s.AuthZ.Type, []string{"basic", "rbac"})...)
-	e = append(e, oneOf(at("authz.fallback"), s.AuthZ.Fallback, []string{"basic", "rbac"})...)
+	e = append(e, document.OneOf(at("authz.type"), s.AuthZ.Type, []string{"basic", "rbac"})...)
+	e = append(e, document.OneOf(at("authz.fallback"), s.AuthZ.Fallback, []string{"basic", "rbac"})...)
 	e = append(e, s.Token.Validate(at("token"))...)
 	e.Check(s.Audit.Days == -1 || (s.Audit.Days > 0 && s.Audit.Days <= maxAuditDays), at("audit.retention_days"),
 		"must be between 1 and %d, or -1 for ever (is %d)", maxAuditDays, s.Audit.Days)
-	e = append(e, oneOf(at("visibility"), string(s.Visibility), []string{string(VisibilityOpen), string(VisibilityPrivate)})...)
+	e = append(e, document.OneOf(at("visibility"), string(s.Visibility), []string{string(VisibilityOpen), string(VisibilityPrivate)})...)
 	e = append(e, s.Proxies.Validate(at("proxies"))...)
 	e = append(e, s.Limits.Validate(at("limits"))...)
 	e = append(e, firstPassword(at("initial_user_password"), s.InitialUserPassword)...)

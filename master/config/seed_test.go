@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // The block an old cluster has, with its values filled in, is one pool on AWS.
@@ -29,7 +30,7 @@ func TestProvisionerBlockBecomesOnePool(t *testing.T) {
 		t.Errorf("got startup script %q", got)
 	}
 	got := []any{p.Region, p.ImageID, p.NetworkInterface, p.MaxInstances, p.MaxIdleAgentPeriod.String(), p.AgentDockerNetwork}
-	want := []any{"us-west-2", "ami-0f4677bfc3161edc8", config.AWSNetwork{PublicIP: true, SubnetID: "subnet-1", SecurityGroupID: "sg-1"}, 5, "5m", "pedl"}
+	want := []any{"us-west-2", "ami-0f4677bfc3161edc8", provider.AWSNetwork{PublicIP: true, SubnetID: "subnet-1", SecurityGroupID: "sg-1"}, 5, "5m", "pedl"}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("provider (-got +want):\n%s", diff)
 	}

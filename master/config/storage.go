@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // CheckpointStorage is where experiments store checkpoints.
@@ -145,7 +147,7 @@ func (s SharedFSStorage) Validate(at string) document.Errors {
 	e := s.checkCounts(document.Join(at, "storage_path"), "")
 	e.Check(path.IsAbs(s.HostPath), document.Join(at, "host_path"), "is required and must be absolute (is %q)", s.HostPath)
 	e.Check(s.StoragePath == "" || s.CheckpointPath == "", document.Join(at, "checkpoint_path"), "is an older name of storage_path; keep one")
-	inside := firstGiven(s.StoragePath, s.CheckpointPath)
+	inside := cmp.Or(s.StoragePath, s.CheckpointPath)
 	if !path.IsAbs(inside) {
 		inside = path.Join(s.HostPath, inside)
 	}
@@ -153,5 +155,5 @@ func (s SharedFSStorage) Validate(at string) document.Errors {
 	host := strings.TrimSuffix(path.Clean(s.HostPath), "/")
 	e.Check(inside == path.Clean(s.HostPath) || strings.HasPrefix(inside, host+"/"), document.Join(at, "storage_path"),
 		"must be inside host_path (%s is not inside %s)", inside, s.HostPath)
-	return append(e, checkPropagation(document.Join(at, "propagation"), s.Propagation)...)
+	return append(e, container.CheckPropagation(document.Join(at, "propagation"), s.Propagation)...)
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
@@ -12,17 +13,17 @@ import (
 // free of it. What task_container_defaults and checkpoint_storage give to tasks is
 // always allowed. A pool's zero setting means "as the global one".
 type TaskPolicy struct {
-	HostPaths    []HostPath `yaml:"host_paths" doc:"Paths of the machine that tasks may mount, with all below them; none when empty"`
-	Capabilities []string   `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
-	Devices      []string   `yaml:"devices" doc:"Devices of the machine, or directories of devices, that tasks may open; none when empty"`
-	Privileged   *bool      `yaml:"privileged" doc:"Tasks may run as privileged containers; Kubernetes only, other runtimes have none"`
-	HostNetwork  *bool      `yaml:"host_network" doc:"Tasks may use their machine's network"`
-	HostPID      *bool      `yaml:"host_pid" doc:"Pods may see the processes of their node"`
-	HostIPC      *bool      `yaml:"host_ipc" doc:"Pods may use the shared memory of their node"`
-	Root         *bool      `yaml:"root" doc:"Programs may run as root inside their containers; true when empty"`
-	Images       []string   `yaml:"images" doc:"Beginnings of the images that may run, such as registry.example.com/team; all when empty"`
-	MaxShm       Bytes      `yaml:"max_shm_size" doc:"Most shared memory of a container; no limit when empty"`
-	MaxMemory    Bytes      `yaml:"max_memory" doc:"Most memory of a container, and its limit; none when empty"`
+	HostPaths    []HostPath     `yaml:"host_paths" doc:"Paths of the machine that tasks may mount, with all below them; none when empty"`
+	Capabilities []string       `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
+	Devices      []string       `yaml:"devices" doc:"Devices of the machine, or directories of devices, that tasks may open; none when empty"`
+	Privileged   *bool          `yaml:"privileged" doc:"Tasks may run as privileged containers; Kubernetes only, other runtimes have none"`
+	HostNetwork  *bool          `yaml:"host_network" doc:"Tasks may use their machine's network"`
+	HostPID      *bool          `yaml:"host_pid" doc:"Pods may see the processes of their node"`
+	HostIPC      *bool          `yaml:"host_ipc" doc:"Pods may use the shared memory of their node"`
+	Root         *bool          `yaml:"root" doc:"Programs may run as root inside their containers; true when empty"`
+	Images       []string       `yaml:"images" doc:"Beginnings of the images that may run, such as registry.example.com/team; all when empty"`
+	MaxShm       document.Bytes `yaml:"max_shm_size" doc:"Most shared memory of a container; no limit when empty"`
+	MaxMemory    document.Bytes `yaml:"max_memory" doc:"Most memory of a container, and its limit; none when empty"`
 }
 
 // HostPath is a path of the machine that tasks may mount.
@@ -114,28 +115,9 @@ func (m Master) Policy(p Pool) policy.Policy {
 	if p.TaskPolicy != nil {
 		t = t.Overlay(*p.TaskPolicy)
 	}
-	given := p.EffectiveTaskContainer(m.TaskContainerDefaults).defaultPolicy()
+	given := p.EffectiveTaskContainer(m.TaskContainerDefaults).Policy()
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
-		given.HostPaths = append(given.HostPaths, policy.HostPath{Path: s.SharedFS.HostPath, Shared: isShared(s.SharedFS.Propagation)})
+		given.HostPaths = append(given.HostPaths, policy.HostPath{Path: s.SharedFS.HostPath, Shared: container.IsShared(s.SharedFS.Propagation)})
 	}
 	return t.Rules().Allow(given)
 }
-
-// defaultPolicy is what the defaults give to every task.
-func (t TaskContainerDefaults) defaultPolicy() policy.Policy {
-	p := policy.Policy{Capabilities: t.AddCapabilities, HostNetwork: t.NetworkMode == "host"}
-	for _, b := range t.BindMounts {
-		p.HostPaths = append(p.HostPaths, policy.HostPath{Path: b.HostPath, ReadOnly: b.ReadOnly, Shared: isShared(b.Propagation)})
-	}
-	for _, d := range t.Devices {
-		p.Devices = append(p.Devices, d.HostPath)
-	}
-	for _, image := range []string{t.Image.CPU, t.Image.CUDA, t.Image.ROCm} {
-		if image != "" {
-			p.Images = append(p.Images, image)
-		}
-	}
-	return p
-}
-
-func isShared(propagation string) bool { return propagation == "rshared" || propagation == "shared" }

@@ -66,7 +66,7 @@ func (TLS) DocumentShape() string { return "auto, off, or {cert, key}" }
 func (t TLS) Validate(path string) document.Errors {
 	var e document.Errors
 	if t.Mode != "" {
-		return oneOf(path, t.Mode, []string{TLSAuto, TLSOff})
+		return document.OneOf(path, t.Mode, []string{TLSAuto, TLSOff})
 	}
 	e.Check(t.Cert == "" || t.Key != "", document.Join(path, "key"), "is required when cert is set")
 	e.Check(t.Key == "" || t.Cert != "", document.Join(path, "cert"), "is required when key is set")

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // Unbuilt lists every setting of m that is valid and whose feature does not exist
@@ -87,7 +88,7 @@ func unbuiltPool(e *document.Errors, path string, p Pool, onKubernetes bool) {
 	}
 }
 
-func unbuiltTask(e *document.Errors, path string, t TaskContainerDefaults, onKubernetes bool) {
+func unbuiltTask(e *document.Errors, path string, t container.Defaults, onKubernetes bool) {
 	empty := func(raw document.Raw) bool {
 		return raw.IsZero() || slices.Contains([]string{"{}", "null"}, string(raw.JSON()))
 	}

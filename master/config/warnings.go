@@ -1,6 +1,10 @@
 package config
 
-import "github.com/det-deploy/det-deploy/document"
+import (
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/policy"
+)
 
 // Warnings lists the settings that are accepted and do not do what their author
 // may expect. given reports whether the author wrote a setting, so that defaults
@@ -63,7 +67,7 @@ func (m Master) poolWarnings(given func(path string) bool) document.Errors {
 		}
 		w.Check(p.AgentReattachEnabled == nil, document.Join(at, "agent_reattach_enabled"), "has no effect: agents always reattach")
 		if p.Provider != nil {
-			w = append(w, p.Provider.listWarnings(document.Join(at, "provider"), given)...)
+			w = append(w, p.Provider.Warnings(document.Join(at, "provider"), given)...)
 		}
 	}
 	return w
@@ -78,4 +82,41 @@ func warnScheduler(w *document.Errors, path string, s *Scheduler) {
 		name = "round_robin"
 	}
 	w.Add(document.Join(path, "type"), "%s is carried out as priority with equal priorities", name)
+}
+
+// GuardedMounts lists what is given to every task and what no task gets: every task it
+// is given to would be refused.
+func GuardedMounts(m Master) document.Errors {
+	guarded := m.guardedPaths()
+	var w document.Errors
+	m.TaskContainerDefaults.WarnMounts(&w, "task_container_defaults", guarded)
+	for i, p := range m.ResourcePools {
+		if p.TaskContainerDefaults != nil {
+			p.TaskContainerDefaults.WarnMounts(&w, document.Join(document.Index("resource_pools", i), "task_container_defaults"), guarded)
+		}
+	}
+	m.warnStorage(&w, guarded)
+	return w
+}
+
+// GuardedMounts lists what is given to every task of one pool and no task gets.
+func (p Pool) GuardedMounts(m Master) document.Errors {
+	var w document.Errors
+	p.EffectiveTaskContainer(m.TaskContainerDefaults).WarnMounts(&w, "task_container_defaults", m.guardedPaths())
+	m.warnStorage(&w, m.guardedPaths())
+	return w
+}
+
+// guardedPaths is what no task gets of the machines of this cluster.
+func (m Master) guardedPaths() []string {
+	if m.DataDir == "" {
+		return policy.Guarded()
+	}
+	return append(policy.Guarded(), m.DataDir)
+}
+
+func (m Master) warnStorage(w *document.Errors, guarded []string) {
+	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
+		container.WarnMount(w, "checkpoint_storage.host_path", s.SharedFS.HostPath, guarded)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // Config is what agents get whose machines are launched for one pool.
@@ -60,7 +61,7 @@ func Problems(cfg config.Master) document.Errors {
 
 // agentYAML is what the provider says of its agents, under what its user wrote for
 // them.
-func agentYAML(p config.Provider, log *slog.Logger) ([]byte, error) {
+func agentYAML(p provider.Provider, log *slog.Logger) ([]byte, error) {
 	e := p.Elastic()
 	doc := map[string]any{}
 	if raw := e.AgentConfigFileContents.JSON(); len(raw) > 0 {
@@ -92,7 +93,7 @@ func agentYAML(p config.Provider, log *slog.Logger) ([]byte, error) {
 // tries to reach its master matters where its machine does something when it gives
 // up; elsewhere it tries for ever, because an upgrade of the master may take longer
 // than any number of attempts.
-func agentDefaults(p config.Provider) map[string]any {
+func agentDefaults(p provider.Provider) map[string]any {
 	e := p.Elastic()
 	out := map[string]any{
 		"docker_network": e.AgentDockerNetwork, "docker_runtime": e.AgentDockerRuntime,
@@ -114,9 +115,9 @@ func agentDefaults(p config.Provider) map[string]any {
 
 // awsSlotType says what to look for, so that a machine whose driver is broken does
 // not join with its processor instead of its GPUs.
-func awsSlotType(p config.AWSProvider) string {
+func awsSlotType(p provider.AWS) string {
 	kind := p.Types()[0]
-	gpus, known := config.AWSSlots(kind)
+	gpus, known := provider.AWSSlots(kind)
 	slots, _ := p.Slots(kind)
 	switch {
 	case known && gpus > 0:

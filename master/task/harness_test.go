@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -177,7 +178,7 @@ func (m *master) open() {
 	m.store, m.logs = s, log.New(m.t.Context(), s)
 	c := task.Config{
 		Store: s, Logs: m.logs, Tokens: m.doors, LaunchError: true,
-		Defaults:    func(string) config.TaskContainerDefaults { return config.DefaultTaskContainer() },
+		Defaults:    func(string) container.Defaults { return container.Default() },
 		DefaultUser: config.AgentUser{User: "root", Group: "root"},
 	}
 	m.edit(&c)

@@ -1,7 +1,7 @@
 package task
 
 import (
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
@@ -28,9 +28,9 @@ func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Req
 }
 
 // capDefault cuts what is given by default to what is allowed; 0 allows all.
-func capDefault(given config.Bytes, most int64) config.Bytes {
+func capDefault(given document.Bytes, most int64) document.Bytes {
 	if most == 0 {
 		return given
 	}
-	return min(given, config.Bytes(most))
+	return min(given, document.Bytes(most))
 }

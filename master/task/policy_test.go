@@ -5,18 +5,18 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-func policed(t *testing.T, p policy.Policy, d config.TaskContainerDefaults) *master {
+func policed(t *testing.T, p policy.Policy, d container.Defaults) *master {
 	t.Helper()
 	m := newMaster(t)
 	m.stop()
 	m.edit = func(c *task.Config) {
 		c.Policy = func(string) policy.Policy { return p }
-		c.Defaults = func(string) config.TaskContainerDefaults { return d }
+		c.Defaults = func(string) container.Defaults { return d }
 	}
 	m.start()
 	return m
@@ -24,7 +24,7 @@ func policed(t *testing.T, p policy.Policy, d config.TaskContainerDefaults) *mas
 
 func TestASubmissionAgainstThePolicyNamesTheField(t *testing.T) {
 	t.Parallel()
-	m := policed(t, policy.Policy{Images: []string{"registry.example.com"}, MaxShm: 1 << 20}, config.DefaultTaskContainer())
+	m := policed(t, policy.Policy{Images: []string{"registry.example.com"}, MaxShm: 1 << 20}, container.Default())
 	const rest = `, "entrypoint": ["true"]`
 	for field, text := range map[string]string{
 		"bind_mounts[1].host_path":          `"bind_mounts": [{"host_path": "/a", "container_path": "/a"}, {"host_path": "/opt/b", "container_path": "/b"}]`,
@@ -54,7 +54,7 @@ func TestASubmissionAgainstThePolicyNamesTheField(t *testing.T) {
 
 func TestAnOrderCarriesThePolicyInForce(t *testing.T) {
 	t.Parallel()
-	d := config.DefaultTaskContainer()
+	d := container.Default()
 	m := policed(t, policy.Policy{Root: true, MaxShm: 1 << 20}, d)
 	r := m.launch(`{"entrypoint": ["true"]}`)
 	specs := m.assign(first(r.GetCommand().GetId()), 1)

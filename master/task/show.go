@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/task/spec"
@@ -17,7 +17,7 @@ import (
 // views are tasks as clients know them.
 type views struct{ *shared }
 
-func timeoutOf(d config.TaskContainerDefaults) time.Duration {
+func timeoutOf(d container.Defaults) time.Duration {
 	return time.Duration(d.PreemptionTimeout)
 }
 

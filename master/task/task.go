@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -43,7 +44,7 @@ type Config struct {
 	Tokens Tokens
 	// Defaults is what the containers of a pool get, see
 	// config.Pool.EffectiveTaskContainer.
-	Defaults func(pool string) config.TaskContainerDefaults
+	Defaults func(pool string) container.Defaults
 	// Policy is what the tasks of a pool may do to their machines, unless their owner
 	// is an administrator; see config.Master.Policy. policy.Default when nil.
 	Policy func(pool string) policy.Policy

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
 	"github.com/det-deploy/det-deploy/master"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // awsAttestor checks the proofs of EC2's machines, of all pools. It looks for
@@ -17,7 +17,7 @@ import (
 // out of order.
 type awsAttestor struct {
 	env   master.Env
-	pools []config.AWSProvider
+	pools []provider.AWS
 
 	// mu guards verifier, nil until the roles are known.
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type awsAttestor struct {
 var _ cloud.Attestor = (*awsAttestor)(nil)
 
 // newAWSAttestor refuses pools whose machines could prove nothing.
-func newAWSAttestor(env master.Env, pools []config.AWSProvider) (*awsAttestor, error) {
+func newAWSAttestor(env master.Env, pools []provider.AWS) (*awsAttestor, error) {
 	for _, p := range pools {
 		if err := attest.CheckProfile(p.IAMInstanceProfileARN); err != nil {
 			return nil, err

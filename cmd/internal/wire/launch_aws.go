@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 	"github.com/det-deploy/det-deploy/templates"
 )
 
@@ -25,7 +26,7 @@ var _ master.Provider = awsProvider{}
 
 // Attestor implements master.Provider.
 func (awsProvider) Attestor(env master.Env, pools []config.Pool) (string, cloud.Attestor, error) {
-	var providers []config.AWSProvider
+	var providers []provider.AWS
 	for _, p := range pools {
 		providers = append(providers, *p.Provider.AWS)
 	}
@@ -61,7 +62,7 @@ func (awsProvider) Machines(ctx context.Context, env master.Env, pool config.Poo
 	}, nil
 }
 
-func openAWSClients(ctx context.Context, log *slog.Logger, home fleet.Home, p config.AWSProvider) (api.Clients, error) {
+func openAWSClients(ctx context.Context, log *slog.Logger, home fleet.Home, p provider.AWS) (api.Clients, error) {
 	region, err := awsRegion(ctx, home, p)
 	if err != nil {
 		return api.Clients{}, err
@@ -71,7 +72,7 @@ func openAWSClients(ctx context.Context, log *slog.Logger, home fleet.Home, p co
 
 // awsRegion is the provider's, then the one of the machine that the master runs on,
 // then the environment's.
-func awsRegion(ctx context.Context, home fleet.Home, p config.AWSProvider) (string, error) {
+func awsRegion(ctx context.Context, home fleet.Home, p provider.AWS) (string, error) {
 	if p.Region != "" {
 		return p.Region, nil
 	}
@@ -87,7 +88,7 @@ func awsRegion(ctx context.Context, home fleet.Home, p config.AWSProvider) (stri
 }
 
 // awsFleet is everything about a pool's machines but the pool's name.
-func awsFleet(ctx context.Context, env master.Env, home fleet.Home, p config.AWSProvider) (fleet.Config, error) {
+func awsFleet(ctx context.Context, env master.Env, home fleet.Home, p provider.AWS) (fleet.Config, error) {
 	scheme := "http"
 	if env.Config.Security.TLS.Enabled() {
 		scheme = "https"
@@ -126,7 +127,7 @@ func awsFleet(ctx context.Context, env master.Env, home fleet.Home, p config.AWS
 
 // awsUserData is what a machine boots from: where its master is, whom to trust,
 // and which program to run.
-func awsUserData(env master.Env, address string, p config.AWSProvider) ([]byte, error) {
+func awsUserData(env master.Env, address string, p provider.AWS) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("provider.master_url: %w", err)
@@ -152,7 +153,7 @@ func awsUserData(env master.Env, address string, p config.AWSProvider) ([]byte, 
 }
 
 // reportsMetrics says whether the machines of a pool send metrics.
-func reportsMetrics(p config.AWSProvider) bool {
+func reportsMetrics(p provider.AWS) bool {
 	if p.Metrics != nil {
 		return *p.Metrics
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/certificate"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // elsewhere is a machine that is not Amazon's.
@@ -34,7 +35,7 @@ func (elsewhere) GetMetadata(context.Context, *imds.GetMetadataInput, ...func(*i
 	return nil, errElsewhere
 }
 
-func awsEnv(t *testing.T, yaml string) (master.Env, config.AWSProvider) {
+func awsEnv(t *testing.T, yaml string) (master.Env, provider.AWS) {
 	t.Helper()
 	m, _, err := config.Parse([]byte(yaml), "master.yaml")
 	if err != nil {
@@ -139,7 +140,7 @@ func TestWhatAMachineWouldNeedIsNamed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p.IAMInstanceProfileARN = "agent"
-	if _, err := newAWSAttestor(s, []config.AWSProvider{p}); cloud.KindOf(err) != cloud.Invalid {
+	if _, err := newAWSAttestor(s, []provider.AWS{p}); cloud.KindOf(err) != cloud.Invalid {
 		t.Errorf("got %v", err)
 	}
 	kind, a, err := awsProvider{}.Attestor(s, s.Config.ResourcePools)

@@ -21,6 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // machinesDir is where machines that are processes of this one are, in the
@@ -92,7 +93,7 @@ func localAgent(env master.Env, at agentconfig.Agent, m local.Place) ([]byte, er
 }
 
 // localMaster is an agent that knows where its master is, and whom to trust.
-func localMaster(env master.Env, e config.Elastic) (agentconfig.Agent, error) {
+func localMaster(env master.Env, e provider.Elastic) (agentconfig.Agent, error) {
 	a := agentconfig.DefaultAgent()
 	a.MasterHost, a.MasterPort = "127.0.0.1", env.Config.ListenPort()
 	if ip := net.ParseIP(env.Config.BindIP); ip != nil && !ip.IsUnspecified() {

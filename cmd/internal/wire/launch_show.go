@@ -2,14 +2,14 @@ package wire
 
 import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // describeAWS shows clients what is configured of EC2 instances.
-func describeAWS(p config.AWSProvider, out *apiv1.ResourcePool) {
+func describeAWS(p provider.AWS, out *apiv1.ResourcePool) {
 	out.Type = apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_AWS
 	out.Location, out.ImageId = p.Region, p.ImageID
-	gpus, _ := config.AWSSlots(p.Types()[0])
+	gpus, _ := provider.AWSSlots(p.Types()[0])
 	if slots, _ := p.Slots(p.Types()[0]); gpus > 0 || p.InstanceSlots != nil {
 		out.SlotType = slotType(out, slots, apiv1.Device_TYPE_CUDA)
 	} else {

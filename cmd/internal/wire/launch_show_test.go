@@ -7,16 +7,16 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 func TestAPoolShowsWhatIsConfiguredOfItsMachines(t *testing.T) {
 	t.Parallel()
-	var p config.AWSProvider
+	var p provider.AWS
 	p.SetDefaults()
 	p.Region, p.ImageID, p.SSHKeyName, p.InstanceTypes = "us-west-2", "ami-1", "key", []string{"g5.xlarge", "g4dn.xlarge"}
-	p.Subnets, p.Spot = []string{"subnet-1", "subnet-2"}, config.Spot{Enabled: true, MaxPrice: "1.5"}
-	p.CustomTags = []config.Tag{{Key: "team", Value: "vision"}}
+	p.Subnets, p.Spot = []string{"subnet-1", "subnet-2"}, provider.Spot{Enabled: true, MaxPrice: "1.5"}
+	p.CustomTags = []provider.Tag{{Key: "team", Value: "vision"}}
 	got := &apiv1.ResourcePool{Type: apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_STATIC}
 	describeAWS(p, got)
 	want := &apiv1.ResourcePool{

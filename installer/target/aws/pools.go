@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // agentTag marks the machines that the master launches, besides the tag that
@@ -64,7 +65,7 @@ func (t *Target) liveOf(n named) (hosted.Live, error) {
 
 func (t *Target) poolConfig(name string, p spec.AWSPool, n named) (config.Pool, error) {
 	out := t.NewPool(name, p.Pool)
-	aws := &config.AWSProvider{}
+	aws := &provider.AWS{}
 	aws.SetDefaults()
 	elastic, err := t.NewElastic(p.Pool)
 	if err != nil {
@@ -78,7 +79,7 @@ func (t *Target) poolConfig(name string, p spec.AWSPool, n named) (config.Pool, 
 	aws.TagKey, aws.TagValue = agentTag, t.Spec.Cluster
 	aws.InstanceName = "det-" + t.Spec.Cluster + "-agent"
 	aws.SSHKeyName = t.Spec.KeyPair
-	aws.NetworkInterface = config.AWSNetwork{PublicIP: t.Spec.Network.PublicIP, SecurityGroupID: n.agentGroup}
+	aws.NetworkInterface = provider.AWSNetwork{PublicIP: t.Spec.Network.PublicIP, SecurityGroupID: n.agentGroup}
 	for _, s := range t.poolPlaces(p) {
 		aws.Subnets = append(aws.Subnets, n.subnets[s])
 	}
@@ -90,11 +91,11 @@ func (t *Target) poolConfig(name string, p spec.AWSPool, n named) (config.Pool, 
 	slots := t.slotsOf(p)
 	aws.InstanceSlots = &slots
 	aws.CPUSlotsAllowed = p.CPUSlots
-	aws.Spot = config.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand, MaxPrice: p.MaxPrice}
+	aws.Spot = provider.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand, MaxPrice: p.MaxPrice}
 	aws.LogGroup, aws.Metrics = t.logGroup(), &t.Spec.Metrics
 	for _, key := range slices.Sorted(maps.Keys(t.Spec.Tags)) {
-		aws.CustomTags = append(aws.CustomTags, config.Tag{Key: key, Value: t.Spec.Tags[key]})
+		aws.CustomTags = append(aws.CustomTags, provider.Tag{Key: key, Value: t.Spec.Tags[key]})
 	}
-	out.Provider = &config.Provider{AWS: aws}
+	out.Provider = &provider.Provider{AWS: aws}
 	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 const loopback = "127.0.0.1"
@@ -79,7 +80,7 @@ const elasticIdle = time.Minute
 // elasticPool adds the pool whose agents come and go. It is the default where there
 // are no other agents.
 func elasticPool(m *config.Master, s Spec, tasksAt string) error {
-	var p config.LocalProvider
+	var p provider.Local
 	p.SetDefaults()
 	p.MaxInstances, p.MaxIdleAgentPeriod = s.Elastic, document.Duration(elasticIdle)
 	// Real devices could be counted once only, however many agents there are.
@@ -104,7 +105,7 @@ func elasticPool(m *config.Master, s Spec, tasksAt string) error {
 	}
 	pool := config.DefaultPool(ElasticPool)
 	pool.Description = "agents that are started when tasks wait and stopped when they idle"
-	pool.Provider = &config.Provider{Local: &p}
+	pool.Provider = &provider.Provider{Local: &p}
 	if s.Agents > 0 {
 		m.ResourcePools = []config.Pool{config.DefaultPool("default"), pool}
 		return nil

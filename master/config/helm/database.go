@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -53,7 +54,7 @@ func (d DB) toMaster(release string) config.DB {
 	}
 	out := config.DB{
 		Type: config.DBPostgres, Host: d.HostAddress, User: d.User, Name: d.Name,
-		Port: config.DBPort(strconv.Itoa(d.Port)), SSLMode: firstGiven(d.SSLMode, config.DefaultDB().SSLMode),
+		Port: config.DBPort(strconv.Itoa(d.Port)), SSLMode: cmp.Or(d.SSLMode, config.DefaultDB().SSLMode),
 	}
 	switch {
 	case d.PasswordSecret != nil:

@@ -1,12 +1,14 @@
 package helm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // Where the chart puts things in the master's container.
@@ -24,7 +26,7 @@ func Map(d Document) config.Master {
 	v := d.Values
 	m := config.DefaultMaster()
 	m.Port = port
-	m.Log.Level = firstGiven(v.LogLevel, m.Log.Level)
+	m.Log.Level = cmp.Or(v.LogLevel, m.Log.Level)
 	if v.LogColor != nil {
 		m.Log.Color = *v.LogColor
 	}
@@ -54,11 +56,11 @@ func (v Values) mapSecurity(s config.Security) config.Security {
 	if v.Security.DefaultTask != nil {
 		s.DefaultTask = *v.Security.DefaultTask
 	}
-	s.AuthZ.Type = firstGiven(v.Security.AuthZ.Type, s.AuthZ.Type)
+	s.AuthZ.Type = cmp.Or(v.Security.AuthZ.Type, s.AuthZ.Type)
 	if v.Security.TrustUsers != nil {
 		s.TrustUsers = *v.Security.TrustUsers
 	}
-	s.Visibility = firstGiven(v.Security.Visibility, s.Visibility)
+	s.Visibility = cmp.Or(v.Security.Visibility, s.Visibility)
 	if v.Security.Audit != nil {
 		s.Audit = *v.Security.Audit
 	}
@@ -79,7 +81,7 @@ func (v Values) mapSecurity(s config.Security) config.Security {
 // and none of determined, both have that one.
 func (d Document) firstPasswords() (admin, determined secret.Value) {
 	v := d.Values
-	admin = passwordSecret("admin-password", v.PasswordSecret, firstGiven(v.InitialUserPassword.Reveal(), v.DefaultPassword.Reveal()))
+	admin = passwordSecret("admin-password", v.PasswordSecret, cmp.Or(v.InitialUserPassword.Reveal(), v.DefaultPassword.Reveal()))
 	determined = passwordSecret("determined-password", v.DeterminedPasswordSecret, v.DeterminedPassword.Reveal())
 	if !admin.IsZero() {
 		return admin, determined
@@ -102,20 +104,20 @@ func passwordSecret(name string, elsewhere *SecretRef, text string) secret.Value
 	return secret.Value{}
 }
 
-func (v Values) mapTasks(t config.TaskContainerDefaults) config.TaskContainerDefaults {
+func (v Values) mapTasks(t container.Defaults) container.Defaults {
 	w := v.Tasks
-	t.NetworkMode = firstGiven(w.NetworkMode, t.NetworkMode)
+	t.NetworkMode = cmp.Or(w.NetworkMode, t.NetworkMode)
 	t.DtrainInterface = w.DtrainInterface
 	t.ForcePullImage = w.ForcePullImage
 	t.CPUPodSpec, t.GPUPodSpec, t.CheckpointGCSpec = w.CPUPodSpec, w.GPUPodSpec, w.CheckpointGCSpec
-	t.Image = config.Images{
-		CPU:  firstGiven(w.CPUImage, v.DefaultImages.CPU),
-		CUDA: firstGiven(w.GPUImage, v.DefaultImages.GPU),
-		ROCm: firstGiven(w.ROCmImage, v.DefaultImages.ROCm),
+	t.Image = container.Images{
+		CPU:  cmp.Or(w.CPUImage, v.DefaultImages.CPU),
+		CUDA: cmp.Or(w.GPUImage, v.DefaultImages.GPU),
+		ROCm: cmp.Or(w.ROCmImage, v.DefaultImages.ROCm),
 	}
 	t.LogPolicies = w.LogPolicies
 	t.StartupHook = w.StartupHook
-	t.ShmSize = firstGiven(w.ShmSize, t.ShmSize)
+	t.ShmSize = cmp.Or(w.ShmSize, t.ShmSize)
 	if w.PreemptionTimeout != nil {
 		t.PreemptionTimeout = *w.PreemptionTimeout
 	}
@@ -127,24 +129,24 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	v := d.Values
 	var r config.KubernetesRM
 	r.SetDefaults()
-	r.ClusterName = firstGiven(v.ResourceManager.ClusterName, r.ClusterName)
-	r.DefaultPools = config.DefaultPools{Aux: firstGiven(v.AuxPool, r.Aux), Compute: firstGiven(v.ComputePool, r.Compute)}
+	r.ClusterName = cmp.Or(v.ResourceManager.ClusterName, r.ClusterName)
+	r.DefaultPools = config.DefaultPools{Aux: cmp.Or(v.AuxPool, r.Aux), Compute: cmp.Or(v.ComputePool, r.Compute)}
 	// A chart that says nothing of a namespace of tasks is of the last version.
-	r.DefaultNamespace = firstGiven(firstGiven(d.Release.TaskNamespace, v.ResourceManager.DefaultNamespace), d.Release.Namespace)
+	r.DefaultNamespace = cmp.Or(cmp.Or(d.Release.TaskNamespace, v.ResourceManager.DefaultNamespace), d.Release.Namespace)
 	if r.DefaultNamespace != d.Release.Namespace {
 		r.FormerNamespaces = []string{d.Release.Namespace}
 	}
 	r.TaskServiceAccount, r.ProtectedObjects = d.Release.TaskAccount, d.Release.Protected
 	r.MaxSlotsPerPod = v.MaxSlotsPerPod
 	if v.SlotType != "gpu" { // the older name of the default
-		r.SlotType = firstGiven(v.SlotType, r.SlotType)
+		r.SlotType = cmp.Or(v.SlotType, r.SlotType)
 	}
 	r.SlotResourceRequests = v.SlotResourceRequests
 	r.MasterServiceName = "determined-master-service-" + d.Release.Name
 	r.DefaultScheduler = v.DefaultScheduler
-	r.MasterScheme = firstGiven(v.MasterScheme, map[bool]string{true: "https", false: "http"}[v.TLSSecret != ""])
-	r.MasterHost = firstGiven(v.MasterHost, fmt.Sprintf("%s.%s.svc.cluster.local", r.MasterServiceName, d.Release.Namespace))
-	r.MasterPort = firstGiven(v.MasterPublicPort, v.MasterPort)
+	r.MasterScheme = cmp.Or(v.MasterScheme, map[bool]string{true: "https", false: "http"}[v.TLSSecret != ""])
+	r.MasterHost = cmp.Or(v.MasterHost, fmt.Sprintf("%s.%s.svc.cluster.local", r.MasterServiceName, d.Release.Namespace))
+	r.MasterPort = cmp.Or(v.MasterPublicPort, v.MasterPort)
 	r.ClusterID = d.Release.Name
 	r.MasterImage = d.Release.Image
 	if v.ImagePullSecretName != "" {
@@ -154,15 +156,6 @@ func (d Document) resourceManager() *config.KubernetesRM {
 		}
 	}
 	return &r
-}
-
-// firstGiven is the first of two that was given.
-func firstGiven[T comparable](first, second T) T {
-	var none T
-	if first != none {
-		return first
-	}
-	return second
 }
 
 // fileSecret refers to a mounted entry.

@@ -1,6 +1,8 @@
 package helm
 
 import (
+	"cmp"
+
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -58,7 +60,7 @@ func (s Storage) toMaster() *config.CheckpointStorage {
 		return &config.CheckpointStorage{Directory: &config.DirectoryStorage{Saved: saved, ContainerPath: s.ContainerPath}}
 	case "shared_fs":
 		return &config.CheckpointStorage{SharedFS: &config.SharedFSStorage{
-			Saved: saved, HostPath: firstGiven(s.HostPath, checkpoints), Propagation: "rprivate",
+			Saved: saved, HostPath: cmp.Or(s.HostPath, checkpoints), Propagation: "rprivate",
 		}}
 	}
 	return nil

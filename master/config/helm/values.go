@@ -3,6 +3,7 @@ package helm
 import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // Values is every value of the chart. What concerns Kubernetes alone is kept raw:
@@ -99,20 +100,20 @@ type Images struct {
 
 // Tasks is what task containers get.
 type Tasks struct {
-	NetworkMode       string             `yaml:"networkMode"`
-	DtrainInterface   string             `yaml:"dtrainNetworkInterface"`
-	ForcePullImage    *bool              `yaml:"forcePullImage"`
-	CPUPodSpec        document.Raw       `yaml:"cpuPodSpec"`
-	GPUPodSpec        document.Raw       `yaml:"gpuPodSpec"`
-	CheckpointGCSpec  document.Raw       `yaml:"checkpointGcPodSpec"`
-	CPUImage          string             `yaml:"cpuImage"`
-	GPUImage          string             `yaml:"gpuImage"`
-	ROCmImage         string             `yaml:"rocmImage"`
-	LogPolicies       []config.LogPolicy `yaml:"logPolicies"`
-	StartupHook       string             `yaml:"startupHook"`
-	ShmSize           config.Bytes       `yaml:"shmSizeBytes"`
-	PreemptionTimeout *document.Seconds  `yaml:"preemptionTimeout"`
-	Environment       config.Environment `yaml:"environmentVariables"`
+	NetworkMode       string                `yaml:"networkMode"`
+	DtrainInterface   string                `yaml:"dtrainNetworkInterface"`
+	ForcePullImage    *bool                 `yaml:"forcePullImage"`
+	CPUPodSpec        document.Raw          `yaml:"cpuPodSpec"`
+	GPUPodSpec        document.Raw          `yaml:"gpuPodSpec"`
+	CheckpointGCSpec  document.Raw          `yaml:"checkpointGcPodSpec"`
+	CPUImage          string                `yaml:"cpuImage"`
+	GPUImage          string                `yaml:"gpuImage"`
+	ROCmImage         string                `yaml:"rocmImage"`
+	LogPolicies       []container.LogPolicy `yaml:"logPolicies"`
+	StartupHook       string                `yaml:"startupHook"`
+	ShmSize           document.Bytes        `yaml:"shmSizeBytes"`
+	PreemptionTimeout *document.Seconds     `yaml:"preemptionTimeout"`
+	Environment       container.Environment `yaml:"environmentVariables"`
 }
 
 // Policy is what tasks may do to their nodes.
@@ -126,8 +127,8 @@ type Policy struct {
 	HostIPC      *bool             `yaml:"hostIpc"`
 	Root         *bool             `yaml:"root"`
 	Images       []string          `yaml:"images"`
-	MaxShm       config.Bytes      `yaml:"maxShmSize"`
-	MaxMemory    config.Bytes      `yaml:"maxMemory"`
+	MaxShm       document.Bytes    `yaml:"maxShmSize"`
+	MaxMemory    document.Bytes    `yaml:"maxMemory"`
 }
 
 // Security is who tasks run as, and who may do what.

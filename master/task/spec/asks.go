@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
@@ -34,9 +35,9 @@ func Asks(own, whole Config, user config.AgentUser) policy.Asked {
 
 // namedImages are those that the owner names. Which one runs is not known before the task
 // is placed; those of the cluster are judged then.
-func namedImages(own, whole config.Images) []policy.Text {
+func namedImages(own, whole container.Images) []policy.Text {
 	all := []string{own.CPU, own.CUDA, own.ROCm}
-	if own == (config.Images{}) && whole == (config.Images{CPU: DefaultImage, CUDA: DefaultImage, ROCm: DefaultImage}) {
+	if own == (container.Images{}) && whole == (container.Images{CPU: DefaultImage, CUDA: DefaultImage, ROCm: DefaultImage}) {
 		all = []string{DefaultImage}
 	}
 	var out []policy.Text

@@ -6,6 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -14,7 +15,7 @@ import (
 // Run is everything beside the configuration that a container's spec depends on.
 type Run struct {
 	Config     Config
-	Defaults   config.TaskContainerDefaults
+	Defaults   container.Defaults
 	Task       rm.TaskID
 	Allocation rm.AllocationID
 	// Type is the task's type as programs read it: COMMAND.
@@ -96,7 +97,7 @@ func DeviceType(devices []*apiv1.Device) apiv1.Device_Type {
 	return apiv1.Device_TYPE_CPU
 }
 
-func imageFor(i config.Images, t apiv1.Device_Type) string {
+func imageFor(i container.Images, t apiv1.Device_Type) string {
 	switch t {
 	case apiv1.Device_TYPE_CUDA:
 		return i.CUDA

@@ -10,19 +10,19 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/document/naming"
 	"github.com/det-deploy/det-deploy/excerpt"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // Config is the configuration of a command. Other kinds of tasks that run one
 // program share it.
 type Config struct {
-	Description string             `yaml:"description" doc:"Name of the task and of its job; three random words when empty"`
-	Entrypoint  Entrypoint         `yaml:"entrypoint" doc:"What to run: one element is a shell command line, several are executed as they are; nothing ends at once with 0"`
-	BindMounts  []config.BindMount `yaml:"bind_mounts" doc:"Directories of the machine that the task sees"`
-	Environment Environment        `yaml:"environment" doc:"Image and variables"`
-	Resources   Resources          `yaml:"resources" doc:"Slots and where they come from"`
-	WorkDir     string             `yaml:"work_dir" doc:"Directory in which the program starts"`
-	Debug       bool               `yaml:"debug" doc:"No effect on commands"`
+	Description string                `yaml:"description" doc:"Name of the task and of its job; three random words when empty"`
+	Entrypoint  Entrypoint            `yaml:"entrypoint" doc:"What to run: one element is a shell command line, several are executed as they are; nothing ends at once with 0"`
+	BindMounts  []container.BindMount `yaml:"bind_mounts" doc:"Directories of the machine that the task sees"`
+	Environment Environment           `yaml:"environment" doc:"Image and variables"`
+	Resources   Resources             `yaml:"resources" doc:"Slots and where they come from"`
+	WorkDir     string                `yaml:"work_dir" doc:"Directory in which the program starts"`
+	Debug       bool                  `yaml:"debug" doc:"No effect on commands"`
 
 	IdleTimeout      *document.Seconds `yaml:"idle_timeout" doc:"No effect on commands"`
 	NotebookIdleType string            `yaml:"notebook_idle_type" doc:"No effect on commands"`
@@ -33,15 +33,15 @@ type Config struct {
 
 // Environment is what the program finds around it.
 type Environment struct {
-	Image            config.Images      `yaml:"image" doc:"Image for all devices, or one each"`
-	Variables        config.Environment `yaml:"environment_variables" doc:"Variables; they come after ours and win"`
-	Ports            map[string]int     `yaml:"ports" doc:"Ports of the container to publish, by name"`
-	ProxyPorts       []ProxyPort        `yaml:"proxy_ports" doc:"Ports that are published for the proxy"`
-	RegistryAuth     *RegistryAuth      `yaml:"registry_auth" doc:"How to sign in to the image registry; kept until the task ends"`
-	ForcePullImage   *bool              `yaml:"force_pull_image" doc:"Pull the image even when it is there"`
-	AddCapabilities  []string           `yaml:"add_capabilities" doc:"Linux capabilities to add"`
-	DropCapabilities []string           `yaml:"drop_capabilities" doc:"Linux capabilities to take away"`
-	PodSpec          document.Raw       `yaml:"pod_spec" doc:"Kubernetes only: a Pod, as JSON or YAML, that the task's own pod is laid over"`
+	Image            container.Images      `yaml:"image" doc:"Image for all devices, or one each"`
+	Variables        container.Environment `yaml:"environment_variables" doc:"Variables; they come after ours and win"`
+	Ports            map[string]int        `yaml:"ports" doc:"Ports of the container to publish, by name"`
+	ProxyPorts       []ProxyPort           `yaml:"proxy_ports" doc:"Ports that are published for the proxy"`
+	RegistryAuth     *RegistryAuth         `yaml:"registry_auth" doc:"How to sign in to the image registry; kept until the task ends"`
+	ForcePullImage   *bool                 `yaml:"force_pull_image" doc:"Pull the image even when it is there"`
+	AddCapabilities  []string              `yaml:"add_capabilities" doc:"Linux capabilities to add"`
+	DropCapabilities []string              `yaml:"drop_capabilities" doc:"Linux capabilities to take away"`
+	PodSpec          document.Raw          `yaml:"pod_spec" doc:"Kubernetes only: a Pod, as JSON or YAML, that the task's own pod is laid over"`
 }
 
 // ProxyPort is one port for the proxy.
@@ -67,16 +67,16 @@ type RegistryAuth struct {
 
 // Resources is what the program wants to run on.
 type Resources struct {
-	Slots          *int            `yaml:"slots" doc:"Devices wanted at once; 0 runs on an auxiliary place"`
-	MaxSlots       *int            `yaml:"max_slots" doc:"Most devices the job may have"`
-	Priority       *int            `yaml:"priority" doc:"1 (first) to 99; the pool's default when empty"`
-	Weight         float64         `yaml:"weight" doc:"Share of the pool; the priority scheduler does not use it"`
-	ResourcePool   string          `yaml:"resource_pool" doc:"Pool; the default one for the slots when empty"`
-	ShmSize        *Size           `yaml:"shm_size" doc:"Shared memory: bytes, or a text such as 1.5g"`
-	Devices        []config.Device `yaml:"devices" doc:"Devices of the machine, host:container:mode or an object"`
-	Preemptible    bool            `yaml:"preemptible" doc:"The program may be stopped, and run again from its start, when others need the slots or its machine is lost"`
-	IsSingleNode   *bool           `yaml:"is_single_node" doc:"Must not be set for commands"`
-	NativeParallel bool            `yaml:"native_parallel" doc:"Must not be set: there is no launcher for it"`
+	Slots          *int               `yaml:"slots" doc:"Devices wanted at once; 0 runs on an auxiliary place"`
+	MaxSlots       *int               `yaml:"max_slots" doc:"Most devices the job may have"`
+	Priority       *int               `yaml:"priority" doc:"1 (first) to 99; the pool's default when empty"`
+	Weight         float64            `yaml:"weight" doc:"Share of the pool; the priority scheduler does not use it"`
+	ResourcePool   string             `yaml:"resource_pool" doc:"Pool; the default one for the slots when empty"`
+	ShmSize        *Size              `yaml:"shm_size" doc:"Shared memory: bytes, or a text such as 1.5g"`
+	Devices        []container.Device `yaml:"devices" doc:"Devices of the machine, host:container:mode or an object"`
+	Preemptible    bool               `yaml:"preemptible" doc:"The program may be stopped, and run again from its start, when others need the slots or its machine is lost"`
+	IsSingleNode   *bool              `yaml:"is_single_node" doc:"Must not be set for commands"`
+	NativeParallel bool               `yaml:"native_parallel" doc:"Must not be set: there is no launcher for it"`
 }
 
 // DefaultSlots is how many slots a command takes that does not say.

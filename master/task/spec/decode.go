@@ -9,7 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/excerpt"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // DecodeError is a configuration that cannot be used, with all its mistakes.
@@ -88,7 +88,7 @@ func withoutLines(problems document.Errors) document.Errors {
 
 // Complete decodes s, lays defaults under it and checks the result. Warnings say
 // which settings are accepted and have no effect here.
-func Complete(s *structpb.Struct, defaults config.TaskContainerDefaults) (c Config, warnings []string, err error) {
+func Complete(s *structpb.Struct, defaults container.Defaults) (c Config, warnings []string, err error) {
 	if c, err = Decode(s); err != nil {
 		return c, nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -55,7 +55,7 @@ func assignedVariables(list []string) []string {
 }
 
 // unassignedNames are the names without a value, each once.
-func unassignedNames(e config.Environment) []string {
+func unassignedNames(e container.Environment) []string {
 	names := slices.DeleteFunc(slices.Concat(e.CPU, e.CUDA, e.ROCm), func(v string) bool { return strings.Contains(v, "=") })
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -69,7 +69,7 @@ func loggingMetadata(r Run) string {
 	return string(data)
 }
 
-func variablesFor(e config.Environment, t apiv1.Device_Type) []string {
+func variablesFor(e container.Environment, t apiv1.Device_Type) []string {
 	switch t {
 	case apiv1.Device_TYPE_CUDA:
 		return e.CUDA

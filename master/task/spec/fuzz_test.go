@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -31,7 +31,7 @@ func FuzzComplete(f *testing.F) {
 		if s.UnmarshalJSON(data) != nil {
 			return
 		}
-		defaults := config.DefaultTaskContainer()
+		defaults := container.Default()
 		c, _, err := Complete(s, defaults)
 		if err != nil {
 			if _, ours := errors.AsType[*DecodeError](err); !ours {

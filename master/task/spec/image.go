@@ -5,12 +5,12 @@ import (
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/excerpt"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // checkImages refuses what no engine takes for the name of an image. What is no name
 // is never handed to one, and the author is told before a machine is there.
-func checkImages(at string, i config.Images) document.Errors {
+func checkImages(at string, i container.Images) document.Errors {
 	var e document.Errors
 	seen := map[string]bool{"": true}
 	for _, image := range []string{i.CPU, i.CUDA, i.ROCm} {

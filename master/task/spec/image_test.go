@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 func TestImagesAreNames(t *testing.T) {
@@ -14,7 +14,7 @@ func TestImagesAreNames(t *testing.T) {
 		"python@sha256:" + strings.Repeat("0", 64), "python:3@sha256:" + strings.Repeat("0", 64), "sha256:" + strings.Repeat("a", 64), strings.Repeat("a", 64),
 		"determinedai/pytorch-ngc:0.38.1", "123456789012.dkr.ecr.us-west-2.amazonaws.com/a/b:1", "[2001:db8::1]:5000/x",
 	} {
-		if e := checkImages("environment.image", config.Images{CPU: image, CUDA: image}); len(e) > 0 {
+		if e := checkImages("environment.image", container.Images{CPU: image, CUDA: image}); len(e) > 0 {
 			t.Errorf("%q: got %v, want it to be taken", image, e)
 		}
 	}
@@ -22,7 +22,7 @@ func TestImagesAreNames(t *testing.T) {
 		"--privileged", "-v", " python", "python ", "python\n", "python --privileged", "a;b", "$(id)", "../x", "/x", "x/", "https://example.com/x",
 		"user:password@example.com/x", "python@sha256:0", "python:a:b", "Python", strings.Repeat("a", 300) + "/x",
 	} {
-		e := checkImages("environment.image", config.Images{CPU: "python", CUDA: image, ROCm: image})
+		e := checkImages("environment.image", container.Images{CPU: "python", CUDA: image, ROCm: image})
 		if len(e) != 1 || !strings.Contains(e.Error(), "environment.image") {
 			t.Errorf("%q: got %v, want one complaint", image, e)
 		}

@@ -1,11 +1,12 @@
 package spec
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // DefaultImage is what runs when neither the task nor the cluster names an image.
@@ -14,10 +15,10 @@ const DefaultImage = "docker.io/library/python:3.11-slim"
 
 // Merge lays the defaults of cluster and pool under c. What c says stays; lists of
 // variables, mounts and devices are joined, with c's entries winning.
-func Merge(c Config, d config.TaskContainerDefaults) Config {
+func Merge(c Config, d container.Defaults) Config {
 	n := &c.Environment
 	n.Image = fillImages(n.Image, d.Image)
-	n.Variables = config.Environment{
+	n.Variables = container.Environment{
 		CPU:  slices.Concat(d.Environment.CPU, n.Variables.CPU),
 		CUDA: slices.Concat(d.Environment.CUDA, n.Variables.CUDA),
 		ROCm: slices.Concat(d.Environment.ROCm, n.Variables.ROCm),
@@ -32,7 +33,7 @@ func Merge(c Config, d config.TaskContainerDefaults) Config {
 	if n.DropCapabilities == nil {
 		n.DropCapabilities = d.DropCapabilities
 	}
-	c.WorkDir = firstGiven(c.WorkDir, d.WorkDir, DefaultWorkDir)
+	c.WorkDir = cmp.Or(c.WorkDir, d.WorkDir, DefaultWorkDir)
 	c.BindMounts = joinMounts(c.BindMounts, d.BindMounts, c.WorkDir)
 	r := &c.Resources
 	if r.Slots == nil {
@@ -47,28 +48,19 @@ func Merge(c Config, d config.TaskContainerDefaults) Config {
 	return c
 }
 
-func fillImages(i, d config.Images) config.Images {
-	return config.Images{
-		CPU:  firstGiven(i.CPU, d.CPU, DefaultImage),
-		CUDA: firstGiven(i.CUDA, d.CUDA, DefaultImage),
-		ROCm: firstGiven(i.ROCm, d.ROCm, DefaultImage),
+func fillImages(i, d container.Images) container.Images {
+	return container.Images{
+		CPU:  cmp.Or(i.CPU, d.CPU, DefaultImage),
+		CUDA: cmp.Or(i.CUDA, d.CUDA, DefaultImage),
+		ROCm: cmp.Or(i.ROCm, d.ROCm, DefaultImage),
 	}
-}
-
-func firstGiven(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // joinMounts keeps one mount a container path: the task's own before the cluster's.
-func joinMounts(own, defaults []config.BindMount, workDir string) []config.BindMount {
+func joinMounts(own, defaults []container.BindMount, workDir string) []container.BindMount {
 	out := slices.Clone(own)
 	for _, d := range defaults {
-		if !slices.ContainsFunc(out, func(o config.BindMount) bool {
+		if !slices.ContainsFunc(out, func(o container.BindMount) bool {
 			return absolutePath(workDir, o.ContainerPath) == absolutePath(workDir, d.ContainerPath)
 		}) {
 			out = append(out, d)
@@ -77,10 +69,10 @@ func joinMounts(own, defaults []config.BindMount, workDir string) []config.BindM
 	return out
 }
 
-func joinDevices(own, defaults []config.Device) []config.Device {
+func joinDevices(own, defaults []container.Device) []container.Device {
 	out := slices.Clone(own)
 	for _, d := range defaults {
-		if !slices.ContainsFunc(out, func(o config.Device) bool { return o.ContainerPath == d.ContainerPath }) {
+		if !slices.ContainsFunc(out, func(o container.Device) bool { return o.ContainerPath == d.ContainerPath }) {
 			out = append(out, d)
 		}
 	}
@@ -97,7 +89,7 @@ func absolutePath(workDir, p string) string {
 
 // registryAuth is what the agent is to sign in with: the task's own, or the
 // cluster's, which stays in the cluster's configuration and is never shown.
-func registryAuth(c Config, d config.TaskContainerDefaults) *RegistryAuth {
+func registryAuth(c Config, d container.Defaults) *RegistryAuth {
 	switch {
 	case c.Environment.RegistryAuth != nil:
 		return c.Environment.RegistryAuth

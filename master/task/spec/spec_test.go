@@ -11,6 +11,7 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -49,7 +50,7 @@ func TestCompleteRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := Complete(asStruct(t, tt.config), config.DefaultTaskContainer())
+			_, _, err := Complete(asStruct(t, tt.config), container.Default())
 			if err == nil || !strings.HasPrefix(err.Error(), "unable to decode the merged config: ") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want an error that says %q", err, tt.want)
 			}
@@ -59,7 +60,7 @@ func TestCompleteRefuses(t *testing.T) {
 
 func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
-	_, _, err := Complete(asStruct(t, `{"entrypoint":["a"],"imge":"x","resources":{"slot":1},"work_dir":"here"}`), config.DefaultTaskContainer())
+	_, _, err := Complete(asStruct(t, `{"entrypoint":["a"],"imge":"x","resources":{"slot":1},"work_dir":"here"}`), container.Default())
 	for _, want := range []string{"imge: unknown key", "resources.slot: unknown key", "work_dir"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s in it", err, want)
@@ -67,7 +68,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	}
 }
 
-func complete(t *testing.T, text string, d config.TaskContainerDefaults) Config {
+func complete(t *testing.T, text string, d container.Defaults) Config {
 	t.Helper()
 	c, _, err := Complete(asStruct(t, text), d)
 	if err != nil {
@@ -79,25 +80,25 @@ func complete(t *testing.T, text string, d config.TaskContainerDefaults) Config 
 func TestMergeKeepsWhatTheTaskSays(t *testing.T) {
 	t.Parallel()
 	yes := true
-	d := config.DefaultTaskContainer()
-	d.Image = config.Images{CPU: "d/cpu", CUDA: "d/cuda", ROCm: "d/rocm"}
-	d.Environment = config.Environment{CPU: []string{"A=1", "B=2"}, CUDA: []string{"G=1"}}
+	d := container.Default()
+	d.Image = container.Images{CPU: "d/cpu", CUDA: "d/cuda", ROCm: "d/rocm"}
+	d.Environment = container.Environment{CPU: []string{"A=1", "B=2"}, CUDA: []string{"G=1"}}
 	d.ForcePullImage = &yes
 	d.AddCapabilities = []string{"SYS_PTRACE"}
-	d.BindMounts = []config.BindMount{
+	d.BindMounts = []container.BindMount{
 		{HostPath: "/default", ContainerPath: "/data", Propagation: "rprivate"},
 		{HostPath: "/other", ContainerPath: "/other", Propagation: "rprivate"},
 	}
 	d.WorkDir = "/work"
 	c := complete(t, `{"entrypoint":["true"],"environment":{"image":{"cpu":"mine"},"environment_variables":["A=9"]},
 		"bind_mounts":[{"host_path":"/mine","container_path":"../data"}],"resources":{"shm_size":"1.5g"}}`, d)
-	if d := cmp.Diff(c.Environment.Image, config.Images{CPU: "mine", CUDA: "d/cuda", ROCm: "d/rocm"}); d != "" {
+	if d := cmp.Diff(c.Environment.Image, container.Images{CPU: "mine", CUDA: "d/cuda", ROCm: "d/rocm"}); d != "" {
 		t.Errorf("image (-got +want):\n%s", d)
 	}
 	if d := cmp.Diff(c.Environment.Variables.CPU, []string{"A=1", "B=2", "A=9"}); d != "" {
 		t.Errorf("variables: the task's come last (-got +want):\n%s", d)
 	}
-	if d := cmp.Diff(c.BindMounts, []config.BindMount{
+	if d := cmp.Diff(c.BindMounts, []container.BindMount{
 		{HostPath: "/mine", ContainerPath: "../data", Propagation: "rprivate"},
 		{HostPath: "/other", ContainerPath: "/other", Propagation: "rprivate"},
 	}); d != "" {
@@ -121,7 +122,7 @@ func TestVariablesInEveryForm(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := complete(t, `{"entrypoint":["x"],"environment":{"environment_variables":`+tt.vars+`}}`, config.DefaultTaskContainer())
+			c := complete(t, `{"entrypoint":["x"],"environment":{"environment_variables":`+tt.vars+`}}`, container.Default())
 			if d := cmp.Diff(c.Environment.Variables.CUDA, tt.cuda); d != "" {
 				t.Errorf("-got +want:\n%s", d)
 			}
@@ -138,9 +139,9 @@ func TestACommandWithoutAnEntrypointEndsAtOnce(t *testing.T) {
 	}
 }
 
-func defaultsWithImage() config.TaskContainerDefaults {
-	d := config.DefaultTaskContainer()
-	d.Image = config.Images{CPU: "d/cpu", CUDA: "d/cuda", ROCm: "d/rocm"}
+func defaultsWithImage() container.Defaults {
+	d := container.Default()
+	d.Image = container.Images{CPU: "d/cpu", CUDA: "d/cuda", ROCm: "d/rocm"}
 	return d
 }
 
@@ -190,7 +191,7 @@ func TestTheConfigurationIsShownAsClientsKnowIt(t *testing.T) {
 	if resources["priority"] != 42.0 || resources["devices"] != nil || resources["slots"] != 2.0 {
 		t.Errorf("got resources %v, want priority 42, devices null, 2 slots", resources)
 	}
-	if again := complete(t, string(marshal(t, shown)), config.DefaultTaskContainer()); !slices.Equal(again.Environment.Variables.CUDA, []string{"A=1"}) {
+	if again := complete(t, string(marshal(t, shown)), container.Default()); !slices.Equal(again.Environment.Variables.CUDA, []string{"A=1"}) {
 		t.Errorf("got %+v, want what is shown to be accepted as a configuration", again)
 	}
 }
@@ -220,7 +221,7 @@ func TestIdleSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	_, warnings, err := Complete(asStruct(t, `{"entrypoint":["x"],"idle_timeout":"30m","notebook_idle_type":"activity",
 		"tensorboard_args":["--x"],"debug":true,"environment":{"proxy_ports":[{"proxy_port":80}]},
-		"resources":{"weight":2}}`), config.DefaultTaskContainer())
+		"resources":{"weight":2}}`), container.Default())
 	if err != nil || len(warnings) != 6 {
 		t.Errorf("got %q and %v, want one warning for each setting without effect", warnings, err)
 	}
@@ -233,7 +234,7 @@ func TestStoredConfigurationsComeBack(t *testing.T) {
 		"registry_auth":{"username":"u","password":"hunter2"},"pod_spec":{"spec":{"a":[1]}}},
 		"resources":{"slots":0,"priority":7,"shm_size":"1g","devices":["/dev/x:/dev/y:r"],"preemptible":true},
 		"bind_mounts":[{"host_path":"/a","container_path":"b","read_only":true,"propagation":"rshared"}]}`,
-		config.DefaultTaskContainer())
+		container.Default())
 	data, err := Store(c)
 	if err != nil {
 		t.Fatal(err)
@@ -265,8 +266,8 @@ func TestStoredConfigurationsComeBack(t *testing.T) {
 
 func TestBuild(t *testing.T) {
 	t.Parallel()
-	d := config.DefaultTaskContainer()
-	d.Image = config.Images{CPU: "cpu", CUDA: "cuda", ROCm: "rocm"}
+	d := container.Default()
+	d.Image = container.Images{CPU: "cpu", CUDA: "cuda", ROCm: "rocm"}
 	d.GLOOPortRange = "1000:2000"
 	d.StartupHook = "echo hook"
 	r := Run{

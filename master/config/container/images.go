@@ -1,6 +1,10 @@
-package config
+package container
 
-import "github.com/det-deploy/det-deploy/document"
+import (
+	"cmp"
+
+	"github.com/det-deploy/det-deploy/document"
+)
 
 // Images is the image of a task by the device it runs on. Empty means the one
 // that the client or the task asks for.
@@ -34,7 +38,7 @@ func (i *Images) UnmarshalDocument(v document.Value) {
 		v.Complain("has both gpu and cuda, which are the same; keep cuda", "")
 		return
 	}
-	*i = Images{CPU: o.CPU, CUDA: firstGiven(o.CUDA, o.GPU), ROCm: o.ROCm}
+	*i = Images{CPU: o.CPU, CUDA: cmp.Or(o.CUDA, o.GPU), ROCm: o.ROCm}
 }
 
 // MarshalDocument writes one each.

@@ -1,4 +1,6 @@
-package config
+// Package container is task_container_defaults of master.yaml: what each task's container
+// gets unless its configuration says otherwise.
+package container
 
 import (
 	"time"
@@ -7,10 +9,10 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// TaskContainerDefaults is what each task container gets unless its own
+// Defaults is what each task container gets unless its own
 // configuration says otherwise. A pool's zero setting means "as the global one".
-type TaskContainerDefaults struct {
-	ShmSize           Bytes            `yaml:"shm_size_bytes" doc:"Shared memory: bytes, or a text such as 4g"`
+type Defaults struct {
+	ShmSize           document.Bytes   `yaml:"shm_size_bytes" doc:"Shared memory: bytes, or a text such as 4g"`
 	NetworkMode       string           `yaml:"network_mode" doc:"Docker network of tasks"`
 	PreemptionTimeout document.Seconds `yaml:"preemption_timeout" doc:"How long a task may take to stop by itself"`
 	DtrainInterface   string           `yaml:"dtrain_network_interface" doc:"Network interface for training on several machines"`
@@ -48,16 +50,16 @@ type RegistryAuth struct {
 	Email         string       `yaml:"email" doc:"Mail address"`
 }
 
-// DefaultTaskContainer has the numbers of Determined 0.38.1.
-func DefaultTaskContainer() TaskContainerDefaults {
-	return TaskContainerDefaults{
+// Default has the numbers of Determined 0.38.1.
+func Default() Defaults {
+	return Defaults{
 		ShmSize: 4 << 30, NetworkMode: "bridge",
 		PreemptionTimeout: document.Seconds(time.Hour),
 	}
 }
 
 // Validate checks everything below path.
-func (t TaskContainerDefaults) Validate(path string) document.Errors {
+func (t Defaults) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(t.ShmSize >= 0, at("shm_size_bytes"), "must be more than 0 (is %d)", t.ShmSize)
@@ -79,7 +81,7 @@ func (t TaskContainerDefaults) Validate(path string) document.Errors {
 	for key, raw := range map[string]document.Raw{
 		"cpu_pod_spec": t.CPUPodSpec, "gpu_pod_spec": t.GPUPodSpec, "checkpoint_gc_pod_spec": t.CheckpointGCSpec,
 	} {
-		e = append(e, raw.Check(at(key), jsonObject)...)
+		e = append(e, raw.CheckMapping(at(key))...)
 	}
 	return e
 }

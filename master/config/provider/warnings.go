@@ -1,4 +1,4 @@
-package config
+package provider
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// listWarnings lists the settings of a provider that change nothing as the others
+// Warnings lists the settings of a provider that change nothing as the others
 // stand.
-func (p Provider) listWarnings(path string, given func(path string) bool) document.Errors {
+func (p Provider) Warnings(path string, given func(path string) bool) document.Errors {
 	var w document.Errors
 	e, at := p.Elastic(), func(key string) string { return document.Join(path, key) }
 	w.Check(e.AgentDockerImage == "", at("agent_docker_image"), "has no effect: an agent is a program of the master's own version that runs on its machine without a container")
@@ -26,7 +26,7 @@ func (p Provider) listWarnings(path string, given func(path string) bool) docume
 	return w
 }
 
-func (p AWSProvider) listWarnings(path string, given func(path string) bool) document.Errors {
+func (p AWS) listWarnings(path string, given func(path string) bool) document.Errors {
 	var w document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	w.Check(p.LogStream == "", at("log_stream"), "has no effect: each machine writes to a stream of its own name")

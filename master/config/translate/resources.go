@@ -1,4 +1,4 @@
-package config
+package translate
 
 import "github.com/det-deploy/det-deploy/document"
 

@@ -1,4 +1,4 @@
-package config
+package provider
 
 import (
 	"regexp"
@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// AWSProvider launches EC2 instances.
-type AWSProvider struct {
+// AWS launches EC2 instances.
+type AWS struct {
 	Elastic               `yaml:",inline"`
 	Region                string     `yaml:"region" doc:"AWS region; the master's own when empty"`
 	RootVolumeSize        int        `yaml:"root_volume_size" doc:"GB of the root volume, at least 100"`
@@ -47,8 +47,8 @@ type Tag struct {
 }
 
 // SetDefaults makes p the default.
-func (p *AWSProvider) SetDefaults() {
-	*p = AWSProvider{
+func (p *AWS) SetDefaults() {
+	*p = AWS{
 		Elastic: DefaultElastic(), RootVolumeSize: 200,
 		TagKey: "managed_by", InstanceName: "determined-ai-agent",
 		NetworkInterface: AWSNetwork{PublicIP: true}, InstanceType: "g4dn.metal",
@@ -59,7 +59,7 @@ func (p *AWSProvider) SetDefaults() {
 var price = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
 // Validate checks what can be checked without AWS.
-func (p AWSProvider) Validate(path string) document.Errors {
+func (p AWS) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(p.RootVolumeSize >= 100, at("root_volume_size"), "must be at least 100 (is %d)", p.RootVolumeSize)
@@ -81,7 +81,7 @@ func (p AWSProvider) Validate(path string) document.Errors {
 }
 
 // Types is the instance types in order of preference.
-func (p AWSProvider) Types() []string {
+func (p AWS) Types() []string {
 	if len(p.InstanceTypes) > 0 {
 		return p.InstanceTypes
 	}
@@ -90,7 +90,7 @@ func (p AWSProvider) Types() []string {
 
 // Slots is how many slots an instance of a type has; ok is false when the type is
 // not known and instance_slots does not say.
-func (p AWSProvider) Slots(instanceType string) (slots int, ok bool) {
+func (p AWS) Slots(instanceType string) (slots int, ok bool) {
 	if p.InstanceSlots != nil {
 		return *p.InstanceSlots, true
 	}
@@ -101,7 +101,7 @@ func (p AWSProvider) Slots(instanceType string) (slots int, ok bool) {
 	return slots, ok
 }
 
-func (p AWSProvider) validateTypes(path string) document.Errors {
+func (p AWS) validateTypes(path string) document.Errors {
 	var e document.Errors
 	if s := p.InstanceSlots; s != nil {
 		e.Check(*s >= 0, document.Join(path, "instance_slots"), "must be at least 0 (is %d)", *s)

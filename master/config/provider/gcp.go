@@ -1,4 +1,4 @@
-package config
+package provider
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// GCPProvider launches Compute Engine instances.
-type GCPProvider struct {
+// GCP launches Compute Engine instances.
+type GCP struct {
 	Elastic                `yaml:",inline"`
 	BaseConfig             document.Raw      `yaml:"base_config" doc:"Instance properties in Google's own form; the settings below win or are added"`
 	Project                string            `yaml:"project" doc:"Google project; the master's own when empty"`
@@ -52,8 +52,8 @@ type GCPInstanceType struct {
 }
 
 // SetDefaults makes p the default.
-func (p *GCPProvider) SetDefaults() {
-	*p = GCPProvider{
+func (p *GCP) SetDefaults() {
+	*p = GCP{
 		Elastic: DefaultElastic(), BootDiskSize: 200,
 		BootDiskSourceImage: "projects/determined-ai/global/images/det-environments-0736b6d",
 		BootDiskType:        "pd-standard", LabelKey: "managed-by",
@@ -64,7 +64,7 @@ func (p *GCPProvider) SetDefaults() {
 }
 
 // Slots is how many slots one machine has.
-func (p GCPProvider) Slots() int {
+func (p GCP) Slots() int {
 	if p.InstanceType.GPUNum == 0 && p.CPUSlotsAllowed {
 		return 1
 	}
@@ -88,7 +88,7 @@ func gpuCounts(gpu string) []int {
 }
 
 // Validate checks what can be checked without Google.
-func (p GCPProvider) Validate(path string) document.Errors {
+func (p GCP) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(p.BootDiskSize >= 100, at("boot_disk_size"), "must be at least 100 (is %d)", p.BootDiskSize)
@@ -106,6 +106,6 @@ func (p GCPProvider) Validate(path string) document.Errors {
 	case !slices.Contains(counts, t.GPUNum):
 		e.Add(at("instance_type.gpu_num"), "must be one of %v with gpu_type %q (is %d)", counts, t.GPUType, t.GPUNum)
 	}
-	e = append(e, p.BaseConfig.Check(at("base_config"), jsonObject)...)
+	e = append(e, p.BaseConfig.CheckMapping(at("base_config"))...)
 	return e
 }

@@ -1,4 +1,6 @@
-package config
+// Package provider is what master.yaml says of the machines that a pool launches: on AWS,
+// on Google Cloud, or as processes of this machine.
+package provider
 
 import (
 	"net/url"
@@ -9,9 +11,9 @@ import (
 
 // Provider launches agents when tasks wait and removes them when idle.
 type Provider struct {
-	AWS   *AWSProvider
-	GCP   *GCPProvider
-	Local *LocalProvider
+	AWS   *AWS
+	GCP   *GCP
+	Local *Local
 }
 
 // Variants lists the providers.
@@ -123,7 +125,7 @@ func (p Elastic) Validate(path string) document.Errors {
 	e.Check(p.AgentReconnectAttempts > 0, at("agent_reconnect_attempts"), "must be more than 0 (is %d)", p.AgentReconnectAttempts)
 	e.Check(p.AgentReconnectBackoff > 0, at("agent_reconnect_backoff"), "must be more than 0 (is %v)", p.AgentReconnectBackoff)
 	e.Check(p.LaunchErrorRetries >= 0, at("launch_error_retries"), "must be at least 0 (is %d)", p.LaunchErrorRetries)
-	e = append(e, p.AgentConfigFileContents.Check(at("agent_config_file_contents"), jsonObject)...)
+	e = append(e, p.AgentConfigFileContents.CheckMapping(at("agent_config_file_contents"))...)
 	if t := p.LaunchErrorTimeout; t != nil {
 		e.Check(*t >= 0, at("launch_error_timeout"), "must be at least 0 (is %v)", *t)
 	}

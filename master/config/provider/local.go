@@ -1,13 +1,11 @@
-package config
+package provider
 
 import (
-	"errors"
-
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// LocalProvider launches agents as processes of this machine.
-type LocalProvider struct {
+// Local launches agents as processes of this machine.
+type Local struct {
 	Elastic         `yaml:",inline"`
 	ArtificialSlots int               `yaml:"artificial_slots" doc:"Slots of each agent"`
 	StartDelay      document.Duration `yaml:"start_delay" doc:"Wait before an agent starts, as a booting machine would"`
@@ -15,23 +13,15 @@ type LocalProvider struct {
 }
 
 // SetDefaults makes p the default.
-func (p *LocalProvider) SetDefaults() {
-	*p = LocalProvider{Elastic: DefaultElastic(), ArtificialSlots: 1}
+func (p *Local) SetDefaults() {
+	*p = Local{Elastic: DefaultElastic(), ArtificialSlots: 1}
 }
 
 // Validate checks the numbers.
-func (p LocalProvider) Validate(path string) document.Errors {
+func (p Local) Validate(path string) document.Errors {
 	var e document.Errors
 	e.Check(p.ArtificialSlots >= 0, document.Join(path, "artificial_slots"), "must be at least 0 (is %d)", p.ArtificialSlots)
 	e.Check(p.StartDelay >= 0, document.Join(path, "start_delay"), "must be at least 0 (is %v)", p.StartDelay)
 	e.Check(p.FailureRate >= 0 && p.FailureRate <= 1, document.Join(path, "failure_rate"), "must be between 0 and 1 (is %v)", p.FailureRate)
 	return e
-}
-
-// jsonObject refuses a raw part that is not a mapping.
-func jsonObject(data []byte) error {
-	if len(data) == 0 || data[0] != '{' {
-		return errors.New("must be a mapping")
-	}
-	return nil
 }

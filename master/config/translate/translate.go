@@ -1,4 +1,6 @@
-package config
+// Package translate turns the forms of older releases' master.yaml into today's before
+// anything is decoded.
+package translate
 
 import (
 	"fmt"
@@ -10,13 +12,13 @@ import (
 // decoded, so that every rule exists once. Values keep their lines.
 type translator struct {
 	doc      *document.Document
-	warnings []Warning
+	warnings []document.Problem
 	problems document.Errors
 }
 
-// translateOld rewrites d and returns what should be changed in the file, and what
+// OldForms rewrites d and returns what should be changed in the file, and what
 // cannot be meant.
-func translateOld(d *document.Document) ([]Warning, document.Errors) {
+func OldForms(d *document.Document) ([]document.Problem, document.Errors) {
 	t := &translator{doc: d}
 	root := d.Root()
 	t.moveInternal(root)
@@ -37,7 +39,7 @@ func translateOld(d *document.Document) ([]Warning, document.Errors) {
 }
 
 func (t *translator) addWarning(line int, path, text, hint string) {
-	t.warnings = append(t.warnings, Warning{File: t.doc.Name(), Line: line, Path: path, Text: text, Hint: hint})
+	t.warnings = append(t.warnings, document.Problem{File: t.doc.Name(), Line: line, Path: path, Text: text, Hint: hint})
 }
 
 func (t *translator) addProblem(line int, path, text, hint string) {

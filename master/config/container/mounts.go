@@ -1,4 +1,4 @@
-package config
+package container
 
 import (
 	"path"
@@ -75,10 +75,10 @@ func (b BindMount) Validate(at string) document.Errors {
 	var e document.Errors
 	e.Check(path.IsAbs(b.HostPath), document.Join(at, "host_path"), "must be absolute (is %q)", b.HostPath)
 	e.Check(b.ContainerPath != "", document.Join(at, "container_path"), "is required")
-	e = append(e, checkPropagation(document.Join(at, "propagation"), b.Propagation)...)
+	e = append(e, CheckPropagation(document.Join(at, "propagation"), b.Propagation)...)
 	return e
 }
 
-func checkPropagation(at, value string) document.Errors {
-	return oneOf(at, value, []string{"rprivate", "private", "rshared", "shared", "rslave", "slave"})
+func CheckPropagation(at, value string) document.Errors {
+	return document.OneOf(at, value, []string{"rprivate", "private", "rshared", "shared", "rslave", "slave"})
 }

@@ -1,10 +1,13 @@
-package config
+package container
 
-import "reflect"
+import (
+	"cmp"
+	"reflect"
+)
 
 // Overlay is t with every setting that over has; lists, maps and specs replace
 // as a whole, except images and variables, which go device by device.
-func (t TaskContainerDefaults) Overlay(over TaskContainerDefaults) TaskContainerDefaults {
+func (t Defaults) Overlay(over Defaults) Defaults {
 	images, env := t.Image.overlay(over.Image), t.Environment.overlay(over.Environment)
 	to, from := reflect.ValueOf(&t).Elem(), reflect.ValueOf(over)
 	for i := range from.NumField() {
@@ -17,14 +20,7 @@ func (t TaskContainerDefaults) Overlay(over TaskContainerDefaults) TaskContainer
 }
 
 func (i Images) overlay(over Images) Images {
-	return Images{CPU: firstGiven(over.CPU, i.CPU), CUDA: firstGiven(over.CUDA, i.CUDA), ROCm: firstGiven(over.ROCm, i.ROCm)}
-}
-
-func firstGiven(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
+	return Images{CPU: cmp.Or(over.CPU, i.CPU), CUDA: cmp.Or(over.CUDA, i.CUDA), ROCm: cmp.Or(over.ROCm, i.ROCm)}
 }
 
 // overlay appends, so that a later variable of the same name wins.

@@ -1,4 +1,4 @@
-package config
+package container
 
 import (
 	"regexp"
@@ -38,7 +38,7 @@ func (PolicyAction) DocumentShape() string { return "text" }
 
 // Validate checks the pattern and the action.
 func (p LogPolicy) Validate(path string) document.Errors {
-	e := oneOf(document.Join(path, "action"), string(p.Action), []string{"", "cancel_retries", "exclude_node"})
+	e := document.OneOf(document.Join(path, "action"), string(p.Action), []string{"", "cancel_retries", "exclude_node"})
 	_, err := regexp.Compile(p.Pattern)
 	e.Check(err == nil, document.Join(path, "pattern"), "must be a regular expression: %v", err)
 	e.Check(p.Name != "" || p.Pattern != "", path, "needs a name or a pattern")

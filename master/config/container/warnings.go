@@ -1,0 +1,23 @@
+package container
+
+import (
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/policy"
+)
+
+func (t Defaults) WarnMounts(w *document.Errors, at string, guarded []string) {
+	for i, b := range t.BindMounts {
+		WarnMount(w, document.Join(document.Index(document.Join(at, "bind_mounts"), i), "host_path"), b.HostPath, guarded)
+	}
+	for i, d := range t.Devices {
+		WarnMount(w, document.Join(document.Index(document.Join(at, "devices"), i), "host_path"), d.HostPath, guarded)
+	}
+}
+
+func WarnMount(w *document.Errors, at, host string, guarded []string) {
+	if host == "" {
+		return
+	}
+	what, reached := policy.Reaches(host, guarded)
+	w.Check(!reached, at, "every task with this mount is refused: it would reach %s, which is given to no task; name another path", what)
+}

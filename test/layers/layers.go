@@ -98,6 +98,7 @@ func install() []Row {
 		{"installer/target/local/*", nil, "it supervises processes, whatever they are"},
 		{"installer/target/local", target("local"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/aws/control", []string{"cloud", "cloud/resource", "cloud/aws/...", "installer/record", "installer/hosted"}, "the control bucket is made before the lease, and knows no cluster.yaml"},
+		{"installer/target/gcp/control", []string{"cloud", "cloud/infra", "cloud/gcp/...", "installer/record", "installer/hosted"}, "the control bucket is made before the lease, and knows no cluster.yaml"},
 		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/k8s", append(target("k8s"), "k8s/helm", "k8s/kube", "k8s/doctor", "k8s/explain"), "a target turns what is wanted into resources of its own platform"},

@@ -134,6 +134,7 @@ func (n numberer) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set("User-Agent", strings.TrimSpace(r.Header.Get("User-Agent")+" "+userAgent))
 		number := fmt.Sprintf("gccl-invocation-id/%s gccl-attempt-count/%d", c.id, c.attempt)
 		r.Header.Set("X-Goog-Api-Client", strings.TrimSpace(number+" "+r.Header.Get("X-Goog-Api-Client")))
+		r.Header.Set("X-Goog-Gcs-Idempotency-Token", c.id)
 	}
 	return n.next.RoundTrip(r)
 }

@@ -10,19 +10,18 @@ import (
 // What a person can do. {permissions} is replaced by what the call needs, {project} and
 // {service} by what the answer is about.
 const (
-	fixPermission  = "ask an administrator of project {project} to grant your account {permissions}"
-	fixLogin       = "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
-	fixScope       = "give the machine or the credentials the scope https://www.googleapis.com/auth/cloud-platform"
-	fixEnable      = "enable it with `gcloud services enable {service} --project {project}`, and wait some minutes until it counts"
-	fixQuotaOwner  = "name a project that pays for the calls with `gcloud auth application-default set-quota-project {project}`"
-	fixBilling     = "link project {project} with a billing account that is open"
-	fixPolicy      = "choose what the organization policy allows, or ask its administrator to change it"
-	fixQuota       = "ask for a higher quota on the Quotas page of the Google Cloud console, or for less"
-	fixCapacity    = "allow more zones or other machine types, or try again later"
-	fixAddresses   = "use a subnetwork with a larger range of addresses"
-	fixTypeInZone  = "choose a zone that has this type, or another type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show which zone has which"
-	fixBucketTaken = "choose another cluster ID: bucket names are shared by all projects"
-	fixProject     = "choose a project that exists"
+	fixPermission = "ask an administrator of project {project} to grant your account {permissions}"
+	fixLogin      = "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
+	fixScope      = "give the machine or the credentials the scope https://www.googleapis.com/auth/cloud-platform"
+	fixEnable     = "enable it with `gcloud services enable {service} --project {project}`, and wait some minutes until it counts"
+	fixQuotaOwner = "name a project that pays for the calls with `gcloud auth application-default set-quota-project {project}`"
+	fixBilling    = "link project {project} with a billing account that is open"
+	fixPolicy     = "choose what the organization policy allows, or ask its administrator to change it"
+	fixQuota      = "ask for a higher quota on the Quotas page of the Google Cloud console, or for less"
+	fixCapacity   = "allow more zones or other machine types, or try again later"
+	fixAddresses  = "use a subnetwork with a larger range of addresses"
+	fixTypeInZone = "choose a zone that has this type, or another type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show which zone has which"
+	fixProject    = "choose a project that exists"
 )
 
 // errorRules lists every code of Google's that has a meaning of its own: reasons of the

@@ -1,6 +1,7 @@
 package gcptest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,14 +34,11 @@ type attempt struct {
 // upload again for as long as its context lasts.
 const mostAttempts = 100
 
-// attempt finds what this attempt of a call has in common with others. The storage client marks
-// them; other calls are the same when they have the same requestId.
+// attempt finds what this attempt of a call has in common with others. Our client and that
+// of storage mark them; other calls are the same when they have the same requestId.
 func (c *call) attempt() *attempt {
 	w := c.World
-	id := c.request.Header.Get("X-Goog-Gcs-Idempotency-Token")
-	if c.service.Name != "storage" {
-		id = c.query.Get("requestId")
-	}
+	id := cmp.Or(c.request.Header.Get("X-Goog-Gcs-Idempotency-Token"), c.query.Get("requestId"))
 	a := w.attempts[id]
 	if a == nil || id == "" {
 		a = &attempt{}

@@ -28,6 +28,7 @@ func (b *blob) download(span string) (any, error) {
 	out.header.Set("X-Goog-Hash", "crc32c="+b.object.Crc32c+",md5="+b.object.Md5Hash)
 	out.header.Set("X-Goog-Stored-Content-Length", strconv.Itoa(len(b.content)))
 	out.header.Set("Etag", b.object.Etag)
+	out.header.Set("Last-Modified", b.written.UTC().Format(http.TimeFormat))
 	if span == "" {
 		return out, nil
 	}

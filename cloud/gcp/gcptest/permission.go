@@ -40,6 +40,11 @@ func (c *call) verbOf() string { return c.ID[strings.LastIndexByte(c.ID, '.')+1:
 
 // storageNeeds: https://cloud.google.com/storage/docs/access-control/iam-json
 func (c *call) storageNeeds() []need {
+	if name := c.params["bucket"]; name != "" {
+		if _, found := c.stores.buckets.get(name); !found {
+			return nil // the answer is that there is no bucket of that name
+		}
+	}
 	collection := strings.Split(c.ID, ".")[1]
 	if collection == "objects" {
 		return c.objectNeeds()

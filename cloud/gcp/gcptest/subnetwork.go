@@ -22,6 +22,7 @@ func subnetworkActs() map[string]act {
 	out["compute.subnetworks.setIamPolicy"] = setSubnetworkPolicy
 	out["compute.subnetworks.testIamPermissions"] = testSubnetworkPermissions
 	out["compute.subnetworks.expandIpCidrRange"] = expandSubnetwork
+	out["compute.subnetworks.setPrivateIpGoogleAccess"] = setPrivateAccess
 	return out
 }
 
@@ -171,3 +172,13 @@ func orElse(s, other string) string {
 }
 
 func decimal(n int) string { return strconv.Itoa(n) }
+
+// setPrivateAccess: https://cloud.google.com/vpc/docs/configure-private-google-access
+func setPrivateAccess(c *call) (any, error) {
+	path, s, err := subnetworks().find(c)
+	if err != nil {
+		return nil, err
+	}
+	body := decode[compute.SubnetworksSetPrivateIpGoogleAccessRequest](c)
+	return c.operate("setPrivateIpGoogleAccess", path, effect{apply: func() *failure { s.PrivateIpGoogleAccess = body.PrivateIpGoogleAccess; return nil }})
+}

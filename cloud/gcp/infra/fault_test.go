@@ -1,0 +1,158 @@
+package infra_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+)
+
+func foundOf(kind, id string) resource.Found { return resource.Found{Kind: kind, ID: id} }
+
+// flow is something an operator does, that may be cut short at any call.
+type flow struct {
+	name    string
+	prepare func(*stage, context.Context) error
+	run     func(*stage, context.Context) error
+	want    []string
+}
+
+func flows() []flow {
+	nothing := func(*stage, context.Context) error { return nil }
+	return []flow{
+		{"up", nothing, (*stage).up, whole},
+		{"update", (*stage).up, func(s *stage, ctx context.Context) error {
+			s.wish.inbound, s.wish.labels = "198.51.100.0/24", map[string]string{"team": "vision"}
+			return s.up(ctx)
+		}, whole},
+		{"down", (*stage).up, (*stage).down, []string{}},
+	}
+}
+
+// calls counts the calls of a flow in a world without faults: all, and those that change
+// something.
+func (f flow) calls(t *testing.T) (all, changes int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		must(t, f.prepare(s, t.Context()))
+		before, beforeChanges := s.world.Calls(), s.world.Changes()
+		must(t, f.run(s, t.Context()))
+		all, changes = s.world.Calls()-before, s.world.Changes()-beforeChanges
+	})
+	return all, changes
+}
+
+// Whatever call fails, and however, the same command continues: nothing is missing,
+// nothing is there twice, and down leaves nothing.
+func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
+	t.Parallel()
+	k := 0
+	for _, f := range flows() {
+		all, changes := f.calls(t)
+		t.Logf("%s: %d calls, %d of them change something", f.name, all, changes)
+		for name, world := range map[string]gcptest.Options{"at once": {}, "slow": slow()} {
+			for _, fault := range gcptest.Faults() {
+				n := changes
+				if fault == faults.Stale {
+					n = all
+				}
+				for i := 1; i <= n; i++ {
+					if k++; k%faults.Stride(3) != 0 {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s: %s at %d, %s", f.name, fault, i, name), func(t *testing.T) {
+						bubble(t, func(t *testing.T) { f.resumes(t, world, i, fault) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func (f flow) resumes(t *testing.T, world gcptest.Options, i int, fault faults.Fault) {
+	t.Helper()
+	s := newStage(t, world)
+	before := s.everything(t)
+	must(t, f.prepare(s, t.Context()))
+	s.settleDown()
+	if fault == faults.Stale {
+		s.world.FailAt(s.world.Calls()+i, fault)
+	} else {
+		s.world.FailChange(s.world.Changes()+i, fault)
+	}
+	first := f.run(s, t.Context())
+	if survives(fault) && first != nil {
+		t.Errorf("first run: got %v, want it to get over this", first)
+	}
+	s.resume()
+	must(t, s.patiently(t.Context(), f.run))
+	s.settleDown()
+	if d := cmp.Diff(s.live(t), f.want); d != "" {
+		t.Errorf("inventory: got -, want +:\n%s", d)
+	}
+	if len(f.want) > 0 {
+		s.wantNothingToDo(t)
+	}
+	must(t, s.down(t.Context()))
+	s.settleDown()
+	if d := cmp.Diff(s.everything(t), before); d != "" {
+		t.Errorf("left behind: got -, want +:\n%s", d)
+	}
+}
+
+// survives reports whether a run does not notice a fault: names tell what became of a
+// call, so that nothing but a refusal and a killed process ends a run.
+func survives(fault faults.Fault) bool {
+	switch fault {
+	case faults.ThrottleOnce, gcptest.ForgetOperation, gcptest.FailOperation:
+		return true
+	case faults.Refuse, faults.Throttle, faults.Break, faults.LoseRequest, faults.LoseReply, faults.KillBefore, faults.KillAfter, faults.Stale:
+	}
+	return false
+}
+
+// patiently runs the same command again as it is told to: while lists settle, the plan
+// that was agreed to may not be the one under the lock.
+func (s *stage) patiently(ctx context.Context, run func(*stage, context.Context) error) error {
+	var err error
+	for range 3 {
+		if err = run(s, ctx); !errors.Is(err, installer.ErrPlanChanged) {
+			return err
+		}
+	}
+	return err
+}
+
+// An up that was killed anywhere is taken down at once, without another up and while
+// lists lag.
+func TestDownTakesAHalfMadeCluster(t *testing.T) {
+	t.Parallel()
+	_, changes := flows()[0].calls(t)
+	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
+		for i := 1; i <= changes; i++ {
+			t.Run(fmt.Sprintf("%s call %d", fault, i), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					s := newStage(t, slow())
+					before := s.everything(t)
+					s.world.FailChange(i, fault)
+					_ = s.up(t.Context()) // it is meant to fail
+					s.resume()
+					must(t, s.down(t.Context()))
+					s.settleDown()
+					if d := cmp.Diff(s.everything(t), before); d != "" {
+						t.Errorf("left behind: got -, want +:\n%s", d)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,76 @@
+// Package infra is what of Google's a cluster consists of. Each thing is one small
+// resource, in the package of its service; here they are listed and removed. What existed
+// before is only pointed at and checked, never changed or removed.
+package infra
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Target lists and removes what a cluster consists of.
+type Target struct{ *owner.Cluster }
+
+var _ resource.Target = Target{}
+
+// kind is one kind of what a cluster consists of: how it is listed, and how one of it is
+// removed.
+type kind struct {
+	name   string
+	list   func(context.Context) ([]resource.Found, error)
+	remove func(ctx context.Context, id string) error
+}
+
+// resourceKinds has those that others need first. Going backwards is the order of `down`.
+func resourceKinds(c *owner.Cluster) []kind {
+	return []kind{
+		markedKind(c, network.Networks(c)),
+		markedKind(c, network.Subnetworks(c)),
+		markedKind(c, network.Firewalls(c)),
+		markedKind(c, network.Routers(c)),
+		markedKind(c, network.Addresses(c)),
+	}
+}
+
+// markedKind is a kind of Compute Engine's objects, which carry marks.
+func markedKind[T any](c *owner.Cluster, k infra.Kind[*T]) kind {
+	return kind{k.Name, owner.Inventory(c, k), k.Delete}
+}
+
+// Kinds lists the name of every kind, those that others need first.
+func (Target) Kinds() []string {
+	var out []string
+	for _, k := range resourceKinds(new(owner.Cluster)) {
+		out = append(out, k.name)
+	}
+	return out
+}
+
+// Inventory lists everything that carries the mark of a cluster, which may be another
+// than t's in the same project.
+func (t Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
+	of := *t.Cluster
+	of.ID = cluster
+	var listers []infra.Lister
+	for _, k := range resourceKinds(&of) {
+		listers = append(listers, infra.Lister{Kind: k.name, List: k.list})
+	}
+	return infra.ListAll(ctx, listers)
+}
+
+// Remove deletes one object of the inventory. What holds it up and is on its way out is
+// waited for. That it is gone already is fine.
+func (t Target) Remove(ctx context.Context, f resource.Found) error {
+	all := resourceKinds(t.Cluster)
+	i := slices.IndexFunc(all, func(k kind) bool { return k.name == f.Kind })
+	if i < 0 {
+		return fmt.Errorf("remove %s: this program knows no %s on Google Cloud", f, f.Kind)
+	}
+	return all[i].remove(ctx, f.ID)
+}

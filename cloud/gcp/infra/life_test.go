@@ -1,0 +1,185 @@
+package infra_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
+)
+
+// nameOf is an object's name.
+func nameOf(v any) string {
+	return fmt.Sprintf("%T/%s", v, reflect.ValueOf(v).Elem().FieldByName("Name").String())
+}
+
+// slow is a world with the delays that Google has.
+func slow() gcptest.Options {
+	return gcptest.Options{Operation: 2 * time.Second, Lag: 3 * time.Second, InUseLater: true, Page: 1}
+}
+
+func TestALife(t *testing.T) {
+	for name, o := range map[string]gcptest.Options{"at once": {}, "slow": slow(), "filters that do not filter": {IgnoreFilters: true}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, o)
+				before := s.everything(t)
+				must(t, s.up(t.Context()))
+				s.settleDown()
+				s.wantNothingToDo(t)
+				if d := cmp.Diff(s.live(t), whole); d != "" {
+					t.Errorf("inventory: got -, want +:\n%s", d)
+				}
+				must(t, s.up(t.Context()))
+				must(t, s.down(t.Context()))
+				s.settleDown()
+				if d := cmp.Diff(s.everything(t), before); d != "" {
+					t.Errorf("left behind: got -, want +:\n%s", d)
+				}
+				must(t, s.down(t.Context()))
+			})
+		})
+	}
+}
+
+func TestDriftIsShownAndRepaired(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(t *testing.T, s *stage)
+		want   []string
+	}{
+		"other ranges": {
+			func(_ *testing.T, s *stage) { s.wish.inbound = "198.51.100.0/24" },
+			[]string{"update gcp/firewall-rule/master-port; from: 203.0.113.0/24, det-lab-agent → 198.51.100.0/24, det-lab-agent"},
+		},
+		"a rule more": {func(_ *testing.T, s *stage) { s.wish.ssh = true }, []string{"create gcp/firewall-rule/ssh"}},
+		"a label": {
+			func(_ *testing.T, s *stage) { s.wish.labels = map[string]string{"team": "vision"} },
+			[]string{"update gcp/address/master; tags.team:  → vision"},
+		},
+		"a rule that is not enforced": {
+			func(t *testing.T, s *stage) {
+				t.Helper()
+				must(t, s.cluster(t.Context(), nil).Clients.Firewalls.Patch(t.Context(), "det-lab-agents", &compute.Firewall{Disabled: true}))
+			},
+			[]string{"update gcp/firewall-rule/agents; enforced: off → on"},
+		},
+		"no private access": {
+			func(t *testing.T, s *stage) {
+				t.Helper()
+				must(t, s.cluster(t.Context(), nil).Clients.Subnetworks.SetPrivateAccess(t.Context(), "det-lab-us-central1",
+					&compute.SubnetworksSetPrivateIpGoogleAccessRequest{ForceSendFields: []string{"PrivateIpGoogleAccess"}}))
+			},
+			[]string{"update gcp/subnetwork/us-central1; private-google-access: off → on"},
+		},
+		"no way out": {
+			func(t *testing.T, s *stage) {
+				t.Helper()
+				must(t, s.cluster(t.Context(), nil).Clients.Routers.Patch(t.Context(), "det-lab-nat", &compute.Router{NullFields: []string{"Nats"}}))
+			},
+			[]string{"update gcp/router/nat; nat: off → on"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, gcptest.Options{})
+				must(t, s.up(t.Context()))
+				tc.change(t, s)
+				if d := cmp.Diff(s.plan(t), tc.want); d != "" {
+					t.Errorf("plan: got -, want +:\n%s", d)
+				}
+				must(t, s.up(t.Context()))
+				s.wantNothingToDo(t)
+			})
+		})
+	}
+}
+
+// Cluster lab-2 has names that begin as those of lab do, and stays as it is.
+func TestAClusterWhoseNameBeginsTheSame(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{IgnoreFilters: true})
+		before := s.everything(t)
+		other := newStage(t, gcptest.Options{})
+		other.world, other.id = s.world, "lab-2"
+		must(t, other.up(t.Context()))
+		between := s.everything(t)
+		must(t, s.up(t.Context()))
+		if d := cmp.Diff(s.live(t), whole); d != "" {
+			t.Errorf("inventory: got -, want +:\n%s", d)
+		}
+		must(t, s.down(t.Context()))
+		if d := cmp.Diff(s.everything(t), between); d != "" {
+			t.Errorf("after down of lab: got -, want lab-2 whole:\n%s", d)
+		}
+		must(t, other.down(t.Context()))
+		if d := cmp.Diff(s.everything(t), before); d != "" {
+			t.Errorf("left behind: got -, want +:\n%s", d)
+		}
+	})
+}
+
+// What has one of our names and not our mark is the user's own.
+func TestForeignObjectsAreNotTouched(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		c := s.cluster(t.Context(), nil).Clients
+		must(t, c.Addresses.Insert(t.Context(), &compute.Address{Name: "det-lab-master", AddressType: "EXTERNAL", Labels: map[string]string{"det-deploy-cluster": "lab-2"}}))
+		before := s.everything(t)
+		err := s.up(t.Context())
+		e, ok := errors.AsType[*cloud.Error](err)
+		if !ok || e.Kind != cloud.Conflict || !strings.Contains(err.Error(), "address det-lab-master: does not belong to the cluster") {
+			t.Errorf("got %v, want that it is not ours", err)
+		}
+		must(t, s.down(t.Context()))
+		if d := cmp.Diff(s.everything(t), before); d != "" {
+			t.Errorf("got -, want +:\n%s", d)
+		}
+	})
+}
+
+// What is in use is waited for, and what is gone is fine.
+func TestTheInventoryIsRemovedInItsOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, slow())
+		must(t, s.up(t.Context()))
+		s.settleDown()
+		target := infra.Target{Cluster: s.cluster(t.Context(), nil)}
+		fs, err := target.Inventory(t.Context(), "lab")
+		must(t, err)
+		kinds := target.Kinds()
+		slices.Reverse(kinds)
+		for range 2 {
+			for _, kind := range kinds {
+				for _, f := range fs {
+					if f.Kind == kind {
+						must(t, target.Remove(t.Context(), f))
+					}
+				}
+			}
+		}
+		s.settleDown()
+		if got := s.live(t); len(got) > 0 {
+			t.Errorf("left behind: %v", got)
+		}
+	})
+}
+
+func TestAnUnknownKindIsNotRemoved(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		f := infra.Target{Cluster: s.cluster(t.Context(), nil)}
+		got := f.Remove(t.Context(), foundOf("quantum-computer", "q"))
+		if got == nil || got.Error() != "remove quantum-computer q: this program knows no quantum-computer on Google Cloud" {
+			t.Errorf("got %v, want a refusal", got)
+		}
+	})
+}

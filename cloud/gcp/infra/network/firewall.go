@@ -1,0 +1,104 @@
+package network
+
+import (
+	"context"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Firewall is one rule that admits traffic. What no rule admits, Google drops.
+type Firewall struct {
+	In      *owner.Cluster
+	Network infra.Ref
+	// Name is what it admits: "master-port".
+	Name string
+	// Ranges and SourceTags are from where; one of the two is enough.
+	Ranges     []netip.Prefix
+	SourceTags []string
+	// TargetTags are the tags of the machines that may be reached.
+	TargetTags []string
+	// Ports are of TCP: "8443". Without any, every protocol and port is meant.
+	Ports []string
+
+	infra.Learned
+}
+
+// ID is "gcp/firewall-rule/" and its name.
+func (f *Firewall) ID() string { return owner.ResourceID(owner.KindFirewall, f.Name) }
+
+// Define says what is wanted.
+func (f *Firewall) Define() infra.Definition[*compute.Firewall] {
+	d := owner.Define(f.In, Firewalls(f.In), f.In.Clients.Firewalls.Collection, f.Name, &f.Learned, f.Network)
+	d.Create = func(ctx context.Context, _ string) error {
+		rule := f.wantedRule()
+		return owner.Insert(ctx, f.In, f.Define(), rule.Name, func() error { return f.In.Clients.Firewalls.Insert(ctx, rule) })
+	}
+	d.Compare = f.compareLive
+	d.Change = func(ctx context.Context, _ []resource.Drift) error {
+		rule := f.wantedRule()
+		rule.ForceSendFields = []string{"SourceRanges", "SourceTags", "TargetTags", "Allowed", "Disabled"}
+		return f.In.Clients.Firewalls.Patch(ctx, f.Identity(), rule)
+	}
+	d.Describe = func() []string {
+		rule := f.wantedRule()
+		return []string{allowedText(rule.Allowed) + " from " + sourceText(rule) + " to " + strings.Join(rule.TargetTags, ", ")}
+	}
+	return d
+}
+
+func (f *Firewall) wantedRule() *compute.Firewall {
+	rule := &compute.Firewall{
+		Name: f.In.FullName(f.Name), Description: f.In.Description(f.Name), Network: networkLink(f.In, f.Network),
+		Direction: "INGRESS", SourceTags: f.SourceTags, TargetTags: f.TargetTags,
+		Allowed: []*compute.FirewallAllowed{{IPProtocol: "all"}},
+	}
+	for _, r := range f.Ranges {
+		rule.SourceRanges = append(rule.SourceRanges, r.String())
+	}
+	if len(f.Ports) > 0 {
+		rule.Allowed = []*compute.FirewallAllowed{{IPProtocol: "tcp", Ports: f.Ports}}
+	}
+	return rule
+}
+
+func (f *Firewall) compareLive(_ context.Context, live *compute.Firewall) ([]resource.Drift, error) {
+	want := f.wantedRule()
+	return infra.Differences(
+		infra.Fixed("network", path.Base(live.Network), f.Network.Identity()),
+		infra.Changeable("from", sourceText(live), sourceText(want)),
+		infra.Changeable("to", sortedText(live.TargetTags), sortedText(want.TargetTags)),
+		infra.Changeable("ports", allowedText(live.Allowed), allowedText(want.Allowed)),
+		infra.Changeable("enforced", onOff(!live.Disabled), onOff(true)),
+	), nil
+}
+
+func sourceText(rule *compute.Firewall) string {
+	return sortedText(slices.Concat(rule.SourceRanges, rule.SourceTags))
+}
+
+func sortedText(list []string) string {
+	return strings.Join(slices.Sorted(slices.Values(list)), ", ")
+}
+
+func allowedText(allowed []*compute.FirewallAllowed) string {
+	var out []string
+	for _, a := range allowed {
+		out = append(out, strings.TrimSuffix(a.IPProtocol+":"+sortedText(a.Ports), ":"))
+	}
+	return sortedText(out)
+}
+
+// Firewalls are those of a cluster.
+func Firewalls(c *owner.Cluster) infra.Kind[*compute.Firewall] {
+	return owner.Kind(c, owner.KindFirewall, "", c.Clients.Firewalls.Collection, func(f *compute.Firewall) infra.Observed {
+		return infra.Observed{Identity: f.Name, Marks: owner.DescribedMarks(f.Description)}
+	})
+}

@@ -1,0 +1,59 @@
+// Package network is where a cluster's machines talk: its network and subnetwork, who may
+// enter, the way out and the master's address.
+package network
+
+import (
+	"context"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Network is the cluster's own network. It has no subnetworks but those that are made in
+// it.
+type Network struct {
+	In *owner.Cluster
+
+	infra.Learned
+}
+
+// ID is "gcp/network/main".
+func (*Network) ID() string { return owner.ResourceID(owner.KindNetwork, "main") }
+
+// Define says what is wanted.
+func (n *Network) Define() infra.Definition[*compute.Network] {
+	d := owner.Define(n.In, Networks(n.In), n.In.Clients.Networks.Collection, "", &n.Learned)
+	d.Create = n.createNetwork
+	d.Compare = func(_ context.Context, live *compute.Network) ([]resource.Drift, error) {
+		return infra.Differences(infra.Fixed("subnetworks", subnetMode(live.AutoCreateSubnetworks), subnetMode(false))), nil
+	}
+	return d
+}
+
+func subnetMode(auto bool) string {
+	if auto {
+		return "one in each region"
+	}
+	return "those that are made"
+}
+
+func (n *Network) createNetwork(ctx context.Context, _ string) error {
+	name := n.In.FullName("")
+	return owner.Insert(ctx, n.In, n.Define(), name, func() error {
+		return n.In.Clients.Networks.Insert(ctx, &compute.Network{
+			Name: name, Description: n.In.Description("network"),
+			AutoCreateSubnetworks: false, ForceSendFields: []string{"AutoCreateSubnetworks"},
+			RoutingConfig: &compute.NetworkRoutingConfig{RoutingMode: "REGIONAL"},
+		})
+	})
+}
+
+// Networks are those of a cluster. One goes once nothing is in it.
+func Networks(c *owner.Cluster) infra.Kind[*compute.Network] {
+	return owner.Kind(c, owner.KindNetwork, "", c.Clients.Networks.Collection, func(n *compute.Network) infra.Observed {
+		return infra.Observed{Identity: n.Name, Marks: owner.DescribedMarks(n.Description)}
+	})
+}

@@ -1,0 +1,78 @@
+package network
+
+import (
+	"context"
+	"net/netip"
+	"path"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Subnetwork is the part of a network that the machines of the region are in. Those
+// without an address of their own reach Google's services too.
+type Subnetwork struct {
+	In      *owner.Cluster
+	Network infra.Ref
+	// CIDR is its range of addresses.
+	CIDR netip.Prefix
+
+	infra.Learned
+}
+
+// ID is "gcp/subnetwork/" and the region.
+func (s *Subnetwork) ID() string {
+	return owner.ResourceID(owner.KindSubnetwork, s.In.Clients.Region)
+}
+
+// Define says what is wanted.
+func (s *Subnetwork) Define() infra.Definition[*compute.Subnetwork] {
+	d := owner.Define(s.In, Subnetworks(s.In), s.In.Clients.Subnetworks.Collection, s.In.Clients.Region, &s.Learned, s.Network)
+	d.Create = s.createSubnetwork
+	d.Compare = s.compareLive
+	d.Change = func(ctx context.Context, _ []resource.Drift) error {
+		return s.In.Clients.Subnetworks.SetPrivateAccess(ctx, s.Identity(), &compute.SubnetworksSetPrivateIpGoogleAccessRequest{PrivateIpGoogleAccess: true})
+	}
+	d.Describe = func() []string { return []string{s.CIDR.String() + " in " + s.In.Clients.Region} }
+	return d
+}
+
+func (s *Subnetwork) compareLive(_ context.Context, live *compute.Subnetwork) ([]resource.Drift, error) {
+	return infra.Differences(
+		infra.Fixed("network", path.Base(live.Network), s.Network.Identity()),
+		infra.Fixed("cidr", live.IpCidrRange, s.CIDR.String()),
+		infra.Changeable("private-google-access", onOff(live.PrivateIpGoogleAccess), onOff(true)),
+	), nil
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+func (s *Subnetwork) createSubnetwork(ctx context.Context, _ string) error {
+	name := s.In.FullName(s.In.Clients.Region)
+	return owner.Insert(ctx, s.In, s.Define(), name, func() error {
+		return s.In.Clients.Subnetworks.Insert(ctx, &compute.Subnetwork{
+			Name: name, Description: s.In.Description("machines"), Network: networkLink(s.In, s.Network),
+			IpCidrRange: s.CIDR.String(), PrivateIpGoogleAccess: true,
+		})
+	})
+}
+
+// networkLink names a network of the project as the calls want it.
+func networkLink(c *owner.Cluster, network infra.Ref) string {
+	return "projects/" + c.Clients.Project + "/global/networks/" + network.Identity()
+}
+
+// Subnetworks are those of a cluster. One goes once no machine is in it.
+func Subnetworks(c *owner.Cluster) infra.Kind[*compute.Subnetwork] {
+	return owner.Kind(c, owner.KindSubnetwork, "", c.Clients.Subnetworks.Collection, func(s *compute.Subnetwork) infra.Observed {
+		return infra.Observed{Identity: s.Name, Marks: owner.DescribedMarks(s.Description)}
+	})
+}

@@ -1,0 +1,45 @@
+// Package owner is the cluster that Google's objects belong to: their names, the marks
+// they carry, and how they are made, found again and removed.
+package owner
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Cluster is what all resources of one cluster share. Only ID and Clients must be set.
+type Cluster struct {
+	// ID is the cluster's id: "lab".
+	ID string
+	// Labels are the user's. They are put on everything that has labels, beside our own.
+	Labels map[string]string
+	// Clients are the services, in the cluster's project and region.
+	Clients api.Clients
+	// Pause waits for d or until ctx ends; nil waits on a timer.
+	Pause func(ctx context.Context, d time.Duration) error
+	// Log gets a line when something is waited for; nil is silence.
+	Log *slog.Logger
+}
+
+// Waiter waits for what Google has not finished.
+func (c *Cluster) Waiter() infra.Waiter { return infra.Waiter{Pause: c.Pause, Log: c.Log} }
+
+// FullName is how an object of the cluster is named in the project: "det-lab-master".
+// That of a network, whose name is empty, is "det-lab". Such a name also begins those of
+// a cluster lab-2, so that a mark tells whose an object is, and never its name.
+func (c *Cluster) FullName(name string) string {
+	if name == "" {
+		return "det-" + c.ID
+	}
+	return "det-" + c.ID + "-" + name
+}
+
+// Found is how the inventory lists an object.
+func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
+	return resource.Found{Kind: kind, ID: o.Identity, Name: o.Identity}
+}

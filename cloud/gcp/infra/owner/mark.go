@@ -1,0 +1,38 @@
+package owner
+
+import (
+	"maps"
+	"strings"
+)
+
+// ClusterLabel holds the cluster's id, on everything that has labels. Where Google has
+// none, "det-deploy-cluster=lab" is the first line of the description.
+const ClusterLabel = "det-deploy-cluster"
+
+// Owned is the mark of everything that is the cluster's.
+func (c *Cluster) Owned() map[string]string { return map[string]string{ClusterLabel: c.ID} }
+
+// AllLabels are the labels of something that is made: the user's and the mark.
+func (c *Cluster) AllLabels() map[string]string {
+	out := maps.Clone(c.Labels)
+	if out == nil {
+		out = make(map[string]string)
+	}
+	out[ClusterLabel] = c.ID
+	return out
+}
+
+// Description is that of something without labels: the mark, and what it is for.
+func (c *Cluster) Description(purpose string) string {
+	return ClusterLabel + "=" + c.ID + "\n" + purpose
+}
+
+// DescribedMarks reads the mark out of a description.
+func DescribedMarks(description string) map[string]string {
+	first, _, _ := strings.Cut(description, "\n")
+	id, marked := strings.CutPrefix(first, ClusterLabel+"=")
+	if !marked {
+		return nil
+	}
+	return map[string]string{ClusterLabel: strings.TrimSpace(id)}
+}

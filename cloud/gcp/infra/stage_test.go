@@ -1,0 +1,217 @@
+package infra_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	shared "github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/apply"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+)
+
+// wish is what a test can change about the cluster it wants.
+type wish struct {
+	labels  map[string]string
+	cidr    string
+	inbound string
+	ssh     bool
+	nat     bool
+}
+
+func modest() wish { return wish{cidr: "10.192.0.0/20", inbound: "203.0.113.0/24", nat: true} }
+
+// whole is what a cluster on a modest wish consists of.
+var whole = []string{
+	"address/det-lab-master", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
+	"network/det-lab", "router/det-lab-nat", "subnetwork/det-lab-us-central1",
+}
+
+// blueprint is a cluster with one resource of each kind.
+func blueprint(c *owner.Cluster, w wish) []resource.Resource {
+	c.Labels = w.labels
+	net := &network.Network{In: c}
+	agents, master := []string{c.FullName("agent")}, []string{c.FullName("master")}
+	inbound := []netip.Prefix{netip.MustParsePrefix(w.inbound)}
+	out := []resource.Resource{
+		shared.Named(net),
+		shared.Named(&network.Subnetwork{In: c, Network: net, CIDR: netip.MustParsePrefix(w.cidr)}),
+		shared.Named(&network.Firewall{In: c, Network: net, Name: "master-port", Ranges: inbound, SourceTags: agents, TargetTags: master, Ports: []string{"8443"}}),
+		shared.Named(&network.Firewall{In: c, Network: net, Name: "agents", SourceTags: append(agents, master...), TargetTags: agents}),
+		shared.Named(&network.Address{In: c, Name: "master"}),
+	}
+	if w.nat {
+		out = append(out, shared.Named(&network.Router{In: c, Network: net}))
+	}
+	if w.ssh {
+		out = append(out, shared.Named(&network.Firewall{In: c, Network: net, Name: "ssh", Ranges: inbound, TargetTags: append(agents, master...), Ports: []string{"22"}}))
+	}
+	return out
+}
+
+// stage is a project, the record of a cluster in it, and what is wanted.
+type stage struct {
+	world *gcptest.World
+	store *recordtest.Memory
+	id    string
+	wish  wish
+	dead  func(record.Holder) bool
+}
+
+func newStage(t *testing.T, o gcptest.Options) *stage {
+	t.Helper()
+	return &stage{world: gcptest.New(t, o), store: new(recordtest.Memory), id: "lab", wish: modest()}
+}
+
+// deployment is a cluster in that project with nothing to check and nobody to wait for.
+type deployment struct {
+	infra.Target
+	s *stage
+}
+
+func (d deployment) Wanted() ([]resource.Resource, error)    { return blueprint(d.Cluster, d.s.wish), nil }
+func (deployment) Checks() []doctor.Check                    { return nil }
+func (deployment) Ready(context.Context, func(string)) error { return nil }
+
+func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *owner.Cluster {
+	c, err := api.New(ctx, s.world.Client(""), api.Options{Project: gcptest.Project, Region: "us-central1", Gate: gate})
+	if err != nil {
+		panic(err)
+	}
+	return &owner.Cluster{ID: s.id, Clients: c}
+}
+
+// operator is a new process.
+func (s *stage) operator(ctx context.Context) *installer.Installer {
+	gate := new(resource.Gate)
+	return &installer.Installer{
+		Cluster: s.id, Platform: "gcp", Deployment: deployment{infra.Target{Cluster: s.cluster(ctx, gate)}, s}, Store: s.store, Gate: gate,
+		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.dead,
+		Apply: apply.Config{Settle: 10 * time.Second},
+	}
+}
+
+func (s *stage) up(ctx context.Context) error {
+	in := s.operator(ctx)
+	p, err := in.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	return in.Up(ctx, p)
+}
+
+func (s *stage) down(ctx context.Context) error {
+	in := s.operator(ctx)
+	p, err := in.PlanDown(ctx, true)
+	if err != nil {
+		return err
+	}
+	_, err = in.Down(ctx, p, true)
+	return err
+}
+
+// resume lets the next operator go on at once, without waiting for the lease of the one
+// who was killed.
+func (s *stage) resume() {
+	s.world.Revive()
+	s.dead = func(record.Holder) bool { return true }
+}
+
+// plan renders what up would do, leaving out what stays.
+func (s *stage) plan(t *testing.T) []string {
+	t.Helper()
+	p, err := s.operator(t.Context()).Plan(t.Context())
+	must(t, err)
+	out := []string{}
+	for _, step := range p.Steps {
+		if !step.Verb.Changes() && step.Verb != plan.Refuse {
+			continue
+		}
+		line := string(step.Verb) + " " + step.ID
+		for _, d := range step.Diff {
+			line += fmt.Sprintf("; %s: %s → %s", d.Path, d.Have, d.Want)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func (s *stage) wantNothingToDo(t *testing.T) {
+	t.Helper()
+	if got := s.plan(t); len(got) > 0 {
+		t.Errorf("got a plan with something to do, want none:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// live lists the inventory as "kind/name", sorted.
+func (s *stage) live(t *testing.T) []string {
+	t.Helper()
+	fs, err := infra.Target{Cluster: s.cluster(t.Context(), nil)}.Inventory(t.Context(), s.id)
+	must(t, err)
+	resource.Sort(fs)
+	out := []string{}
+	for _, f := range fs {
+		out = append(out, f.Kind+"/"+f.Name)
+	}
+	return out
+}
+
+// everything lists what is in the project, whosever it is.
+func (s *stage) everything(t *testing.T) []string {
+	t.Helper()
+	c := s.cluster(t.Context(), nil).Clients
+	var out []string
+	add := func(names []string, err error) {
+		must(t, err)
+		out = append(out, names...)
+	}
+	add(names(t, c.Networks.List))
+	add(names(t, c.Subnetworks.List))
+	add(names(t, c.Firewalls.List))
+	add(names(t, c.Routers.List))
+	add(names(t, c.Addresses.List))
+	return out
+}
+
+func names[T any](t *testing.T, list func(context.Context, string) ([]*T, error)) ([]string, error) {
+	t.Helper()
+	all, err := list(t.Context(), "")
+	var out []string
+	for _, v := range all {
+		out = append(out, nameOf(v))
+	}
+	return out, err
+}
+
+// settleDown waits until lists show what is.
+func (*stage) settleDown() {
+	time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
+}
+
+// bubble runs a test with a clock of its own.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, f)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,196 @@
+// Package control is the control bucket of a cluster on Cloud Storage: its record and
+// lease, and the programs and files that its machines run.
+package control
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Bucket is a cluster's control bucket. Tasks have no access to it. It comes before the
+// lease, and so its clients ask no gate.
+type Bucket struct {
+	Clients api.Clients
+	Name    string
+	// Number is the number of the project that must own the bucket: any project may take
+	// a free name, and a bucket of another one is never read or written.
+	Number uint64
+	// Labels are put on it when it is made.
+	Labels map[string]string
+	// Waiter waits for a bucket that is going.
+	Waiter infra.Waiter
+
+	// owned is true once the bucket was seen to belong to the project.
+	owned *atomic.Bool
+}
+
+var _ record.Store = Bucket{}
+
+// Name is the name of a cluster's control bucket.
+func Name(cluster string, project uint64) string {
+	return "det-deploy-" + cluster + "-" + strconv.FormatUint(project, 10)
+}
+
+// ClusterOf is the cluster whose control bucket has that name.
+func ClusterOf(name string, project uint64) (string, bool) {
+	rest, ok := strings.CutPrefix(name, "det-deploy-")
+	id, mine := strings.CutSuffix(rest, "-"+strconv.FormatUint(project, 10))
+	return id, ok && mine && id != "" && !strings.HasSuffix(id, "-data")
+}
+
+// Open returns the control bucket of a cluster, whether it exists or not.
+func Open(c api.Clients, cluster string, project uint64) Bucket {
+	return Bucket{
+		Clients: c, Name: Name(cluster, project), Number: project,
+		Labels: map[string]string{owner.ClusterLabel: cluster}, owned: new(atomic.Bool),
+	}
+}
+
+// Make makes the bucket, private and without copies of what was deleted, in one call. It
+// may be repeated.
+func (b Bucket) Make(ctx context.Context) error {
+	return b.Waiter.RetryOn(ctx, "bucket "+b.Name, infra.ToAppear, cloud.Conflict, func() error {
+		err := b.Clients.Buckets.Insert(ctx, b.wanted())
+		if cloud.KindOf(err) != cloud.Conflict {
+			b.owned.Store(err == nil)
+			return err
+		}
+		if lookErr := b.checkOwned(ctx); cloud.KindOf(lookErr) != cloud.NotFound {
+			return lookErr
+		}
+		return err // one of that name is going
+	})
+}
+
+// taken refuses a bucket that another project has under our name.
+func (b Bucket) taken(why error) error {
+	return &cloud.Error{
+		Kind: cloud.Denied, Op: "storage.buckets.get", Resource: b.Name, Err: fmt.Errorf("bucket names are shared by all projects, and this one is taken: %w", why),
+		Fix: "choose another --cluster-id, or get the right to read the bucket if it is your project's",
+	}
+}
+
+func (b Bucket) wanted() *storage.Bucket {
+	return &storage.Bucket{
+		Name: b.Name, Location: b.Clients.Region, Labels: b.Labels,
+		IamConfiguration: &storage.BucketIamConfiguration{
+			UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{Enabled: true},
+			PublicAccessPrevention:   "enforced",
+		},
+		SoftDeletePolicy: &storage.BucketSoftDeletePolicy{RetentionDurationSeconds: 0, ForceSendFields: []string{"RetentionDurationSeconds"}},
+	}
+}
+
+// checkOwned refuses a bucket that belongs to another project.
+func (b Bucket) checkOwned(ctx context.Context) error {
+	if b.owned.Load() {
+		return nil
+	}
+	live, err := b.Clients.Buckets.Get(ctx, b.Name)
+	switch {
+	case cloud.KindOf(err) == cloud.Denied:
+		return b.taken(err)
+	case err != nil:
+		return err
+	case live.ProjectNumber != b.Number:
+		return b.taken(fmt.Errorf("it belongs to project %d", live.ProjectNumber))
+	}
+	b.owned.Store(true)
+	return nil
+}
+
+// Get reads an object.
+func (b Bucket) Get(ctx context.Context, key string) (record.Object, error) {
+	if err := b.checkOwned(ctx); err != nil {
+		return record.Object{}, err
+	}
+	c, err := b.Clients.Objects.Read(ctx, b.Name, key)
+	if err != nil {
+		return record.Object{}, err
+	}
+	return record.Object{
+		Data: c.Data, Place: "gs://" + b.Name + "/" + key, Version: strconv.FormatInt(c.Generation, 10),
+		Written: c.Written, Read: c.Read,
+	}, nil
+}
+
+// errVersion is a version that no object of Cloud Storage has.
+var errVersion = errors.New("another process has written it")
+
+// generation is the generation that a version is, 0 for there being none.
+func (b Bucket) generation(op, key, version string) (*int64, error) {
+	if version == "" {
+		return new(int64), nil
+	}
+	n, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		return nil, &cloud.Error{Kind: cloud.Conflict, Op: op, Resource: key, Err: errVersion}
+	}
+	return &n, nil
+}
+
+// Put writes an object over version was, or when that is empty, where there is none.
+func (b Bucket) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
+	generation, err := b.generation("storage.objects.insert", key, was)
+	if err != nil {
+		return "", err
+	}
+	if err := b.checkOwned(ctx); err != nil {
+		return "", err
+	}
+	in := &storage.Object{Bucket: b.Name, Name: key, ContentType: "application/json"}
+	out, err := b.Clients.Objects.Write(ctx, in, bytes.NewReader(data), generation)
+	if err != nil {
+		return "", err
+	}
+	return strconv.FormatInt(out.Generation, 10), nil
+}
+
+// Delete removes an object if it has version was.
+func (b Bucket) Delete(ctx context.Context, key, was string) error {
+	generation, err := b.generation("storage.objects.delete", key, was)
+	if err != nil {
+		return err
+	}
+	if err := b.checkOwned(ctx); err != nil {
+		return infra.IgnoreMissing(err)
+	}
+	return infra.IgnoreMissing(b.Clients.Objects.Delete(ctx, b.Name, key, generation))
+}
+
+// Destroy removes the bucket with all that is in it.
+func (b Bucket) Destroy(ctx context.Context) error {
+	err := b.checkOwned(ctx)
+	if err == nil {
+		defer b.owned.Store(false)
+		// The machine may write its status meanwhile.
+		err = b.Waiter.RetryOn(ctx, "bucket "+b.Name, infra.ToBeFree, cloud.Conflict, func() error { return b.empty(ctx) })
+	}
+	return infra.IgnoreMissing(err)
+}
+
+func (b Bucket) empty(ctx context.Context) error {
+	all, err := b.Clients.Objects.List(ctx, b.Name, "")
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if err := infra.IgnoreMissing(b.Clients.Objects.Delete(ctx, b.Name, o.Name, nil)); err != nil {
+			return err
+		}
+	}
+	return b.Clients.Buckets.Delete(ctx, b.Name)
+}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -34,4 +35,22 @@ func (s *Settings) ReadSettings() ([]document.Given, error) {
 	}
 	given, err = s.table.ReadFiles(given, os.ReadFile)
 	return given, usage.Check(err)
+}
+
+// Arguments are the flags that give settings, of which a secret's says only where it is.
+// What was given by variable is given by it again.
+func (s *Settings) Arguments(given []document.Given) []string {
+	var args []string
+	for _, g := range given {
+		switch flag, _ := s.table.Find(g.Path); {
+		case !strings.HasPrefix(g.Source, "--"):
+		case flag.Bool:
+			args = append(args, g.Source+"="+g.Value)
+		case flag.FromFile && s.Set != nil: // what is given is what was in it
+			args = append(args, g.Source, s.Set.Lookup(flag.Flag).Value.String())
+		default:
+			args = append(args, g.Source, g.Value)
+		}
+	}
+	return args
 }

@@ -25,7 +25,8 @@ func TestTheLineSaysTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := w.commandLine(append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}))
+	g.Flags = append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"})
+	got := w.newCompletion(&g).CommandLine()
 	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --metrics=false --db-url env:DB_URL" +
 		" --spot=true --slots '' --startup-script-file " + script + " --max-agents 3"
 	if got != want {

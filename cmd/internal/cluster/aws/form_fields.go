@@ -2,31 +2,15 @@ package aws
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
-
-func (c *completion) askCluster(context.Context, term.Answers) (*term.Field, error) {
-	if c.w.Cluster != "" {
-		return nil, nil
-	}
-	return &term.Field{
-		Label: "Cluster ID", Help: "The cluster's name: it is all that is needed to find it again.", Flag: "--cluster-id",
-		Check: func(_ context.Context, id string) error {
-			named := *c.w
-			named.Cluster = id
-			return named.validate()
-		},
-	}, nil
-}
 
 // askRegion asks where nothing says the region.
 func (c *completion) askRegion(ctx context.Context, a term.Answers) (*term.Field, error) {
@@ -53,33 +37,11 @@ func (c *completion) askRegion(ctx context.Context, a term.Answers) (*term.Field
 	}, nil
 }
 
-// askInbound asks who may reach the master, where this machine's address could not be
-// learned.
-func (c *completion) askInbound(context.Context, term.Answers) (*term.Field, error) {
-	if _, said := c.givenValue(pageInbound); said || c.address != "" {
-		return nil, nil
-	}
-	return &term.Field{
-		Label: "Who may reach the master", Flag: inboundFlag,
-		Help:  "An address range, as in 203.0.113.7/32; 0.0.0.0/0 is everybody. This machine's own address could not be learned.",
-		Check: func(_ context.Context, r string) error { return checkRanges(r) },
-	}, nil
-}
-
-func checkRanges(ranges string) error {
-	for one := range strings.SplitSeq(ranges, ",") {
-		if p, err := netip.ParsePrefix(strings.TrimSpace(one)); err != nil || !p.Addr().Is4() {
-			return errors.New("must be an IPv4 address range, as in 203.0.113.7/32")
-		}
-	}
-	return nil
-}
-
 func (c *completion) askType(ctx context.Context, _ term.Answers) (*term.Field, error) {
-	if _, said := c.givenValue(pageType); said || c.hasPools() {
+	if _, said := c.GivenValue(pageType); said || c.HasPools() {
 		return nil, nil
 	}
-	_, existing := c.givenValue("agents.image")
+	_, existing := c.GivenValue("agents.image")
 	advice := c.settled.advice
 	choices, err := advice.GPUTypes(ctx, !existing)
 	if err != nil {
@@ -97,7 +59,7 @@ func (c *completion) instanceType(a term.Answers) string {
 	if answer, ok := a.Get(pageType); ok {
 		return answer
 	}
-	if types, said := c.givenValue(pageType); said {
+	if types, said := c.GivenValue(pageType); said {
 		first, _, _ := strings.Cut(types, ",")
 		return first
 	}
@@ -105,25 +67,12 @@ func (c *completion) instanceType(a term.Answers) string {
 }
 
 func (c *completion) askAgents(_ context.Context, a term.Answers) (*term.Field, error) {
-	if _, said := c.givenValue(pageAgents); said || c.hasPools() {
-		return nil, nil
-	}
 	kind, advice := c.instanceType(a), c.settled.advice
-	return &term.Field{
-		Label: "Maximum number of agents", Help: "How many machines of the compute pool may run at a time.", Flag: "--max-agents",
-		Default: strconv.Itoa(spec.DefaultAWSPool().MaxAgents),
-		Check: func(ctx context.Context, text string) error {
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 1 {
-				return errors.New("must be a number, 1 or more")
-			}
-			return advice.Room(ctx, kind, n)
-		},
-	}, nil
+	return c.AskAgents(spec.DefaultAWSPool().MaxAgents, func(ctx context.Context, n int) error { return advice.Room(ctx, kind, n) })
 }
 
 func (c *completion) askKeyPair(ctx context.Context, _ term.Answers) (*term.Field, error) {
-	if _, said := c.givenValue(pageKeyPair); said {
+	if _, said := c.GivenValue(pageKeyPair); said {
 		return nil, nil
 	}
 	names, err := c.settled.advice.KeyPairs(ctx)
@@ -146,21 +95,21 @@ func (c *completion) askKeyPair(ctx context.Context, _ term.Answers) (*term.Fiel
 // summarizeAnswers says what the answers come to. Nothing is asked of AWS for it.
 func (c *completion) summarizeAnswers(a term.Answers) []string {
 	var out []string
-	if id := c.clusterID(a); id != "" {
+	if id := c.ClusterID(a); id != "" {
 		line := "Cluster " + id
 		if region, ok := a.Get(pageRegion); ok {
 			line += " in " + region
 		}
 		out = append(out, line)
 	}
-	if ranges, ok := a.Get(pageInbound); ok {
+	if ranges, ok := a.Get(hosted.PageInbound); ok {
 		out = append(out, "Its master is reached from "+ranges)
 	}
 	if _, ok := a.Get(pageType); !ok {
 		return out
 	}
 	line := "Its agents are " + c.instanceType(a)
-	if n, ok := a.Get(pageAgents); ok {
+	if n, ok := a.Get(hosted.PageAgents); ok {
 		line += ", from 0 to " + n + " as tasks need them"
 	}
 	return append(out, line)

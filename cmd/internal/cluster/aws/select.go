@@ -101,7 +101,8 @@ func (w *wanted) openCluster(ctx context.Context, r cluster.Request) (*hosted.Cl
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := w.completeSettings(ctx, w.Streams, &g, r.Verb == cluster.Up && !r.Yes); err != nil {
+		c := w.newCompletion(&g)
+		if err := c.Complete(ctx, c.buildForm(), r.Verb == cluster.Up && !r.Yes); err != nil {
 			return nil, nil, err
 		}
 		given = &g

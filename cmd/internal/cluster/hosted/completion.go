@@ -1,0 +1,157 @@
+package hosted
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// The keys of the form's pages. Those of settings are the settings' paths.
+const (
+	PageCluster = "cluster"
+	PageInbound = "network.inbound_cidrs"
+	PageAgents  = "pools.*.max_agents"
+	inboundFlag = "--inbound-cidr"
+)
+
+// Completion asks a person for what a new cluster needs and no flag or file says.
+// Whatever is answered could have been given by a flag, and is shown as such.
+type Completion struct {
+	*term.Streams
+	*Flags
+
+	// Platform is the cloud's name: "aws".
+	Platform string
+	Given    *spec.Given
+	// Known is true when the cluster has a record, which says the rest.
+	Known bool
+	// FindRecord reports whether a cluster has one.
+	FindRecord func(ctx context.Context, id string, g spec.Given) (bool, error)
+	// Settle looks at what the answers so far lead to, and sets Known.
+	Settle func(ctx context.Context, a term.Answers) error
+	// Skip reports an answer that is no setting. It may be nil.
+	Skip func(a term.Answer) bool
+	// Account is the flags that say with which account the command works.
+	Account []string
+
+	// address is this machine's own, as others see it; empty where it could not be learned.
+	address string
+}
+
+// Complete fills in what can be inferred, and asks by the form for the rest where ask is
+// true and stdin is a terminal.
+func (c *Completion) Complete(ctx context.Context, form term.Form, ask bool) error {
+	ask = ask && c.CanAsk()
+	if c.Cluster != "" || !ask {
+		if err := c.CheckID(c.Platform); err != nil {
+			return err
+		}
+	}
+	if !ask {
+		return c.completeAlone(ctx)
+	}
+	answers, err := c.FillForm(ctx, form)
+	if err != nil {
+		return err
+	}
+	c.applyAnswers(answers)
+	return nil
+}
+
+// completeAlone fills in what can be inferred and does not ask.
+func (c *Completion) completeAlone(ctx context.Context) error {
+	known, err := c.FindRecord(ctx, c.Cluster, *c.Given)
+	if err != nil || known {
+		return err
+	}
+	c.LearnAddress(ctx)
+	c.letIn() // without an address the rules of the setting name the flag
+	return nil
+}
+
+// LearnAddress asks, once, how this machine is seen: it alone may reach the master, unless
+// the user says otherwise.
+func (c *Completion) LearnAddress(ctx context.Context) {
+	if _, said := c.GivenValue(PageInbound); said || c.address != "" {
+		return
+	}
+	if own, err := wire.OwnAddress(ctx, c.Streams); err == nil {
+		c.address = own
+	}
+}
+
+// letIn lets this machine's address reach the master.
+func (c *Completion) letIn() {
+	if c.address == "" {
+		return
+	}
+	c.addFlag(PageInbound, inboundFlag, c.address)
+	c.Notef("Only this machine's address, %s, can reach the master; %s admits others.", c.address, inboundFlag)
+}
+
+// applyAnswers keeps the answers as if their flags had been given.
+func (c *Completion) applyAnswers(a term.Answers) {
+	c.Cluster = c.ClusterID(a)
+	for _, one := range a {
+		if one.Key != PageCluster && (c.Skip == nil || !c.Skip(one)) {
+			c.addFlag(one.Key, one.Flag, one.Value)
+		}
+	}
+	if c.Known {
+		return
+	}
+	c.letIn()
+	if len(a) > 0 {
+		c.printEquivalent()
+	}
+}
+
+func (c *Completion) addFlag(path, flag, value string) {
+	c.Given.Flags = append(c.Given.Flags, document.Given{Path: path, Value: value, Source: flag})
+}
+
+// ClusterID is the cluster's ID as far as it is known.
+func (c *Completion) ClusterID(a term.Answers) string {
+	answer, _ := a.Get(PageCluster)
+	return cmp.Or(c.Cluster, answer)
+}
+
+// GivenValue is what the user said of a setting by flag, variable or file.
+func (c *Completion) GivenValue(path string) (value string, said bool) {
+	value, said, _ = c.Given.Lookup(path) // the file's next reader has the better error
+	return value, said
+}
+
+// HasPools reports whether the file describes pools of its own.
+func (c *Completion) HasPools() bool {
+	_, said := c.GivenValue("pools")
+	return said
+}
+
+// printEquivalent shows the command line that says the same.
+func (c *Completion) printEquivalent() {
+	c.Notef("")
+	c.Notef("Equivalent command:")
+	c.Notef("")
+	c.Notef("  %s", c.CommandLine())
+	c.Notef("")
+}
+
+// CommandLine is the command line that gives what is given.
+func (c *Completion) CommandLine() string {
+	args := slices.Concat([]string{"det-deploy", c.Platform, "up", "--cluster-id", c.Cluster}, c.Account)
+	if c.File != "" {
+		args = append(args, "--config-file", c.File)
+	}
+	for _, b := range c.Binaries {
+		args = append(args, "--binary", b)
+	}
+	return shellescape.QuoteCommand(append(args, c.Arguments(c.Given.Flags)...))
+}

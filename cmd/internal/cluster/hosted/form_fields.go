@@ -1,0 +1,79 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// Ask is how a page comes to its question.
+type Ask = func(context.Context, term.Answers) (*term.Field, error)
+
+// UnlessKnown asks nothing of a cluster that has a record.
+func (c *Completion) UnlessKnown(ask Ask) Ask {
+	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
+		if err := c.Settle(ctx, a); err != nil || c.Known {
+			return nil, err
+		}
+		return ask(ctx, a)
+	}
+}
+
+// AskCluster asks for the cluster's ID.
+func (c *Completion) AskCluster(context.Context, term.Answers) (*term.Field, error) {
+	if c.Cluster != "" {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "Cluster ID", Help: "The cluster's name: it is all that is needed to find it again.", Flag: "--cluster-id",
+		Check: func(_ context.Context, id string) error {
+			named := *c.Flags
+			named.Cluster = id
+			return named.CheckID(c.Platform)
+		},
+	}, nil
+}
+
+// AskInbound asks who may reach the master, where this machine's address could not be
+// learned.
+func (c *Completion) AskInbound(context.Context, term.Answers) (*term.Field, error) {
+	if _, said := c.GivenValue(PageInbound); said || c.address != "" {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "Who may reach the master", Flag: inboundFlag,
+		Help:  "An address range, as in 203.0.113.7/32; 0.0.0.0/0 is everybody. This machine's own address could not be learned.",
+		Check: func(_ context.Context, r string) error { return checkRanges(r) },
+	}, nil
+}
+
+func checkRanges(ranges string) error {
+	for one := range strings.SplitSeq(ranges, ",") {
+		if p, err := netip.ParsePrefix(strings.TrimSpace(one)); err != nil || !p.Addr().Is4() {
+			return errors.New("must be an IPv4 address range, as in 203.0.113.7/32")
+		}
+	}
+	return nil
+}
+
+// AskAgents asks how many agents there may be; room judges whether as many can be had.
+func (c *Completion) AskAgents(preset int, room func(context.Context, int) error) (*term.Field, error) {
+	if _, said := c.GivenValue(PageAgents); said || c.HasPools() {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "Maximum number of agents", Help: "How many machines of the compute pool may run at a time.", Flag: "--max-agents",
+		Default: strconv.Itoa(preset),
+		Check: func(ctx context.Context, text string) error {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return errors.New("must be a number, 1 or more")
+			}
+			return room(ctx, n)
+		},
+	}, nil
+}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
@@ -202,7 +203,7 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 								time.Sleep(lag) //nolint:forbidigo // the bubble's clock
 								wantNothingToDo(t, s)
 							}
-							if first != nil && !errors.Is(first, cloudtest.ErrInjected) && flow.name != "down" {
+							if first != nil && !errors.Is(first, faults.ErrInjected) && flow.name != "down" {
 								t.Errorf("first run: got %v, want the injected failure", first)
 							}
 							_, err := s.down(t.Context(), true)
@@ -236,7 +237,7 @@ func (s *stage) downAll(ctx context.Context) error {
 func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	t.Parallel()
 	n := calls(t, (*stage).nothing, (*stage).up)
-	for _, fault := range []cloudtest.Fault{cloudtest.KillBefore, cloudtest.KillAfter} {
+	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
 		for i := 1; i <= n; i++ {
 			t.Run(fmt.Sprintf("%s call %d", fault, i), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/installer"
 )
 
@@ -19,7 +19,7 @@ func TestStatus(t *testing.T) {
 			}
 		}
 		want("before", installer.Absent)
-		s.world.FailAt(s.world.Calls()+8, cloudtest.Refuse)
+		s.world.FailAt(s.world.Calls()+8, faults.Refuse)
 		if err := s.up(t.Context()); err == nil {
 			t.Fatal("got no failure, want the injected one")
 		}

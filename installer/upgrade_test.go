@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -170,7 +171,7 @@ func TestUpgradeContinuesAfterAnyFaultAtEveryCall(t *testing.T) {
 					s.world.FailAt(s.world.Calls()+i, fault)
 					_, first := s.upgrade(t.Context(), m, newRelease)
 					s.resume()
-					killed := fault == cloudtest.KillBefore || fault == cloudtest.KillAfter
+					killed := fault == faults.KillBefore || fault == faults.KillAfter
 					committed := m.story[len(m.story)-1] == "v2 serves" || s.record(t).Upgrade != nil && s.record(t).Upgrade.Committed
 					if first != nil && !killed && !committed && (m.mode != installer.Serve || !m.release.Same(oldRelease)) {
 						t.Errorf("after %v the machine has %s %s, want v1 to serve", first, m.release, m.mode)

@@ -4,56 +4,37 @@ import (
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 )
 
-// Fault is a way in which a changing call fails.
-type Fault string
+// Deny fails without an effect, and the caller can know.
+const Deny faults.Fault = "deny"
 
-// The faults.
-const (
-	// Refuse fails without an effect and without a kind.
-	Refuse Fault = "refuse"
-	// Deny fails without an effect, and the caller can know.
-	Deny Fault = "deny"
-	// Throttle fails without an effect, for having come too soon.
-	Throttle Fault = "throttle"
-	// LoseRequest has no effect, and the caller cannot know.
-	LoseRequest Fault = "lose the request"
-	// LoseReply has its effect, and the caller cannot know.
-	LoseReply Fault = "lose the reply"
-	// KillBefore ends the process before the call; KillAfter after it. Every
-	// later call fails too, until Revive.
-	KillBefore Fault = "kill before"
-	KillAfter  Fault = "kill after"
-)
-
-// Faults lists all of them.
-func Faults() []Fault {
-	return []Fault{Refuse, Deny, Throttle, LoseRequest, LoseReply, KillBefore, KillAfter}
+// Faults lists those that a cloud of whole calls knows: it has no attempts within a call,
+// and its lists lag by World.Lag.
+func Faults() []faults.Fault {
+	return []faults.Fault{faults.Refuse, Deny, faults.Throttle, faults.LoseRequest, faults.LoseReply, faults.KillBefore, faults.KillAfter}
 }
 
 // FailAt has the n-th changing call from the start, counted from 1, fail.
-func (w *World) FailAt(n int, f Fault) {
+func (w *World) FailAt(n int, f faults.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.faults == nil {
-		w.faults = make(map[int]Fault)
-	}
-	w.faults[n] = f
+	w.schedule.FailChange(n, f)
 }
 
 // Calls returns how many changing calls were made.
 func (w *World) Calls() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.calls
+	return w.schedule.Changes
 }
 
 // Revive lets a new process make calls, without faults.
 func (w *World) Revive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.dead, w.faults = false, nil
+	w.schedule.Revive()
 }
 
 // Store is for the Before hook of a record's store, so that its calls count and
@@ -62,45 +43,46 @@ func (w *World) Store(op string) error {
 	if op[:3] == "get" {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.dead {
-			return ErrKilled
+		if w.schedule.Dead {
+			return faults.ErrKilled
 		}
 		return nil
 	}
-	return w.change(op, func() error { return nil })
+	return w.Act(op, func() error { return nil })
 }
 
-// change counts a call, and has it fail where a test wants that.
-func (w *World) change(op string, f func() error) error {
+// Act makes a changing call whose effect is f, also for what a test adds to a world: it
+// counts and fails among the others.
+func (w *World) Act(op string, f func() error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.dead {
-		return ErrKilled
-	}
-	w.calls++
-	fault := w.faults[w.calls]
-	switch fault {
-	case "":
-		return f()
-	case LoseReply, KillAfter:
-		if err := f(); err != nil {
-			return err
-		}
-	case Refuse, Deny, Throttle, LoseRequest, KillBefore:
-	}
-	w.dead = w.dead || fault == KillBefore || fault == KillAfter
-	return &cloud.Error{Kind: fault.kind(), Op: op, Err: fmt.Errorf("%w: %s", ErrInjected, fault)}
+	return carry(&w.schedule, op, true, f)
 }
 
-func (f Fault) kind() cloud.Kind {
+// carry makes a call, or has it fail as the schedule says.
+func carry(s *faults.Schedule, op string, changes bool, act func() error) error {
+	if s.Dead {
+		return faults.ErrKilled
+	}
+	fault := s.Next(op, changes)
+	if fault == "" || fault == faults.LoseReply || fault == faults.KillAfter {
+		if err := act(); err != nil || fault == "" {
+			return err
+		}
+	}
+	s.Dead = fault == faults.KillBefore || fault == faults.KillAfter
+	return &cloud.Error{Kind: kindOf(fault), Op: op, Err: fmt.Errorf("%w: %s", faults.ErrInjected, fault)}
+}
+
+func kindOf(f faults.Fault) cloud.Kind {
 	switch f {
 	case Deny:
 		return cloud.Denied
-	case Throttle:
+	case faults.Throttle, faults.ThrottleOnce:
 		return cloud.RateLimited
-	case LoseRequest, LoseReply:
+	case faults.LoseRequest, faults.LoseReply, faults.Break:
 		return cloud.Ambiguous
-	case Refuse, KillBefore, KillAfter:
+	case faults.Refuse, faults.KillBefore, faults.KillAfter, faults.Stale:
 	}
 	return cloud.Unknown
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 )
 
 // Fleet is a platform that launches machines, in memory. Pool gives the view of
@@ -23,10 +24,8 @@ type Fleet struct {
 	machines []*machine
 	tokens   map[string]promise
 	refusals []*refusal
-	faults   map[int]Fault
 	calls    []Call
-	changes  int
-	dead     bool
+	schedule faults.Schedule
 	litter   map[string][]string
 }
 
@@ -89,7 +88,7 @@ func NewFleet(k Knobs, clock func() time.Time) *Fleet {
 	}
 	return &Fleet{
 		knobs: k, now: clock,
-		tokens: map[string]promise{}, faults: map[int]Fault{}, litter: map[string][]string{},
+		tokens: map[string]promise{}, litter: map[string][]string{},
 	}
 }
 

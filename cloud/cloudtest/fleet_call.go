@@ -2,11 +2,11 @@ package cloudtest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 )
 
 // Op is a call on a Fleet.
@@ -74,18 +74,17 @@ func (r *refusal) matches(o cloud.Offer) bool {
 }
 
 // FailAt has the n-th changing call from now, counted from 1, fail.
-func (f *Fleet) FailAt(n int, fault Fault) {
+func (f *Fleet) FailAt(n int, fault faults.Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.faults[f.changes+n] = fault
+	f.schedule.FailChange(f.schedule.Changes+n, fault)
 }
 
 // Revive lets a new process make calls, without faults.
 func (f *Fleet) Revive() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.dead = false
-	clear(f.faults)
+	f.schedule.Revive()
 }
 
 // call runs one call of the platform's, and has it fail where a test wants that.
@@ -99,22 +98,9 @@ func (f *Fleet) call(ctx context.Context, c Call, act func(*Call) error) error {
 }
 
 func (f *Fleet) fail(ctx context.Context, c *Call, act func(*Call) error) error {
-	if f.dead {
-		return ErrKilled
-	}
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && !f.schedule.Dead {
 		return err
 	}
-	var fault Fault
-	if c.Op == OpLaunch || c.Op == OpTerminate || c.Op == OpSweep {
-		f.changes++
-		fault = f.faults[f.changes]
-	}
-	if fault == "" || fault == LoseReply || fault == KillAfter {
-		if err := act(c); err != nil || fault == "" {
-			return err
-		}
-	}
-	f.dead = fault == KillBefore || fault == KillAfter
-	return &cloud.Error{Kind: fault.kind(), Op: "fleet:" + string(c.Op), Err: fmt.Errorf("%w: %s", ErrInjected, fault)}
+	changes := c.Op == OpLaunch || c.Op == OpTerminate || c.Op == OpSweep
+	return carry(&f.schedule, "fleet:"+string(c.Op), changes, func() error { return act(c) })
 }

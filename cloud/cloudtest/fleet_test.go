@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 )
 
 func offer() cloud.Offer {
@@ -46,7 +47,7 @@ func contract(k cloudtest.Knobs) cloudtest.InstancesSuite {
 			p.(*cloudtest.FleetPool).Fleet().Refuse(cloud.Offer{}, cloud.NoCapacity, -1)
 		},
 		LoseReply: func(_ *testing.T, p cloud.Instances) {
-			p.(*cloudtest.FleetPool).Fleet().FailAt(1, cloudtest.LoseReply)
+			p.(*cloudtest.FleetPool).Fleet().FailAt(1, faults.LoseReply)
 		},
 	}
 }
@@ -123,12 +124,12 @@ func TestFleetKeepsAJournalAndDies(t *testing.T) {
 	t.Parallel()
 	f := cloudtest.NewFleet(cloudtest.Knobs{}, nil)
 	p := f.Pool("a")
-	f.FailAt(1, cloudtest.KillAfter)
+	f.FailAt(1, faults.KillAfter)
 	_, err := p.Launch(t.Context(), cloud.Launch{Token: "1", Offer: offer(), Count: 1})
 	_, dead := p.List(t.Context())
 	f.Revive()
 	l, alive := p.List(t.Context())
-	if !errors.Is(err, cloudtest.ErrInjected) || !errors.Is(dead, cloudtest.ErrKilled) || alive != nil || len(l) != 1 {
+	if !errors.Is(err, faults.ErrInjected) || !errors.Is(dead, faults.ErrKilled) || alive != nil || len(l) != 1 {
 		t.Errorf("got %v, then %v, then %v and %v; want an injected death, and the machine after it", err, dead, alive, l)
 	}
 	calls := f.Calls(cloudtest.OpLaunch)

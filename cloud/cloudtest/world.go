@@ -6,7 +6,6 @@ package cloudtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 )
 
 // Object is one thing in the world.
@@ -34,18 +34,16 @@ type World struct {
 	// Lag is how long lists stay as they were after a change.
 	Lag time.Duration
 
-	mu      sync.Mutex // guards what follows
-	objects []*Object
-	serial  int
-	calls   int
-	faults  map[int]Fault
-	dead    bool
+	mu       sync.Mutex // guards what follows
+	objects  []*Object
+	serial   int
+	schedule faults.Schedule
 }
 
 // Create makes an object. A name is unique within its kind, where there is one.
 // The same token gives the same object.
 func (w *World) Create(_ context.Context, in Object) (id string, err error) {
-	err = w.change("create "+in.Kind, func() error {
+	err = w.Act("create "+in.Kind, func() error {
 		if old := w.sameToken(in); old != nil {
 			id = old.ID
 			return nil
@@ -92,7 +90,7 @@ func (w *World) admissible(in Object) error {
 
 // Set changes one attribute.
 func (w *World) Set(_ context.Context, id, attr, value string) error {
-	return w.change("set "+attr, func() error {
+	return w.Act("set "+attr, func() error {
 		o := w.live(id)
 		if o == nil {
 			return refuse(cloud.NotFound, "set "+attr, id)
@@ -104,7 +102,7 @@ func (w *World) Set(_ context.Context, id, attr, value string) error {
 
 // Delete removes an object that no other refers to.
 func (w *World) Delete(_ context.Context, id string) error {
-	return w.change("delete "+id, func() error {
+	return w.Act("delete "+id, func() error {
 		o := w.live(id)
 		if o == nil {
 			return refuse(cloud.NotFound, "delete", id)
@@ -125,8 +123,8 @@ func (w *World) Delete(_ context.Context, id string) error {
 func (w *World) List(_ context.Context, kind, tag, value string, stale bool) ([]Object, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.dead {
-		return nil, ErrKilled
+	if w.schedule.Dead {
+		return nil, faults.ErrKilled
 	}
 	then := time.Now().Add(-w.Lag)
 	var out []Object
@@ -144,8 +142,8 @@ func (w *World) List(_ context.Context, kind, tag, value string, stale bool) ([]
 func (w *World) Named(_ context.Context, kind, name string) (o Object, found bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.dead {
-		return Object{}, false, ErrKilled
+	if w.schedule.Dead {
+		return Object{}, false, faults.ErrKilled
 	}
 	for _, o := range w.objects {
 		if o.Kind == kind && o.Name == name && o.deleted.IsZero() {
@@ -182,9 +180,3 @@ func (w *World) live(id string) *Object {
 func refuse(kind cloud.Kind, op, why string) error {
 	return &cloud.Error{Kind: kind, Op: op, Err: errors.New(why)}
 }
-
-// ErrInjected is in every failure a test asked for.
-var ErrInjected = errors.New("injected")
-
-// ErrKilled is what a process that has been killed meets, were it still alive.
-var ErrKilled = fmt.Errorf("%w: killed", ErrInjected)

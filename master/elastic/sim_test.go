@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/master/elastic"
 	"github.com/det-deploy/det-deploy/master/pool"
 )
@@ -105,7 +106,7 @@ func (s *sim) trouble() {
 		kinds := []cloud.Kind{cloud.NoCapacity, cloud.Quota, cloud.Denied, cloud.Invalid, cloud.RateLimited, cloud.Unavailable}
 		s.cloud.Refuse(cloud.Offer{}, rapid.SampledFrom(kinds).Draw(s.t, "kind"), rapid.IntRange(1, 3).Draw(s.t, "times"))
 	case 4:
-		s.cloud.FailAt(1, rapid.SampledFrom([]cloudtest.Fault{cloudtest.LoseReply, cloudtest.LoseRequest}).Draw(s.t, "fault"))
+		s.cloud.FailAt(1, rapid.SampledFrom([]faults.Fault{faults.LoseReply, faults.LoseRequest}).Draw(s.t, "fault"))
 	case 5:
 		if len(alive) > 0 {
 			s.cloud.End(pick(), "Server.SpotInstanceTermination")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -76,7 +77,7 @@ func TestALaunchThatIsTooOldIsNotSentBeforeAnythingElseIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(10*time.Second))
 		w.later(time.Second)
-		w.fleet.FailAt(1, cloudtest.KillBefore)
+		w.fleet.FailAt(1, faults.KillBefore)
 		w.submit("t", 8)
 		time.Sleep(200 * time.Millisecond) //nolint:forbidigo // inside of synctest
 		w.kill()

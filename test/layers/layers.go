@@ -78,7 +78,7 @@ func install() []Row {
 		{"cloud/edge/edgetest", []string{"cloud/edge"}, "the tests of a table know what a table is"},
 		{"cloud/infra", []string{"cloud", "cloud/resource", "delay"}, "what the resources of every platform have in common names none"},
 		{"cloud/cloudtest/faults", nil, "how calls fail at a test's wish depends on no cloud"},
-		{"cloud/cloudtest", []string{"cloud", "cloud/resource"}, "a contract knows what it is a contract of"},
+		{"cloud/cloudtest", []string{"cloud", "cloud/cloudtest/faults", "cloud/resource"}, "a contract knows what it is a contract of"},
 		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
 		{"cloud/aws/machine", []string{"cloud", "cloud/secret", "cloud/machine", "cloud/host", "cloud/host/*", "cloud/aws/..."}, "it is the cloud of a machine's services"},
 		{"cloud/aws/...", []string{"cloud", "cloud/cloudtest/faults", "cloud/edge/...", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},

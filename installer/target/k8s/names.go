@@ -3,6 +3,8 @@
 package k8s
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -61,4 +63,17 @@ func objectLabels(cluster, part string) map[string]string {
 		nameLabel: "determined", instance: cluster, component: part,
 		managedBy: "det-deploy", clusterLabel: cluster,
 	}
+}
+
+// versionOfImage is the tag of an image, which is the det-deploy in it.
+func versionOfImage(image string) string {
+	name, digest, pinned := strings.Cut(image, "@")
+	at := strings.LastIndex(name, ":")
+	switch {
+	case at > strings.LastIndex(name, "/"):
+		return name[at+1:]
+	case pinned:
+		return digest
+	}
+	return "latest"
 }

@@ -3,6 +3,7 @@ package k8s
 import (
 	"cmp"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -84,3 +85,13 @@ func (t *Target) newClaims() claims {
 func (t *Target) newAccess() access { return access{waiter: t.newWaiter(), values: t.Values} }
 
 func (t *Target) newUpgrade() upgrade { return upgrade{t} }
+
+// ChartName is what the chart calls itself in releases. Determined's own chart is
+// called the same, so the mark on the objects distinguishes the two.
+const ChartName = "determined"
+
+// OpenReleases is Helm's client for the releases of det-deploy's chart: it changes no
+// others. An empty namespace is c's.
+func OpenReleases(c *kube.Client, namespace string, log *slog.Logger) *helm.Client {
+	return helm.Open(helm.Config{Kube: c, Namespace: namespace, Log: log, Owner: &helm.Owner{Chart: ChartName, Mark: clusterLabel}})
+}

@@ -91,8 +91,6 @@ type resourceName struct {
 	path string // "projects/p", "buckets/b"
 	name string // as conditions see it; the path when empty
 	kind string // "compute.googleapis.com/Instance"
-	// project is whose policy counts too, where the path does not tell.
-	project string
 }
 
 // may reports whether the caller has a permission on a resource, by its own policy or

@@ -82,17 +82,17 @@ type gpuType struct {
 	counts       []int64
 }
 
-func gpuTypes() []gpuType {
-	return []gpuType{
-		{"nvidia-a100-80gb", "NVIDIA_A100_80GB_GPUS", 8, nil},
-		{"nvidia-h100-80gb", "NVIDIA_H100_GPUS", 8, nil},
-		{"nvidia-l4", "NVIDIA_L4_GPUS", 8, nil},
-		{"nvidia-tesla-a100", "NVIDIA_A100_GPUS", 16, nil},
-		{"nvidia-tesla-p100", "NVIDIA_P100_GPUS", 4, []int64{1, 2, 4}},
-		{"nvidia-tesla-p4", "NVIDIA_P4_GPUS", 4, []int64{1, 2, 4}},
-		{"nvidia-tesla-t4", "NVIDIA_T4_GPUS", 4, []int64{1, 2, 4}},
-		{"nvidia-tesla-v100", "NVIDIA_V100_GPUS", 8, []int64{1, 2, 4, 8}},
-	}
+func gpuTypes() []gpuType { return knownGPUs }
+
+var knownGPUs = []gpuType{
+	{"nvidia-a100-80gb", "NVIDIA_A100_80GB_GPUS", 8, nil},
+	{"nvidia-h100-80gb", "NVIDIA_H100_GPUS", 8, nil},
+	{"nvidia-l4", "NVIDIA_L4_GPUS", 8, nil},
+	{"nvidia-tesla-a100", "NVIDIA_A100_GPUS", 16, nil},
+	{"nvidia-tesla-p100", "NVIDIA_P100_GPUS", 4, []int64{1, 2, 4}},
+	{"nvidia-tesla-p4", "NVIDIA_P4_GPUS", 4, []int64{1, 2, 4}},
+	{"nvidia-tesla-t4", "NVIDIA_T4_GPUS", 4, []int64{1, 2, 4}},
+	{"nvidia-tesla-v100", "NVIDIA_V100_GPUS", 8, []int64{1, 2, 4, 8}},
 }
 
 func findGPU(name string) (gpuType, bool) {

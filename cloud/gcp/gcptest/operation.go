@@ -96,6 +96,7 @@ func (w *World) settle() {
 	}
 	w.engine.running = left
 	w.settleMachines()
+	w.settleServices()
 }
 
 func (o *operation) end(w *World) {

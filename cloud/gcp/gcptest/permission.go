@@ -31,6 +31,14 @@ func (c *call) needs() []need {
 		return c.projectNeeds()
 	case "iam":
 		return c.accessNeeds()
+	case "secretmanager":
+		return c.secretNeeds()
+	case "logging":
+		return c.logNeeds()
+	case "serviceusage":
+		return c.serviceNeeds()
+	case "monitoring": // https://cloud.google.com/monitoring/access-control
+		return []need{{"monitoring.timeSeries.create", resourceName{path: "projects/" + c.projectID()}}}
 	}
 	return nil
 }

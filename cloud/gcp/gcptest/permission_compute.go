@@ -61,9 +61,8 @@ func (c *call) target() resourceName {
 // computeResource is an object of Compute Engine. Only subnetworks have policies of
 // their own here.
 func computeResource(path string) resourceName {
-	parts := strings.Split(path, "/")
 	kind := singular(path)
-	return resourceName{path: policyPath(path), name: path, kind: "compute.googleapis.com/" + strings.ToUpper(kind[:1]) + kind[1:], project: parts[0] + "/" + parts[1]}
+	return resourceName{path: policyPath(path), name: path, kind: "compute.googleapis.com/" + strings.ToUpper(kind[:1]) + kind[1:]}
 }
 
 func policyPath(path string) string {

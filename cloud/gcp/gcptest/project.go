@@ -3,7 +3,6 @@ package gcptest
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"google.golang.org/api/cloudresourcemanager/v3"
 )
@@ -80,8 +79,8 @@ func (c *call) projectOf() *project {
 	if b, found := c.stores.buckets.get(c.params["bucket"]); found {
 		return c.findProject(strconv.FormatUint(b.ProjectNumber, 10))
 	}
-	if id, ok := strings.CutPrefix(c.params["v1Id"]+c.params["v1Id1"], "projects/"); ok {
-		return c.findProject(id)
+	if c.params["v1Id"] == "projects" { // Service Usage's parents are of any kind
+		return c.findProject(c.params["v1Id1"])
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/api/monitoring/v3"
+
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 )
 
@@ -86,6 +88,11 @@ type World struct {
 	access   access
 	engine   engine
 	stores   stores
+	vault    vault
+	logs     logs
+	metrics  metrics
+	// enablings are the operations of Service Usage.
+	enablings map[string]*enabling
 }
 
 // New makes a world with a project that has what a new one has, and every API that
@@ -107,6 +114,9 @@ func New(tb testing.TB, o Options) *World {
 	w.access = newAccess(w)
 	w.engine = newEngine(w)
 	w.stores = newStores(w)
+	w.vault = vault{secrets: newTable[secret](w)}
+	w.metrics = metrics{points: make(map[string][]*monitoring.TimeSeries), ends: make(map[string]time.Time)}
+	w.enablings = make(map[string]*enabling)
 
 	w.addPublicImages()
 	w.AddProject(Project, Number)

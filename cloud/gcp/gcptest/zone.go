@@ -15,19 +15,19 @@ type zone struct {
 // zones are three of Google's regions with what stands in their zones. No zone has
 // nvidia-tesla-k80 any more.
 // https://cloud.google.com/compute/docs/gpus/gpu-regions-zones
-func zones() []zone {
-	return []zone{
-		{"europe-west4-a", []string{"nvidia-tesla-t4", "nvidia-tesla-v100", "nvidia-tesla-p100", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-l4"}},
-		{"europe-west4-b", []string{"nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-v100", "nvidia-l4", "nvidia-h100-80gb"}},
-		{"europe-west4-c", []string{"nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-v100", "nvidia-l4", "nvidia-h100-80gb"}},
-		{"us-central1-a", []string{"nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-l4", "nvidia-h100-80gb"}},
-		{"us-central1-b", []string{"nvidia-tesla-t4", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-l4", "nvidia-h100-80gb"}},
-		{"us-central1-c", []string{"nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-l4", "nvidia-h100-80gb"}},
-		{"us-central1-f", []string{"nvidia-tesla-t4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-tesla-a100"}},
-		{"us-west1-a", []string{"nvidia-tesla-t4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-l4", "nvidia-h100-80gb"}},
-		{"us-west1-b", []string{"nvidia-tesla-t4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-l4", "nvidia-h100-80gb"}},
-		{"us-west1-c", []string{"nvidia-l4"}},
-	}
+func zones() []zone { return knownZones }
+
+var knownZones = []zone{
+	{"europe-west4-a", []string{"nvidia-tesla-t4", "nvidia-tesla-v100", "nvidia-tesla-p100", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-l4"}},
+	{"europe-west4-b", []string{"nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-v100", "nvidia-l4", "nvidia-h100-80gb"}},
+	{"europe-west4-c", []string{"nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-v100", "nvidia-l4", "nvidia-h100-80gb"}},
+	{"us-central1-a", []string{"nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-l4", "nvidia-h100-80gb"}},
+	{"us-central1-b", []string{"nvidia-tesla-t4", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-l4", "nvidia-h100-80gb"}},
+	{"us-central1-c", []string{"nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-l4", "nvidia-h100-80gb"}},
+	{"us-central1-f", []string{"nvidia-tesla-t4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-tesla-a100"}},
+	{"us-west1-a", []string{"nvidia-tesla-t4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-l4", "nvidia-h100-80gb"}},
+	{"us-west1-b", []string{"nvidia-tesla-t4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-l4", "nvidia-h100-80gb"}},
+	{"us-west1-c", []string{"nvidia-l4"}},
 }
 
 func findZone(name string) (zone, bool) {

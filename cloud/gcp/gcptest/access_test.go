@@ -1,0 +1,205 @@
+package gcptest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/api/cloudresourcemanager/v3"
+	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/iam/v1"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+)
+
+const parent = "projects/" + project
+
+func (c clients) account(t *testing.T, id string) string {
+	t.Helper()
+	a := made[*iam.ServiceAccount](t)(c.iam.Projects.ServiceAccounts.Create(parent, &iam.CreateServiceAccountRequest{AccountId: id, ServiceAccount: &iam.ServiceAccount{Description: "det-deploy-cluster=lab"}}).Do())
+	return a.Email
+}
+
+// bind reads the project's policy, adds a binding and writes it.
+func (c clients) bind(t *testing.T, b *cloudresourcemanager.Binding) error {
+	t.Helper()
+	p := made[*cloudresourcemanager.Policy](t)(c.manager.Projects.GetIamPolicy(parent, &cloudresourcemanager.GetIamPolicyRequest{Options: &cloudresourcemanager.GetPolicyOptions{RequestedPolicyVersion: 3}}).Do())
+	p.Bindings = append(p.Bindings, b)
+	p.Version = 3
+	_, err := c.manager.Projects.SetIamPolicy(parent, &cloudresourcemanager.SetIamPolicyRequest{Policy: p}).Do()
+	return err
+}
+
+func TestPoliciesHaveEtags(t *testing.T) {
+	t.Parallel()
+	_, c := newWorld(t, gcptest.Options{})
+	email := c.account(t, "det-m-lab")
+	stale := made[*cloudresourcemanager.Policy](t)(c.manager.Projects.GetIamPolicy(parent, nil).Do())
+	if err := c.bind(t, &cloudresourcemanager.Binding{Role: "roles/compute.admin", Members: []string{"serviceAccount:" + email}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.manager.Projects.SetIamPolicy(parent, &cloudresourcemanager.SetIamPolicyRequest{Policy: stale}).Do()
+	wantStatus(t, err, 409, "aborted")
+	err = c.bind(t, &cloudresourcemanager.Binding{Role: "roles/nothing.atAll", Members: []string{"serviceAccount:" + email}})
+	wantStatus(t, err, 400, "invalid")
+	err = c.bind(t, &cloudresourcemanager.Binding{Role: "roles/viewer", Members: []string{"serviceAccount:nobody@acme-ml.iam.gserviceaccount.com"}})
+	wantStatus(t, err, 400, "invalid")
+}
+
+func TestAnAccountThatWasDeletedHasNothingWhenItIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w, c := newWorld(t, gcptest.Options{})
+	email := c.account(t, "det-m-lab")
+	if err := c.bind(t, &cloudresourcemanager.Binding{Role: "roles/compute.admin", Members: []string{"serviceAccount:" + email}}); err != nil {
+		t.Fatal(err)
+	}
+	made[*iam.Empty](t)(c.iam.Projects.ServiceAccounts.Delete("projects/-/serviceAccounts/" + email).Do())
+	c.account(t, "det-m-lab")
+	master := clientsOf(t, w, gcptest.Caller{Member: "serviceAccount:" + email})
+	_, err := master.compute.Zones.List(project).Do()
+	wantStatus(t, err, 403, "forbidden")
+	if !slices.ContainsFunc(w.Bindings(parent), func(b string) bool { return strings.Contains(b, "deleted:serviceAccount:"+email) }) {
+		t.Errorf("got %v", w.Bindings(parent))
+	}
+}
+
+// What is new takes a while until it is known, and until it counts.
+func TestAccountsAndRolesLag(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, c := newWorld(t, gcptest.Options{NewAccount: time.Minute, PolicyLag: 30 * time.Second})
+		email := c.account(t, "det-m-lab")
+		b := &cloudresourcemanager.Binding{Role: "roles/compute.viewer", Members: []string{"serviceAccount:" + email}}
+		wantStatus(t, c.bind(t, b), 400, "invalid")
+		_, err := c.compute.Instances.Insert(project, zoneB, launch("one", func(i *compute.Instance) {
+			i.ServiceAccounts = []*compute.ServiceAccount{{Email: email, Scopes: []string{compute.CloudPlatformScope}}}
+		})).Do()
+		wantStatus(t, err, 400, "invalid")
+		time.Sleep(time.Minute)
+		if err := c.bind(t, b); err != nil {
+			t.Fatal(err)
+		}
+		master := clientsOf(t, w, gcptest.Caller{Member: "serviceAccount:" + email})
+		_, err = master.compute.Zones.List(project).Do()
+		wantStatus(t, err, 403, "forbidden")
+		time.Sleep(30 * time.Second)
+		made[*compute.ZoneList](t)(master.compute.Zones.List(project).Do())
+	})
+}
+
+// A deleted role keeps its name: it can be brought back, and not be made again.
+func TestRolesOnlyLookDeleted(t *testing.T) {
+	t.Parallel()
+	w, c := newWorld(t, gcptest.Options{})
+	roles := c.iam.Projects.Roles
+	body := &iam.CreateRoleRequest{RoleId: "detDeployMaster_1", Role: &iam.Role{Title: "master", Stage: "GA", IncludedPermissions: []string{"compute.zones.list"}}}
+	r := made[*iam.Role](t)(roles.Create(parent, body).Do())
+	_, err := roles.Create(parent, body).Do()
+	wantStatus(t, err, 409, "alreadyExists")
+	if err := c.bind(t, &cloudresourcemanager.Binding{Role: r.Name, Members: []string{"user:ann@example.com"}}); err != nil {
+		t.Fatal(err)
+	}
+	ann := clientsOf(t, w, gcptest.Caller{Member: "user:ann@example.com"})
+	made[*compute.ZoneList](t)(ann.compute.Zones.List(project).Do())
+	made[*iam.Role](t)(roles.Delete(r.Name).Do())
+	_, err = ann.compute.Zones.List(project).Do()
+	wantStatus(t, err, 403, "forbidden")
+	_, err = roles.Create(parent, body).Do()
+	wantStatus(t, err, 400, "failedPrecondition")
+	if got := made[*iam.Role](t)(roles.Get(r.Name).Do()); !got.Deleted {
+		t.Errorf("got %+v", got)
+	}
+	made[*iam.Role](t)(roles.Undelete(r.Name, &iam.UndeleteRoleRequest{}).Do())
+	made[*compute.ZoneList](t)(ann.compute.Zones.List(project).Do())
+	made[*iam.Role](t)(roles.Delete(r.Name).Do())
+	w.Advance(8 * 24 * time.Hour)
+	_, err = roles.Get(r.Name).Do()
+	wantStatus(t, err, 404, "notFound")
+	w.Advance(30 * 24 * time.Hour)
+	made[*iam.Role](t)(roles.Create(parent, body).Do())
+}
+
+// A condition on a name lets a machine be deleted by that name alone.
+func TestConditionsNameResources(t *testing.T) {
+	t.Parallel()
+	w, c := newWorld(t, gcptest.Options{})
+	const ann = "user:ann@example.com"
+	if err := c.bind(t, &cloudresourcemanager.Binding{
+		Role: "roles/compute.admin", Members: []string{ann},
+		Condition: &cloudresourcemanager.Expr{Title: "lab", Expression: `resource.type == "compute.googleapis.com/Instance" && resource.name.startsWith("projects/acme-ml/zones/us-west1-b/instances/det-lab-")`},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"det-lab-one", "other"} {
+		c.done(t)(c.compute.Instances.Insert(project, zoneB, launch(name, nil)).Do())
+	}
+	hers := clientsOf(t, w, gcptest.Caller{Member: ann})
+	_, err := hers.compute.Instances.Delete(project, zoneB, "other").Do()
+	wantStatus(t, err, 403, "forbidden")
+	made[*compute.Operation](t)(hers.compute.Instances.Delete(project, zoneB, "det-lab-one").Do())
+	old := made[*cloudresourcemanager.Policy](t)(c.manager.Projects.GetIamPolicy(parent, &cloudresourcemanager.GetIamPolicyRequest{}).Do())
+	for _, b := range old.Bindings {
+		if b.Condition != nil {
+			t.Errorf("who asks for an old version sees %+v", b)
+		}
+	}
+}
+
+// The scope "Compute Engine: Read Write" opens Compute Engine and nothing else.
+func TestScopesAreThoseOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	w, _ := newWorld(t, gcptest.Options{})
+	m := clientsOf(t, w, gcptest.Caller{Scopes: []string{"compute"}})
+	made[*compute.ZoneList](t)(m.compute.Zones.List(project).Do())
+	_, err := m.storage.Buckets.List(project).Do()
+	wantStatus(t, err, 403, "insufficientPermissions")
+}
+
+// The seed's roles are enough to launch, and each is needed.
+func TestTheSeedsRolesLaunch(t *testing.T) {
+	t.Parallel()
+	w, c := newWorld(t, gcptest.Options{})
+	agents := w.GiveAccount(project, "det-agents")
+	w.AddProject("net-host", 99)
+	in := launch("one", func(i *compute.Instance) {
+		i.ServiceAccounts = []*compute.ServiceAccount{{Email: agents, Scopes: []string{compute.CloudPlatformScope}}}
+		i.NetworkInterfaces = []*compute.NetworkInterface{{Subnetwork: "projects/net-host/regions/" + region + "/subnetworks/default"}}
+	})
+	const ann = "user:ann@example.com"
+	hers := clientsOf(t, w, gcptest.Caller{Member: ann})
+	for _, grant := range [][2]string{{parent, "roles/compute.admin"}, {parent + "/serviceAccounts/" + agents, "roles/iam.serviceAccountUser"}, {"projects/net-host", "roles/compute.networkUser"}} {
+		_, err := hers.compute.Instances.Insert(project, zoneB, in).Do()
+		wantStatus(t, err, 403, "forbidden")
+		w.Bind(grant[0], grant[1], ann)
+	}
+	c.done(t)(hers.compute.Instances.Insert(project, zoneB, in).Do())
+	got := made[*cloudresourcemanager.TestIamPermissionsResponse](t)(hers.manager.Projects.TestIamPermissions(parent, &cloudresourcemanager.TestIamPermissionsRequest{Permissions: []string{"compute.instances.create", "storage.buckets.create"}}).Do())
+	if !slices.Equal(got.Permissions, []string{"compute.instances.create"}) {
+		t.Errorf("got %v", got.Permissions)
+	}
+}
+
+func TestBucketsHavePoliciesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w, c := newWorld(t, gcptest.Options{})
+	c.bucket(t, "data")
+	p := made[*storage.Policy](t)(c.storage.Buckets.GetIamPolicy("data").OptionsRequestedPolicyVersion(3).Do())
+	p.Bindings = append(p.Bindings, &storage.PolicyBindings{Role: "roles/storage.objectViewer", Members: []string{"user:ann@example.com"}})
+	made[*storage.Policy](t)(c.storage.Buckets.SetIamPolicy("data", p).Do())
+	_, err := c.storage.Buckets.SetIamPolicy("data", p).Do()
+	wantStatus(t, err, 412, "conditionNotMet")
+	made[*storage.Object](t)(c.write(t.Context(), "data", "a", "a", -1))
+	ann := clientsOf(t, w, gcptest.Caller{Member: "user:ann@example.com"})
+	if got := ann.read(t, "data", "a"); got != "a" {
+		t.Errorf("got %q", got)
+	}
+	_, err = ann.write(t.Context(), "data", "b", "b", -1)
+	wantStatus(t, err, 403, "forbidden")
+	got := made[*storage.TestIamPermissionsResponse](t)(ann.storage.Buckets.TestIamPermissions("data", []string{"storage.objects.get", "storage.objects.create"}).Do())
+	if !slices.Equal(got.Permissions, []string{"storage.objects.get"}) {
+		t.Errorf("got %v", got.Permissions)
+	}
+}

@@ -1,0 +1,159 @@
+package gcptest
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"google.golang.org/api/logging/v2"
+)
+
+// logs is Cloud Logging: the entries of every project, in the order of arrival.
+type logs struct {
+	entries []*logging.LogEntry
+}
+
+func logActs() map[string]act {
+	return map[string]act{
+		"logging.entries.write":        writeEntries,
+		"logging.entries.list":         listEntries,
+		"logging.projects.logs.list":   listLogs,
+		"logging.projects.logs.delete": deleteLog,
+	}
+}
+
+// logName reads "projects/p/logs/l", whose last part is escaped.
+// https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
+func (c *call) logName(name string) (string, error) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 4 || parts[0] != "projects" || parts[2] != "logs" || parts[3] == "" {
+		return "", invalid("The log name %q is not of the form projects/[PROJECT_ID]/logs/[LOG_ID].", name)
+	}
+	if c.findProject(parts[1]) == nil {
+		return "", refuse(404, "notFound", "The project %s was not found.", parts[1])
+	}
+	return name, nil
+}
+
+// writeEntries fills in what entries leave to the request. All of them are written or
+// none, but for partialSuccess.
+// https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/write
+func writeEntries(c *call) (any, error) {
+	in := decode[logging.WriteLogEntriesRequest](c)
+	if len(in.Entries) > 1000 || len(c.body) > 10<<20 {
+		return nil, invalid("A request takes at most 1000 entries and 10 MB.")
+	}
+	for _, e := range in.Entries {
+		e.LogName = orElse(e.LogName, in.LogName)
+		if _, err := c.logName(e.LogName); err != nil {
+			return nil, err
+		}
+		if e.Resource == nil {
+			e.Resource = in.Resource
+		}
+		if e.Resource == nil {
+			return nil, invalid("The monitored resource is missing.")
+		}
+		e.Labels = mergeLabels(in.Labels, e.Labels, nil)
+		e.ReceiveTimestamp = c.now().Format(time.RFC3339Nano)
+		e.Timestamp, e.Severity = orElse(e.Timestamp, e.ReceiveTimestamp), orElse(e.Severity, "DEFAULT")
+	}
+	if !in.DryRun {
+		c.addEntries(in.Entries)
+	}
+	return map[string]any{}, nil
+}
+
+// addEntries keeps one of those that have the same log, time and insertId.
+func (c *call) addEntries(entries []*logging.LogEntry) {
+	type identity struct{ log, time, id string }
+	seen := make(map[identity]bool)
+	for _, e := range c.logs.entries {
+		seen[identity{e.LogName, e.Timestamp, e.InsertId}] = true
+	}
+	for _, e := range entries {
+		if e.InsertId == "" {
+			e.InsertId = decimal64(c.nextID())
+		}
+		if key := (identity{e.LogName, e.Timestamp, e.InsertId}); !seen[key] {
+			seen[key] = true
+			c.logs.entries = append(c.logs.entries, e)
+		}
+	}
+}
+
+// listEntries is the oldest first unless it is asked otherwise.
+// https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/list
+func listEntries(c *call) (any, error) {
+	in := decode[logging.ListLogEntriesRequest](c)
+	match := func(map[string]any) bool { return true }
+	if in.Filter != "" && !c.opt.IgnoreFilters {
+		var err error
+		if match, err = parseFilter(in.Filter); err != nil {
+			return nil, invalid("Unparseable filter: %v", err)
+		}
+	}
+	var items []any
+	for _, e := range c.logs.entries {
+		for _, name := range in.ResourceNames {
+			if p := c.findProject(strings.TrimPrefix(name, "projects/")); p != nil && strings.HasPrefix(e.LogName, "projects/"+p.id+"/") && match(asMap(e)) {
+				items = append(items, e)
+				break
+			}
+		}
+	}
+	sortEntries(items, in.OrderBy == "timestamp desc")
+	return c.entryPage(items, in)
+}
+
+func listLogs(c *call) (any, error) {
+	names := make(map[string]bool)
+	for _, e := range c.logs.entries {
+		if strings.HasPrefix(e.LogName, "projects/"+c.projectID()+"/") {
+			names[e.LogName] = true
+		}
+	}
+	var items []any
+	for _, name := range sortedKeys(names) {
+		items = append(items, name)
+	}
+	start, err := readToken(c.query.Get("pageToken"))
+	if err != nil || start > len(items) {
+		return nil, invalid("The page token is not valid.")
+	}
+	out := map[string]any{"logNames": items[start:min(start+c.opt.Page, len(items))]}
+	if start+c.opt.Page < len(items) {
+		out["nextPageToken"] = writeToken(start + c.opt.Page)
+	}
+	return out, nil
+}
+
+// deleteLog removes all entries of a log that has some.
+// https://cloud.google.com/logging/docs/reference/v2/rest/v2/logs/delete
+func deleteLog(c *call) (any, error) {
+	name := "projects/" + c.projectID() + "/logs/" + url.PathEscape(c.params["logsId"])
+	var left []*logging.LogEntry
+	for _, e := range c.logs.entries {
+		if e.LogName != name {
+			left = append(left, e)
+		}
+	}
+	if len(left) == len(c.logs.entries) {
+		return nil, refuse(404, "notFound", "Log %s does not exist.", name)
+	}
+	c.logs.entries = left
+	return map[string]any{}, nil
+}
+
+// LogEntries is the texts of a log, in the order of arrival.
+func (w *World) LogEntries(log string) []*logging.LogEntry {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*logging.LogEntry
+	for _, e := range w.logs.entries {
+		if e.LogName == log {
+			out = append(out, clone(e))
+		}
+	}
+	return out
+}

@@ -30,7 +30,7 @@ func flows() []flow {
 	return []flow{
 		{"up", nothing, (*stage).up, whole},
 		{"update", (*stage).up, func(s *stage, ctx context.Context) error {
-			s.wish.inbound, s.wish.labels = "198.51.100.0/24", map[string]string{"team": "vision"}
+			s.wish.inbound, s.wish.labels, s.wish.disk = "198.51.100.0/24", map[string]string{"team": "vision"}, 200
 			return s.up(ctx)
 		}, whole},
 		{"down", (*stage).up, (*stage).down, []string{}},

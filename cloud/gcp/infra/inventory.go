@@ -10,6 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -30,6 +31,8 @@ type kind struct {
 // resourceKinds has those that others need first. Going backwards is the order of `down`.
 func resourceKinds(c *owner.Cluster) []kind {
 	return []kind{
+		markedKind(c, storage.Snapshots(c)),
+		markedKind(c, storage.Disks(c)),
 		markedKind(c, network.Networks(c)),
 		markedKind(c, network.Subnetworks(c)),
 		markedKind(c, network.Firewalls(c)),
@@ -39,7 +42,7 @@ func resourceKinds(c *owner.Cluster) []kind {
 }
 
 // markedKind is a kind of Compute Engine's objects, which carry marks.
-func markedKind[T any](c *owner.Cluster, k infra.Kind[*T]) kind {
+func markedKind[T any](c *owner.Cluster, k owner.Kind[T]) kind {
 	return kind{k.Name, owner.Inventory(c, k), k.Delete}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 )
 
 // nameOf is an object's name.
@@ -63,8 +64,9 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 		"a rule more": {func(_ *testing.T, s *stage) { s.wish.ssh = true }, []string{"create gcp/firewall-rule/ssh"}},
 		"a label": {
 			func(_ *testing.T, s *stage) { s.wish.labels = map[string]string{"team": "vision"} },
-			[]string{"update gcp/address/master; tags.team:  → vision"},
+			[]string{"update gcp/address/master; tags.team:  → vision", "update gcp/disk/data; tags.team:  → vision"},
 		},
+		"a larger disk": {func(_ *testing.T, s *stage) { s.wish.disk = 200 }, []string{"update gcp/disk/data; size: 100 GB → 200 GB"}},
 		"a rule that is not enforced": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
@@ -142,6 +144,47 @@ func TestForeignObjectsAreNotTouched(t *testing.T) {
 		must(t, s.down(t.Context()))
 		if d := cmp.Diff(s.everything(t), before); d != "" {
 			t.Errorf("got -, want +:\n%s", d)
+		}
+	})
+}
+
+// Down leaves the data where it is, unless it is told to delete it, and says so.
+func TestDataIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		must(t, s.up(t.Context()))
+		disk := &storage.Disk{In: s.cluster(t.Context(), nil), Zone: "us-central1-a", SizeGB: 100, Type: "pd-balanced"}
+		for range 2 {
+			where, err := disk.Keep(t.Context(), "before-3")
+			if err != nil || where != "det-lab-before-3" {
+				t.Errorf("got %q and %v, want one snapshot", where, err)
+			}
+		}
+		in := s.operator(t.Context())
+		p, err := in.PlanDown(t.Context(), false)
+		must(t, err)
+		_, err = in.Down(t.Context(), p, false)
+		must(t, err)
+		if d := cmp.Diff(s.live(t), []string{"disk/det-lab-data", "snapshot/det-lab-before-3"}); d != "" {
+			t.Errorf("after down: got -, want +:\n%s", d)
+		}
+		must(t, s.up(t.Context()))
+		s.wantNothingToDo(t)
+		must(t, s.down(t.Context()))
+		if got := s.live(t); len(got) > 0 {
+			t.Errorf("after deleting the data: got %v, want nothing", got)
+		}
+	})
+}
+
+func TestADiskDoesNotShrink(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		must(t, s.up(t.Context()))
+		s.wish.disk = 50
+		got := s.plan(t)
+		if len(got) != 1 || !strings.HasSuffix(got[0], "gcp/disk/data; size: 100 GB → 50 GB") || strings.HasPrefix(got[0], "update ") {
+			t.Errorf("got %q, want it not to be done in place", got)
 		}
 	})
 }

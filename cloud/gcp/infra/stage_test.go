@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	shared "github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
@@ -31,13 +32,16 @@ type wish struct {
 	inbound string
 	ssh     bool
 	nat     bool
+	disk    int64
 }
 
-func modest() wish { return wish{cidr: "10.192.0.0/20", inbound: "203.0.113.0/24", nat: true} }
+func modest() wish {
+	return wish{cidr: "10.192.0.0/20", inbound: "203.0.113.0/24", nat: true, disk: 100}
+}
 
 // whole is what a cluster on a modest wish consists of.
 var whole = []string{
-	"address/det-lab-master", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
+	"address/det-lab-master", "disk/det-lab-data", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
 	"network/det-lab", "router/det-lab-nat", "subnetwork/det-lab-us-central1",
 }
 
@@ -53,6 +57,7 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 		shared.Named(&network.Firewall{In: c, Network: net, Name: "master-port", Ranges: inbound, SourceTags: agents, TargetTags: master, Ports: []string{"8443"}}),
 		shared.Named(&network.Firewall{In: c, Network: net, Name: "agents", SourceTags: append(agents, master...), TargetTags: agents}),
 		shared.Named(&network.Address{In: c, Name: "master"}),
+		shared.Named(&storage.Disk{In: c, Zone: "us-central1-a", SizeGB: w.disk, Type: "pd-balanced"}),
 	}
 	if w.nat {
 		out = append(out, shared.Named(&network.Router{In: c, Network: net}))
@@ -184,6 +189,8 @@ func (s *stage) everything(t *testing.T) []string {
 	add(names(t, c.Firewalls.List))
 	add(names(t, c.Routers.List))
 	add(names(t, c.Addresses.List))
+	add(names(t, c.Disks.List))
+	add(names(t, c.Snapshots.List))
 	return out
 }
 

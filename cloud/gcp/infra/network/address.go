@@ -28,7 +28,7 @@ func (a *Address) PublicIP() string { return a.ip }
 
 // Define says what is wanted.
 func (a *Address) Define() infra.Definition[*compute.Address] {
-	d := owner.Define(a.In, Addresses(a.In), a.In.Clients.Addresses.Collection, a.Name, &a.Learned)
+	d := owner.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
 	d.Tags = a.In.Labels
 	d.Create = a.createAddress
 	d.Retag = a.relabel
@@ -69,8 +69,8 @@ func (a *Address) relabel(ctx context.Context, identity string, marks map[string
 }
 
 // Addresses are those of a cluster.
-func Addresses(c *owner.Cluster) infra.Kind[*compute.Address] {
-	return owner.Kind(c, owner.KindAddress, c.LabelFilter(), c.Clients.Addresses.Collection, func(a *compute.Address) infra.Observed {
+func Addresses(c *owner.Cluster) owner.Kind[compute.Address] {
+	return owner.KindOf(c, owner.KindAddress, c.LabelFilter(), c.Clients.Addresses.Collection, func(a *compute.Address) infra.Observed {
 		return infra.Observed{Identity: a.Name, Marks: a.Labels, Used: len(a.Users) > 0, Deleting: a.Status == "DELETING"}
 	})
 }

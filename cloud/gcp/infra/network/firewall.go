@@ -36,7 +36,7 @@ func (f *Firewall) ID() string { return owner.ResourceID(owner.KindFirewall, f.N
 
 // Define says what is wanted.
 func (f *Firewall) Define() infra.Definition[*compute.Firewall] {
-	d := owner.Define(f.In, Firewalls(f.In), f.In.Clients.Firewalls.Collection, f.Name, &f.Learned, f.Network)
+	d := owner.Define(f.In, Firewalls(f.In), f.Name, &f.Learned, f.Network)
 	d.Create = func(ctx context.Context, _ string) error {
 		rule := f.wantedRule()
 		return owner.Insert(ctx, f.In, f.Define(), rule.Name, func() error { return f.In.Clients.Firewalls.Insert(ctx, rule) })
@@ -97,8 +97,8 @@ func allowedText(allowed []*compute.FirewallAllowed) string {
 }
 
 // Firewalls are those of a cluster.
-func Firewalls(c *owner.Cluster) infra.Kind[*compute.Firewall] {
-	return owner.Kind(c, owner.KindFirewall, "", c.Clients.Firewalls.Collection, func(f *compute.Firewall) infra.Observed {
+func Firewalls(c *owner.Cluster) owner.Kind[compute.Firewall] {
+	return owner.KindOf(c, owner.KindFirewall, "", c.Clients.Firewalls.Collection, func(f *compute.Firewall) infra.Observed {
 		return infra.Observed{Identity: f.Name, Marks: owner.DescribedMarks(f.Description)}
 	})
 }

@@ -25,7 +25,7 @@ func (*Network) ID() string { return owner.ResourceID(owner.KindNetwork, "main")
 
 // Define says what is wanted.
 func (n *Network) Define() infra.Definition[*compute.Network] {
-	d := owner.Define(n.In, Networks(n.In), n.In.Clients.Networks.Collection, "", &n.Learned)
+	d := owner.Define(n.In, Networks(n.In), "", &n.Learned)
 	d.Create = n.createNetwork
 	d.Compare = func(_ context.Context, live *compute.Network) ([]resource.Drift, error) {
 		return infra.Differences(infra.Fixed("subnetworks", subnetMode(live.AutoCreateSubnetworks), subnetMode(false))), nil
@@ -52,8 +52,8 @@ func (n *Network) createNetwork(ctx context.Context, _ string) error {
 }
 
 // Networks are those of a cluster. One goes once nothing is in it.
-func Networks(c *owner.Cluster) infra.Kind[*compute.Network] {
-	return owner.Kind(c, owner.KindNetwork, "", c.Clients.Networks.Collection, func(n *compute.Network) infra.Observed {
+func Networks(c *owner.Cluster) owner.Kind[compute.Network] {
+	return owner.KindOf(c, owner.KindNetwork, "", c.Clients.Networks.Collection, func(n *compute.Network) infra.Observed {
 		return infra.Observed{Identity: n.Name, Marks: owner.DescribedMarks(n.Description)}
 	})
 }

@@ -28,7 +28,7 @@ func (*Router) ID() string { return owner.ResourceID(owner.KindRouter, natName) 
 
 // Define says what is wanted.
 func (r *Router) Define() infra.Definition[*compute.Router] {
-	d := owner.Define(r.In, Routers(r.In), r.In.Clients.Routers.Collection, natName, &r.Learned, r.Network)
+	d := owner.Define(r.In, Routers(r.In), natName, &r.Learned, r.Network)
 	d.Create = func(ctx context.Context, _ string) error {
 		name := r.In.FullName(natName)
 		return owner.Insert(ctx, r.In, r.Define(), name, func() error {
@@ -58,8 +58,8 @@ func wantedNAT() *compute.RouterNat {
 }
 
 // Routers are those of a cluster.
-func Routers(c *owner.Cluster) infra.Kind[*compute.Router] {
-	return owner.Kind(c, owner.KindRouter, "", c.Clients.Routers.Collection, func(r *compute.Router) infra.Observed {
+func Routers(c *owner.Cluster) owner.Kind[compute.Router] {
+	return owner.KindOf(c, owner.KindRouter, "", c.Clients.Routers.Collection, func(r *compute.Router) infra.Observed {
 		return infra.Observed{Identity: r.Name, Marks: owner.DescribedMarks(r.Description)}
 	})
 }

@@ -30,7 +30,7 @@ func (s *Subnetwork) ID() string {
 
 // Define says what is wanted.
 func (s *Subnetwork) Define() infra.Definition[*compute.Subnetwork] {
-	d := owner.Define(s.In, Subnetworks(s.In), s.In.Clients.Subnetworks.Collection, s.In.Clients.Region, &s.Learned, s.Network)
+	d := owner.Define(s.In, Subnetworks(s.In), s.In.Clients.Region, &s.Learned, s.Network)
 	d.Create = s.createSubnetwork
 	d.Compare = s.compareLive
 	d.Change = func(ctx context.Context, _ []resource.Drift) error {
@@ -71,8 +71,8 @@ func networkLink(c *owner.Cluster, network infra.Ref) string {
 }
 
 // Subnetworks are those of a cluster. One goes once no machine is in it.
-func Subnetworks(c *owner.Cluster) infra.Kind[*compute.Subnetwork] {
-	return owner.Kind(c, owner.KindSubnetwork, "", c.Clients.Subnetworks.Collection, func(s *compute.Subnetwork) infra.Observed {
+func Subnetworks(c *owner.Cluster) owner.Kind[compute.Subnetwork] {
+	return owner.KindOf(c, owner.KindSubnetwork, "", c.Clients.Subnetworks.Collection, func(s *compute.Subnetwork) infra.Observed {
 		return infra.Observed{Identity: s.Name, Marks: owner.DescribedMarks(s.Description)}
 	})
 }

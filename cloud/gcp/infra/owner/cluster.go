@@ -5,6 +5,7 @@ package owner
 import (
 	"context"
 	"log/slog"
+	"path"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
@@ -41,5 +42,20 @@ func (c *Cluster) FullName(name string) string {
 
 // Found is how the inventory lists an object.
 func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
-	return resource.Found{Kind: kind, ID: o.Identity, Name: o.Identity}
+	return resource.Found{Kind: kind, ID: o.Identity, Name: path.Base(o.Identity), Retain: c.retainReason(kind, o.Identity)}
 }
+
+// retainReason says why an object outlives `down`. A disk that is not the cluster's data
+// is some machine's own.
+func (c *Cluster) retainReason(kind, identity string) string {
+	switch {
+	case kind == KindSnapshot:
+		return "holds a backup of the database"
+	case kind == KindDisk && path.Base(identity) == c.FullName(DataDisk):
+		return "holds the database"
+	}
+	return ""
+}
+
+// DataDisk is the name of the disk with the master's data.
+const DataDisk = "data"

@@ -16,50 +16,75 @@ const (
 	KindFirewall   = "firewall-rule"
 	KindRouter     = "router"
 	KindAddress    = "address"
+	KindDisk       = "disk"
+	KindSnapshot   = "snapshot"
 	kindPrefix     = "gcp/"
 )
 
 // ResourceID is how a resource of a cluster is called in plans.
 func ResourceID(kind, name string) string { return kindPrefix + kind + "/" + name }
 
-// Kind is one kind of Compute Engine's objects: all those of a cluster.
-func Kind[T any](c *Cluster, name, filter string, of api.Collection[T], observe func(*T) infra.Observed) infra.Kind[*T] {
-	return infra.Kind[*T]{
+// Kind is one kind of Compute Engine's objects: all those of a cluster, and any by its
+// name.
+type Kind[T any] struct {
+	infra.Kind[*T]
+
+	of api.Collection[T]
+}
+
+// KindOf is the kind of what a collection has.
+func KindOf[T any](c *Cluster, name, filter string, of api.Collection[T], observe func(*T) infra.Observed) Kind[T] {
+	return Kind[T]{of: of, Kind: infra.Kind[*T]{
 		Name: name, Observe: observe,
 		List: func(ctx context.Context, _ map[string]string) ([]*T, error) { return of.List(ctx, filter) },
 		Delete: func(ctx context.Context, identity string) error {
 			return c.Waiter().RetryWhileInUse(ctx, identity, func() error { return of.Delete(ctx, identity) })
 		},
-	}
+	}}
 }
 
 // LabelFilter is what a list of objects with labels is asked for.
 func (c *Cluster) LabelFilter() string { return "labels." + ClusterLabel + "=" + c.ID }
 
 // Inventory lists everything of one kind that is the cluster's.
-func Inventory[T any](c *Cluster, k infra.Kind[T]) func(context.Context) ([]resource.Found, error) {
+func Inventory[T any](c *Cluster, k Kind[T]) func(context.Context) ([]resource.Found, error) {
 	return func(ctx context.Context) ([]resource.Found, error) { return k.Founds(ctx, c.Owned(), c.Found) }
 }
 
 // Define is what all resources of Compute Engine have in common. The resource is the
 // object of that name, if it is marked as the cluster's: another one is never touched. It
 // needs those of refs that are resources.
-func Define[T any](c *Cluster, k infra.Kind[*T], of api.Collection[T], name string, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
-	full := c.FullName(name)
+func Define[T any](c *Cluster, k Kind[T], name string, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
+	d := define(k, c.FullName(name), learned, refs)
+	if name == "" {
+		name = "main"
+	}
+	d.ID, d.Owner, d.Found = ResourceID(k.Name, name), c.Owned(), c.Found
+	return d
+}
+
+// Zonal is the identity of something of the cluster's that is in a zone.
+func (c *Cluster) Zonal(zone, name string) string { return zone + "/" + c.FullName(name) }
+
+// Zoned is where something is in a zone, and its name.
+type Zoned struct{ Zone, Name string }
+
+// DefineZonal is Define for something that is in a zone.
+func DefineZonal[T any](c *Cluster, k Kind[T], at Zoned, learned *infra.Learned) infra.Definition[*T] {
+	d := define(k, c.Zonal(at.Zone, at.Name), learned, nil)
+	d.ID, d.Owner, d.Found = ResourceID(k.Name, at.Name), c.Owned(), c.Found
+	return d
+}
+
+func define[T any](k Kind[T], identity string, learned *infra.Learned, refs []infra.Ref) infra.Definition[*T] {
 	k.List = func(ctx context.Context, _ map[string]string) ([]*T, error) {
-		live, err := of.Get(ctx, full)
+		live, err := k.of.Get(ctx, identity)
 		if err != nil {
 			return nil, infra.IgnoreMissing(err)
 		}
 		return []*T{live}, nil
 	}
-	if name == "" {
-		name = "main"
-	}
-	return infra.Definition[*T]{
-		Kind: k, ID: ResourceID(k.Name, name), Needs: infra.NeedsOf(refs...), Needed: refs,
-		Owner: c.Owned(), Identity: learned, Found: c.Found,
-	}
+	return infra.Definition[*T]{Kind: k.Kind, Needs: infra.NeedsOf(refs...), Needed: refs, Identity: learned}
 }
 
 // Insert has an object made under its name. As long as an object of that name is on its

@@ -1,0 +1,90 @@
+// Package storage is what keeps a cluster's data: the master's disk and its snapshots.
+package storage
+
+import (
+	"context"
+	"path"
+	"strconv"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Disk holds the database of a master, and outlives it.
+type Disk struct {
+	In *owner.Cluster
+	// Zone is where it is: "us-central1-a".
+	Zone string
+	// SizeGB is its size in Google's gigabytes, of 2^30 bytes. It can grow.
+	SizeGB int64
+	// Type is a type of disk: "pd-balanced".
+	Type string
+	// Snapshot is what a new disk begins as: the name of a snapshot, or empty for nothing.
+	Snapshot string
+
+	infra.Learned
+}
+
+// ID is "gcp/disk/data".
+func (*Disk) ID() string { return owner.ResourceID(owner.KindDisk, owner.DataDisk) }
+
+// Define says what is wanted.
+func (d *Disk) Define() infra.Definition[*compute.Disk] {
+	def := owner.DefineZonal(d.In, Disks(d.In), owner.Zoned{Zone: d.Zone, Name: owner.DataDisk}, &d.Learned)
+	def.Tags = d.In.Labels
+	def.Create = d.createDisk
+	def.Retag = d.relabel
+	def.Compare = d.compareLive
+	def.Change = func(ctx context.Context, _ []resource.Drift) error {
+		return d.In.Clients.Disks.Resize(ctx, d.Identity(), &compute.DisksResizeRequest{SizeGb: d.SizeGB})
+	}
+	def.Describe = func() []string { return []string{sizeText(d.SizeGB) + " " + d.Type + " in " + d.Zone} }
+	return def
+}
+
+// compareLive lists a disk that is too large as well: a plan refuses to shrink it.
+func (d *Disk) compareLive(_ context.Context, live *compute.Disk) ([]resource.Drift, error) {
+	size := infra.Changeable("size", sizeText(live.SizeGb), sizeText(d.SizeGB))
+	size.Replace = live.SizeGb > d.SizeGB
+	return infra.Differences(infra.Fixed("type", path.Base(live.Type), d.Type), size), nil
+}
+
+func sizeText(gb int64) string { return strconv.FormatInt(gb, 10) + " GB" }
+
+func (d *Disk) createDisk(ctx context.Context, _ string) error {
+	in := &compute.Disk{
+		Name: d.In.FullName(owner.DataDisk), SizeGb: d.SizeGB, Labels: d.In.AllLabels(), Description: "data of the master",
+		Type: "projects/" + d.In.Clients.Project + "/zones/" + d.Zone + "/diskTypes/" + d.Type,
+	}
+	if d.Snapshot != "" {
+		in.SourceSnapshot = "projects/" + d.In.Clients.Project + "/global/snapshots/" + d.Snapshot
+	}
+	return owner.Insert(ctx, d.In, d.Define(), d.In.Zonal(d.Zone, owner.DataDisk), func() error {
+		return d.In.Clients.Disks.Insert(ctx, d.Zone, in)
+	})
+}
+
+func (d *Disk) relabel(ctx context.Context, identity string, marks map[string]string) error {
+	disks := d.In.Clients.Disks
+	return d.In.Relabel(ctx, d.ID(), marks, func() (owner.Labelled, error) {
+		live, err := disks.Get(ctx, identity)
+		if err != nil {
+			return owner.Labelled{}, err
+		}
+		return owner.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
+	}, func(l owner.Labelled) error {
+		return disks.SetLabels(ctx, identity, &compute.ZoneSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint})
+	})
+}
+
+// Disks are those of a cluster. One goes once no machine has it.
+func Disks(c *owner.Cluster) owner.Kind[compute.Disk] {
+	return owner.KindOf(c, owner.KindDisk, c.LabelFilter(), c.Clients.Disks.Collection, func(d *compute.Disk) infra.Observed {
+		return infra.Observed{
+			Identity: path.Base(d.Zone) + "/" + d.Name, Marks: d.Labels, Used: len(d.Users) > 0, Deleting: d.Status == "DELETING",
+		}
+	})
+}

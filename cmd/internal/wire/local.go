@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"maps"
 	"os"
@@ -89,21 +88,11 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 	if target.Release, err = localRelease(ctx, place, r, target.Own); err != nil {
 		return nil, err
 	}
-	holder, err := local.Holder(s.Getenv, rand.Text(), "")
-	if err != nil {
-		return nil, err
-	}
-	return &Local{
-		Opened: Opened{
-			Installer: &installer.Installer{
-				Cluster: cluster, Platform: "local", Settings: maps.Clone(settings), Release: target.Release,
-				Deployment: target, Store: place.Store(), Gate: target.Gate,
-				Holder: holder, Dead: local.Dead, Emit: sink,
-			},
-			Record: r, Known: known,
-		},
-		Target: target, Recovered: recovered,
-	}, nil
+	l := &Local{Opened: Opened{Record: r, Known: known}, Target: target, Recovered: recovered}
+	return l, l.Install(s, "", installer.Installer{
+		Cluster: cluster, Platform: "local", Settings: maps.Clone(settings), Release: target.Release,
+		Deployment: target, Store: place.Store(), Gate: target.Gate, Emit: sink,
+	})
 }
 
 // localRelease is what the cluster is to run: what it is known to run, or this

@@ -6,7 +6,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/build"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire/parts"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/auth"
@@ -28,7 +28,7 @@ type MasterOptions struct {
 
 // RunMaster runs a master until ctx ends.
 func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) error {
-	p := masterParts(cfg, masterLog(cfg, o))
+	p := parts.Of(cfg, masterLog(cfg, o))
 	if o.OnHold {
 		return master.RunOnHold(ctx, p)
 	}
@@ -42,18 +42,18 @@ func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) error {
 // Rehearse tries on a copy of the store whether this program could serve it, and
 // returns what it saw.
 func Rehearse(ctx context.Context, cfg config.Master, o MasterOptions) (server.Rehearsal, error) {
-	return master.Rehearse(ctx, masterParts(cfg, masterLog(cfg, o)))
+	return master.Rehearse(ctx, parts.Of(cfg, masterLog(cfg, o)))
 }
 
 // Backup writes the store of cfg into a new file, or an object of a bucket, and returns
 // its size in bytes. A dry run reads everything and writes nothing.
 func Backup(ctx context.Context, cfg config.Master, path string, dryRun bool) (int64, error) {
-	return master.Backup(ctx, masterParts(cfg, slog.DiscardHandler), path, dryRun)
+	return master.Backup(ctx, parts.Of(cfg, slog.DiscardHandler), path, dryRun)
 }
 
 // Restore reads a backup into the store of cfg, which must be empty.
 func Restore(ctx context.Context, cfg config.Master, path string) error {
-	return master.Restore(ctx, masterParts(cfg, slog.DiscardHandler), path)
+	return master.Restore(ctx, parts.Of(cfg, slog.DiscardHandler), path)
 }
 
 // NewJoin is what a join token is to be.
@@ -62,7 +62,7 @@ type NewJoin = auth.NewJoin
 // JoinToken makes a token that lets machines join a pool for a while, with the store of
 // cfg. The master may be running.
 func JoinToken(ctx context.Context, cfg config.Master, n NewJoin) (token.Text, token.Join, error) {
-	return master.JoinToken(ctx, masterParts(cfg, slog.DiscardHandler), n)
+	return master.JoinToken(ctx, parts.Of(cfg, slog.DiscardHandler), n)
 }
 
 // LaunchProblems lists what of the agents' configuration in cfg no agent accepts.
@@ -70,14 +70,4 @@ func LaunchProblems(cfg config.Master) document.Errors { return provision.Proble
 
 func masterLog(cfg config.Master, o MasterOptions) slog.Handler {
 	return logHandler(o.Out, cfg.Log.Level, cfg.Log.Color, o.Terminal)
-}
-
-// masterParts are the parts of a master that need a platform's SDK.
-func masterParts(cfg config.Master, log slog.Handler) master.Parts {
-	return master.Parts{
-		Config: cfg, Version: build.Read().Version, Log: log, Secrets: secretResolver(),
-		Providers:  map[string]master.Provider{"aws": awsProvider{}, "local": localProvider{}},
-		Kubernetes: newKubernetes,
-		Uploads:    map[string]master.Upload{"s3": backupUpload(cfg.CheckpointStorage)},
-	}
 }

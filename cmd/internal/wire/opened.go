@@ -1,13 +1,16 @@
 package wire
 
 import (
+	"crypto/rand"
 	"log/slog"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/local"
 )
 
 // HostedRequest says which cluster in a cloud is meant, and for what. Flags are read into
@@ -53,4 +56,16 @@ type Endpoint struct {
 type Account struct {
 	URL, User string
 	Password  secret.Value
+}
+
+// Install puts together what installs the cluster. Caller is who the platform says the
+// user is; it may be empty.
+func (o *Opened) Install(s *term.Streams, caller string, in installer.Installer) error {
+	var err error
+	if in.Holder, err = local.Holder(s.Getenv, rand.Text(), caller); err != nil {
+		return err
+	}
+	in.Dead = local.Dead
+	o.Installer = &in
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -33,7 +33,7 @@ type completion struct {
 // settled is what a cluster's id and a region lead to.
 type settled struct {
 	cluster, region string
-	advice          wire.AWSAdvice
+	advice          awswire.Advice
 }
 
 func (w *wanted) newCompletion(g *spec.Given) *completion {
@@ -53,7 +53,7 @@ func (w *wanted) newCompletion(g *spec.Given) *completion {
 func (w *wanted) findRecord(ctx context.Context, id string, g spec.Given) (bool, error) {
 	q := w.buildRequest(cluster.Request{}, &g)
 	q.Cluster = id
-	known, lost, err := wire.KnowsAWS(ctx, w.Streams, q)
+	known, lost, err := awswire.IsKnown(ctx, w.Streams, q)
 	if lost {
 		err = errors.Join(err, &hosted.LostError{Platform: name, Cluster: id})
 	}
@@ -82,7 +82,7 @@ func (c *completion) regionOf(ctx context.Context, a term.Answers) string {
 	}
 	q := c.w.buildRequest(cluster.Request{}, c.Given)
 	q.Cluster = c.ClusterID(a)
-	region, err := wire.RegionOf(ctx, q)
+	region, err := awswire.RegionOf(ctx, q)
 	if err != nil {
 		return "" // it is asked for
 	}
@@ -103,7 +103,7 @@ func (c *completion) settleAdvice(ctx context.Context, a term.Answers) error {
 		}
 	}
 	var err error
-	if s.advice, err = wire.AdviseAWS(ctx, s.region, c.w.Profile); err != nil {
+	if s.advice, err = awswire.Advise(ctx, s.region, c.w.Profile); err != nil {
 		return err
 	}
 	if c.Known, err = c.w.findRecord(ctx, s.cluster, given); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -17,7 +17,7 @@ func (c *completion) askRegion(ctx context.Context, a term.Answers) (*term.Field
 	if c.regionOf(ctx, a) != "" {
 		return nil, nil
 	}
-	first, err := wire.AdviseAWS(ctx, "", c.w.Profile)
+	first, err := awswire.Advise(ctx, "", c.w.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (c *completion) askKeyPair(ctx context.Context, _ term.Answers) (*term.Fiel
 		Label: "Key pair", Help: "For SSH to the machines; the cluster needs none.", Flag: "--key-pair", Default: noKeyPair,
 		Choices: []term.Choice{{Value: noKeyPair, About: "no SSH access to the machines"}},
 		Check: func(_ context.Context, name string) error {
-			return wire.Has(append(slices.Clone(names), noKeyPair), name, "key pair")
+			return awswire.Has(append(slices.Clone(names), noKeyPair), name, "key pair")
 		},
 	}
 	for _, n := range names {

@@ -11,14 +11,14 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
 )
 
 type policyOptions struct {
 	*term.Streams
 
 	For   string
-	Scope wire.AWSScope
+	Scope awswire.Scope
 	// Sessions lets machines be reached by Session Manager.
 	Sessions bool
 }
@@ -67,8 +67,8 @@ bucket, volume, log group or secret is then used and never changed.`,
 }
 
 func (o *policyOptions) validate() error {
-	if all := append(wire.AWSCallers(), "caller", "master", "agent"); !slices.Contains(all, o.For) {
-		return usage.Errorf("whom it is for must be caller, %s, master or agent (is %q)", strings.Join(wire.AWSCallers(), ", "), o.For)
+	if all := append(awswire.Callers(), "caller", "master", "agent"); !slices.Contains(all, o.For) {
+		return usage.Errorf("whom it is for must be caller, %s, master or agent (is %q)", strings.Join(awswire.Callers(), ", "), o.For)
 	}
 	for _, k := range o.Scope.Keys {
 		if !strings.HasPrefix(k, "arn:") || !strings.Contains(k, ":key/") {
@@ -85,5 +85,5 @@ func (o *policyOptions) validate() error {
 
 func runPolicy(_ context.Context, o *policyOptions) error {
 	o.Scope.NoSessions = !o.Sessions
-	return o.PrintJSON(wire.AWSPolicies(o.For, o.Scope))
+	return o.PrintJSON(awswire.Policies(o.For, o.Scope))
 }

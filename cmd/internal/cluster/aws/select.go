@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -83,8 +84,8 @@ func (w *wanted) readGiven() (spec.Given, error) {
 
 // buildRequest asks wire for a cluster that is to be what is given, or is as it is
 // remembered.
-func (w *wanted) buildRequest(r cluster.Request, given *spec.Given) wire.AWSRequest {
-	return wire.AWSRequest{HostedRequest: w.Request(w.Streams, r, given), Region: w.Region, Profile: w.Profile}
+func (w *wanted) buildRequest(r cluster.Request, given *spec.Given) awswire.Request {
+	return awswire.Request{HostedRequest: w.Request(w.Streams, r, given), Region: w.Region, Profile: w.Profile}
 }
 
 // Open prepares the cluster: as the user wants it for a verb that describes it, and else
@@ -94,7 +95,7 @@ func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, 
 	return c, err
 }
 
-func (w *wanted) openCluster(ctx context.Context, r cluster.Request) (*hosted.Cluster, *wire.AWS, error) {
+func (w *wanted) openCluster(ctx context.Context, r cluster.Request) (*hosted.Cluster, *awswire.Opened, error) {
 	var given *spec.Given
 	if w.Describes(r.Verb) {
 		g, err := w.readGiven()
@@ -107,7 +108,7 @@ func (w *wanted) openCluster(ctx context.Context, r cluster.Request) (*hosted.Cl
 		}
 		given = &g
 	}
-	a, err := wire.NewAWS(ctx, w.Streams, w.buildRequest(r, given))
+	a, err := awswire.Open(ctx, w.Streams, w.buildRequest(r, given))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,11 +121,11 @@ func (w *wanted) List(ctx context.Context) (cluster.Listing, error) {
 	region := w.Region
 	if region == "" && !w.AllRegions {
 		var err error
-		if region, err = wire.DefaultRegion(ctx, w.Profile); err != nil {
+		if region, err = awswire.DefaultRegion(ctx, w.Profile); err != nil {
 			return cluster.Listing{}, err
 		}
 	}
-	all, err := wire.ListAWS(ctx, region, w.Profile)
+	all, err := awswire.List(ctx, region, w.Profile)
 	return hosted.List(name, region, all), err
 }
 

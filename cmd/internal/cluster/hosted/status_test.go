@@ -5,6 +5,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
@@ -12,7 +13,7 @@ import (
 func TestStatusNamesTheMachine(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{
-		Cloud: &wire.AWS{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}}, Platform: "aws",
+		Cloud: &awswire.Opened{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}}, Platform: "aws",
 		Console: func(id string) string { return "console " + id },
 	}
 	machines := []plan.Step{

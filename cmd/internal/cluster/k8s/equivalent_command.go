@@ -1,9 +1,8 @@
 package k8s
 
 import (
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 	"reflect"
-
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 // printEquivalent shows the command line that says the same.
@@ -43,6 +42,6 @@ func (c *completion) printEquivalent() {
 
 // hidesValue reports whether a --set holds what is not to be shown.
 func hidesValue(set string) bool {
-	said, err := wire.K8sGiven(wire.K8sValues{Set: []string{set}})
+	said, err := k8swire.MergeValues(k8swire.Values{Set: []string{set}})
 	return err != nil || !reflect.DeepEqual(said.Shown(), said)
 }

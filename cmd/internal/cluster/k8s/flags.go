@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 	"github.com/det-deploy/det-deploy/installer"
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
@@ -30,8 +30,8 @@ func (w *Where) addFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to Kubernetes")
 }
 
-func (w *Where) kubeAt(s *term.Streams) wire.K8sAt {
-	return wire.K8sAt{
+func (w *Where) kubeAt(s *term.Streams) k8swire.At {
+	return k8swire.At{
 		Kubeconfig: w.Kubeconfig,
 		Context:    cmp.Or(w.Context, s.Getenv("DET_K8S_CONTEXT")),
 		Namespace:  cmp.Or(w.Namespace, s.Getenv("DET_K8S_NAMESPACE")),
@@ -59,7 +59,7 @@ func (w *Which) validate() error {
 }
 
 // clusterFlags are what a further command needs to mean the same cluster.
-func (w *Which) clusterFlags(k *wire.K8s) string {
+func (w *Which) clusterFlags(k *k8swire.Opened) string {
 	line := "--cluster-id " + w.Cluster + " --namespace " + k.Namespace()
 	if w.Context != "" {
 		line += " --context " + w.Context
@@ -84,7 +84,7 @@ func (w *Where) kubectlFlags(line string) string {
 
 // values are what the flags of a command say of the chart's values.
 type values struct {
-	wire.K8sValues
+	k8swire.Values
 }
 
 func (v *values) addFlags(f *pflag.FlagSet) {
@@ -96,8 +96,8 @@ func (v *values) addFlags(f *pflag.FlagSet) {
 }
 
 // givenValues is what the user says, with the variable below the flags.
-func (v *values) givenValues(s *term.Streams) wire.K8sValues {
-	out := v.K8sValues
+func (v *values) givenValues(s *term.Streams) k8swire.Values {
+	out := v.Values
 	if file := s.Getenv("DET_K8S_VALUES"); file != "" && len(out.Files) == 0 {
 		out.Files = strings.Split(file, ",")
 	}

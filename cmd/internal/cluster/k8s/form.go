@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
 // The keys of the form's pages. Those of values are the values' paths.
@@ -26,11 +26,11 @@ type completion struct {
 	*term.Streams
 
 	w     *wanted
-	given *wire.K8sValues
+	given *k8swire.Values
 	// said reports whether the user said a value.
 	said func(path string) bool
 	// advice is what the Kubernetes of a context, of which advised is the name, knows.
-	advice  wire.K8sAdvice
+	advice  k8swire.Advice
 	advised *string
 	// unreached is why it could not say.
 	unreached error
@@ -38,13 +38,13 @@ type completion struct {
 }
 
 // completeSettings asks for what is missing, where ask is true.
-func (w *wanted) completeSettings(ctx context.Context, s *term.Streams, given *wire.K8sValues, ask bool) error {
+func (w *wanted) completeSettings(ctx context.Context, s *term.Streams, given *k8swire.Values, ask bool) error {
 	if w.Cluster != "" || !ask {
 		if err := w.Which.validate(); err != nil || !ask {
 			return err
 		}
 	}
-	values, err := wire.K8sGiven(*given)
+	values, err := k8swire.MergeValues(*given)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (w *wanted) completeSettings(ctx context.Context, s *term.Streams, given *w
 
 func (c *completion) buildForm() term.Form {
 	return term.Form{
-		Title: "Create a cluster on Kubernetes", Summary: c.summarizeAnswers, Lines: c.w.Verbose || wire.RunsK8sPlugin(c.w.kubeAt(c.Streams)),
+		Title: "Create a cluster on Kubernetes", Summary: c.summarizeAnswers, Lines: c.w.Verbose || k8swire.RunsPlugin(c.w.kubeAt(c.Streams)),
 		Pages: []term.Page{
 			{Key: pageCluster, Field: c.askCluster},
 			{Key: pageContext, Field: c.askContext},
@@ -91,7 +91,7 @@ func (c *completion) unlessSaid(path string, ask asks) asks {
 }
 
 // chosenPlace is the Kubernetes that the flags and the answers mean.
-func (c *completion) chosenPlace(a term.Answers) wire.K8sAt {
+func (c *completion) chosenPlace(a term.Answers) k8swire.At {
 	at := c.w.kubeAt(c.Streams)
 	if answer, ok := a.Get(pageContext); ok {
 		at.Context = answer
@@ -108,7 +108,7 @@ func (c *completion) clusterID(a term.Answers) string {
 func (c *completion) adviseFields(ctx context.Context, a term.Answers) error {
 	key := c.chosenPlace(a).Context + " " + c.clusterID(a)
 	if c.advised == nil || *c.advised != key {
-		c.advice, c.unreached = wire.AdviseK8s(ctx, c.chosenPlace(a), c.clusterID(a))
+		c.advice, c.unreached = k8swire.Advise(ctx, c.chosenPlace(a), c.clusterID(a))
 		c.advised = &key
 	}
 	return c.unreached
@@ -151,7 +151,7 @@ func (c *completion) listContexts() (all []string, current string, err error) {
 	if c.advice.Known || c.w.kubeAt(c.Streams).Context != "" {
 		return nil, "", c.unreached
 	}
-	all, current, err = wire.K8sContexts(c.w.kubeAt(c.Streams))
+	all, current, err = k8swire.Contexts(c.w.kubeAt(c.Streams))
 	if err != nil || len(all) < 2 {
 		return nil, "", errors.Join(c.unreached, err)
 	}

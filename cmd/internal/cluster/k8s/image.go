@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
 // newImage returns `det-deploy k8s image`.
@@ -96,7 +96,7 @@ type pushed struct {
 }
 
 func runImagePush(ctx context.Context, o *imagePushOptions) error {
-	image, err := wire.OpenImage(o.Files, o.Registry, o.PlainHTTP)
+	image, err := k8swire.OpenImage(o.Files, o.Registry, o.PlainHTTP)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (o *imagePushOptions) showProgress(image string) func(done, total int64) {
 
 // imageValues are what leads the chart to the image: the tag only where it is not this
 // program's own version.
-func (o *imagePushOptions) imageValues(image *wire.Image) []string {
+func (o *imagePushOptions) imageValues(image *k8swire.Image) []string {
 	out := []string{"imageRegistry=" + strings.TrimSuffix(o.Registry, "/")}
 	if image.Name != "det-deploy" {
 		out = append(out, "image.name="+image.Name)
@@ -152,7 +152,7 @@ func (o *imagePushOptions) imageValues(image *wire.Image) []string {
 	return out
 }
 
-func (o *imagePushOptions) say(r pushed, there bool, image *wire.Image) error {
+func (o *imagePushOptions) say(r pushed, there bool, image *k8swire.Image) error {
 	switch {
 	case there:
 		o.Printf("%s is there already, for %s.", r.Image, r.Platforms)

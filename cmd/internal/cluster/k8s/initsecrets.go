@@ -14,12 +14,12 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
 type initSecretsOptions struct {
 	*term.Streams
-	wire.SecretsWanted
+	k8swire.SecretsWanted
 }
 
 func newInitSecrets(s *term.Streams, run func(context.Context, *initSecretsOptions) error) *cobra.Command {
@@ -91,7 +91,7 @@ func runInitSecrets(ctx context.Context, o *initSecretsOptions) error {
 	if o.Secret == "" {
 		o.Secret = "determined-secrets-" + o.Cluster
 	}
-	if err := wire.InitSecrets(ctx, o.SecretsWanted); err != nil {
+	if err := k8swire.InitSecrets(ctx, o.SecretsWanted); err != nil {
 		return err
 	}
 	o.Notef("Secret %s has %s.", o.Secret, strings.Join(o.Keys, ", "))

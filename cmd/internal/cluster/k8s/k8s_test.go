@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -21,14 +21,14 @@ func TestAnUpgradeDoesNotSwallowValues(t *testing.T) {
 	differs := plan.Plan{Steps: []plan.Step{{ID: "k8s/release/lab", Verb: plan.Update}}}
 	for name, tc := range map[string]struct {
 		plan  plan.Plan
-		given wire.K8sValues
+		given k8swire.Values
 		fails bool
 		notes string
 	}{
-		"nothing differs":              {plan.Plan{}, wire.K8sValues{Set: []string{"masterPort=8080"}}, false, ""},
-		"a value differs":              {differs, wire.K8sValues{Set: []string{"masterPort=9090"}}, true, ""},
-		"values are to be forgotten":   {differs, wire.K8sValues{Reset: true}, true, ""},
-		"somebody changed the objects": {differs, wire.K8sValues{}, false, "det-deploy k8s install --cluster-id lab"},
+		"nothing differs":              {plan.Plan{}, k8swire.Values{Set: []string{"masterPort=8080"}}, false, ""},
+		"a value differs":              {differs, k8swire.Values{Set: []string{"masterPort=9090"}}, true, ""},
+		"values are to be forgotten":   {differs, k8swire.Values{Reset: true}, true, ""},
+		"somebody changed the objects": {differs, k8swire.Values{}, false, "det-deploy k8s install --cluster-id lab"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,19 +8,19 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
 // listed is the JSON output.
 type listed struct {
 	Schema string `json:"schema"`
 
-	wire.K8sList
+	k8swire.Listing
 }
 
 // List lists the clusters on Kubernetes.
 func (w *wanted) List(ctx context.Context) (cluster.Listing, error) {
-	all, err := wire.ListK8s(ctx, w.kubeAt(w.Streams))
+	all, err := k8swire.List(ctx, w.kubeAt(w.Streams))
 	l := cluster.Listing{
 		JSON: listed{"det-deploy.k8s-list/v1", all}, None: "There are no clusters there.",
 		Table: term.NewTable("cluster", "namespace", "version", "release", "changed"),

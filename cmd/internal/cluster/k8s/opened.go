@@ -6,12 +6,12 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
 // opened is a cluster on Kubernetes.
 type opened struct {
-	*wire.K8s
+	*k8swire.Opened
 
 	w *wanted
 	// differs is true when an upgrade would change the release.
@@ -21,7 +21,7 @@ type opened struct {
 var _ cluster.Cluster = (*opened)(nil)
 
 // flagLine are the flags with which a further command means the same cluster.
-func (c *opened) flagLine() string { return c.w.clusterFlags(c.K8s) }
+func (c *opened) flagLine() string { return c.w.clusterFlags(c.Opened) }
 
 // Fits refuses to bring up a cluster that runs another release.
 func (c *opened) Fits(ctx context.Context) error { return c.Target.Fits(ctx, c.Record) }

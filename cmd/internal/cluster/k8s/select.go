@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
 // wanted is the cluster that a command is about, and what its flags say of it.
@@ -94,7 +94,7 @@ func (w *wanted) Validate(r cluster.Request) error {
 // Open prepares the cluster: as the user wants it for a verb that describes it, and else
 // as it is.
 func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
-	q := wire.K8sRequest{NoWait: w.NoWait, Limit: w.Timeout, BackupClaim: w.BackupClaim, BackupBucket: w.BackupBucket, Sink: r.Sink}
+	q := k8swire.Request{NoWait: w.NoWait, Limit: w.Timeout, BackupClaim: w.BackupClaim, BackupBucket: w.BackupBucket, Sink: r.Sink}
 	q.Unread = r.Verb == cluster.Down || r.Verb == cluster.Upgrade && w.Abandon
 	if describesCluster(r.Verb) || r.Verb == cluster.Upgrade && !w.Abandon {
 		given := w.givenValues(w.Streams)
@@ -107,14 +107,14 @@ func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, 
 		q.CreateNamespace, q.Adopt = w.CreateNamespace, w.Adopt
 	}
 	q.Cluster, q.At = w.Cluster, w.kubeAt(w.Streams)
-	k, err := wire.NewK8s(ctx, w.Streams, q)
+	k, err := k8swire.Open(ctx, w.Streams, q)
 	if err != nil {
 		return nil, err
 	}
 	if describesCluster(r.Verb) {
 		noteEffects(w.Streams, k.OtherEffects)
 	}
-	c := &opened{K8s: k, w: w}
+	c := &opened{Opened: k, w: w}
 	if r.Verb == cluster.Status || r.Verb == cluster.Credentials || r.Verb == cluster.Logs {
 		return c, c.requireCluster(ctx)
 	}
@@ -122,12 +122,12 @@ func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, 
 }
 
 // openExisting prepares a cluster as it is; one that is not there is an error.
-func openExisting(ctx context.Context, s *term.Streams, w *Which) (*wire.K8s, error) {
-	k, err := wire.NewK8s(ctx, s, wire.K8sRequest{Cluster: w.Cluster, At: w.kubeAt(s)})
+func openExisting(ctx context.Context, s *term.Streams, w *Which) (*k8swire.Opened, error) {
+	k, err := k8swire.Open(ctx, s, k8swire.Request{Cluster: w.Cluster, At: w.kubeAt(s)})
 	if err != nil {
 		return nil, err
 	}
-	return k, (&opened{K8s: k}).requireCluster(ctx)
+	return k, (&opened{Opened: k}).requireCluster(ctx)
 }
 
 // noteEffects tells who brings values of Determined's chart what they do here.

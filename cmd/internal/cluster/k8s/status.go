@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
@@ -51,12 +51,12 @@ type release struct {
 
 // Inspect looks at the cluster's release, objects, pods and tasks.
 func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, error) {
-	r, err := inspectCluster(ctx, c.K8s)
+	r, err := inspectCluster(ctx, c.Opened)
 	r.flags = c.flagLine()
 	return &r, r.State, err
 }
 
-func inspectCluster(ctx context.Context, k *wire.K8s) (status, error) {
+func inspectCluster(ctx context.Context, k *k8swire.Opened) (status, error) {
 	r := status{
 		Schema: "det-deploy.k8s-status/v1", Cluster: k.ID(), Namespace: k.Namespace(), Context: k.Kube.Context(),
 		Upgrade: k.Record.Upgrade, Wrong: []string{},
@@ -85,13 +85,13 @@ func inspectCluster(ctx context.Context, k *wire.K8s) (status, error) {
 }
 
 // diagnoseCluster compares the cluster with what it should be.
-func (r *status) diagnoseCluster(ctx context.Context, k *wire.K8s) error {
+func (r *status) diagnoseCluster(ctx context.Context, k *k8swire.Opened) error {
 	if !k.Known && k.Released() {
 		r.Wrong = append(r.Wrong, "there is no record of det-deploy's: the release was made by Helm itself, or the record is lost; install writes one")
 	}
 	switch {
 	case k.Applied:
-		r.State, r.Release.Status = installer.Running, wire.K8sApplied
+		r.State, r.Release.Status = installer.Running, k8swire.Applied
 	case !k.Released():
 		return r.addAbsent(ctx, k)
 	default:
@@ -111,7 +111,7 @@ func (r *status) diagnoseCluster(ctx context.Context, k *wire.K8s) error {
 }
 
 // addAbsent says what there is of a cluster without a release.
-func (r *status) addAbsent(ctx context.Context, k *wire.K8s) error {
+func (r *status) addAbsent(ctx context.Context, k *k8swire.Opened) error {
 	r.State = installer.Absent
 	if k.Known {
 		r.Wrong = append(r.Wrong, "there is no release: an install was interrupted")
@@ -125,7 +125,7 @@ func (r *status) addAbsent(ctx context.Context, k *wire.K8s) error {
 
 // compareObjects holds the live objects against the chart of this program, which is a fair
 // measure only for a cluster that this program would leave at its version.
-func (r *status) compareObjects(ctx context.Context, k *wire.K8s) error {
+func (r *status) compareObjects(ctx context.Context, k *k8swire.Opened) error {
 	r.State = installer.Running
 	if runsOther(k.Target.Fits(ctx, k.Record)) {
 		return nil // another version's chart looks different, which is nothing wrong
@@ -167,7 +167,7 @@ func (r *status) Print(s *term.Streams) error {
 	}
 	s.Printf("Cluster %s in namespace %s is %s%s.", r.Cluster, r.Namespace, r.State, at)
 	switch {
-	case r.Release.Status == wire.K8sApplied:
+	case r.Release.Status == k8swire.Applied:
 		s.Printf("It runs det-deploy %s; its chart was applied without Helm, and whatever applied it changes it.", r.Version)
 	case r.Version != "":
 		s.Printf("It runs det-deploy %s; its release is %s, at revision %d.", r.Version, r.Release.Status, r.Release.Revision)
@@ -188,7 +188,7 @@ func (r *status) Print(s *term.Streams) error {
 		}
 	}
 	printTasks(s, r.Tasks)
-	if len(r.Wrong) > 0 && r.Upgrade == nil && r.Release.Status != wire.K8sApplied {
+	if len(r.Wrong) > 0 && r.Upgrade == nil && r.Release.Status != k8swire.Applied {
 		s.Notef("`det-deploy k8s install %s` brings it to what it should be.", r.flags)
 	}
 	return nil

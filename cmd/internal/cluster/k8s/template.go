@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
 type templateOptions struct {
@@ -78,7 +78,7 @@ func runTemplate(_ context.Context, o *templateOptions) error {
 	if o.Export != "" {
 		return o.exportChart()
 	}
-	out, effects, err := wire.RenderK8s(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.KubeVersion, o.givenValues(o.Streams))
+	out, effects, err := k8swire.Render(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.KubeVersion, o.givenValues(o.Streams))
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (o *templateOptions) exportChart() error {
 	if len(there) > 0 {
 		return usage.Errorf("--export: %s is not empty, and files of an older chart would be mixed with the new one's", o.Export)
 	}
-	chart := wire.K8sChart()
+	chart := k8swire.Chart()
 	err = fs.WalkDir(chart, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

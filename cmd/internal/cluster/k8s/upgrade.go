@@ -42,7 +42,7 @@ func (c *opened) Upgrade(ctx context.Context, to record.Release) (done installer
 	}
 	wanted := c.w.PauseTasks && c.differs
 	if len(noted) == 0 && !wanted {
-		return c.K8s.Upgrade(ctx, to)
+		return c.Opened.Upgrade(ctx, to)
 	}
 	if wanted {
 		master, err := c.openSession(ctx)
@@ -55,7 +55,7 @@ func (c *opened) Upgrade(ctx context.Context, to record.Release) (done installer
 			return done, errors.Join(err, p.End(ctx))
 		}
 	}
-	done, err = c.K8s.Upgrade(ctx, to)
+	done, err = c.Opened.Upgrade(ctx, to)
 	return done, errors.Join(err, c.resumeMaster(ctx, p))
 }
 
@@ -84,7 +84,7 @@ func (c *opened) Abandons() bool { return c.w.Abandon }
 
 // PlanAbandon says what giving it up would do.
 func (c *opened) PlanAbandon(ctx context.Context) (installer.Abandoned, error) {
-	would, err := c.K8s.PlanAbandon(ctx)
+	would, err := c.Opened.PlanAbandon(ctx)
 	if _, none := errors.AsType[*installer.AbsentError](err); none {
 		return would, c.absentError(ctx)
 	}

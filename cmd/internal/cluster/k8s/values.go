@@ -7,7 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
@@ -76,7 +76,7 @@ func runValues(ctx context.Context, o *valuesOptions) error {
 		if o.Schema {
 			name = "values.schema.json"
 		}
-		text, err := wire.K8sChartFile(name)
+		text, err := k8swire.ChartFile(name)
 		if err != nil {
 			return err
 		}
@@ -89,14 +89,14 @@ func runValues(ctx context.Context, o *valuesOptions) error {
 	}
 	values := k.Target.Values.Shown()
 	if !o.Given {
-		if values, err = wire.K8sEffective(k.Target.Values); err != nil {
+		if values, err = k8swire.Effective(k.Target.Values); err != nil {
 			return err
 		}
 	}
 	if o.Output == term.JSON {
 		return o.PrintJSON(shown{"det-deploy.k8s-values/v1", o.Cluster, values})
 	}
-	text, err := wire.K8sValuesText(values)
+	text, err := k8swire.FormatValues(values)
 	if err != nil {
 		return err
 	}

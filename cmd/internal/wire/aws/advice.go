@@ -1,0 +1,102 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// Advice is what AWS knows that helps to say what a cluster should be.
+type Advice struct{ facts facts.Facts }
+
+// Advise asks AWS, in a region or, where that is empty, in the first one.
+func Advise(ctx context.Context, region, profile string) (Advice, error) {
+	if region == "" {
+		region = homeRegion
+	}
+	c, err := api.Open(ctx, api.Options{Region: region, Profile: profile})
+	return Advice{facts.Facts{Clients: c}}, err
+}
+
+// KeyPairs lists the region's key pairs.
+func (a Advice) KeyPairs(ctx context.Context) ([]string, error) { return a.facts.KeyPairs(ctx) }
+
+// GPUTypes lists the region's instance types with GPUs, the smallest first. For
+// agents of the stock image it leaves out what that has no driver for.
+func (a Advice) GPUTypes(ctx context.Context, stock bool) ([]term.Choice, error) {
+	types, err := a.facts.GPUTypes(ctx)
+	out := make([]term.Choice, 0, len(types))
+	for _, t := range types {
+		if fit, _ := facts.AgentStock().Fit(t); stock && fit == facts.FitsNot {
+			continue
+		}
+		_, about, _ := strings.Cut(t.String(), " ")
+		out = append(out, term.Choice{Value: t.Name, About: strings.Trim(about, "()")})
+	}
+	return out, err
+}
+
+// Offered refuses an instance type that the region does not have, and for agents
+// of the stock image one that has no driver there.
+func (a Advice) Offered(ctx context.Context, name string, stock bool) error {
+	types, err := a.facts.Types(ctx, name)
+	if err != nil {
+		return err
+	}
+	t, found := types[name]
+	if !found {
+		return fmt.Errorf("there is no instance type %s in %s", name, a.facts.Clients.Region)
+	}
+	if fit, why := facts.AgentStock().Fit(t); stock && fit == facts.FitsNot {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// Room refuses more machines of a type than the account's quota leaves. What the
+// quota is may not be known; then nothing is refused.
+func (a Advice) Room(ctx context.Context, name string, n int) error {
+	types, err := a.facts.Types(ctx, name)
+	q, limited := facts.VCPUQuota(name, false)
+	if err != nil || types[name].VCPU == 0 || !limited {
+		return nil //nolint:nilerr // the checks tell what could not be asked
+	}
+	limit, err := a.facts.Limit(ctx, q)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	if need := types[name].VCPU * n; need > limit {
+		return fmt.Errorf("%d of %s have %d vCPUs, and the account's quota of %s is %d; ask for more at %s",
+			n, name, need, q.What, limit, q.Console(a.facts.Clients.Region))
+	}
+	return nil
+}
+
+// IsKnown reports whether a cluster of that id has a record, or else had one that
+// is lost.
+func IsKnown(ctx context.Context, s *term.Streams, q Request) (known, lost bool, err error) {
+	if q.Region, err = RegionOf(ctx, q); err != nil {
+		return false, false, err
+	}
+	q.Given, q.Bring = nil, false
+	a, err := Open(ctx, s, q)
+	if err != nil {
+		return false, false, err
+	}
+	lost, err = a.Lost(ctx)
+	return a.Known, lost, err
+}
+
+// Has reports whether names has one, in words of a refusal.
+func Has(names []string, one, what string) error {
+	if slices.Contains(names, one) {
+		return nil
+	}
+	return fmt.Errorf("there is no %s %s", what, one)
+}

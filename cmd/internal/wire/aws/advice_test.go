@@ -1,0 +1,38 @@
+package aws
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+)
+
+// What the form offers runs: with the stock image only what that has a driver for.
+func TestTheFormLeavesOutGPUsWithoutADriver(t *testing.T) {
+	t.Parallel()
+	a := Advice{facts.Facts{Clients: awstest.New(awstest.Options{}).Clients(nil)}}
+	for stock, want := range map[bool]int{true: 0, false: 3} {
+		choices, err := a.GPUTypes(t.Context(), stock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, c := range choices {
+			for _, bad := range []string{"g4ad.", "p3.", "dl1."} {
+				if strings.HasPrefix(c.Value, bad) {
+					n++
+				}
+			}
+		}
+		if n != want || len(choices) < 4 {
+			t.Errorf("stock image %t: got %d without a driver among %v, want %d", stock, n, choices, want)
+		}
+	}
+	if err := a.Offered(t.Context(), "g4ad.xlarge", true); err == nil || !strings.Contains(err.Error(), "AMD") {
+		t.Errorf("got %v, want g4ad.xlarge refused for its GPUs", err)
+	}
+	if err := a.Offered(t.Context(), "g4ad.xlarge", false); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,152 @@
+package aws
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+)
+
+// homeRegion answers what has no region: who the caller is, which buckets there
+// are and where.
+const homeRegion = "us-east-1"
+
+// RegionOf is where the cluster is: where the user says, where its record is or what
+// was kept of it, and for a new one where the environment points.
+func RegionOf(ctx context.Context, q Request) (string, error) {
+	if q.Region != "" {
+		return q.Region, nil
+	}
+	if q.Given != nil {
+		if named, _, err := q.Given.Lookup("region"); err != nil || named != "" {
+			return named, err
+		}
+	}
+	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: q.Profile, Log: q.Log})
+	if err != nil {
+		return "", err
+	}
+	who, err := facts.Facts{Clients: home}.Caller(ctx)
+	if err != nil {
+		return "", err
+	}
+	// Of a cluster that was taken down its data may be there.
+	for _, name := range []string{control.Name(q.Cluster, who.Account), storage.DataBucket(q.Cluster, who.Account)} {
+		where, err := bucketRegion(ctx, home, name)
+		if err == nil || cloud.KindOf(err) != cloud.NotFound {
+			return where, err
+		}
+	}
+	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
+	return here.Region, err
+}
+
+// regionIn is the region that settings name.
+func regionIn(settings map[string]string) (string, error) {
+	if settings["region"] != "" {
+		return settings["region"], nil
+	}
+	named, _, err := spec.Given{File: []byte(settings[spec.FileSetting]), FileName: spec.FileSetting}.Lookup("region")
+	return named, err
+}
+
+// bucketRegion asks where a bucket is.
+func bucketRegion(ctx context.Context, home api.Clients, name string) (string, error) {
+	out, err := home.S3.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &name})
+	if err != nil {
+		return "", fmt.Errorf("ask where bucket %s is: %w", name, err)
+	}
+	switch where := string(out.LocationConstraint); where {
+	case "": // how Amazon spells its first region
+		return homeRegion, nil
+	case "EU":
+		return "eu-west-1", nil
+	default:
+		return where, nil
+	}
+}
+
+// List lists the clusters of the caller's account: those of one region, or of
+// all when it is empty.
+func List(ctx context.Context, region, profile string) ([]wire.HostedCluster, error) {
+	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: profile})
+	if err != nil {
+		return nil, err
+	}
+	who, err := facts.Facts{Clients: home}.Caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err := listBuckets(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	out := []wire.HostedCluster{}
+	for _, name := range names {
+		id, ours := control.ClusterOf(name, who.Account)
+		if !ours {
+			continue
+		}
+		c := wire.HostedCluster{Cluster: id}
+		if c.Region, err = bucketRegion(ctx, home, name); cloud.KindOf(err) == cloud.NotFound {
+			continue // it went meanwhile
+		} else if err != nil {
+			return nil, err
+		}
+		if region != "" && c.Region != region {
+			continue
+		}
+		if err := readRecord(ctx, &c, profile, who.Account); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b wire.HostedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return out, nil
+}
+
+// readRecord fills in what the record says.
+func readRecord(ctx context.Context, c *wire.HostedCluster, profile, account string) error {
+	clients, err := api.Open(ctx, api.Options{Region: c.Region, Profile: profile})
+	if err != nil {
+		return err
+	}
+	r, _, found, err := record.Read(ctx, control.Open(clients, c.Cluster, account))
+	c.AddRecord("aws", r, found, err)
+	return nil
+}
+
+func listBuckets(ctx context.Context, c api.Clients) ([]string, error) {
+	var names []string
+	in := &s3.ListBucketsInput{}
+	for {
+		out, err := c.S3.ListBuckets(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("list buckets: %w", err)
+		}
+		for _, b := range out.Buckets {
+			names = append(names, *b.Name)
+		}
+		if out.ContinuationToken == nil || *out.ContinuationToken == "" {
+			return names, nil
+		}
+		in.ContinuationToken = out.ContinuationToken
+	}
+}
+
+// DefaultRegion is the region that the environment or the profile chooses.
+func DefaultRegion(ctx context.Context, profile string) (string, error) {
+	c, err := api.Open(ctx, api.Options{Profile: profile})
+	return c.Region, err
+}

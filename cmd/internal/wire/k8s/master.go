@@ -1,0 +1,32 @@
+package k8s
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	values "github.com/det-deploy/det-deploy/master/config/helm"
+)
+
+// masterTakes reads a rendered chart's values as its master will: what would end the
+// master when it starts is told before anything is made.
+func masterTakes(out helm.Rendered, cluster string) error {
+	for _, o := range out.Objects {
+		if o.Kind != "Secret" || o.Name != "determined-master-config-"+cluster {
+			continue
+		}
+		var s struct {
+			Data map[string][]byte `json:"data"`
+		}
+		if err := yaml.Unmarshal([]byte(o.YAML), &s); err != nil {
+			return fmt.Errorf("read the chart's %s: %w", o, err)
+		}
+		l, err := values.Read(s.Data["values.yaml"], "values", nil)
+		if err != nil {
+			return err
+		}
+		return values.Unbuilt(l)
+	}
+	return nil // another chart's, which has its own master
+}

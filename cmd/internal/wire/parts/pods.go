@@ -1,0 +1,112 @@
+package parts
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+	"github.com/det-deploy/det-deploy/k8s/pods"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// newKubernetes makes the resource manager that runs tasks as pods.
+func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernetes, error) {
+	k := env.Config.ResourceManager.Kubernetes
+	client, err := kube.Open(kube.Options{
+		Kubeconfig: k.KubeconfigPath, InCluster: k.KubeconfigPath == "", Namespace: k.DefaultNamespace,
+		UserAgent: "det-deploy/" + env.Version, Log: env.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("run tasks on Kubernetes: %w", err)
+	}
+	api, err := client.Clientset()
+	if err != nil {
+		return nil, fmt.Errorf("run tasks on Kubernetes: %w", err)
+	}
+	t, err := podTemplate(env, *k)
+	if err != nil {
+		return nil, err
+	}
+	o := gang.DefaultOptions()
+	o.Preemption = k.DefaultScheduler == config.PreemptionScheduler
+	c := pods.Config{
+		Log: env.Log, Client: api, Cluster: t.Cluster, Namespace: t.Namespace, Former: k.FormerNamespaces, Tasks: deps.Tasks, Logs: deps.Logs,
+		Memory: deps.Memory, LastLine: deps.LastLine, DefaultAux: k.Aux, DefaultCompute: k.Compute,
+		ClusterName: k.ClusterName, Metadata: deps.Metadata, Leave: k.LeaveKubernetesResources, Gang: o,
+	}
+	if dir := k.ImagePullSecretDir; dir != "" {
+		c.Logins = func() (podspec.Logins, error) { return readLogins(dir) }
+	}
+	for _, p := range env.Config.ResourcePools {
+		c.Pools = append(c.Pools, pods.Pool{
+			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: poolTemplate(env, t, p), Policy: deps.Policy(p),
+		})
+	}
+	return pods.New(c)
+}
+
+// podTemplate is what all tasks have in common.
+func podTemplate(env master.Env, k config.KubernetesRM) (podspec.Template, error) {
+	t := podspec.Template{
+		Cluster: k.ClusterID, ClusterID: env.ClusterID, MasterID: env.MasterID, Namespace: k.DefaultNamespace,
+		Account: k.TaskServiceAccount, Protected: k.ProtectedObjects,
+		Image: k.MasterImage, PullSecrets: k.ImagePullSecrets, SlotType: podspec.SlotType(k.SlotType), SlotCPU: k.SlotResourceRequests.CPU,
+		Master: podspec.Master{Scheme: k.MasterScheme, Host: k.MasterHost, Port: k.MasterPort},
+	}
+	if t.Cluster == "" {
+		t.Cluster = env.ClusterID
+	}
+	if k.SlotType == "gpu" { // the older name
+		t.SlotType = podspec.CUDA
+	}
+	if k.DefaultScheduler == podspec.Coscheduler {
+		t.Scheduler = podspec.Coscheduler
+	}
+	if t.Image == "" {
+		return t, errors.New("resource_manager.master_image: is needed: name the image with det-deploy, whose pod init prepares each task's pod")
+	}
+	m := &t.Master
+	if m.Host == "" && k.MasterServiceName != "" {
+		m.Host = k.MasterServiceName
+	}
+	if m.Host == "" {
+		return t, errors.New("resource_manager.determined_master_host: is needed: name the address by which pods reach this master")
+	}
+	if m.Scheme == "" {
+		m.Scheme = "http"
+		if env.Config.Security.TLS.Enabled() {
+			m.Scheme = "https"
+		}
+	}
+	if m.Port == 0 {
+		m.Port = env.Config.ListenPort()
+	}
+	if m.Scheme != "https" {
+		return t, nil
+	}
+	var err error
+	if m.CA, err = masterAuthority(env.Config); err != nil {
+		return t, err
+	}
+	if k.MasterServiceName != "" && strings.HasPrefix(m.Host, k.MasterServiceName) {
+		m.CertName, err = masterCertName(env.Config, m.Host)
+	}
+	return t, err
+}
+
+// poolTemplate is what the tasks of one pool have in common.
+func poolTemplate(env master.Env, t podspec.Template, p config.Pool) podspec.Template {
+	d := p.EffectiveTaskContainer(env.Config.TaskContainerDefaults)
+	t.CPUPodSpec, t.GPUPodSpec = d.CPUPodSpec.JSON(), d.GPUPodSpec.JSON()
+	if most := env.Config.ResourceManager.Kubernetes.MaxSlotsPerPod; most != nil {
+		t.MaxSlotsPerPod = *most
+	}
+	if d.Kubernetes != nil && d.Kubernetes.MaxSlotsPerPod != nil {
+		t.MaxSlotsPerPod = *d.Kubernetes.MaxSlotsPerPod
+	}
+	return t
+}

@@ -1,0 +1,46 @@
+package parts
+
+import (
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config/provider"
+)
+
+// describeAWS shows clients what is configured of EC2 instances.
+func describeAWS(p provider.AWS, out *apiv1.ResourcePool) {
+	out.Type = apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_AWS
+	out.Location, out.ImageId = p.Region, p.ImageID
+	gpus, _ := provider.AWSSlots(p.Types()[0])
+	if slots, _ := p.Slots(p.Types()[0]); gpus > 0 || p.InstanceSlots != nil {
+		out.SlotType = slotType(out, slots, apiv1.Device_TYPE_CUDA)
+	} else {
+		out.SlotType = slotType(out, slots, apiv1.Device_TYPE_CPU)
+	}
+	d := &apiv1.ResourcePoolAwsDetail{
+		Region: p.Region, RootVolumeSize: int32(p.RootVolumeSize), ImageId: p.ImageID, //nolint:gosec // GB of one volume
+		TagKey: p.TagKey, TagValue: p.TagValue, InstanceName: p.InstanceName, SshKeyName: p.SSHKeyName,
+		PublicIp: p.NetworkInterface.PublicIP, SubnetId: p.NetworkInterface.SubnetID, SecurityGroupId: p.NetworkInterface.SecurityGroupID,
+		IamInstanceProfileArn: p.IAMInstanceProfileARN, InstanceType: p.Types()[0],
+		LogGroup: p.LogGroup, LogStream: p.LogStream, SpotEnabled: p.Spot.Enabled, SpotMaxPrice: p.SpotMaxPrice,
+	}
+	if p.Spot.MaxPrice != "" {
+		d.SpotMaxPrice = p.Spot.MaxPrice
+	}
+	if len(p.Subnets) > 0 {
+		d.SubnetId = p.Subnets[0] // clients know of one
+	}
+	for _, t := range p.CustomTags {
+		d.CustomTags = append(d.CustomTags, &apiv1.AwsCustomTag{Key: t.Key, Value: t.Value})
+	}
+	if out.GetDetails() == nil {
+		out.Details = &apiv1.ResourcePoolDetail{}
+	}
+	out.Details.Aws = d
+}
+
+// slotType is what slots a pool has: what its agents have, or will have.
+func slotType(out *apiv1.ResourcePool, slots int, of apiv1.Device_Type) apiv1.Device_Type {
+	if out.GetSlotType() != apiv1.Device_TYPE_UNSPECIFIED || slots == 0 {
+		return out.GetSlotType()
+	}
+	return of
+}

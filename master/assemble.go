@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	mlog "github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/task"
@@ -108,7 +108,7 @@ func (m *Master) serverConfig() server.Config {
 		MasterLog: m.ring, Binaries: m.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
 		Health: m.checkLease, Readiness: server.NewReadiness(m.log, m.readinessChecks()...), Log: m.log, Metrics: m.metrics,
 		Audit:       auditAPI{m.audit},
-		PrivateLogs: cfg.Security.Visibility == config.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
+		PrivateLogs: cfg.Security.Visibility == security.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
 		SpoolDir: cfg.DataDir,
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/server"
@@ -65,7 +66,7 @@ func metadataOf(given map[string]document.Raw) map[string]string {
 }
 
 // serverLimits is what calls may cost.
-func serverLimits(l config.Limits) server.Limits {
+func serverLimits(l security.Limits) server.Limits {
 	return server.Limits{
 		Bodies: int64(l.BodyBytes), Spooled: int64(l.SpooledBytes), Streams: l.StreamsPerUser,
 		Connections: l.ConnectionsInAll, ConnectionsEach: l.ConnectionsEach,
@@ -73,14 +74,14 @@ func serverLimits(l config.Limits) server.Limits {
 }
 
 // linkLimits is what connections of agents may cost.
-func linkLimits(l config.Limits) agentrm.Limits {
+func linkLimits(l security.Limits) agentrm.Limits {
 	out := agentrm.DefaultLimits()
 	out.Unwelcomed, out.UnwelcomedEach = l.AgentsInAll, l.AgentsEach
 	return out
 }
 
 // taskLimits is what one user's tasks may take.
-func taskLimits(l config.Limits) task.Limits {
+func taskLimits(l security.Limits) task.Limits {
 	return task.Limits{Tasks: l.TasksPerUser, Contexts: int64(l.ContextsPerUser)}
 }
 
@@ -113,7 +114,7 @@ func taskDefaults(cfg config.Master) func(pool string) container.Defaults {
 }
 
 // firstPasswords are those of admin and determined in a new database.
-func firstPasswords(ctx context.Context, s config.Security, secrets secret.Resolver) (admin, determined auth.Password, err error) {
+func firstPasswords(ctx context.Context, s security.Settings, secrets secret.Resolver) (admin, determined auth.Password, err error) {
 	user, err := secrets.Resolve(ctx, s.InitialUserPassword)
 	if err != nil {
 		return "", "", fmt.Errorf("security.initial_user_password: %w", err)

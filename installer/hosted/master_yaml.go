@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/provider"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 const (
@@ -49,9 +50,9 @@ func (c *masterFile) masterYAML(l Live) ([]byte, error) {
 	m.EnableCORS = s.EnableCORS
 	m.NotebookTimeout = s.Tasks.NotebookTimeout
 	m.Security = s.Security.Over(m.Security)
-	m.Security.TLS = config.TLS{Cert: c.referenceOf(tlsSecret), Key: c.referenceOf(tlsSecret)}
+	m.Security.TLS = security.TLS{Cert: c.referenceOf(tlsSecret), Key: c.referenceOf(tlsSecret)}
 	if s.TLS.Own() {
-		m.Security.TLS = config.TLS{Cert: certFile, Key: c.resolveReference(s.TLS.Key, tlsSecret)}
+		m.Security.TLS = security.TLS{Cert: certFile, Key: c.resolveReference(s.TLS.Key, tlsSecret)}
 	}
 	var err error
 	if m.Security.InitialUserPassword, err = secret.Parse(c.resolveReference(s.InitialPassword, passwordSecret)); err != nil {

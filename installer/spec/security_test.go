@@ -6,7 +6,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // elsewhere is what of the security of master.yaml is no key of cluster.yaml's
@@ -37,7 +37,7 @@ func TestEverySettingOfSecurityIsInClusterYAML(t *testing.T) {
 	for _, e := range reference() {
 		keys[e.Path] = e
 	}
-	for _, e := range document.Reference(config.DefaultSecurity()) {
+	for _, e := range document.Reference(security.Default()) {
 		there, found := keys["security."+e.Path]
 		switch why := elsewhere(e.Path); {
 		case found && why != "":
@@ -72,7 +72,7 @@ func TestSecurityOfClusterYAMLIsTheMasters(t *testing.T) {
 		if p := given.Validate("security"); len(p) > 0 {
 			t.Errorf("%s: %v", s.Path, p)
 		}
-		for _, got := range document.Settings(given.Over(config.DefaultSecurity())) {
+		for _, got := range document.Settings(given.Over(security.Default())) {
 			if got.Path == s.Path && got.Value != value {
 				t.Errorf("%s: got %s in master.yaml, want %s", s.Path, got.Value, value)
 			}
@@ -80,7 +80,7 @@ func TestSecurityOfClusterYAMLIsTheMasters(t *testing.T) {
 	}
 	given := spec.DefaultSecurity()
 	given.Proxies.Trusted = []string{"10.0.0.0/8"}
-	if got := given.Over(config.DefaultSecurity()).Proxies.Trusted; len(got) != 1 {
+	if got := given.Over(security.Default()).Proxies.Trusted; len(got) != 1 {
 		t.Errorf("got %v, want the trusted network", got)
 	}
 }

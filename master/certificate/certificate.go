@@ -12,6 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // Source gives the certificate of each new connection.
@@ -25,7 +26,7 @@ func Open(ctx context.Context, cfg config.Master, secrets secret.Resolver) (Sour
 	switch t := cfg.Security.TLS; {
 	case !t.Enabled():
 		return nil, nil //nolint:nilnil // no certificate is a good answer
-	case t.Mode == config.TLSAuto:
+	case t.Mode == security.TLSAuto:
 		return OpenAuthority(filepath.Join(cfg.DataDir, "tls"), ownNames(), time.Now)
 	default:
 		return openPair(ctx, t, secrets)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 func TestAMasterDoesNotSpeakPlainHTTPToOtherMachinesUnlessAllowed(t *testing.T) {
@@ -14,13 +15,13 @@ func TestAMasterDoesNotSpeakPlainHTTPToOtherMachinesUnlessAllowed(t *testing.T) 
 		refused bool
 	}{
 		"every address":        {func(*config.Master) {}, true},
-		"explicitly off":       {func(m *config.Master) { m.Security.TLS.Mode = config.TLSOff }, true},
+		"explicitly off":       {func(m *config.Master) { m.Security.TLS.Mode = security.TLSOff }, true},
 		"unspecified address":  {func(m *config.Master) { m.BindIP = "0.0.0.0" }, true},
 		"an address of a LAN":  {func(m *config.Master) { m.BindIP = "10.0.0.1" }, true},
 		"loopback":             {func(m *config.Master) { m.BindIP = "127.0.0.1" }, false},
 		"loopback of IPv6":     {func(m *config.Master) { m.BindIP = "::1" }, false},
-		"its own authority":    {func(m *config.Master) { m.Security.TLS.Mode = config.TLSAuto }, false},
-		"a certificate":        {func(m *config.Master) { m.Security.TLS = config.TLS{Cert: "c", Key: "k"} }, false},
+		"its own authority":    {func(m *config.Master) { m.Security.TLS.Mode = security.TLSAuto }, false},
+		"a certificate":        {func(m *config.Master) { m.Security.TLS = security.TLS{Cert: "c", Key: "k"} }, false},
 		"allowed on a network": {func(m *config.Master) { m.Security.AllowPlainHTTP = true }, false},
 	} {
 		m := config.DefaultMaster()

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // secretPair is a certificate and its key, of which at least one is a secret that is
@@ -20,7 +20,7 @@ var _ Source = secretPair{}
 func (k secretPair) Certificate() (*tls.Certificate, error) { return &k.pair, nil }
 
 // openPair reads the certificate where the configuration says that it is.
-func openPair(ctx context.Context, t config.TLS, from secret.Resolver) (Source, error) {
+func openPair(ctx context.Context, t security.TLS, from secret.Resolver) (Source, error) {
 	if !refersToSecret(t.Cert) && !refersToSecret(t.Key) {
 		return NewFiles(t.Cert, t.Key)
 	}

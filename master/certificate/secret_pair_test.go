@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 func newPair(t *testing.T) (cert, key string) {
@@ -44,14 +44,14 @@ func TestACertificateIsReadFromWhereItIsKept(t *testing.T) {
 	from := secret.Resolver{LookupEnv: func(name string) (string, bool) { v, ok := kept[name]; return v, ok }}
 	for _, tc := range []struct {
 		name string
-		tls  config.TLS
+		tls  security.TLS
 		ok   bool
 	}{
-		{"both in one secret", config.TLS{Cert: "env:PAIR", Key: "env:PAIR"}, true},
-		{"a file and a secret", config.TLS{Cert: file, Key: "env:KEY"}, true},
-		{"a secret that is no key", config.TLS{Cert: file, Key: "env:OTHER"}, false},
-		{"a secret that is not there", config.TLS{Cert: file, Key: "env:NONE"}, false},
-		{"a reference that is none", config.TLS{Cert: file, Key: "aws-sm:"}, false},
+		{"both in one secret", security.TLS{Cert: "env:PAIR", Key: "env:PAIR"}, true},
+		{"a file and a secret", security.TLS{Cert: file, Key: "env:KEY"}, true},
+		{"a secret that is no key", security.TLS{Cert: file, Key: "env:OTHER"}, false},
+		{"a secret that is not there", security.TLS{Cert: file, Key: "env:NONE"}, false},
+		{"a reference that is none", security.TLS{Cert: file, Key: "aws-sm:"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

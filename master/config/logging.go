@@ -1,9 +1,29 @@
 package config
 
 import (
+	"strings"
+	"time"
+
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 )
+
+// Log is what the master logs about itself.
+type Log struct {
+	Level string `yaml:"level" doc:"trace, debug, info, warn, error or fatal"`
+	Color bool   `yaml:"color" doc:"Colour on a terminal"`
+}
+
+// DefaultLog is what is logged before the user says anything.
+func DefaultLog() Log { return Log{Level: "info", Color: true} }
+
+// logLevels are those of Determined 0.38.1.
+func logLevels() []string { return []string{"trace", "debug", "info", "warn", "error", "fatal"} }
+
+// Validate checks the level.
+func (l Log) Validate(path string) document.Errors {
+	return document.OneOf(document.Join(path, "level"), l.Level, logLevels())
+}
 
 // Logging is where task logs are stored.
 type Logging struct {
@@ -50,6 +70,38 @@ func (l Logging) Validate(path string) document.Errors {
 	if l.Elastic != nil {
 		e.Check(l.Elastic.Host != "", document.Join(path, "host"), "is required with type elastic")
 		e.Check(l.Elastic.Port > 0 && l.Elastic.Port <= 65535, document.Join(path, "port"), "must be between 1 and 65535 (is %d)", l.Elastic.Port)
+	}
+	return e
+}
+
+// RetentionPolicy is when task logs are deleted.
+type RetentionPolicy struct {
+	Days     *int   `yaml:"log_retention_days" doc:"Days to keep task logs; -1 or absent for ever"`
+	Schedule string `yaml:"schedule" doc:"How often to delete: a duration, or five cron fields"`
+}
+
+// Keep is how long task logs are kept after their task's end; 0 is for ever.
+func (r RetentionPolicy) Keep() time.Duration {
+	switch {
+	case r.Days == nil || *r.Days < 0:
+		return 0
+	case *r.Days == 0:
+		return 1 // no longer than they have to be
+	default:
+		return time.Duration(*r.Days) * 24 * time.Hour
+	}
+}
+
+// Validate checks the days and the form of the schedule.
+func (r RetentionPolicy) Validate(path string) document.Errors {
+	var e document.Errors
+	if r.Days != nil {
+		e.Check(*r.Days >= -1, document.Join(path, "log_retention_days"), "must be at least -1 (is %d)", *r.Days)
+	}
+	if r.Schedule != "" {
+		d, err := time.ParseDuration(r.Schedule)
+		e.Check((err == nil && d > 0) || len(strings.Fields(r.Schedule)) == 5, document.Join(path, "schedule"),
+			"must be a duration or five cron fields (is %q)", r.Schedule)
 	}
 	return e
 }

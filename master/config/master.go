@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // Master is a whole master.yaml.
@@ -30,12 +31,12 @@ type Master struct {
 	EnableCORS  bool   `yaml:"enable_cors" doc:"Let browsers on other sites call the API"`
 	LaunchError bool   `yaml:"launch_error" doc:"Fail tasks for which no machine can be launched (launch_error_timeout), and refuse those on several machines that can never fit, instead of warning; what runs on one machine, as commands do, is refused either way"`
 
-	Security        Security        `yaml:"security" doc:"Users, TLS and authorization"`
-	Telemetry       Telemetry       `yaml:"telemetry" doc:"What is reported to others"`
-	Observability   Observability   `yaml:"observability" doc:"Metrics endpoints"`
-	Logging         Logging         `yaml:"logging" doc:"Where task logs are stored"`
-	RetentionPolicy RetentionPolicy `yaml:"retention_policy" doc:"When task logs are deleted"`
-	Webhooks        Webhooks        `yaml:"webhooks" doc:"Calls to other systems on task events"`
+	Security        security.Settings `yaml:"security" doc:"Users, TLS and authorization"`
+	Telemetry       Telemetry         `yaml:"telemetry" doc:"What is reported to others"`
+	Observability   Observability     `yaml:"observability" doc:"Metrics endpoints"`
+	Logging         Logging           `yaml:"logging" doc:"Where task logs are stored"`
+	RetentionPolicy RetentionPolicy   `yaml:"retention_policy" doc:"When task logs are deleted"`
+	Webhooks        Webhooks          `yaml:"webhooks" doc:"Calls to other systems on task events"`
 
 	FeatureSwitches []string `yaml:"feature_switches" doc:"Switches of Determined 0.38.1; prevent_blank_password is the default here"`
 	ReservedPorts   []int    `yaml:"reserved_ports" doc:"Ports never given to tasks automatically"`
@@ -78,7 +79,7 @@ func DefaultMaster() Master {
 		Cache:                 Cache{Dir: "/var/cache/determined"},
 		TensorboardTimeout:    document.Seconds(5 * time.Minute),
 		LaunchError:           true,
-		Security:              DefaultSecurity(),
+		Security:              security.Default(),
 		Telemetry:             DefaultTelemetry(),
 		Observability:         Observability{EnablePrometheus: true},
 		Logging:               Logging{Default: &DefaultLogging{}},

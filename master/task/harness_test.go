@@ -14,8 +14,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -179,7 +179,7 @@ func (m *master) open() {
 	c := task.Config{
 		Store: s, Logs: m.logs, Tokens: m.doors, LaunchError: true,
 		Defaults:    func(string) container.Defaults { return container.Default() },
-		DefaultUser: config.AgentUser{User: "root", Group: "root"},
+		DefaultUser: security.AgentUser{User: "root", Group: "root"},
 	}
 	m.edit(&c)
 	if m.tasks, err = task.Open(m.t.Context(), c); err != nil {

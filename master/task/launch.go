@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -274,12 +274,12 @@ func choosePool(pools []*apiv1.ResourcePool, r spec.Resources) (string, error) {
 }
 
 // unixUser is the account that a user's tasks run as.
-func (p *policies) unixUser(u *apiv1.User) config.AgentUser {
+func (p *policies) unixUser(u *apiv1.User) security.AgentUser {
 	g := u.GetAgentUserGroup()
 	if g == nil || g.AgentUid == nil {
 		return p.cfg.DefaultUser
 	}
-	return config.AgentUser{
+	return security.AgentUser{
 		User: g.GetAgentUser(), UID: int(g.GetAgentUid()), Group: g.GetAgentGroup(), GID: int(g.GetAgentGid()),
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -49,7 +49,7 @@ type Config struct {
 	// is an administrator; see config.Master.Policy. policy.Default when nil.
 	Policy func(pool string) policy.Policy
 	// DefaultUser is the Unix account of tasks whose owner has none.
-	DefaultUser config.AgentUser
+	DefaultUser security.AgentUser
 	// LaunchError refuses tasks on several machines that need more than there is;
 	// otherwise they wait, with a warning. What runs on one machine is refused.
 	LaunchError bool

@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -78,7 +79,7 @@ func TestSecurityAndPolicyReachTheMaster(t *testing.T) {
 		m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
 		must(t, err)
 		got := m.Security
-		if got.Visibility != config.VisibilityPrivate || got.Audit.Days != 30 || len(got.Proxies.Trusted) != 1 || got.Limits.TasksPerUser != 5 {
+		if got.Visibility != security.VisibilityPrivate || got.Audit.Days != 30 || len(got.Proxies.Trusted) != 1 || got.Limits.TasksPerUser != 5 {
 			t.Errorf("got %+v, want the security of cluster.yaml", got)
 		}
 		pool := m.ResourcePools[slices.IndexFunc(m.ResourcePools, func(p config.Pool) bool { return p.Name == "compute-pool" })]

@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // passwords are the first ones of admin and determined as the cluster shows them.
@@ -29,7 +30,7 @@ func (s *stage) passwords(t *testing.T) (admin, determined string) {
 func (s *stage) wantTwoPasswords(t *testing.T) {
 	t.Helper()
 	admin, determined := s.passwords(t)
-	if admin == determined || !config.StrongPassword(admin) || !config.StrongPassword(determined) {
+	if admin == determined || !security.StrongPassword(admin) || !security.StrongPassword(determined) {
 		t.Error("got one password for admin and determined, or a weak one, want two")
 	}
 	if text := string(s.onMaster(t, manifest.ConfigFile)); !strings.Contains(text, "initial_determined_password: aws-sm:det-deploy/lab/determined-password") {

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/provider"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 const loopback = "127.0.0.1"
@@ -42,7 +43,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	}
 	m.Security.TrustUsers = s.Isolated || s.TrustUsers
 	if s.TLS {
-		m.Security.TLS = config.TLS{Cert: p.pathOf("tls", "cert.pem"), Key: p.pathOf("tls", "key.pem")}
+		m.Security.TLS = security.TLS{Cert: p.pathOf("tls", "cert.pem"), Key: p.pathOf("tls", "key.pem")}
 	}
 	if s.DBURLFile != "" {
 		if m.DB.URL, err = secret.Parse("file:" + s.DBURLFile); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // Where the chart puts things in the master's container.
@@ -52,7 +53,7 @@ func Map(d Document) config.Master {
 	return m
 }
 
-func (v Values) mapSecurity(s config.Security) config.Security {
+func (v Values) mapSecurity(s security.Settings) security.Settings {
 	if v.Security.DefaultTask != nil {
 		s.DefaultTask = *v.Security.DefaultTask
 	}
@@ -72,7 +73,7 @@ func (v Values) mapSecurity(s config.Security) config.Security {
 	// or an ingress in front of it encrypts.
 	s.AllowPlainHTTP = v.TLSSecret == ""
 	if v.TLSSecret != "" {
-		s.TLS = config.TLS{Cert: tls + "/tls.crt", Key: tls + "/tls.key"}
+		s.TLS = security.TLS{Cert: tls + "/tls.crt", Key: tls + "/tls.key"}
 	}
 	return s
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // noValue is what of the security of master.yaml is no value of the chart, and why.
@@ -35,7 +35,7 @@ func noValue(path string) string {
 func TestEverySettingOfSecurityHasAValue(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t)
-	for _, e := range document.Reference(config.DefaultSecurity()) {
+	for _, e := range document.Reference(security.Default()) {
 		if e.Kind == "mapping" {
 			continue
 		}

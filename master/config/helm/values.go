@@ -4,6 +4,7 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // Values is every value of the chart. What concerns Kubernetes alone is kept raw:
@@ -133,14 +134,14 @@ type Policy struct {
 
 // Security is who tasks run as, and who may do what.
 type Security struct {
-	DefaultTask *config.AgentUser `yaml:"defaultTask"`
-	AuthZ       AuthZ             `yaml:"authz"`
-	Token       document.Raw      `yaml:"token"`
-	TrustUsers  *bool             `yaml:"trustUsers"`
-	Visibility  config.Visibility `yaml:"visibility"`
-	Audit       *config.AuditLog  `yaml:"audit"`
-	Proxies     config.Proxies    `yaml:"proxies"`
-	Limits      *config.Limits    `yaml:"limits"`
+	DefaultTask *security.AgentUser `yaml:"defaultTask"`
+	AuthZ       AuthZ               `yaml:"authz"`
+	Token       document.Raw        `yaml:"token"`
+	TrustUsers  *bool               `yaml:"trustUsers"`
+	Visibility  security.Visibility `yaml:"visibility"`
+	Audit       *security.AuditLog  `yaml:"audit"`
+	Proxies     security.Proxies    `yaml:"proxies"`
+	Limits      *security.Limits    `yaml:"limits"`
 }
 
 // AuthZ is who may do what.

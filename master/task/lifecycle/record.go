@@ -7,7 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -19,14 +19,14 @@ const Command Kind = "COMMAND"
 
 // Task is what is kept of a task apart from its allocations. It changes rarely.
 type Task struct {
-	ID        rm.TaskID        `json:"id"`
-	Kind      Kind             `json:"kind"`
-	Name      string           `json:"name"`
-	UserID    int32            `json:"user_id"`
-	Username  string           `json:"username"`
-	Unix      config.AgentUser `json:"unix"`
-	Workspace int32            `json:"workspace"`
-	Submitted time.Time        `json:"submitted"`
+	ID        rm.TaskID          `json:"id"`
+	Kind      Kind               `json:"kind"`
+	Name      string             `json:"name"`
+	UserID    int32              `json:"user_id"`
+	Username  string             `json:"username"`
+	Unix      security.AgentUser `json:"unix"`
+	Workspace int32              `json:"workspace"`
+	Submitted time.Time          `json:"submitted"`
 	// Ended is zero while an allocation runs or is to run.
 	Ended time.Time `json:"ended,omitzero"`
 

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
 // Asks is what a task asks of its machine. Own is what its owner wrote, whole the same
 // with the defaults under it, whose lists begin with the owner's entries.
-func Asks(own, whole Config, user config.AgentUser) policy.Asked {
+func Asks(own, whole Config, user security.AgentUser) policy.Asked {
 	a := policy.Asked{
 		Images: namedImages(own.Environment.Image, whole.Environment.Image),
 		Users:  []policy.User{{Field: "user", UID: int64(user.UID)}},

@@ -5,8 +5,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -23,7 +23,7 @@ type Run struct {
 	// Username is the task's owner.
 	Username string
 	// User is the Unix account to run as.
-	User config.AgentUser
+	User security.AgentUser
 	// Session is the allocation's token, UserToken one that acts as the owner.
 	Session, UserToken token.Text
 	// Policy is what the task may do to the machine.

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -273,7 +273,7 @@ func TestBuild(t *testing.T) {
 	r := Run{
 		Config:   complete(t, `{"entrypoint":["a | b"],"environment":{"environment_variables":["DET_USER=other"]},"bind_mounts":[{"host_path":"/a","container_path":"b"}]}`, d),
 		Defaults: d, Task: "t", Allocation: "t.1", Type: "COMMAND", Username: "ann",
-		User: config.AgentUser{User: "ann", UID: 1001, Group: "lab", GID: 1002}, Session: "own", UserToken: "usr", HasContext: true,
+		User: security.AgentUser{User: "ann", UID: 1001, Group: "lab", GID: 1002}, Session: "own", UserToken: "usr", HasContext: true,
 	}
 	got := Build(r, []rm.Container{
 		{ID: "c0", Devices: []*apiv1.Device{{Type: apiv1.Device_TYPE_CUDA}}}, {ID: "c1"},
@@ -311,7 +311,7 @@ func TestBuild(t *testing.T) {
 	if passwd != "ann:x:1001:1002::/run/determined/workdir:/bin/sh\n" {
 		t.Errorf("got passwd %q", passwd)
 	}
-	r.User = config.AgentUser{User: "root", Group: "root"}
+	r.User = security.AgentUser{User: "root", Group: "root"}
 	for _, f := range Build(r, []rm.Container{{ID: "c"}})[0].GetFiles() {
 		if strings.HasPrefix(f.GetPath(), "/run/determined/etc") {
 			t.Errorf("root got %s, want the image's own", f.GetPath())

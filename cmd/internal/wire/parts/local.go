@@ -22,6 +22,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/provider"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // machinesDir is where machines that are processes of this one are, in the
@@ -123,7 +124,7 @@ func localMaster(env master.Env, e provider.Elastic) (agentconfig.Agent, error) 
 func localTrust(env master.Env, a agentconfig.Agent, name string) (agentconfig.Agent, error) {
 	t := env.Config.Security.TLS
 	a.Security.TLS.MasterCertName = name
-	if t.Mode == config.TLSAuto {
+	if t.Mode == security.TLSAuto {
 		file, err := filepath.Abs(filepath.Join(env.Config.DataDir, "tls", "ca.crt"))
 		a.Security.TLS.MasterCert = file
 		return a, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // masterAuthority is what tasks know the master's certificate by, as PEM: the authority
@@ -19,7 +20,7 @@ import (
 func masterAuthority(cfg config.Master) ([]byte, error) {
 	t := cfg.Security.TLS
 	dir := filepath.Join(cfg.DataDir, "tls")
-	if t.Mode != config.TLSAuto && t.Cert != "" {
+	if t.Mode != security.TLSAuto && t.Cert != "" {
 		dir = filepath.Dir(t.Cert)
 	}
 	ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
@@ -50,7 +51,7 @@ func masterAuthority(cfg config.Master) ([]byte, error) {
 // empty when the certificate is for host, or is not the master's own to show.
 func masterCertName(cfg config.Master, host string) (string, error) {
 	t := cfg.Security.TLS
-	if t.Mode == config.TLSAuto || t.Cert == "" {
+	if t.Mode == security.TLSAuto || t.Cert == "" {
 		return "", nil
 	}
 	text, err := os.ReadFile(t.Cert)

@@ -1,4 +1,4 @@
-package config_test
+package security_test
 
 import (
 	"net/netip"
@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 func TestLimitsAreChecked(t *testing.T) {
 	t.Parallel()
-	if p := config.DefaultLimits().Validate("limits"); len(p) > 0 {
+	if p := security.DefaultLimits().Validate("limits"); len(p) > 0 {
 		t.Errorf("the defaults: got %v", p)
 	}
-	if p := (config.Limits{}).Validate("limits"); len(p) > 0 {
+	if p := (security.Limits{}).Validate("limits"); len(p) > 0 {
 		t.Errorf("no limits at all: got %v", p)
 	}
-	l := config.DefaultLimits()
+	l := security.DefaultLimits()
 	l.BodyBytes, l.SpooledBytes, l.TasksPerUser = 1<<20, 100<<20, -1
 	got := l.Validate("limits").Error()
 	for _, want := range []string{"limits.body_bytes: must be at least 2097152", "limits.spooled_bytes: must be at least 167772160", "limits.tasks_per_user: must be at least 0"} {
@@ -30,7 +30,7 @@ func TestLimitsAreChecked(t *testing.T) {
 
 func TestTrustedProxiesAreNetworksOrAddresses(t *testing.T) {
 	t.Parallel()
-	p := config.Proxies{Trusted: []string{"10.1.2.3/8", "192.0.2.1", "fd00::/8"}}
+	p := security.Proxies{Trusted: []string{"10.1.2.3/8", "192.0.2.1", "fd00::/8"}}
 	if problems := p.Validate("proxies"); len(problems) > 0 {
 		t.Errorf("got %v", problems)
 	}
@@ -38,7 +38,7 @@ func TestTrustedProxiesAreNetworksOrAddresses(t *testing.T) {
 	if d := cmp.Diff(want, p.Prefixes(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
 		t.Error(d)
 	}
-	if problems := (config.Proxies{Trusted: []string{"balancer"}}).Validate("proxies"); len(problems) != 1 {
+	if problems := (security.Proxies{Trusted: []string{"balancer"}}).Validate("proxies"); len(problems) != 1 {
 		t.Errorf("a name: got %v", problems)
 	}
 }

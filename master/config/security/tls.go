@@ -1,4 +1,4 @@
-package config
+package security
 
 import "github.com/det-deploy/det-deploy/document"
 

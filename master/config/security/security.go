@@ -1,4 +1,6 @@
-package config
+// Package security is the security of master.yaml: users, TLS, who may do what, and what
+// strangers and users may cost.
+package security
 
 import (
 	"time"
@@ -7,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// Security is users, TLS and authorization.
-type Security struct {
+// Settings is users, TLS and authorization.
+type Settings struct {
 	DefaultTask         AgentUser    `yaml:"default_task" doc:"Unix user of tasks whose owner has none linked"`
 	TrustUsers          bool         `yaml:"trust_users" doc:"Let every user submit tasks; otherwise only administrators may, for a machine on which tasks are not isolated"`
 	TLS                 TLS          `yaml:"tls" doc:"auto, off, or a certificate"`
@@ -25,9 +27,9 @@ type Security struct {
 	Limits              Limits       `yaml:"limits" doc:"What strangers and users may cost"`
 }
 
-// DefaultSecurity is the security before the user says anything.
-func DefaultSecurity() Security {
-	return Security{
+// Default is the security before the user says anything.
+func Default() Settings {
+	return Settings{
 		DefaultTask: AgentUser{User: "root", Group: "root"},
 		TrustUsers:  true,
 		SSH:         SSH{KeyType: "ED25519"},
@@ -106,7 +108,7 @@ type Token struct {
 }
 
 // Validate checks everything below path.
-func (s Security) Validate(path string) document.Errors {
+func (s Settings) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e = append(e, s.DefaultTask.Validate(at("default_task"))...)

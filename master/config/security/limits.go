@@ -1,4 +1,4 @@
-package config
+package security
 
 import (
 	"net/netip"

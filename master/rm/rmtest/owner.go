@@ -32,6 +32,9 @@ type Told struct {
 	Deadline time.Time
 	Waits    []rm.Wait
 	End      *rm.End
+	// closed says that the end was told before the last restart. The manager may have
+	// been stopped before it stored that, and then goes through the end once more.
+	closed bool
 }
 
 // Running counts the containers that run.
@@ -120,6 +123,9 @@ func (o *Owner) restarted() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	clear(o.said)
+	for _, w := range o.tasks {
+		w.closed = w.End != nil
+	}
 }
 
 // failWith has calls refused.
@@ -161,6 +167,9 @@ func (o *Owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, e
 	if err != nil {
 		return nil, err
 	}
+	if w.closed {
+		return nil, errors.New("it has ended")
+	}
 	if w.End != nil {
 		o.t.Errorf("allocation %s is assigned after its end", a.Allocation)
 	}
@@ -186,7 +195,7 @@ func (o *Owner) Changed(_ context.Context, c rm.ContainerChange) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w, err := o.accept("changed", c.Allocation)
-	if err != nil {
+	if err != nil || w.closed {
 		return err
 	}
 	o.once("container %s of allocation %s is %s", c.Container, c.Allocation, c.State)
@@ -249,7 +258,7 @@ func (o *Owner) Ended(_ context.Context, id rm.AllocationID, e rm.End) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w, err := o.accept("ended", id)
-	if err != nil {
+	if err != nil || w.closed {
 		return err
 	}
 	o.once("allocation %s has ended", id)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -50,4 +51,16 @@ func (s *Streams) printLine(text []byte) error {
 		return fmt.Errorf("print the answer: %w", err)
 	}
 	return nil
+}
+
+// PrintError writes what went wrong and what to try next to Err.
+func (s *Streams) PrintError(what []string, hint string) {
+	label, try := "error:", "try:"
+	if s.colourErr() {
+		label, try = Red.Paint(label), Bold.Paint(try)
+	}
+	s.Notef("%s %s", label, strings.Join(what, "\n       "))
+	if hint != "" {
+		s.Notef("  %s %s", try, hint)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // columnGap is the space between two columns of a table.
@@ -124,4 +126,13 @@ func (s *Streams) PrintPairs(pairs ...[2]string) error {
 		return fmt.Errorf("print the answer: %w", err)
 	}
 	return nil
+}
+
+// PrintSettings prints every setting of a document with where it came from.
+func (s *Streams) PrintSettings(settings []document.Setting) error {
+	table := NewTable("setting", "value", "from")
+	for _, set := range settings {
+		table.Row(set.Path, set.Value, set.Source)
+	}
+	return s.PrintTable(table)
 }

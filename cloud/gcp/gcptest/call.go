@@ -23,7 +23,9 @@ type call struct {
 	body    []byte // JSON of the request, without its media
 	upload  *upload
 	caller  *Caller
-	try     *attempt
+	// properties is what the body names, once it was read.
+	properties map[string]json.RawMessage
+	try        *attempt
 	// newDisks are those that a machine in the making brings.
 	newDisks []*compute.Disk
 	// deadline is when a call that waits answers in any case.
@@ -45,11 +47,13 @@ func decode[T any](c *call) *T {
 
 // sent is the properties that the body names, so that an update can leave the others.
 func (c *call) sent() map[string]json.RawMessage {
-	out := make(map[string]json.RawMessage)
-	if len(c.body) > 0 {
-		_ = json.Unmarshal(c.body, &out) // held against its schema before
+	if c.properties == nil {
+		c.properties = make(map[string]json.RawMessage)
+		if len(c.body) > 0 {
+			_ = json.Unmarshal(c.body, &c.properties) // held against its schema before
+		}
 	}
-	return out
+	return c.properties
 }
 
 // patch puts what the body names over v.

@@ -1,7 +1,7 @@
 package gcptest
 
 import (
-	"crypto/md5" //nolint:gosec // what Google names the content by
+	"crypto/md5"
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
@@ -90,7 +90,7 @@ func (c *call) objectTooSoon(old *blob) error {
 func (c *call) completeObject(b *blob, bucket string) {
 	o := &b.object
 	c.serial++
-	sum := md5.Sum(b.content) //nolint:gosec // what Google names the content by
+	sum := md5.Sum(b.content)
 	o.Kind, o.Bucket = "storage#object", bucket
 	o.Generation, o.Metageneration = b.written.UnixMicro()*1000+int64(c.serial%1000), 1
 	o.Id = bucket + "/" + o.Name + "/" + strconv.FormatInt(o.Generation, 10)

@@ -97,6 +97,8 @@ func (b *Bytes) UnmarshalDocument(v Value) {
 // DocumentShape names the written form.
 func (Bytes) DocumentShape() string { return "bytes, or text such as 4g" }
 
+// ParseBytes reads a number of bytes with or without a unit of 1024; ok is false for
+// anything else, and for none.
 func ParseBytes(text string) (Bytes, bool) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	s = strings.TrimSuffix(strings.TrimSuffix(s, "b"), "i")

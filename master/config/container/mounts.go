@@ -79,6 +79,7 @@ func (b BindMount) Validate(at string) document.Errors {
 	return e
 }
 
+// CheckPropagation complains about a mount propagation that Docker does not know.
 func CheckPropagation(at, value string) document.Errors {
 	return document.OneOf(at, value, []string{"rprivate", "private", "rshared", "shared", "rslave", "slave"})
 }

@@ -19,4 +19,5 @@ func (t Defaults) Policy() policy.Policy {
 	return p
 }
 
+// IsShared reports whether mounts spread between the machine and tasks.
 func IsShared(propagation string) bool { return propagation == "rshared" || propagation == "shared" }

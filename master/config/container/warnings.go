@@ -5,6 +5,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
+// WarnMounts adds the mounts and devices, named below at, that reach what is guarded.
 func (t Defaults) WarnMounts(w *document.Errors, at string, guarded []string) {
 	for i, b := range t.BindMounts {
 		WarnMount(w, document.Join(document.Index(document.Join(at, "bind_mounts"), i), "host_path"), b.HostPath, guarded)
@@ -14,6 +15,7 @@ func (t Defaults) WarnMounts(w *document.Errors, at string, guarded []string) {
 	}
 }
 
+// WarnMount adds one path of the machine, named at, that reaches what is guarded.
 func WarnMount(w *document.Errors, at, host string, guarded []string) {
 	if host == "" {
 		return

@@ -80,9 +80,9 @@ bench: build ## measure the promises; prints one line each
 	./test/bench/run.sh
 
 .PHONY: faults
-faults: ## what test takes a sample of: every call on AWS fails in every way, 200 tasks outlive crashes, partitions and full disks; hours
+faults: ## what test takes a sample of: every call on a cloud fails in every way, 200 tasks outlive crashes, partitions and full disks; hours
 	DET_CRASH_TASKS=200 $(GO) test -count=1 -timeout 1h -run Crash ./cmd/det-deploy
-	DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./installer/target/aws
+	DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./cloud/gcp/infra ./installer/target/aws
 
 .PHONY: fuzz
 fuzz: ## every fuzz target, each for FUZZTIME (10s); FUZZ=./k8s/... for a part

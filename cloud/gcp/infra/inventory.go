@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
@@ -33,6 +34,9 @@ func resourceKinds(c *owner.Cluster) []kind {
 	return []kind{
 		markedKind(c, storage.Snapshots(c)),
 		markedKind(c, storage.Disks(c)),
+		ownKind(c, owner.KindRole, identity.ListRoles, identity.DeleteRole),
+		ownKind(c, owner.KindAccount, identity.ListAccounts, identity.DeleteAccount),
+		ownKind(c, owner.KindBinding, identity.ListBindings, identity.DeleteBinding),
 		markedKind(c, network.Networks(c)),
 		markedKind(c, network.Subnetworks(c)),
 		markedKind(c, network.Firewalls(c)),
@@ -44,6 +48,18 @@ func resourceKinds(c *owner.Cluster) []kind {
 // markedKind is a kind of Compute Engine's objects, which carry marks.
 func markedKind[T any](c *owner.Cluster, k owner.Kind[T]) kind {
 	return kind{k.Name, owner.Inventory(c, k), k.Delete}
+}
+
+// ownKind is a kind that is listed in a way of its own.
+func ownKind(
+	c *owner.Cluster, name string,
+	list func(context.Context, *owner.Cluster) ([]resource.Found, error), remove func(context.Context, *owner.Cluster, string) error,
+) kind {
+	return kind{
+		name:   name,
+		list:   func(ctx context.Context) ([]resource.Found, error) { return list(ctx, c) },
+		remove: func(ctx context.Context, id string) error { return remove(ctx, c, id) },
+	}
 }
 
 // Kinds lists the name of every kind, those that others need first.

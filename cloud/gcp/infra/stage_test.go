@@ -9,9 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/api/iam/v1"
+
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
@@ -27,12 +30,13 @@ import (
 
 // wish is what a test can change about the cluster it wants.
 type wish struct {
-	labels  map[string]string
-	cidr    string
-	inbound string
-	ssh     bool
-	nat     bool
-	disk    int64
+	labels      map[string]string
+	cidr        string
+	inbound     string
+	ssh         bool
+	nat         bool
+	disk        int64
+	permissions []string
 }
 
 func modest() wish {
@@ -42,7 +46,9 @@ func modest() wish {
 // whole is what a cluster on a modest wish consists of.
 var whole = []string{
 	"address/det-lab-master", "disk/det-lab-data", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
-	"network/det-lab", "router/det-lab-nat", "subnetwork/det-lab-us-central1",
+	"network/det-lab",
+	"role/detDeployAgent", "role/detDeployMaster", "role-binding/det-a-lab", "role-binding/det-m-lab",
+	"router/det-lab-nat", "service-account/det-a-lab", "service-account/det-m-lab", "subnetwork/det-lab-us-central1",
 }
 
 // blueprint is a cluster with one resource of each kind.
@@ -58,6 +64,11 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 		shared.Named(&network.Firewall{In: c, Network: net, Name: "agents", SourceTags: append(agents, master...), TargetTags: agents}),
 		shared.Named(&network.Address{In: c, Name: "master"}),
 		shared.Named(&storage.Disk{In: c, Zone: "us-central1-a", SizeGB: w.disk, Type: "pd-balanced"}),
+	}
+	for _, name := range []string{"agent", "master"} {
+		account := &identity.Account{In: c, Name: name}
+		role := &identity.Role{In: c, Name: name, Permissions: append(w.permissions, "compute.instances.list", "compute.zones.list")}
+		out = append(out, account, role, &identity.Binding{In: c, Name: name, Account: account, Role: role})
 	}
 	if w.nat {
 		out = append(out, shared.Named(&network.Router{In: c, Network: net}))
@@ -170,7 +181,9 @@ func (s *stage) live(t *testing.T) []string {
 	resource.Sort(fs)
 	out := []string{}
 	for _, f := range fs {
-		out = append(out, f.Kind+"/"+f.Name)
+		name, _, _ := strings.Cut(f.Name, "@")
+		name, _, _ = strings.Cut(name, "_")
+		out = append(out, f.Kind+"/"+name)
 	}
 	return out
 }
@@ -191,6 +204,14 @@ func (s *stage) everything(t *testing.T) []string {
 	add(names(t, c.Addresses.List))
 	add(names(t, c.Disks.List))
 	add(names(t, c.Snapshots.List))
+	noFilter := func(ctx context.Context, _ string) ([]*iam.ServiceAccount, error) { return c.Accounts.List(ctx) }
+	add(names(t, noFilter))
+	add(names(t, func(ctx context.Context, _ string) ([]*iam.Role, error) { return c.Roles.List(ctx) }))
+	policy, err := c.Projects.GetPolicy(t.Context())
+	must(t, err)
+	for _, b := range policy.Bindings {
+		out = append(out, b.Role+" "+strings.Join(b.Members, " "))
+	}
 	return out
 }
 

@@ -17,6 +17,9 @@ const (
 	KindRouter     = "router"
 	KindAddress    = "address"
 	KindDisk       = "disk"
+	KindAccount    = "service-account"
+	KindRole       = "role"
+	KindBinding    = "role-binding"
 	KindSnapshot   = "snapshot"
 	kindPrefix     = "gcp/"
 )

@@ -1,0 +1,112 @@
+// Package identity is what a cluster's machines may do: their service accounts, the custom
+// roles of the project, and which account has which role.
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"strings"
+
+	"google.golang.org/api/iam/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Account is who a cluster's machines are.
+type Account struct {
+	In *owner.Cluster
+	// Name is whom it is for: "master" or "agent".
+	Name string
+
+	infra.Learned
+}
+
+// accountLimit is how many characters the ID of an account has at most.
+const accountLimit = 30
+
+// AccountID is the ID of the account of a cluster's master or agents. Where the cluster's
+// ID is too long for it, a hash tells it from others that begin the same.
+func AccountID(cluster, name string) string {
+	prefix := "det-" + name[:1] + "-"
+	if len(prefix)+len(cluster) <= accountLimit {
+		return prefix + cluster
+	}
+	sum := sha256.Sum256([]byte(cluster))
+	return prefix + strings.TrimSuffix(cluster[:15], "-") + "-" + hex.EncodeToString(sum[:4])
+}
+
+// Email is how the account is called in policies and by machines.
+func (a *Account) Email() string {
+	return AccountID(a.In.ID, a.Name) + "@" + a.In.Clients.Project + ".iam.gserviceaccount.com"
+}
+
+// ID is "gcp/service-account/" and its name.
+func (a *Account) ID() string { return owner.ResourceID(owner.KindAccount, a.Name) }
+
+// Kind is KindAccount.
+func (*Account) Kind() string { return owner.KindAccount }
+
+// Needs nothing.
+func (*Account) Needs() []string { return nil }
+
+// Find looks for it.
+func (a *Account) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	live, err := a.In.Clients.Accounts.Get(ctx, a.Email())
+	if err != nil || !isOwn(a.In, live) {
+		return resource.Found{}, nil, infra.IgnoreMissing(err)
+	}
+	a.Learn(live.Email)
+	return foundAccount(a.In, live), nil, nil
+}
+
+// Create makes it. For a minute not every service of Google's knows it; those that do not
+// are asked again.
+func (a *Account) Create(ctx context.Context) error {
+	_, err := a.In.Clients.Accounts.Create(ctx, &iam.CreateServiceAccountRequest{
+		AccountId:      AccountID(a.In.ID, a.Name),
+		ServiceAccount: &iam.ServiceAccount{DisplayName: a.In.FullName(a.Name), Description: a.In.Description(a.Name)},
+	})
+	if cloud.KindOf(err) == cloud.Conflict {
+		var live *iam.ServiceAccount
+		if live, err = a.In.Clients.Accounts.Get(ctx, a.Email()); err == nil && !isOwn(a.In, live) {
+			err = infra.Foreign("", "service account "+a.Email(), "it does not carry the mark "+owner.ClusterLabel)
+		}
+	}
+	if err == nil {
+		a.Learn(a.Email())
+	}
+	return err
+}
+
+// Delete removes it.
+func (a *Account) Delete(ctx context.Context) error { return DeleteAccount(ctx, a.In, a.Email()) }
+
+// DeleteAccount removes a service account.
+func DeleteAccount(ctx context.Context, c *owner.Cluster, email string) error {
+	return infra.IgnoreMissing(c.Clients.Accounts.Delete(ctx, email))
+}
+
+func isOwn(c *owner.Cluster, a *iam.ServiceAccount) bool {
+	return owner.DescribedMarks(a.Description)[owner.ClusterLabel] == c.ID
+}
+
+func foundAccount(c *owner.Cluster, a *iam.ServiceAccount) resource.Found {
+	return c.Found(owner.KindAccount, infra.Observed{Identity: path.Base(a.Email)})
+}
+
+// ListAccounts lists those of a cluster.
+func ListAccounts(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+	all, err := c.Clients.Accounts.List(ctx)
+	var out []resource.Found
+	for _, a := range all {
+		if isOwn(c, a) {
+			out = append(out, foundAccount(c, a))
+		}
+	}
+	return out, err
+}

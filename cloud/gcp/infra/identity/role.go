@@ -1,0 +1,158 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/iam/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Role is a custom role of the project. Its ID is a hash of what it permits, so that the
+// clusters of a project share it, and one that was deleted is the same when it is
+// undeleted: Google keeps the ID of a deleted role for a week and more.
+type Role struct {
+	In *owner.Cluster
+	// Name is whom it is for: "master" or "agent".
+	Name string
+	// Permissions are what it permits.
+	Permissions []string
+
+	infra.Learned
+}
+
+// rolePrefix begins the IDs of our roles.
+const rolePrefix = "detDeploy"
+
+// RoleID is the ID of a role with those permissions: "detDeployMaster_1f0c9a7b".
+func RoleID(name string, permissions []string) string {
+	sorted := slices.Compact(slices.Sorted(slices.Values(permissions)))
+	sum := sha256.Sum256([]byte(strings.Join(sorted, "\n")))
+	return rolePrefix + strings.ToUpper(name[:1]) + name[1:] + "_" + hex.EncodeToString(sum[:8])
+}
+
+func (r *Role) roleID() string { return RoleID(r.Name, r.Permissions) }
+
+// FullName is the role as policies name it.
+func (r *Role) FullName() string { return fullRole(r.In, r.roleID()) }
+
+func fullRole(c *owner.Cluster, id string) string {
+	return "projects/" + c.Clients.Project + "/roles/" + id
+}
+
+// ID is "gcp/role/" and its name.
+func (r *Role) ID() string { return owner.ResourceID(owner.KindRole, r.Name) }
+
+// Kind is KindRole.
+func (*Role) Kind() string { return owner.KindRole }
+
+// Needs nothing.
+func (*Role) Needs() []string { return nil }
+
+// Find looks for it. One that was deleted is not there.
+func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	live, err := r.In.Clients.Roles.Get(ctx, r.roleID())
+	if err != nil || live.Deleted {
+		return resource.Found{}, nil, infra.IgnoreMissing(err)
+	}
+	bound, err := readBound(ctx, r.In)
+	if err != nil {
+		return resource.Found{}, nil, err
+	}
+	r.Learn(r.FullName())
+	return foundRole(r.roleID(), bound[r.FullName()]), nil, nil
+}
+
+func foundRole(id string, by bound) resource.Found {
+	return resource.Found{Kind: owner.KindRole, ID: id, Name: id, Shared: by.others}
+}
+
+// bound says who has a role: accounts of the cluster, others, or both.
+type bound struct{ own, others bool }
+
+// readBound reads who has which role in the project.
+func readBound(ctx context.Context, c *owner.Cluster) (map[string]bound, error) {
+	policy, err := c.Clients.Projects.GetPolicy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]bound)
+	for _, b := range policy.Bindings {
+		by := out[b.Role]
+		for _, member := range b.Members {
+			if isMemberOf(c, member) {
+				by.own = true
+			} else {
+				by.others = true
+			}
+		}
+		out[b.Role] = by
+	}
+	return out, nil
+}
+
+// Create makes it, or undeletes it. That another cluster made it meanwhile is fine.
+func (r *Role) Create(ctx context.Context) error {
+	live, err := r.In.Clients.Roles.Get(ctx, r.roleID())
+	switch {
+	case cloud.KindOf(err) == cloud.NotFound:
+		err = r.createRole(ctx)
+	case err == nil && live.Deleted:
+		err = r.In.Clients.Roles.Undelete(ctx, r.roleID())
+	}
+	if err == nil {
+		r.Learn(r.FullName())
+	}
+	return err
+}
+
+func (r *Role) createRole(ctx context.Context) error {
+	err := r.In.Clients.Roles.Create(ctx, &iam.CreateRoleRequest{RoleId: r.roleID(), Role: &iam.Role{
+		Title: "det-deploy " + r.Name, Description: "What a det-deploy " + r.Name + " does. Shared by the clusters of the project.",
+		IncludedPermissions: slices.Compact(slices.Sorted(slices.Values(r.Permissions))), Stage: "GA",
+	}})
+	if cloud.KindOf(err) == cloud.Conflict {
+		return nil
+	}
+	return err
+}
+
+// Delete removes it, unless an account of another cluster has it.
+func (r *Role) Delete(ctx context.Context) error { return DeleteRole(ctx, r.In, r.roleID()) }
+
+// DeleteRole removes a role that no account of the project has.
+func DeleteRole(ctx context.Context, c *owner.Cluster, id string) error {
+	all, err := readBound(ctx, c)
+	if err != nil || all[fullRole(c, id)] != (bound{}) {
+		return err
+	}
+	live, err := c.Clients.Roles.Get(ctx, id)
+	if err != nil || live.Deleted {
+		return infra.IgnoreMissing(err)
+	}
+	return infra.IgnoreMissing(c.Clients.Roles.Delete(ctx, id))
+}
+
+// ListRoles lists our roles that accounts of the cluster have, or none.
+func ListRoles(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+	who, err := readBound(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Clients.Roles.List(ctx)
+	var out []resource.Found
+	for _, r := range all {
+		id, by := r.Name[strings.LastIndexByte(r.Name, '/')+1:], who[r.Name]
+		if strings.HasPrefix(id, rolePrefix) && !r.Deleted && (by.own || !by.others) {
+			out = append(out, foundRole(id, by))
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,71 @@
+package infra_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/api/cloudresourcemanager/v3"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+)
+
+func TestAccountIDsFit(t *testing.T) {
+	t.Parallel()
+	long := "a-cluster-whose-id-is-as-long-1"
+	for id, want := range map[string]string{
+		"lab": "det-m-lab", strings.Repeat("a", 24): "det-m-" + strings.Repeat("a", 24), strings.Repeat("a", 25): "",
+		long: "",
+	} {
+		got := identity.AccountID(id, "master")
+		if len(got) > 30 || strings.Contains(got, "--") || want != "" && got != want {
+			t.Errorf("%s: got %q (%d characters), want %q and at most 30", id, got, len(got), want)
+		}
+	}
+	if identity.AccountID(long, "master") == identity.AccountID(long[:30]+"2", "master") {
+		t.Error("got one account for two clusters")
+	}
+}
+
+// What is deleted keeps its ID, so that up after down has to undelete it.
+func TestADeletedRoleComesBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		for range 2 {
+			must(t, s.up(t.Context()))
+			s.wantNothingToDo(t)
+			must(t, s.down(t.Context()))
+		}
+		id := identity.RoleID("master", []string{"compute.zones.list", "compute.instances.list"})
+		role, err := s.cluster(t.Context(), nil).Clients.Roles.Get(t.Context(), id)
+		if err != nil || !role.Deleted {
+			t.Errorf("got %+v and %v, want the role deleted and not forgotten", role, err)
+		}
+	})
+}
+
+// What others have is neither changed nor taken away, with its conditions.
+func TestBindingsOfOthersStay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{NewAccount: time.Minute, PolicyLag: time.Second})
+		projects := s.cluster(t.Context(), nil).Clients.Projects
+		policy, err := projects.GetPolicy(t.Context())
+		must(t, err)
+		policy.Version = 3
+		policy.Bindings = append(policy.Bindings, &cloudresourcemanager.Binding{
+			Role: "roles/viewer", Members: []string{"user:ann@example.com"},
+			Condition: &cloudresourcemanager.Expr{Title: "never", Expression: `resource.name.startsWith("projects/_/x")`},
+		})
+		must(t, projects.SetPolicy(t.Context(), policy))
+		before := s.everything(t)
+		must(t, s.up(t.Context()))
+		must(t, s.down(t.Context()))
+		after, err := projects.GetPolicy(t.Context())
+		must(t, err)
+		last := after.Bindings[len(after.Bindings)-1]
+		if last.Condition == nil || last.Condition.Title != "never" || len(before) != len(s.everything(t)) {
+			t.Errorf("got %+v, want what it was before", last)
+		}
+	})
+}

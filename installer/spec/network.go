@@ -13,6 +13,18 @@ type Inbound struct {
 	InboundCIDRs []string `yaml:"inbound_cidrs" doc:"Who may reach the master, as address ranges; 0.0.0.0/0 is everybody"`
 }
 
+// InboundRanges are the ranges that may reach the master, each once. What validation
+// refuses is left out.
+func (n Inbound) InboundRanges() []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range n.InboundCIDRs {
+		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 func (n Inbound) validate(path string) document.Errors {
 	var e document.Errors
 	at := document.Join(path, "inbound_cidrs")

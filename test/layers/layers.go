@@ -101,6 +101,8 @@ func install() []Row {
 		{"installer/target/local", target("local"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/aws/control", []string{"cloud", "cloud/resource", "cloud/aws/...", "installer/record", "installer/hosted"}, "the control bucket is made before the lease, and knows no cluster.yaml"},
 		{"installer/target/gcp/control", []string{"cloud", "cloud/infra", "cloud/gcp/...", "installer/record", "installer/hosted"}, "the control bucket is made before the lease, and knows no cluster.yaml"},
+		{"installer/target/aws/layout", []string{"cloud", "cloud/aws/...", "installer/hosted", "installer/hosted/*", "installer/spec"}, "where machines are is asked and chosen before anything is wanted"},
+		{"installer/target/aws/checks", []string{"cloud", "cloud/infra", "cloud/aws/...", "installer/doctor", "installer/hosted", "installer/hosted/*", "installer/spec", "installer/target/aws/control", "installer/target/aws/layout"}, "a check looks, and wants no resource"},
 		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/k8s", append(target("k8s"), "k8s/helm", "k8s/kube", "k8s/doctor", "k8s/explain"), "a target turns what is wanted into resources of its own platform"},

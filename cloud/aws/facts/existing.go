@@ -16,6 +16,54 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
+// VolumeZone is the zone of an existing volume.
+func (f Facts) VolumeZone(ctx context.Context, id string) (string, error) {
+	out, err := f.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
+	if err != nil {
+		return "", fmt.Errorf("look at the existing volume %s: %w", id, err)
+	}
+	for _, v := range out.Volumes {
+		return aws.ToString(v.AvailabilityZone), nil
+	}
+	return "", nil
+}
+
+// SubnetZones are the zones of existing subnets.
+func (f Facts) SubnetZones(ctx context.Context, ids []string) (map[string]string, error) {
+	out, err := f.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: ids})
+	if err != nil {
+		return nil, fmt.Errorf("look at the existing subnets: %w", err)
+	}
+	zones := make(map[string]string, len(out.Subnets))
+	for _, s := range out.Subnets {
+		zones[aws.ToString(s.SubnetId)] = aws.ToString(s.AvailabilityZone)
+	}
+	return zones, nil
+}
+
+// DiskKey is the KMS key that the region's disks are encrypted with.
+func (f Facts) DiskKey(ctx context.Context) (string, error) {
+	out, err := f.Clients.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
+	if err != nil {
+		return "", fmt.Errorf("ask which key disks are encrypted with: %w", err)
+	}
+	return aws.ToString(out.KmsKeyId), nil
+}
+
+// RoleARN is the ARN of a role by its name, which does not include the path.
+func (f Facts) RoleARN(ctx context.Context, role string) (string, error) {
+	out, err := f.readRole(ctx, role)
+	if err != nil {
+		return "", fmt.Errorf("look at the existing role %s: %w", role, err)
+	}
+	return aws.ToString(out.Role.Arn), nil
+}
+
+// readRole reads a role that is given by its name, with or without its path, or its ARN.
+func (f Facts) readRole(ctx context.Context, role string) (*iam.GetRoleOutput, error) {
+	return f.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(role[strings.LastIndex(role, "/")+1:])})
+}
+
 // VolumeFree refuses a volume that is attached to a machine that is not the cluster's.
 func (f Facts) VolumeFree(ctx context.Context, id, cluster string) error {
 	out, err := f.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
@@ -70,7 +118,7 @@ func (f Facts) SnapshotFits(ctx context.Context, id string, want int) error {
 
 // RoleForMachines refuses a role, given by its name or ARN, that machines may not take.
 func (f Facts) RoleForMachines(ctx context.Context, role string) error {
-	out, err := f.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(role[strings.LastIndex(role, "/")+1:])})
+	out, err := f.readRole(ctx, role)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,33 @@ type Type struct {
 // Types is what is known of types of machines, by name.
 type Types map[string]Type
 
+// Unread lists the names of types of which not everything is known.
+func (m Types) Unread(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return m[name].Memory != 0 })
+}
+
+// Learn adds what was found of the types that were asked for; zones that were known stay.
+// It returns m, and the names of those that are not known.
+func (m Types) Learn(asked []string, found Types) (all Types, missing []string) {
+	if m == nil {
+		m = make(Types)
+	}
+	for _, name := range asked {
+		t, ok := found[name]
+		before, known := m[name]
+		if ok && len(before.Zones) > 0 {
+			t.Zones = before.Zones
+		}
+		switch {
+		case ok:
+			m[name] = t
+		case !known:
+			missing = append(missing, name)
+		}
+	}
+	return m, missing
+}
+
 // Architecture is that of types, which must have one in common.
 func (m Types) Architecture(types ...string) (string, error) {
 	var common []string

@@ -2,7 +2,6 @@ package aws
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
 // blueprint is everything that a cluster consists of, while it is drawn.
@@ -56,7 +56,7 @@ func (b *blueprint) addNetwork() error {
 	n := b.Spec.Network
 	if !n.Own() {
 		b.vpc = infra.Existing(n.VPC)
-		for _, s := range existingSubnets(b.Spec) {
+		for _, s := range b.ExistingSubnets() {
 			b.subnets[s] = infra.Existing(s)
 		}
 		return nil
@@ -75,23 +75,13 @@ func (b *blueprint) addNetwork() error {
 		if !slices.Contains(used, zone) {
 			continue
 		}
-		s := &network.Subnet{In: b.cluster, Name: zone, VPC: vpc, Zone: zone, CIDR: partOf(cidr, i)}
+		s := &network.Subnet{In: b.cluster, Name: zone, VPC: vpc, Zone: zone, CIDR: layout.PartOf(cidr, i)}
 		b.subnets[zone] = s
 		routes.Subnets = append(routes.Subnets, s)
 		b.addResources(infra.Nonced(s))
 	}
 	b.addResources(infra.Nonced(routes), infra.Nonced(&network.Endpoint{In: b.cluster, Name: "s3", VPC: vpc, Routes: routes}))
 	return nil
-}
-
-// parts is how many subnets the range of an own VPC is cut into.
-const parts = 8
-
-// partOf is the i-th of parts equal parts of a range.
-func partOf(p netip.Prefix, i int) netip.Prefix {
-	a, bits := p.Masked().Addr().As4(), p.Bits()+3
-	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(a[:])+uint32(i)<<(32-bits))
-	return netip.PrefixFrom(netip.AddrFrom4(a), bits)
 }
 
 // addSecurityGroups adds the security groups with the ports that Determined needs, or
@@ -111,29 +101,17 @@ func (b *blueprint) addSecurityGroups() {
 		b.addResources(infra.Nonced(agents))
 	}
 	if master != nil {
-		b.addResources(&network.Rules{In: b.cluster, Name: "master", Group: master, Ingress: network.MasterRules(hosted.MasterPort, b.inboundRanges(), b.agents, n.SSH)})
+		b.addResources(&network.Rules{In: b.cluster, Name: "master", Group: master, Ingress: network.MasterRules(hosted.MasterPort, b.Spec.Network.InboundRanges(), b.agents, n.SSH)})
 	}
 	if agents != nil {
 		rules := network.AgentRules(b.master, b.agents)
 		if n.SSH {
-			for _, from := range b.inboundRanges() {
+			for _, from := range b.Spec.Network.InboundRanges() {
 				rules = append(rules, network.Rule{Port: 22, From: from, Why: "administrators to agents"})
 			}
 		}
 		b.addResources(&network.Rules{In: b.cluster, Name: "agents", Group: agents, Ingress: rules})
 	}
-}
-
-// inboundRanges are the ranges that may reach the master. Unreadable ranges were refused
-// before.
-func (t *Target) inboundRanges() []netip.Prefix {
-	var out []netip.Prefix
-	for _, text := range t.Spec.Network.InboundCIDRs {
-		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // addRoles adds the roles of the machines.
@@ -146,7 +124,7 @@ func (b *blueprint) addRoles() {
 		b.addResources(r)
 		return r
 	}
-	if b.usesSpot() {
+	if b.UsesSpot() {
 		b.addResources(&identity.SpotRole{In: b.cluster})
 	}
 	b.profile = &identity.Profile{In: b.cluster, Name: "master", Role: role("master", b.Spec.Roles.Master, policy.Master(b.Scope()))}
@@ -173,4 +151,15 @@ func (t *Target) dataBucket() string {
 // logGroup is where machines log to.
 func (t *Target) logGroup() string {
 	return cmp.Or(t.Spec.Logs.Group, storage.LogGroupName(t.Spec.Cluster))
+}
+
+// Scope is what the cluster's policies are limited to.
+func (t *Target) Scope() policy.Scope {
+	s := t.Spec
+	return policy.Scope{
+		Partition: t.Caller.Partition, Account: t.Caller.Account, Region: s.Region, Cluster: s.Cluster,
+		DataBucket: s.Storage.Bucket, LogGroup: s.Logs.Group,
+		MasterRole: t.Known.Roles[s.Roles.Master], AgentRole: t.Known.Roles[s.Roles.Agent],
+		NoSessions: !s.Roles.SessionManager, Volume: s.Master.Volume.ID, Secrets: t.ForeignSecrets(), Keys: t.Known.DiskKeys(),
+	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
 // bring is a volume and a bucket of the user's, as flags.
@@ -108,7 +109,7 @@ func (s *stage) unread(t *testing.T) *installer.Installer {
 	gate := new(resource.Gate)
 	free := s.clients(nil)
 	target, err := aws.Open(t.Context(), aws.Config{
-		Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}, Unread: true, Clients: s.clients(gate), Free: free, Options: hosted.Options{Pause: s.machine(free)},
+		Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Unread: true, Clients: s.clients(gate), Free: free, Options: hosted.Options{Pause: s.machine(free)},
 	})
 	must(t, err)
 	return &installer.Installer{
@@ -164,7 +165,7 @@ func (s *stage) password(t *testing.T) string {
 func (s *stage) forgotten(t *testing.T) *installer.Installer {
 	t.Helper()
 	free := s.clients(nil)
-	target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}, Clients: free, Free: free, Options: hosted.Options{Pause: s.pause}})
+	target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: free, Free: free, Options: hosted.Options{Pause: s.pause}})
 	must(t, err)
 	return &installer.Installer{Cluster: "lab", Platform: "aws", Deployment: target, Store: target.Store()}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 )
 
-// layout is one way in which a cluster may lie in an account.
-type layout struct {
+// variant is one way in which a cluster may lie in an account.
+type variant struct {
 	name string
 	// prepare makes what the user brings, and returns the flags that name it.
 	prepare func(t *testing.T, c *cloudy) []string
@@ -22,8 +22,8 @@ type layout struct {
 	change []string
 }
 
-func layouts() []layout {
-	return []layout{
+func layouts() []variant {
+	return []variant{
 		{"default", nothing, []string{"max-agents", "9", "inbound-cidr", "198.51.100.0/24,203.0.113.0/24", "tag", "team=ml"}},
 		{"existing VPC and groups", existing, []string{"aux-instance-type", "m6i.xlarge", "data-volume-size", "200"}},
 		{"spot pools", spotPools, []string{"spot-max-price", "1.25", "keep-log-group", "true"}},
@@ -116,7 +116,7 @@ func group(t *testing.T, e groupMaker, vpc, name string, port int32) string {
 }
 
 // prepared is a stage on which a layout's own things are there.
-func (l layout) prepared(t *testing.T, c *cloudy) (*stage, []string) {
+func (l variant) prepared(t *testing.T, c *cloudy) (*stage, []string) {
 	t.Helper()
 	flags := l.prepare(t, c)
 	return newStage(c, flags...), c.world.Live()

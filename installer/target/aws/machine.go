@@ -55,7 +55,7 @@ func (b *blueprint) addMachine() error {
 		return err
 	}
 	host := &compute.Master{
-		In: b.cluster, Name: "master", Image: b.masterImage(), Type: m.InstanceType,
+		In: b.cluster, Name: "master", Image: b.MasterImage(), Type: m.InstanceType,
 		ReplaceImage: m.Image != "", Architecture: facts.Spelled(arch),
 		Subnet: b.masterPlace(), Groups: []infra.Ref{b.master}, Profile: b.profile, KeyPair: b.Spec.KeyPair,
 		PublicIP: true, RootGiB: int32(m.RootVolume), //nolint:gosec // a disk's size
@@ -96,7 +96,7 @@ func (b *blueprint) addVolume() infra.Ref {
 		return infra.Existing(v.ID)
 	}
 	own := &storage.Volume{
-		In: b.cluster, Name: "data", Zone: b.Known.Master.Zone, Snapshot: v.Snapshot, Elsewhere: b.moveMaster,
+		In: b.cluster, Name: "data", Zone: b.Known.Master.Zone, Snapshot: v.Snapshot, Elsewhere: b.MoveMaster,
 		SizeGiB: int32(v.Size), //nolint:gosec // a disk's size
 	}
 	b.addResources(infra.Nonced(own))
@@ -108,7 +108,7 @@ func (b *blueprint) masterPlace() infra.Ref {
 	if b.Spec.Network.Own() {
 		return b.subnets[b.Known.Master.Zone]
 	}
-	return b.subnets[b.masterSubnet()]
+	return b.subnets[b.MasterSubnet()]
 }
 
 // bootData is the user data of the master's machine.

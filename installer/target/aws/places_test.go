@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
 // A zone that is taken out leaves the others, and what stands in them, where they
@@ -39,11 +40,11 @@ func TestPlacesOfZonesAreReadBack(t *testing.T) {
 		s.set("zone", "us-west-2b,us-west-2c")
 		must(t, s.up(t.Context()))
 		must(t, control.Open(s.clients(nil), "lab", awstest.Account).Destroy(t.Context()))
-		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
+		target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: s.clients(nil), Free: s.clients(nil)})
 		must(t, err)
 		r, err := target.Recover(t.Context())
 		must(t, err)
-		known, err := aws.ReadKnown(r.Settings)
+		known, err := layout.ReadKnown(r.Settings)
 		must(t, err)
 		if d := cmp.Diff(known.Zones, []string{"", "us-west-2b", "us-west-2c"}); d != "" {
 			t.Errorf("zones (-got +want):\n%s", d)

@@ -43,7 +43,7 @@ func (t *Target) placeholderLive() (hosted.Live, error) {
 		subnets: make(map[string]string), agentGroup: "sg-00000000000000000",
 		profile: "arn:aws:iam::" + t.Caller.Account + ":instance-profile/imagined",
 	}
-	for _, name := range slices.Concat(t.Known.Used(), existingSubnets(t.Spec)) {
+	for _, name := range slices.Concat(t.Known.Used(), t.ExistingSubnets()) {
 		n.subnets[name] = "subnet-00000000000000000"
 	}
 	return t.liveOf(n)
@@ -74,13 +74,13 @@ func (t *Target) poolConfig(name string, p spec.AWSPool, n named) (config.Pool, 
 	aws.Elastic = elastic
 	aws.Region = t.Spec.Region
 	aws.RootVolumeSize = cmp.Or(p.RootVolume, t.Spec.Agents.RootVolume)
-	aws.ImageID = t.agentImage(p)
+	aws.ImageID = t.AgentImage(p)
 	aws.RootDeviceName = t.Known.Roots[aws.ImageID]
 	aws.TagKey, aws.TagValue = agentTag, t.Spec.Cluster
 	aws.InstanceName = "det-" + t.Spec.Cluster + "-agent"
 	aws.SSHKeyName = t.Spec.KeyPair
 	aws.NetworkInterface = provider.AWSNetwork{PublicIP: t.Spec.Network.PublicIP, SecurityGroupID: n.agentGroup}
-	for _, s := range t.poolPlaces(p) {
+	for _, s := range t.PoolPlaces(p) {
 		aws.Subnets = append(aws.Subnets, n.subnets[s])
 	}
 	aws.IAMInstanceProfileARN = n.profile
@@ -88,7 +88,7 @@ func (t *Target) poolConfig(name string, p spec.AWSPool, n named) (config.Pool, 
 	if len(p.InstanceTypes) > 1 {
 		aws.InstanceTypes = p.InstanceTypes
 	}
-	slots := t.slotsOf(p)
+	slots := t.SlotsOf(p)
 	aws.InstanceSlots = &slots
 	aws.CPUSlotsAllowed = p.CPUSlots
 	aws.Spot = provider.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand, MaxPrice: p.MaxPrice}

@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
 // Recover reads a cluster's settings back: from the copy in the control bucket, or
@@ -67,8 +68,8 @@ type sightings struct {
 
 // known is what the objects say that is no setting: the master's zone, and in a managed
 // network the zones.
-func (s *sightings) known() Known {
-	k := Known{Master: MasterPlace{Zone: s.zone}}
+func (s *sightings) known() layout.Known {
+	k := layout.Known{Master: layout.MasterPlace{Zone: s.zone}}
 	if cidr, err := netip.ParsePrefix(s.settings["network-cidr"]); err == nil {
 		k.Zones = byAddress(cidr, s.subnets)
 	} else if s.vpc != "" {
@@ -106,10 +107,10 @@ func (s *sightings) readSubnet(n types.Subnet) { s.subnets = append(s.subnets, n
 // were cut up, with empty ones between them where nothing is.
 func byAddress(cidr netip.Prefix, all []types.Subnet) []string {
 	var out []string
-	for i := range parts {
+	for i := range layout.Parts {
 		zone := ""
 		for _, n := range all {
-			if firstAddress(n) == partOf(cidr, i).Addr() {
+			if firstAddress(n) == layout.PartOf(cidr, i).Addr() {
 				zone = aws.ToString(n.AvailabilityZone)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
 func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
@@ -27,7 +28,7 @@ func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
 		_, version, _, err := record.Read(t.Context(), store)
 		must(t, err)
 		must(t, store.Delete(t.Context(), record.Key, version))
-		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
+		target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: s.clients(nil), Free: s.clients(nil)})
 		must(t, err)
 		got, err := target.Recover(t.Context())
 		must(t, err)
@@ -45,7 +46,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 		must(t, s.up(t.Context()))
 		store := control.Open(s.clients(nil), "lab", awstest.Account)
 		must(t, store.Destroy(t.Context()))
-		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
+		target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: s.clients(nil), Free: s.clients(nil)})
 		must(t, err)
 		got, err := target.Recover(t.Context())
 		must(t, err)
@@ -66,7 +67,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 func TestNothingIsReadBackOfNoCluster(t *testing.T) {
 	t.Parallel()
 	c := awstest.New(awstest.Options{}).Clients(nil)
-	target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}, Clients: c, Free: c})
+	target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: c, Free: c})
 	must(t, err)
 	if got, err := target.Recover(t.Context()); got.Settings != nil || err != nil {
 		t.Errorf("got %v and %v, want nothing", got, err)
@@ -88,7 +89,7 @@ func TestDownWithoutASpec(t *testing.T) {
 func downByID(ctx context.Context, s *stage, clients func(*resource.Gate) api.Clients) error {
 	gate := new(resource.Gate)
 	target, err := aws.Open(ctx, aws.Config{
-		Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}, Clients: clients(gate), Free: clients(nil), Options: hosted.Options{Pause: s.machine(clients(nil))},
+		Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: clients(gate), Free: clients(nil), Options: hosted.Options{Pause: s.machine(clients(nil))},
 	})
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -113,12 +114,12 @@ func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, e
 	if err := spec.AWSFlags().Read(&a, "lab", settings); err != nil {
 		return nil, err
 	}
-	known, err := aws.ReadKnown(recorded)
+	known, err := layout.ReadKnown(recorded)
 	if err != nil {
 		return nil, err
 	}
 	t, err := aws.Open(ctx, aws.Config{
-		Spec: a, Known: known, Clients: s.clients(gate), Free: free,
+		Layout: layout.Layout{Spec: a, Known: known}, Clients: s.clients(gate), Free: free,
 		Options: hosted.Options{
 			Settings: settings, Version: s.version, Programs: s.programs, Secrets: secret.Resolver{LookupEnv: variables},
 			Ask: func(probe.Endpoint) (probe.Master, error) { return answering{s}, nil },

@@ -15,21 +15,23 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws/checks"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
 // Config is what a Target is made of. Spec, Clients and Free are required.
 type Config struct {
-	// Spec is what the cluster should be. For taking down a cluster of which
-	// nothing is known but its id, only Cluster and Region need to be there.
-	Spec spec.AWS
+	// Layout is what the cluster should be. To take down one of which nothing is known but
+	// its id, only Cluster and Region of the Spec need to be there.
+	layout.Layout
+
 	// Unread is true when Spec is not what the cluster was to be, because that is not
 	// remembered or cannot be read.
 	Unread bool
-	// Known is what was asked of Amazon before and is kept.
-	Known Known
 	// Clients ask the engine's gate before they change something; Free ask none,
 	// and serve the control bucket, on which the lease is.
 	Clients, Free api.Clients
@@ -102,6 +104,27 @@ func userOwned(s spec.AWS) string {
 		out = append(out, "your database")
 	}
 	return strings.Join(out, " and ")
+}
+
+// Remember is the settings with what is known, for the record.
+func (t *Target) Remember() (map[string]string, error) { return hosted.Remember(t.Settings, t.Known) }
+
+// Look asks Amazon for everything that the spec mentions and that is not known yet. It
+// changes nothing.
+func (t *Target) Look(ctx context.Context) error {
+	k, err := t.Layout.Look(ctx, t.Clients, t.WantsDeterminedPassword)
+	if err == nil {
+		t.Known = k
+	}
+	return err
+}
+
+// Checks lists what has to hold before anything is changed.
+func (t *Target) Checks() []doctor.Check {
+	return checks.Subject{
+		Layout: t.Layout, Cluster: t.Cluster, Clients: t.Clients, Caller: t.Caller, Owner: t.cluster, Control: t.store,
+		Scope: t.Scope(), Placeholder: t.placeholderLive,
+	}.List()
 }
 
 // Store is where the record is kept.

@@ -23,6 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
 // Request says which cluster on AWS is meant, and for what.
@@ -98,7 +99,7 @@ func openClients(ctx context.Context, q Request) (a *Opened, account string, err
 // targetConfig is the target's, as far as it follows from what is said and remembered.
 func (a *Opened) targetConfig(q Request) (aws.Config, error) {
 	c := aws.Config{
-		Spec: spec.AWS{Common: spec.Common{Cluster: q.Cluster}, Region: a.free.Region},
+		Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: q.Cluster}, Region: a.free.Region}},
 		Options: hosted.Options{
 			Settings: a.Record.Settings,
 			Version:  build.Read().Version,
@@ -107,7 +108,7 @@ func (a *Opened) targetConfig(q Request) (aws.Config, error) {
 		},
 	}
 	var err error
-	if c.Known, err = aws.ReadKnown(a.Record.Settings); err != nil {
+	if c.Known, err = layout.ReadKnown(a.Record.Settings); err != nil {
 		return c, err
 	}
 	settings := maps.Clone(a.Record.Settings)
@@ -138,7 +139,7 @@ func (a *Opened) targetConfig(q Request) (aws.Config, error) {
 		return c, err
 	default:
 		// Nothing is wanted of what cannot be read; what is there is found by its mark.
-		a.Unread, c.Unread, c.Known = err, true, aws.Known{}
+		a.Unread, c.Unread, c.Known = err, true, layout.Known{}
 	}
 	return c, nil
 }

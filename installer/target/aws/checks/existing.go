@@ -1,4 +1,4 @@
-package aws
+package checks
 
 import (
 	"cmp"
@@ -13,13 +13,13 @@ import (
 
 // checkImages checks that each image exists, supports its instance types and fits its
 // disk.
-func (c *checks) checkImages(ctx context.Context) doctor.Result {
+func (c *checker) checkImages(ctx context.Context) doctor.Result {
 	uses := map[string][]machines.Use{}
 	add := func(image string, u machines.Use) { uses[image] = append(uses[image], u) }
 	m := c.Spec.Master
-	add(c.masterImage(), machines.Use{Who: "the master", Types: []string{m.InstanceType}, Disk: m.RootVolume, Flags: "--master-image or --master-root-volume-size"})
+	add(c.MasterImage(), machines.Use{Who: "the master", Types: []string{m.InstanceType}, Disk: m.RootVolume, Flags: "--master-image or --master-root-volume-size"})
 	for name, p := range c.Spec.AllPools() {
-		add(c.agentImage(p), machines.Use{
+		add(c.AgentImage(p), machines.Use{
 			Who: "pool " + name, Types: p.InstanceTypes, Disk: cmp.Or(p.RootVolume, c.Spec.Agents.RootVolume),
 			Flags: "--agent-image or --agent-root-volume-size",
 		})
@@ -31,7 +31,7 @@ func (c *checks) checkImages(ctx context.Context) doctor.Result {
 }
 
 // existingChecks is a check for each existing resource that the user names.
-func (c *checks) existingChecks() []doctor.Check {
+func (c *checker) existingChecks() []doctor.Check {
 	var out []doctor.Check
 	add := func(name, fix string, given bool, look func(ctx context.Context) error) {
 		if given {

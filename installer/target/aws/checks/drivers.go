@@ -1,4 +1,4 @@
-package aws
+package checks
 
 import (
 	"context"
@@ -10,12 +10,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
-	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 // checkDrivers compares the GPUs of each pool with the driver of the stock image, where
 // the pool uses that. A machine whose GPUs have no driver joins without slots.
-func (c *checks) checkDrivers(ctx context.Context) doctor.Result {
+func (c *checker) checkDrivers(ctx context.Context) doctor.Result {
 	const needed = "GPUs that the driver of the stock image runs"
 	var wrong, odd, fixes []string
 	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
@@ -27,7 +26,7 @@ func (c *checks) checkDrivers(ctx context.Context) doctor.Result {
 			switch fit, why := facts.AgentStock().Fit(factOf(it, c.Known.Types[it])); fit {
 			case facts.FitsNot:
 				wrong = append(wrong, fmt.Sprintf("pool %s: %s", name, why))
-				fixes = append(fixes, c.facts.SmallestFitting(ctx, facts.AgentStock(), c.Known.Types[it].GPUs, c.poolZones(p)))
+				fixes = append(fixes, c.facts.SmallestFitting(ctx, facts.AgentStock(), c.Known.Types[it].GPUs, c.PoolZones(p)))
 			case facts.FitsMay:
 				odd = append(odd, fmt.Sprintf("pool %s: %s", name, why))
 			case facts.Fits:
@@ -51,17 +50,4 @@ func (c *checks) checkDrivers(ctx context.Context) doctor.Result {
 // factOf is what is known of a type, as Amazon was asked for it.
 func factOf(name string, t machines.Type) facts.Type {
 	return facts.Type{Name: name, VCPU: t.VCPU, GPUs: t.GPUs, GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures}
-}
-
-// poolZones lists the zones in which a pool's machines may be launched.
-func (c *checks) poolZones(p spec.AWSPool) []string {
-	places := c.poolPlaces(p)
-	if c.Spec.Network.Own() {
-		return places
-	}
-	zones := make([]string, len(places))
-	for i, s := range places {
-		zones[i] = c.Known.Subnets[s]
-	}
-	return zones
 }

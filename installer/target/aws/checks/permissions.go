@@ -1,4 +1,4 @@
-package aws
+package checks
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 // checkPermissions checks whether the caller may do what the installer does: by a dry run
 // of the most important calls, which is reliable, and by a simulation of all others,
 // which does not see the organisation's policies.
-func (c *checks) checkPermissions(ctx context.Context) doctor.Result {
-	command := "`det-deploy aws policy" + c.Scope().Flags() + "`"
+func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
+	command := "`det-deploy aws policy" + c.Scope.Flags() + "`"
 	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
 	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
 		if err := api.Allowed(try(ctx)); cloud.KindOf(err) == cloud.Denied {
@@ -31,7 +31,7 @@ func (c *checks) checkPermissions(ctx context.Context) doctor.Result {
 	if c.Caller.Root() {
 		return doctor.Passed("the account's root user may do everything")
 	}
-	documents := policy.Caller(c.Scope())
+	documents := policy.Caller(c.Scope)
 	denied, err := c.facts.Refused(ctx, c.facts.Principal(ctx, c.Caller), documents)
 	switch {
 	case err != nil:
@@ -44,7 +44,7 @@ func (c *checks) checkPermissions(ctx context.Context) doctor.Result {
 
 // broughtRoles is a check for each role that the user brings: what the machines
 // need must be allowed to it, for nothing of it is changed.
-func (c *checks) broughtRoles() []doctor.Check {
+func (c *checker) broughtRoles() []doctor.Check {
 	var out []doctor.Check
 	for _, r := range []struct {
 		who  policy.Who
@@ -61,10 +61,10 @@ func (c *checks) broughtRoles() []doctor.Check {
 }
 
 // roleMay simulates what a machine does with its role.
-func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) doctor.Result {
-	command := fmt.Sprintf("`det-deploy aws policy %s --cluster-id %s%s`", who, c.Spec.Cluster, c.Scope().Flags())
+func (c *checker) roleMay(ctx context.Context, who policy.Who, role string) doctor.Result {
+	command := fmt.Sprintf("`det-deploy aws policy %s --cluster-id %s%s`", who, c.Spec.Cluster, c.Scope.Flags())
 	needed := "the actions that " + command + " prints"
-	documents := policy.For(who, c.Scope())
+	documents := policy.For(who, c.Scope)
 	denied, err := c.facts.Refused(ctx, c.Known.Roles[role], documents)
 	switch {
 	case err != nil:
@@ -78,23 +78,23 @@ func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) docto
 	return doctor.Passed("%d actions are allowed", len(policy.Actions(documents)))
 }
 
-func (c *checks) tryVPC(ctx context.Context) error {
+func (c *checker) tryVPC(ctx context.Context) error {
 	if !c.Spec.Network.Own() {
 		_, err := c.Clients.EC2.CreateVolume(ctx, &ec2.CreateVolumeInput{
 			DryRun: aws.Bool(true), AvailabilityZone: aws.String(c.Known.Master.Zone), Size: aws.Int32(1),
-			TagSpecifications: owner.TagSpec(ec2types.ResourceTypeVolume, c.cluster.Owned()),
+			TagSpecifications: owner.TagSpec(ec2types.ResourceTypeVolume, c.Owner.Owned()),
 		})
 		return err
 	}
 	_, err := c.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{
-		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: owner.TagSpec(ec2types.ResourceTypeVpc, c.cluster.Owned()),
+		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: owner.TagSpec(ec2types.ResourceTypeVpc, c.Owner.Owned()),
 	})
 	return err
 }
 
-func (c *checks) tryAddress(ctx context.Context) error {
+func (c *checker) tryAddress(ctx context.Context) error {
 	_, err := c.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
-		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: owner.TagSpec(ec2types.ResourceTypeElasticIp, c.cluster.Owned()),
+		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: owner.TagSpec(ec2types.ResourceTypeElasticIp, c.Owner.Owned()),
 	})
 	return err
 }

@@ -1,4 +1,4 @@
-package aws
+package checks
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // checkNetwork checks the network that the cluster will use.
-func (c *checks) checkNetwork(ctx context.Context) doctor.Result {
+func (c *checker) checkNetwork(ctx context.Context) doctor.Result {
 	if c.Spec.Network.Own() {
 		return c.ownNetwork(ctx)
 	}
@@ -23,7 +23,7 @@ func (c *checks) checkNetwork(ctx context.Context) doctor.Result {
 
 // ownNetwork looks for other networks with the same addresses. That is allowed,
 // and prevents every connection between the two.
-func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
+func (c *checker) ownNetwork(ctx context.Context) doctor.Result {
 	const needed = "addresses that no other network of the account has"
 	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 
 // agentsWayOut is about an own VPC whose agents have no public addresses: the
 // cluster makes no NAT gateway, and does not touch one that its owner has added.
-func (c *checks) agentsWayOut(ctx context.Context) doctor.Result {
+func (c *checker) agentsWayOut(ctx context.Context) doctor.Result {
 	return c.FailNew(ctx, "agents have no public addresses, and the cluster's own VPC gets no NAT gateway",
 		"a way to the internet for agents, who fetch images and talk to AWS",
 		"leave --agent-public-ip true, or name a VPC that has a NAT gateway with --vpc and --subnet; one that you have added to the cluster's own VPC by hand will do")
@@ -49,9 +49,9 @@ func (c *checks) agentsWayOut(ctx context.Context) doctor.Result {
 
 // existingNetwork looks whether the subnets are the VPC's, and have a way to the
 // internet: machines fetch programs and images from there.
-func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
+func (c *checker) existingNetwork(ctx context.Context) doctor.Result {
 	const needed = "subnets of the VPC with a route to the internet"
-	names := existingSubnets(c.Spec)
+	names := c.ExistingSubnets()
 	out, err := c.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: names})
 	if err != nil {
 		return doctor.FromError(err, needed)
@@ -68,7 +68,7 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 			continue
 		}
 		gateway := facts.DefaultRoute(tables, id)
-		public := id == c.masterSubnet() || c.Spec.Network.PublicIP
+		public := id == c.MasterSubnet() || c.Spec.Network.PublicIP
 		switch {
 		case gateway == "":
 			wrong = append(wrong, id+" has no route to the internet")
@@ -79,7 +79,7 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 	if v := c.Known.VolumeZone; v != "" && v != c.Known.Master.Zone {
 		apart := fmt.Sprintf("the existing volume is in %s and the master's subnet in %s", v, c.Known.Master.Zone)
 		if len(wrong) == 0 {
-			return doctor.Failed(apart, needed, c.moveMaster(v))
+			return doctor.Failed(apart, needed, c.MoveMaster(v))
 		}
 		wrong = append(wrong, apart)
 	}

@@ -1,16 +1,15 @@
-package aws
+// Package layout is where the machines of a cluster on AWS are and what they boot from:
+// zones, subnets, instance types, images and roles, asked of Amazon once and then kept.
+package layout
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
@@ -61,37 +60,43 @@ type MasterPlace struct {
 // ReadKnown reads what Remember wrote.
 func ReadKnown(settings map[string]string) (Known, error) { return hosted.ReadKnown[Known](settings) }
 
-// Remember is the settings with what is known, for the record.
-func (t *Target) Remember() (map[string]string, error) { return hosted.Remember(t.Settings, t.Known) }
-
-// Look asks Amazon for everything that the spec mentions and that is not known
-// yet. It changes nothing.
-func (t *Target) Look(ctx context.Context) error {
-	k := t.Known
-	k.Types, k.Images, k.Subnets = maps.Clone(k.Types), maps.Clone(k.Images), maps.Clone(k.Subnets)
-	k.Roots = maps.Clone(k.Roots)
-	k.Zones = slices.Clone(k.Zones)
-	l := &looking{Target: t, facts: facts.Facts{Clients: t.Clients}, known: &k}
-	for _, look := range []func(context.Context) error{l.readTypes, l.readVolume, l.readSubnets, l.chooseZones, l.readImages, l.readRootDisks, l.readRoles, l.readPasswords, l.diskKey} {
-		if err := look(ctx); err != nil {
-			return err
-		}
-	}
-	t.Known = k
-	return nil
+// Layout is where a cluster's machines are and what they boot from: what is wanted, and
+// what is known of Amazon.
+type Layout struct {
+	// Spec is what the cluster should be.
+	Spec spec.AWS
+	// Known is what was asked of Amazon before and is kept.
+	Known Known
 }
 
-// looking is a Look under way.
-type looking struct {
-	*Target
+// Look asks Amazon for everything that the spec mentions and that is not known yet, and
+// by password whether `up` generates one for the user determined. It changes nothing.
+func (l Layout) Look(ctx context.Context, clients api.Clients, password func(context.Context) (bool, error)) (Known, error) {
+	k := &l.Known
+	k.Types, k.Images, k.Subnets = maps.Clone(k.Types), maps.Clone(k.Images), maps.Clone(k.Subnets)
+	k.Roots, k.Zones = maps.Clone(k.Roots), slices.Clone(k.Zones)
+	r := &reader{Layout: l, facts: facts.Facts{Clients: clients}}
+	for _, look := range []func(context.Context) error{
+		r.readTypes, r.readVolume, r.readSubnets, r.chooseZones, r.readImages, r.readRootDisks, r.readRoles, r.readDiskKey,
+	} {
+		if err := look(ctx); err != nil {
+			return Known{}, err
+		}
+	}
+	var err error
+	r.Known.DeterminedPassword, err = password(ctx)
+	return r.Known, err
+}
 
-	// known is what is known so far; the target's own is replaced at the end.
-	known *Known
+// reader is a Look under way: what it knows so far replaces the caller's at the end.
+type reader struct {
+	Layout
+
 	facts facts.Facts
 }
 
-// AllTypes lists every instance type that the spec names.
-func AllTypes(s spec.AWS) []string {
+// allTypes lists every instance type that the spec names.
+func allTypes(s spec.AWS) []string {
 	out := []string{s.Master.InstanceType}
 	for _, p := range s.AllPools() {
 		out = append(out, p.InstanceTypes...)
@@ -109,53 +114,32 @@ func poolTypes(s spec.AWS) map[string][]string {
 	return out
 }
 
-func (l *looking) readTypes(ctx context.Context) error {
-	var ask []string
-	for _, name := range AllTypes(l.Spec) {
-		if l.known.Types[name].Memory == 0 {
-			ask = append(ask, name)
-		}
-	}
+func (r *reader) readTypes(ctx context.Context) error {
+	ask := r.Known.Types.Unread(allTypes(r.Spec))
 	if len(ask) == 0 {
 		return nil
 	}
-	types, err := l.facts.Types(ctx, ask...)
+	types, err := r.facts.Types(ctx, ask...)
 	if err != nil {
 		return err
 	}
-	offered, err := l.facts.Offered(ctx, ask...)
+	offered, err := r.facts.Offered(ctx, ask...)
 	if err != nil {
 		return err
 	}
-	if l.known.Types == nil {
-		l.known.Types = make(machines.Types)
-	}
-	var errs []error
-	for _, name := range ask {
-		t, ok := types[name]
-		before, known := l.known.Types[name]
-		switch {
-		case ok:
-			l.known.Types[name] = typeOf(t, pickZones(before.Zones, offered[name]))
-		case !known:
-			errs = append(errs, noType(name, l.Spec.Region))
+	found := machines.Types{}
+	for name, t := range types {
+		found[name] = machines.Type{
+			VCPU: t.VCPU, GPUs: t.Slots(), GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures, Zones: offered[name],
 		}
 	}
+	var errs []error
+	all, missing := r.Known.Types.Learn(ask, found)
+	for _, name := range missing {
+		errs = append(errs, noType(name, r.Spec.Region))
+	}
+	r.Known.Types = all
 	return errors.Join(errs...)
-}
-
-func typeOf(t facts.Type, zones []string) machines.Type {
-	return machines.Type{
-		VCPU: t.VCPU, GPUs: t.Slots(), GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures, Zones: zones,
-	}
-}
-
-// pickZones are the zones that were known before, which stay, or those of now.
-func pickZones(before, now []string) []string {
-	if len(before) > 0 {
-		return before
-	}
-	return now
 }
 
 func noType(name, region string) error {
@@ -166,48 +150,42 @@ func noType(name, region string) error {
 	}
 }
 
-func (l *looking) readVolume(ctx context.Context) error {
-	id := l.Spec.Master.Volume.ID
+func (r *reader) readVolume(ctx context.Context) error {
+	id := r.Spec.Master.Volume.ID
 	if id == "" {
-		l.known.VolumeZone = ""
+		r.Known.VolumeZone = ""
 		return nil
 	}
-	out, err := l.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
-	if err != nil {
-		return fmt.Errorf("look at the existing volume %s: %w", id, err)
-	}
-	for _, v := range out.Volumes {
-		l.known.VolumeZone = aws.ToString(v.AvailabilityZone)
-	}
-	return nil
+	zone, err := r.facts.VolumeZone(ctx, id)
+	r.Known.VolumeZone = zone
+	return err
 }
 
 // readSubnets reads the zones of existing subnets.
-func (l *looking) readSubnets(ctx context.Context) error {
+func (r *reader) readSubnets(ctx context.Context) error {
 	var ask []string
-	for _, s := range existingSubnets(l.Spec) {
-		if l.known.Subnets[s] == "" {
+	for _, s := range r.ExistingSubnets() {
+		if r.Known.Subnets[s] == "" {
 			ask = append(ask, s)
 		}
 	}
 	if len(ask) == 0 {
 		return nil
 	}
-	out, err := l.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: ask})
+	zones, err := r.facts.SubnetZones(ctx, ask)
 	if err != nil {
-		return fmt.Errorf("look at the existing subnets: %w", err)
+		return err
 	}
-	if l.known.Subnets == nil {
-		l.known.Subnets = make(map[string]string)
+	if r.Known.Subnets == nil {
+		r.Known.Subnets = make(map[string]string)
 	}
-	for _, s := range out.Subnets {
-		l.known.Subnets[aws.ToString(s.SubnetId)] = aws.ToString(s.AvailabilityZone)
-	}
+	maps.Copy(r.Known.Subnets, zones)
 	return nil
 }
 
-// existingSubnets is every subnet that the spec names.
-func existingSubnets(s spec.AWS) []string {
+// ExistingSubnets is every subnet that the spec names.
+func (l Layout) ExistingSubnets() []string {
+	s := l.Spec
 	out := slices.Clone(s.Network.Subnets)
 	for _, p := range s.AllPools() {
 		out = append(out, p.Subnets...)
@@ -217,10 +195,4 @@ func existingSubnets(s spec.AWS) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// readPasswords reads whether `up` generates a password for determined.
-func (l *looking) readPasswords(ctx context.Context) (err error) {
-	l.known.DeterminedPassword, err = l.WantsDeterminedPassword(ctx)
-	return err
 }

@@ -1,9 +1,11 @@
-package aws
+package layout
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -16,20 +18,20 @@ import (
 const mostZones = 4
 
 // chooseZones chooses where an own VPC has subnets: what was chosen stays.
-func (l *looking) chooseZones(ctx context.Context) error {
-	if !l.Spec.Network.Own() {
-		l.known.Master.Zone = l.known.Subnets[l.masterSubnet()]
+func (r *reader) chooseZones(ctx context.Context) error {
+	if !r.Spec.Network.Own() {
+		r.Known.Master.Zone = r.Known.Subnets[r.MasterSubnet()]
 		return nil
 	}
-	all, err := l.facts.Zones(ctx)
+	all, err := r.facts.Zones(ctx)
 	if err != nil {
 		return err
 	}
-	l.known.Zones, l.known.Retired, err = chooseZones(l.Spec, *l.known, all)
+	r.Known.Zones, r.Known.Retired, err = chooseZones(r.Spec, r.Known, all)
 	if err != nil {
 		return err
 	}
-	l.known.Master.Zone, err = chooseMasterZone(l.Spec, *l.known)
+	r.Known.Master.Zone, err = chooseMasterZone(r.Spec, r.Known)
 	return err
 }
 
@@ -46,7 +48,7 @@ func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, er
 		wanted = k.Types.ChooseZones(all, s.Master.InstanceType, poolTypes(s), mostZones)
 	}
 	if len(wanted) == 0 {
-		return nil, nil, errNotOffered(AllTypes(s), s.Region)
+		return nil, nil, errNotOffered(allTypes(s), s.Region)
 	}
 	zones = slices.Clone(k.Zones)
 	for _, z := range wanted {
@@ -73,7 +75,7 @@ func addZone(zones []string, z string, wanted []string) []string {
 	if slices.Contains(zones, z) {
 		return zones
 	}
-	if len(zones) < parts {
+	if len(zones) < Parts {
 		return append(zones, z)
 	}
 	if i := slices.IndexFunc(zones, func(o string) bool { return !slices.Contains(wanted, o) }); i >= 0 {
@@ -106,16 +108,16 @@ func chooseMasterZone(s spec.AWS, k Known) (string, error) {
 	return "", errNotOffered([]string{s.Master.InstanceType}, s.Region)
 }
 
-// moveMaster names the flags that put the master where its data is.
-func (t *Target) moveMaster(zone string) string {
+// MoveMaster names the flags that put the master where its data is.
+func (l Layout) MoveMaster(zone string) string {
 	switch {
-	case t.Spec.Network.Own() && slices.Contains(t.Known.Used(), zone):
+	case l.Spec.Network.Own() && slices.Contains(l.Known.Used(), zone):
 		return "--master-zone " + zone
-	case t.Spec.Network.Own():
-		return "--zone " + strings.Join(append(t.Known.Used(), zone), ",") + " --master-zone " + zone
+	case l.Spec.Network.Own():
+		return "--zone " + strings.Join(append(l.Known.Used(), zone), ",") + " --master-zone " + zone
 	}
-	for _, s := range slices.Sorted(maps.Keys(t.Known.Subnets)) {
-		if t.Known.Subnets[s] == zone {
+	for _, s := range slices.Sorted(maps.Keys(l.Known.Subnets)) {
+		if l.Known.Subnets[s] == zone {
 			return "--master-subnet " + s
 		}
 	}
@@ -129,54 +131,23 @@ func errNotOffered(types []string, region string) error {
 	}
 }
 
-// masterSubnet is the existing subnet of the master.
-func (t *Target) masterSubnet() string {
-	if t.Spec.Master.Subnet != "" {
-		return t.Spec.Master.Subnet
+// MasterSubnet is the existing subnet of the master.
+func (l Layout) MasterSubnet() string {
+	if l.Spec.Master.Subnet != "" {
+		return l.Spec.Master.Subnet
 	}
-	if len(t.Spec.Network.Subnets) > 0 {
-		return t.Spec.Network.Subnets[0]
+	if len(l.Spec.Network.Subnets) > 0 {
+		return l.Spec.Network.Subnets[0]
 	}
 	return ""
 }
 
-// poolPlaces lists the zones or existing subnets of a pool's machines, in order of
-// preference. A place that offers none of the pool's types is left out.
-func (t *Target) poolPlaces(p spec.AWSPool) []string {
-	candidates := t.Known.Used()
-	switch {
-	case t.Spec.Network.Own() && len(p.Zones) > 0:
-		candidates = p.Zones
-	case !t.Spec.Network.Own() && len(p.Subnets) > 0:
-		candidates = p.Subnets
-	case !t.Spec.Network.Own():
-		candidates = t.Spec.Network.Subnets
-	}
-	var out []string
-	for _, c := range candidates {
-		zone := c
-		if !t.Spec.Network.Own() {
-			zone = t.Known.Subnets[c]
-		}
-		if t.Known.Types.OfferedIn(zone, p.InstanceTypes) {
-			out = append(out, c)
-		}
-	}
-	if len(out) == 0 {
-		return candidates // the check of offerings says so
-	}
-	return out
-}
+// Parts is how many subnets the range of an own VPC is cut into.
+const Parts = 8
 
-// slotsOf is the number of slots of a machine of the pool.
-func (t *Target) slotsOf(p spec.AWSPool) int {
-	if p.Slots != nil {
-		return *p.Slots
-	}
-	return t.Known.Types[p.InstanceTypes[0]].GPUs
-}
-
-// Architectures lists those for which programs are needed.
-func (t *Target) Architectures() ([]string, error) {
-	return t.Known.Types.Architectures(t.Spec.Master.InstanceType, poolTypes(t.Spec))
+// PartOf is the i-th of Parts equal parts of a range.
+func PartOf(p netip.Prefix, i int) netip.Prefix {
+	a, bits := p.Masked().Addr().As4(), p.Bits()+3
+	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(a[:])+uint32(i)<<(32-bits))
+	return netip.PrefixFrom(netip.AddrFrom4(a), bits)
 }

@@ -1,4 +1,4 @@
-package aws
+package checks
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // checkSecurityGroups compares the user's security groups with the ports that the cluster
 // needs.
-func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
+func (c *checker) checkSecurityGroups(ctx context.Context) doctor.Result {
 	n := c.Spec.Network
 	needed := fmt.Sprintf("groups of %s: agents reach the master on %d, the master and agents reach agents on all ports", n.VPC, hosted.MasterPort)
 	ids := slices.DeleteFunc([]string{n.MasterSecurityGroup, n.AgentSecurityGroup}, func(s string) bool { return s == "" })
@@ -32,7 +32,7 @@ func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 		}
 		wrong = append(wrong, c.closedPorts(g)...)
 		if aws.ToString(g.GroupId) == n.MasterSecurityGroup {
-			for _, r := range facts.ClosedTo(g, hosted.MasterPort, c.inboundRanges()) {
+			for _, r := range facts.ClosedTo(g, hosted.MasterPort, c.Spec.Network.InboundRanges()) {
 				odd = append(odd, fmt.Sprintf("%s does not let %s in on port %d", aws.ToString(g.GroupId), r, hosted.MasterPort))
 			}
 		}
@@ -48,7 +48,7 @@ func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 
 // closedPorts lists what a group does not admit or let out. Whether a range of addresses
 // has the agents in it is for their owner to know: any source counts.
-func (c *checks) closedPorts(g ec2types.SecurityGroup) []string {
+func (c *checker) closedPorts(g ec2types.SecurityGroup) []string {
 	var out []string
 	id := aws.ToString(g.GroupId)
 	if id == c.Spec.Network.MasterSecurityGroup && !facts.Admits(g.IpPermissions, hosted.MasterPort, hosted.MasterPort) {

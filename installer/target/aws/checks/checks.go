@@ -1,4 +1,6 @@
-package aws
+// Package checks says before anything is changed whether a cluster can be on AWS as it is
+// wanted.
+package checks
 
 import (
 	"context"
@@ -10,25 +12,45 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
-// Checks lists what has to hold before anything is changed.
-func (t *Target) Checks() []doctor.Check {
-	c := &checks{Target: t, facts: facts.Facts{Clients: t.Clients}}
+// Subject is the cluster that is checked.
+type Subject struct {
+	layout.Layout
+	*hosted.Cluster
+
+	Clients api.Clients
+	Caller  facts.Caller
+	Owner   *owner.Cluster
+	Control control.Bucket
+	// Scope is what the cluster's policies are limited to.
+	Scope policy.Scope
+	// Placeholder stands in for what AWS has not named yet.
+	Placeholder func() (hosted.Live, error)
+}
+
+// List lists what has to hold before anything is changed.
+func (s Subject) List() []doctor.Check {
+	c := &checker{s, facts.Facts{Clients: s.Clients}}
 	out := []doctor.Check{
 		{Name: "identity", Look: c.checkIdentity},
 		{Name: "clock", Look: c.checkClock},
 		{Name: "permissions", Look: c.checkPermissions},
 	}
-	out = append(out, t.Cluster.Checks()...)
+	out = append(out, s.Cluster.Checks()...)
 	out = append(out, []doctor.Check{
 		{Name: "names", Look: c.checkNames},
-		{Name: "configuration", Look: func(context.Context) doctor.Result { return c.CheckConfiguration(c.placeholderLive()) }},
+		{Name: "configuration", Look: func(context.Context) doctor.Result { return c.CheckConfiguration(c.Placeholder()) }},
 		{Name: "instance types", Look: c.checkTypes},
 		{Name: "images", Look: c.checkImages},
 		{Name: "GPU drivers", Look: c.checkDrivers},
@@ -36,36 +58,36 @@ func (t *Target) Checks() []doctor.Check {
 		{Name: "quotas", Look: c.checkQuotas},
 		{Name: "network", Look: c.checkNetwork},
 	}...)
-	if t.Spec.Network.Own() && !t.Spec.Network.PublicIP {
+	if s.Spec.Network.Own() && !s.Spec.Network.PublicIP {
 		out = append(out, doctor.Check{Name: "agents' way out", Look: c.agentsWayOut})
 	}
-	if t.Spec.Network.MasterSecurityGroup != "" || t.Spec.Network.AgentSecurityGroup != "" {
+	if s.Spec.Network.MasterSecurityGroup != "" || s.Spec.Network.AgentSecurityGroup != "" {
 		out = append(out, doctor.Check{Name: "security groups", Look: c.checkSecurityGroups})
 	}
-	if t.Spec.KeyPair != "" {
+	if s.Spec.KeyPair != "" {
 		out = append(out, doctor.Check{Name: "key pair", Look: c.keyPair})
 	}
-	if t.usesSpot() {
+	if s.UsesSpot() {
 		out = append(out, doctor.Check{Name: "spot", Look: c.checkSpot})
 	}
 	return append(out, c.existingChecks()...)
 }
 
-// checks is what the checks have in common.
-type checks struct {
-	*Target
+// checker is what the checks have in common.
+type checker struct {
+	Subject
 
 	facts facts.Facts
 }
 
-func (c *checks) checkIdentity(context.Context) doctor.Result {
+func (c *checker) checkIdentity(context.Context) doctor.Result {
 	if c.Caller.Partition != "aws" {
 		return doctor.Failed(c.Caller.ARN, "an account of the commercial partition", "use another account; other partitions are not built yet")
 	}
 	return doctor.Passed("%s in account %s", c.Caller.ARN, c.Caller.Account)
 }
 
-func (c *checks) checkClock(ctx context.Context) doctor.Result {
+func (c *checker) checkClock(ctx context.Context) doctor.Result {
 	const needed = "a clock that is right to 5 minutes: Amazon refuses what is signed at another time"
 	out, err := c.Clients.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
@@ -78,7 +100,7 @@ func (c *checks) checkClock(ctx context.Context) doctor.Result {
 	return doctor.Clock(c.Now(), theirs, "Amazon", needed)
 }
 
-func (c *checks) checkNames(ctx context.Context) doctor.Result {
+func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	const needed = "names within what S3 and IAM take"
 	fix := "choose another --cluster-id"
 	// S3's limit; IAM's for roles is 64.
@@ -87,32 +109,32 @@ func (c *checks) checkNames(ctx context.Context) doctor.Result {
 			return doctor.Failed(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
 		}
 	}
-	_, err := c.store.Get(ctx, "record.json")
+	_, err := c.Control.Get(ctx, "record.json")
 	switch cloud.KindOf(err) {
 	case cloud.Denied:
-		return doctor.Failed("bucket "+c.store.Name+" cannot be read; it may belong to another account", needed, fix+", or ask its owner")
+		return doctor.Failed("bucket "+c.Control.Name+" cannot be read; it may belong to another account", needed, fix+", or ask its owner")
 	case "":
-		return doctor.Passed("bucket %s is this cluster's", c.store.Name)
+		return doctor.Passed("bucket %s is this cluster's", c.Control.Name)
 	case cloud.NotFound:
-		return doctor.Passed("bucket %s", c.store.Name)
+		return doctor.Passed("bucket %s", c.Control.Name)
 	default:
 		return doctor.FromError(err, needed)
 	}
 }
 
 // checkTypes compares the wanted instance types with those offered in each zone.
-func (c *checks) checkTypes(ctx context.Context) doctor.Result {
+func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 	w := machines.Wanted{
 		Types: c.Known.Types, Master: c.Spec.Master.InstanceType, MasterZone: c.Known.Master.Zone,
 		Pools: map[string]machines.Pool{}, Exists: c.Exists,
 	}
 	for name, p := range c.Spec.AllPools() {
-		w.Pools[name] = machines.Pool{Types: p.InstanceTypes, Zones: c.poolZones(p), Slots: c.slotsOf(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
+		w.Pools[name] = machines.Pool{Types: p.InstanceTypes, Zones: c.PoolZones(p), Slots: c.SlotsOf(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
 	}
 	return w.Check(ctx)
 }
 
-func (c *checks) keyPair(ctx context.Context) doctor.Result {
+func (c *checker) keyPair(ctx context.Context) doctor.Result {
 	const needed = "a key pair of this region"
 	names, err := c.facts.KeyPairs(ctx)
 	if err != nil {
@@ -128,11 +150,17 @@ func (c *checks) keyPair(ctx context.Context) doctor.Result {
 	return doctor.Passed("%s", c.Spec.KeyPair)
 }
 
-func (t *Target) usesSpot() bool {
-	for _, p := range t.Spec.AllPools() {
-		if p.Spot {
-			return true
-		}
+// diskKey tells which key disks are encrypted with. That caller and roles may use
+// it is part of their permissions; what the key's own policy says is not looked at.
+func (c *checker) diskKey(context.Context) doctor.Result {
+	switch keys := c.Known.DiskKeys(); {
+	case len(keys) > 0:
+		return doctor.Passed("%s is the account's own; its policy must let the account's users and roles use it, which is not looked at", keys[0])
+	case c.Known.DiskKey == "" || c.Known.DiskKey == "alias/aws/ebs":
+		return doctor.Passed("Amazon's own key")
 	}
-	return false
+	return doctor.Unsure(
+		"disks are encrypted with "+c.Known.DiskKey, "a key that is given by its ARN, so that roles can be allowed to use it",
+		"name the key itself with `aws ec2 modify-ebs-default-kms-key-id`, or machines may end with Client.InternalError",
+	)
 }

@@ -1,4 +1,4 @@
-package aws
+package checks
 
 import (
 	"context"
@@ -26,18 +26,18 @@ type demand struct {
 
 // vcpuDemands is what a cluster needs of each vCPU quota. A pool counts by its largest
 // type. It is pure.
-func (t *Target) vcpuDemands() map[string]demand {
+func (c *checker) vcpuDemands() map[string]demand {
 	out := map[string]demand{}
 	add := func(instanceType string, spot bool, least, most int) {
 		q, ok := facts.VCPUQuota(instanceType, spot)
 		if !ok {
 			return
 		}
-		out[q.Code] = demand{out[q.Code].Add(t.Known.Types[instanceType].VCPU, least, most), q}
+		out[q.Code] = demand{out[q.Code].Add(c.Known.Types[instanceType].VCPU, least, most), q}
 	}
-	add(t.Spec.Master.InstanceType, false, 1, 1)
-	for _, p := range t.Spec.AllPools() {
-		largest := t.Known.Types.Largest(p.InstanceTypes)
+	add(c.Spec.Master.InstanceType, false, 1, 1)
+	for _, p := range c.Spec.AllPools() {
+		largest := c.Known.Types.Largest(p.InstanceTypes)
 		least := max(p.MinAgents, 1)
 		add(largest, p.Spot, least, p.MaxAgents)
 		if p.Spot && p.FallbackToOnDemand {
@@ -48,7 +48,7 @@ func (t *Target) vcpuDemands() map[string]demand {
 }
 
 // checkQuotas compares what the cluster may need with what the account has left.
-func (c *checks) checkQuotas(ctx context.Context) doctor.Result {
+func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
 	running, err := c.facts.Running(ctx)
 	if err != nil {
 		return doctor.FromError(err, "to know how much of its quotas the account uses")
@@ -74,7 +74,7 @@ func (c *checks) checkQuotas(ctx context.Context) doctor.Result {
 }
 
 // countResources counts what the cluster takes one of, unless it exists already.
-func (c *checks) countResources(ctx context.Context, v *machines.Quotas) {
+func (c *checker) countResources(ctx context.Context, v *machines.Quotas) {
 	one := func(has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) {
 		have, err := has(ctx)
 		if err != nil {
@@ -92,12 +92,12 @@ func (c *checks) countResources(ctx context.Context, v *machines.Quotas) {
 		v.Weigh(r.What, machines.Demand{Least: 1, Most: 1}, r.Free(), r.Console(c.Spec.Region))
 	}
 	one(func(ctx context.Context) (bool, error) {
-		f, _, err := infra.Nonced(&network.Address{In: c.cluster, Name: "master"}).Find(ctx)
+		f, _, err := infra.Nonced(&network.Address{In: c.Owner, Name: "master"}).Find(ctx)
 		return f.Exists(), err
 	}, c.facts.Addresses)
 	if c.Spec.Network.Own() {
 		one(func(ctx context.Context) (bool, error) {
-			f, _, err := infra.Nonced(&network.VPC{In: c.cluster, Name: "main"}).Find(ctx)
+			f, _, err := infra.Nonced(&network.VPC{In: c.Owner, Name: "main"}).Find(ctx)
 			return f.Exists(), err
 		}, c.facts.VPCs)
 	}
@@ -105,7 +105,7 @@ func (c *checks) countResources(ctx context.Context, v *machines.Quotas) {
 
 // checkSpot checks whether EC2 has its role for spot instances. If it does not exist, the
 // plan creates it.
-func (c *checks) checkSpot(ctx context.Context) doctor.Result {
+func (c *checker) checkSpot(ctx context.Context) doctor.Result {
 	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(identity.SpotRoleName)})
 	switch cloud.KindOf(err) {
 	case "":

@@ -78,14 +78,14 @@ func TestAccountsAndRolesLag(t *testing.T) {
 			i.ServiceAccounts = []*compute.ServiceAccount{{Email: email, Scopes: []string{compute.CloudPlatformScope}}}
 		})).Do()
 		wantStatus(t, err, 400, "invalid")
-		time.Sleep(time.Minute)
+		pass(t, time.Minute)
 		if err := c.bind(t, b); err != nil {
 			t.Fatal(err)
 		}
 		master := clientsOf(t, w, gcptest.Caller{Member: "serviceAccount:" + email})
 		_, err = master.compute.Zones.List(project).Do()
 		wantStatus(t, err, 403, "forbidden")
-		time.Sleep(30 * time.Second)
+		pass(t, 30*time.Second)
 		made[*compute.ZoneList](t)(master.compute.Zones.List(project).Do())
 	})
 }

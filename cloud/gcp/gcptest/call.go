@@ -117,7 +117,10 @@ func read[F any](v any, name string) (out F) {
 	return out
 }
 
-// asText reads a JSON text.
-func asText(raw json.RawMessage) (s string, ok bool) {
-	return s, raw != nil && json.Unmarshal(raw, &s) == nil
+// asText reads a JSON text; anything else is empty.
+func asText(raw json.RawMessage) (s string) {
+	if raw != nil {
+		_ = json.Unmarshal(raw, &s) // another value is no text
+	}
+	return s
 }

@@ -67,7 +67,7 @@ func send(t *testing.T, c *http.Client, method, url, body string) int {
 	t.Helper()
 	r := made[*http.Request](t)(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))
 	a := made[*http.Response](t)(c.Do(r))
-	defer a.Body.Close()
+	defer func() { _ = a.Body.Close() }()
 	if _, err := io.ReadAll(a.Body); err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func (k collection[T]) patch(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sent, _ := asText(c.sent()["fingerprint"]); sent != "" && sent != read[string](v, "Fingerprint") {
+	if sent := asText(c.sent()["fingerprint"]); sent != "" && sent != read[string](v, "Fingerprint") {
 		return nil, staleFingerprint()
 	}
 	next, err := patch(c, v)

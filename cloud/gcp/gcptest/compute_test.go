@@ -78,7 +78,7 @@ func TestAMachineComesAndGoes(t *testing.T) {
 			if got := c.status(t, "one"); got != want {
 				t.Errorf("is %s, want %s", got, want)
 			}
-			time.Sleep(4 * time.Second)
+			pass(t, 4*time.Second)
 		}
 		c.done(t)(o, nil)
 		m := made[*compute.Instance](t)(c.compute.Instances.Get(project, zoneB, "one").Do())

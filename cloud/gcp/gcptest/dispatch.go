@@ -171,7 +171,10 @@ func (w *World) reply(c *call, out any, err error) (*reply, error) {
 		return nil, err
 	}
 	r := toReply(out, err)
-	if _, raw := out.(*media); err != nil || raw || out == nil {
+	if err != nil {
+		return r, nil //nolint:nilerr // a refusal is an answer
+	}
+	if _, raw := out.(*media); raw || out == nil {
 		return r, nil
 	}
 	if bad := c.checkAnswer(r.body); len(bad) > 0 {

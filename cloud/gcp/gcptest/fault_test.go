@@ -28,7 +28,7 @@ func TestFaultsOfChangesWithOperations(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				w.Revive()
-				time.Sleep(time.Minute)
+				pass(t, time.Minute)
 				if got := len(w.Live()) == 1; got != slices.Contains(effect, f) {
 					t.Errorf("has an effect: %v", got)
 				}
@@ -71,7 +71,7 @@ func TestListsLag(t *testing.T) {
 		if n := listed(); n != 1 {
 			t.Errorf("are %d networks, want the default one", n)
 		}
-		time.Sleep(time.Minute + time.Second)
+		pass(t, time.Minute+time.Second)
 		if n := listed(); n != 2 {
 			t.Errorf("are %d networks", n)
 		}

@@ -83,7 +83,7 @@ func (c *call) launch(path string, m *machine) (any, error) {
 	}
 	return c.operate("insert", path, effect{
 		apply: func() *failure { return refused },
-		undo:  func() { c.World.drop(path, m) },
+		undo:  func() { c.drop(path, m) },
 	})
 }
 
@@ -127,7 +127,7 @@ func deleteInstance(c *call) (any, error) {
 	m.show(c.World)
 	due := max(c.opt.Operation, c.opt.Stopping)
 	return c.operateFor(due, "delete", path, effect{
-		apply: func() *failure { c.World.drop(path, m); return nil },
+		apply: func() *failure { c.drop(path, m); return nil },
 		undo:  func() { row.going, m.phase, m.since = false, before, since; m.show(c.World) },
 	})
 }

@@ -34,8 +34,12 @@ func buildTypes() []machineType {
 		family string
 		cpus   []int64
 	}{
-		{"n1", []int64{1, 2, 4, 8, 16, 32, 64, 96}}, {"n2", []int64{2, 4, 8, 16, 32, 48, 64, 80}}, {"n2d", []int64{2, 4, 8, 16, 32}},
-		{"e2", []int64{2, 4, 8, 16, 32}}, {"c2", []int64{4, 8, 16, 30, 60}}, {"c3", []int64{4, 8, 22, 44, 88}},
+		{"n1", []int64{1, 2, 4, 8, 16, 32, 64, 96}},
+		{"n2", []int64{2, 4, 8, 16, 32, 48, 64, 80}},
+		{"n2d", []int64{2, 4, 8, 16, 32}},
+		{"e2", []int64{2, 4, 8, 16, 32}},
+		{"c2", []int64{4, 8, 16, 30, 60}},
+		{"c3", []int64{4, 8, 22, 44, 88}},
 	}
 	for _, s := range sizes {
 		for _, n := range s.cpus {
@@ -51,14 +55,21 @@ func buildTypes() []machineType {
 
 func acceleratedTypes() []machineType {
 	return []machineType{
-		{"a2-highgpu-1g", 12, 85, "nvidia-tesla-a100", 1}, {"a2-highgpu-2g", 24, 170, "nvidia-tesla-a100", 2},
-		{"a2-highgpu-4g", 48, 340, "nvidia-tesla-a100", 4}, {"a2-highgpu-8g", 96, 680, "nvidia-tesla-a100", 8},
+		{"a2-highgpu-1g", 12, 85, "nvidia-tesla-a100", 1},
+		{"a2-highgpu-2g", 24, 170, "nvidia-tesla-a100", 2},
+		{"a2-highgpu-4g", 48, 340, "nvidia-tesla-a100", 4},
+		{"a2-highgpu-8g", 96, 680, "nvidia-tesla-a100", 8},
 		{"a2-megagpu-16g", 96, 1360, "nvidia-tesla-a100", 16},
-		{"a2-ultragpu-1g", 12, 170, "nvidia-a100-80gb", 1}, {"a2-ultragpu-2g", 24, 340, "nvidia-a100-80gb", 2},
-		{"a2-ultragpu-4g", 48, 680, "nvidia-a100-80gb", 4}, {"a2-ultragpu-8g", 96, 1360, "nvidia-a100-80gb", 8},
+		{"a2-ultragpu-1g", 12, 170, "nvidia-a100-80gb", 1},
+		{"a2-ultragpu-2g", 24, 340, "nvidia-a100-80gb", 2},
+		{"a2-ultragpu-4g", 48, 680, "nvidia-a100-80gb", 4},
+		{"a2-ultragpu-8g", 96, 1360, "nvidia-a100-80gb", 8},
 		{"a3-highgpu-8g", 208, 1872, "nvidia-h100-80gb", 8},
-		{"g2-standard-4", 4, 16, "nvidia-l4", 1}, {"g2-standard-8", 8, 32, "nvidia-l4", 1}, {"g2-standard-24", 24, 96, "nvidia-l4", 2},
-		{"g2-standard-48", 48, 192, "nvidia-l4", 4}, {"g2-standard-96", 96, 384, "nvidia-l4", 8},
+		{"g2-standard-4", 4, 16, "nvidia-l4", 1},
+		{"g2-standard-8", 8, 32, "nvidia-l4", 1},
+		{"g2-standard-24", 24, 96, "nvidia-l4", 2},
+		{"g2-standard-48", 48, 192, "nvidia-l4", 4},
+		{"g2-standard-96", 96, 384, "nvidia-l4", 8},
 	}
 }
 

@@ -116,8 +116,10 @@ func (c *call) checkGeneration(b *blob) error {
 		have int64
 		same bool
 	}{
-		{"ifGenerationMatch", generation, true}, {"ifGenerationNotMatch", generation, false},
-		{"ifMetagenerationMatch", meta, true}, {"ifMetagenerationNotMatch", meta, false},
+		{"ifGenerationMatch", generation, true},
+		{"ifGenerationNotMatch", generation, false},
+		{"ifMetagenerationMatch", meta, true},
+		{"ifMetagenerationNotMatch", meta, false},
 	}
 	for _, p := range conditions {
 		want := c.query.Get(p.name)

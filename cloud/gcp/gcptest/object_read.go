@@ -44,7 +44,7 @@ func (b *blob) download(span string) (any, error) {
 // parseRange reads "bytes=5-9", "bytes=5-" and "bytes=-5".
 func parseRange(span string, size int) (first, last int, ok bool) {
 	from, to, found := strings.Cut(strings.TrimPrefix(span, "bytes="), "-")
-	first, last = 0, size-1
+	last = size - 1
 	n, err := strconv.Atoi(from)
 	switch {
 	case !found:

@@ -39,7 +39,7 @@ func (c clients) read(t *testing.T, bucket, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Body.Close()
+	defer func() { _ = a.Body.Close() }()
 	return string(made[[]byte](t)(io.ReadAll(a.Body)))
 }
 

@@ -70,14 +70,12 @@ func (c *call) operateFor(takes time.Duration, verb, target string, e effect) (a
 
 // injectOperation has the operation fail, or be forgotten, at a test's wish.
 func (c *call) injectOperation(o *operation) {
-	switch c.try.fault {
-	case FailOperation:
+	if c.try.fault == FailOperation {
 		o.apply = func() *failure {
 			return &failure{status: 500, reason: "INTERNAL SERVER ERROR", code: "INTERNAL_ERROR", message: "Internal error. Please try again or contact Google Support. (injected)"}
 		}
-	case ForgetOperation:
-		o.forgotten = true
 	}
+	o.forgotten = c.try.fault == ForgetOperation
 }
 
 // settle ends the operations whose time has come, in the order of their beginning.

@@ -96,7 +96,7 @@ func (c *call) objectNeeds() []need {
 func (c *call) insertNeeds() []need {
 	name := c.query.Get("name")
 	if name == "" {
-		name, _ = asText(c.sent()["name"])
+		name = asText(c.sent()["name"])
 	}
 	if c.upload != nil && c.upload.session != "" {
 		if s := c.stores.sessions[c.upload.session]; s != nil {

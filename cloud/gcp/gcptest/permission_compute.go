@@ -49,7 +49,7 @@ func (c *call) target() resourceName {
 		name = c.params["resource"]
 	}
 	if name == "" && c.verbOf() == "insert" {
-		name, _ = asText(c.sent()["name"])
+		name = asText(c.sent()["name"])
 	}
 	scope, err := c.scope()
 	if name == "" || err != nil {

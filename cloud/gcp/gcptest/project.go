@@ -11,7 +11,6 @@ import (
 type project struct {
 	id       string
 	number   uint64
-	etag     int64
 	enabled  map[string]bool    // APIs by name: "compute.googleapis.com"
 	quotas   map[string]float64 // limits of the project by metric
 	regional map[string]float64 // limits of each region by metric

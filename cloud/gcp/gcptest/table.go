@@ -15,7 +15,6 @@ type row[T any] struct {
 	bornAt, diedAt int // numbers of the changes that made and removed it, 0 for never
 	given          bool
 	going          bool // is being removed: its name is still taken
-	readyAt        time.Time
 }
 
 // table is all objects of one kind.

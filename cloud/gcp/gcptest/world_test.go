@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"google.golang.org/api/cloudresourcemanager/v3"
 	"google.golang.org/api/compute/v1"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -52,6 +54,14 @@ func newWorld(t *testing.T, o gcptest.Options) (*gcptest.World, clients) {
 	t.Helper()
 	w := gcptest.New(t, o)
 	return w, clientsOf(t, w, gcptest.Caller{})
+}
+
+// pass waits in a bubble.
+func pass(t *testing.T, d time.Duration) {
+	t.Helper()
+	if err := delay.For(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // wantStatus holds an error against an HTTP status and a reason.

@@ -105,7 +105,8 @@ func install() []Row {
 		{"installer/target/aws/checks", []string{"cloud", "cloud/infra", "cloud/aws/...", "installer/doctor", "installer/hosted", "installer/hosted/*", "installer/spec", "installer/target/aws/control", "installer/target/aws/layout"}, "a check looks, and wants no resource"},
 		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
-		{"installer/target/k8s", append(target("k8s"), "k8s/helm", "k8s/kube", "k8s/doctor", "k8s/explain"), "a target turns what is wanted into resources of its own platform"},
+		{"installer/target/k8s/chart", []string{"cloud"}, "values of a chart need no cluster"},
+		{"installer/target/k8s", append(target("k8s"), "installer/target/k8s/chart", "k8s/helm", "k8s/kube", "k8s/doctor", "k8s/explain"), "a target turns what is wanted into resources of its own platform"},
 		{"installer", []string{"cloud", "cloud/resource", "installer/apply", "installer/doctor", "installer/event", "installer/phase", "installer/plan", "installer/record", "installer/spec", "master/api/..."}, noSDK},
 	}
 }

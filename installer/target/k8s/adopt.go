@@ -12,6 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
@@ -88,7 +89,7 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 		"Logins and access tokens end, and the master's Service is recreated: a load balancer may get another address.",
 	}
 	if info.Status == helm.Uninstalled {
-		return append(out, droppedNotes(info.Values)...), nil // an earlier run has taken it away
+		return append(out, chart.DroppedNotes(info.Values)...), nil // an earlier run has taken it away
 	}
 	parts, err := t.Helm.Parts(ctx, t.Cluster)
 	if err != nil {
@@ -97,14 +98,14 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 	for _, o := range parts.Stays {
 		out = append(out, fmt.Sprintf("%s stays as it is, and no release has it any more.", o))
 	}
-	if host := Values(info.Values).Text("db.hostAddress"); host != "" {
+	if host := chart.Values(info.Values).Text("db.hostAddress"); host != "" {
 		out = append(out, "The database at "+host+" stays as it is.")
 	}
-	orphans, err := t.listOrphans(ctx, Values(info.Values).Text("resourceManager.defaultNamespace"))
+	orphans, err := t.listOrphans(ctx, chart.Values(info.Values).Text("resourceManager.defaultNamespace"))
 	if err != nil {
 		return nil, err
 	}
-	return append(append(out, orphans...), droppedNotes(info.Values)...), nil
+	return append(append(out, orphans...), chart.DroppedNotes(info.Values)...), nil
 }
 
 // listOrphans are the pods of Determined's tasks, which continue when its master is gone.

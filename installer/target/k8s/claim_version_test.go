@@ -16,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/templates"
 )
@@ -40,7 +41,7 @@ func claimOf(name, version string) *corev1.PersistentVolumeClaim {
 	}}
 }
 
-func targetOn(values Values, objects ...runtime.Object) (*Target, *fake.Clientset) {
+func targetOn(values chart.Values, objects ...runtime.Object) (*Target, *fake.Clientset) {
 	api := fake.NewClientset(objects...)
 	return &Target{Cluster: "lab", Namespace: "ml", Values: values, API: api}, api
 }
@@ -58,7 +59,7 @@ func TestARecordOfTheVersionThatFailsIsTold(t *testing.T) {
 		for _, verb := range []string{"get", "patch"} {
 			t.Run(name+" to "+verb, func(t *testing.T) {
 				t.Parallel()
-				target, api := targetOn(Values{}, dataOn(masterPrefix+"lab", "c"), claimOf("c", "1.0.0"))
+				target, api := targetOn(chart.Values{}, dataOn(masterPrefix+"lab", "c"), claimOf("c", "1.0.0"))
 				api.PrependReactor(verb, "persistentvolumeclaims", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failure })
 				var told []string
 				if err := target.awaitMaster(t.Context(), func(s string) { told = append(told, s) }); err != nil {
@@ -77,7 +78,7 @@ func TestTheVersionIsRecordedOnTheClaimsInUse(t *testing.T) {
 	t.Parallel()
 	mine := claimOf("mine", "1.0.0")
 	mine.Labels = nil
-	target, _ := targetOn(Values{}, dataOn(masterPrefix+"lab", "embedded"), dataOn(databasePrefix+"lab", "mine"), mine, claimOf("embedded", "1.0.0"), claimOf("kept", "1.0.0"))
+	target, _ := targetOn(chart.Values{}, dataOn(masterPrefix+"lab", "embedded"), dataOn(databasePrefix+"lab", "mine"), mine, claimOf("embedded", "1.0.0"), claimOf("kept", "1.0.0"))
 	if err := target.awaitMaster(t.Context(), func(s string) { t.Error("told", s) }); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestTheValuesLeadToClaims(t *testing.T) {
 			t.Parallel()
 			out, err := helm.Render(helm.Release{
 				Name: "lab", Namespace: "ml", Chart: templates.Chart("1.0.0"),
-				Values: Values{"imageRegistry": "registry.example", "maxSlotsPerPod": 1, "db": tc.db},
+				Values: chart.Values{"imageRegistry": "registry.example", "maxSlotsPerPod": 1, "db": tc.db},
 			}, helm.NoServer())
 			if err != nil {
 				t.Fatal(err)
@@ -121,7 +122,7 @@ func TestTheValuesLeadToClaims(t *testing.T) {
 // A newer claim that was kept beside is no matter of an install that does not use it.
 func TestOnlyTheClaimsInUseAreChecked(t *testing.T) {
 	t.Parallel()
-	target, _ := targetOn(Values{}, claimOf("kept", "2.0.0"), claimOf("used", "1.0.0"))
+	target, _ := targetOn(chart.Values{}, claimOf("kept", "2.0.0"), claimOf("used", "1.0.0"))
 	for _, names := range [][]string{{"used"}, {"none"}, nil} {
 		if err := target.newClaims().checkVersion(t.Context(), names, "1.0.0"); err != nil {
 			t.Errorf("on %q: got %v", names, err)

@@ -11,12 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
 // claims are the volume claims that outlive a cluster.
 type claims struct {
 	place
-	values Values
+	values chart.Values
 	// given is Target.given.
 	given string
 }

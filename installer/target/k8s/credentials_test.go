@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
 func TestEachUserHasAFirstPassword(t *testing.T) {
@@ -14,20 +16,20 @@ func TestEachUserHasAFirstPassword(t *testing.T) {
 	both := map[string]string{"admin-password": "a", "determined-password": "d"}
 	for _, tc := range []struct {
 		name              string
-		values            Values
+		values            chart.Values
 		made              map[string]string
 		admin, determined string
 	}{
-		{"both were made", Values{}, both, "a", "d"},
-		{"the last version made one", Values{}, map[string]string{"admin-password": "a"}, "a", "a"},
-		{"one was given", Values{"initialUserPassword": "g"}, nil, "g", "g"},
-		{"its older name", Values{"defaultPassword": "g"}, nil, "g", "g"},
-		{"one was given, and made before", Values{"initialUserPassword": "g"}, both, "g", "g"},
-		{"one is elsewhere", Values{"initialUserPasswordExistingSecret": elsewhere("one")}, nil, "1", "1"},
-		{"determined's was given", Values{"initialDeterminedPassword": "g"}, map[string]string{"admin-password": "a"}, "a", "g"},
+		{"both were made", chart.Values{}, both, "a", "d"},
+		{"the last version made one", chart.Values{}, map[string]string{"admin-password": "a"}, "a", "a"},
+		{"one was given", chart.Values{"initialUserPassword": "g"}, nil, "g", "g"},
+		{"its older name", chart.Values{"defaultPassword": "g"}, nil, "g", "g"},
+		{"one was given, and made before", chart.Values{"initialUserPassword": "g"}, both, "g", "g"},
+		{"one is elsewhere", chart.Values{"initialUserPasswordExistingSecret": elsewhere("one")}, nil, "1", "1"},
+		{"determined's was given", chart.Values{"initialDeterminedPassword": "g"}, map[string]string{"admin-password": "a"}, "a", "g"},
 		{
 			"both are elsewhere",
-			Values{"initialUserPasswordExistingSecret": elsewhere("one"), "initialDeterminedPasswordExistingSecret": elsewhere("two")},
+			chart.Values{"initialUserPasswordExistingSecret": elsewhere("one"), "initialDeterminedPasswordExistingSecret": elsewhere("two")},
 			nil, "1", "2",
 		},
 	} {

@@ -11,12 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
 // access is how a master is reached and opened.
 type access struct {
 	waiter
-	values Values
+	values chart.Values
 }
 
 // Endpoint is where a cluster's master answers those outside of Kubernetes, and what

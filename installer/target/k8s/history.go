@@ -13,6 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
@@ -130,7 +131,7 @@ func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)
 
 // versionOfRevision is what a revision's values have the master's image be.
 func versionOfRevision(i helm.Info) string {
-	v := Values(i.Values)
+	v := chart.Values(i.Values)
 	return cmp.Or(v.Text("image.tag"), v.Text("detVersion"), i.AppVersion)
 }
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
 // The tags of images that do not come to serve.
@@ -138,7 +138,7 @@ func (s *stage) say(ctx context.Context, p *corev1.Pod, words string) {
 }
 
 // with are the stage's values and one more.
-func (s *stage) with(key string, value any) k8s.Values {
+func (s *stage) with(key string, value any) chart.Values {
 	out := maps.Clone(s.values)
 	out[key] = value
 	return out

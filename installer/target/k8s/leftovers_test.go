@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/templates"
 )
@@ -130,7 +131,7 @@ func TestRolesInANamespaceOfTasksGo(t *testing.T) {
 	s.values["resourceManager"] = tree{"defaultNamespace": jobs}
 	s.withoutHelm()
 	s.taskPod(jobs)
-	s.values = k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4} // nobody remembers them
+	s.values = chart.Values{"imageRegistry": "", "maxSlotsPerPod": 4} // nobody remembers them
 	r, err := s.down(t.Context(), false)
 	must(t, err)
 	if left := s.kubectl("-n", jobs, "get", "roles,rolebindings,serviceaccounts,pods", "-l", "det-deploy.dev/cluster", "-o", "name"); strings.TrimSpace(left) != "" {
@@ -198,11 +199,11 @@ func TestTheInventoryKnowsEveryKindOfTheChart(t *testing.T) {
 		"Role": "role", "RoleBinding": "role-binding", "Secret": "secret", "ConfigMap": "config-map", "NetworkPolicy": "network-policy",
 		"Service": "service", "Ingress": "ingress", "Route": "route", "Deployment": "deployment", "Job": "job",
 	}
-	for _, more := range []k8s.Values{
+	for _, more := range []chart.Values{
 		{"db": tree{"type": "postgres", "snapshotSuffix": "one"}, "defaultScheduler": "coscheduler", "networkPolicy": tree{"enabled": true}, "ingress": tree{"enabled": true, "host": "lab.example.com"}},
 		{"openshiftRoute": tree{"enabled": true, "host": "lab.example.com"}},
 	} {
-		values := more.Over(k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4})
+		values := more.Over(chart.Values{"imageRegistry": "", "maxSlotsPerPod": 4})
 		out, err := helm.Render(helm.Release{Name: "lab", Namespace: "ml", Values: values, Chart: templates.Chart("1.0.0")}, helm.NoServer())
 		must(t, err)
 		for _, o := range out.Objects {

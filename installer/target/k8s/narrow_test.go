@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
 // narrow is a stage of somebody who is administrator of one namespace and nothing else,
@@ -72,7 +72,7 @@ func TestAnAdministratorOfOneNamespaceIsToldWhatToLeaveOut(t *testing.T) {
 func TestAnAdministratorOfOneNamespaceInstalls(t *testing.T) {
 	t.Parallel()
 	s := narrow(t)
-	s.values = k8s.Values{
+	s.values = chart.Values{
 		"imageRegistry": "registry.example", "maxSlotsPerPod": 4, "useNodePortForMaster": true, "createNonNamespacedObjects": false,
 		"resourceManager": tree{"defaultNamespace": s.namespace},
 		"masterCpuLimit":  "500m", "masterMemLimit": "1Gi", "db": tree{"cpuLimit": "500m", "memLimit": "1Gi"},

@@ -15,10 +15,13 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/templates"
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
+
+type tree = map[string]any
 
 var shared = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4})
 
@@ -40,7 +43,7 @@ type stage struct {
 	api       kube.API
 	// version is the program's, and values what it is told.
 	version string
-	values  k8s.Values
+	values  chart.Values
 	// bucket and claim are where backups go; empty is the default.
 	bucket, claim string
 	// wait has what waits for the cluster do so.
@@ -62,7 +65,7 @@ func newStage(t *testing.T) *stage {
 	c, namespace := shared.Namespace(t)
 	return &stage{
 		t: t, file: c.Kubeconfig, namespace: namespace, api: c.Client(), kubectl: c.Kubectl, version: "1.0.0",
-		values: k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true},
+		values: chart.Values{"imageRegistry": "", "maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true},
 	}
 }
 

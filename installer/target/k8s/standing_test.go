@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/templates"
 )
@@ -41,7 +42,7 @@ func (s *stage) settled() {
 }
 
 // helm upgrades the release as `helm upgrade --no-hooks` does, which asks no det-deploy.
-func (s *stage) helm(version string, values k8s.Values) {
+func (s *stage) helm(version string, values chart.Values) {
 	s.t.Helper()
 	_, err := helm.Open(helm.Config{Kube: s.open(nil)}).Upgrade(s.t.Context(), helm.Release{Name: "lab", Namespace: s.namespace, Values: values, Chart: templates.Chart(version), Without: []string{"templates/check.yaml"}})
 	must(s.t, err)
@@ -202,7 +203,7 @@ func leadOut(t *testing.T, at installer.Standing, refused []installer.Act, lead 
 }
 
 // nowhere are values by which the master's pod finds no node.
-func (s *stage) nowhere() k8s.Values {
+func (s *stage) nowhere() chart.Values {
 	return s.with("master", tree{"nodeSelector": tree{"stage": "none"}})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
@@ -24,7 +25,7 @@ type Target struct {
 	// image unless the values say otherwise.
 	Chart fs.FS
 	// Values are the user's, merged. They may hold secrets.
-	Values Values
+	Values chart.Values
 	// Unread is true when the cluster is to go: only what is there counts, whether or
 	// not the values make sense.
 	Unread bool

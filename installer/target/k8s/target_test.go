@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
@@ -54,7 +55,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 }
 
 // occupied is a stage on which somebody else has the cluster's name.
-func occupied(t *testing.T, chart string, values k8s.Values) *stage {
+func occupied(t *testing.T, chart string, values chart.Values) *stage {
 	t.Helper()
 	s := newStage(t)
 	_, err := s.theirHelm().Install(t.Context(), helm.Release{Name: "lab", Namespace: s.namespace, Values: values, Chart: theirs(chart)})
@@ -143,8 +144,8 @@ func TestAForeignMasterWithoutAReleaseIsNotStopped(t *testing.T) {
 }
 
 // old are the values of a release of Determined's chart.
-func old() k8s.Values {
-	return k8s.Values{
+func old() chart.Values {
+	return chart.Values{
 		"maxSlotsPerPod": 2, "masterPort": 9191, "useNodePortForMaster": true, "detVersion": "0.38.1", "imageRegistry": "determinedai",
 		"initialUserPassword": "Lovelace-1815", "telemetry": tree{"enabled": nil}, "db": tree{"password": "postgres", "storageSize": "2Gi"},
 	}
@@ -155,7 +156,7 @@ func adopting(t *testing.T) *stage {
 	t.Helper()
 	s := occupied(t, "determined", old())
 	s.adopt = true
-	values, err := k8s.Adopted(old(), k8s.Values{"imageRegistry": "registry.example.com/team"})
+	values, err := chart.Adopted(old(), chart.Values{"imageRegistry": "registry.example.com/team"})
 	must(t, err)
 	s.values = values
 	return s
@@ -270,11 +271,11 @@ func TestAdoptingNeverTakesTheDatabase(t *testing.T) {
 		}
 	}
 	s.wantTheirs(1)
-	before := k8s.Values{"db": tree{"hostAddress": "db.example.com"}}
-	if _, err := k8s.Adopted(before, k8s.Values{"db": tree{"hostAddress": "db.example.com"}}); cloud.KindOf(err) != cloud.Conflict {
+	before := chart.Values{"db": tree{"hostAddress": "db.example.com"}}
+	if _, err := chart.Adopted(before, chart.Values{"db": tree{"hostAddress": "db.example.com"}}); cloud.KindOf(err) != cloud.Conflict {
 		t.Errorf("the old server's database: got %v, want a refusal", err)
 	}
-	if _, err := k8s.Adopted(before, k8s.Values{"db": tree{"hostAddress": "db.example.com", "name": "new"}}); err != nil {
+	if _, err := chart.Adopted(before, chart.Values{"db": tree{"hostAddress": "db.example.com", "name": "new"}}); err != nil {
 		t.Errorf("another database there: got %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
-	target "github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
 type valuesOptions struct {
@@ -65,9 +65,9 @@ func (o *valuesOptions) validate() error {
 
 // shown is the JSON output.
 type shown struct {
-	Schema  string        `json:"schema"`
-	Cluster string        `json:"cluster"`
-	Values  target.Values `json:"values"`
+	Schema  string       `json:"schema"`
+	Cluster string       `json:"cluster"`
+	Values  chart.Values `json:"values"`
 }
 
 func runValues(ctx context.Context, o *valuesOptions) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/templates"
@@ -169,7 +170,7 @@ func openStore(q Request, namespace string) (record.Store, error) {
 	}, nil
 }
 
-func openTarget(q Request, c *kube.Client, values k8s.Values) (*k8s.Target, error) {
+func openTarget(q Request, c *kube.Client, values chart.Values) (*k8s.Target, error) {
 	api, err := c.Clientset()
 	if err != nil {
 		return nil, err
@@ -184,9 +185,9 @@ func openTarget(q Request, c *kube.Client, values k8s.Values) (*k8s.Target, erro
 
 // currentValues are those that hold: what is given over what the release has, or, before
 // there is one, over what the record remembers of an interrupted install.
-func (k *Opened) currentValues(q Request) (k8s.Values, error) {
+func (k *Opened) currentValues(q Request) (chart.Values, error) {
 	given := q.Given
-	base := k8s.Values(k.Helm.Values)
+	base := chart.Values(k.Helm.Values)
 	if !k.Released() {
 		base = nil
 		if err := yaml.Unmarshal([]byte(k.Record.Settings[valuesSetting]), &base); err != nil {
@@ -200,9 +201,9 @@ func (k *Opened) currentValues(q Request) (k8s.Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.OtherEffects = k8s.OtherEffects(over)
+	k.OtherEffects = chart.OtherEffects(over)
 	if q.Adopt {
-		return k8s.Adopted(k.Helm.Values, over)
+		return chart.Adopted(k.Helm.Values, over)
 	}
 	if given.Reset {
 		base = nil
@@ -222,7 +223,7 @@ func (k *Opened) checkValues() error {
 }
 
 // missingSecrets names the secrets that an interrupted install was given and that are stored nowhere.
-func (k *Opened) missingSecrets(values k8s.Values, reset bool) error {
+func (k *Opened) missingSecrets(values chart.Values, reset bool) error {
 	if k.Released() || reset || k.Record.Settings[secretsSetting] == "" {
 		return nil
 	}
@@ -243,7 +244,7 @@ func (k *Opened) missingSecrets(values k8s.Values, reset bool) error {
 }
 
 // MergeValues merges what flags give.
-func MergeValues(v Values) (k8s.Values, error) {
+func MergeValues(v Values) (chart.Values, error) {
 	return helm.Values(helm.Given{Files: v.Files, Set: v.Set, SetString: v.SetString, SetFile: v.SetFile, SetJSON: v.SetJSON})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/templates"
@@ -170,7 +171,7 @@ func Render(cluster, namespace, kubeVersion string, v Values) (out helm.Rendered
 	if out, err = helm.Render(helm.Release{Name: cluster, Namespace: namespace, Values: values, Chart: Chart()}, server); err != nil {
 		return out, nil, err
 	}
-	return out, k8s.OtherEffects(values), masterTakes(out, cluster)
+	return out, chart.OtherEffects(values), masterTakes(out, cluster)
 }
 
 // Chart is the chart of this program.
@@ -186,12 +187,12 @@ func ChartFile(name string) (string, error) {
 }
 
 // Effective are values over the chart's own, without secrets.
-func Effective(values k8s.Values) (k8s.Values, error) {
+func Effective(values chart.Values) (chart.Values, error) {
 	text, err := ChartFile("values.yaml")
 	if err != nil {
 		return nil, err
 	}
-	var own k8s.Values
+	var own chart.Values
 	if err := yaml.Unmarshal([]byte(text), &own); err != nil {
 		return nil, fmt.Errorf("read the chart's values: %w", err)
 	}
@@ -199,7 +200,7 @@ func Effective(values k8s.Values) (k8s.Values, error) {
 }
 
 // FormatValues is values as YAML.
-func FormatValues(values k8s.Values) (string, error) {
+func FormatValues(values chart.Values) (string, error) {
 	text, err := yaml.Marshal(values)
 	if err != nil {
 		return "", fmt.Errorf("print the values: %w", err)

@@ -1,4 +1,4 @@
-package k8s_test
+package chart_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/templates"
 )
@@ -45,22 +45,26 @@ func notHere() map[string]any {
 }
 
 // at is a value at a path, as a document of its own.
-func at(path string, value any) k8s.Values {
+func at(path string, value any) chart.Values {
 	keys := strings.Split(path, ".")
 	for i := len(keys) - 1; i > 0; i-- {
 		value = tree{keys[i]: value}
 	}
-	return k8s.Values{keys[0]: value}
+	return chart.Values{keys[0]: value}
 }
 
 // Whoever brings a values file of Determined is told of each key what it does here, if
 // that is something else.
 func TestEveryValueOfDeterminedIsTheSameOrToldOrRefused(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../../test/chart/testdata/upstream.values.yaml")
-	must(t, err)
-	var file k8s.Values
-	must(t, yaml.Unmarshal(raw, &file))
+	raw, err := os.ReadFile("../../../../test/chart/testdata/upstream.values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file chart.Values
+	if err := yaml.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
 	told, refused := elsewhere(), notHere()
 	for _, path := range leaves("", file) {
 		_, isTold := told[path]
@@ -72,17 +76,17 @@ func TestEveryValueOfDeterminedIsTheSameOrToldOrRefused(t *testing.T) {
 		}
 	}
 	for path, value := range told {
-		if got := k8s.OtherEffects(at(path, value)); len(got) != 1 || !strings.Contains(got[0], path) {
+		if got := chart.OtherEffects(at(path, value)); len(got) != 1 || !strings.Contains(got[0], path) {
 			t.Errorf("%s: got %q, want a sentence", path, got)
 		}
 	}
 	for key, value := range refused {
-		r := helm.Release{Name: "lab", Namespace: "ml", Chart: templates.Chart("v1"), Values: k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 1, key: value}}
+		r := helm.Release{Name: "lab", Namespace: "ml", Chart: templates.Chart("v1"), Values: chart.Values{"imageRegistry": "", "maxSlotsPerPod": 1, key: value}}
 		if _, err := helm.Render(r, helm.NoServer()); err == nil {
 			t.Errorf("%s: got it taken, want it refused", key)
 		}
 	}
-	if got := k8s.OtherEffects(k8s.Values{"maxSlotsPerPod": 1, "defaultImages": tree{"postgreSQL": "postgres:16"}, "telemetry": tree{"enabled": false}}); len(got) != 0 {
+	if got := chart.OtherEffects(chart.Values{"maxSlotsPerPod": 1, "defaultImages": tree{"postgreSQL": "postgres:16"}, "telemetry": tree{"enabled": false}}); len(got) != 0 {
 		t.Errorf("got %q, want nothing of values that are the same", got)
 	}
 }

@@ -1,4 +1,4 @@
-package k8s
+package chart
 
 import (
 	"errors"
@@ -53,8 +53,8 @@ func isUnder(path, other string) bool {
 	return len(path) > len(other) && path[:len(other)] == other && slices.Contains([]byte(".["), path[len(other)])
 }
 
-// droppedNotes is a sentence for each value that is not carried over.
-func droppedNotes(old Values) []string {
+// DroppedNotes is a sentence for each value that is not carried over.
+func DroppedNotes(old Values) []string {
 	var out []string
 	for _, d := range droppedPaths() {
 		if v, found := old.Get(d.path); found && v != nil {

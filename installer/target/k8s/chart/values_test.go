@@ -1,25 +1,25 @@
-package k8s_test
+package chart_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
 type tree = map[string]any
 
 func TestValuesAreLaidOverOthers(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ base, over, want k8s.Values }{
-		"what is left out stays":      {k8s.Values{"a": 1}, k8s.Values{"b": 2}, k8s.Values{"a": 1, "b": 2}},
-		"maps are merged":             {k8s.Values{"db": tree{"name": "x", "port": 1}}, k8s.Values{"db": tree{"port": 2}}, k8s.Values{"db": tree{"name": "x", "port": 2}}},
-		"lists are replaced whole":    {k8s.Values{"pools": []any{1, 2}}, k8s.Values{"pools": []any{3}}, k8s.Values{"pools": []any{3}}},
-		"null takes away":             {k8s.Values{"a": 1, "db": tree{"name": "x"}}, k8s.Values{"a": nil, "db": tree{"name": nil}}, k8s.Values{"db": tree{}}},
-		"a map takes a text's place":  {k8s.Values{"a": "x"}, k8s.Values{"a": tree{"b": 1}}, k8s.Values{"a": tree{"b": 1}}},
-		"nothing over nothing":        {nil, nil, k8s.Values{}},
-		"null in a map that was none": {k8s.Values{}, k8s.Values{"a": tree{"b": nil, "c": 1}}, k8s.Values{"a": tree{"c": 1}}},
+	for name, tc := range map[string]struct{ base, over, want chart.Values }{
+		"what is left out stays":      {chart.Values{"a": 1}, chart.Values{"b": 2}, chart.Values{"a": 1, "b": 2}},
+		"maps are merged":             {chart.Values{"db": tree{"name": "x", "port": 1}}, chart.Values{"db": tree{"port": 2}}, chart.Values{"db": tree{"name": "x", "port": 2}}},
+		"lists are replaced whole":    {chart.Values{"pools": []any{1, 2}}, chart.Values{"pools": []any{3}}, chart.Values{"pools": []any{3}}},
+		"null takes away":             {chart.Values{"a": 1, "db": tree{"name": "x"}}, chart.Values{"a": nil, "db": tree{"name": nil}}, chart.Values{"db": tree{}}},
+		"a map takes a text's place":  {chart.Values{"a": "x"}, chart.Values{"a": tree{"b": 1}}, chart.Values{"a": tree{"b": 1}}},
+		"nothing over nothing":        {nil, nil, chart.Values{}},
+		"null in a map that was none": {chart.Values{}, chart.Values{"a": tree{"b": nil, "c": 1}}, chart.Values{"a": tree{"c": 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -32,19 +32,19 @@ func TestValuesAreLaidOverOthers(t *testing.T) {
 
 func TestSecretsAreNeitherShownNorRemembered(t *testing.T) {
 	t.Parallel()
-	v := k8s.Values{
+	v := chart.Values{
 		"maxSlotsPerPod": 4, "defaultPassword": "hunter2",
 		"db":                tree{"password": "hunter2", "name": "determined"},
 		"checkpointStorage": tree{"type": "s3", "secretKey": "hunter2", "accessKey": ""},
 	}
-	if diff := cmp.Diff(v.Shown(), k8s.Values{
+	if diff := cmp.Diff(v.Shown(), chart.Values{
 		"maxSlotsPerPod": 4, "defaultPassword": "‹redacted›",
 		"db":                tree{"password": "‹redacted›", "name": "determined"},
 		"checkpointStorage": tree{"type": "s3", "secretKey": "‹redacted›", "accessKey": ""},
 	}); diff != "" {
 		t.Errorf("shown (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(v.Remembered(), k8s.Values{
+	if diff := cmp.Diff(v.Remembered(), chart.Values{
 		"maxSlotsPerPod": 4, "db": tree{"name": "determined"}, "checkpointStorage": tree{"type": "s3"},
 	}); diff != "" {
 		t.Errorf("remembered (-got +want):\n%s", diff)
@@ -57,7 +57,7 @@ func TestSecretsAreNeitherShownNorRemembered(t *testing.T) {
 // What the chart does not know as a secret may be one all the same.
 func TestWhatMayBeASecretIsNotShown(t *testing.T) {
 	t.Parallel()
-	v := k8s.Values{
+	v := chart.Values{
 		"oidc":                              tree{"enabled": false, "clientSecret": "hunter2"},
 		"initialUserPasswordExistingSecret": tree{"name": "mine", "key": "password"},
 		"tlsSecret":                         "certificate", "imagePullSecretName": "registry",
@@ -67,7 +67,7 @@ func TestWhatMayBeASecretIsNotShown(t *testing.T) {
 		},
 		"resourcePools": []any{tree{"pool_name": "a", "task_container_defaults": tree{"environment_variables": tree{"cpu": []any{"A=hunter2"}}}}},
 	}
-	if diff := cmp.Diff(v.Shown(), k8s.Values{
+	if diff := cmp.Diff(v.Shown(), chart.Values{
 		"oidc":                              tree{"enabled": false, "clientSecret": "‹redacted›"},
 		"initialUserPasswordExistingSecret": tree{"name": "mine", "key": "password"},
 		"tlsSecret":                         "certificate", "imagePullSecretName": "registry",

@@ -1,4 +1,6 @@
-package k8s
+// Package chart knows the values of det-deploy's chart: how they are merged, which of them
+// are secrets, and what those of Determined's chart become and mean here.
+package chart
 
 import (
 	"maps"

@@ -5,20 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/spf13/pflag"
-
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-type adoptOptions struct {
-	*term.Streams
-	Selection
-	Consent
-
-	platform Platform
-	Output   term.Format
-}
+type adoptOptions struct{ changing }
 
 func adoptHelp() Help {
 	return Help{
@@ -28,23 +19,6 @@ its settings in its control bucket, or else from its live objects. Nothing
 else is changed; up then brings the cluster to what the record says.`,
 		Example: "  det-deploy {name} adopt --cluster-id lab",
 	}
-}
-
-func newAdopt(s *term.Streams, p Platform) *adoptOptions {
-	return &adoptOptions{Streams: s, Selection: p.Select(s), platform: p}
-}
-
-func (o *adoptOptions) addFlags(f *pflag.FlagSet) {
-	o.AddFlags(Adopt, f)
-	o.AddConsent(f)
-	o.Output.AddFlag(f)
-}
-
-func (o *adoptOptions) validate([]string) error {
-	if err := o.CheckConsent(); err != nil {
-		return err
-	}
-	return o.Validate(Request{Verb: Adopt, Yes: o.Yes})
 }
 
 // adoptable is a cluster whose record can be read back from what is there.
@@ -66,7 +40,7 @@ type adopted struct {
 }
 
 func (o *adoptOptions) run(ctx context.Context) error {
-	c, err := o.Open(ctx, Request{Verb: Adopt, Yes: o.Yes})
+	c, err := o.Open(ctx, Request{Verb: o.verb, Yes: o.Yes})
 	if err != nil {
 		return err
 	}
@@ -77,7 +51,7 @@ func (o *adoptOptions) run(ctx context.Context) error {
 	if !ok {
 		panic("a platform with the verb adopt has clusters that cannot be adopted")
 	}
-	r := adopted{Schema: schemaName(o.platform, Adopt), Cluster: c.ID(), DryRun: o.DryRun}
+	r := adopted{Schema: schemaName(o.platform, o.verb), Cluster: c.ID(), DryRun: o.DryRun}
 	if r.Settings, r.Whole, err = lost.Recover(ctx); err != nil {
 		return err
 	}

@@ -4,18 +4,10 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/spf13/pflag"
-
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-type credentialsOptions struct {
-	*term.Streams
-	Selection
-
-	platform Platform
-	Output   term.Format
-}
+type credentialsOptions struct{ selected }
 
 func credentialsHelp() Help {
 	return Help{
@@ -27,17 +19,6 @@ changed since is not known there.`,
   det-deploy {name} credentials --cluster-id lab --output json`,
 	}
 }
-
-func newCredentials(s *term.Streams, p Platform) *credentialsOptions {
-	return &credentialsOptions{Streams: s, Selection: p.Select(s), platform: p}
-}
-
-func (o *credentialsOptions) addFlags(f *pflag.FlagSet) {
-	o.AddFlags(Credentials, f)
-	o.Output.AddFlag(f)
-}
-
-func (o *credentialsOptions) validate([]string) error { return o.Validate(Request{Verb: Credentials}) }
 
 // Access is the JSON output. It is the only one that shows a secret: that
 // is what was asked for.
@@ -55,7 +36,7 @@ type Access struct {
 }
 
 func (o *credentialsOptions) run(ctx context.Context) error {
-	c, err := o.Open(ctx, Request{Verb: Credentials})
+	c, err := o.Open(ctx, Request{Verb: o.verb})
 	if err != nil {
 		return err
 	}
@@ -63,7 +44,7 @@ func (o *credentialsOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Schema = schemaName(o.platform, Credentials)
+	r.Schema = schemaName(o.platform, o.verb)
 	return printAnswer(o.Streams, o.Output, r)
 }
 

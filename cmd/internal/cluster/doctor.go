@@ -3,17 +3,10 @@ package cluster
 import (
 	"context"
 
-	"github.com/spf13/pflag"
-
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-type doctorOptions struct {
-	*term.Streams
-	Selection
-
-	Output term.Format
-}
+type doctorOptions struct{ selected }
 
 func doctorHelp() Help {
 	return Help{
@@ -25,19 +18,8 @@ changed. It is the first act of up.`,
 	}
 }
 
-func newDoctor(s *term.Streams, p Platform) *doctorOptions {
-	return &doctorOptions{Streams: s, Selection: p.Select(s)}
-}
-
-func (o *doctorOptions) addFlags(f *pflag.FlagSet) {
-	o.AddFlags(Doctor, f)
-	o.Output.AddFlag(f)
-}
-
-func (o *doctorOptions) validate([]string) error { return o.Validate(Request{Verb: Doctor}) }
-
 func (o *doctorOptions) run(ctx context.Context) error {
-	c, err := o.Open(ctx, Request{Verb: Doctor})
+	c, err := o.Open(ctx, Request{Verb: o.verb})
 	if err != nil {
 		return err
 	}

@@ -5,18 +5,14 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
 )
 
 // downOptions is `down`, which Kubernetes calls uninstall.
 type downOptions struct {
-	*term.Streams
-	Selection
-	Consent
+	changing
 
 	DeleteData bool
-	Output     term.Format
 }
 
 func downHelp() Help {
@@ -32,27 +28,13 @@ cluster, without its record, and twice.`,
 	}
 }
 
-func newDown(s *term.Streams, p Platform) *downOptions {
-	return &downOptions{Streams: s, Selection: p.Select(s)}
-}
-
 func (o *downOptions) addFlags(f *pflag.FlagSet) {
-	o.AddFlags(Down, f)
-	o.AddConsent(f)
+	o.changing.addFlags(f)
 	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
-	o.Output.AddFlag(f)
-}
-
-func (o *downOptions) validate([]string) error {
-	if err := o.CheckConsent(); err != nil {
-		return err
-	}
-	return o.Validate(Request{Verb: Down, Yes: o.Yes})
 }
 
 func (o *downOptions) run(ctx context.Context) error {
-	ask := newPrompt(o.Streams, o.Output, o.Yes)
-	c, err := o.Open(ctx, Request{Verb: Down, Yes: o.Yes, Sink: ask.eventSink()})
+	ask, c, err := o.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -4,19 +4,13 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
 // listOptions is `list` of one platform: what is there, with any origin.
-type listOptions struct {
-	*term.Streams
-	Selection
-
-	Output term.Format
-}
+type listOptions struct{ selected }
 
 func listHelp() Help {
 	return Help{
@@ -25,17 +19,6 @@ func listHelp() Help {
   det-deploy {name} list --output json`,
 	}
 }
-
-func newList(s *term.Streams, p Platform) *listOptions {
-	return &listOptions{Streams: s, Selection: p.Select(s)}
-}
-
-func (o *listOptions) addFlags(f *pflag.FlagSet) {
-	o.AddFlags(List, f)
-	o.Output.AddFlag(f)
-}
-
-func (o *listOptions) validate([]string) error { return o.Validate(Request{Verb: List}) }
 
 // lister is a platform that can be asked for its clusters.
 type lister interface {

@@ -3,19 +3,11 @@ package cluster
 import (
 	"context"
 
-	"github.com/spf13/pflag"
-
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
-	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
 )
 
-type statusOptions struct {
-	*term.Streams
-	Selection
-
-	Output term.Format
-}
+type statusOptions struct{ selected }
 
 func statusHelp() Help {
 	return Help{
@@ -25,19 +17,8 @@ func statusHelp() Help {
 	}
 }
 
-func newStatus(s *term.Streams, p Platform) *statusOptions {
-	return &statusOptions{Streams: s, Selection: p.Select(s)}
-}
-
-func (o *statusOptions) addFlags(f *pflag.FlagSet) {
-	o.AddFlags(Status, f)
-	o.Output.AddFlag(f)
-}
-
-func (o *statusOptions) validate([]string) error { return o.Validate(Request{Verb: Status}) }
-
 func (o *statusOptions) run(ctx context.Context) error {
-	c, err := o.Open(ctx, Request{Verb: Status})
+	c, err := o.Open(ctx, Request{Verb: o.verb})
 	if err != nil {
 		return err
 	}

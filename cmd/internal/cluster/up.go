@@ -1,21 +1,9 @@
 package cluster
 
-import (
-	"context"
-
-	"github.com/spf13/pflag"
-
-	"github.com/det-deploy/det-deploy/cmd/internal/term"
-)
+import "context"
 
 // upOptions is `up`, which Kubernetes calls install.
-type upOptions struct {
-	*term.Streams
-	Selection
-	Consent
-
-	Output term.Format
-}
+type upOptions struct{ changing }
 
 func upHelp() Help {
 	return Help{
@@ -28,23 +16,6 @@ cluster.yaml, which also has what has no flag, such as further pools.`,
 	}
 }
 
-func newUp(s *term.Streams, p Platform) *upOptions {
-	return &upOptions{Streams: s, Selection: p.Select(s)}
-}
-
-func (o *upOptions) addFlags(f *pflag.FlagSet) {
-	o.AddFlags(Up, f)
-	o.AddConsent(f)
-	o.Output.AddFlag(f)
-}
-
-func (o *upOptions) validate([]string) error {
-	if err := o.CheckConsent(); err != nil {
-		return err
-	}
-	return o.Validate(Request{Verb: Up, Yes: o.Yes})
-}
-
 // foreground is a cluster that stays in this process when it is up.
 type foreground interface {
 	// Stay returns when the cluster has stopped; err is how bringing it up ended.
@@ -52,8 +23,7 @@ type foreground interface {
 }
 
 func (o *upOptions) run(ctx context.Context) error {
-	ask := newPrompt(o.Streams, o.Output, o.Yes)
-	c, err := o.Open(ctx, Request{Verb: Up, Yes: o.Yes, Sink: ask.eventSink()})
+	ask, c, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,4 +64,29 @@ func (o *upOptions) finish(ctx context.Context, c Cluster) error {
 		return err
 	}
 	return printAnswer(o.Streams, o.Output, a)
+}
+
+type planOptions struct{ selected }
+
+func planHelp() Help {
+	return Help{
+		Short: "Show the plan of up for a cluster on {on}",
+		Long: `Show what up with the same flags would create, change, replace and delete, each
+with its reason. Nothing is asked, checked or changed.`,
+	}
+}
+
+func (o *planOptions) run(ctx context.Context) error {
+	c, err := o.Open(ctx, Request{Verb: o.verb})
+	if err != nil {
+		return err
+	}
+	p, err := c.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.Warn(ctx, Plan); err != nil {
+		return err
+	}
+	return prompt{Streams: o.Streams, Output: o.Output}.printPlan(p)
 }

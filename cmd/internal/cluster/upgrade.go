@@ -3,19 +3,10 @@ package cluster
 import (
 	"context"
 
-	"github.com/spf13/pflag"
-
-	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
 )
 
-type upgradeOptions struct {
-	*term.Streams
-	Selection
-	Consent
-
-	Output term.Format
-}
+type upgradeOptions struct{ changing }
 
 func upgradeHelp() Help {
 	return Help{
@@ -27,26 +18,8 @@ interruption the same command continues. Agents follow without losing tasks.`,
 	}
 }
 
-func newUpgrade(s *term.Streams, p Platform) *upgradeOptions {
-	return &upgradeOptions{Streams: s, Selection: p.Select(s)}
-}
-
-func (o *upgradeOptions) addFlags(f *pflag.FlagSet) {
-	o.AddFlags(Upgrade, f)
-	o.AddConsent(f)
-	o.Output.AddFlag(f)
-}
-
-func (o *upgradeOptions) validate([]string) error {
-	if err := o.CheckConsent(); err != nil {
-		return err
-	}
-	return o.Validate(Request{Verb: Upgrade, Yes: o.Yes})
-}
-
 func (o *upgradeOptions) run(ctx context.Context) error {
-	ask := newPrompt(o.Streams, o.Output, o.Yes)
-	c, err := o.Open(ctx, Request{Verb: Upgrade, Yes: o.Yes, Sink: ask.eventSink()})
+	ask, c, err := o.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestGivingUpAgainLetsTasksStart(t *testing.T) {
 	s, _, _ := term.Test("", false)
 	for _, dry := range []bool{true, false} {
 		g := &given{paused: true}
-		o := &upgradeOptions{Streams: s, Consent: Consent{DryRun: dry, Yes: true}}
+		o := &upgradeOptions{changing{selected: selected{Streams: s}, Consent: Consent{DryRun: dry, Yes: true}}}
 		if err := o.abandon(t.Context(), prompt{Streams: s}, g); err != nil || g.paused != dry {
 			t.Errorf("dry run %t: got paused %t and %v, want it so in a dry run alone", dry, g.paused, err)
 		}

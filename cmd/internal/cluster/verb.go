@@ -59,16 +59,16 @@ type verb struct {
 // allVerbs is every verb, by its name.
 func allVerbs() map[Verb]verb {
 	return map[Verb]verb{
-		Up:          {upHelp(), func(s *term.Streams, p Platform) options { return newUp(s, p) }},
-		Plan:        {planHelp(), func(s *term.Streams, p Platform) options { return newPlan(s, p) }},
-		Doctor:      {doctorHelp(), func(s *term.Streams, p Platform) options { return newDoctor(s, p) }},
-		Status:      {statusHelp(), func(s *term.Streams, p Platform) options { return newStatus(s, p) }},
-		List:        {listHelp(), func(s *term.Streams, p Platform) options { return newList(s, p) }},
+		Up:          {upHelp(), func(s *term.Streams, p Platform) options { return &upOptions{newChanging(s, p, Up)} }},
+		Plan:        {planHelp(), func(s *term.Streams, p Platform) options { return &planOptions{newSelected(s, p, Plan)} }},
+		Doctor:      {doctorHelp(), func(s *term.Streams, p Platform) options { return &doctorOptions{newSelected(s, p, Doctor)} }},
+		Status:      {statusHelp(), func(s *term.Streams, p Platform) options { return &statusOptions{newSelected(s, p, Status)} }},
+		List:        {listHelp(), func(s *term.Streams, p Platform) options { return &listOptions{newSelected(s, p, List)} }},
 		Logs:        {logsHelp(), func(s *term.Streams, p Platform) options { return newLogs(s, p) }},
-		Credentials: {credentialsHelp(), func(s *term.Streams, p Platform) options { return newCredentials(s, p) }},
-		Upgrade:     {upgradeHelp(), func(s *term.Streams, p Platform) options { return newUpgrade(s, p) }},
-		Down:        {downHelp(), func(s *term.Streams, p Platform) options { return newDown(s, p) }},
-		Adopt:       {adoptHelp(), func(s *term.Streams, p Platform) options { return newAdopt(s, p) }},
+		Credentials: {credentialsHelp(), func(s *term.Streams, p Platform) options { return &credentialsOptions{newSelected(s, p, Credentials)} }},
+		Upgrade:     {upgradeHelp(), func(s *term.Streams, p Platform) options { return &upgradeOptions{newChanging(s, p, Upgrade)} }},
+		Down:        {downHelp(), func(s *term.Streams, p Platform) options { return &downOptions{changing: newChanging(s, p, Down)} }},
+		Adopt:       {adoptHelp(), func(s *term.Streams, p Platform) options { return &adoptOptions{newChanging(s, p, Adopt)} }},
 	}
 }
 
@@ -115,26 +115,6 @@ func (h Help) over(base Help, name Verb, platform string) Help {
 		h.Args = usage.Args()
 	}
 	return h
-}
-
-// Consent is the flags of every verb that changes a cluster.
-type Consent struct {
-	DryRun bool
-	Yes    bool
-}
-
-// AddConsent declares them.
-func (c *Consent) AddConsent(f *pflag.FlagSet) {
-	f.BoolVar(&c.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&c.Yes, "yes", "y", false, "skip the confirmation")
-}
-
-// CheckConsent refuses --yes beside --dry-run.
-func (c *Consent) CheckConsent() error {
-	if c.DryRun && c.Yes {
-		return usage.Errorf("--dry-run and --yes exclude each other: a dry run asks nothing")
-	}
-	return nil
 }
 
 // schemaName names the JSON form of an answer: "det-deploy.aws-list/v1".

@@ -14,9 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// Read reads a document: what is wrong with it or keeps it from being read, what is right
-// but not built yet, and what has no effect.
-type Read func(file string) (problems, notYet error, warnings []document.Problem)
+// Read reads a document: what of it has no effect, what is wrong or keeps it from being
+// read, and what is right but not built yet.
+type Read func(file string) (warnings []document.Problem, problems, notYet error)
 
 // NewValidate returns the command that checks the document of a role, "a master".
 func NewValidate(s *term.Streams, role string, read Read) *cobra.Command {
@@ -45,7 +45,7 @@ type verdict struct {
 // role from starting.
 func (read Read) answer(_ context.Context, o *command.Local) error {
 	file := o.Args[0]
-	problems, notYet, warnings := read(file)
+	warnings, problems, notYet := read(file)
 	v := verdict{File: file, Problems: []document.Problem{}, NotYet: []document.Problem{}, Warnings: []document.Problem{}}
 	v.Warnings = append(v.Warnings, warnings...)
 	if complaints, found := errors.AsType[document.Errors](problems); found {

@@ -10,11 +10,11 @@ import (
 )
 
 func newValidate(s *term.Streams) *cobra.Command {
-	return verdict.NewValidate(s, "an agent", func(file string) (error, error, []document.Problem) {
+	return verdict.NewValidate(s, "an agent", func(file string) (warnings []document.Problem, problems, notYet error) {
 		l, err := config.LoadDocument([]string{file}, nil)
 		if err != nil {
-			return err, nil, l.Warnings
+			return l.Warnings, err, nil
 		}
-		return nil, listUnbuilt(l), l.Warnings
+		return l.Warnings, nil, listUnbuilt(l)
 	})
 }

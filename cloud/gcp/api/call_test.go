@@ -130,7 +130,8 @@ func TestOperations(t *testing.T) {
 		{"a wait whose answer was lost is resumed", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF), says(200, doneBody)}, "", 3, ""},
 		{
 			"a forgotten operation says nothing of the object",
-			[]roundTrip{says(200, runningBody), says(404, noneBody)}, cloud.Ambiguous, 2,
+			[]roundTrip{says(200, runningBody), says(404, noneBody)},
+			cloud.Ambiguous, 2,
 			"compute.instances.insert: wait for operation operation-1: compute.zoneOperations.wait: none (notFound)",
 		},
 		{"nobody answers the wait", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF)}, cloud.Ambiguous, 4, ""},

@@ -67,8 +67,12 @@ func unset(what, fix string) error {
 // would block its caller until its context ends.
 const answerLimit = 3 * time.Minute
 
-func newTransport() *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // the standard library's own
+func newTransport() http.RoundTripper {
+	standard, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t := standard.Clone()
 	t.ResponseHeaderTimeout = answerLimit
 	return t
 }

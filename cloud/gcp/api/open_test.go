@@ -100,7 +100,7 @@ func connect(t *testing.T) (*internet, *httptest.Server) {
 	own := was.(*http.Transport).Clone()
 	own.Proxy = nil
 	own.DialTLSContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a server of the test's own
+		d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 		return d.DialContext(ctx, network, secure.Listener.Addr().String())
 	}
 	http.DefaultTransport = own

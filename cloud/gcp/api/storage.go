@@ -99,7 +99,12 @@ func newObjects(g *gateway, s *storage.ObjectsService) Objects {
 		Read: func(ctx context.Context, bucket, name string) (Content, error) {
 			ctx, c := g.begin(ctx, "storage.objects.get")
 			return send(ctx, c, func(...googleapi.CallOption) (Content, error) {
-				return readContent(s.Get(bucket, name).Context(ctx).Download())
+				res, err := s.Get(bucket, name).Context(ctx).Download()
+				if err != nil {
+					return Content{}, err
+				}
+				defer func() { _ = res.Body.Close() }() // read to its end
+				return readContent(res)
 			})
 		},
 		Write: func(ctx context.Context, in *storage.Object, body io.ReadSeeker, was *int64) (*storage.Object, error) {
@@ -137,11 +142,7 @@ func newObjects(g *gateway, s *storage.ObjectsService) Objects {
 }
 
 // readContent reads an answer whose body is an object, and whose headers say the rest.
-func readContent(res *http.Response, err error) (Content, error) {
-	if err != nil {
-		return Content{}, err
-	}
-	defer func() { _ = res.Body.Close() }() // read to its end below
+func readContent(res *http.Response) (Content, error) {
 	data, err := io.ReadAll(res.Body)
 	if err != nil {
 		return Content{}, err

@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,3 +70,30 @@ func TestBindingsOfOthersStay(t *testing.T) {
 		}
 	})
 }
+
+// A role that a user gave to an account of ours stays as long as the account does.
+func TestARoleOfTheUsersStays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		must(t, s.up(t.Context()))
+		projects := s.cluster(t.Context(), nil).Clients.Projects
+		policy, err := projects.GetPolicy(t.Context())
+		must(t, err)
+		policy.Bindings = append(policy.Bindings, &cloudresourcemanager.Binding{
+			Role: "roles/viewer", Members: []string{"serviceAccount:det-a-lab@" + gcptest.Project + ".iam.gserviceaccount.com"},
+		})
+		must(t, projects.SetPolicy(t.Context(), policy))
+		s.wantNothingToDo(t)
+		s.wish.permissions = []string{"compute.instances.get"}
+		must(t, s.up(t.Context()))
+		if !slices.ContainsFunc(s.everything(t), isViewer) {
+			t.Error("after another role: got the user's taken away, want it to stay")
+		}
+		must(t, s.down(t.Context()))
+		if slices.ContainsFunc(s.everything(t), isViewer) {
+			t.Error("after down: got the user's role on an account that is gone")
+		}
+	})
+}
+
+func isViewer(line string) bool { return strings.HasPrefix(line, "roles/viewer ") }

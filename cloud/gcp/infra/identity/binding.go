@@ -32,13 +32,13 @@ func (*Binding) Kind() string { return owner.KindBinding }
 func (b *Binding) Needs() []string { return []string{b.Account.ID(), b.Role.ID()} }
 
 // Find looks whether the account has the role. Another role of ours that it has is one
-// that it had before, and is taken away.
+// that it had before, and is taken away. A role that a user gave it stays.
 func (b *Binding) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	policy, err := b.In.Clients.Projects.GetPolicy(ctx)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
-	roles := rolesOf(policy, memberOf(b.Account.Email()))
+	roles := slices.DeleteFunc(rolesOf(policy, memberOf(b.Account.Email())), b.isUsers)
 	if len(roles) == 0 {
 		return resource.Found{}, nil, nil
 	}
@@ -55,7 +55,7 @@ func foundBinding(email string) resource.Found {
 func (b *Binding) Create(ctx context.Context) error {
 	member, role := memberOf(b.Account.Email()), b.Role.FullName()
 	return changePolicy(ctx, b.In, b.ID(), func(p *cloudresourcemanager.Policy) {
-		removeMember(p, member)
+		removeMember(p, member, func(role string) bool { return !b.isUsers(role) })
 		i := slices.IndexFunc(p.Bindings, func(x *cloudresourcemanager.Binding) bool { return x.Role == role && x.Condition == nil })
 		if i < 0 {
 			p.Bindings = append(p.Bindings, &cloudresourcemanager.Binding{Role: role, Members: []string{member}})
@@ -63,6 +63,11 @@ func (b *Binding) Create(ctx context.Context) error {
 		}
 		p.Bindings[i].Members = append(p.Bindings[i].Members, member)
 	})
+}
+
+// isUsers reports whether a role is none of ours.
+func (b *Binding) isUsers(role string) bool {
+	return !strings.HasPrefix(role, fullRole(b.In, rolePrefix))
 }
 
 // Update gives the account the role in place of those that it had.
@@ -75,7 +80,9 @@ func (b *Binding) Delete(ctx context.Context) error {
 
 // DeleteBinding takes all roles of the project away from an account.
 func DeleteBinding(ctx context.Context, c *owner.Cluster, email string) error {
-	return changePolicy(ctx, c, email, func(p *cloudresourcemanager.Policy) { removeMember(p, memberOf(email)) })
+	return changePolicy(ctx, c, email, func(p *cloudresourcemanager.Policy) {
+		removeMember(p, memberOf(email), func(string) bool { return true })
+	})
 }
 
 // ListBindings lists the accounts of the cluster that have roles in the project. An
@@ -123,10 +130,13 @@ func policyText(p *cloudresourcemanager.Policy) string {
 	return strings.Join(slices.Sorted(slices.Values(out)), "\n")
 }
 
-// removeMember takes a member out of a policy, also where it is kept of an account that
-// is gone.
-func removeMember(p *cloudresourcemanager.Policy, member string) {
+// removeMember takes some roles away from a member, also where they are kept of an account
+// that is gone.
+func removeMember(p *cloudresourcemanager.Policy, member string, from func(role string) bool) {
 	for _, b := range p.Bindings {
+		if !from(b.Role) {
+			continue
+		}
 		b.Members = slices.DeleteFunc(b.Members, func(m string) bool { return isSame(m, member) })
 	}
 	p.Bindings = slices.DeleteFunc(p.Bindings, func(b *cloudresourcemanager.Binding) bool { return len(b.Members) == 0 })

@@ -145,13 +145,6 @@ func (w *World) Advance(d time.Duration) {
 	w.moved = make(chan struct{})
 }
 
-// Sleep waits by moving the world's clock; it is for waiters that take their sleep
-// as a parameter.
-func (w *World) Sleep(ctx context.Context, d time.Duration) error {
-	w.Advance(d)
-	return ctx.Err()
-}
-
 // Tune changes the options of a world that is in use, such as its lags.
 func (w *World) Tune(f func(*Options)) {
 	w.mu.Lock()
@@ -165,6 +158,13 @@ func (w *World) Revive() {
 	defer w.mu.Unlock()
 	w.Guarded.Revive()
 	clear(w.attempts)
+}
+
+// Sleep waits by moving the world's clock; it is for waiters that take their sleep
+// as a parameter.
+func (w *World) Sleep(ctx context.Context, d time.Duration) error {
+	w.Advance(d)
+	return ctx.Err()
 }
 
 // nextID is a number that no other object has.

@@ -58,23 +58,20 @@ const DefaultCluster = "local"
 
 // Flags is every setting of a cluster on this machine.
 func Flags() spec.Table {
-	number := func(flag, path string, preset int, usage string) spec.Flag {
+	typed := func(flag, path string, preset any, usage string) spec.Flag {
 		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage, Default: preset}}
-	}
-	truth := func(flag, path, usage string) spec.Flag {
-		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage, Default: false}}
 	}
 	file := func(flag, path, usage string) spec.Flag {
 		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage}, FromFile: flag == ConfigSetting, Absolute: flag == DBSetting}
 	}
 	return spec.Table{
-		number(PortSetting, "port", 8080, "port of the master"),
-		number(AgentSetting, "agents", 1, "number of agents"),
-		number(SlotSetting, "artificial_slots", 0, "fake slots per agent, for testing; 0 for real ones"),
-		number(ElasticSetting, "elastic", 0, "maximum number of agents that the master starts in the pool elastic when tasks wait"),
-		truth(TLSSetting, "tls", "use TLS with the cluster's own certificate"),
+		typed(PortSetting, "port", 8080, "port of the master"),
+		typed(AgentSetting, "agents", 1, "number of agents"),
+		typed(SlotSetting, "artificial_slots", 0, "fake slots per agent, for testing; 0 for real ones"),
+		typed(ElasticSetting, "elastic", 0, "maximum number of agents that the master starts in the pool elastic when tasks wait"),
+		typed(TLSSetting, "tls", false, "use TLS with the cluster's own certificate"),
 		file(DBSetting, "db_url_file", "file with the URL of a PostgreSQL database; an embedded one when empty"),
-		truth(TrustSetting, "trust_users", "allow tasks of all users even where tasks are not isolated from this machine"),
+		typed(TrustSetting, "trust_users", false, "allow tasks of all users even where tasks are not isolated from this machine"),
 		file(ConfigSetting, "master_config", "file with master.yaml settings that override the cluster's, such as task_policy and security"),
 	}
 }

@@ -1,6 +1,8 @@
 package gcptest
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -43,5 +45,37 @@ func TestQuestionsAreNoChanges(t *testing.T) {
 				t.Errorf("%s changes something: %v", m.ID, m.changes())
 			}
 		})
+	}
+}
+
+// faultRecorder counts what would have failed a test.
+type faultRecorder struct {
+	testing.TB
+	faults []string
+}
+
+func (r *faultRecorder) Errorf(format string, args ...any) {
+	r.faults = append(r.faults, fmt.Sprintf(format, args...))
+}
+
+// An answer of ours that is not as Google has it fails the test.
+func TestAnswersAreHeldAgainstTheDocuments(t *testing.T) {
+	t.Parallel()
+	r := &faultRecorder{TB: t}
+	w := New(r, Options{})
+	w.acts["compute.zones.get"] = func(*call) (any, error) { return map[string]any{"machineTypes": 3, "status": "SLEEPY"}, nil }
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://compute.googleapis.com/compute/v1/projects/acme-ml/zones/us-west1-b", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.Client("").Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.faults) != 1 || !strings.Contains(r.faults[0], "machineTypes: unknown property") || !strings.Contains(r.faults[0], `"SLEEPY" is none of`) {
+		t.Errorf("got %q", r.faults)
 	}
 }

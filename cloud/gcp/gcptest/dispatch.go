@@ -63,7 +63,10 @@ func (w *World) readCall(r *http.Request) (*call, *refusal) {
 	if err := c.readBody(); err != nil {
 		return nil, invalid("%v", err)
 	}
-	bad := append(route.checkPath(params), route.checkQuery(c.query, w.opt.Foreign)...)
+	w.mu.Lock()
+	foreign := w.opt.Foreign
+	w.mu.Unlock()
+	bad := append(route.checkPath(params), route.checkQuery(c.query, foreign)...)
 	if bad = append(bad, route.checkBody(c.body)...); len(bad) > 0 {
 		w.tb.Errorf("gcptest: %s: the request is not as Google has it:\n  %s\n%s", c.ID, strings.Join(bad, "\n  "), c.body)
 		return nil, invalid("Invalid value: %s", strings.Join(bad, "; "))
@@ -119,7 +122,7 @@ func (w *World) wait(ctx context.Context, until time.Time) error {
 }
 
 // do makes one attempt of a call.
-func (w *World) do(c *call) (out any, err error) {
+func (w *World) do(c *call) (r *reply, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.Dead() {
@@ -133,14 +136,14 @@ func (w *World) do(c *call) (out any, err error) {
 	if err := c.before(); err != nil {
 		return nil, err
 	}
-	out, err = w.act(c)
+	out, err := w.act(c)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.after(); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return toReply(out), nil // while the lock is held: out may be what the world keeps
 }
 
 func (w *World) act(c *call) (any, error) {
@@ -165,17 +168,13 @@ func (w *World) act(c *call) (any, error) {
 	return act(c)
 }
 
-// reply turns what an act returned into an answer, and holds it against the method.
-func (w *World) reply(c *call, out any, err error) (*reply, error) {
-	if _, refused := errors.AsType[*refusal](err); err != nil && !refused {
-		return nil, err
+// reply turns a refusal into an answer, and holds any other against the method.
+func (w *World) reply(c *call, r *reply, err error) (*reply, error) {
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		return refused.toReply(), nil
 	}
-	r := toReply(out, err)
-	if err != nil {
-		return r, nil //nolint:nilerr // a refusal is an answer
-	}
-	if _, raw := out.(*media); raw || out == nil {
-		return r, nil
+	if err != nil || !r.json {
+		return r, err
 	}
 	if bad := c.checkAnswer(r.body); len(bad) > 0 {
 		w.tb.Errorf("gcptest: %s: our answer is not as Google has it:\n  %s\n%s", c.ID, strings.Join(bad, "\n  "), r.body)

@@ -13,6 +13,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   []byte
+	json   bool
 }
 
 // media is an answer that is no JSON.
@@ -95,14 +96,11 @@ func jsonReply(status int, v any) *reply {
 	if err != nil {
 		panic(err) // every answer is a struct of Google's, or a map of such
 	}
-	return &reply{status: status, header: http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, body: b}
+	return &reply{status: status, header: http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, body: b, json: true}
 }
 
 // toReply writes what an act returned.
-func toReply(out any, err error) *reply {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		return r.toReply()
-	}
+func toReply(out any) *reply {
 	switch out := out.(type) {
 	case nil:
 		return &reply{status: http.StatusNoContent, header: http.Header{}}

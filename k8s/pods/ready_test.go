@@ -74,5 +74,7 @@ func TestReadyNeedsWatchesAndAPass(t *testing.T) {
 		t.Errorf("with passes: got %v", err)
 	}
 	stop()
-	<-done
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the passes end with their context", err)
+	}
 }

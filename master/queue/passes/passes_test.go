@@ -44,10 +44,10 @@ func TestAPassIsMadeWhenWokenAndWhenDue(t *testing.T) {
 			want int
 		}{
 			{"at once", func() {}, 1},
-			{"nothing happens for a day", func() { time.Sleep(24 * time.Hour) }, 1},
+			{"nothing happens for a day", func() { sleep(24 * time.Hour) }, 1},
 			{"woken, and twice more in the pass", p.Wake, 3},
-			{"before it is due", func() { time.Sleep(59 * time.Second) }, 3},
-			{"due", func() { time.Sleep(time.Second) }, 4},
+			{"before it is due", func() { sleep(59 * time.Second) }, 3},
+			{"due", func() { sleep(time.Second) }, 4},
 		} {
 			step.act()
 			synctest.Wait()
@@ -65,11 +65,11 @@ func TestALongPassIsFollowedByAsLongARest(t *testing.T) {
 		var began []time.Time
 		run(t, p, func(now time.Time) time.Time {
 			began = append(began, now)
-			time.Sleep(time.Second)
+			sleep(time.Second)
 			p.Wake()
 			return time.Time{}
 		})
-		time.Sleep(5 * time.Second)
+		sleep(5 * time.Second)
 		synctest.Wait()
 		if len(began) != 3 || began[1].Sub(began[0]) != 2*time.Second {
 			t.Errorf("got passes at %v, want one every two seconds", began)
@@ -83,7 +83,7 @@ func TestWaitIsForAPassThatBeginsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, ended := passes.New(), 0
 		run(t, p, func(time.Time) time.Time {
-			time.Sleep(time.Second)
+			sleep(time.Second)
 			ended++
 			return time.Time{}
 		})
@@ -101,4 +101,9 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	if err := passes.New().Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the end of the context", err)
 	}
+}
+
+// sleep lets the clock of a bubble go on.
+func sleep(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // it passes at once when all wait
 }

@@ -55,7 +55,7 @@ func (a AWS) validatePool(path string, p AWSPool) document.Errors {
 
 // Validate checks the pool for itself.
 func (p AWSPool) Validate(path string) document.Errors {
-	e := p.Pool.validate(path)
+	e := p.validate(path)
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(len(p.InstanceTypes) > 0, at("instance_types"), "must name at least one")
 	for i, t := range p.InstanceTypes {

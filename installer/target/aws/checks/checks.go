@@ -47,7 +47,7 @@ func (s Subject) List() []doctor.Check {
 		{Name: "clock", Look: c.checkClock},
 		{Name: "permissions", Look: c.checkPermissions},
 	}
-	out = append(out, s.Cluster.Checks()...)
+	out = append(out, s.Checks()...)
 	out = append(out, []doctor.Check{
 		{Name: "names", Look: c.checkNames},
 		{Name: "configuration", Look: func(context.Context) doctor.Result { return c.CheckConfiguration(c.Placeholder()) }},

@@ -25,6 +25,7 @@ type Clients struct {
 	Disks       Disks
 	Snapshots   Snapshots
 	Instances   Instances
+	Machines    Machines
 
 	Buckets  Buckets
 	Objects  Objects
@@ -37,7 +38,7 @@ type Clients struct {
 // Calls is every call of Clients, by the name that Google's discovery documents have for
 // it, with the permissions of Google's IAM reference. A test compares both lists.
 func Calls() edge.Calls {
-	return slices.Concat(operationCalls(), networkCalls(), diskCalls(), instanceCalls(), storageCalls(), iamCalls(), projectCalls(), secretCalls())
+	return slices.Concat(operationCalls(), networkCalls(), diskCalls(), instanceCalls(), machineCalls(), storageCalls(), iamCalls(), projectCalls(), secretCalls())
 }
 
 // Table is what is known of Google's calls and codes.

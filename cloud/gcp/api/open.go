@@ -105,7 +105,8 @@ func (g *gateway) newClients(ctx context.Context, o ...option.ClientOption) (Cli
 		Networks: newNetworks(g, engine.Networks), Subnetworks: newSubnetworks(g, engine.Subnetworks), Firewalls: newFirewalls(g, engine.Firewalls),
 		Routers: newRouters(g, engine.Routers), Addresses: newAddresses(g, engine.Addresses),
 		Disks: newDisks(g, engine.Disks), Snapshots: newSnapshots(g, engine.Snapshots), Instances: newInstances(g, engine.Instances),
-		Buckets: newBuckets(g, store.Buckets), Objects: newObjects(g, store.Objects),
+		Machines: newMachines(g, engine.Instances, engine.ZoneOperations),
+		Buckets:  newBuckets(g, store.Buckets), Objects: newObjects(g, store.Objects),
 		Accounts: newAccounts(g, identity.Projects.ServiceAccounts), Roles: newRoles(g, identity.Projects.Roles),
 		Projects: newProjects(g, resources.Projects), Secrets: newSecrets(g, secrets.Projects.Secrets),
 	}, nil

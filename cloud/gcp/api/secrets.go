@@ -70,7 +70,7 @@ func newSecrets(g *gateway, s *secretmanager.ProjectsSecretsService) Secrets {
 		Versions: func(ctx context.Context, id string) ([]*secretmanager.SecretVersion, error) {
 			return readPages(func(token string) ([]*secretmanager.SecretVersion, string, error) {
 				ctx, c := g.begin(ctx, "secretmanager.projects.secrets.versions.list")
-				page, err := send(ctx, c, s.Versions.List(path(id)).Filter("state:(ENABLED OR DISABLED)").PageToken(token).Context(ctx).Do)
+				page, err := send(ctx, c, s.Versions.List(path(id)).Filter("state:ENABLED OR state:DISABLED").PageToken(token).Context(ctx).Do)
 				if err != nil {
 					return nil, "", err
 				}

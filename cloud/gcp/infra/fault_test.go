@@ -31,7 +31,12 @@ func flows() []flow {
 		{"up", nothing, (*stage).up, whole},
 		{"update", (*stage).up, func(s *stage, ctx context.Context) error {
 			s.wish.inbound, s.wish.labels, s.wish.disk = "198.51.100.0/24", map[string]string{"team": "vision"}, 200
+			s.wish.outside = "database db.example.com"
 			s.wish.permissions = []string{"compute.instances.get"}
+			return s.up(ctx)
+		}, whole},
+		{"password", (*stage).up, func(s *stage, ctx context.Context) error {
+			s.wish.password = "tops3cret"
 			return s.up(ctx)
 		}, whole},
 		{"down", (*stage).up, (*stage).down, []string{}},

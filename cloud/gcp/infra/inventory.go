@@ -32,6 +32,8 @@ type kind struct {
 // resourceKinds has those that others need first. Going backwards is the order of `down`.
 func resourceKinds(c *owner.Cluster) []kind {
 	return []kind{
+		markedKind(c, storage.Secrets(c)),
+		markedKind(c, storage.Buckets(c)),
 		markedKind(c, storage.Snapshots(c)),
 		markedKind(c, storage.Disks(c)),
 		ownKind(c, owner.KindRole, identity.ListRoles, identity.DeleteRole),
@@ -45,7 +47,7 @@ func resourceKinds(c *owner.Cluster) []kind {
 	}
 }
 
-// markedKind is a kind of Compute Engine's objects, which carry marks.
+// markedKind is a kind of objects that carry marks.
 func markedKind[T any](c *owner.Cluster, k owner.Kind[T]) kind {
 	return kind{k.Name, owner.Inventory(c, k), k.Delete}
 }

@@ -64,7 +64,11 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 		"a rule more": {func(_ *testing.T, s *stage) { s.wish.ssh = true }, []string{"create gcp/firewall-rule/ssh"}},
 		"a label": {
 			func(_ *testing.T, s *stage) { s.wish.labels = map[string]string{"team": "vision"} },
-			[]string{"update gcp/address/master; tags.team:  → vision", "update gcp/disk/data; tags.team:  → vision"},
+			[]string{
+				"update gcp/address/master; tags.team:  → vision", "update gcp/bucket/data; tags.team:  → vision",
+				"update gcp/disk/data; tags.team:  → vision",
+				"update gcp/secret/admin-password; tags.team:  → vision", "update gcp/secret/db-url; tags.team:  → vision",
+			},
 		},
 		"a larger disk": {func(_ *testing.T, s *stage) { s.wish.disk = 200 }, []string{"update gcp/disk/data; size: 100 GB → 200 GB"}},
 		"a rule that is not enforced": {
@@ -165,7 +169,9 @@ func TestDataIsKept(t *testing.T) {
 		must(t, err)
 		_, err = in.Down(t.Context(), p, false)
 		must(t, err)
-		if d := cmp.Diff(s.live(t), []string{"disk/det-lab-data", "snapshot/det-lab-before-3"}); d != "" {
+		if d := cmp.Diff(s.live(t), []string{
+			"bucket/det-deploy-lab-data-415104041262", "disk/det-lab-data", "secret/det-deploy-lab-db-url", "snapshot/det-lab-before-3",
+		}); d != "" {
 			t.Errorf("after down: got -, want +:\n%s", d)
 		}
 		must(t, s.up(t.Context()))

@@ -20,6 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	shared "github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/doctor"
@@ -37,6 +38,8 @@ type wish struct {
 	nat         bool
 	disk        int64
 	permissions []string
+	password    string
+	outside     string
 }
 
 func modest() wish {
@@ -45,15 +48,15 @@ func modest() wish {
 
 // whole is what a cluster on a modest wish consists of.
 var whole = []string{
-	"address/det-lab-master", "disk/det-lab-data", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
+	"address/det-lab-master", "bucket/det-deploy-lab-data-415104041262", "disk/det-lab-data", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
 	"network/det-lab",
 	"role/detDeployAgent", "role/detDeployMaster", "role-binding/det-a-lab", "role-binding/det-m-lab",
-	"router/det-lab-nat", "service-account/det-a-lab", "service-account/det-m-lab", "subnetwork/det-lab-us-central1",
+	"router/det-lab-nat", "secret/det-deploy-lab-admin-password", "secret/det-deploy-lab-db-url", "service-account/det-a-lab", "service-account/det-m-lab", "subnetwork/det-lab-us-central1",
 }
 
 // blueprint is a cluster with one resource of each kind.
 func blueprint(c *owner.Cluster, w wish) []resource.Resource {
-	c.Labels = w.labels
+	c.Labels, c.Outside = w.labels, w.outside
 	net := &network.Network{In: c}
 	agents, master := []string{c.FullName("agent")}, []string{c.FullName("master")}
 	inbound := []netip.Prefix{netip.MustParsePrefix(w.inbound)}
@@ -64,6 +67,9 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 		shared.Named(&network.Firewall{In: c, Network: net, Name: "agents", SourceTags: append(agents, master...), TargetTags: agents}),
 		shared.Named(&network.Address{In: c, Name: "master"}),
 		shared.Named(&storage.Disk{In: c, Zone: "us-central1-a", SizeGB: w.disk, Type: "pd-balanced"}),
+		shared.Named(&storage.Bucket{In: c}),
+		&storage.Secret{In: c, Name: "admin-password", Given: secret.Literal(w.password), Generate: generateSecret},
+		&storage.Secret{In: c, Name: "db-url", Generate: generateSecret, OpensData: true},
 	}
 	for _, name := range []string{"agent", "master"} {
 		account := &identity.Account{In: c, Name: name}
@@ -78,6 +84,8 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 	}
 	return out
 }
+
+func generateSecret() (secret.Value, error) { return secret.Literal("generated"), nil }
 
 // stage is a project, the record of a cluster in it, and what is wanted.
 type stage struct {
@@ -108,7 +116,7 @@ func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *owner.Cluster
 	if err != nil {
 		panic(err)
 	}
-	return &owner.Cluster{ID: s.id, Clients: c}
+	return &owner.Cluster{ID: s.id, Number: gcptest.Number, Clients: c}
 }
 
 // operator is a new process.
@@ -204,6 +212,8 @@ func (s *stage) everything(t *testing.T) []string {
 	add(names(t, c.Addresses.List))
 	add(names(t, c.Disks.List))
 	add(names(t, c.Snapshots.List))
+	add(names(t, c.Secrets.List))
+	add(names(t, c.Buckets.List))
 	noFilter := func(ctx context.Context, _ string) ([]*iam.ServiceAccount, error) { return c.Accounts.List(ctx) }
 	add(names(t, noFilter))
 	add(names(t, func(ctx context.Context, _ string) ([]*iam.Role, error) { return c.Roles.List(ctx) }))

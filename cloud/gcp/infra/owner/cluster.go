@@ -3,6 +3,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path"
@@ -17,6 +18,12 @@ import (
 type Cluster struct {
 	// ID is the cluster's id: "lab".
 	ID string
+	// Number is that of the project. It is in the names of buckets, which all projects
+	// share.
+	Number uint64
+	// Outside is what of the user's own the cluster's secrets open beside its own data:
+	// "database db.example.com". It is empty for nothing.
+	Outside string
 	// Labels are the user's. They are put on everything that has labels, beside our own.
 	Labels map[string]string
 	// Clients are the services, in the cluster's project and region.
@@ -42,19 +49,26 @@ func (c *Cluster) FullName(name string) string {
 
 // Found is how the inventory lists an object.
 func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
-	return resource.Found{Kind: kind, ID: o.Identity, Name: path.Base(o.Identity), Retain: c.retainReason(kind, o.Identity)}
+	return resource.Found{Kind: kind, ID: o.Identity, Name: path.Base(o.Identity), Retain: c.retainReason(kind, o)}
 }
 
 // retainReason says why an object outlives `down`. A disk that is not the cluster's data
-// is some machine's own.
-func (c *Cluster) retainReason(kind, identity string) string {
+// is some machine's own, and a secret whose mark was lost rather stays than goes.
+func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	switch {
+	case kind == KindBucket:
+		return "holds the checkpoints"
 	case kind == KindSnapshot:
 		return "holds a backup of the database"
-	case kind == KindDisk && path.Base(identity) == c.FullName(DataDisk):
+	case kind == KindDisk && path.Base(o.Identity) == c.FullName(DataDisk):
 		return "holds the database"
+	case kind != KindSecret || o.Marks[RetainLabel] == RetainNo:
+		return ""
 	}
-	return ""
+	if outside := cmp.Or(o.Marks[OpensNote], c.Outside); outside != "" {
+		return "opens " + outside + ", which stays"
+	}
+	return "opens data that is kept"
 }
 
 // DataDisk is the name of the disk with the master's data.

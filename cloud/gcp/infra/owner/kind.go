@@ -21,14 +21,15 @@ const (
 	KindRole       = "role"
 	KindBinding    = "role-binding"
 	KindSnapshot   = "snapshot"
+	KindBucket     = "bucket"
+	KindSecret     = "secret"
 	kindPrefix     = "gcp/"
 )
 
 // ResourceID is how a resource of a cluster is called in plans.
 func ResourceID(kind, name string) string { return kindPrefix + kind + "/" + name }
 
-// Kind is one kind of Compute Engine's objects: all those of a cluster, and any by its
-// name.
+// Kind is one kind of Google's objects: all those of a cluster, and any by its name.
 type Kind[T any] struct {
 	infra.Kind[*T]
 
@@ -73,9 +74,17 @@ func (c *Cluster) Zonal(zone, name string) string { return zone + "/" + c.FullNa
 type Zoned struct{ Zone, Name string }
 
 // DefineZonal is Define for something that is in a zone.
-func DefineZonal[T any](c *Cluster, k Kind[T], at Zoned, learned *infra.Learned) infra.Definition[*T] {
-	d := define(k, c.Zonal(at.Zone, at.Name), learned, nil)
-	d.ID, d.Owner, d.Found = ResourceID(k.Name, at.Name), c.Owned(), c.Found
+func DefineZonal[T any](c *Cluster, k Kind[T], at Zoned, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
+	return DefineAs(c, k, Named{at.Name, c.Zonal(at.Zone, at.Name)}, learned, refs...)
+}
+
+// Named is the short name of a resource, and what Google calls its object.
+type Named struct{ Name, Identity string }
+
+// DefineAs is Define for something whose name is not made as those of Compute Engine are.
+func DefineAs[T any](c *Cluster, k Kind[T], as Named, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
+	d := define(k, as.Identity, learned, refs)
+	d.ID, d.Owner, d.Found = ResourceID(k.Name, as.Name), c.Owned(), c.Found
 	return d
 }
 

@@ -9,6 +9,22 @@ import (
 // none, "det-deploy-cluster=lab" is the first line of the description.
 const ClusterLabel = "det-deploy-cluster"
 
+// What is noted on a secret. Labels are short and of few letters; annotations are not.
+const (
+	// RetainLabel says whether a secret outlives `down`.
+	RetainLabel = "det-deploy-retain"
+	// OpensNote is what of the user's own a secret opens: data that no inventory lists.
+	OpensNote = "det-deploy-opens"
+	// DigestNote is a salted digest of a given secret.
+	DigestNote = "det-deploy-digest"
+)
+
+// The values of RetainLabel.
+const (
+	RetainYes = "yes"
+	RetainNo  = "no"
+)
+
 // Owned is the mark of everything that is the cluster's.
 func (c *Cluster) Owned() map[string]string { return map[string]string{ClusterLabel: c.ID} }
 

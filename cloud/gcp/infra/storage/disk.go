@@ -1,4 +1,5 @@
-// Package storage is what keeps a cluster's data: the master's disk and its snapshots.
+// Package storage is what keeps a cluster's data: the master's disk and its snapshots, the
+// data bucket and the secrets.
 package storage
 
 import (

@@ -1,0 +1,148 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+
+	"google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Bucket holds checkpoints. Roles alone give access, the public has none, and what is
+// deleted is gone.
+type Bucket struct {
+	In *owner.Cluster
+
+	infra.Learned
+}
+
+// DataBucket is the name of a cluster's data bucket.
+func DataBucket(cluster string, project uint64) string {
+	return "det-deploy-" + cluster + "-data-" + strconv.FormatUint(project, 10)
+}
+
+// ID is "gcp/bucket/data".
+func (*Bucket) ID() string { return owner.ResourceID(owner.KindBucket, "data") }
+
+// FullName is the name that all projects know it by.
+func (b *Bucket) FullName() string { return DataBucket(b.In.ID, b.In.Number) }
+
+// Define says what is wanted.
+func (b *Bucket) Define() infra.Definition[*storage.Bucket] {
+	d := owner.DefineAs(b.In, Buckets(b.In), owner.Named{Name: "data", Identity: b.FullName()}, &b.Learned)
+	d.Tags = b.In.Labels
+	d.Create = b.createBucket
+	d.Retag = func(ctx context.Context, name string, marks map[string]string) error {
+		return b.In.Clients.Buckets.Patch(ctx, name, &storage.Bucket{Labels: marks}) // beside those that it has
+	}
+	d.Compare = compareBucket
+	d.Change = func(ctx context.Context, _ []resource.Drift) error {
+		return b.In.Clients.Buckets.Patch(ctx, b.Identity(), closedBucket())
+	}
+	d.Describe = func() []string { return []string{b.FullName() + " in " + b.In.Clients.Region + ", private"} }
+	return d
+}
+
+func (b *Bucket) createBucket(ctx context.Context, _ string) error {
+	in := closedBucket()
+	in.Name, in.Location, in.Labels = b.FullName(), b.In.Clients.Region, b.In.AllLabels()
+	return owner.Insert(ctx, b.In, b.Define(), in.Name, func() error {
+		err := b.In.Clients.Buckets.Insert(ctx, in)
+		if cloud.KindOf(err) == cloud.Conflict {
+			return cmp.Or(b.refuseTaken(ctx), err)
+		}
+		return err
+	})
+}
+
+// refuseTaken refuses a bucket of another project, which may have taken the name.
+func (b *Bucket) refuseTaken(ctx context.Context) error {
+	live, err := b.In.Clients.Buckets.Get(ctx, b.FullName())
+	if err == nil && live.ProjectNumber != b.In.Number {
+		err = fmt.Errorf("it belongs to project %d", live.ProjectNumber)
+	} else if cloud.KindOf(err) != cloud.Denied {
+		return nil
+	}
+	return &cloud.Error{
+		Kind: cloud.Denied, Op: "storage.buckets.insert", Resource: b.FullName(),
+		Fix: "choose another --cluster-id, or ask for the right to read the bucket if it is your project's",
+		Err: fmt.Errorf("the name is one for all projects, and another one may have taken it: %w", err),
+	}
+}
+
+// closedBucket has access by roles alone, none for the public, and no copies of what was
+// deleted.
+func closedBucket() *storage.Bucket {
+	return &storage.Bucket{
+		IamConfiguration: &storage.BucketIamConfiguration{
+			UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{Enabled: true},
+			PublicAccessPrevention:   publicAccessPrevented,
+		},
+		SoftDeletePolicy: &storage.BucketSoftDeletePolicy{ForceSendFields: []string{"RetentionDurationSeconds"}},
+	}
+}
+
+const publicAccessPrevented = "enforced"
+
+func compareBucket(_ context.Context, live *storage.Bucket) ([]resource.Drift, error) {
+	uniform, public, kept := false, "", int64(0)
+	if c := live.IamConfiguration; c != nil {
+		uniform, public = c.UniformBucketLevelAccess != nil && c.UniformBucketLevelAccess.Enabled, c.PublicAccessPrevention
+	}
+	if p := live.SoftDeletePolicy; p != nil {
+		kept = p.RetentionDurationSeconds
+	}
+	return infra.Differences(
+		infra.Changeable("access-lists", onOff(!uniform), onOff(false)),
+		infra.Changeable("public-access-prevention", public, publicAccessPrevented),
+		infra.Changeable("soft-delete", fmt.Sprintf("%d seconds", kept), "0 seconds"),
+	), nil
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// Buckets are the data buckets of a cluster: the one of that name, if it is the project's
+// and carries the mark. One that may not be looked at is another project's.
+func Buckets(c *owner.Cluster) owner.Kind[storage.Bucket] {
+	name := DataBucket(c.ID, c.Number)
+	return owner.KindOf(c, owner.KindBucket, name, api.Collection[storage.Bucket]{
+		Get: func(ctx context.Context, name string) (*storage.Bucket, error) {
+			live, err := c.Clients.Buckets.Get(ctx, name)
+			if cloud.KindOf(err) == cloud.Denied || err == nil && live.ProjectNumber != c.Number {
+				return nil, infra.Missing("storage.buckets.get", name)
+			}
+			return live, err
+		},
+		Delete: func(ctx context.Context, name string) error { return deleteBucket(ctx, c, name) },
+		List:   c.Clients.Buckets.List,
+	}, func(b *storage.Bucket) infra.Observed {
+		return infra.Observed{Identity: b.Name, Marks: b.Labels, Deleting: b.Name != name}
+	})
+}
+
+// deleteBucket empties a bucket and removes it. What is written meanwhile makes that a
+// conflict.
+func deleteBucket(ctx context.Context, c *owner.Cluster, name string) error {
+	all, err := c.Clients.Objects.List(ctx, name, "")
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if err := infra.IgnoreMissing(c.Clients.Objects.Delete(ctx, name, o.Name, nil)); err != nil {
+			return err
+		}
+	}
+	return c.Clients.Buckets.Delete(ctx, name)
+}

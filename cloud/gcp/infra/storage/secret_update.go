@@ -1,0 +1,122 @@
+package storage
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"google.golang.org/api/secretmanager/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// The paths of drift of a secret. What a value is, drift never says.
+const (
+	valuePath    = "value"
+	versionsPath = "versions"
+	opensPath    = "opens"
+)
+
+func (s *Secret) compareLive(ctx context.Context, live *secretmanager.Secret) ([]resource.Drift, error) {
+	all, err := s.liveVersions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := infra.Differences(infra.Changeable(opensPath, live.Annotations[owner.OpensNote], s.opens()))
+	switch {
+	case len(all) == 0:
+		return append(out, infra.Changeable(valuePath, "none", "one")), nil
+	case !s.Given.IsZero() && !infra.DigestMatches(live.Annotations[owner.DigestNote], s.FullName(), s.Given.Reveal()):
+		return append(out, infra.Changeable(valuePath, "another one", "the given one")), nil
+	}
+	return append(out, infra.Differences(infra.Changeable(versionsPath, strconv.Itoa(len(all)), "1"))...), nil
+}
+
+// liveVersions lists the versions that were not destroyed, the newest first.
+func (s *Secret) liveVersions(ctx context.Context) ([]*secretmanager.SecretVersion, error) {
+	all, err := s.In.Clients.Secrets.Versions(ctx, s.FullName())
+	return slices.DeleteFunc(all, func(v *secretmanager.SecretVersion) bool { return v.State == "DESTROYED" }), err
+}
+
+// changeSecret stores a value and destroys those before it. The digest goes last: without
+// it the value is stored again.
+func (s *Secret) changeSecret(ctx context.Context, drift []resource.Drift) error {
+	has := func(path string) bool {
+		return slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Path == path })
+	}
+	notes := map[string]string{owner.OpensNote: s.opens()}
+	if has(valuePath) {
+		value, more, err := s.newValue()
+		if err != nil {
+			return err
+		}
+		maps.Copy(notes, more)
+		if err := s.addVersion(ctx, value); err != nil {
+			return err
+		}
+	}
+	if has(valuePath) || has(versionsPath) {
+		if err := s.destroyOldVersions(ctx); err != nil {
+			return err
+		}
+	}
+	if has(valuePath) || has(opensPath) {
+		return s.annotate(ctx, notes)
+	}
+	return nil
+}
+
+func (s *Secret) destroyOldVersions(ctx context.Context) error {
+	all, err := s.liveVersions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range all[min(1, len(all)):] {
+		err := s.In.Clients.Secrets.Destroy(ctx, v.Name)
+		// One that was destroyed meanwhile is in a state that cannot be left.
+		if err != nil && cloud.KindOf(err) != cloud.NotFound && cloud.KindOf(err) != cloud.Conflict {
+			return err
+		}
+	}
+	return nil
+}
+
+// annotate puts notes beside those that are there. An empty one is taken away.
+func (s *Secret) annotate(ctx context.Context, notes map[string]string) error {
+	return s.patchSecret(ctx, "annotations", func(live *secretmanager.Secret) {
+		live.Annotations = joinNotes(live.Annotations, notes)
+	})
+}
+
+func (s *Secret) relabel(ctx context.Context, _ string, marks map[string]string) error {
+	return s.patchSecret(ctx, "labels", func(live *secretmanager.Secret) { live.Labels = joinNotes(live.Labels, marks) })
+}
+
+func joinNotes(have, more map[string]string) map[string]string {
+	out := maps.Clone(have)
+	if out == nil {
+		out = make(map[string]string)
+	}
+	maps.Copy(out, more)
+	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
+	return out
+}
+
+// patchSecret changes what mask names, under the etag that was read: again, when another
+// process changed it meanwhile.
+func (s *Secret) patchSecret(ctx context.Context, mask string, change func(*secretmanager.Secret)) error {
+	return s.In.Waiter().RetryOn(ctx, s.ID(), infra.ToBeDescribed, cloud.Conflict, func() error {
+		live, err := s.In.Clients.Secrets.Get(ctx, s.FullName())
+		if err != nil {
+			return err
+		}
+		change(live)
+		return s.In.Clients.Secrets.Patch(ctx, s.FullName(), &secretmanager.Secret{
+			Labels: live.Labels, Annotations: live.Annotations, Etag: live.Etag,
+		}, mask)
+	})
+}

@@ -1,0 +1,184 @@
+package infra_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/api/secretmanager/v1"
+	storageapi "google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/installer/hosted"
+)
+
+const dataBucket = "det-deploy-lab-data-415104041262"
+
+var _ hosted.StoredSecret = (*storage.Secret)(nil)
+
+func TestTheDataBucketIsClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		must(t, s.up(t.Context()))
+		buckets := s.cluster(t.Context(), nil).Clients.Buckets
+		wantClosed := func() {
+			t.Helper()
+			live, err := buckets.Get(t.Context(), dataBucket)
+			must(t, err)
+			if c := live.IamConfiguration; !c.UniformBucketLevelAccess.Enabled || c.PublicAccessPrevention != "enforced" || live.SoftDeletePolicy.RetentionDurationSeconds != 0 {
+				t.Errorf("got %+v and %+v, want nobody to have access but by roles, and nothing kept of what was deleted", c, live.SoftDeletePolicy)
+			}
+		}
+		wantClosed()
+		must(t, buckets.Patch(t.Context(), dataBucket, &storageapi.Bucket{
+			IamConfiguration: &storageapi.BucketIamConfiguration{
+				PublicAccessPrevention:   "inherited",
+				UniformBucketLevelAccess: &storageapi.BucketIamConfigurationUniformBucketLevelAccess{ForceSendFields: []string{"Enabled"}},
+			},
+			SoftDeletePolicy: &storageapi.BucketSoftDeletePolicy{RetentionDurationSeconds: 3600},
+		}))
+		want := []string{"update gcp/bucket/data; access-lists: on → off; public-access-prevention: inherited → enforced; soft-delete: 3600 seconds → 0 seconds"}
+		if d := cmp.Diff(s.plan(t), want); d != "" {
+			t.Errorf("plan: got -, want +:\n%s", d)
+		}
+		must(t, s.up(t.Context()))
+		wantClosed()
+	})
+}
+
+// A bucket goes with all that is in it, at the pace that Google allows.
+func TestAFullBucketIsRemoved(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, slow())
+		must(t, s.up(t.Context()))
+		objects := s.cluster(t.Context(), nil).Clients.Objects
+		for _, name := range strings.Split("abcdefgh", "") {
+			_, err := objects.Write(t.Context(), &storageapi.Object{Bucket: dataBucket, Name: name}, bytes.NewReader(nil), nil)
+			must(t, err)
+		}
+		must(t, s.down(t.Context()))
+		if got := s.world.Buckets(); len(got) > 0 {
+			t.Errorf("got %v, want none", got)
+		}
+	})
+}
+
+// Any project may have taken the name of a bucket.
+func TestABucketOfAnotherProjectIsNotUsed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		s.world.AddProject("others", 99)
+		others, err := api.New(t.Context(), s.world.Client(""), api.Options{Project: "others", Region: "us-central1"})
+		must(t, err)
+		must(t, others.Buckets.Insert(t.Context(), &storageapi.Bucket{
+			Name: dataBucket, Location: "us-central1", Labels: map[string]string{"det-deploy-cluster": "lab"},
+		}))
+		err = s.up(t.Context())
+		e, ok := errors.AsType[*cloud.Error](err)
+		if !ok || e.Kind != cloud.Denied || !strings.Contains(e.Hint(), "--cluster-id") || !strings.Contains(err.Error(), "project 99") {
+			t.Errorf("got %v, want that the name is taken", err)
+		}
+		must(t, s.down(t.Context()))
+		if _, err := others.Buckets.Get(t.Context(), dataBucket); err != nil {
+			t.Errorf("got %v, want the other project's bucket to stay", err)
+		}
+	})
+}
+
+// A secret has one version, and no list of secrets or plan has its value.
+func TestASecretHasOneVersion(t *testing.T) {
+	for name, o := range map[string]gcptest.Options{"at once": {}, "filters that do not filter": {IgnoreFilters: true}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, o)
+				s.wish.password = "tops3cret"
+				must(t, s.up(t.Context()))
+				sec := &storage.Secret{In: s.cluster(t.Context(), nil), Name: "admin-password"}
+				s.wantSecret(t, sec, "tops3cret", "1")
+				s.wish.password = "0ther"
+				want := []string{"update gcp/secret/admin-password; value: another one → the given one"}
+				if d := cmp.Diff(s.plan(t), want); d != "" {
+					t.Errorf("plan: got -, want +:\n%s", d)
+				}
+				must(t, s.up(t.Context()))
+				s.wantSecret(t, sec, "0ther", "2")
+				_, err := sec.In.Clients.Secrets.Add(t.Context(), sec.FullName(), &secretmanager.SecretPayload{Data: "eA=="})
+				must(t, err)
+				if d := cmp.Diff(s.plan(t), []string{"update gcp/secret/admin-password; versions: 2 → 1"}); d != "" {
+					t.Errorf("plan: got -, want +:\n%s", d)
+				}
+				must(t, s.up(t.Context()))
+				s.wantNothingToDo(t)
+			})
+		})
+	}
+}
+
+func (*stage) wantSecret(t *testing.T, sec *storage.Secret, value, version string) {
+	t.Helper()
+	got, err := sec.Read(t.Context())
+	gotVersion, versionErr := sec.Version(t.Context())
+	if err != nil || versionErr != nil || got.Reveal() != value || gotVersion != version {
+		t.Errorf("got %q, version %q, %v and %v, want %q and %q", got.Reveal(), gotVersion, err, versionErr, value, version)
+	}
+	all, err := sec.In.Clients.Secrets.Versions(t.Context(), sec.FullName())
+	all = slices.DeleteFunc(all, func(v *secretmanager.SecretVersion) bool { return v.State == "DESTROYED" })
+	if err != nil || len(all) != 1 {
+		t.Errorf("got %d versions and %v, want one", len(all), err)
+	}
+}
+
+// A secret that an interrupted run left without a value gets one, and what is generated
+// stays what it is.
+func TestAGeneratedSecretStays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		c := s.cluster(t.Context(), nil)
+		must(t, c.Clients.Secrets.Create(t.Context(), "det-deploy-lab-ca", &secretmanager.Secret{
+			Labels: c.Owned(), Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}},
+		}))
+		n := 0
+		sec := &storage.Secret{In: c, Name: "ca", OpensData: true, Generate: func() (secret.Value, error) {
+			n++
+			return secret.Literal(strings.Repeat("k", n)), nil
+		}}
+		if v, err := sec.Version(t.Context()); v != "" || err != nil {
+			t.Errorf("got version %q and %v, want none", v, err)
+		}
+		_, err := sec.Read(t.Context())
+		if cloud.KindOf(err) != cloud.NotFound {
+			t.Errorf("got %v, want that there is no value", err)
+		}
+		must(t, sec.Create(t.Context()))
+		first, err := sec.Read(t.Context())
+		must(t, err)
+		must(t, sec.Create(t.Context()))
+		s.wantSecret(t, sec, first.Reveal(), "1")
+		if _, drift, err := sec.Find(t.Context()); len(drift) > 0 || err != nil {
+			t.Errorf("got %v and %v, want nothing to change", drift, err)
+		}
+	})
+}
+
+// A secret opens data of the cluster's own, or of the user's, which no inventory lists.
+func TestWhatASecretOpensIsSaid(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		for outside, want := range map[string]string{"": "opens data that is kept", "database db.example.com": "opens database db.example.com, which stays"} {
+			s.wish.outside = outside
+			must(t, s.up(t.Context()))
+			sec := &storage.Secret{In: s.cluster(t.Context(), nil), Name: "db-url"}
+			f, _, err := sec.Find(t.Context())
+			if err != nil || f.Retain != want {
+				t.Errorf("got %q and %v, want %q", f.Retain, err, want)
+			}
+		}
+	})
+}

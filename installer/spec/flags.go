@@ -101,7 +101,7 @@ func (t Table) ReadFiles(given []document.Given, read func(string) ([]byte, erro
 		if f.FromFile {
 			data, err := read(g.Value)
 			if err != nil {
-				return nil, fmt.Errorf("read %s: %w", g.Source, err)
+				return nil, fmt.Errorf("read the file of %s: %w", g.Source, err)
 			}
 			out[i].Value = string(data)
 		}

@@ -30,7 +30,7 @@ func (t Table) Read(c Cluster, id string, settings map[string]string) error {
 	problems = append(problems, d.Decode(c)...)
 	c.Complete(id)
 	rules := c.Validate("")
-	if named, found := d.Root().Get("cluster_id"); found && named.Text() != "" {
+	if named, found := d.Root().Get("cluster_id"); found && !named.IsNull() && named.Text() != "" {
 		rules.Check(named.Text() == id, "cluster_id", "is %q, and --cluster-id is %q; keep one", named.Text(), id)
 	}
 	problems = d.Blame(problems, rules)

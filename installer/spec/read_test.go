@@ -182,6 +182,14 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
+// A key without a value is not said, however it is written.
+func TestNoClusterInTheFileIsNoOtherCluster(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"cluster_id:\n", "cluster_id: null\n", "cluster_id: ~\n", "cluster_id: ''\n", "cluster_id: lab\n"} {
+		read(t, merge(t, nil, file, needed...))
+	}
+}
+
 func TestClusterNames(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]bool{"lab": true, "a": true, "Lab": false, "lab-": false, "1ab": false, "lab-data": false} {

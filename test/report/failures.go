@@ -14,7 +14,6 @@ const maxAgain = 6
 type failures struct {
 	tests   []string // without subtests
 	reasons []string // a line each
-	final   bool     // a second run would prove nothing
 }
 
 // reason is a line that a test printed by itself.
@@ -31,7 +30,6 @@ func (r *report) addFailure(e event, said []string) {
 	if !slices.Contains(f.tests, test) {
 		f.tests = append(f.tests, test)
 	}
-	f.final = f.final || diedEarly(said)
 	for _, line := range said {
 		if reason.MatchString(line) && len(f.reasons) < 20 {
 			f.reasons = append(f.reasons, fmt.Sprintf("%s: %.400s", e.Test, strings.TrimSpace(line)))
@@ -39,11 +37,10 @@ func (r *report) addFailure(e event, said []string) {
 	}
 }
 
-// diedEarly reports whether a test's output tells of a fault that no second run may hide.
-func diedEarly(said []string) bool {
-	return slices.ContainsFunc(said, func(line string) bool {
-		return strings.HasPrefix(line, "WARNING: DATA RACE") || strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
-	})
+// tellsOfRace reports whether a line is the race detector's. It may stand in the output
+// of a test that ran beside, and passed.
+func tellsOfRace(line string) bool {
+	return strings.HasPrefix(line, "WARNING: DATA RACE") || strings.Contains(line, "race detected during execution of test")
 }
 
 // summary is the end of a long output: where it failed, and the last words of each test.
@@ -66,7 +63,7 @@ func (r *report) again() string {
 	count := 0
 	for _, pkg := range r.order {
 		f := r.failed[pkg]
-		if count += len(f.tests); f.final || r.broken || count > maxAgain {
+		if count += len(f.tests); r.final || count > maxAgain {
 			return ""
 		}
 		fmt.Fprintf(&b, "%s ^(%s)$\n", pkg, strings.Join(f.tests, "|"))

@@ -18,7 +18,7 @@ import (
 func main() {
 	again := flag.String("again", "", "file to write the failed tests to, a package and a pattern a line, when they are few enough to be run once more")
 	flag.Parse()
-	r := report{failed: map[string]*failures{}}
+	r := newReport()
 	code := r.read(os.Stdin, os.Stdout)
 	if *again != "" {
 		if err := os.WriteFile(*again, []byte(r.again()), 0o600); err != nil {
@@ -46,11 +46,18 @@ type report struct {
 	skips                        []string
 	failed                       map[string]*failures // by package
 	order                        []string             // of the packages that failed
-	broken                       bool                 // something failed that is not a test
+	// final says that something failed which a second run of tests would not show: a
+	// package that does not build or died in the middle, a data race, a run cut off.
+	final   bool
+	output  map[key][]string
+	running map[key]bool
+}
+
+func newReport() *report {
+	return &report{failed: map[string]*failures{}, output: map[key][]string{}, running: map[key]bool{}}
 }
 
 func (r *report) read(in io.Reader, out io.Writer) int {
-	output := map[key][]string{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -59,45 +66,69 @@ func (r *report) read(in io.Reader, out io.Writer) int {
 			fmt.Fprintln(out, lines.Text()) // a compiler's words come as they are
 			continue
 		}
-		k := key{e.Package, e.Test}
-		switch e.Action {
-		case "build-output":
-			fmt.Fprint(out, e.Output)
-		case "output":
-			output[k] = append(output[k], e.Output)
-		case "pass", "fail", "skip":
-			if e.Test == "" {
-				r.endPackage(out, e, output[k])
-			} else {
-				r.endTest(out, e, output[k])
-			}
-			delete(output, k)
-		}
+		r.take(out, e)
+	}
+	if err := lines.Err(); err != nil || len(r.running) > 0 {
+		fmt.Fprintf(out, "the run was cut off (%d tests had not ended)\n", len(r.running))
+		r.final = true
 	}
 	for _, s := range r.skips {
 		fmt.Fprintln(out, "skipped", s)
 	}
 	fmt.Fprint(out, r.summary())
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", r.passed, r.failedTests, r.skipped)
-	if r.failedTests > 0 || r.broken || r.passed == 0 {
+	if r.failedTests > 0 || r.final || r.passed == 0 {
 		return 1
 	}
 	return 0
 }
 
-// endPackage prints a package's line; a package that failed outside any test, such
-// as one that does not build, shows all it said.
-func (r *report) endPackage(out io.Writer, e event, said []string) {
+func (r *report) take(out io.Writer, e event) {
+	k := key{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(out, e.Output)
+	case "run":
+		r.running[k] = true
+	case "output":
+		r.final = r.final || tellsOfRace(e.Output)
+		r.output[k] = append(r.output[k], e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.endPackage(out, e)
+		} else {
+			r.endTest(out, e, r.output[k])
+		}
+		delete(r.running, k)
+		delete(r.output, k)
+	}
+}
+
+// endPackage prints a package's line; a package that failed outside any test, such as
+// one that does not build, shows all it said, and so do tests it died in.
+func (r *report) endPackage(out io.Writer, e event) {
 	word := map[string]string{"pass": "ok  ", "fail": "FAIL", "skip": "-   "}[e.Action]
 	if e.Action == "fail" {
-		fmt.Fprint(out, strings.Join(said, ""))
-		if r.failed[e.Package] == nil || diedEarly(said) {
-			r.broken = true
-		}
+		r.final = r.endRunning(out, e.Package) > 0 || r.final || r.failed[e.Package] == nil
+		fmt.Fprint(out, strings.Join(r.output[key{e.Package, ""}], ""))
 	}
 	if e.Action != "skip" {
 		fmt.Fprintf(out, "%s %6.1fs %s\n", word, e.Elapsed, e.Package)
 	}
+}
+
+// endRunning prints what the tests said in which a package died, and counts them.
+func (r *report) endRunning(out io.Writer, pkg string) (n int) {
+	for k := range r.running {
+		if k.pkg != pkg {
+			continue
+		}
+		n++
+		fmt.Fprintf(out, "--- %s %s did not end\n%s", k.pkg, k.test, strings.Join(r.output[k], ""))
+		delete(r.running, k)
+		delete(r.output, k)
+	}
+	return n
 }
 
 func (r *report) endTest(out io.Writer, e event, said []string) {

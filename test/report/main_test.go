@@ -34,18 +34,30 @@ func TestReport(t *testing.T) {
 			want:  []string{"failed: p A C\n    A/b: a_test.go:3: got 1, want 2\n0 passed, 3 failed, 0 skipped"},
 		},
 		{
-			name: "a data race is not run again",
-			in: `{"Action":"output","Package":"p","Test":"A","Output":"WARNING: DATA RACE\n"}
+			name: "a data race is not run again, whoever's output it stands in",
+			in: `{"Action":"output","Package":"p","Test":"B","Output":"WARNING: DATA RACE\n"}
+{"Action":"pass","Package":"p","Test":"B"}
 {"Action":"fail","Package":"p","Test":"A"}
 {"Action":"fail","Package":"p"}`,
 			code: 1,
 		},
 		{
-			name: "a package that panicked is not run again",
+			name: "a package that died in a test is not run again, and shows what that test said",
 			in: `{"Action":"fail","Package":"p","Test":"A"}
-{"Action":"output","Package":"p","Output":"panic: test timed out after 35m0s\n"}
+{"Action":"run","Package":"p","Test":"B"}
+{"Action":"output","Package":"p","Test":"B","Output":"panic: test timed out after 35m0s\n"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t2100s\n"}
 {"Action":"fail","Package":"p"}`,
 			code: 1,
+			want: []string{"p B did not end\npanic: test timed out", "FAIL\tp"},
+		},
+		{
+			name: "a run that was cut off is not run again",
+			in: `{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p"}
+{"Action":"run","Package":"q","Test":"B"}`,
+			code: 1,
+			want: []string{"cut off"},
 		},
 		{
 			name: "a package that does not build is a failure",
@@ -57,7 +69,7 @@ func TestReport(t *testing.T) {
 		},
 		{
 			name: "many failures are not run again",
-			in:   strings.Repeat(`{"Action":"fail","Package":"p","Test":"A"}`+"\n", 1) + manyFailures("BCDEFG"),
+			in:   manyFailures("ABCDEFG"),
 			code: 1,
 		},
 		{
@@ -71,7 +83,7 @@ func TestReport(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			r := report{failed: map[string]*failures{}}
+			r := newReport()
 			if code := r.read(strings.NewReader(tt.in), &out); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}

@@ -49,10 +49,12 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 	return hosted.Recovered{Settings: settings}, err
 }
 
-// readMarked reads every live object of a kind that carries the marks.
+// readMarked reads every live object of a kind that carries the marks. Where there are
+// several, such as a copy of the machine with all its tags, the one the cluster goes by is
+// read last: what it says stays.
 func readMarked[T any](ctx context.Context, k infra.Kind[T], marks map[string]string, read func(T)) error {
 	all, err := k.All(ctx, marks)
-	for _, live := range all {
+	for _, live := range slices.Backward(all) {
 		read(live.Object)
 	}
 	return err

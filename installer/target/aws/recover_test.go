@@ -4,6 +4,9 @@ import (
 	"context"
 	"testing"
 
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
@@ -61,6 +64,29 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 		s.settings = got.Settings
 		must(t, s.up(t.Context()))
 		s.wantNothingToDo(t)
+	})
+}
+
+// Consoles copy every tag to what is made like another.
+func TestACopyOfTheNetworkIsNotReadBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "network-cidr", "10.9.0.0/16")
+		must(t, s.up(t.Context()))
+		c := s.clients(nil)
+		must(t, control.Open(c, "lab", awstest.Account).Destroy(t.Context()))
+		seen, err := c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{{Name: sdk.String("cidr"), Values: []string{"10.9.0.0/16"}}}})
+		must(t, err)
+		_, err = c.EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{
+			CidrBlock: sdk.String("10.66.0.0/16"), TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeVpc, Tags: seen.Vpcs[0].Tags}},
+		})
+		must(t, err)
+		target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: c, Free: c})
+		must(t, err)
+		got, err := target.Recover(t.Context())
+		must(t, err)
+		if got.Settings["network-cidr"] != "10.9.0.0/16" {
+			t.Errorf("got %v, want what the cluster's own network says", got.Settings)
+		}
 	})
 }
 

@@ -168,6 +168,7 @@ func (o *Owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, e
 		return nil, err
 	}
 	if w.closed {
+		o.once("allocation %s is assigned after its end", a.Allocation)
 		return nil, errors.New("it has ended")
 	}
 	if w.End != nil {
@@ -195,11 +196,11 @@ func (o *Owner) Changed(_ context.Context, c rm.ContainerChange) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w, err := o.accept("changed", c.Allocation)
-	if err != nil || w.closed {
+	if err != nil {
 		return err
 	}
 	o.once("container %s of allocation %s is %s", c.Container, c.Allocation, c.State)
-	if w.End != nil {
+	if w.End != nil && !w.closed {
 		o.t.Errorf("allocation %s has ended, and its container %s is %s", c.Allocation, c.Container, c.State)
 	}
 	if !slices.ContainsFunc(w.Containers, func(x rm.Container) bool { return x.ID == c.Container && x.Rank == c.Rank }) {
@@ -258,10 +259,13 @@ func (o *Owner) Ended(_ context.Context, id rm.AllocationID, e rm.End) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w, err := o.accept("ended", id)
-	if err != nil || w.closed {
+	if err != nil {
 		return err
 	}
 	o.once("allocation %s has ended", id)
+	if w.closed {
+		return nil // by what cause it is over was told before
+	}
 	if w.End != nil && w.End.Cause != e.Cause {
 		o.t.Errorf("allocation %s ended by %s, and now by %s", id, w.End.Cause, e.Cause)
 	}

@@ -106,12 +106,13 @@ func (c *completion) settleAdvice(ctx context.Context, a term.Answers) error {
 	if s.advice, err = awswire.Advise(ctx, s.region, c.w.Profile); err != nil {
 		return err
 	}
-	if c.Known, err = c.w.findRecord(ctx, s.cluster, given); err != nil {
+	known, err := c.w.findRecord(ctx, s.cluster, given)
+	if err != nil {
 		return err
 	}
-	if !c.Known {
+	if !known {
 		c.LearnAddress(ctx)
 	}
-	c.settled = s
+	c.settled, c.Known = s, known
 	return nil
 }

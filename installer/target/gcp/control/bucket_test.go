@@ -109,7 +109,10 @@ func TestABucketOfAnotherProjectIsNotTouched(t *testing.T) {
 	before := len(w.Journal())
 	_, getErr := b.Get(t.Context(), record.Key)
 	_, putErr := b.Put(t.Context(), record.Key, []byte("x"), "")
+	objects := control.Objects{Bucket: b, Gated: b.Clients.Objects}
+	_, hasErr := objects.Has(t.Context(), "x")
 	for what, err := range map[string]error{
+		"has": hasErr, "upload": objects.Upload(t.Context(), "x", bytes.NewReader(nil)), "erase": objects.Erase(t.Context(), "x"),
 		"make": b.Make(t.Context()), "get": getErr, "put": putErr, "delete": b.Delete(t.Context(), record.Key, "1"), "destroy": b.Destroy(t.Context()),
 	} {
 		e, ok := errors.AsType[*cloud.Error](err)

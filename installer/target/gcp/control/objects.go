@@ -23,6 +23,9 @@ var _ hosted.Objects = Objects{}
 
 // Has implements hosted.Objects.
 func (o Objects) Has(ctx context.Context, key string) (bool, error) {
+	if err := o.checkOwned(ctx); err != nil {
+		return false, infra.IgnoreMissing(err)
+	}
 	_, err := o.Gated.Get(ctx, o.Name, key)
 	if cloud.KindOf(err) == cloud.NotFound {
 		return false, nil
@@ -32,11 +35,17 @@ func (o Objects) Has(ctx context.Context, key string) (bool, error) {
 
 // Upload implements hosted.Objects.
 func (o Objects) Upload(ctx context.Context, key string, body io.ReadSeeker) error {
+	if err := o.checkOwned(ctx); err != nil {
+		return err
+	}
 	_, err := o.Gated.Write(ctx, &storage.Object{Bucket: o.Name, Name: key}, body, nil)
 	return err
 }
 
 // Erase implements hosted.Objects.
 func (o Objects) Erase(ctx context.Context, key string) error {
+	if err := o.checkOwned(ctx); err != nil {
+		return infra.IgnoreMissing(err)
+	}
 	return infra.IgnoreMissing(o.Gated.Delete(ctx, o.Name, key, nil))
 }

@@ -35,6 +35,15 @@ func flows() []flow {
 			s.wish.permissions = []string{"compute.instances.get"}
 			return s.up(ctx)
 		}, whole},
+		{"machine", (*stage).up, func(s *stage, ctx context.Context) error {
+			s.wish.machine, s.wish.rootGB, s.wish.tags = "n2-standard-4", 30, []string{"office"}
+			s.wish.metadata = map[string]string{"enable-oslogin": "TRUE"}
+			return s.up(ctx)
+		}, whole},
+		{"replace", (*stage).up, func(s *stage, ctx context.Context) error {
+			s.wish.noAddress = true
+			return s.up(ctx)
+		}, whole},
 		{"password", (*stage).up, func(s *stage, ctx context.Context) error {
 			s.wish.password = "tops3cret"
 			return s.up(ctx)
@@ -86,9 +95,9 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 
 // skipped leaves most of the cases to `make faults`.
 func skipped(k int) bool {
-	usual := 13
+	usual := 31
 	if testing.Short() {
-		usual = 43
+		usual = 101
 	}
 	return k%faults.Stride(usual) != 0
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
@@ -44,6 +45,8 @@ func resourceKinds(c *owner.Cluster) []kind {
 		markedKind(c, network.Firewalls(c)),
 		markedKind(c, network.Routers(c)),
 		markedKind(c, network.Addresses(c)),
+		markedKind(c, compute.Agents(c)),
+		markedKind(c, compute.Masters(c)),
 	}
 }
 

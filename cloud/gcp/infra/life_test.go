@@ -66,7 +66,7 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 			func(_ *testing.T, s *stage) { s.wish.labels = map[string]string{"team": "vision"} },
 			[]string{
 				"update gcp/address/master; tags.team:  → vision", "update gcp/bucket/data; tags.team:  → vision",
-				"update gcp/disk/data; tags.team:  → vision",
+				"update gcp/disk/data; tags.team:  → vision", "update gcp/instance/master; tags.team:  → vision",
 				"update gcp/secret/admin-password; tags.team:  → vision", "update gcp/secret/db-url; tags.team:  → vision",
 			},
 		},

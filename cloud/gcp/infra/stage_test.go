@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
@@ -39,34 +41,55 @@ type wish struct {
 	disk        int64
 	permissions []string
 	password    string
+	machine     string
+	rootGB      int64
+	zone        string
+	tags        []string
+	metadata    map[string]string
+	account     shared.Ref
+	noAddress   bool
 	outside     string
 }
 
 func modest() wish {
-	return wish{cidr: "10.192.0.0/20", inbound: "203.0.113.0/24", nat: true, disk: 100}
+	return wish{cidr: "10.192.0.0/20", inbound: "203.0.113.0/24", nat: true, disk: 100, machine: "n2-standard-2", rootGB: 20, zone: "us-central1-a"}
 }
 
 // whole is what a cluster on a modest wish consists of.
 var whole = []string{
 	"address/det-lab-master", "bucket/det-deploy-lab-data-415104041262", "disk/det-lab-data", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
-	"network/det-lab",
+	"instance/det-lab-master", "network/det-lab",
 	"role/detDeployAgent", "role/detDeployMaster", "role-binding/det-a-lab", "role-binding/det-m-lab",
 	"router/det-lab-nat", "secret/det-deploy-lab-admin-password", "secret/det-deploy-lab-db-url", "service-account/det-a-lab", "service-account/det-m-lab", "subnetwork/det-lab-us-central1",
 }
+
+const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 
 // blueprint is a cluster with one resource of each kind.
 func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 	c.Labels, c.Outside = w.labels, w.outside
 	net := &network.Network{In: c}
+	subnet := &network.Subnetwork{In: c, Network: net, CIDR: netip.MustParsePrefix(w.cidr)}
+	address := &network.Address{In: c, Name: "master"}
+	data := &storage.Disk{In: c, Zone: w.zone, SizeGB: w.disk, Type: "pd-balanced"}
+	m := &compute.Master{
+		In: c, Zone: w.zone, Type: w.machine, Image: "projects/debian-cloud/global/images/family/debian-12", RootGB: w.rootGB,
+		Subnetwork: subnet, Tags: append(w.tags, c.FullName("master")), Data: data, Address: address, Metadata: w.metadata,
+		Scopes:  []string{cloudPlatform},
+		Startup: func(context.Context) (string, error) { return "#!/usr/bin/env python3\n", nil },
+	}
+	if w.noAddress {
+		m.Address = nil
+	}
 	agents, master := []string{c.FullName("agent")}, []string{c.FullName("master")}
 	inbound := []netip.Prefix{netip.MustParsePrefix(w.inbound)}
 	out := []resource.Resource{
 		shared.Named(net),
-		shared.Named(&network.Subnetwork{In: c, Network: net, CIDR: netip.MustParsePrefix(w.cidr)}),
+		shared.Named(subnet),
 		shared.Named(&network.Firewall{In: c, Network: net, Name: "master-port", Ranges: inbound, SourceTags: agents, TargetTags: master, Ports: []string{"8443"}}),
 		shared.Named(&network.Firewall{In: c, Network: net, Name: "agents", SourceTags: append(agents, master...), TargetTags: agents}),
-		shared.Named(&network.Address{In: c, Name: "master"}),
-		shared.Named(&storage.Disk{In: c, Zone: "us-central1-a", SizeGB: w.disk, Type: "pd-balanced"}),
+		shared.Named(address),
+		shared.Named(data),
 		shared.Named(&storage.Bucket{In: c}),
 		&storage.Secret{In: c, Name: "admin-password", Given: secret.Literal(w.password), Generate: generateSecret},
 		&storage.Secret{In: c, Name: "db-url", Generate: generateSecret, OpensData: true},
@@ -74,8 +97,12 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 	for _, name := range []string{"agent", "master"} {
 		account := &identity.Account{In: c, Name: name}
 		role := &identity.Role{In: c, Name: name, Permissions: append(w.permissions, "compute.instances.list", "compute.zones.list")}
+		if name == "master" {
+			m.Account = cmp.Or[shared.Ref](w.account, account)
+		}
 		out = append(out, account, role, &identity.Binding{In: c, Name: name, Account: account, Role: role})
 	}
+	out = append(out, shared.Named(m))
 	if w.nat {
 		out = append(out, shared.Named(&network.Router{In: c, Network: net}))
 	}
@@ -211,6 +238,7 @@ func (s *stage) everything(t *testing.T) []string {
 	add(names(t, c.Routers.List))
 	add(names(t, c.Addresses.List))
 	add(names(t, c.Disks.List))
+	add(names(t, c.Instances.List))
 	add(names(t, c.Snapshots.List))
 	add(names(t, c.Secrets.List))
 	add(names(t, c.Buckets.List))

@@ -56,7 +56,7 @@ func (f *Firewall) Define() infra.Definition[*compute.Firewall] {
 
 func (f *Firewall) wantedRule() *compute.Firewall {
 	rule := &compute.Firewall{
-		Name: f.In.FullName(f.Name), Description: f.In.Description(f.Name), Network: networkLink(f.In, f.Network),
+		Name: f.In.FullName(f.Name), Description: f.In.Description(f.Name), Network: f.In.NetworkLink(f.Network),
 		Direction: "INGRESS", SourceTags: f.SourceTags, TargetTags: f.TargetTags,
 		Allowed: []*compute.FirewallAllowed{{IPProtocol: "all"}},
 	}

@@ -33,7 +33,7 @@ func (r *Router) Define() infra.Definition[*compute.Router] {
 		name := r.In.FullName(natName)
 		return owner.Insert(ctx, r.In, r.Define(), name, func() error {
 			return r.In.Clients.Routers.Insert(ctx, &compute.Router{
-				Name: name, Description: r.In.Description("way to the internet"), Network: networkLink(r.In, r.Network), Nats: []*compute.RouterNat{wantedNAT()},
+				Name: name, Description: r.In.Description("way to the internet"), Network: r.In.NetworkLink(r.Network), Nats: []*compute.RouterNat{wantedNAT()},
 			})
 		})
 	}

@@ -59,15 +59,10 @@ func (s *Subnetwork) createSubnetwork(ctx context.Context, _ string) error {
 	name := s.In.FullName(s.In.Clients.Region)
 	return owner.Insert(ctx, s.In, s.Define(), name, func() error {
 		return s.In.Clients.Subnetworks.Insert(ctx, &compute.Subnetwork{
-			Name: name, Description: s.In.Description("machines"), Network: networkLink(s.In, s.Network),
+			Name: name, Description: s.In.Description("machines"), Network: s.In.NetworkLink(s.Network),
 			IpCidrRange: s.CIDR.String(), PrivateIpGoogleAccess: true,
 		})
 	})
-}
-
-// networkLink names a network of the project as the calls want it.
-func networkLink(c *owner.Cluster, network infra.Ref) string {
-	return "projects/" + c.Clients.Project + "/global/networks/" + network.Identity()
 }
 
 // Subnetworks are those of a cluster. One goes once no machine is in it.

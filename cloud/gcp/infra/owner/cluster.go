@@ -49,7 +49,7 @@ func (c *Cluster) FullName(name string) string {
 
 // Found is how the inventory lists an object.
 func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
-	return resource.Found{Kind: kind, ID: o.Identity, Name: path.Base(o.Identity), Retain: c.retainReason(kind, o)}
+	return resource.Found{Kind: kind, ID: o.Identity, Name: path.Base(o.Identity), Retain: c.retainReason(kind, o), Launched: kind == KindAgent}
 }
 
 // retainReason says why an object outlives `down`. A disk that is not the cluster's data

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"path"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
@@ -23,6 +24,8 @@ const (
 	KindSnapshot   = "snapshot"
 	KindBucket     = "bucket"
 	KindSecret     = "secret"
+	KindInstance   = "instance"
+	KindAgent      = "agent"
 	kindPrefix     = "gcp/"
 )
 
@@ -73,9 +76,42 @@ func (c *Cluster) Zonal(zone, name string) string { return zone + "/" + c.FullNa
 // Zoned is where something is in a zone, and its name.
 type Zoned struct{ Zone, Name string }
 
-// DefineZonal is Define for something that is in a zone.
+// DefineZonal is Define for something that is in a zone. One of its name in another zone
+// is it too: what it is compared with says that it is in the wrong one.
 func DefineZonal[T any](c *Cluster, k Kind[T], at Zoned, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
-	return DefineAs(c, k, Named{at.Name, c.Zonal(at.Zone, at.Name)}, learned, refs...)
+	d := DefineAs(c, k, Named{at.Name, c.Zonal(at.Zone, at.Name)}, learned, refs...)
+	inZone := d.Kind.List
+	d.Kind.List = func(ctx context.Context, marks map[string]string) ([]*T, error) {
+		found, err := inZone(ctx, marks)
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+		return k.listElsewhere(ctx, c.FullName(at.Name))
+	}
+	return d
+}
+
+// listElsewhere lists the objects of a name in all zones. A list may still show one that
+// is gone, and so each is asked for.
+func (k Kind[T]) listElsewhere(ctx context.Context, name string) ([]*T, error) {
+	listed, err := k.of.List(ctx, "name="+name)
+	if err != nil {
+		return nil, err
+	}
+	var out []*T
+	for _, item := range listed {
+		identity := k.Observe(item).Identity
+		if path.Base(identity) != name {
+			continue
+		}
+		live, err := k.of.Get(ctx, identity)
+		if err == nil {
+			out = append(out, live)
+		} else if infra.IgnoreMissing(err) != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // Named is the short name of a resource, and what Google calls its object.

@@ -50,7 +50,7 @@ func (d *Disk) Define() infra.Definition[*compute.Disk] {
 func (d *Disk) compareLive(_ context.Context, live *compute.Disk) ([]resource.Drift, error) {
 	size := infra.Changeable("size", sizeText(live.SizeGb), sizeText(d.SizeGB))
 	size.Replace = live.SizeGb > d.SizeGB
-	return infra.Differences(infra.Fixed("type", path.Base(live.Type), d.Type), size), nil
+	return infra.Differences(infra.Fixed("zone", path.Base(live.Zone), d.Zone), infra.Fixed("type", path.Base(live.Type), d.Type), size), nil
 }
 
 func sizeText(gb int64) string { return strconv.FormatInt(gb, 10) + " GB" }
@@ -81,11 +81,14 @@ func (d *Disk) relabel(ctx context.Context, identity string, marks map[string]st
 	})
 }
 
-// Disks are those of a cluster. One goes once no machine has it.
+// Disks are those of a cluster. One goes once no machine has it. A machine's own goes with
+// the machine.
 func Disks(c *owner.Cluster) owner.Kind[compute.Disk] {
 	return owner.KindOf(c, owner.KindDisk, c.LabelFilter(), c.Clients.Disks.Collection, func(d *compute.Disk) infra.Observed {
+		used := len(d.Users) > 0
 		return infra.Observed{
-			Identity: path.Base(d.Zone) + "/" + d.Name, Marks: d.Labels, Used: len(d.Users) > 0, Deleting: d.Status == "DELETING",
+			Identity: path.Base(d.Zone) + "/" + d.Name, Marks: d.Labels, Used: used,
+			Deleting: d.Status == "DELETING" || used && d.Name != c.FullName(owner.DataDisk),
 		}
 	})
 }

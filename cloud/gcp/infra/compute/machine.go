@@ -1,0 +1,67 @@
+// Package compute is the machines of a cluster: the master's, and those that a master
+// launched.
+package compute
+
+import (
+	"context"
+	"path"
+	"time"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+)
+
+// toSettle is for a machine that is on its way from one state to another. Google promises
+// no times; this is several times what is usual.
+var toSettle = infra.Limit{What: "to settle", Max: 10 * time.Minute}
+
+// masterName is what the master's machine is called in the cluster.
+const masterName = "master"
+
+// Masters are the master's machine. It goes once it has stopped.
+func Masters(c *owner.Cluster) owner.Kind[compute.Instance] {
+	k := machineKind(c, owner.KindInstance, func(i *compute.Instance) bool { return i.Name == c.FullName(masterName) })
+	k.Delete = func(ctx context.Context, identity string) error { return deleteMachine(ctx, c, identity) }
+	return k
+}
+
+// Agents are the machines that a master launched. Their end is begun, not waited for.
+func Agents(c *owner.Cluster) owner.Kind[compute.Instance] {
+	k := machineKind(c, owner.KindAgent, func(i *compute.Instance) bool { return i.Name != c.FullName(masterName) })
+	k.Delete = func(ctx context.Context, identity string) error {
+		return c.Waiter().RetryWhileInUse(ctx, identity, func() error { return c.Clients.Instances.Terminate(ctx, identity) })
+	}
+	return k
+}
+
+// machineKind is one of the two kinds of machines.
+func machineKind(c *owner.Cluster, name string, belongs func(*compute.Instance) bool) owner.Kind[compute.Instance] {
+	return owner.KindOf(c, name, c.LabelFilter(), c.Clients.Instances.Collection, func(i *compute.Instance) infra.Observed {
+		return infra.Observed{Identity: path.Base(i.Zone) + "/" + i.Name, Marks: i.Labels, Deleting: !belongs(i)}
+	})
+}
+
+// deleteMachine removes a machine. Its protection against that is ours, and is switched
+// off first.
+func deleteMachine(ctx context.Context, c *owner.Cluster, identity string) error {
+	instances := c.Clients.Instances
+	return c.Waiter().RetryWhileInUse(ctx, identity, func() error {
+		live, err := instances.Get(ctx, identity)
+		if err == nil && live.DeletionProtection {
+			err = instances.SetDeletionProtection(ctx, identity, false)
+		}
+		if err != nil {
+			return err
+		}
+		return instances.Delete(ctx, identity)
+	})
+}
+
+// settleMachine makes a call that wants a machine to be in another state than it is still
+// on its way to.
+func settleMachine(ctx context.Context, c *owner.Cluster, identity string, call func(context.Context, string) error) error {
+	return c.Waiter().RetryOn(ctx, identity, toSettle, cloud.Conflict, func() error { return call(ctx, identity) })
+}

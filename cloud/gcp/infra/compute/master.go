@@ -1,0 +1,191 @@
+package compute
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+)
+
+// DataDevice is the device name of the data disk: on the machine it is
+// /dev/disk/by-id/google-det-data, whatever the interface of the disk.
+const DataDevice = "det-data"
+
+// DefaultAccount is Compute Engine's default service account of the project.
+const DefaultAccount = infra.Existing("default")
+
+// Address is a static address.
+type Address interface {
+	infra.Ref
+	// PublicIP is empty before the address was found or made.
+	PublicIP() string
+}
+
+// Master is the machine on which the master runs. Its data is on a disk of its own, so
+// that it can be replaced.
+type Master struct {
+	In *owner.Cluster
+	// Zone is where it is: "us-central1-a".
+	Zone string
+	// Type is a type of machine: "n2-standard-2". MinCPU is the oldest processor that it
+	// may have, "Intel Broadwell", or empty for any.
+	Type, MinCPU string
+	// Image is what it boots from, as a path: "projects/debian-cloud/global/images/x".
+	// Another image is not taken for a machine that exists, unless ReplaceImage is set.
+	Image        string
+	ReplaceImage bool
+	// Architecture is Type's as Google spells it: "X86_64", "ARM64". A machine of another
+	// one is replaced, because its disk does not boot there; empty is any.
+	Architecture string
+	// Subnetwork is where it is in the network; Tags are what firewall rules go by.
+	Subnetwork infra.Ref
+	Tags       []string
+	// Account is who it is, by an e-mail address, with the scopes of its tokens; nil is
+	// no account.
+	Account infra.Ref
+	Scopes  []string
+	// Data is the disk with the data.
+	Data infra.Ref
+	// Address is its public address, or nil for none.
+	Address Address
+	// PrivateIP is its address within Subnetwork; Google chooses when it is zero.
+	PrivateIP netip.Addr
+	// RootGB is the size of its own disk, in Google's gigabytes, of 2^30 bytes.
+	RootGB int64
+	// Metadata is what it can read, beside the startup script.
+	Metadata map[string]string
+	// Startup makes the script that runs at each boot, once all that it needs exists. A
+	// change does not matter to a machine that has booted.
+	Startup func(context.Context) (string, error)
+	// After is what has to be there before it boots, beyond what it points at.
+	After []string
+
+	infra.Learned
+}
+
+// ID is "gcp/instance/master".
+func (*Master) ID() string { return owner.ResourceID(owner.KindInstance, masterName) }
+
+// Define says what is wanted.
+func (m *Master) Define() infra.Definition[*compute.Instance] {
+	d := owner.DefineZonal(m.In, Masters(m.In), owner.Zoned{Zone: m.Zone, Name: masterName}, &m.Learned)
+	d.Needs, d.Tags = m.listNeeds(), m.In.Labels
+	d.Create, d.Retag, d.Compare, d.Change = m.createMaster, m.relabel, m.compareLive, m.fixDrift
+	d.Describe = func() []string {
+		return []string{m.Type + " in " + m.Zone + ", " + path.Base(m.Image) + ", boot disk of " + sizeText(m.RootGB)}
+	}
+	return d
+}
+
+func (m *Master) listNeeds() []string {
+	refs := []infra.Ref{m.Subnetwork, m.Account, m.Data}
+	if m.Address != nil {
+		refs = append(refs, m.Address)
+	}
+	out := append(infra.NeedsOf(refs...), m.After...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (m *Master) createMaster(ctx context.Context, _ string) error {
+	in := m.launchRequest()
+	if m.Startup != nil {
+		script, err := m.Startup(ctx)
+		if err != nil {
+			return err
+		}
+		in.Metadata.Items = append(in.Metadata.Items, itemOf("startup-script", script))
+	}
+	return owner.Insert(ctx, m.In, m.Define(), m.In.Zonal(m.Zone, masterName), func() error {
+		return m.In.Clients.Instances.Insert(ctx, m.Zone, in)
+	})
+}
+
+func (m *Master) launchRequest() *compute.Instance {
+	in := &compute.Instance{
+		Name: m.In.FullName(masterName), Description: "det-deploy master of cluster " + m.In.ID,
+		MachineType: m.typePath(), MinCpuPlatform: m.MinCPU, Labels: m.In.AllLabels(),
+		Tags: &compute.Tags{Items: m.Tags}, Metadata: &compute.Metadata{Items: metadataItems(m.Metadata)},
+		DeletionProtection:     true,
+		ShieldedInstanceConfig: &compute.ShieldedInstanceConfig{EnableSecureBoot: true, EnableVtpm: true, EnableIntegrityMonitoring: true},
+		Disks: []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
+			SourceImage: m.Image, DiskSizeGb: m.RootGB, DiskType: m.zonePath() + "/diskTypes/pd-balanced", Labels: m.In.AllLabels(),
+		}}},
+		NetworkInterfaces: []*compute.NetworkInterface{{Subnetwork: m.In.SubnetworkLink(m.Subnetwork), NetworkIP: m.privateIP()}},
+	}
+	if m.Data != nil {
+		in.Disks = append(in.Disks, m.dataDisk())
+	}
+	if m.Address != nil {
+		in.NetworkInterfaces[0].AccessConfigs = []*compute.AccessConfig{{Type: "ONE_TO_ONE_NAT", Name: "external-nat", NatIP: m.Address.PublicIP()}}
+	}
+	if email := m.accountEmail(); email != "" {
+		in.ServiceAccounts = []*compute.ServiceAccount{{Email: email, Scopes: m.Scopes}}
+	}
+	return in
+}
+
+// dataDisk stays when the machine goes.
+func (m *Master) dataDisk() *compute.AttachedDisk {
+	zone, name := path.Split(m.Data.Identity())
+	return &compute.AttachedDisk{
+		Source:     "projects/" + m.In.Clients.Project + "/zones/" + strings.TrimSuffix(zone, "/") + "/disks/" + name,
+		DeviceName: DataDevice, Mode: "READ_WRITE", AutoDelete: false,
+	}
+}
+
+func (m *Master) zonePath() string { return "projects/" + m.In.Clients.Project + "/zones/" + m.Zone }
+func (m *Master) typePath() string { return m.zonePath() + "/machineTypes/" + m.Type }
+
+func (m *Master) privateIP() string {
+	if !m.PrivateIP.IsValid() {
+		return ""
+	}
+	return m.PrivateIP.String()
+}
+
+// accountEmail is the address of its account, or empty for none.
+func (m *Master) accountEmail() string {
+	switch {
+	case m.Account == nil:
+		return ""
+	case m.Account.Identity() == DefaultAccount.Identity():
+		return strconv.FormatUint(m.In.Number, 10) + "-compute@developer.gserviceaccount.com"
+	}
+	return infra.NameOf(m.Account)
+}
+
+func metadataItems(values map[string]string) []*compute.MetadataItems {
+	var out []*compute.MetadataItems
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, itemOf(key, values[key]))
+	}
+	return out
+}
+
+func itemOf(key, value string) *compute.MetadataItems {
+	return &compute.MetadataItems{Key: key, Value: &value}
+}
+
+func (m *Master) relabel(ctx context.Context, identity string, marks map[string]string) error {
+	instances := m.In.Clients.Instances
+	return m.In.Relabel(ctx, m.ID(), marks, func() (owner.Labelled, error) {
+		live, err := instances.Get(ctx, identity)
+		if err != nil {
+			return owner.Labelled{}, err
+		}
+		return owner.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
+	}, func(l owner.Labelled) error {
+		return instances.SetLabels(ctx, identity, &compute.InstancesSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint})
+	})
+}
+
+func sizeText(gb int64) string { return strconv.FormatInt(gb, 10) + " GB" }

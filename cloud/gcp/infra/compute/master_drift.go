@@ -1,0 +1,190 @@
+package compute
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// The paths of drift that is repaired in place.
+const (
+	typePath       = "type"
+	accountPath    = "account"
+	statePath      = "state"
+	tagsPath       = "network-tags"
+	protectionPath = "deletion-protection"
+	rootPath       = "root-size"
+	dataPath       = "data-disk"
+	metadataPath   = "metadata."
+)
+
+func (m *Master) compareLive(ctx context.Context, live *compute.Instance) ([]resource.Drift, error) {
+	disk, err := m.diskDrift(ctx, live)
+	return slices.Concat(m.fixedDrift(live), m.stoppedDrift(live), m.runningDrift(live), disk), err
+}
+
+// fixedDrift compares what another machine is needed for, as far as anything is wanted.
+func (m *Master) fixedDrift(live *compute.Instance) []resource.Drift {
+	out := []resource.Drift{infra.Fixed("zone", path.Base(live.Zone), m.Zone)}
+	for _, nic := range live.NetworkInterfaces {
+		out = append(out, infra.Fixed("subnetwork", path.Base(nic.Subnetwork), path.Base(infra.NameOf(m.Subnetwork))))
+		if want := m.privateIP(); want != "" {
+			out = append(out, infra.Fixed("private-ip", nic.NetworkIP, want))
+		}
+		if m.Address == nil || m.Address.PublicIP() != "" {
+			out = append(out, infra.Fixed("public-ip", natIPOf(nic), m.publicIP()))
+		}
+	}
+	return infra.Differences(out...)
+}
+
+func (m *Master) publicIP() string {
+	if m.Address == nil {
+		return ""
+	}
+	return m.Address.PublicIP()
+}
+
+func natIPOf(nic *compute.NetworkInterface) string {
+	for _, a := range nic.AccessConfigs {
+		return a.NatIP
+	}
+	return ""
+}
+
+// stoppedDrift compares what is changed while the machine is stopped, and that it runs.
+func (m *Master) stoppedDrift(live *compute.Instance) []resource.Drift {
+	out := infra.Differences(infra.Changeable(accountPath, accountText(accountOf(live)), accountText(m.accountEmail(), m.Scopes)))
+	if have := path.Base(live.MachineType); have != m.Type {
+		out = append(out, infra.Changeable(typePath, have, m.Type+" (stops the master for a few minutes)"))
+	}
+	switch live.Status {
+	case "STOPPING", "STOPPED", "TERMINATED", "SUSPENDING", "SUSPENDED":
+		out = append(out, infra.Changeable(statePath, live.Status, "RUNNING"))
+	}
+	return out
+}
+
+func accountOf(live *compute.Instance) (email string, scopes []string) {
+	for _, a := range live.ServiceAccounts {
+		return a.Email, a.Scopes
+	}
+	return "", nil
+}
+
+func accountText(email string, scopes []string) string {
+	if email == "" {
+		return "none"
+	}
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = path.Base(s)
+	}
+	slices.Sort(names)
+	return email + " with " + strings.Join(names, ", ")
+}
+
+// runningDrift compares what is changed while the machine runs.
+func (m *Master) runningDrift(live *compute.Instance) []resource.Drift {
+	var tags []string
+	if live.Tags != nil {
+		tags = live.Tags.Items
+	}
+	protected := map[bool]string{true: "on", false: "off"}
+	out := []resource.Drift{
+		infra.Changeable(tagsPath, sortedText(tags), sortedText(m.Tags)),
+		infra.Changeable(protectionPath, protected[live.DeletionProtection], protected[true]),
+	}
+	have := metadataOf(live.Metadata)
+	for _, key := range slices.Sorted(maps.Keys(m.Metadata)) {
+		out = append(out, infra.Changeable(metadataPath+key, have[key], m.Metadata[key]))
+	}
+	return infra.Differences(out...)
+}
+
+func metadataOf(md *compute.Metadata) map[string]string {
+	out := make(map[string]string)
+	if md == nil {
+		return out
+	}
+	for _, item := range md.Items {
+		if item.Value != nil {
+			out[item.Key] = *item.Value
+		}
+	}
+	return out
+}
+
+func sortedText(list []string) string {
+	return strings.Join(slices.Sorted(slices.Values(list)), ", ")
+}
+
+// diskDrift compares its disks: its own, which only grows, and that with the data.
+func (m *Master) diskDrift(ctx context.Context, live *compute.Instance) ([]resource.Drift, error) {
+	out := m.dataDrift(live)
+	boot := bootDisk(live)
+	if boot == "" {
+		return out, nil
+	}
+	disk, err := m.In.Clients.Disks.Get(ctx, boot)
+	if err != nil {
+		return out, infra.IgnoreMissing(err)
+	}
+	if disk.SizeGb < m.RootGB {
+		out = append(out, infra.Changeable(rootPath, sizeText(disk.SizeGb), sizeText(m.RootGB)))
+	}
+	if have := projectPath(disk.SourceImage); m.ReplaceImage && have != projectPath(m.Image) {
+		out = append(out, infra.Fixed("image", have, projectPath(m.Image)))
+	}
+	if m.Architecture != "" && disk.Architecture != "" {
+		out = append(out, infra.Differences(infra.Fixed("architecture", disk.Architecture, m.Architecture))...)
+	}
+	return out, nil
+}
+
+// dataDrift: a disk that is not attached is, and one that takes its place is not taken
+// off a machine.
+func (m *Master) dataDrift(live *compute.Instance) []resource.Drift {
+	if m.Data == nil {
+		return nil
+	}
+	for _, d := range live.Disks {
+		if d.DeviceName == DataDevice {
+			return infra.Differences(infra.Fixed(dataPath, diskOf(d), infra.NameOf(m.Data)))
+		}
+	}
+	return []resource.Drift{infra.Changeable(dataPath, "none", infra.NameOf(m.Data))}
+}
+
+// diskOf is the identity of an attached disk: its zone and name.
+func diskOf(d *compute.AttachedDisk) string {
+	parts := strings.Split(d.Source, "/")
+	if len(parts) < 3 {
+		return ""
+	}
+	return parts[len(parts)-3] + "/" + parts[len(parts)-1]
+}
+
+func bootDisk(live *compute.Instance) string {
+	for _, d := range live.Disks {
+		if d.Boot {
+			return diskOf(d)
+		}
+	}
+	return ""
+}
+
+// projectPath is a link without the address of the service: "projects/p/global/images/x".
+func projectPath(link string) string {
+	if i := strings.Index(link, "projects/"); i >= 0 {
+		return link[i:]
+	}
+	return link
+}

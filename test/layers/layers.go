@@ -84,6 +84,7 @@ func install() []Row {
 		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
 		{"cloud/aws/machine", []string{"cloud", "cloud/secret", "cloud/machine", "cloud/host", "cloud/host/*", "cloud/aws/..."}, "it is the cloud of a machine's services"},
 		{"cloud/aws/...", []string{"cloud", "cloud/cloudtest/faults", "cloud/edge/...", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
+		{"cloud/gcp/properties", []string{"document/naming"}, "how a person writes a machine in Google's form is text, and no call"},
 		{"cloud/gcp/...", []string{"cloud", "cloud/cloudtest/faults", "cloud/edge/...", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
 		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "delay", "master/policy", "master/rm", "master/queue", "master/queue/passes", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
 		{"installer/event", []string{"cloud"}, noSDK},

@@ -1,0 +1,74 @@
+package fleet
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// endReason is why a machine has stopped.
+type endReason struct {
+	text string
+	kind cloud.Kind
+}
+
+// preempted is the operation by which Google takes a spot machine back.
+const preempted = "compute.instances.preempted"
+
+// ownOperations begins the names of operations that no call began: a host that failed, a
+// machine that shut itself down.
+const ownOperations = "compute.instances."
+
+// explainEnd says why a machine has stopped, in Google's words and in ours: its zone keeps
+// the operation. It asks once a machine. A caller that may not read operations is not told.
+func (f *Fleet) explainEnd(ctx context.Context, i *compute.Instance) (string, cloud.Kind) {
+	id := cloud.InstanceID(i.Name)
+	f.mu.Lock()
+	known, skip := f.ends[id], f.noEnds
+	f.mu.Unlock()
+	if known == nil && !skip {
+		known = f.findEnd(ctx, i)
+	}
+	if known == nil {
+		return "", ""
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ends[id] = known
+	return known.text, known.kind
+}
+
+func (f *Fleet) findEnd(ctx context.Context, i *compute.Instance) *endReason {
+	all, err := f.clients.Machines.Operations(ctx, path.Base(i.Zone), `targetLink="`+i.SelfLink+`"`)
+	if err != nil {
+		f.cfg.Log.WarnContext(ctx, "cannot read why a machine stopped", "pool", f.cfg.Pool, "instance_id", i.Name, "err", err)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.noEnds = f.noEnds || cloud.KindOf(err) == cloud.Denied
+		return nil
+	}
+	all = slices.DeleteFunc(all, func(o *compute.Operation) bool {
+		return o.TargetLink != i.SelfLink || !strings.HasPrefix(o.OperationType, ownOperations)
+	})
+	if len(all) == 0 {
+		return &endReason{text: i.StatusMessage}
+	}
+	last := slices.MaxFunc(all, func(a, b *compute.Operation) int { return strings.Compare(a.InsertTime, b.InsertTime) })
+	return describeEnd(last)
+}
+
+func describeEnd(o *compute.Operation) *endReason {
+	e := &endReason{text: o.OperationType}
+	if o.StatusMessage != "" {
+		e.text += ": " + o.StatusMessage
+	}
+	if o.OperationType == preempted {
+		e.kind = cloud.NoCapacity
+	}
+	return e
+}

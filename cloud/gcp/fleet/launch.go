@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// tokenLimit is how many characters a token may have: it is a hash in names, and in full
+// in the metadata of machines.
+const tokenLimit = 64
+
+const opInsert = "compute.instances.insert"
+
+// pending is a machine that was asked for.
+type pending struct {
+	machine cloud.Instance
+	// await waits until it is granted or refused; nil for one that was there already.
+	await func(context.Context) error
+}
+
+// Launch implements cloud.Instances: one call a machine, under a name that is the token's,
+// so that Google makes none twice. It returns when Google has granted them or has none. A
+// Conflict means that the token is another launch's, or that a machine of another
+// owner has the name.
+func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, error) {
+	kind, err := checkLaunch(l)
+	if err != nil {
+		return nil, &cloud.Error{Kind: cloud.Invalid, Op: opInsert, Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.OperationTimeout)
+	defer cancel()
+	all := make([]pending, l.Count)
+	errs := make([]error, l.Count)
+	begin := func(n int) { all[n], errs[n] = f.beginMachine(ctx, l, kind, n) }
+	// The first alone: what refuses it would refuse the others.
+	if begin(0); errs[0] != nil {
+		return nil, errs[0]
+	}
+	eachOf(l.Count-1, func(i int) { begin(i + 1) })
+	eachOf(l.Count, func(n int) {
+		if errs[n] == nil && all[n].await != nil {
+			errs[n] = all[n].await(ctx)
+		}
+	})
+	return f.grantMachines(ctx, all, errs)
+}
+
+func checkLaunch(l cloud.Launch) (Kind, error) {
+	if err := l.Check(tokenLimit); err != nil {
+		return Kind{}, err
+	}
+	if l.Offer.Zone == "" {
+		return Kind{}, errors.New("a launch needs a zone")
+	}
+	return ParseKind(l.Offer.Type)
+}
+
+// beginMachine asks for one machine.
+func (f *Fleet) beginMachine(ctx context.Context, l cloud.Launch, k Kind, n int) (pending, error) {
+	name := f.cfg.machineName(l.Token, n)
+	await, err := f.clients.Machines.Launch(ctx, l.Offer.Zone, f.launchRequest(l, k, name))
+	switch {
+	case cloud.KindOf(err) == cloud.Conflict:
+		return f.adoptMachine(ctx, l, name, err)
+	case err != nil:
+		return pending{}, err
+	}
+	return pending{await: await, machine: cloud.Instance{
+		ID: cloud.InstanceID(name), State: cloud.InstanceStarting, Offer: l.Offer, Zone: l.Offer.Zone, Token: l.Token,
+	}}, nil
+}
+
+// adoptMachine takes the machine that has the name already, if this launch made it.
+func (f *Fleet) adoptMachine(ctx context.Context, l cloud.Launch, name string, refusal error) (pending, error) {
+	live, err := f.clients.Instances.Get(ctx, l.Offer.Zone+"/"+name)
+	switch {
+	case cloud.KindOf(err) == cloud.NotFound:
+		return pending{}, refusal // what has the name is its disk, or is just going
+	case err != nil:
+		return pending{}, err
+	case !f.isOurs(live):
+		return pending{}, conflict("a machine that is not the pool's has the name %s", name)
+	case live.Labels[LabelLaunch] != contentOf(l):
+		return pending{}, conflict("machine %s was launched under the same token with another content", name)
+	}
+	m := f.toInstance(live)
+	m.Offer = l.Offer
+	return pending{machine: m}, nil
+}
+
+func conflict(format string, args ...any) error {
+	return &cloud.Error{Kind: cloud.Conflict, Op: opInsert, Err: fmt.Errorf(format, args...)}
+}
+
+// grantMachines returns what was granted, or the first refusal. While of any machine it is
+// not known whether it was granted, it is of the launch.
+func (f *Fleet) grantMachines(ctx context.Context, all []pending, errs []error) ([]cloud.Instance, error) {
+	var granted []cloud.Instance
+	var refusal error
+	for n, err := range errs {
+		switch {
+		case err == nil:
+			granted = append(granted, all[n].machine)
+		case cloud.KindOf(err) == cloud.Ambiguous, ctx.Err() != nil:
+			return nil, err
+		case refusal == nil:
+			refusal = err
+		}
+	}
+	f.rememberPlaces(granted, false)
+	if len(granted) == 0 {
+		return nil, refusal
+	}
+	if refusal != nil {
+		f.cfg.Log.InfoContext(ctx, "launched fewer machines than requested", "pool", f.cfg.Pool, "granted", len(granted), "requested", len(all), "err", refusal)
+	}
+	return granted, nil
+}

@@ -1,0 +1,70 @@
+package fleet
+
+import (
+	"context"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// place is where a machine is.
+type place struct {
+	zone string
+	// listed says that a list has had it: one that lacks it now says that it is gone.
+	listed bool
+}
+
+// rememberPlaces keeps where machines are, so that they can be ended without a list.
+func (f *Fleet) rememberPlaces(machines []cloud.Instance, listed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range machines {
+		if f.places[m.ID] == nil {
+			f.places[m.ID] = &place{zone: m.Zone}
+		}
+		f.places[m.ID].listed = f.places[m.ID].listed || listed
+	}
+}
+
+// forgetMissing forgets machines that were listed and no longer exist.
+func (f *Fleet) forgetMissing(machines []cloud.Instance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, p := range f.places {
+		if p.listed && !slices.ContainsFunc(machines, func(m cloud.Instance) bool { return m.ID == id }) {
+			delete(f.places, id)
+			delete(f.ends, id)
+		}
+	}
+}
+
+// findZones is where machines are. It lists those that are not known; one that is not
+// listed is gone, or is not the pool's.
+func (f *Fleet) findZones(ctx context.Context, ids []cloud.InstanceID) (map[cloud.InstanceID]string, error) {
+	out, whole := f.knownZones(ids)
+	if whole {
+		return out, nil
+	}
+	all, err := f.listMachines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range all {
+		m := f.toInstance(i)
+		out[m.ID] = m.Zone
+	}
+	return out, nil
+}
+
+func (f *Fleet) knownZones(ids []cloud.InstanceID) (zones map[cloud.InstanceID]string, whole bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	zones, whole = make(map[cloud.InstanceID]string), true
+	for _, id := range ids {
+		if p := f.places[id]; p != nil {
+			zones[id] = p.zone
+		}
+		whole = whole && zones[id] != ""
+	}
+	return zones, whole
+}

@@ -1,0 +1,124 @@
+package fleet
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// launchRequest is the one call: everything that marks and protects a machine is said by
+// the call that makes it, so that none exists without. What base_config says is kept
+// where the other settings do not say otherwise.
+func (f *Fleet) launchRequest(l cloud.Launch, k Kind, name string) *compute.Instance {
+	zone, b := l.Offer.Zone, f.base
+	labels := f.cfg.allLabels(b, contentOf(l))
+	in := &compute.Instance{
+		Name: name, MachineType: f.zonalLink(zone, "machineTypes", k.MachineType), Labels: labels,
+		Disks: f.mergeDisks(zone, labels), GuestAccelerators: f.accelerators(k, zone), NetworkInterfaces: f.mergeInterfaces(zone),
+		Metadata: f.mergeMetadata(l), Tags: f.mergeTags(), ServiceAccounts: mergeAccounts(f.cfg, b), MinCpuPlatform: b.MinCpuPlatform,
+
+		AdvancedMachineFeatures: b.AdvancedMachineFeatures, CanIpForward: b.CanIpForward, ConfidentialInstanceConfig: b.ConfidentialInstanceConfig,
+		Description: b.Description, KeyRevocationActionType: b.KeyRevocationActionType, LocalSsdEncryptionMode: b.LocalSsdEncryptionMode,
+		NetworkPerformanceConfig: b.NetworkPerformanceConfig, PrivateIpv6GoogleAccess: b.PrivateIpv6GoogleAccess,
+		ReservationAffinity: b.ReservationAffinity, ResourcePolicies: b.ResourcePolicies, ShieldedInstanceConfig: b.ShieldedInstanceConfig,
+		WorkloadIdentityConfig: b.WorkloadIdentityConfig,
+	}
+	if len(b.ResourceManagerTags) > 0 {
+		in.Params = &compute.InstanceParams{ResourceManagerTags: b.ResourceManagerTags}
+	}
+	if in.MinCpuPlatform == "" && k.family() == "n1" {
+		in.MinCpuPlatform = "Intel Broadwell" // Google may choose one that lacks what images are built for
+	}
+	in.Scheduling = mergeScheduling(b.Scheduling, l.Offer.Price, k.BringsGPUs() || len(in.GuestAccelerators) > 0)
+	return in
+}
+
+// mergeDisks is the boot disk and behind it those of base_config, so that the first of
+// these is /dev/sdb.
+func (f *Fleet) mergeDisks(zone string, labels map[string]string) []*compute.AttachedDisk {
+	boot := &compute.AttachedDisk{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
+		SourceImage: f.imageLink(f.cfg.Image), DiskSizeGb: f.cfg.BootDiskGB, Labels: labels,
+	}}
+	if f.cfg.BootDiskType != "" {
+		boot.InitializeParams.DiskType = f.zonalLink(zone, "diskTypes", f.cfg.BootDiskType)
+	}
+	out := []*compute.AttachedDisk{boot}
+	for _, d := range f.base.Disks {
+		if d.InitializeParams != nil && d.InitializeParams.DiskType != "" {
+			changed, params := *d, *d.InitializeParams
+			params.DiskType = f.zonalLink(zone, "diskTypes", params.DiskType)
+			changed.InitializeParams, d = &params, &changed
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// mergeInterfaces is where a machine is connected: first as the settings say, then as
+// base_config does. The external address is that of the first.
+func (f *Fleet) mergeInterfaces(zone string) []*compute.NetworkInterface {
+	all := slices.Clone(f.base.NetworkInterfaces)
+	switch {
+	case f.cfg.Network != "":
+		all = slices.Insert(all, 0, &compute.NetworkInterface{
+			Network:    linkIn("global/networks", f.cfg.Network),
+			Subnetwork: linkIn("regions/"+regionOf(zone)+"/subnetworks", f.cfg.Subnetwork),
+		})
+	case len(all) == 0:
+		all = []*compute.NetworkInterface{{Network: "global/networks/default"}}
+	}
+	if first := *all[0]; f.cfg.ExternalIP && len(first.AccessConfigs) == 0 {
+		first.AccessConfigs = []*compute.AccessConfig{{Type: "ONE_TO_ONE_NAT", Name: "External NAT"}}
+		all[0] = &first
+	}
+	return all
+}
+
+// linkIn is a link to something by its name, or the link that was given.
+func linkIn(collection, name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return path.Join(collection, name)
+}
+
+func (f *Fleet) mergeTags() *compute.Tags {
+	all := slices.Clone(f.cfg.Tags)
+	if f.base.Tags != nil {
+		for _, tag := range f.base.Tags.Items {
+			if !slices.Contains(all, tag) {
+				all = append(all, tag)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &compute.Tags{Items: all}
+}
+
+// mergeAccounts is the service account of the settings, and behind it those of
+// base_config. The scopes of one that both name are those of both.
+func mergeAccounts(c Config, base *compute.InstanceProperties) []*compute.ServiceAccount {
+	if c.Account == "" {
+		return base.ServiceAccounts
+	}
+	own := &compute.ServiceAccount{Email: c.Account, Scopes: slices.Clone(c.Scopes)}
+	out := []*compute.ServiceAccount{own}
+	for _, a := range base.ServiceAccounts {
+		if a.Email != own.Email {
+			out = append(out, a)
+			continue
+		}
+		for _, scope := range a.Scopes {
+			if !slices.Contains(own.Scopes, scope) {
+				own.Scopes = append(own.Scopes, scope)
+			}
+		}
+	}
+	return out
+}

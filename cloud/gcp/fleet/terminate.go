@@ -1,0 +1,42 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Terminate implements cloud.Instances, by one call a machine. One that fails does not
+// keep the others.
+func (f *Fleet) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
+	zones, err := f.findZones(ctx, ids)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(ids))
+	eachOf(len(ids), func(n int) {
+		if zone := zones[ids[n]]; zone != "" {
+			errs[n] = f.deleteMachine(ctx, ids[n], zone)
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// deleteMachine removes one machine. One that is on its way out already is not ready for
+// another change.
+func (f *Fleet) deleteMachine(ctx context.Context, id cloud.InstanceID, zone string) error {
+	at := zone + "/" + string(id)
+	err := f.clients.Instances.Terminate(ctx, at)
+	switch cloud.KindOf(err) {
+	case cloud.NotFound:
+		return nil
+	case cloud.Conflict:
+		live, lookErr := f.clients.Instances.Get(ctx, at)
+		if cloud.KindOf(lookErr) == cloud.NotFound || lookErr == nil && stateOf(live.Status) == cloud.InstanceStopping {
+			return nil
+		}
+	default:
+	}
+	return err
+}

@@ -1,0 +1,49 @@
+package properties
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"unicode/utf8"
+)
+
+// longest is how many bytes of a text are shown.
+const longest = 40
+
+// describe says what stands in a place, for a person.
+func describe(raw any) string {
+	switch x := raw.(type) {
+	case string:
+		return fmt.Sprintf("%q", cutText(x))
+	case json.Number:
+		return cutText(x.String())
+	case bool:
+		return fmt.Sprint(x)
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a mapping"
+	}
+	return "nothing"
+}
+
+func cutText(s string) string {
+	if len(s) <= longest {
+		return s
+	}
+	end := longest
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+func describeKind(k reflect.Kind) string {
+	switch k { //nolint:exhaustive // the others are numbers
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a number"
+}

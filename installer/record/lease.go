@@ -98,8 +98,33 @@ func (l *Lease) Release(ctx context.Context) error {
 	if version == "" {
 		return nil
 	}
-	if err := l.store.Delete(ctx, LeaseKey, version); err != nil && cloud.KindOf(err) != cloud.Conflict {
+	err := l.store.Delete(ctx, LeaseKey, version)
+	if cloud.KindOf(err) == cloud.Conflict {
+		err = l.releaseRenewed(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("release the lease: %w", err)
+	}
+	return nil
+}
+
+// releaseRenewed gives back a lease of ours that has another version than we know: the
+// renewal that was under way at the end may have reached the store. Another process's
+// is left alone.
+func (l *Lease) releaseRenewed(ctx context.Context) error {
+	o, err := l.store.Get(ctx, LeaseKey)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var h Holder
+	if json.Unmarshal(o.Data, &h) != nil || h.Owner != l.holder.Owner || h.Host != l.holder.Host || h.Process != l.holder.Process || h.Nonce != l.holder.Nonce {
+		return nil //nolint:nilerr // what cannot be read is not ours
+	}
+	if err := l.store.Delete(ctx, LeaseKey, o.Version); err != nil && cloud.KindOf(err) != cloud.Conflict {
+		return err
 	}
 	return nil
 }

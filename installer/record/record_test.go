@@ -132,6 +132,44 @@ func (c *cuttable) Put(ctx context.Context, key string, data []byte, was string)
 	return c.Memory.Put(ctx, key, data, was)
 }
 
+// A renewal that reaches the store while its answer is under way at the end.
+func TestARenewalUnderWayDoesNotOutliveTheLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		behind := new(recordtest.Memory)
+		ann := acquire(t, ask(&slow{Memory: behind}, "ann"))
+		time.Sleep(30 * time.Second) //nolint:forbidigo // the bubble's clock: the first renewal has begun
+		if err := ann.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		bob := acquire(t, ask(behind, "bob"))
+		if err := ann.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := record.Acquire(t.Context(), ask(behind, "cleo")); err == nil {
+			t.Error("cleo got the lease, want it held by bob")
+		}
+		if err := bob.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// slow answers the first write at once, and later ones when their context ends.
+type slow struct {
+	*recordtest.Memory
+	puts atomic.Int32
+}
+
+func (s *slow) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
+	version, err := s.Memory.Put(ctx, key, data, was)
+	if s.puts.Add(1) == 1 || err != nil {
+		return version, err
+	}
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
 func TestTheLeaseOfADeadProcessIsTakenOver(t *testing.T) {
 	t.Parallel()
 	s := new(recordtest.Memory)

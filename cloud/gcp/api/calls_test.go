@@ -131,7 +131,8 @@ func TestHintsNameKnownCommands(t *testing.T) {
 func TestChangesOfComputeEngineCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	f := func(r *http.Request) (*http.Response, error) {
-		labels := strings.Contains(r.URL.Path, "/global/snapshots/") && strings.HasSuffix(r.URL.Path, "/setLabels") // takes none
+		// Those that take none.
+		labels := strings.Contains(r.URL.Path, "/global/snapshots/") && strings.HasSuffix(r.URL.Path, "/setLabels") || strings.HasSuffix(r.URL.Path, "/setIamPolicy")
 		if r.URL.Host == "compute.googleapis.com" && r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/wait") {
 			if has := r.URL.Query().Get("requestId") != ""; has == labels {
 				t.Errorf("%s %s: got a requestId: %t", r.Method, r.URL, has)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/api/compute/v1"
 
@@ -54,20 +55,27 @@ func newNetworks(g *gateway, s *compute.NetworksService) Networks {
 	}
 }
 
-// Subnetworks are the subnetworks of the region.
+// Subnetworks are the subnetworks of the region. That of another project, of a shared
+// VPC, is "HOST-PROJECT/NAME".
 type Subnetworks struct {
 	Collection[compute.Subnetwork]
 
 	Insert           func(ctx context.Context, in *compute.Subnetwork) error
 	SetPrivateAccess func(ctx context.Context, name string, in *compute.SubnetworksSetPrivateIpGoogleAccessRequest) error
+	// Expand makes the range larger. It cannot be made smaller again.
+	Expand    func(ctx context.Context, name string, in *compute.SubnetworksExpandIpCidrRangeRequest) error
+	GetPolicy func(ctx context.Context, name string) (*compute.Policy, error)
+	// SetPolicy is refused with a conflict unless the policy has the etag of the present one.
+	SetPolicy func(ctx context.Context, name string, in *compute.Policy) error
 }
 
 func newSubnetworks(g *gateway, s *compute.SubnetworksService) Subnetworks {
 	return Subnetworks{
 		Collection: Collection[compute.Subnetwork]{
 			Get: func(ctx context.Context, name string) (*compute.Subnetwork, error) {
+				project, name := g.splitProject(name)
 				ctx, c := g.begin(ctx, "compute.subnetworks.get")
-				return send(ctx, c, s.Get(g.project, g.region, name).Context(ctx).Do)
+				return send(ctx, c, s.Get(project, g.region, name).Context(ctx).Do)
 			},
 			Delete: func(ctx context.Context, name string) error {
 				ctx, c := g.beginRepeatable(ctx, "compute.subnetworks.delete")
@@ -92,7 +100,30 @@ func newSubnetworks(g *gateway, s *compute.SubnetworksService) Subnetworks {
 			ctx, c := g.beginRepeatable(ctx, "compute.subnetworks.setPrivateIpGoogleAccess")
 			return operate(ctx, c, s.SetPrivateIpGoogleAccess(g.project, g.region, name, in).RequestId(c.id).Context(ctx).Do)
 		},
+		Expand: func(ctx context.Context, name string, in *compute.SubnetworksExpandIpCidrRangeRequest) error {
+			ctx, c := g.beginRepeatable(ctx, "compute.subnetworks.expandIpCidrRange")
+			return operate(ctx, c, s.ExpandIpCidrRange(g.project, g.region, name, in).RequestId(c.id).Context(ctx).Do)
+		},
+		GetPolicy: func(ctx context.Context, name string) (*compute.Policy, error) {
+			project, name := g.splitProject(name)
+			ctx, c := g.begin(ctx, "compute.subnetworks.getIamPolicy")
+			return send(ctx, c, s.GetIamPolicy(project, g.region, name).OptionsRequestedPolicyVersion(policyVersion).Context(ctx).Do)
+		},
+		SetPolicy: func(ctx context.Context, name string, in *compute.Policy) error {
+			project, name := g.splitProject(name)
+			ctx, c := g.begin(ctx, "compute.subnetworks.setIamPolicy")
+			return done(send(ctx, c, s.SetIamPolicy(project, g.region, name, &compute.RegionSetPolicyRequest{Policy: in}).Context(ctx).Do))
+		},
 	}
+}
+
+// splitProject splits the name of something that may be in another project.
+func (g *gateway) splitProject(place string) (project, name string) {
+	project, name, shared := strings.Cut(place, "/")
+	if !shared {
+		return g.project, place
+	}
+	return project, name
 }
 
 // Firewalls are the firewall rules of the project.
@@ -229,6 +260,9 @@ func networkCalls() edge.Calls {
 		edge.Writes("compute.subnetworks.insert", "compute.subnetworks.create", "compute.networks.updatePolicy"),
 		edge.Writes("compute.subnetworks.delete", "compute.subnetworks.delete", "compute.networks.updatePolicy"),
 		edge.Writes("compute.subnetworks.setPrivateIpGoogleAccess"),
+		edge.Writes("compute.subnetworks.expandIpCidrRange"),
+		edge.Reads("compute.subnetworks.getIamPolicy"),
+		edge.Writes("compute.subnetworks.setIamPolicy"),
 		edge.Reads("compute.firewalls.get"),
 		edge.Reads("compute.firewalls.list"),
 		edge.Writes("compute.firewalls.insert", "compute.firewalls.create", "compute.networks.updatePolicy"),

@@ -32,7 +32,7 @@ func flows() []flow {
 		{"update", (*stage).up, func(s *stage, ctx context.Context) error {
 			s.wish.inbound, s.wish.labels, s.wish.disk = "198.51.100.0/24", map[string]string{"team": "vision"}, 200
 			s.wish.outside = "database db.example.com"
-			s.wish.permissions = []string{"compute.instances.get"}
+			s.wish.permissions, s.wish.zones = []string{"compute.instances.get"}, []string{"us-central1-a", "us-central1-f"}
 			return s.up(ctx)
 		}, whole},
 		{"machine", (*stage).up, func(s *stage, ctx context.Context) error {

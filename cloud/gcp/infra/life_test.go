@@ -67,7 +67,7 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 			[]string{
 				"update gcp/address/master; tags.team:  → vision", "update gcp/bucket/data; tags.team:  → vision",
 				"update gcp/disk/data; tags.team:  → vision", "update gcp/instance/master; tags.team:  → vision",
-				"update gcp/secret/admin-password; tags.team:  → vision", "update gcp/secret/db-url; tags.team:  → vision",
+				"update gcp/secret/db-url; tags.team:  → vision", "update gcp/secret/admin-password; tags.team:  → vision",
 			},
 		},
 		"a larger disk": {func(_ *testing.T, s *stage) { s.wish.disk = 200 }, []string{"update gcp/disk/data; size: 100 GB → 200 GB"}},

@@ -40,6 +40,7 @@ type wish struct {
 	nat         bool
 	disk        int64
 	permissions []string
+	zones       []string
 	password    string
 	machine     string
 	rootGB      int64
@@ -52,14 +53,15 @@ type wish struct {
 }
 
 func modest() wish {
-	return wish{cidr: "10.192.0.0/20", inbound: "203.0.113.0/24", nat: true, disk: 100, machine: "n2-standard-2", rootGB: 20, zone: "us-central1-a"}
+	return wish{cidr: "10.192.0.0/20", inbound: "203.0.113.0/24", nat: true, disk: 100, machine: "n2-standard-2", rootGB: 20, zone: "us-central1-a", zones: []string{"us-central1-a", "us-central1-b"}}
 }
 
 // whole is what a cluster on a modest wish consists of.
 var whole = []string{
 	"address/det-lab-master", "bucket/det-deploy-lab-data-415104041262", "disk/det-lab-data", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
 	"instance/det-lab-master", "network/det-lab",
-	"role/detDeployAgent", "role/detDeployMaster", "role-binding/det-a-lab", "role-binding/det-m-lab",
+	"role/detDeployAgent", "role/detDeployMaster", "role-binding/bucket/" + dataBucket + " det-a-lab", "role-binding/bucket/" + dataBucket + " det-m-lab",
+	"role-binding/det-a-lab", "role-binding/det-m-lab", "role-binding/secret/det-deploy-lab-db-url det-m-lab",
 	"router/det-lab-nat", "secret/det-deploy-lab-admin-password", "secret/det-deploy-lab-db-url", "service-account/det-a-lab", "service-account/det-m-lab", "subnetwork/det-lab-us-central1",
 }
 
@@ -72,6 +74,8 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 	subnet := &network.Subnetwork{In: c, Network: net, CIDR: netip.MustParsePrefix(w.cidr)}
 	address := &network.Address{In: c, Name: "master"}
 	data := &storage.Disk{In: c, Zone: w.zone, SizeGB: w.disk, Type: "pd-balanced"}
+	bucket := &storage.Bucket{In: c}
+	database := &storage.Secret{In: c, Name: "db-url", Generate: generateSecret, OpensData: true}
 	m := &compute.Master{
 		In: c, Zone: w.zone, Type: w.machine, Image: "projects/debian-cloud/global/images/family/debian-12", RootGB: w.rootGB,
 		Subnetwork: subnet, Tags: append(w.tags, c.FullName("master")), Data: data, Address: address, Metadata: w.metadata,
@@ -90,9 +94,9 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 		shared.Named(&network.Firewall{In: c, Network: net, Name: "agents", SourceTags: append(agents, master...), TargetTags: agents}),
 		shared.Named(address),
 		shared.Named(data),
-		shared.Named(&storage.Bucket{In: c}),
+		shared.Named(bucket),
 		&storage.Secret{In: c, Name: "admin-password", Given: secret.Literal(w.password), Generate: generateSecret},
-		&storage.Secret{In: c, Name: "db-url", Generate: generateSecret, OpensData: true},
+		database,
 	}
 	for _, name := range []string{"agent", "master"} {
 		account := &identity.Account{In: c, Name: name}
@@ -100,8 +104,23 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 		if name == "master" {
 			m.Account = cmp.Or[shared.Ref](w.account, account)
 		}
-		out = append(out, account, role, &identity.Binding{In: c, Name: name, Account: account, Role: role})
+		out = append(out, account, role,
+			&identity.Binding{In: c, Name: name, Account: account, On: identity.OnProject(c), Grants: identity.GrantsIf(role, identity.NameConditions(c, w.zones))},
+			&identity.Binding{
+				In: c, Name: name + "-on-data", Account: account, On: identity.OnBucket(c, bucket.FullName()), After: bucket,
+				Grants: []identity.Grant{{Role: identity.Predefined("roles/storage.objectUser")}},
+			})
 	}
+	boss, agent := &identity.Account{In: c, Name: "master"}, &identity.Account{In: c, Name: "agent"}
+	out = append(out,
+		&identity.Binding{
+			In: c, Name: "master-on-agent", Account: boss, On: identity.OnAccount(c, agent.Email()), After: agent,
+			Grants: []identity.Grant{{Role: identity.Predefined("roles/iam.serviceAccountUser")}},
+		},
+		&identity.Binding{
+			In: c, Name: "master-on-db-url", Account: boss, On: identity.OnSecret(c, database.FullName()), After: database,
+			Grants: []identity.Grant{{Role: identity.Predefined("roles/secretmanager.secretAccessor")}},
+		})
 	out = append(out, shared.Named(m))
 	if w.nat {
 		out = append(out, shared.Named(&network.Router{In: c, Network: net}))

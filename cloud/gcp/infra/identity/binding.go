@@ -2,24 +2,70 @@ package identity
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"google.golang.org/api/cloudresourcemanager/v3"
 
-	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Binding gives an account a role in the project.
+type projectPolicy = cloudresourcemanager.Policy
+
+// Binding gives an account roles: in the project, or on one thing.
 type Binding struct {
 	In *owner.Cluster
-	// Name is whose it is: "master".
+	// Name is whose it is, and on what: "master", "master-on-data".
 	Name    string
-	Account *Account
-	Role    *Role
+	Account Holder
+	// On is where the roles count. That of a thing of the cluster's is After it.
+	On    Place
+	After infra.Ref
+	// Grants are the roles.
+	Grants []Grant
+}
+
+// Holder is a service account.
+type Holder interface {
+	// ID is the resource that has to be there first, or empty when none has.
+	ID() string
+	Email() string
+}
+
+// ExistingAccount is the e-mail address of an account of the user's.
+type ExistingAccount string
+
+// ID is empty: nothing has to be made first.
+func (ExistingAccount) ID() string { return "" }
+
+// Email is what the user said.
+func (a ExistingAccount) Email() string { return string(a) }
+
+// Granted is a role that an account is given.
+type Granted interface {
+	// ID is the resource that has to be there first, or empty when none has.
+	ID() string
+	// FullName is the role as policies name it.
+	FullName() string
+}
+
+// Predefined is a role of Google's: "roles/storage.objectUser".
+type Predefined string
+
+// ID is empty: nothing has to be made first.
+func (Predefined) ID() string { return "" }
+
+// FullName is its name.
+func (p Predefined) FullName() string { return string(p) }
+
+// Grant is a role, and for what it counts; nil is for everything.
+type Grant struct {
+	Role Granted
+	If   *Condition
 }
 
 // ID is "gcp/role-binding/" and its name.
@@ -28,141 +74,144 @@ func (b *Binding) ID() string { return owner.ResourceID(owner.KindBinding, b.Nam
 // Kind is KindBinding.
 func (*Binding) Kind() string { return owner.KindBinding }
 
-// Needs its account and its role.
-func (b *Binding) Needs() []string { return []string{b.Account.ID(), b.Role.ID()} }
-
-// Find looks whether the account has the role. Another role of ours that it has is one
-// that it had before, and is taken away. A role that a user gave it stays.
-func (b *Binding) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	policy, err := b.In.Clients.Projects.GetPolicy(ctx)
-	if err != nil {
-		return resource.Found{}, nil, err
+// Needs its account and its roles, and what it is on.
+func (b *Binding) Needs() []string {
+	out := []string{b.Account.ID()}
+	for _, g := range b.Grants {
+		out = append(out, g.Role.ID())
 	}
-	roles := slices.DeleteFunc(rolesOf(policy, memberOf(b.Account.Email())), b.isUsers)
-	if len(roles) == 0 {
+	out = append(out, infra.NeedsOf(b.After)...)
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(id string) bool { return id == "" })
+}
+
+// Describe lists the roles.
+func (b *Binding) Describe() []string { return b.wanted() }
+
+// Find looks which roles the account has. Another role of ours that it has is one that it
+// had before, and is taken away. A role that a user gave it stays.
+func (b *Binding) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	live, err := b.On.get(ctx)
+	if err != nil {
+		return resource.Found{}, nil, infra.IgnoreMissing(err) // what it is on is not there yet
+	}
+	have := live.grantsOf(memberOf(b.Account.Email()), b.isOurs)
+	if len(have) == 0 {
 		return resource.Found{}, nil, nil
 	}
-	want := b.Role.FullName()
-	drift := infra.Differences(infra.Changeable("role", strings.Join(roles, ", "), want))
-	return foundBinding(b.Account.Email()), drift, nil
+	drift := infra.Differences(infra.Changeable("roles", strings.Join(have, ", "), strings.Join(b.wanted(), ", ")))
+	return foundBinding(b.On, b.Account.Email()), drift, nil
 }
 
-func foundBinding(email string) resource.Found {
-	return resource.Found{Kind: owner.KindBinding, ID: email, Name: email}
+// wanted lists what is wanted, as drift shows it.
+func (b *Binding) wanted() []string {
+	var out []string
+	for _, g := range b.Grants {
+		out = append(out, grantText(g.Role.FullName(), g.If))
+	}
+	return slices.Sorted(slices.Values(out))
 }
 
-// Create gives the account the role.
+// foundBinding has as its ID the account, and before it the place, unless that is the
+// project.
+func foundBinding(on Place, email string) resource.Found {
+	id := strings.TrimSpace(on.path + " " + email)
+	return resource.Found{Kind: owner.KindBinding, ID: id, Name: id}
+}
+
+// Create gives the account the roles, in place of those that it had of us.
 func (b *Binding) Create(ctx context.Context) error {
-	member, role := memberOf(b.Account.Email()), b.Role.FullName()
-	return changePolicy(ctx, b.In, b.ID(), func(p *cloudresourcemanager.Policy) {
-		removeMember(p, member, func(role string) bool { return !b.isUsers(role) })
-		i := slices.IndexFunc(p.Bindings, func(x *cloudresourcemanager.Binding) bool { return x.Role == role && x.Condition == nil })
-		if i < 0 {
-			p.Bindings = append(p.Bindings, &cloudresourcemanager.Binding{Role: role, Members: []string{member}})
-			return
+	member := memberOf(b.Account.Email())
+	return b.On.changePolicy(ctx, b.In, b.ID(), func(p *policy) {
+		p.remove(member, b.isOurs)
+		for _, g := range b.Grants {
+			p.add(member, g.Role.FullName(), g.If)
 		}
-		p.Bindings[i].Members = append(p.Bindings[i].Members, member)
 	})
 }
 
-// isUsers reports whether a role is none of ours.
-func (b *Binding) isUsers(role string) bool {
-	return !strings.HasPrefix(role, fullRole(b.In, rolePrefix))
+// isOurs reports whether a role is one of ours, or one that is wanted.
+func (b *Binding) isOurs(role string) bool {
+	return strings.HasPrefix(role, fullRole(b.In, rolePrefix)) ||
+		slices.ContainsFunc(b.Grants, func(g Grant) bool { return g.Role.FullName() == role })
 }
 
-// Update gives the account the role in place of those that it had.
+// Update gives the account the roles in place of those that it had.
 func (b *Binding) Update(ctx context.Context, _ []resource.Drift) error { return b.Create(ctx) }
 
-// Delete takes the role away.
+// Delete takes the roles away.
 func (b *Binding) Delete(ctx context.Context) error {
-	return DeleteBinding(ctx, b.In, b.Account.Email())
+	return DeleteBinding(ctx, b.In, foundBinding(b.On, b.Account.Email()).ID)
 }
 
-// DeleteBinding takes all roles of the project away from an account.
-func DeleteBinding(ctx context.Context, c *owner.Cluster, email string) error {
-	return changePolicy(ctx, c, email, func(p *cloudresourcemanager.Policy) {
-		removeMember(p, memberOf(email), func(string) bool { return true })
-	})
+// DeleteBinding takes all roles away that an account has in some place.
+func DeleteBinding(ctx context.Context, c *owner.Cluster, id string) error {
+	at, email, onThing := strings.Cut(id, " ")
+	if !onThing {
+		at, email = "", id
+	}
+	on, known := placeAt(c, at)
+	if !known {
+		return fmt.Errorf("remove %s %s: this program knows no such place on Google Cloud", owner.KindBinding, id)
+	}
+	return infra.IgnoreMissing(on.changePolicy(ctx, c, id, func(p *policy) {
+		p.remove(memberOf(email), func(string) bool { return true })
+	}))
 }
 
-// ListBindings lists the accounts of the cluster that have roles in the project. An
-// account that is gone leaves its roles behind under another name, and they go with it.
+// ListBindings lists the accounts of the cluster that have roles, where these outlive the
+// accounts: in the project, on data and secrets, and on a shared subnetwork. An account
+// that is gone leaves its roles behind under another name, and they go with it.
 func ListBindings(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
-	policy, err := c.Clients.Projects.GetPolicy(ctx)
+	places, err := listPlaces(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	found := make([][]resource.Found, len(places))
+	calls := make([]func() error, len(places))
+	for i, on := range places {
+		calls[i] = func() (err error) {
+			found[i], err = listBindingsOn(ctx, c, on)
+			return err
+		}
+	}
+	err = infra.SideBySide(calls...)
+	return slices.Concat(found...), err
+}
+
+func listBindingsOn(ctx context.Context, c *owner.Cluster, on Place) ([]resource.Found, error) {
+	live, err := on.get(ctx)
+	if err != nil {
+		return nil, infra.IgnoreMissing(err)
+	}
 	var out []resource.Found
 	for _, email := range ownEmails(c) {
-		if len(rolesOf(policy, memberOf(email))) > 0 {
-			out = append(out, foundBinding(email))
+		if len(live.grantsOf(memberOf(email), func(string) bool { return true })) > 0 {
+			out = append(out, foundBinding(on, email))
 		}
 	}
 	return out, nil
 }
 
-// changePolicy reads the project's policy, changes it, and writes it under its etag:
-// again, when another process wrote it meanwhile. It writes nothing that is as it was.
-func changePolicy(ctx context.Context, c *owner.Cluster, subject string, change func(*cloudresourcemanager.Policy)) error {
-	return c.Waiter().RetryOn(ctx, subject, infra.ToAppear, cloud.Conflict, func() error {
-		policy, err := c.Clients.Projects.GetPolicy(ctx)
-		if err != nil {
-			return err
-		}
-		before := policyText(policy)
-		change(policy)
-		if policyText(policy) == before {
-			return nil
-		}
-		policy.Version = policyVersion
-		return c.Waiter().RetryUntilKnown(ctx, subject, func() error { return c.Clients.Projects.SetPolicy(ctx, policy) })
-	})
-}
-
-// policyVersion is that of policies that may have conditions.
-const policyVersion = 3
-
-func policyText(p *cloudresourcemanager.Policy) string {
-	var out []string
-	for _, b := range p.Bindings {
-		out = append(out, b.Role+" "+strings.Join(slices.Sorted(slices.Values(b.Members)), " "))
+// listPlaces lists where accounts of the cluster may have roles that outlive them.
+func listPlaces(ctx context.Context, c *owner.Cluster) ([]Place, error) {
+	out := []Place{OnProject(c)}
+	if c.Shared != "" {
+		out = append(out, OnSubnetwork(c, c.Shared))
 	}
-	return strings.Join(slices.Sorted(slices.Values(out)), "\n")
-}
-
-// removeMember takes some roles away from a member, also where they are kept of an account
-// that is gone.
-func removeMember(p *cloudresourcemanager.Policy, member string, from func(role string) bool) {
-	for _, b := range p.Bindings {
-		if !from(b.Role) {
-			continue
-		}
-		b.Members = slices.DeleteFunc(b.Members, func(m string) bool { return isSame(m, member) })
+	buckets, err := storage.Buckets(c).Founds(ctx, c.Owned(), c.Found)
+	if err != nil {
+		return nil, err
 	}
-	p.Bindings = slices.DeleteFunc(p.Bindings, func(b *cloudresourcemanager.Binding) bool { return len(b.Members) == 0 })
-}
-
-func rolesOf(p *cloudresourcemanager.Policy, member string) []string {
-	var out []string
-	for _, b := range p.Bindings {
-		if slices.ContainsFunc(b.Members, func(m string) bool { return isSame(m, member) }) {
-			out = append(out, b.Role)
-		}
+	for _, b := range buckets {
+		out = append(out, OnBucket(c, b.ID))
 	}
-	return slices.Sorted(slices.Values(out))
-}
-
-// isSame reports whether an entry of a policy is a member. That of an account that is
-// gone reads "deleted:serviceAccount:E-MAIL?uid=NUMBER".
-func isSame(entry, member string) bool {
-	rest, deleted := strings.CutPrefix(entry, "deleted:")
-	if deleted {
-		rest, _, _ = strings.Cut(rest, "?uid=")
+	secrets, err := storage.Secrets(c).Founds(ctx, c.Owned(), c.Found)
+	for _, s := range secrets {
+		out = append(out, OnSecret(c, s.ID))
 	}
-	return rest == member
+	return out, err
 }
-
-func memberOf(email string) string { return "serviceAccount:" + email }
 
 // ownEmails are the accounts that a cluster has, by their names.
 func ownEmails(c *owner.Cluster) []string {

@@ -24,6 +24,9 @@ type Cluster struct {
 	// Outside is what of the user's own the cluster's secrets open beside its own data:
 	// "database db.example.com". It is empty for nothing.
 	Outside string
+	// Shared is the subnetwork of another project, as "HOST-PROJECT/NAME", on which the
+	// cluster's accounts are given a role. It is empty where that is not asked for.
+	Shared string
 	// Labels are the user's. They are put on everything that has labels, beside our own.
 	Labels map[string]string
 	// Clients are the services, in the cluster's project and region.

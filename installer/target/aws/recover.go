@@ -50,7 +50,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 }
 
 // readMarked reads every live object of a kind that carries the marks. Where there are
-// several, such as a copy of the machine with all its tags, the one the cluster goes by is
+// several, such as a copy of the machine with all its tags, the one that the cluster uses is
 // read last: what it says stays.
 func readMarked[T any](ctx context.Context, k infra.Kind[T], marks map[string]string, read func(T)) error {
 	all, err := k.All(ctx, marks)

@@ -231,7 +231,7 @@ func fast(t *testing.T, c *kubetest.Cluster) kubernetes.Interface {
 func (m *master) start() {
 	m.t.Helper()
 	limits := pods.DefaultLimits()
-	limits.Start, limits.Lost, limits.Lines = 2*time.Second, 2*time.Second, time.Second
+	limits.Start, limits.Lost, limits.Lines = 2*time.Second, 2*time.Second, 8*time.Second
 	o := gang.DefaultOptions()
 	o.Limit, o.BackOff, o.MaxBackOff = 4*time.Second, 500*time.Millisecond, time.Second
 	c := pods.Config{

@@ -4,6 +4,7 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -160,6 +161,9 @@ func (l *Follower) pauseFor(ctx context.Context, pause time.Duration, last bool)
 	return true
 }
 
+// errSilent is told of a node that was given up.
+var errSilent = errors.New("its node did not answer in time")
+
 // readOnce reads what there is behind the mark, and with follow what comes, until the
 // node has no more to say, or should have said it.
 func (l *Follower) readOnce(ctx context.Context, follow bool) error {
@@ -178,6 +182,9 @@ func (l *Follower) readOnce(ctx context.Context, follow bool) error {
 		cancel()
 	})
 	stream, err := l.cfg.Pods.GetLogs(l.cfg.Pod, o).Stream(asked)
+	if err != nil && asked.Err() != nil && ctx.Err() == nil {
+		err = errSilent
+	}
 	if err != nil {
 		return fmt.Errorf("read log of pod %s: %w", l.cfg.Pod, err)
 	}

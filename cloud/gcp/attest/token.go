@@ -1,0 +1,131 @@
+package attest
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// The times within which a token is believed. Google's are good for an hour, but a
+// machine shows one that is new; clocks differ by minutes.
+const (
+	maxAge  = 15 * time.Minute
+	maxSkew = 5 * time.Minute
+)
+
+// tokenLimit is far above what a token has.
+const tokenLimit = 16 << 10
+
+// issuer is who signs tokens of machines.
+const issuer = "https://accounts.google.com"
+
+// algorithm is how they are signed. A token does not choose it.
+const algorithm = "RS256"
+
+// tokenForm leaves one way to write a token.
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+
+// token is a token whose signature was not yet checked.
+type token struct {
+	keyID     string
+	claims    claims
+	signed    string // what the signature covers
+	signature []byte
+}
+
+// claims are what of a token in full form is looked at.
+// https://cloud.google.com/compute/docs/instances/verifying-instance-identity#payload
+type claims struct {
+	Issuer        string `json:"iss"`
+	Audience      string `json:"aud"`
+	IssuedAt      int64  `json:"iat"`
+	ExpiresAt     int64  `json:"exp"`
+	Email         string `json:"email"`
+	EmailVerified bool   `json:"email_verified"`
+	Google        struct {
+		Machine *machineClaims `json:"compute_engine"`
+	} `json:"google"`
+}
+
+// machineClaims are in the tokens of machines alone, and only in full form.
+type machineClaims struct {
+	Project string      `json:"project_id"`
+	Zone    string      `json:"zone"`
+	Name    string      `json:"instance_name"`
+	Number  json.Number `json:"instance_id"`
+}
+
+// parseToken reads a token. It believes nothing of it.
+func parseToken(data []byte) (token, error) {
+	text := string(data)
+	if len(text) > tokenLimit || !tokenForm.MatchString(text) {
+		return token{}, errors.New("it is not a signed token")
+	}
+	parts := strings.Split(text, ".")
+	var header struct {
+		Algorithm string `json:"alg"`
+		KeyID     string `json:"kid"`
+	}
+	t := token{signed: parts[0] + "." + parts[1]}
+	if err := errors.Join(decodePart(parts[0], &header), decodePart(parts[1], &t.claims)); err != nil {
+		return token{}, err
+	}
+	if header.Algorithm != algorithm {
+		return token{}, fmt.Errorf("it is signed by %.20q, and Google signs by %s", header.Algorithm, algorithm)
+	}
+	signature, err := base64.RawURLEncoding.Strict().DecodeString(parts[2])
+	if err != nil {
+		return token{}, errors.New("its signature cannot be read")
+	}
+	t.keyID, t.signature = header.KeyID, signature
+	return t, nil
+}
+
+func decodePart(part string, into any) error {
+	data, err := base64.RawURLEncoding.Strict().DecodeString(part)
+	if err != nil || json.Unmarshal(data, into) != nil {
+		return errors.New("it is not a token of JSON parts")
+	}
+	return nil
+}
+
+// checkSignature refuses a token that the owner of a key did not sign.
+func (t token) checkSignature(key *rsa.PublicKey) error {
+	sum := sha256.Sum256([]byte(t.signed))
+	if rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], t.signature) != nil {
+		return errors.New("its signature is not Google's")
+	}
+	return nil
+}
+
+// once identifies the token: there is one signature of a text.
+func (t token) once() string {
+	sum := sha256.Sum256([]byte(t.signed))
+	return hex.EncodeToString(sum[:])
+}
+
+// check refuses a token that is not for this cluster and time, or not a machine's.
+func (c claims) check(cluster string, now time.Time) error {
+	issued, expires := time.Unix(c.IssuedAt, 0), time.Unix(c.ExpiresAt, 0)
+	switch {
+	case c.Issuer != issuer:
+		return fmt.Errorf("it was issued by %.60q, and not by Google", c.Issuer)
+	case issued.After(now.Add(maxSkew)):
+		return errors.New("it was issued in the future; the clocks of the machines differ")
+	case now.Sub(issued) > maxAge:
+		return fmt.Errorf("it was issued more than %s ago", maxAge)
+	case !expires.After(now):
+		return errors.New("it has expired")
+	case c.Google.Machine == nil:
+		return errors.New("it names no machine; it must be in full format")
+	}
+	return checkAudience(c.Audience, cluster)
+}

@@ -1,0 +1,89 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
+)
+
+// Pools are all pools of a cluster, for who proves to be a machine of one.
+type Pools []*Fleet
+
+var _ attest.Machines = Pools{}
+
+// FindMachine implements attest.Machines. It asks Google only for what a pool has launched
+// or listed.
+func (p Pools) FindMachine(ctx context.Context, name cloud.InstanceID) (attest.Machine, error) {
+	for _, f := range p {
+		if zones, known := f.knownZones([]cloud.InstanceID{name}); known {
+			return f.describeMachine(ctx, name, zones[name])
+		}
+	}
+	return attest.Machine{}, notLaunched(name)
+}
+
+func notLaunched(name cloud.InstanceID) error {
+	return &cloud.Error{
+		Kind: cloud.NotFound, Op: "find a machine that proves its identity",
+		Err: errors.New("the master has not launched machine '" + string(name) + "', or does not know so yet"),
+	}
+}
+
+func (f *Fleet) describeMachine(ctx context.Context, name cloud.InstanceID, zone string) (attest.Machine, error) {
+	live, err := f.clients.Instances.Get(ctx, zone+"/"+string(name))
+	switch {
+	case cloud.KindOf(err) == cloud.NotFound, err == nil && !f.isOurs(live):
+		return attest.Machine{}, notLaunched(name)
+	case err != nil:
+		return attest.Machine{}, err
+	}
+	return attest.Machine{Project: f.clients.Project, Zone: zone, Name: live.Name, Number: live.Id, Account: f.accountOf(live)}, nil
+}
+
+// accountOf is the service account that the pool gives its machines. The default one of
+// the project is named by its machines alone.
+func (f *Fleet) accountOf(live *compute.Instance) string {
+	accounts := mergeAccounts(f.cfg, f.base)
+	switch {
+	case len(accounts) == 0:
+		return ""
+	case accounts[0].Email != "default":
+		return accounts[0].Email
+	case len(live.ServiceAccounts) == 0:
+		return accounts[0].Email // no account is called so: it fits no token
+	}
+	return live.ServiceAccounts[0].Email
+}
+
+// ReadGuestAttribute implements attest.Machines.
+func (p Pools) ReadGuestAttribute(ctx context.Context, m attest.Machine, key string) (string, error) {
+	at := slices.IndexFunc(p, func(f *Fleet) bool {
+		_, known := f.knownZones([]cloud.InstanceID{cloud.InstanceID(m.Name)})
+		return known
+	})
+	if at < 0 {
+		return "", notLaunched(cloud.InstanceID(m.Name))
+	}
+	out, err := p[at].clients.Machines.GuestAttribute(ctx, m.Zone+"/"+m.Name, key)
+	if err != nil {
+		return "", err
+	}
+	for _, item := range attributesOf(out) {
+		if item.Namespace+"/"+item.Key == key {
+			return item.Value, nil
+		}
+	}
+	return "", &cloud.Error{Kind: cloud.NotFound, Op: "compute.instances.getGuestAttributes", Err: errors.New("machine " + m.Name + " has no attribute " + key)}
+}
+
+func attributesOf(a *compute.GuestAttributes) []*compute.GuestAttributesEntry {
+	if a.QueryValue == nil {
+		return nil
+	}
+	return a.QueryValue.Items
+}

@@ -91,7 +91,7 @@ func stride() int {
 	if testing.Short() {
 		return faults.Stride(499)
 	}
-	return faults.Stride(101)
+	return faults.Stride(211)
 }
 
 // Whatever call fails, and however, the same command finishes: nothing is missing,

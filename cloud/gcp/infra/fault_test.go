@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -29,9 +31,17 @@ func flows() []flow {
 	nothing := func(*stage, context.Context) error { return nil }
 	return []flow{
 		{"up", nothing, (*stage).up, whole},
+		{"up in an existing network", (*stage).inExisting, (*stage).up, without("network/", "subnetwork/")},
+		{"up in a shared network", (*stage).inShared, (*stage).up, inSharedNetwork()},
+		{"down in a shared network", func(s *stage, ctx context.Context) error {
+			if err := s.inShared(ctx); err != nil {
+				return err
+			}
+			return s.up(ctx)
+		}, (*stage).down, []string{}},
 		{"update", (*stage).up, func(s *stage, ctx context.Context) error {
 			s.wish.inbound, s.wish.labels, s.wish.disk = "198.51.100.0/24", map[string]string{"team": "vision"}, 200
-			s.wish.outside = "database db.example.com"
+			s.wish.outside, s.wish.cidr, s.wish.natPorts = "database db.example.com", "10.192.0.0/18", 128
 			s.wish.permissions, s.wish.zones = []string{"compute.instances.get"}, []string{"us-central1-a", "us-central1-f"}
 			return s.up(ctx)
 		}, whole},
@@ -50,6 +60,35 @@ func flows() []flow {
 		}, whole},
 		{"down", (*stage).up, (*stage).down, []string{}},
 	}
+}
+
+// without is a whole cluster without some kinds.
+func without(kinds ...string) []string {
+	return slices.DeleteFunc(slices.Clone(whole), func(name string) bool {
+		return slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(name, k) })
+	})
+}
+
+// inExisting has the cluster be in a network that the project has.
+func (s *stage) inExisting(context.Context) error {
+	s.wish.existing = "default"
+	return nil
+}
+
+// inShared has the cluster be in the network of a host project.
+func (s *stage) inShared(context.Context) error {
+	s.world.AddProject("net-host", 99)
+	s.wish.onShared, s.wish.nat = sharedSubnetwork, false
+	return nil
+}
+
+const sharedSubnetwork = "net-host/default"
+
+// inSharedNetwork is a whole cluster in the network of a host project.
+func inSharedNetwork() []string {
+	out := without("network/", "subnetwork/", "firewall-rule/", "router/")
+	i := slices.Index(out, "secret/det-deploy-lab-admin-password")
+	return slices.Insert(out, i, "role-binding/subnetwork/net-host/default det-a-lab", "role-binding/subnetwork/net-host/default det-m-lab")
 }
 
 // calls counts the calls of a flow in a world without faults: all, and those that change

@@ -49,7 +49,11 @@ type wish struct {
 	metadata    map[string]string
 	account     shared.Ref
 	noAddress   bool
-	outside     string
+	// existing is a network of the project, with its subnetwork of the same name; onShared
+	// is a subnetwork of another project.
+	existing, onShared string
+	natPorts           int64
+	outside            string
 }
 
 func modest() wish {
@@ -70,8 +74,12 @@ const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 // blueprint is a cluster with one resource of each kind.
 func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 	c.Labels, c.Outside = w.labels, w.outside
-	net := &network.Network{In: c}
-	subnet := &network.Subnetwork{In: c, Network: net, CIDR: netip.MustParsePrefix(w.cidr)}
+	ownNet := &network.Network{In: c}
+	ownSubnet := &network.Subnetwork{In: c, Network: ownNet, CIDR: netip.MustParsePrefix(w.cidr)}
+	var net, subnet shared.Ref = ownNet, ownSubnet
+	if existing := cmp.Or(w.existing, w.onShared); existing != "" {
+		net, subnet = shared.Existing(existing), shared.Existing(existing)
+	}
 	address := &network.Address{In: c, Name: "master"}
 	data := &storage.Disk{In: c, Zone: w.zone, SizeGB: w.disk, Type: "pd-balanced"}
 	bucket := &storage.Bucket{In: c}
@@ -88,10 +96,6 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 	agents, master := []string{c.FullName("agent")}, []string{c.FullName("master")}
 	inbound := []netip.Prefix{netip.MustParsePrefix(w.inbound)}
 	out := []resource.Resource{
-		shared.Named(net),
-		shared.Named(subnet),
-		shared.Named(&network.Firewall{In: c, Network: net, Name: "master-port", Ranges: inbound, SourceTags: agents, TargetTags: master, Ports: []string{"8443"}}),
-		shared.Named(&network.Firewall{In: c, Network: net, Name: "agents", SourceTags: append(agents, master...), TargetTags: agents}),
 		shared.Named(address),
 		shared.Named(data),
 		shared.Named(bucket),
@@ -122,8 +126,17 @@ func blueprint(c *owner.Cluster, w wish) []resource.Resource {
 			Grants: []identity.Grant{{Role: identity.Predefined("roles/secretmanager.secretAccessor")}},
 		})
 	out = append(out, shared.Named(m))
+	switch {
+	case w.onShared != "":
+		return append(out, identity.NetworkUser(c, "master", boss), identity.NetworkUser(c, "agent", agent))
+	case w.existing == "":
+		out = append(out, shared.Named(ownNet), shared.Named(ownSubnet))
+	}
+	out = append(out,
+		shared.Named(&network.Firewall{In: c, Network: net, Name: "master-port", Ranges: inbound, SourceTags: agents, TargetTags: master, Ports: []string{"8443"}}),
+		shared.Named(&network.Firewall{In: c, Network: net, Name: "agents", SourceTags: append(agents, master...), TargetTags: agents}))
 	if w.nat {
-		out = append(out, shared.Named(&network.Router{In: c, Network: net}))
+		out = append(out, shared.Named(&network.Router{In: c, Network: net, MinPorts: w.natPorts, LogErrors: w.natPorts > 0}))
 	}
 	if w.ssh {
 		out = append(out, shared.Named(&network.Firewall{In: c, Network: net, Name: "ssh", Ranges: inbound, TargetTags: append(agents, master...), Ports: []string{"22"}}))
@@ -140,6 +153,8 @@ type stage struct {
 	id    string
 	wish  wish
 	dead  func(record.Holder) bool
+	// caller is who calls; empty is the owner.
+	caller string
 }
 
 func newStage(t *testing.T, o gcptest.Options) *stage {
@@ -158,11 +173,11 @@ func (deployment) Checks() []doctor.Check                    { return nil }
 func (deployment) Ready(context.Context, func(string)) error { return nil }
 
 func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *owner.Cluster {
-	c, err := api.New(ctx, s.world.Client(""), api.Options{Project: gcptest.Project, Region: "us-central1", Gate: gate})
+	c, err := api.New(ctx, s.world.Client(s.caller), api.Options{Project: gcptest.Project, Region: "us-central1", Gate: gate})
 	if err != nil {
 		panic(err)
 	}
-	return &owner.Cluster{ID: s.id, Number: gcptest.Number, Clients: c}
+	return &owner.Cluster{ID: s.id, Number: gcptest.Number, Shared: s.wish.onShared, Clients: c}
 }
 
 // operator is a new process.

@@ -27,6 +27,8 @@ type Binding struct {
 	After infra.Ref
 	// Grants are the roles.
 	Grants []Grant
+	// Fix is what a person can do where the caller may not; it may be empty.
+	Fix string
 }
 
 // Holder is a service account.
@@ -93,7 +95,7 @@ func (b *Binding) Describe() []string { return b.wanted() }
 func (b *Binding) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	live, err := b.On.get(ctx)
 	if err != nil {
-		return resource.Found{}, nil, infra.IgnoreMissing(err) // what it is on is not there yet
+		return resource.Found{}, nil, b.explainDenied(infra.IgnoreMissing(err)) // what it is on may not be there yet
 	}
 	have := live.grantsOf(memberOf(b.Account.Email()), b.isOurs)
 	if len(have) == 0 {
@@ -122,12 +124,12 @@ func foundBinding(on Place, email string) resource.Found {
 // Create gives the account the roles, in place of those that it had of us.
 func (b *Binding) Create(ctx context.Context) error {
 	member := memberOf(b.Account.Email())
-	return b.On.changePolicy(ctx, b.In, b.ID(), func(p *policy) {
+	return b.explainDenied(b.On.changePolicy(ctx, b.In, b.ID(), func(p *policy) {
 		p.remove(member, b.isOurs)
 		for _, g := range b.Grants {
 			p.add(member, g.Role.FullName(), g.If)
 		}
-	})
+	}))
 }
 
 // isOurs reports whether a role is one of ours, or one that is wanted.

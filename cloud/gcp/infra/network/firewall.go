@@ -72,7 +72,7 @@ func (f *Firewall) wantedRule() *compute.Firewall {
 func (f *Firewall) compareLive(_ context.Context, live *compute.Firewall) ([]resource.Drift, error) {
 	want := f.wantedRule()
 	return infra.Differences(
-		infra.Fixed("network", path.Base(live.Network), f.Network.Identity()),
+		infra.Fixed("network", path.Base(live.Network), path.Base(f.Network.Identity())),
 		infra.Changeable("from", sourceText(live), sourceText(want)),
 		infra.Changeable("to", sortedText(live.TargetTags), sortedText(want.TargetTags)),
 		infra.Changeable("ports", allowedText(live.Allowed), allowedText(want.Allowed)),

@@ -1,9 +1,11 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
+	"strconv"
 
 	"google.golang.org/api/compute/v1"
 
@@ -19,6 +21,14 @@ const natName = "nat"
 type Router struct {
 	In      *owner.Cluster
 	Network infra.Ref
+	// Addresses are the static addresses that all of them appear as; without any, Google
+	// takes as many as it needs, which change.
+	Addresses []infra.Ref
+	// MinPorts is how many connections to one destination each machine can have at once,
+	// before it is given more; 0 is Google's default, without more.
+	MinPorts int64
+	// LogErrors has connections be logged for which no port was left.
+	LogErrors bool
 
 	infra.Learned
 }
@@ -28,33 +38,92 @@ func (*Router) ID() string { return owner.ResourceID(owner.KindRouter, natName) 
 
 // Define says what is wanted.
 func (r *Router) Define() infra.Definition[*compute.Router] {
-	d := owner.Define(r.In, Routers(r.In), natName, &r.Learned, r.Network)
+	d := owner.Define(r.In, Routers(r.In), natName, &r.Learned, append([]infra.Ref{r.Network}, r.Addresses...)...)
 	d.Create = func(ctx context.Context, _ string) error {
 		name := r.In.FullName(natName)
 		return owner.Insert(ctx, r.In, r.Define(), name, func() error {
 			return r.In.Clients.Routers.Insert(ctx, &compute.Router{
-				Name: name, Description: r.In.Description("way to the internet"), Network: r.In.NetworkLink(r.Network), Nats: []*compute.RouterNat{wantedNAT()},
+				Name: name, Description: r.In.Description("way to the internet"), Network: r.In.NetworkLink(r.Network), Nats: []*compute.RouterNat{r.wantedNAT()},
 			})
 		})
 	}
-	d.Compare = func(_ context.Context, live *compute.Router) ([]resource.Drift, error) {
-		has := slices.ContainsFunc(live.Nats, func(n *compute.RouterNat) bool {
-			return n.SourceSubnetworkIpRangesToNat == wantedNAT().SourceSubnetworkIpRangesToNat
-		})
-		return infra.Differences(
-			infra.Fixed("network", path.Base(live.Network), r.Network.Identity()),
-			infra.Changeable("nat", onOff(has), onOff(true)),
-		), nil
-	}
-	d.Change = func(ctx context.Context, _ []resource.Drift) error {
-		return r.In.Clients.Routers.Patch(ctx, r.Identity(), &compute.Router{Nats: []*compute.RouterNat{wantedNAT()}})
-	}
+	d.Compare = r.compareLive
+	d.Change = r.changeNAT
 	return d
 }
 
-// wantedNAT is for all subnetworks, with as many addresses as it takes.
-func wantedNAT() *compute.RouterNat {
-	return &compute.RouterNat{Name: natName, NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"}
+func (r *Router) compareLive(_ context.Context, live *compute.Router) ([]resource.Drift, error) {
+	out := []resource.Drift{infra.Fixed("network", path.Base(live.Network), path.Base(r.Network.Identity()))}
+	i := slices.IndexFunc(live.Nats, isOwnNAT)
+	out = append(out, infra.Changeable("nat", onOff(i >= 0), onOff(true)))
+	if i >= 0 {
+		have, want := live.Nats[i], r.wantedNAT()
+		out = append(out,
+			infra.Changeable("nat-ranges", have.SourceSubnetworkIpRangesToNat, want.SourceSubnetworkIpRangesToNat),
+			infra.Changeable("nat-addresses", addressText(have), addressText(want)),
+			infra.Changeable("nat-ports", portText(have), portText(want)),
+			infra.Changeable("nat-log", logText(have), logText(want)))
+	}
+	return infra.Differences(out...), nil
+}
+
+func isOwnNAT(n *compute.RouterNat) bool { return n.Name == natName }
+
+func addressText(n *compute.RouterNat) string {
+	var names []string
+	for _, link := range n.NatIps {
+		names = append(names, path.Base(link))
+	}
+	return cmp.Or(sortedText(names), "those that Google chooses")
+}
+
+func portText(n *compute.RouterNat) string {
+	if n.MinPortsPerVm == 0 {
+		return "Google's default"
+	}
+	text := strconv.FormatInt(n.MinPortsPerVm, 10)
+	if n.EnableDynamicPortAllocation {
+		text += " and more"
+	}
+	return text
+}
+
+func logText(n *compute.RouterNat) string {
+	if n.LogConfig == nil || !n.LogConfig.Enable {
+		return onOff(false)
+	}
+	return n.LogConfig.Filter
+}
+
+// changeNAT writes ours beside those that others put into the router.
+func (r *Router) changeNAT(ctx context.Context, _ []resource.Drift) error {
+	live, err := r.In.Clients.Routers.Get(ctx, r.Identity())
+	if err != nil {
+		return err
+	}
+	nats := slices.Clone(live.Nats)
+	if i := slices.IndexFunc(nats, isOwnNAT); i >= 0 {
+		nats[i] = r.wantedNAT()
+	} else {
+		nats = append(nats, r.wantedNAT())
+	}
+	return r.In.Clients.Routers.Patch(ctx, r.Identity(), &compute.Router{Nats: nats})
+}
+
+// wantedNAT is for all subnetworks of the network in the region.
+func (r *Router) wantedNAT() *compute.RouterNat {
+	out := &compute.RouterNat{
+		Name: natName, NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES",
+		MinPortsPerVm: r.MinPorts, EnableDynamicPortAllocation: r.MinPorts > 0,
+	}
+	for _, a := range r.Addresses {
+		out.NatIpAllocateOption = "MANUAL_ONLY"
+		out.NatIps = append(out.NatIps, "projects/"+r.In.Clients.Project+"/regions/"+r.In.Clients.Region+"/addresses/"+infra.NameOf(a))
+	}
+	if r.LogErrors {
+		out.LogConfig = &compute.RouterNatLogConfig{Enable: true, Filter: "ERRORS_ONLY"}
+	}
+	return out
 }
 
 // Routers are those of a cluster.

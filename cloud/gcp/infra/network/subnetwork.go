@@ -33,19 +33,49 @@ func (s *Subnetwork) Define() infra.Definition[*compute.Subnetwork] {
 	d := owner.Define(s.In, Subnetworks(s.In), s.In.Clients.Region, &s.Learned, s.Network)
 	d.Create = s.createSubnetwork
 	d.Compare = s.compareLive
-	d.Change = func(ctx context.Context, _ []resource.Drift) error {
-		return s.In.Clients.Subnetworks.SetPrivateAccess(ctx, s.Identity(), &compute.SubnetworksSetPrivateIpGoogleAccessRequest{PrivateIpGoogleAccess: true})
-	}
+	d.Change = s.fixDrift
 	d.Describe = func() []string { return []string{s.CIDR.String() + " in " + s.In.Clients.Region} }
 	return d
 }
 
 func (s *Subnetwork) compareLive(_ context.Context, live *compute.Subnetwork) ([]resource.Drift, error) {
+	cidr := infra.Changeable(cidrPath, live.IpCidrRange, s.CIDR.String())
+	cidr.Replace = !s.isLarger(live.IpCidrRange)
 	return infra.Differences(
-		infra.Fixed("network", path.Base(live.Network), s.Network.Identity()),
-		infra.Fixed("cidr", live.IpCidrRange, s.CIDR.String()),
-		infra.Changeable("private-google-access", onOff(live.PrivateIpGoogleAccess), onOff(true)),
+		infra.Fixed("network", path.Base(live.Network), path.Base(s.Network.Identity())),
+		cidr,
+		infra.Changeable(privateAccessPath, onOff(live.PrivateIpGoogleAccess), onOff(true)),
 	), nil
+}
+
+// The paths of drift that is repaired in place.
+const (
+	cidrPath          = "cidr"
+	privateAccessPath = "private-google-access"
+)
+
+// isLarger reports whether what is wanted has all of a range and more: a subnetwork can
+// grow to that while machines are in it.
+func (s *Subnetwork) isLarger(have string) bool {
+	p, err := netip.ParsePrefix(have)
+	return err == nil && s.CIDR.Bits() < p.Bits() && s.CIDR.Contains(p.Addr())
+}
+
+func (s *Subnetwork) fixDrift(ctx context.Context, drift []resource.Drift) error {
+	subnetworks := s.In.Clients.Subnetworks
+	for _, d := range drift {
+		var err error
+		switch d.Path {
+		case cidrPath:
+			err = subnetworks.Expand(ctx, s.Identity(), &compute.SubnetworksExpandIpCidrRangeRequest{IpCidrRange: s.CIDR.String()})
+		case privateAccessPath:
+			err = subnetworks.SetPrivateAccess(ctx, s.Identity(), &compute.SubnetworksSetPrivateIpGoogleAccessRequest{PrivateIpGoogleAccess: true})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func onOff(on bool) string {

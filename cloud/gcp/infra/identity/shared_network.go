@@ -1,0 +1,34 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+)
+
+// networkUser lets machines be in a subnetwork of another project.
+const networkUser = Predefined("roles/compute.networkUser")
+
+// NetworkUser lets an account put machines into the subnetwork that is shared with the
+// cluster's project, which is In.Shared. It is the one thing of the host project's that is
+// changed, where that is asked for.
+func NetworkUser(c *owner.Cluster, name string, account Holder) *Binding {
+	host, subnetwork, _ := strings.Cut(c.Shared, "/")
+	return &Binding{
+		In: c, Name: name + "-on-shared-network", Account: account, On: OnSubnetwork(c, c.Shared), Grants: []Grant{{Role: networkUser}},
+		Fix: fmt.Sprintf("ask an administrator of project %s to run `gcloud compute networks subnets add-iam-policy-binding %s --project %s --region %s --member %s --role %s`",
+			host, subnetwork, host, c.Clients.Region, memberOf(account.Email()), networkUser),
+	}
+}
+
+// explainDenied says what another person can do where the caller may not.
+func (b *Binding) explainDenied(err error) error {
+	e, ok := errors.AsType[*cloud.Error](err)
+	if b.Fix == "" || !ok || e.Kind != cloud.Denied {
+		return err
+	}
+	return &cloud.Error{Kind: cloud.Denied, Op: e.Op, Resource: b.Name, Fix: b.Fix, Err: e.Err}
+}

@@ -119,7 +119,7 @@ func TestTheSettingsWinAndTheRestIsAppended(t *testing.T) {
 			c.Account, c.Scopes = "default", []string{"https://www.googleapis.com/auth/compute"}
 		})
 	got := fmt.Sprint(last(i.MachineType), i.MinCpuPlatform, i.CanIpForward, i.Description, i.Labels["team"], i.Labels["cost"], i.Tags.Items,
-		metadata(i)["block-project-ssh-keys"], i.NetworkInterfaces[0].NicType, i.NetworkInterfaces[1].NicType, len(i.ServiceAccounts), len(i.ServiceAccounts[0].Scopes),
+		metadataOf(i)["block-project-ssh-keys"], i.NetworkInterfaces[0].NicType, i.NetworkInterfaces[1].NicType, len(i.ServiceAccounts), len(i.ServiceAccounts[0].Scopes),
 		last(i.GuestAccelerators[0].AcceleratorType))
 	want := fmt.Sprint("n1-standard-8", "Intel Skylake", true, "ours", "vision", "7", []string{"det-lab-agent", "extra"}, "true", "", "GVNIC", 1, 2, "nvidia-tesla-t4")
 	if got != want {

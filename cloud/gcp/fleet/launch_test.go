@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -17,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 )
 
-// metadata is what a machine was told.
-func metadata(i *compute.Instance) map[string]string {
+// metadataOf is what a machine was told.
+func metadataOf(i *compute.Instance) map[string]string {
 	out := make(map[string]string)
 	for _, item := range i.Metadata.Items {
 		out[item.Key] = *item.Value
@@ -43,7 +44,7 @@ func TestALaunchMarksAndProtectsWhatItMakes(t *testing.T) {
 	}); diff != "" || len(launch) != 12 || !strings.HasPrefix(pool, "gpu-pool-") {
 		t.Errorf("labels (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(metadata(i), map[string]string{
+	if diff := cmp.Diff(metadataOf(i), map[string]string{
 		"startup-script": "#!/bin/sh\n", "determined-master-address": "https://10.0.0.1:8443", "enable-guest-attributes": "TRUE",
 		"det-deploy-pool": "GPU pool", "det-deploy-launch": "one", "det-deploy-type": "n1-standard-8+2xnvidia-tesla-t4",
 	}); diff != "" {
@@ -157,13 +158,14 @@ func TestANameMayBeTaken(t *testing.T) {
 	id := p.launch(t, "one", 1, onDemand(zoneB))[0].ID
 	c := p.clients(t)
 	live := p.live()[string(id)]
-	labels := map[string]string{"managed-by": "lab", "det-deploy-cluster": "lab"}
+	labels := maps.Clone(live.Labels)
+	labels["det-deploy-pool"] = "other"
 	if err := c.Instances.SetLabels(t.Context(), zoneB+"/"+string(id), &compute.InstancesSetLabelsRequest{Labels: labels, LabelFingerprint: live.LabelFingerprint}); err != nil {
 		t.Fatal(err)
 	}
 	other := p.reopen(t, nil)
 	_, err := other.Launch(t.Context(), cloud.Launch{Token: "one", Offer: onDemand(zoneB), Count: 1})
-	if cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), string(id)) {
+	if cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), "is not the pool's has the name "+string(id)) {
 		t.Errorf("got %v, want a conflict that names %s", err, id)
 	}
 	if err := other.Terminate(t.Context(), []cloud.InstanceID{id}); err != nil || len(p.names()) != 1 {

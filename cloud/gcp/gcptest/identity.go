@@ -25,8 +25,13 @@ var signer = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.Genera
 
 // SignToken is a token with claims, as Google signs it with one of its keys.
 func (w *World) SignToken(keyID string, claims any) string {
+	return w.SignTokenAs("RS256", keyID, claims)
+}
+
+// SignTokenAs is SignToken for a token that says it is signed by another algorithm.
+func (w *World) SignTokenAs(algorithm, keyID string, claims any) string {
 	key := w.signingKey()
-	signed := encodePart(map[string]any{"alg": "RS256", "kid": keyID, "typ": "JWT"}) + "." + encodePart(claims)
+	signed := encodePart(map[string]any{"alg": algorithm, "kid": keyID, "typ": "JWT"}) + "." + encodePart(claims)
 	sum := sha256.Sum256([]byte(signed))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
 	if err != nil {

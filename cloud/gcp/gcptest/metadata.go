@@ -22,14 +22,16 @@ func (w *World) Metadata(projectID, zoneName, name string) http.Handler {
 	mux.HandleFunc("GET "+root+"project/project-id", text(projectID))
 	mux.HandleFunc("GET "+root+"instance/name", text(name))
 	mux.HandleFunc("GET "+root+"instance/zone", text("projects/"+strconv.FormatUint(Number, 10)+"/zones/"+zoneName))
+	mux.HandleFunc("GET "+root+"instance/network-interfaces/0/ip", m.serveAddress(func(nic *compute.NetworkInterface) string { return nic.NetworkIP }))
+	mux.HandleFunc("GET "+root+"instance/network-interfaces/0/access-configs/0/external-ip", m.serveAddress(externalOf))
 	mux.HandleFunc("GET "+root+"instance/service-accounts/default/identity", m.serveIdentity)
 	mux.HandleFunc("PUT "+root+"instance/guest-attributes/{namespace}/{key}", m.writeGuestAttribute)
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Metadata-Flavor", "Google")
 		if r.Header.Get("Metadata-Flavor") != "Google" {
 			http.Error(rw, "Missing Metadata-Flavor:Google header.", http.StatusForbidden)
 			return
 		}
-		rw.Header().Set("Metadata-Flavor", "Google")
 		mux.ServeHTTP(rw, r)
 	})
 }
@@ -42,6 +44,21 @@ type metadataServer struct {
 func (m metadataServer) instance() (i *compute.Instance, guest bool) {
 	m.world.onMachine(m.project, m.zone, m.name, func(_ string, live *machine) { i, guest = clone(&live.Instance), live.allowsGuestAttributes() })
 	return i, guest
+}
+
+func (m metadataServer) serveAddress(of func(*compute.NetworkInterface) string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
+		i, _ := m.instance()
+		_, _ = io.WriteString(rw, of(i.NetworkInterfaces[0]))
+	}
+}
+
+// externalOf is the external address of an interface, empty where it has none.
+func externalOf(nic *compute.NetworkInterface) string {
+	if len(nic.AccessConfigs) == 0 {
+		return ""
+	}
+	return nic.AccessConfigs[0].NatIP
 }
 
 // serveIdentity gives a machine with a service account a token. In the standard form it

@@ -109,6 +109,22 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 	}
 }
 
+// A list that still shows what is gone does not have up remove what it makes.
+func TestUpRightAfterDown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, slow())
+		must(t, s.up(t.Context()))
+		s.settleDown()
+		must(t, s.down(t.Context()))
+		must(t, s.up(t.Context()))
+		s.settleDown()
+		if d := cmp.Diff(s.live(t), whole); d != "" {
+			t.Errorf("inventory: got -, want +:\n%s", d)
+		}
+		s.wantNothingToDo(t)
+	})
+}
+
 // Cluster lab-2 has names that begin as those of lab do, and stays as it is.
 func TestAClusterWhoseNameBeginsTheSame(t *testing.T) {
 	bubble(t, func(t *testing.T) {

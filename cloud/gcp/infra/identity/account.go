@@ -108,5 +108,11 @@ func ListAccounts(ctx context.Context, c *owner.Cluster) ([]resource.Found, erro
 			out = append(out, foundAccount(c, a))
 		}
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return owner.KeepPresent(out, func(f resource.Found) error {
+		_, err := c.Clients.Accounts.Get(ctx, f.ID)
+		return err
+	})
 }

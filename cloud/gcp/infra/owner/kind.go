@@ -53,9 +53,21 @@ func KindOf[T any](c *Cluster, name, filter string, of api.Collection[T], observ
 // LabelFilter is what a list of objects with labels is asked for.
 func (c *Cluster) LabelFilter() string { return "labels." + ClusterLabel + "=" + c.ID }
 
-// Inventory lists everything of one kind that is the cluster's.
+// Inventory lists everything of one kind that is the cluster's. A list may still show what
+// is gone, and names are used again: taken for a remnant, an object that was made meanwhile
+// would be removed under its name. So each is asked for, but for agents, whose names are
+// used once.
 func Inventory[T any](c *Cluster, k Kind[T]) func(context.Context) ([]resource.Found, error) {
-	return func(ctx context.Context) ([]resource.Found, error) { return k.Founds(ctx, c.Owned(), c.Found) }
+	return func(ctx context.Context) ([]resource.Found, error) {
+		listed, err := k.Founds(ctx, c.Owned(), c.Found)
+		if err != nil || k.Name == KindAgent {
+			return listed, err
+		}
+		return KeepPresent(listed, func(f resource.Found) error {
+			_, err := k.of.Get(ctx, f.ID)
+			return err
+		})
+	}
 }
 
 // Define is what all resources of Compute Engine have in common. The resource is the

@@ -1,0 +1,27 @@
+package owner
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// KeepPresent leaves out what was listed and does not exist when it is asked for.
+func KeepPresent(listed []resource.Found, get func(resource.Found) error) ([]resource.Found, error) {
+	gone := make([]bool, len(listed))
+	calls := make([]func() error, len(listed))
+	for i, f := range listed {
+		calls[i] = func() error {
+			err := get(f)
+			gone[i] = cloud.KindOf(err) == cloud.NotFound
+			return infra.IgnoreMissing(err)
+		}
+	}
+	if err := infra.SideBySide(calls...); err != nil {
+		return nil, err
+	}
+	i := -1
+	return slices.DeleteFunc(listed, func(resource.Found) bool { i++; return gone[i] }), nil
+}

@@ -110,12 +110,12 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 }
 
 // A list that still shows what is gone does not have up remove what it makes.
-func TestUpRightAfterDown(t *testing.T) {
+func TestUpRightAfterARemoval(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
 		s.settleDown()
-		must(t, s.down(t.Context()))
+		must(t, infra.Target{Cluster: s.cluster(t.Context(), nil)}.Remove(t.Context(), foundOf("instance", masterPath)))
 		must(t, s.up(t.Context()))
 		s.settleDown()
 		if d := cmp.Diff(s.live(t), whole); d != "" {

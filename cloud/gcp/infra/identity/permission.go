@@ -1,0 +1,50 @@
+package identity
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+)
+
+// launchCalls are those that a master makes about the machines of its pools.
+func launchCalls() []string {
+	return []string{
+		"compute.instances.insert", "compute.instances.delete", "compute.instances.get", "compute.instances.aggregatedList",
+		"compute.instances.getSerialPortOutput", "compute.instances.getGuestAttributes",
+		"compute.zoneOperations.wait", "compute.zoneOperations.list",
+	}
+}
+
+// onlyLaunching are the calls that a master alone makes.
+func onlyLaunching() []string {
+	return []string{"compute.instances.getSerialPortOutput", "compute.instances.getGuestAttributes", "compute.zoneOperations.list"}
+}
+
+// MasterPermissions are what a master needs in the project to launch machines. Which
+// account these may have, and what a master reads and writes in buckets and secrets, are
+// roles on those.
+func MasterPermissions() []string {
+	elsewhere := []string{"iam.serviceAccounts.actAs", "compute.instances.setDeletionProtection", "compute.addresses.use"}
+	return permissionsOf(func(op string) bool { return slices.Contains(launchCalls(), op) }, elsewhere)
+}
+
+// InstallerPermissions are what a person needs in the project to install, change and
+// remove clusters. A disk that several machines read is a pool's, the policy of a shared
+// subnetwork is its host project's, and no disk is taken off a machine.
+func InstallerPermissions() []string {
+	elsewhere := []string{
+		"compute.disks.useReadOnly", "compute.instances.detachDisk", "compute.subnetworks.getIamPolicy", "compute.subnetworks.setIamPolicy",
+	}
+	return permissionsOf(func(op string) bool { return !slices.Contains(onlyLaunching(), op) }, elsewhere)
+}
+
+func permissionsOf(makes func(op string) bool, without []string) []string {
+	var out []string
+	for _, c := range api.Calls() {
+		if makes(c.Op) {
+			out = append(out, c.Permissions...)
+		}
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(p string) bool { return slices.Contains(without, p) })
+}

@@ -100,6 +100,7 @@ func readDocuments(ctx context.Context) (*documents, error) {
 		}
 		d.services[name] = s
 		s.eachMethod(func(m *method) {
+			m.service = s
 			s.tree.addMethod(m)
 			d.all.addMethod(m)
 		})
@@ -128,13 +129,10 @@ func readService(file string) (*service, error) {
 	return s, nil
 }
 
-// eachMethod calls f with every method, each knowing its service.
+// eachMethod calls f with every method.
 func (s *service) eachMethod(f func(*method)) {
 	for _, r := range s.Resources {
-		r.eachMethod(func(m *method) {
-			m.service = s
-			f(m)
-		})
+		r.eachMethod(f)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,11 +107,11 @@ func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 type slowProgram struct {
 	programFile
 
-	late *time.Duration
+	late *atomic.Int64 // nanoseconds
 }
 
 func (p slowProgram) Read(b []byte) (int, error) {
-	*p.late += 4 * time.Second
+	p.late.Add(int64(4 * time.Second))
 	return p.programFile.Read(b[:min(len(b), 1_000_000)])
 }
 
@@ -120,8 +121,8 @@ func TestUpTellsHowFarAnUploadIs(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		in, target, err := s.operator(t.Context())
 		must(t, err)
-		late := new(time.Duration)
-		target.Now = func() time.Time { return time.Now().Add(*late) }
+		late := new(atomic.Int64)
+		target.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
 		target.Open = func(string) (io.ReadSeekCloser, error) {
 			return slowProgram{programFile{bytes.NewReader(make([]byte, 3_000_000))}, late}, nil
 		}

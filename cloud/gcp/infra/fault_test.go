@@ -134,9 +134,9 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 
 // skipped leaves most of the cases to `make faults`.
 func skipped(k int) bool {
-	usual := 31
+	usual := 83
 	if testing.Short() {
-		usual = 101
+		usual = 211
 	}
 	return k%faults.Stride(usual) != 0
 }

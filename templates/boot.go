@@ -14,7 +14,7 @@ import (
 // UserDataLimit is what EC2 takes, before it is encoded.
 const UserDataLimit = 16 << 10
 
-// MasterBoot is the user data of a master's machine.
+// MasterBoot is the user data of a master's machine at Amazon.
 type MasterBoot struct {
 	Cluster string
 	Region  string
@@ -33,7 +33,8 @@ type MasterBoot struct {
 	Device string
 }
 
-// AgentBoot is the user data of an agent's machine.
+// AgentBoot is the user data of an agent's machine at Amazon, and most of
+// GoogleAgentBoot.
 type AgentBoot struct {
 	Cluster string
 	// Master is the master's address as machines reach it, CA what to trust in
@@ -44,10 +45,10 @@ type AgentBoot struct {
 	Name   string
 	// SHA256 is the program's hash by architecture: "amd64", "arm64".
 	SHA256 map[string]string
-	// Logs is the CloudWatch group for the machine's journal; empty keeps it on
-	// the machine.
+	// Logs is the CloudWatch group, or the log of Cloud Logging, for the machine's
+	// journal; empty keeps it on the machine.
 	Logs string
-	// Metrics reports the machine's use to CloudWatch.
+	// Metrics reports the machine's use to CloudWatch, or to Cloud Monitoring.
 	Metrics bool
 	// Endpoint takes the place of Amazon's addresses: that of an emulator. It is
 	// empty otherwise.
@@ -82,12 +83,45 @@ func (b MasterBoot) Render() ([]byte, error) {
 	return boot{
 		Role: "master", Cluster: b.Cluster, SHA256: b.SHA256, Region: b.Region, Bucket: b.Bucket,
 		Endpoint: b.Endpoint, Install: install,
-	}.renderBoot(requireValue("region", b.Region), requireValue("bucket", b.Bucket))
+	}.renderUserData(requireValue("region", b.Region), requireValue("bucket", b.Bucket))
 }
 
 // Render writes the user data.
 func (b AgentBoot) Render() ([]byte, error) {
-	install := []string{"--role", "agent", "--cluster-id", b.Cluster, "--master-url", b.Master}
+	return b.boot().renderUserData(requireValue("master", b.Master), checkTLS(b))
+}
+
+// renderUserData renders the boot script and indents it into cloud-init's document.
+func (b boot) renderUserData(errs ...error) ([]byte, error) {
+	script, err := b.renderScript("boot_aws.py.tmpl", errs...)
+	if err != nil {
+		return nil, fmt.Errorf("render the %s's user data: %w", b.Role, err)
+	}
+	out, err := renderTemplate("userdata.tmpl", struct{ Script string }{indentScript(script)})
+	if err == nil && len(out) > UserDataLimit {
+		err = fmt.Errorf("render the %s's user data: it has %d bytes, EC2 takes %d", b.Role, len(out), UserDataLimit)
+	}
+	return out, err
+}
+
+// renderScript renders the boot script with the parts that a cloud's template defines.
+func (b boot) renderScript(cloud string, errs ...error) ([]byte, error) {
+	data, err := json.Marshal(b)
+	errs = append(errs, err, requireValue("cluster", b.Cluster), checkHashes(b.SHA256), plainText(b))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	// A string of JSON is a string of Python, as long as it is ASCII.
+	literal, err := json.Marshal(string(data))
+	if err != nil {
+		return nil, err
+	}
+	return renderTemplate("boot.py.tmpl", struct{ Role, JSON string }{b.Role, string(literal)}, cloud)
+}
+
+// boot is what an agent's machine boots from, as far as no cloud matters.
+func (b AgentBoot) boot(cloud ...string) boot {
+	install := append(cloud, "--role", "agent", "--cluster-id", b.Cluster, "--master-url", b.Master)
 	if b.CA != "" {
 		install = append(install, "--master-ca", "/etc/determined/ca.pem")
 	}
@@ -98,32 +132,7 @@ func (b AgentBoot) Render() ([]byte, error) {
 	if b.Metrics {
 		install = append(install, "--report-use")
 	}
-	return boot{
-		Role: "agent", Cluster: b.Cluster, SHA256: b.SHA256, Master: b.Master, MasterName: b.Name, CA: b.CA, Install: install,
-	}.renderBoot(requireValue("master", b.Master), checkTLS(b))
-}
-
-// renderBoot renders the boot script and indents it into cloud-init's document.
-func (b boot) renderBoot(errs ...error) ([]byte, error) {
-	data, err := json.Marshal(b)
-	errs = append(errs, err, requireValue("cluster", b.Cluster), checkHashes(b.SHA256), plainText(b))
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("render the %s's user data: %w", b.Role, err)
-	}
-	// A string of JSON is a string of Python, as long as it is ASCII.
-	literal, err := json.Marshal(string(data))
-	if err != nil {
-		return nil, fmt.Errorf("render the %s's user data: %w", b.Role, err)
-	}
-	script, err := renderTemplate("boot.py.tmpl", struct{ Role, JSON string }{b.Role, string(literal)})
-	if err != nil {
-		return nil, err
-	}
-	out, err := renderTemplate("userdata.tmpl", struct{ Script string }{indentScript(script)})
-	if err == nil && len(out) > UserDataLimit {
-		err = fmt.Errorf("render the %s's user data: it has %d bytes, EC2 takes %d", b.Role, len(out), UserDataLimit)
-	}
-	return out, err
+	return boot{Role: "agent", Cluster: b.Cluster, SHA256: b.SHA256, Master: b.Master, MasterName: b.Name, CA: b.CA, Install: install}
 }
 
 func indentScript(script []byte) string {

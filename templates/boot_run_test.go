@@ -109,21 +109,26 @@ func (c *cloud) boot(b interface{ Render() ([]byte, error) }) (console string, o
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	text := strings.NewReplacer(
-		`"http://169.254.169.254/latest/"`, `"`+c.imds.URL+`/latest/"`,
-		`HOME = "/var/lib/det-deploy"`, `HOME = "`+c.home+`"`,
-		`LIMIT = 1800`, `LIMIT = `+c.limit,
+	return runScript(c.t, script(c.t, data), c.home,
+		`"http://169.254.169.254/latest/"`, `"`+c.imds.URL+`/latest/"`, `LIMIT = 1800`, `LIMIT = `+c.limit)
+}
+
+// runScript runs a boot's script below a directory of the test's, with less patience.
+func runScript(t *testing.T, text, home string, replace ...string) (console string, ok bool) {
+	t.Helper()
+	text = strings.NewReplacer(append(replace,
+		`HOME = "/var/lib/det-deploy"`, `HOME = "`+home+`"`,
 		`time.monotonic() + LIMIT, 1,`, `time.monotonic() + LIMIT, 0.1,`,
-		`/etc/determined`, c.home+`/etc`,
-	).Replace(script(c.t, data))
-	path := filepath.Join(c.t.TempDir(), "boot.py")
+		`/etc/determined`, home+`/etc`,
+	)...).Replace(text)
+	path := filepath.Join(t.TempDir(), "boot.py")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(c.t.Context(), python(c.t), "-I", path).CombinedOutput()
-	for _, secret := range []string{"never/shown+key", "never-shown-token"} {
+	out, err := exec.CommandContext(t.Context(), python(t), "-I", path).CombinedOutput()
+	for _, secret := range []string{"never/shown+key", "never-shown-token", "in-memory-"} {
 		if strings.Contains(string(out), secret) {
-			c.t.Errorf("got a secret on the console: %s", out)
+			t.Errorf("got a secret on the console: %s", out)
 		}
 	}
 	return string(out), err == nil

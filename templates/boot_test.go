@@ -28,6 +28,11 @@ func boots() map[string]interface{ Render() ([]byte, error) } {
 			Cluster: "lab", Master: "https://10.0.0.5:8443", CA: caPEM, Name: "det-deploy-master", SHA256: sums,
 			Logs: "/det-deploy/lab", Metrics: true,
 		},
+		"google-master.startup": templates.GoogleMasterBoot{Cluster: "lab", Bucket: "det-deploy-lab-123456789012", SHA256: sums, Disk: "det-data"},
+		"google-agent.startup": templates.GoogleAgentBoot{AgentBoot: templates.AgentBoot{
+			Cluster: "lab", Master: "https://10.0.0.5:8443", CA: caPEM, Name: "det-deploy-master", SHA256: sums,
+			Logs: "det-deploy-lab", Metrics: true,
+		}},
 		"agent-plain.userdata": templates.AgentBoot{Cluster: "lab", Master: "http://10.0.0.5:8080", SHA256: sums, Runtime: "process", Endpoint: "http://10.0.0.1:5000"},
 	}
 }
@@ -42,6 +47,10 @@ func TestUserDataRendersGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, filepath.Join("testdata", name+".golden"), got)
+			if strings.HasSuffix(name, ".startup") {
+				check(t, string(got)) // the guest agent runs it as it is
+				return
+			}
 			check(t, script(t, got))
 		})
 	}
@@ -114,16 +123,23 @@ func TestUserDataThatWouldReadOtherwiseIsRefused(t *testing.T) {
 		edit(&b)
 		return b
 	}
+	googleAgent := func(edit func(*templates.AgentBoot)) templates.GoogleAgentBoot {
+		return templates.GoogleAgentBoot{AgentBoot: agent(edit)}
+	}
 	tests := map[string]struct {
 		boot interface{ Render() ([]byte, error) }
 		want string
 	}{
-		"nothing":             {templates.MasterBoot{}, "bucket: must be set"},
-		"a hash that is none": {agent(func(b *templates.AgentBoot) { b.SHA256 = map[string]string{"amd64": "x"} }), "sha256 of amd64: must be 64 digits"},
-		"an odd character":    {agent(func(b *templates.AgentBoot) { b.Logs = "gr\u00fcn" }), "must be printable ASCII"},
-		"another scheme":      {agent(func(b *templates.AgentBoot) { b.Master = "m:8080" }), "master: must begin with https://"},
-		"a CA without TLS":    {agent(func(b *templates.AgentBoot) { b.Master = "http://m" }), "master: must be https"},
-		"more than EC2 takes": {agent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(caPEM, 200) }), "EC2 takes 16384"},
+		"nothing":                        {templates.MasterBoot{}, "bucket: must be set"},
+		"a hash that is none":            {agent(func(b *templates.AgentBoot) { b.SHA256 = map[string]string{"amd64": "x"} }), "sha256 of amd64: must be 64 digits"},
+		"an odd character":               {agent(func(b *templates.AgentBoot) { b.Logs = "gr\u00fcn" }), "must be printable ASCII"},
+		"another scheme":                 {agent(func(b *templates.AgentBoot) { b.Master = "m:8080" }), "master: must begin with https://"},
+		"a CA without TLS":               {agent(func(b *templates.AgentBoot) { b.Master = "http://m" }), "master: must be https"},
+		"a bucket that is missing":       {templates.GoogleMasterBoot{Cluster: "lab", SHA256: sums}, "startup script: bucket: must be set"},
+		"an endpoint":                    {googleAgent(func(b *templates.AgentBoot) { b.Endpoint = "http://e" }), "endpoint: nothing takes"},
+		"a master without an address":    {googleAgent(func(b *templates.AgentBoot) { b.Master = "" }), "master: must be set"},
+		"more than Compute Engine takes": {googleAgent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(caPEM, 4000) }), "Compute Engine takes 262144"},
+		"more than EC2 takes":            {agent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(caPEM, 200) }), "EC2 takes 16384"},
 	}
 	for name, tt := range tests {
 		if _, err := tt.boot.Render(); err == nil || !strings.Contains(err.Error(), tt.want) {

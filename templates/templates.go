@@ -12,9 +12,10 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-// renderTemplate renders one template. A missing key is an error.
-func renderTemplate(name string, data any) ([]byte, error) {
-	t, err := template.New(name).Option("missingkey=error").ParseFS(files, name)
+// renderTemplate renders one template, which may use what others define. A missing key
+// is an error.
+func renderTemplate(name string, data any, others ...string) ([]byte, error) {
+	t, err := template.New(name).Option("missingkey=error").ParseFS(files, append(others, name)...)
 	if err != nil {
 		return nil, fmt.Errorf("read template %s: %w", name, err)
 	}

@@ -1,0 +1,59 @@
+package templates
+
+import (
+	"errors"
+	"fmt"
+)
+
+// StartupScriptLimit is what Compute Engine takes as one value of a machine's metadata.
+const StartupScriptLimit = 256 << 10
+
+// onGoogle tells the program which cloud its machine is in.
+func onGoogle() []string { return []string{"--cloud", "gcp"} }
+
+// GoogleMasterBoot is the startup script of a master's machine at Google, which its guest
+// agent runs at every boot.
+type GoogleMasterBoot struct {
+	Cluster string
+	// Bucket is the control bucket.
+	Bucket string
+	// SHA256 is the program's hash by architecture: "amd64", "arm64".
+	SHA256 map[string]string
+	// Disk is the device name of the data disk: "det-data". When it is empty the boot disk
+	// holds the data.
+	Disk string
+}
+
+// Render writes the startup script.
+func (b GoogleMasterBoot) Render() ([]byte, error) {
+	install := append(onGoogle(), "--role", "master", "--cluster-id", b.Cluster, "--control-bucket", b.Bucket)
+	install = appendFlag(install, "--disk-name", b.Disk)
+	return boot{
+		Role: "master", Cluster: b.Cluster, SHA256: b.SHA256, Bucket: b.Bucket, Install: install,
+	}.renderStartupScript(requireValue("bucket", b.Bucket))
+}
+
+// GoogleAgentBoot is the startup script of an agent's machine at Google. It has no
+// Endpoint.
+type GoogleAgentBoot struct{ AgentBoot }
+
+// Render writes the startup script.
+func (b GoogleAgentBoot) Render() ([]byte, error) {
+	var endpoint error
+	if b.Endpoint != "" {
+		endpoint = errors.New("endpoint: nothing takes the place of Google's addresses")
+	}
+	return b.boot(onGoogle()...).renderStartupScript(requireValue("master", b.Master), checkTLS(b.AgentBoot), endpoint)
+}
+
+// renderStartupScript renders the boot script as it is.
+func (b boot) renderStartupScript(errs ...error) ([]byte, error) {
+	out, err := b.renderScript("boot_google.py.tmpl", errs...)
+	if err == nil && len(out) > StartupScriptLimit {
+		err = fmt.Errorf("it has %d bytes, Compute Engine takes %d", len(out), StartupScriptLimit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("render the %s's startup script: %w", b.Role, err)
+	}
+	return out, nil
+}

@@ -15,27 +15,39 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the reference page")
 
-const page = "../../docs/reference/cluster-yaml.md"
+// platform is a cloud's cluster.yaml with the page that lists its keys.
+type platform struct {
+	name, page string
+	flags      spec.Table
+	keys       []document.Entry
+}
 
-func reference() []document.Entry { return document.Reference(spec.DefaultAWS()) }
+func platforms() []platform {
+	return []platform{
+		{"aws", "../../docs/reference/cluster-yaml.md", spec.AWSFlags(), document.Reference(spec.DefaultAWS())},
+		{"gcp", "../../docs/reference/cluster-yaml-gcp.md", spec.GCPFlags(), document.Reference(spec.DefaultGCP())},
+	}
+}
 
 func TestReferencePageIsFresh(t *testing.T) {
 	t.Parallel()
-	var b bytes.Buffer
-	if err := document.WriteReference(&b, "cluster.yaml", reference(), inReference(spec.AWSFlags().Overrides())); err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
+	for _, p := range platforms() {
+		var b bytes.Buffer
+		if err := document.WriteReference(&b, "cluster.yaml", p.keys, inReference(p.flags.Overrides())); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(b.String(), string(want)); diff != "" {
-		t.Errorf("the page is stale; run the test with -update (-generated +page):\n%s", diff)
+		if *update {
+			if err := os.WriteFile(p.page, b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(p.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b.String(), string(want)); diff != "" {
+			t.Errorf("the page of %s is stale; run the test with -update (-generated +page):\n%s", p.name, diff)
+		}
 	}
 }
 
@@ -73,11 +85,21 @@ func fileOnly(path string) string {
 
 func TestEveryKeyIsDescribedAndHasAFlag(t *testing.T) {
 	t.Parallel()
+	for _, p := range platforms() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			checkKeysAndFlags(t, p)
+		})
+	}
+}
+
+func checkKeysAndFlags(t *testing.T, p platform) {
+	t.Helper()
 	flags, keys := map[string]bool{}, map[string]bool{}
-	for _, o := range inReference(spec.AWSFlags().Overrides()) {
+	for _, o := range inReference(p.flags.Overrides()) {
 		flags[o.Path] = true
 	}
-	for _, e := range reference() {
+	for _, e := range p.keys {
 		keys[e.Path] = true
 		if e.Doc == "" {
 			t.Errorf("%s has no doc tag", e.Path)
@@ -87,7 +109,7 @@ func TestEveryKeyIsDescribedAndHasAFlag(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, o := range inReference(spec.AWSFlags().Overrides()) {
+	for _, o := range inReference(p.flags.Overrides()) {
 		if !keys[o.Path] && o.Path != "scheduler.type" {
 			t.Errorf("--%s sets %s, which is no key", o.Flag, o.Path)
 		}

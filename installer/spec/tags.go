@@ -14,14 +14,19 @@ type Tags map[string]string
 
 // UnmarshalDocument reads a mapping, or what a flag has: key=value,key=value.
 func (t *Tags) UnmarshalDocument(v document.Value) {
+	if pairs, ok := readPairs(v); ok {
+		*t = pairs
+	}
+}
+
+// readPairs reads a mapping, or what a flag has: key=value,key=value.
+func readPairs(v document.Value) (map[string]string, bool) {
 	if !v.IsText() {
 		var m map[string]string
-		if v.Decode(&m) {
-			*t = m
-		}
-		return
+		ok := v.Decode(&m)
+		return m, ok
 	}
-	out := Tags{}
+	out := map[string]string{}
 	for part := range strings.SplitSeq(v.Text(), ",") {
 		if strings.TrimSpace(part) == "" {
 			continue
@@ -29,11 +34,11 @@ func (t *Tags) UnmarshalDocument(v document.Value) {
 		key, value, ok := strings.Cut(part, "=")
 		if !ok {
 			v.Complain("must be key=value, separated by commas", "")
-			return
+			return nil, false
 		}
 		out[strings.TrimSpace(key)] = strings.TrimSpace(value)
 	}
-	*t = out
+	return out, true
 }
 
 // DocumentShape names the written form.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 )
 
 // tokenLimit is how many characters a token may have: it is a hash in names, and in full
@@ -48,20 +49,20 @@ func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, e
 	return f.grantMachines(ctx, all, errs)
 }
 
-func checkLaunch(l cloud.Launch) (Kind, error) {
+func checkLaunch(l cloud.Launch) (machinetype.Type, error) {
 	if err := l.Check(tokenLimit); err != nil {
-		return Kind{}, err
+		return machinetype.Type{}, err
 	}
 	if l.Offer.Zone == "" {
-		return Kind{}, errors.New("a launch needs a zone")
+		return machinetype.Type{}, errors.New("a launch needs a zone")
 	}
-	return ParseKind(l.Offer.Type)
+	return machinetype.Parse(l.Offer.Type)
 }
 
 // beginMachine asks for one machine.
-func (f *Fleet) beginMachine(ctx context.Context, l cloud.Launch, k Kind, n int) (pending, error) {
+func (f *Fleet) beginMachine(ctx context.Context, l cloud.Launch, t machinetype.Type, n int) (pending, error) {
 	name := f.cfg.machineName(l.Token, n)
-	await, err := f.clients.Machines.Launch(ctx, l.Offer.Zone, f.launchRequest(l, k, name))
+	await, err := f.clients.Machines.Launch(ctx, l.Offer.Zone, f.launchRequest(l, t, name))
 	switch {
 	case cloud.KindOf(err) == cloud.Conflict:
 		return f.adoptMachine(ctx, l, name, err)

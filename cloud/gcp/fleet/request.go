@@ -8,17 +8,18 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 )
 
 // launchRequest is the one call: everything that marks and protects a machine is said by
 // the call that makes it, so that none exists without. What base_config says is kept
 // where the other settings do not say otherwise.
-func (f *Fleet) launchRequest(l cloud.Launch, k Kind, name string) *compute.Instance {
+func (f *Fleet) launchRequest(l cloud.Launch, t machinetype.Type, name string) *compute.Instance {
 	zone, b := l.Offer.Zone, f.base
 	labels := f.cfg.allLabels(b, contentOf(l))
 	in := &compute.Instance{
-		Name: name, MachineType: f.zonalLink(zone, "machineTypes", k.MachineType), Labels: labels,
-		Disks: f.mergeDisks(zone, labels), GuestAccelerators: f.accelerators(k, zone), NetworkInterfaces: f.mergeInterfaces(zone),
+		Name: name, MachineType: f.zonalLink(zone, "machineTypes", t.MachineType), Labels: labels,
+		Disks: f.mergeDisks(zone, labels), GuestAccelerators: f.accelerators(t, zone), NetworkInterfaces: f.mergeInterfaces(zone),
 		Metadata: f.mergeMetadata(l), Tags: f.mergeTags(), ServiceAccounts: mergeAccounts(f.cfg, b), MinCpuPlatform: b.MinCpuPlatform,
 
 		AdvancedMachineFeatures: b.AdvancedMachineFeatures, CanIpForward: b.CanIpForward, ConfidentialInstanceConfig: b.ConfidentialInstanceConfig,
@@ -30,10 +31,10 @@ func (f *Fleet) launchRequest(l cloud.Launch, k Kind, name string) *compute.Inst
 	if len(b.ResourceManagerTags) > 0 {
 		in.Params = &compute.InstanceParams{ResourceManagerTags: b.ResourceManagerTags}
 	}
-	if in.MinCpuPlatform == "" && k.family() == "n1" {
+	if in.MinCpuPlatform == "" && t.Family() == "n1" {
 		in.MinCpuPlatform = "Intel Broadwell" // Google may choose one that lacks what images are built for
 	}
-	in.Scheduling = mergeScheduling(b.Scheduling, l.Offer.Price, k.BringsGPUs() || len(in.GuestAccelerators) > 0)
+	in.Scheduling = mergeScheduling(b.Scheduling, l.Offer.Price, t.BringsGPUs() || len(in.GuestAccelerators) > 0)
 	return in
 }
 

@@ -1,0 +1,144 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/document"
+)
+
+// GCP is a whole cluster.yaml of a cluster on Google Cloud.
+type GCP struct {
+	Common `yaml:",inline"`
+
+	Platform string     `yaml:"platform" doc:"gcp" after:"cluster_id"`
+	Project  string     `yaml:"project" doc:"Google project, by its id; that of gcloud's configuration or of the credentials when empty"`
+	Region   string     `yaml:"region" doc:"Google region; that of gcloud's configuration when empty"`
+	Labels   Labels     `yaml:"labels" doc:"Further labels of everything of the cluster that takes labels"`
+	Network  GCPNetwork `yaml:"network" doc:"Where the machines are connected, and who may reach them"`
+	Roles    GCPRoles   `yaml:"roles" doc:"Existing service accounts to use instead of the cluster's own"`
+	Master   GCPMaster  `yaml:"master" doc:"The machine that the master runs on"`
+
+	Logs    GCPLogs `yaml:"logs" doc:"Cloud Logging of all machines" after:"storage"`
+	Metrics bool    `yaml:"metrics" doc:"Send metrics of all machines to Cloud Monitoring"`
+
+	PoolSet[GCPPool] `yaml:",inline" after:"scheduler"`
+
+	Agents GCPAgents `yaml:"agents" doc:"What the machines of all pools have in common" after:"default_pool"`
+}
+
+// DefaultGCP is a cluster before the user says anything.
+func DefaultGCP() GCP {
+	return GCP{
+		Common:   defaultCommon(),
+		Platform: "gcp",
+		Network:  DefaultGCPNetwork(),
+		Master:   DefaultGCPMaster(),
+		Metrics:  true,
+		PoolSet:  PoolSet[GCPPool]{AuxPool: defaultGCPAuxPool()},
+		Agents:   GCPAgents{Agents: defaultAgents(), BootDisk: GCPBootDisk{Size: 200, Type: balancedDisk}},
+	}
+}
+
+// SetDefaults makes g the default.
+func (g *GCP) SetDefaults() { *g = DefaultGCP() }
+
+// Complete sets the ID where there is none, and the defaults that depend on other settings.
+func (g *GCP) Complete(id string) {
+	g.Cluster = cmp.Or(g.Cluster, id)
+	g.fillDefaults(&g.DefaultPool, DefaultGCPPool())
+}
+
+// The names of Google's projects, with the organisation's domain before a colon where they
+// have one, and those of regions and zones: "us-central1", "us-central1-a".
+var (
+	gcpProject = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
+	gcpRegion  = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+	gcpZone    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
+)
+
+// ValidProject reports whether a Google project may have the id name.
+func ValidProject(name string) bool { return gcpProject.MatchString(name) }
+
+// ValidGCPRegion reports whether a region of Google's may be called name.
+func ValidGCPRegion(name string) bool { return gcpRegion.MatchString(name) }
+
+// Validate lists every rule that g breaks; path is "" for a file's own root.
+func (g GCP) Validate(path string) document.Errors {
+	at := func(key string) string { return document.Join(path, key) }
+	e := g.Common.validate(path, secret.GCP)
+	e.Check(g.Platform == "gcp", at("platform"), "must be gcp (is %q)", g.Platform)
+	e.Check(g.Project != "", at("project"), "is required; set it, give --project, or run: gcloud config set project PROJECT")
+	e.Check(g.Project == "" || ValidProject(g.Project), at("project"), "must be the id of a project such as my-lab-123, not its name or number (is %q)", g.Project)
+	e.Check(g.Region != "", at("region"), "is required; set it, give --region, or run: gcloud config set compute/region REGION")
+	e.Check(g.Region == "" || ValidGCPRegion(g.Region), at("region"), "must be a region of Google's such as us-central1 (is %q)", g.Region)
+	e = append(e, g.Labels.Validate(at("labels"))...)
+	e = append(e, g.Network.Validate(at("network"))...)
+	e = append(e, g.Roles.Validate(at("roles"))...)
+	e = append(e, g.Master.Validate(at("master"))...)
+	g.checkZone(&e, at("master.zone"), g.Master.Zone)
+	e = append(e, g.Logs.Validate(at("logs"))...)
+	e = append(e, g.Agents.Validate(at("agents"))...)
+	return append(e, g.PoolSet.validate(path, g.DefaultPool, g.validatePool)...)
+}
+
+// checkZone refuses what is not a zone, or is of another region.
+func (g GCP) checkZone(e *document.Errors, path, zone string) {
+	valid := zone == "" || gcpZone.MatchString(zone)
+	e.Check(valid, path, "must be a zone such as us-central1-a (is %q)", zone)
+	of := g.Region == "" || zone == "" || !valid || zone[:len(zone)-2] == g.Region
+	e.Check(of, path, "must be a zone of %s (is %q)", g.Region, zone)
+}
+
+func (g GCP) validatePool(path string, p GCPPool) document.Errors {
+	e := p.Validate(path)
+	for i, z := range p.Zones {
+		g.checkZone(&e, document.Index(document.Join(path, "zones"), i), z)
+	}
+	return e
+}
+
+// GCPLogs is where all machines send what they log: the log det-deploy-CLUSTER in the
+// project's default bucket of logs, whose retention is the project's.
+type GCPLogs struct {
+	KeepOnDown bool `yaml:"keep_on_down" doc:"Keep the log's entries when the cluster is removed"`
+}
+
+// Validate finds nothing that could be wrong.
+func (GCPLogs) Validate(string) document.Errors { return nil }
+
+// GCPRoles is existing service accounts.
+type GCPRoles struct {
+	Master string `yaml:"master" doc:"E-mail of an existing service account for the master, or default for Compute Engine's own; one of the cluster's when empty"`
+	Agent  string `yaml:"agent" doc:"E-mail of an existing service account for agents, default for Compute Engine's own, or none; one of the cluster's when empty"`
+}
+
+// The service accounts of machines that are no e-mail.
+const (
+	// DefaultAccount is Compute Engine's default service account of the project.
+	DefaultAccount = "default"
+	// NoAccount is a machine without a service account, which only agents may be.
+	NoAccount = "none"
+)
+
+// accountEmail is how service accounts are called, Google's own among them.
+var accountEmail = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*@[a-z0-9][a-z0-9.-]*\.gserviceaccount\.com$`)
+
+// Validate checks the form of e-mails.
+func (r GCPRoles) Validate(path string) document.Errors {
+	var e document.Errors
+	check := func(key, account string, words ...string) {
+		ok := account == "" || accountEmail.MatchString(account)
+		text := "must be the e-mail of a service account"
+		for _, w := range words {
+			ok = ok || account == w
+			text += fmt.Sprintf(", or %s", w)
+		}
+		e.Check(ok, document.Join(path, key), "%s (is %q)", text, account)
+	}
+	check("master", r.Master, DefaultAccount)
+	check("agent", r.Agent, DefaultAccount, NoAccount)
+	return e
+}

@@ -1,0 +1,108 @@
+package spec
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/document"
+)
+
+// GCPNetwork is where a cluster's machines are connected, and who may reach them: a network
+// of its own, or an existing one, which may be shared by another project.
+type GCPNetwork struct {
+	Inbound    `yaml:",inline"`
+	SSH        bool     `yaml:"ssh" doc:"Let the same ranges reach the machines over SSH"`
+	ExternalIP bool     `yaml:"external_ip" doc:"Give agents external addresses; without, they need nat or another way to the internet"`
+	Tags       []string `yaml:"tags" doc:"Further network tags of all machines, which firewall rules of an existing network go by"`
+
+	CIDR string `yaml:"cidr" doc:"Addresses of the subnetwork of the cluster's own network"`
+	NAT  bool   `yaml:"nat" doc:"Make a router with Cloud NAT in the cluster's own network, for machines without external addresses"`
+
+	HostProject string      `yaml:"host_project" doc:"Project that shares the existing network with the cluster's; the cluster's own when empty"`
+	Network     string      `yaml:"network" doc:"Existing network to use instead of an own one"`
+	Subnetwork  string      `yaml:"subnetwork" doc:"Subnetwork of the existing network in the cluster's region"`
+	Firewall    GCPFirewall `yaml:"firewall" doc:"Rules in an existing network: own, the cluster makes its rules; existing, the user's are checked"`
+	ShareAccess bool        `yaml:"share_access" doc:"Give the cluster's accounts the role Compute Network User on a shared subnetwork"`
+}
+
+// GCPFirewall says whose firewall rules admit a cluster's traffic.
+type GCPFirewall string
+
+// The firewall rules of a cluster.
+const (
+	OwnFirewall      GCPFirewall = "own"
+	ExistingFirewall GCPFirewall = "existing"
+)
+
+// DefaultGCPNetwork is a network of the cluster's own.
+func DefaultGCPNetwork() GCPNetwork {
+	// The range of clusters on AWS, so that one plan of addresses serves both.
+	return GCPNetwork{ExternalIP: true, CIDR: "10.192.0.0/16", Firewall: OwnFirewall}
+}
+
+// Own reports whether the cluster has a network of its own.
+func (n GCPNetwork) Own() bool { return n.Network == "" && n.Subnetwork == "" }
+
+// Shared reports whether the network is another project's.
+func (n GCPNetwork) Shared() bool { return n.HostProject != "" }
+
+// gcpName is what Google takes as the name of most things (RFC 1035).
+var gcpName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+func checkName(e *document.Errors, path, name string) {
+	e.Check(name == "" || gcpName.MatchString(name), path, "must be a name of up to 63 lower-case letters, digits and inner dashes, a letter first (is %q)", name)
+}
+
+// maxNetworkTags is Google's 64 of a machine, less the cluster's own and room for a pool's.
+const maxNetworkTags = 32
+
+// Validate checks the ranges, and that own and existing parts are not mixed.
+func (n GCPNetwork) Validate(path string) document.Errors {
+	e := n.validate(path)
+	at := func(key string) string { return document.Join(path, key) }
+	if n.Own() {
+		e = append(e, n.validateOwn(path)...)
+	} else {
+		e = append(e, n.validateExisting(path)...)
+	}
+	e.Check(len(n.Tags) <= maxNetworkTags, at("tags"), "must be at most %d (are %d)", maxNetworkTags, len(n.Tags))
+	for i, t := range n.Tags {
+		checkName(&e, document.Index(at("tags"), i), t)
+		e.Check(t != "", document.Index(at("tags"), i), "must not be empty")
+		e.Check(!slices.Contains(n.Tags[:i], t), document.Index(at("tags"), i), "is given twice (%q)", t)
+	}
+	return e
+}
+
+func (n GCPNetwork) validateOwn(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	if p := checkRange(&e, at("cidr"), n.CIDR); p.IsValid() {
+		// A subnetwork has from /8 to /29; an agent per address asks for more than a /22.
+		e.Check(p.Addr().Is4() && p.Bits() >= 8 && p.Bits() <= 22, at("cidr"), "must be an IPv4 range between /8 and /22 (is %q)", n.CIDR)
+		e.Check(!p.Addr().Is4() || p.Addr().IsPrivate() || p.Bits() < 8, at("cidr"), "must be private addresses, in 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 (is %q)", n.CIDR)
+	}
+	e.Check(n.HostProject == "", at("host_project"), "belongs to an existing network; name it with network and subnetwork")
+	e.Check(n.Firewall == OwnFirewall, at("firewall"), "must be own in a network of the cluster's own (is %q)", n.Firewall)
+	e.Check(!n.ShareAccess, at("share_access"), "belongs to a shared subnetwork; name its project with host_project")
+	e.Check(n.ExternalIP || n.NAT, at("nat"), "is required without external_ip, for agents have no other way to the internet; set one of the two")
+	return e
+}
+
+func (n GCPNetwork) validateExisting(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e.Check(n.Network != "", at("network"), "is required with subnetwork")
+	e.Check(n.Subnetwork != "", at("subnetwork"), "is required with an existing network")
+	checkName(&e, at("network"), n.Network)
+	checkName(&e, at("subnetwork"), n.Subnetwork)
+	e.Check(n.HostProject == "" || ValidProject(n.HostProject), at("host_project"), "must be the id of a project (is %q)", n.HostProject)
+	e.Check(!n.ShareAccess || n.Shared(), at("share_access"), "belongs to a shared subnetwork; name its project with host_project")
+	e.Check(n.Firewall == OwnFirewall || n.Firewall == ExistingFirewall, at("firewall"), "must be own or existing (is %q)", n.Firewall)
+	e.Check(!n.SSH || n.Firewall == OwnFirewall, at("ssh"), "has no effect on existing firewall rules; open port 22 there")
+	e.Check(!n.Shared() || n.Firewall == ExistingFirewall, at("firewall"),
+		"must be existing in a shared network, whose rules are made in the host project; its administrator opens the ports")
+	e.Check(n.CIDR == DefaultGCPNetwork().CIDR, at("cidr"), "belongs to an own network; an existing one has its addresses")
+	e.Check(!n.NAT, at("nat"), "belongs to an own network; make a router in the existing one yourself")
+	return e
+}

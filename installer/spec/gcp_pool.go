@@ -1,0 +1,135 @@
+package spec
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	"github.com/det-deploy/det-deploy/document"
+)
+
+// GCPPool is a pool of Compute Engine instances.
+type GCPPool struct {
+	Pool `yaml:",inline"`
+
+	Machines   []GCPMachine `yaml:"machines" doc:"Machine types with their GPUs in order of preference, all with the same slots" after:"description"`
+	Zones      []string     `yaml:"zones" doc:"Zones of the region in order of preference; all that offer the machines when empty"`
+	Slots      *int         `yaml:"slots" doc:"Slots of a machine; its GPUs when empty" after:"starting_period"`
+	Image      string       `yaml:"image" doc:"Image of this pool's machines; agents.image when empty" after:"launch_error_retries"`
+	BootDisk   GCPBootDisk  `yaml:"boot_disk" doc:"Boot disk; what is empty is that of agents.boot_disk"`
+	BaseConfig document.Raw `yaml:"base_config" doc:"Instance properties in Google's own form, such as further disks; the settings of the pool win or are added"`
+}
+
+// GCPMachine is a machine type with the GPUs that it is given.
+type GCPMachine struct {
+	MachineType string `yaml:"machine_type" doc:"Machine type, such as n1-standard-8"`
+	GPUType     string `yaml:"gpu_type" doc:"Type of the GPUs that an N1 machine is given, such as nvidia-tesla-t4; the types of A2, A3 and G2 bring theirs"`
+	GPUNum      int    `yaml:"gpu_num" doc:"GPUs that a machine is given"`
+}
+
+// GCPBootDisk is what a machine boots from.
+type GCPBootDisk struct {
+	Size int    `yaml:"size" doc:"GB, at least 100"`
+	Type string `yaml:"type" doc:"Type of the disk"`
+}
+
+// GCPAgents is what the machines of all pools have in common.
+type GCPAgents struct {
+	Image    string      `yaml:"image" doc:"Image; the newest of Google's with NVIDIA drivers and Docker when empty"`
+	BootDisk GCPBootDisk `yaml:"boot_disk" doc:"Boot disk"`
+	Agents   `yaml:",inline"`
+}
+
+// UnmarshalDocument reads an object, or what a flag has: n1-standard-8+4xnvidia-tesla-t4.
+func (m *GCPMachine) UnmarshalDocument(v document.Value) {
+	if !v.IsText() {
+		type plain GCPMachine
+		var p plain
+		if v.Decode(&p) {
+			*m = GCPMachine(p)
+		}
+		return
+	}
+	t, err := machinetype.Parse(v.Text())
+	if err != nil {
+		v.Complain(err.Error(), "")
+		return
+	}
+	*m = GCPMachine{MachineType: t.MachineType, GPUType: t.GPUType, GPUNum: int(t.GPUs)}
+}
+
+// DocumentShape names the written form.
+func (GCPMachine) DocumentShape() string { return "text or object" }
+
+// Type is the machine as the rest of the program has it.
+func (m GCPMachine) Type() machinetype.Type {
+	return machinetype.Type{MachineType: m.MachineType, GPUType: m.GPUType, GPUs: int64(m.GPUNum)}
+}
+
+// DefaultGCPPool is a pool before the user says anything.
+func DefaultGCPPool() GCPPool {
+	return GCPPool{Pool: defaultPool(), Machines: []GCPMachine{{MachineType: "g2-standard-4"}}}
+}
+
+// defaultGCPAuxPool is the pool of tasks without slots.
+func defaultGCPAuxPool() GCPPool {
+	p := DefaultGCPPool()
+	p.Machines = []GCPMachine{{MachineType: "n2-standard-2"}}
+	p.MaxAuxTasks = 16 // of 0.5 GB each, in the 8 GB of an n2-standard-2
+	return p
+}
+
+// SetDefaults makes p the default.
+func (p *GCPPool) SetDefaults() { *p = DefaultGCPPool() }
+
+// Validate checks the pool for itself.
+func (p GCPPool) Validate(path string) document.Errors {
+	e := p.validate(path)
+	at := func(key string) string { return document.Join(path, key) }
+	e.Check(len(p.Machines) > 0, at("machines"), "must name at least one")
+	for i, m := range p.Machines {
+		here := document.Index(at("machines"), i)
+		e = append(e, m.Validate(here)...)
+		e.Check(!slices.Contains(p.Machines[:i], m), here, "is given twice (%s)", m.Type())
+	}
+	for i, z := range p.Zones {
+		e.Check(!slices.Contains(p.Zones[:i], z), document.Index(at("zones"), i), "is given twice (%q)", z)
+	}
+	e.Check(p.Slots == nil || *p.Slots >= 0, at("slots"), "must be at least 0")
+	checkImage(&e, at("image"), p.Image)
+	e = append(e, p.BootDisk.validate(at("boot_disk"), true)...)
+	return append(e, p.BaseConfig.CheckMapping(at("base_config"))...)
+}
+
+// Validate checks that type and GPUs fit each other.
+func (m GCPMachine) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	checkMachineType(&e, at("machine_type"), m.MachineType)
+	checkName(&e, at("gpu_type"), m.GPUType)
+	e.Check(m.GPUNum >= 0 && m.GPUNum <= 16, at("gpu_num"), "must be between 0 and 16 (is %d)", m.GPUNum)
+	e.Check(m.GPUNum == 0 || m.GPUType != "" || m.Type().BringsGPUs(), at("gpu_type"), "is required with gpu_num")
+	e.Check(m.GPUNum > 0 || m.GPUType == "" || m.Type().BringsGPUs(), at("gpu_num"), "must be more than 0 with gpu_type")
+	if err := m.Type().Check(); err != nil {
+		e.Add(at("gpu_num"), "must be 0: %v", err)
+	}
+	return e
+}
+
+// Validate checks the image and the disk.
+func (a GCPAgents) Validate(path string) document.Errors {
+	e := a.validate(path)
+	checkImage(&e, document.Join(path, "image"), a.Image)
+	return append(e, a.BootDisk.validate(document.Join(path, "boot_disk"), false)...)
+}
+
+// validate checks the size and the type, each of which a pool may leave out.
+func (d GCPBootDisk) validate(path string, optional bool) document.Errors {
+	var e document.Errors
+	if !optional || d.Size != 0 {
+		e.Check(d.Size >= 100, document.Join(path, "size"), "must be at least 100 (is %d)", d.Size)
+	}
+	if !optional || d.Type != "" {
+		checkDiskType(&e, document.Join(path, "type"), d.Type)
+	}
+	return e
+}

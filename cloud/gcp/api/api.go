@@ -4,6 +4,7 @@
 package api
 
 import (
+	"context"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/edge"
@@ -26,6 +27,7 @@ type Clients struct {
 	Snapshots   Snapshots
 	Instances   Instances
 	Machines    Machines
+	Catalog     Catalog
 
 	Buckets  Buckets
 	Objects  Objects
@@ -33,13 +35,28 @@ type Clients struct {
 	Roles    Roles
 	Projects Projects
 	Secrets  Secrets
+
+	Services    Services
+	Constraints Constraints
+
+	// Identity is who calls, as the credentials say it: an e-mail address. It is empty
+	// where they do not.
+	Identity func(ctx context.Context) (string, error)
+
+	in func(project string) Clients
 }
+
+// In are the same clients for another project, such as the host of a shared VPC.
+func (c Clients) In(project string) Clients { return c.in(project) }
 
 // Calls is every call of Clients, by the name that Google's discovery documents have for
 // it, with the permissions of Google's IAM reference. A test compares both lists.
 func Calls() edge.Calls {
-	return slices.Concat(operationCalls(), networkCalls(), diskCalls(), instanceCalls(), machineCalls(), storageCalls(), iamCalls(), projectCalls(), secretCalls())
+	return slices.Concat(operationCalls(), networkCalls(), diskCalls(), instanceCalls(), machineCalls(), catalogCalls(), storageCalls(), iamCalls(), projectCalls(), secretCalls(), serviceCalls())
 }
+
+// freeCall is a call that changes nothing and that everybody may make.
+func freeCall(op string) edge.Call { return edge.Call{Op: op} }
 
 // Table is what is known of Google's calls and codes.
 func Table() edge.Table {

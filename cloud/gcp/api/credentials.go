@@ -12,6 +12,9 @@ import (
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/auth/credentials"
 	"cloud.google.com/go/auth/credentials/impersonate"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 )
 
 // scope is what is asked for; what may be done with it is decided by roles.
@@ -74,6 +77,41 @@ func isPerson(file []byte) bool {
 	var f struct{ Type string }
 	err := json.Unmarshal(file, &f)
 	return err == nil && strings.HasSuffix(f.Type, "authorized_user")
+}
+
+// findIdentity is the account that the credentials are of, or empty where they do not say.
+func (s *credentialSource) findIdentity(ctx context.Context) (string, error) {
+	if err := s.load(ctx); err != nil {
+		return "", &cloud.Error{Kind: cloud.Denied, Op: "gcp", Fix: fixLogin, Err: &credentialsError{err}}
+	}
+	if len(s.impersonate) > 0 {
+		return s.impersonate[len(s.impersonate)-1], nil
+	}
+	file := s.creds.JSON()
+	if len(file) == 0 { // a machine's own
+		email, err := metadata.Server{}.Read(ctx, "instance/service-accounts/default/email")
+		if err != nil {
+			return "", nil //nolint:nilerr // the credentials work without a name
+		}
+		return email, nil
+	}
+	return identityIn(file), nil
+}
+
+// identityIn is the account in a credentials file. That of an account that is impersonated
+// is in an address: "…/serviceAccounts/ci@vision-lab.iam.gserviceaccount.com:generateAccessToken".
+func identityIn(file []byte) string {
+	var f struct {
+		Email   string `json:"client_email"`
+		Account string `json:"account"`
+		Address string `json:"service_account_impersonation_url"`
+	}
+	if json.Unmarshal(file, &f) != nil {
+		return ""
+	}
+	_, impersonated, _ := strings.Cut(f.Address, "/serviceAccounts/")
+	impersonated, _, _ = strings.Cut(impersonated, ":")
+	return cmp.Or(impersonated, f.Email, f.Account)
 }
 
 // projectID is the project that the credentials belong to, or empty where they belong to

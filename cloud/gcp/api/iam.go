@@ -18,6 +18,8 @@ type Accounts struct {
 	GetPolicy func(ctx context.Context, email string) (*iam.Policy, error)
 	// SetPolicy is refused with a conflict unless the policy has the etag of the present one.
 	SetPolicy func(ctx context.Context, email string, in *iam.Policy) error
+	// TestPermissions are those of some permissions that the caller has on an account.
+	TestPermissions func(ctx context.Context, email string, permissions []string) ([]string, error)
 }
 
 func newAccounts(g *gateway, s *iam.ProjectsServiceAccountsService) Accounts {
@@ -53,6 +55,14 @@ func newAccounts(g *gateway, s *iam.ProjectsServiceAccountsService) Accounts {
 		SetPolicy: func(ctx context.Context, email string, in *iam.Policy) error {
 			ctx, c := g.begin(ctx, "iam.projects.serviceAccounts.setIamPolicy")
 			return done(send(ctx, c, s.SetIamPolicy(path(email), &iam.SetIamPolicyRequest{Policy: in}).Context(ctx).Do))
+		},
+		TestPermissions: func(ctx context.Context, email string, permissions []string) ([]string, error) {
+			ctx, c := g.begin(ctx, "iam.projects.serviceAccounts.testIamPermissions")
+			out, err := send(ctx, c, s.TestIamPermissions(path(email), &iam.TestIamPermissionsRequest{Permissions: permissions}).Context(ctx).Do)
+			if err != nil {
+				return nil, err
+			}
+			return out.Permissions, nil
 		},
 	}
 }
@@ -107,6 +117,8 @@ type Projects struct {
 	GetPolicy func(ctx context.Context) (*cloudresourcemanager.Policy, error)
 	// SetPolicy is refused with a conflict unless the policy has the etag of the present one.
 	SetPolicy func(ctx context.Context, in *cloudresourcemanager.Policy) error
+	// TestPermissions are those of at most 100 permissions that the caller has in the project.
+	TestPermissions func(ctx context.Context, permissions []string) ([]string, error)
 }
 
 func newProjects(g *gateway, s *cloudresourcemanager.ProjectsService) Projects {
@@ -125,6 +137,14 @@ func newProjects(g *gateway, s *cloudresourcemanager.ProjectsService) Projects {
 			ctx, c := g.begin(ctx, "cloudresourcemanager.projects.setIamPolicy")
 			return done(send(ctx, c, s.SetIamPolicy(project, &cloudresourcemanager.SetIamPolicyRequest{Policy: in}).Context(ctx).Do))
 		},
+		TestPermissions: func(ctx context.Context, permissions []string) ([]string, error) {
+			ctx, c := g.begin(ctx, "cloudresourcemanager.projects.testIamPermissions")
+			out, err := send(ctx, c, s.TestIamPermissions(project, &cloudresourcemanager.TestIamPermissionsRequest{Permissions: permissions}).Context(ctx).Do)
+			if err != nil {
+				return nil, err
+			}
+			return out.Permissions, nil
+		},
 	}
 }
 
@@ -136,6 +156,7 @@ func iamCalls() edge.Calls {
 		edge.Writes("iam.projects.serviceAccounts.delete", "iam.serviceAccounts.delete"),
 		edge.Reads("iam.projects.serviceAccounts.getIamPolicy", "iam.serviceAccounts.getIamPolicy"),
 		edge.Writes("iam.projects.serviceAccounts.setIamPolicy", "iam.serviceAccounts.setIamPolicy"),
+		freeCall("iam.projects.serviceAccounts.testIamPermissions"),
 		edge.Reads("iam.projects.roles.get", "iam.roles.get"),
 		edge.Reads("iam.projects.roles.list", "iam.roles.list"),
 		edge.Writes("iam.projects.roles.create", "iam.roles.create"),
@@ -149,5 +170,6 @@ func projectCalls() edge.Calls {
 		edge.Reads("cloudresourcemanager.projects.get", "resourcemanager.projects.get"),
 		edge.Reads("cloudresourcemanager.projects.getIamPolicy", "resourcemanager.projects.getIamPolicy"),
 		edge.Writes("cloudresourcemanager.projects.setIamPolicy", "resourcemanager.projects.setIamPolicy"),
+		freeCall("cloudresourcemanager.projects.testIamPermissions"),
 	}
 }

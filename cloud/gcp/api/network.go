@@ -67,6 +67,8 @@ type Subnetworks struct {
 	GetPolicy func(ctx context.Context, name string) (*compute.Policy, error)
 	// SetPolicy is refused with a conflict unless the policy has the etag of the present one.
 	SetPolicy func(ctx context.Context, name string, in *compute.Policy) error
+	// TestPermissions are those of some permissions that the caller has on a subnetwork.
+	TestPermissions func(ctx context.Context, name string, permissions []string) ([]string, error)
 }
 
 func newSubnetworks(g *gateway, s *compute.SubnetworksService) Subnetworks {
@@ -113,6 +115,15 @@ func newSubnetworks(g *gateway, s *compute.SubnetworksService) Subnetworks {
 			project, name := g.splitProject(name)
 			ctx, c := g.begin(ctx, "compute.subnetworks.setIamPolicy")
 			return done(send(ctx, c, s.SetIamPolicy(project, g.region, name, &compute.RegionSetPolicyRequest{Policy: in}).Context(ctx).Do))
+		},
+		TestPermissions: func(ctx context.Context, name string, permissions []string) ([]string, error) {
+			project, name := g.splitProject(name)
+			ctx, c := g.begin(ctx, "compute.subnetworks.testIamPermissions")
+			out, err := send(ctx, c, s.TestIamPermissions(project, g.region, name, &compute.TestPermissionsRequest{Permissions: permissions}).Context(ctx).Do)
+			if err != nil {
+				return nil, err
+			}
+			return out.Permissions, nil
 		},
 	}
 }
@@ -263,6 +274,7 @@ func networkCalls() edge.Calls {
 		edge.Writes("compute.subnetworks.expandIpCidrRange"),
 		edge.Reads("compute.subnetworks.getIamPolicy"),
 		edge.Writes("compute.subnetworks.setIamPolicy"),
+		freeCall("compute.subnetworks.testIamPermissions"),
 		edge.Reads("compute.firewalls.get"),
 		edge.Reads("compute.firewalls.list"),
 		edge.Writes("compute.firewalls.insert", "compute.firewalls.create", "compute.networks.updatePolicy"),

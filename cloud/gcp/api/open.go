@@ -12,7 +12,9 @@ import (
 	"google.golang.org/api/compute/v1"
 	"google.golang.org/api/iam/v1"
 	"google.golang.org/api/option"
+	"google.golang.org/api/orgpolicy/v2"
 	"google.golang.org/api/secretmanager/v1"
+	"google.golang.org/api/serviceusage/v1"
 	"google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -35,6 +37,8 @@ type Options struct {
 	Gate *resource.Gate
 	// Log gets one line a call at debug level. Nil is silence.
 	Log *slog.Logger
+
+	identity func(context.Context) (string, error)
 }
 
 // Open builds the clients of one region. Unless the project is only known from the
@@ -55,6 +59,7 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	}
 	creds.quotaProject = settings.quotaProject
 	creds.project = o.Project
+	o.identity = creds.findIdentity
 	return New(ctx, &http.Client{Transport: &authenticator{source: creds, next: newTransport()}}, o)
 }
 
@@ -87,18 +92,45 @@ func New(ctx context.Context, client *http.Client, o Options) (Clients, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
-	return g.newClients(ctx, option.WithHTTPClient(&numbered))
+	s, err := newSDK(ctx, option.WithHTTPClient(&numbered))
+	if err != nil {
+		return Clients{}, err
+	}
+	identity := o.identity
+	if identity == nil {
+		identity = func(context.Context) (string, error) { return "", nil }
+	}
+	return g.newClients(s, identity), nil
 }
 
-func (g *gateway) newClients(ctx context.Context, o ...option.ClientOption) (Clients, error) {
-	engine, err1 := compute.NewService(ctx, o...)
-	store, err2 := storage.NewService(ctx, o...)
-	identity, err3 := iam.NewService(ctx, o...)
-	resources, err4 := cloudresourcemanager.NewService(ctx, o...)
-	secrets, err5 := secretmanager.NewService(ctx, o...)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
-		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Err: err}
+// sdk are the services as the SDK has them.
+type sdk struct {
+	engine    *compute.Service
+	store     *storage.Service
+	identity  *iam.Service
+	resources *cloudresourcemanager.Service
+	secrets   *secretmanager.Service
+	usage     *serviceusage.Service
+	policies  *orgpolicy.Service
+}
+
+func newSDK(ctx context.Context, o ...option.ClientOption) (s sdk, err error) {
+	var errs [7]error
+	s.engine, errs[0] = compute.NewService(ctx, o...)
+	s.store, errs[1] = storage.NewService(ctx, o...)
+	s.identity, errs[2] = iam.NewService(ctx, o...)
+	s.resources, errs[3] = cloudresourcemanager.NewService(ctx, o...)
+	s.secrets, errs[4] = secretmanager.NewService(ctx, o...)
+	s.usage, errs[5] = serviceusage.NewService(ctx, o...)
+	s.policies, errs[6] = orgpolicy.NewService(ctx, o...)
+	if err := errors.Join(errs[:]...); err != nil {
+		return sdk{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Err: err}
 	}
+	return s, nil
+}
+
+func (g *gateway) newClients(s sdk, identity func(context.Context) (string, error)) Clients {
+	engine := s.engine
 	g.wait = g.waitOperation(engine)
 	return Clients{
 		Project: g.project, Region: g.region,
@@ -106,8 +138,16 @@ func (g *gateway) newClients(ctx context.Context, o ...option.ClientOption) (Cli
 		Routers: newRouters(g, engine.Routers), Addresses: newAddresses(g, engine.Addresses),
 		Disks: newDisks(g, engine.Disks), Snapshots: newSnapshots(g, engine.Snapshots), Instances: newInstances(g, engine.Instances),
 		Machines: newMachines(g, engine.Instances, engine.ZoneOperations),
-		Buckets:  newBuckets(g, store.Buckets), Objects: newObjects(g, store.Objects),
-		Accounts: newAccounts(g, identity.Projects.ServiceAccounts), Roles: newRoles(g, identity.Projects.Roles),
-		Projects: newProjects(g, resources.Projects), Secrets: newSecrets(g, secrets.Projects.Secrets),
-	}, nil
+		Catalog:  newCatalog(g, engine),
+		Buckets:  newBuckets(g, s.store.Buckets), Objects: newObjects(g, s.store.Objects),
+		Accounts: newAccounts(g, s.identity.Projects.ServiceAccounts), Roles: newRoles(g, s.identity.Projects.Roles),
+		Projects: newProjects(g, s.resources.Projects), Secrets: newSecrets(g, s.secrets.Projects.Secrets),
+		Services: newServices(g, s.usage.Services), Constraints: newConstraints(g, s.policies.Projects.Policies),
+		Identity: identity,
+		in: func(project string) Clients {
+			other := *g
+			other.project = project
+			return other.newClients(s, identity)
+		},
+	}
 }

@@ -68,6 +68,9 @@ func (i *internet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(r.URL.Path, "token"):
 		i.tokens++
 		fmt.Fprintf(w, `{"access_token":"token-of-%s","token_type":"Bearer","expires_in":3600,"issued_token_type":"urn:ietf:params:oauth:token-type:access_token"}`, strings.Split(r.Host, ":")[0])
+	case strings.HasSuffix(r.URL.Path, "/default/email"):
+		w.Header().Set("Metadata-Flavor", "Google")
+		fmt.Fprint(w, "machine@vision-lab.iam.gserviceaccount.com")
 	case strings.HasSuffix(r.URL.Path, "/project/project-id"):
 		w.Header().Set("Metadata-Flavor", "Google")
 		fmt.Fprint(w, "machines-project")
@@ -139,12 +142,13 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 		environment map[string]string
 		impersonate string
 		token, pays string
+		identity    string
 	}{
 		{name: "a person", file: func(*testing.T, string, string) map[string]any { return person }, token: "token-of-oauth2.googleapis.com", pays: "vision-lab"},
 		{
-			name: "a person with a project that pays", token: "token-of-oauth2.googleapis.com", pays: "accounting",
+			name: "a person with a project that pays", token: "token-of-oauth2.googleapis.com", pays: "accounting", identity: "ann@example.com",
 			file: func(*testing.T, string, string) map[string]any {
-				return map[string]any{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r", "quota_project_id": "accounting"}
+				return map[string]any{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r", "quota_project_id": "accounting", "account": "ann@example.com"}
 			},
 		},
 		{
@@ -153,7 +157,7 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 			environment: map[string]string{"CLOUDSDK_BILLING_QUOTA_PROJECT": "budget"},
 		},
 		{
-			name: "a key", token: "token-of-127.0.0.1",
+			name: "a key", token: "token-of-127.0.0.1", identity: "x@keys-project.iam.gserviceaccount.com",
 			file: func(t *testing.T, _, url string) map[string]any {
 				return map[string]any{
 					"type": "service_account", "project_id": "keys-project", "client_email": "x@keys-project.iam.gserviceaccount.com",
@@ -171,10 +175,11 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 				}
 			},
 		},
-		{name: "the machine", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, token: "token-of-127.0.0.1"},
+		{name: "the machine", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, token: "token-of-127.0.0.1", identity: "machine@vision-lab.iam.gserviceaccount.com"},
 		{
 			name: "a person as a service account", impersonate: "first@x.iam.gserviceaccount.com,second@x.iam.gserviceaccount.com",
 			file: func(*testing.T, string, string) map[string]any { return person }, token: "as-iamcredentials.googleapis.com",
+			identity: "second@x.iam.gserviceaccount.com",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -195,6 +200,9 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 			}
 			if _, err := c.Networks.Get(t.Context(), "x"); err != nil {
 				t.Fatal(err)
+			}
+			if got, err := c.Identity(t.Context()); got != tc.identity || err != nil {
+				t.Errorf("got %q and %v, want to be %q", got, err, tc.identity)
 			}
 			r := in.last("/networks/x")
 			if got := r.Header.Get("Authorization"); got != "Bearer "+tc.token {

@@ -24,6 +24,8 @@ type Buckets struct {
 	GetPolicy func(ctx context.Context, name string) (*storage.Policy, error)
 	// SetPolicy is refused with a conflict unless the policy has the etag of the present one.
 	SetPolicy func(ctx context.Context, name string, in *storage.Policy) error
+	// TestPermissions are those of some permissions that the caller has on a bucket.
+	TestPermissions func(ctx context.Context, name string, permissions []string) ([]string, error)
 }
 
 func newBuckets(g *gateway, s *storage.BucketsService) Buckets {
@@ -61,6 +63,14 @@ func newBuckets(g *gateway, s *storage.BucketsService) Buckets {
 		SetPolicy: func(ctx context.Context, name string, in *storage.Policy) error {
 			ctx, c := g.begin(ctx, "storage.buckets.setIamPolicy")
 			return done(send(ctx, c, s.SetIamPolicy(name, in).Context(ctx).Do))
+		},
+		TestPermissions: func(ctx context.Context, name string, permissions []string) ([]string, error) {
+			ctx, c := g.begin(ctx, "storage.buckets.testIamPermissions")
+			out, err := send(ctx, c, s.TestIamPermissions(name, permissions).Context(ctx).Do)
+			if err != nil {
+				return nil, err
+			}
+			return out.Permissions, nil
 		},
 	}
 }
@@ -185,6 +195,7 @@ func storageCalls() edge.Calls {
 		edge.Writes("storage.buckets.delete"),
 		edge.Reads("storage.buckets.getIamPolicy"),
 		edge.Writes("storage.buckets.setIamPolicy"),
+		freeCall("storage.buckets.testIamPermissions"),
 		edge.Reads("storage.objects.get"),
 		edge.Reads("storage.objects.list"),
 		// To write over an object is to delete it.

@@ -32,7 +32,7 @@ func TestQuestionsAreNoChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := []string{"get", "list", "aggregatedList", "wait", "search", "access", "batchGet", "getFromFamily", "getIamPolicy", "testIamPermissions", "getSerialPortOutput", "getGuestAttributes"}
+	asks := []string{"get", "list", "aggregatedList", "wait", "search", "access", "batchGet", "getFromFamily", "getIamPolicy", "getEffectivePolicy", "testIamPermissions", "getSerialPortOutput", "getGuestAttributes"}
 	asked := make(map[string]bool)
 	for _, verb := range asks {
 		asked[verb] = true

@@ -22,6 +22,7 @@ func services() map[string]string {
 		"logging":              "logging/v2/logging-api.json",
 		"monitoring":           "monitoring/v3/monitoring-api.json",
 		"serviceusage":         "serviceusage/v1/serviceusage-api.json",
+		"orgpolicy":            "orgpolicy/v2/orgpolicy-api.json",
 	}
 }
 

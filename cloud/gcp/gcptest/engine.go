@@ -43,7 +43,7 @@ func allActs() map[string]act {
 	for _, some := range []map[string]act{
 		bucketActs(), objectActs(), projectActs(), accountActs(), roleActs(), operationActs(),
 		networkActs(), subnetworkActs(), firewallActs(), routerActs(), addressActs(), diskActs(), imageActs(), snapshotActs(),
-		secretActs(), logActs(), metricActs(), serviceActs(), instanceActs(), instanceChangeActs(), instanceReadActs(), zoneActs(), machineTypeActs(), routeActs(),
+		secretActs(), logActs(), metricActs(), serviceActs(), constraintActs(), instanceActs(), instanceChangeActs(), instanceReadActs(), zoneActs(), machineTypeActs(), routeActs(),
 	} {
 		maps.Copy(out, some)
 	}

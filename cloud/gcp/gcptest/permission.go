@@ -35,6 +35,8 @@ func (c *call) needs() []need {
 		return c.secretNeeds()
 	case "logging":
 		return c.logNeeds()
+	case "orgpolicy": // https://cloud.google.com/resource-manager/docs/access-control-org
+		return []need{{"orgpolicy.policy.get", resourceName{path: "projects/" + c.projectID()}}}
 	case "serviceusage":
 		return c.serviceNeeds()
 	case "monitoring": // https://cloud.google.com/monitoring/access-control

@@ -15,6 +15,8 @@ func (c *call) computeNeeds() []need {
 	switch c.ID {
 	case "compute.subnetworks.testIamPermissions":
 		return nil
+	case "compute.images.getFromFamily": // of the project that the image is in
+		return []need{{c.ID, resourceName{path: "projects/" + c.projectID()}}}
 	case "compute.projects.get":
 		return []need{{"compute.projects.get", project}}
 	case "compute.instances.insert":
@@ -34,7 +36,7 @@ func (c *call) computeNeeds() []need {
 		verb = "list"
 	case "patch":
 		verb = "update"
-	case "wait", "getFromFamily":
+	case "wait":
 		verb = "get"
 	}
 	return append([]need{{"compute." + collection + "." + verb, c.target()}}, c.sideNeeds(collection, verb)...)

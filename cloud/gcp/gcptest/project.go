@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"google.golang.org/api/cloudresourcemanager/v3"
+	"google.golang.org/api/orgpolicy/v2"
 )
 
 // project is one project of the world.
@@ -14,6 +15,8 @@ type project struct {
 	enabled  map[string]bool    // APIs by name: "compute.googleapis.com"
 	quotas   map[string]float64 // limits of the project by metric
 	regional map[string]float64 // limits of each region by metric
+	// constraints are what the organization says, by the name of the constraint.
+	constraints map[string]*orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule
 }
 
 // AddProject adds another project, such as the host of a shared VPC. The owner owns it
@@ -156,7 +159,7 @@ func (p *project) isEnabled(api string) bool { return p.enabled[api] }
 func knownAPIs() []string {
 	names := []string{
 		"compute", "storage", "iam", "cloudresourcemanager", "secretmanager", "logging", "monitoring", "serviceusage",
-		"storage-api", "iamcredentials", "oslogin",
+		"storage-api", "iamcredentials", "oslogin", "orgpolicy",
 	}
 	slices.Sort(names)
 	for i := range names {

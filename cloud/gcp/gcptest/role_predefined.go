@@ -10,7 +10,7 @@ var predefined = map[string][]string{
 	"gcptest/imageUser": {"compute.images.useReadOnly"},
 	"roles/owner":       {"*"},
 	"roles/editor":      {"compute.*", "storage.buckets.*", "logging.*", "monitoring.*", "iam.serviceAccounts.actAs", "iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.create", "iam.serviceAccounts.delete", "resourcemanager.projects.get", "serviceusage.services.*"},
-	"roles/viewer":      {"*.get", "*.list"},
+	"roles/viewer":      {"*.get", "*.list", "compute.images.getFromFamily"},
 	// https://cloud.google.com/compute/docs/access/iam
 	"roles/compute.admin":            {"compute.*", "resourcemanager.projects.get", "serviceusage.services.get", "serviceusage.services.list"},
 	"roles/compute.instanceAdmin.v1": {"compute.instances.*", "compute.disks.*", "compute.images.get", "compute.images.useReadOnly", "compute.machineTypes.*", "compute.zones.*", "compute.zoneOperations.*", "compute.subnetworks.use", "compute.subnetworks.useExternalIp"},
@@ -22,7 +22,7 @@ var predefined = map[string][]string{
 		"compute.subnetworks.useExternalIp", "compute.zones.get", "compute.zones.list", "resourcemanager.projects.get",
 	},
 	"roles/compute.networkViewer": {"compute.addresses.get", "compute.addresses.list", "compute.firewalls.get", "compute.firewalls.list", "compute.networks.get", "compute.networks.list", "compute.subnetworks.get", "compute.subnetworks.list"},
-	"roles/compute.viewer":        {"compute.*.get", "compute.*.list"},
+	"roles/compute.viewer":        {"compute.*.get", "compute.*.list", "compute.images.getFromFamily"},
 	// https://cloud.google.com/iam/docs/service-account-permissions
 	"roles/iam.serviceAccountUser":         {"iam.serviceAccounts.actAs", "iam.serviceAccounts.get", "iam.serviceAccounts.list", "resourcemanager.projects.get"},
 	"roles/iam.serviceAccountAdmin":        {"iam.serviceAccounts.create", "iam.serviceAccounts.delete", "iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.update", "iam.serviceAccounts.getIamPolicy", "iam.serviceAccounts.setIamPolicy"},

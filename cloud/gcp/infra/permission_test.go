@@ -11,7 +11,9 @@ import (
 	"google.golang.org/api/iam/v1"
 	storageapi "google.golang.org/api/storage/v1"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
@@ -77,6 +79,9 @@ func (s *stage) useByItself(ctx context.Context) error {
 	if err := errors.Join(readErr, projectErr, secretErr, accessErr); err != nil {
 		return err
 	}
+	if err := lookAround(ctx, c.Clients); err != nil {
+		return err
+	}
 	s.caller = ""
 	err := s.cluster(ctx, nil).Clients.Instances.DetachDisk(ctx, masterPath, compute.DataDevice)
 	s.caller = bob
@@ -84,6 +89,29 @@ func (s *stage) useByItself(ctx context.Context) error {
 		return err
 	}
 	return s.up(ctx)
+}
+
+// lookAround asks what an installer asks before it plans.
+func lookAround(ctx context.Context, c api.Clients) error {
+	var errs [11]error
+	_, errs[0] = c.Catalog.Project(ctx)
+	_, errs[1] = c.Catalog.Region(ctx)
+	_, errs[2] = c.Catalog.Regions(ctx)
+	_, errs[3] = c.Catalog.Zones(ctx)
+	_, errs[4] = c.Catalog.MachineTypes(ctx, "us-central1-a", "")
+	_, errs[5] = c.Catalog.AcceleratorTypes(ctx, "us-central1-a")
+	_, errs[6] = c.Catalog.Routes(ctx, "")
+	_, errs[7] = c.Constraints.Get(ctx, "compute.vmExternalIpAccess")
+	_, errs[8] = c.Services.Get(ctx, []string{"compute.googleapis.com"})
+	errs[9] = c.Services.Enable(ctx, []string{"compute.googleapis.com"})
+	_, errs[10] = c.Catalog.Image(ctx, gcptest.Project, "theirs")
+	if cloud.KindOf(errs[10]) == cloud.NotFound {
+		_, errs[10] = c.Catalog.ImageFamily(ctx, gcptest.Project, "theirs")
+	}
+	if cloud.KindOf(errs[10]) == cloud.NotFound {
+		errs[10] = nil
+	}
+	return errors.Join(errs[:]...)
 }
 
 func TestTheInstallersPermissionsAreEnough(t *testing.T) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Go: Docker Engine, PostgreSQL, cloud-init
-# and what a Kubernetes node needs from Debian, the det client and moto from a
-# Python index, each in an environment of its own; and builds Kubernetes, which
-# takes 8 to 15 minutes the first time, and its image of PostgreSQL. On a machine where this may not install anything
+# Installs what the tests need beside Go: Docker Engine, PostgreSQL, cloud-init,
+# Google's guest agent and what a Kubernetes node needs from Debian, the det
+# client and moto from a Python index, each in an environment of its own,
+# Google's credential helper for Docker from the Go proxy; and builds Kubernetes,
+# which takes 8 to 15 minutes the first time, and its image of PostgreSQL. On a machine where this may not install anything
 # (not root, not Debian) it says what is missing and goes on; under CI=true a
 # missing part is an error. Only "no Python index answers" may be missing there:
 # the marker no-index in .cache/det or .cache/moto makes the tests say so.
@@ -13,12 +14,15 @@ DET_VERSION=0.38.1
 DET_HOME=.cache/det
 MOTO_VERSION=5.2.1
 MOTO_HOME=.cache/moto
+GCR_HELPER_VERSION=2.2.1
+GCR_HELPER=.cache/gcr/docker-credential-gcr
 missing=()
 
 have_docker() { command -v dockerd >/dev/null; }
 have_busybox() { [ -x /bin/busybox ] || [ -x /usr/bin/busybox ]; }
 have_postgres() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null; }
 have_cloud_init() { command -v cloud-init >/dev/null; }
+have_google_guest_agent() { [ -x /usr/bin/google_metadata_script_runner ]; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_venv() { python3 -c 'import venv, ensurepip' 2>/dev/null; }
 
@@ -28,6 +32,7 @@ debian_packages() {
 	have_busybox || packages+=(busybox-static)
 	have_postgres || packages+=(postgresql)
 	have_cloud_init || packages+=(cloud-init)
+	have_google_guest_agent || packages+=(google-guest-agent)
 	have_shellcheck || packages+=(shellcheck)
 	have_venv || packages+=(python3-venv)
 	[ ${#packages[@]} -eq 0 ] && return 0
@@ -59,6 +64,17 @@ kubernetes() {
 	./test/kube/kube.sh build >/dev/null || missing+=("Kubernetes (test/kube/kube.sh build failed)")
 }
 
+# gcr_helper builds the program that Docker asks for credentials of Google's
+# registries.
+gcr_helper() {
+	local module=github.com/GoogleCloudPlatform/docker-credential-gcr/v2@v$GCR_HELPER_VERSION
+	[ "$(go version -m "$GCR_HELPER" 2>/dev/null | awk '$1 == "mod" { print $3 }')" = "v$GCR_HELPER_VERSION" ] && return 0
+	echo "setup: building docker-credential-gcr $GCR_HELPER_VERSION"
+	mkdir -p "$(dirname "$GCR_HELPER")"
+	GOBIN=$(cd "$(dirname "$GCR_HELPER")" && pwd) CGO_ENABLED=0 go install "$module" ||
+		missing+=("docker-credential-gcr (go install $module failed)")
+}
+
 # environment NAME HOME MODULE VERSION REQUIREMENT... makes one Python
 # environment, unless it has the module in that version already.
 environment() {
@@ -86,6 +102,7 @@ environment() {
 
 debian_packages
 environment "the det client" "$DET_HOME" determined "$DET_VERSION" "determined==$DET_VERSION" "setuptools<81"
+gcr_helper
 environment moto "$MOTO_HOME" moto "$MOTO_VERSION" "moto[server]==$MOTO_VERSION"
 kubernetes
 for m in "${missing[@]}"; do echo "setup: missing: $m" >&2; done

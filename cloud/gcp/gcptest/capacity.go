@@ -81,10 +81,18 @@ func (w *World) Preempt(projectID, zoneName, name string) {
 			then = func() { w.drop(path, m) }
 		}
 		w.changed++
+		m.preempted = true
 		m.stop(w, then)
 		w.settleMachines()
 		w.record("compute.instances.preempted", path)
 	})
+}
+
+// AnnounceMaintenance has the metadata of a machine say what will happen to it:
+// "MIGRATE_ON_HOST_MAINTENANCE", "TERMINATE_ON_HOST_MAINTENANCE", or "NONE" again.
+// https://cloud.google.com/compute/docs/metadata/getting-live-migration-notice
+func (w *World) AnnounceMaintenance(projectID, zoneName, name, event string) {
+	w.onMachine(projectID, zoneName, name, func(_ string, m *machine) { m.maintenance = event })
 }
 
 // PowerOff has a machine stop by itself, as after `shutdown`.

@@ -20,6 +20,9 @@ type machine struct {
 	then    func()    // what happens when it has stopped; nil for nothing more
 	console string
 	guest   []*compute.GuestAttributesEntry
+	// preempted and maintenance are what its metadata says.
+	preempted   bool
+	maintenance string
 }
 
 // phase is where a machine is on its way; how long the ways are stands in Options.

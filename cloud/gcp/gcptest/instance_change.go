@@ -51,7 +51,7 @@ func startInstance(c *call) (any, error) {
 		if f := c.stockout(path, m); f != nil {
 			return f
 		}
-		m.phase, m.since = starting, c.now()
+		m.phase, m.since, m.preempted = starting, c.now(), false
 		m.show(c.World)
 		return nil
 	}})

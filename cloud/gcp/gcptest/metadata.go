@@ -1,33 +1,35 @@
 package gcptest
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
-// Metadata is the metadata server of one machine, as far as a machine proves by it which
-// it is. https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys
+// Metadata is the metadata server of one machine.
+// https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys
 func (w *World) Metadata(projectID, zoneName, name string) http.Handler {
 	m := metadataServer{w, projectID, zoneName, name}
 	mux := http.NewServeMux()
-	const root = "/computeMetadata/v1/"
-	text := func(what string) http.HandlerFunc {
-		return func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, what) }
-	}
-	mux.HandleFunc("GET "+root+"project/project-id", text(projectID))
-	mux.HandleFunc("GET "+root+"instance/name", text(name))
-	mux.HandleFunc("GET "+root+"instance/zone", text("projects/"+strconv.FormatUint(Number, 10)+"/zones/"+zoneName))
-	mux.HandleFunc("GET "+root+"instance/network-interfaces/0/ip", m.serveAddress(func(nic *compute.NetworkInterface) string { return nic.NetworkIP }))
-	mux.HandleFunc("GET "+root+"instance/network-interfaces/0/access-configs/0/external-ip", m.serveAddress(externalOf))
-	mux.HandleFunc("GET "+root+"instance/service-accounts/default/identity", m.serveIdentity)
-	mux.HandleFunc("PUT "+root+"instance/guest-attributes/{namespace}/{key}", m.writeGuestAttribute)
+	mux.HandleFunc("GET "+metadataRoot, m.serveValue)
+	mux.HandleFunc("GET "+metadataRoot+"instance/service-accounts/{account}/identity", m.serveIdentity)
+	mux.HandleFunc("GET "+metadataRoot+"instance/service-accounts/{account}/token", m.serveToken)
+	mux.HandleFunc("PUT "+metadataRoot+"instance/guest-attributes/{namespace}/{key}", m.writeGuestAttribute)
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Metadata-Flavor", "Google")
+		rw.Header().Set("Server", "Metadata Server for VM")
+		if r.URL.Path == "/" { // by which libraries tell that they are on a machine of Google's
+			_, _ = io.WriteString(rw, "computeMetadata/\n")
+			return
+		}
 		if r.Header.Get("Metadata-Flavor") != "Google" {
 			http.Error(rw, "Missing Metadata-Flavor:Google header.", http.StatusForbidden)
 			return
@@ -36,21 +38,72 @@ func (w *World) Metadata(projectID, zoneName, name string) http.Handler {
 	})
 }
 
+const metadataRoot = "/computeMetadata/v1/"
+
 type metadataServer struct {
 	world               *World
 	project, zone, name string
 }
 
-func (m metadataServer) instance() (i *compute.Instance, guest bool) {
-	m.world.onMachine(m.project, m.zone, m.name, func(_ string, live *machine) { i, guest = clone(&live.Instance), live.allowsGuestAttributes() })
-	return i, guest
+// machine is the machine as it is now, with what only its metadata shows.
+func (m metadataServer) machine() (out *machine) {
+	m.world.onMachine(m.project, m.zone, m.name, func(_ string, live *machine) {
+		out = &machine{Instance: *clone(&live.Instance), preempted: live.preempted, maintenance: live.maintenance}
+	})
+	return out
 }
 
-func (m metadataServer) serveAddress(of func(*compute.NetworkInterface) string) http.HandlerFunc {
-	return func(rw http.ResponseWriter, _ *http.Request) {
-		i, _ := m.instance()
-		_, _ = io.WriteString(rw, of(i.NetworkInterfaces[0]))
+// serveValue answers with a value or a directory, at once or when it has changed.
+// https://cloud.google.com/compute/docs/metadata/querying-metadata
+func (m metadataServer) serveValue(rw http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	v, tag, found := m.read(r.URL.Path)
+	if query.Get("wait_for_change") == "true" && found {
+		v, tag, found = m.awaitChange(r, v, tag)
 	}
+	recursive := query.Get("recursive") == "true"
+	switch {
+	case !found:
+		http.NotFound(rw, r)
+	case isDirectory(v) && !recursive && !strings.HasSuffix(r.URL.Path, "/"):
+		http.Redirect(rw, r, r.URL.Path+"/", http.StatusMovedPermanently)
+	case query.Get("alt") == "json" || recursive && query.Get("alt") != "text" || !isText(v) && !isDirectory(v):
+		rw.Header().Set("Etag", tag)
+		rw.Header().Set("Content-Type", "application/json")
+		b, _ := json.Marshal(camelKeys(v)) // maps, lists and texts
+		_, _ = rw.Write(b)
+	default:
+		rw.Header().Set("Etag", tag)
+		rw.Header().Set("Content-Type", "application/text")
+		_, _ = io.WriteString(rw, toText(v))
+	}
+}
+
+func (m metadataServer) read(path string) (v any, tag string, found bool) {
+	v, found = findValue(m.values(m.machine()), strings.TrimPrefix(path, metadataRoot))
+	b, _ := json.Marshal(v)
+	return v, strconv.FormatUint(stableID(string(b)), 16), found
+}
+
+// changePause is how often a value is read while a client waits for its change.
+const changePause = 50 * time.Millisecond
+
+// awaitChange returns when a value differs from the one that the client knows, or after its
+// timeout.
+func (m metadataServer) awaitChange(r *http.Request, v any, tag string) (any, string, bool) {
+	known, found := tag, true
+	if last := r.URL.Query().Get("last_etag"); last != "" {
+		known = last
+	}
+	seconds, err := strconv.Atoi(r.URL.Query().Get("timeout_sec"))
+	end := m.world.Now().Add(time.Duration(seconds) * time.Second)
+	for found && tag == known && (err != nil || m.world.Now().Before(end)) {
+		if delay.For(r.Context(), changePause) != nil {
+			break
+		}
+		v, tag, found = m.read(r.URL.Path)
+	}
+	return v, tag, found
 }
 
 // externalOf is the external address of an interface, empty where it has none.
@@ -61,14 +114,24 @@ func externalOf(nic *compute.NetworkInterface) string {
 	return nic.AccessConfigs[0].NatIP
 }
 
+// account is the service account that a request names: "default" or its address.
+func (m metadataServer) account(r *http.Request) *compute.ServiceAccount {
+	name := r.PathValue("account")
+	for _, a := range m.machine().ServiceAccounts {
+		if name == "default" || name == a.Email {
+			return a
+		}
+	}
+	return nil
+}
+
 // serveIdentity gives a machine with a service account a token. In the standard form it
 // does not say which machine it is.
 // https://cloud.google.com/compute/docs/instances/verifying-instance-identity#request_signature
 func (m metadataServer) serveIdentity(rw http.ResponseWriter, r *http.Request) {
-	i, _ := m.instance()
 	audience := r.URL.Query().Get("audience")
 	switch {
-	case len(i.ServiceAccounts) == 0:
+	case m.account(r) == nil:
 		http.NotFound(rw, r)
 		return
 	case audience == "":
@@ -82,10 +145,28 @@ func (m metadataServer) serveIdentity(rw http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(rw, m.world.SignToken("key-1", claims))
 }
 
+// serveToken gives a machine the right to make calls as its service account.
+// https://cloud.google.com/compute/docs/access/authenticate-workloads#applications
+func (m metadataServer) serveToken(rw http.ResponseWriter, r *http.Request) {
+	a := m.account(r)
+	if a == nil {
+		http.NotFound(rw, r)
+		return
+	}
+	c := Caller{Member: "serviceAccount:" + a.Email}
+	for _, s := range a.Scopes {
+		c.Scopes = append(c.Scopes, strings.TrimPrefix(s, scopePrefix))
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(rw).Encode(map[string]any{ // the client is gone
+		"access_token": m.world.Token(c), "expires_in": int(tokenLife/time.Second) - 1, "token_type": "Bearer",
+	})
+}
+
 // writeGuestAttribute takes what a machine says of itself, if it is allowed to.
 // https://cloud.google.com/compute/docs/metadata/manage-guest-attributes
 func (m metadataServer) writeGuestAttribute(rw http.ResponseWriter, r *http.Request) {
-	if _, allowed := m.instance(); !allowed {
+	if !m.machine().allowsGuestAttributes() {
 		http.Error(rw, "Guest attributes endpoint access is disabled.", http.StatusForbidden)
 		return
 	}

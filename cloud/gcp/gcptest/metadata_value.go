@@ -1,0 +1,199 @@
+package gcptest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+)
+
+// directory is what the metadata server lists: names and their values, which are
+// directories, lists of directories, texts, numbers and lists of texts.
+type directory map[string]any
+
+// attributes are what people set: their names are kept as they are.
+type attributes map[string]any
+
+// lines are texts, which are one text by itself, one a line.
+type lines []string
+
+// values is everything that the metadata server has of a machine.
+// https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys#instance-metadata
+func (m metadataServer) values(i *machine) directory {
+	m.world.mu.Lock()
+	number := m.world.findProject(m.project).number
+	m.world.mu.Unlock()
+	below := "projects/" + strconv.FormatUint(number, 10) + "/"
+	return directory{
+		"instance": m.instanceValues(i, below),
+		"project": directory{
+			"project-id": m.project, "numeric-project-id": number, "attributes": attributes{},
+		},
+		"universe": directory{"universe-domain": "googleapis.com"},
+	}
+}
+
+func (m metadataServer) instanceValues(i *machine, below string) directory {
+	set := attributes{}
+	for _, item := range i.Metadata.Items {
+		set[item.Key] = *item.Value
+	}
+	return directory{
+		"name": i.Name, "id": i.Id, "hostname": i.Name + "." + m.zone + ".c." + m.project + ".internal", "description": i.Description,
+		"zone": below + "zones/" + m.zone, "machine-type": below + "machineTypes/" + nameOf(i.MachineType), "cpu-platform": i.CpuPlatform,
+		"image": m.imageOf(i), "attributes": set, "tags": slices.Clone(i.Tags.Items),
+		"disks": diskValues(i.Disks), "network-interfaces": interfaceValues(i.NetworkInterfaces, below), "service-accounts": accountValues(i.ServiceAccounts),
+		"preempted": upperText(i.preempted), "maintenance-event": orElse(i.maintenance, "NONE"),
+		"scheduling": directory{
+			"automatic-restart":   upperText(i.Scheduling.AutomaticRestart != nil && *i.Scheduling.AutomaticRestart),
+			"on-host-maintenance": i.Scheduling.OnHostMaintenance, "preemptible": upperText(i.isSpot()),
+		},
+	}
+}
+
+// imageOf is the image that the machine's boot disk was made of.
+func (m metadataServer) imageOf(i *machine) string {
+	m.world.mu.Lock()
+	defer m.world.mu.Unlock()
+	d, found := m.world.engine.disks.get(strings.TrimPrefix(i.Disks[0].Source, linkBase))
+	if !found {
+		return ""
+	}
+	return strings.TrimPrefix(d.SourceImage, linkBase)
+}
+
+func diskValues(disks []*compute.AttachedDisk) []any {
+	var out []any
+	for _, d := range disks {
+		out = append(out, directory{
+			"device-name": d.DeviceName, "index": d.Index, "interface": d.Interface, "mode": d.Mode, "type": d.Type,
+		})
+	}
+	return out
+}
+
+func interfaceValues(all []*compute.NetworkInterface, below string) []any {
+	var out []any
+	for _, nic := range all {
+		out = append(out, directory{
+			"ip": nic.NetworkIP, "network": below + "networks/" + nameOf(nic.Network), "mtu": 1460,
+			"access-configs": []any{directory{"external-ip": externalOf(nic), "type": "ONE_TO_ONE_NAT"}},
+		})
+	}
+	return out
+}
+
+// accountValues is what a machine's service account is under its address, and under
+// "default".
+func accountValues(all []*compute.ServiceAccount) directory {
+	out := directory{}
+	for _, a := range all {
+		v := directory{"aliases": lines{"default"}, "email": a.Email, "scopes": lines(slices.Clone(a.Scopes))}
+		out[a.Email], out["default"] = v, v
+	}
+	return out
+}
+
+func upperText(b bool) string { return strings.ToUpper(strconv.FormatBool(b)) }
+
+// findValue walks down a path.
+func findValue(v any, path string) (any, bool) {
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' }) {
+		switch d := v.(type) {
+		case directory:
+			v = d[part]
+		case attributes:
+			v = d[part]
+		case []any:
+			n, err := strconv.Atoi(part)
+			if err != nil || n < 0 || n >= len(d) {
+				return nil, false
+			}
+			v = d[n]
+		default:
+			return nil, false
+		}
+		if v == nil {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+func isDirectory(v any) bool {
+	switch v.(type) {
+	case directory, attributes, []any:
+		return true
+	}
+	return false
+}
+
+// isText reports whether a value is an answer as it is.
+func isText(v any) bool {
+	switch v.(type) {
+	case string, lines:
+		return true
+	}
+	return false
+}
+
+// toText is a value as text: of a directory the names, one a line.
+func toText(v any) string {
+	var names []string
+	add := func(name string, sub any) {
+		if isDirectory(sub) {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	switch d := v.(type) {
+	case string:
+		return d
+	case lines:
+		return strings.Join(d, "\n")
+	case directory:
+		for _, name := range sortedKeys(d) {
+			add(name, d[name])
+		}
+	case attributes:
+		for _, name := range sortedKeys(d) {
+			add(name, d[name])
+		}
+	case []any:
+		for n, sub := range d {
+			add(strconv.Itoa(n), sub)
+		}
+	}
+	return strings.Join(names, "\n")
+}
+
+// camelKeys is a value as the server's JSON has it: "machine-type" is "machineType".
+func camelKeys(v any) any {
+	switch d := v.(type) {
+	case directory:
+		out := make(map[string]any)
+		for name, sub := range d {
+			if !strings.Contains(name, "@") {
+				name = toCamel(name)
+			}
+			out[name] = camelKeys(sub)
+		}
+		return out
+	case []any:
+		out := make([]any, len(d))
+		for n, sub := range d {
+			out[n] = camelKeys(sub)
+		}
+		return out
+	}
+	return v
+}
+
+func toCamel(name string) string {
+	parts := strings.Split(name, "-")
+	for n, p := range parts[1:] {
+		parts[n+1] = strings.ToUpper(p[:1]) + p[1:]
+	}
+	return strings.Join(parts, "")
+}

@@ -36,6 +36,9 @@ type Clients struct {
 	Projects Projects
 	Secrets  Secrets
 
+	Logs    Logs
+	Metrics Metrics
+
 	Services    Services
 	Constraints Constraints
 
@@ -52,7 +55,7 @@ func (c Clients) In(project string) Clients { return c.in(project) }
 // Calls is every call of Clients, by the name that Google's discovery documents have for
 // it, with the permissions of Google's IAM reference. A test compares both lists.
 func Calls() edge.Calls {
-	return slices.Concat(operationCalls(), networkCalls(), diskCalls(), instanceCalls(), machineCalls(), catalogCalls(), storageCalls(), iamCalls(), projectCalls(), secretCalls(), serviceCalls())
+	return slices.Concat(operationCalls(), networkCalls(), diskCalls(), instanceCalls(), machineCalls(), catalogCalls(), storageCalls(), iamCalls(), projectCalls(), secretCalls(), serviceCalls(), logCalls())
 }
 
 // freeCall is a call that changes nothing and that everybody may make.

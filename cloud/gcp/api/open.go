@@ -11,6 +11,8 @@ import (
 	"google.golang.org/api/cloudresourcemanager/v3"
 	"google.golang.org/api/compute/v1"
 	"google.golang.org/api/iam/v1"
+	"google.golang.org/api/logging/v2"
+	"google.golang.org/api/monitoring/v3"
 	"google.golang.org/api/option"
 	"google.golang.org/api/orgpolicy/v2"
 	"google.golang.org/api/secretmanager/v1"
@@ -112,10 +114,12 @@ type sdk struct {
 	secrets   *secretmanager.Service
 	usage     *serviceusage.Service
 	policies  *orgpolicy.Service
+	logs      *logging.Service
+	points    *monitoring.Service
 }
 
 func newSDK(ctx context.Context, o ...option.ClientOption) (s sdk, err error) {
-	var errs [7]error
+	var errs [9]error
 	s.engine, errs[0] = compute.NewService(ctx, o...)
 	s.store, errs[1] = storage.NewService(ctx, o...)
 	s.identity, errs[2] = iam.NewService(ctx, o...)
@@ -123,6 +127,8 @@ func newSDK(ctx context.Context, o ...option.ClientOption) (s sdk, err error) {
 	s.secrets, errs[4] = secretmanager.NewService(ctx, o...)
 	s.usage, errs[5] = serviceusage.NewService(ctx, o...)
 	s.policies, errs[6] = orgpolicy.NewService(ctx, o...)
+	s.logs, errs[7] = logging.NewService(ctx, o...)
+	s.points, errs[8] = monitoring.NewService(ctx, o...)
 	if err := errors.Join(errs[:]...); err != nil {
 		return sdk{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Err: err}
 	}
@@ -143,6 +149,7 @@ func (g *gateway) newClients(s sdk, identity func(context.Context) (string, erro
 		Accounts: newAccounts(g, s.identity.Projects.ServiceAccounts), Roles: newRoles(g, s.identity.Projects.Roles),
 		Projects: newProjects(g, s.resources.Projects), Secrets: newSecrets(g, s.secrets.Projects.Secrets),
 		Services: newServices(g, s.usage.Services), Constraints: newConstraints(g, s.policies.Projects.Policies),
+		Logs: newLogs(g, s.logs.Entries, s.logs.Projects.Logs), Metrics: newMetrics(g, s.points.Projects.TimeSeries),
 		Identity: identity,
 		in: func(project string) Clients {
 			other := *g

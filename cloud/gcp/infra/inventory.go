@@ -33,6 +33,7 @@ type kind struct {
 // resourceKinds has those that others need first. Going backwards is the order of `down`.
 func resourceKinds(c *owner.Cluster) []kind {
 	return []kind{
+		ownKind(c, owner.KindLog, storage.ListLogs, storage.DeleteLog),
 		markedKind(c, storage.Secrets(c)),
 		markedKind(c, storage.Buckets(c)),
 		markedKind(c, storage.Snapshots(c)),

@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/gcp/log"
 )
 
 const bob = "user:bob@example.com"
@@ -73,16 +74,20 @@ func (s *stage) useByItself(ctx context.Context) error {
 	}
 	_, readErr := c.Clients.Objects.Read(ctx, dataBucket, "x")
 	_, projectErr := c.Clients.Projects.Get(ctx)
+	logErr := log.Log{ID: storage.LogID(s.id), Clients: c.Clients}.Read(ctx, log.Query{}, func(log.Line) {})
 	_, secretErr := (&storage.Secret{In: c, Name: "db-url"}).Read(ctx)
 	accessErr := c.Clients.Subnetworks.SetPrivateAccess(ctx, "det-lab-us-central1",
 		&engine.SubnetworksSetPrivateIpGoogleAccessRequest{ForceSendFields: []string{"PrivateIpGoogleAccess"}})
-	if err := errors.Join(readErr, projectErr, secretErr, accessErr); err != nil {
+	if err := errors.Join(readErr, projectErr, secretErr, accessErr, logErr); err != nil {
 		return err
 	}
 	if err := lookAround(ctx, c.Clients); err != nil {
 		return err
 	}
 	s.caller = ""
+	if err := s.writeLog(ctx); err != nil {
+		return err
+	}
 	err := s.cluster(ctx, nil).Clients.Instances.DetachDisk(ctx, masterPath, compute.DataDevice)
 	s.caller = bob
 	if err != nil {
@@ -145,6 +150,20 @@ func TestEachPermissionOfTheInstallersIsNeeded(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Machines write what they log and how they are used, and an installer writes neither.
+func TestMachinesReport(t *testing.T) {
+	t.Parallel()
+	report := []string{"logging.logEntries.create", "monitoring.timeSeries.create"}
+	if got := identity.AgentPermissions(); !slices.Equal(got, report) {
+		t.Errorf("got %v for agents, want %v", got, report)
+	}
+	for _, p := range report {
+		if !slices.Contains(identity.MasterPermissions(), p) || slices.Contains(identity.InstallerPermissions(), p) {
+			t.Errorf("%s: want it for a master and not for an installer", p)
+		}
 	}
 }
 

@@ -155,6 +155,8 @@ type stage struct {
 	dead  func(record.Holder) bool
 	// caller is who calls; empty is the owner.
 	caller string
+	// keepLogs has the log outlive the cluster.
+	keepLogs bool
 }
 
 func newStage(t *testing.T, o gcptest.Options) *stage {
@@ -177,7 +179,7 @@ func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *owner.Cluster
 	if err != nil {
 		panic(err)
 	}
-	return &owner.Cluster{ID: s.id, Number: gcptest.Number, Shared: s.wish.onShared, Clients: c}
+	return &owner.Cluster{ID: s.id, Number: gcptest.Number, Shared: s.wish.onShared, KeepLogs: s.keepLogs, Clients: c}
 }
 
 // operator is a new process.
@@ -199,13 +201,16 @@ func (s *stage) up(ctx context.Context) error {
 	return in.Up(ctx, p)
 }
 
-func (s *stage) down(ctx context.Context) error {
+func (s *stage) down(ctx context.Context) error { return s.remove(ctx, true) }
+
+// remove removes the cluster, with its data or without.
+func (s *stage) remove(ctx context.Context, data bool) error {
 	in := s.operator(ctx)
-	p, err := in.PlanDown(ctx, true)
+	p, err := in.PlanDown(ctx, data)
 	if err != nil {
 		return err
 	}
-	_, err = in.Down(ctx, p, true)
+	_, err = in.Down(ctx, p, data)
 	return err
 }
 
@@ -276,6 +281,7 @@ func (s *stage) everything(t *testing.T) []string {
 	add(names(t, c.Snapshots.List))
 	add(names(t, c.Secrets.List))
 	add(names(t, c.Buckets.List))
+	add(c.Logs.List(t.Context()))
 	noFilter := func(ctx context.Context, _ string) ([]*iam.ServiceAccount, error) { return c.Accounts.List(ctx) }
 	add(names(t, noFilter))
 	add(names(t, func(ctx context.Context, _ string) ([]*iam.Role, error) { return c.Roles.List(ctx) }))

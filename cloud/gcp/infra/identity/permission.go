@@ -20,12 +20,24 @@ func onlyLaunching() []string {
 	return []string{"compute.instances.getSerialPortOutput", "compute.instances.getGuestAttributes", "compute.zoneOperations.list"}
 }
 
-// MasterPermissions are what a master needs in the project to launch machines. Which
-// account these may have, and what a master reads and writes in buckets and secrets, are
-// roles on those.
+// reportCalls are those by which a machine sends its journal and its use.
+func reportCalls() []string {
+	return []string{"logging.entries.write", "monitoring.projects.timeSeries.create"}
+}
+
+// MasterPermissions are what a master needs in the project to launch machines, and its
+// machine to report. Which account these may have, and what a master reads and writes in
+// buckets and secrets, are roles on those.
 func MasterPermissions() []string {
 	elsewhere := []string{"iam.serviceAccounts.actAs", "compute.instances.setDeletionProtection", "compute.addresses.use"}
-	return permissionsOf(func(op string) bool { return slices.Contains(launchCalls(), op) }, elsewhere)
+	calls := slices.Concat(launchCalls(), reportCalls())
+	return permissionsOf(func(op string) bool { return slices.Contains(calls, op) }, elsewhere)
+}
+
+// AgentPermissions are what an agent's machine needs in the project: to report. What its
+// tasks read and write is a role on the data bucket.
+func AgentPermissions() []string {
+	return permissionsOf(func(op string) bool { return slices.Contains(reportCalls(), op) }, nil)
 }
 
 // InstallerPermissions are what a person needs in the project to install, change and
@@ -35,7 +47,8 @@ func InstallerPermissions() []string {
 	elsewhere := []string{
 		"compute.disks.useReadOnly", "compute.instances.detachDisk", "compute.subnetworks.getIamPolicy", "compute.subnetworks.setIamPolicy",
 	}
-	return permissionsOf(func(op string) bool { return !slices.Contains(onlyLaunching(), op) }, elsewhere)
+	others := slices.Concat(onlyLaunching(), reportCalls())
+	return permissionsOf(func(op string) bool { return !slices.Contains(others, op) }, elsewhere)
 }
 
 func permissionsOf(makes func(op string) bool, without []string) []string {

@@ -27,6 +27,8 @@ type Cluster struct {
 	// Shared is the subnetwork of another project, as "HOST-PROJECT/NAME", on which the
 	// cluster's accounts are given a role. It is empty where that is not asked for.
 	Shared string
+	// KeepLogs has `down` leave the entries of the cluster's log.
+	KeepLogs bool
 	// Labels are the user's. They are put on everything that has labels, beside our own.
 	Labels map[string]string
 	// Clients are the services, in the cluster's project and region.
@@ -65,6 +67,8 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 		return "holds a backup of the database"
 	case kind == KindDisk && path.Base(o.Identity) == c.FullName(DataDisk):
 		return "holds the database"
+	case kind == KindLog && c.KeepLogs:
+		return "the logs are to be kept"
 	case kind != KindSecret || o.Marks[RetainLabel] == RetainNo:
 		return ""
 	}

@@ -24,6 +24,7 @@ const (
 	KindSnapshot   = "snapshot"
 	KindBucket     = "bucket"
 	KindSecret     = "secret"
+	KindLog        = "log"
 	KindInstance   = "instance"
 	KindAgent      = "agent"
 	kindPrefix     = "gcp/"

@@ -1,0 +1,75 @@
+package infra_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/api/logging/v2"
+
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+)
+
+// writeLog writes an entry, as the machines of the cluster do and those of lab-2.
+func (s *stage) writeLog(ctx context.Context) error {
+	c := s.cluster(ctx, nil).Clients
+	var in logging.WriteLogEntriesRequest
+	for _, cluster := range []string{s.id, s.id + "-2"} {
+		in.Entries = append(in.Entries, &logging.LogEntry{
+			LogName: api.LogName(gcptest.Project, storage.LogID(cluster)), TextPayload: "hello", InsertId: "1",
+			Timestamp: time.Now().Format(time.RFC3339Nano), Resource: &logging.MonitoredResource{Type: "global"},
+		})
+	}
+	return c.Logs.Write(ctx, &in)
+}
+
+// logs lists the logs that have entries.
+func (s *stage) logs(t *testing.T) []string {
+	t.Helper()
+	out, err := s.cluster(t.Context(), nil).Clients.Logs.List(t.Context())
+	must(t, err)
+	return out
+}
+
+func TestTheLogGoesWithTheCluster(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		must(t, s.up(t.Context()))
+		must(t, s.writeLog(t.Context()))
+		if got := s.live(t); !slices.Contains(got, "log/det-deploy-lab") || slices.Contains(got, "log/det-deploy-lab-2") {
+			t.Errorf("got %v, want the log of the cluster and no other", got)
+		}
+		s.wantNothingToDo(t)
+		s.world.FailOp("logging.projects.logs.delete", faults.LoseReply)
+		must(t, s.down(t.Context()))
+		must(t, s.down(t.Context()))
+		if got := s.logs(t); !slices.Equal(got, []string{"det-deploy-lab-2"}) {
+			t.Errorf("got %v, want the other cluster's alone", got)
+		}
+	})
+}
+
+func TestALogIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		s.keepLogs = true
+		must(t, s.up(t.Context()))
+		must(t, s.writeLog(t.Context()))
+		must(t, s.remove(t.Context(), false))
+		if got := s.logs(t); !slices.Contains(got, "det-deploy-lab") {
+			t.Errorf("got %v, want that it is kept", got)
+		}
+		fs, err := infra.Target{Cluster: s.cluster(t.Context(), nil)}.Inventory(t.Context(), s.id)
+		must(t, err)
+		for _, f := range fs {
+			if f.Kind == "log" && f.Retain != "the logs are to be kept" {
+				t.Errorf("got %+v, want why it is kept", f)
+			}
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package storage
+
+import (
+	"context"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// LogID is the log of a cluster in Cloud Logging. The first entry makes it, and it has
+// no mark: its name alone is the cluster's.
+func LogID(cluster string) string { return "det-deploy-" + cluster }
+
+// ListLogs lists the log of the cluster once its machines have written into it.
+func ListLogs(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+	all, err := c.Clients.Logs.List(ctx)
+	if err != nil || !slices.Contains(all, LogID(c.ID)) {
+		return nil, err
+	}
+	f := c.Found(owner.KindLog, infra.Observed{Identity: LogID(c.ID)})
+	f.Launched = true
+	return []resource.Found{f}, nil
+}
+
+// DeleteLog removes the entries of a log. Those that are written at the same moment may
+// stay.
+func DeleteLog(ctx context.Context, c *owner.Cluster, id string) error {
+	return infra.IgnoreMissing(c.Clients.Logs.Delete(ctx, id))
+}

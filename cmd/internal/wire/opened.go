@@ -1,34 +1,15 @@
 package wire
 
 import (
+	"context"
 	"crypto/rand"
-	"log/slog"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
-	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/local"
 )
-
-// HostedRequest says which cluster in a cloud is meant, and for what. Flags are read into
-// it.
-type HostedRequest struct {
-	Cluster string
-	// Given is what the user says the cluster should be; nil when nothing is to be
-	// said, and the cluster is taken as it is remembered.
-	Given *spec.Given
-	// Binaries are programs for other architectures, as arch=path. They are read
-	// when Bring is true.
-	Binaries []string
-	Bring    bool
-	// NoWait and NoVerify end waiting early.
-	NoWait, NoVerify bool
-	Sink             event.Sink
-	Log              *slog.Logger
-}
 
 // Opened is a cluster of any platform with what works on it.
 type Opened struct {
@@ -37,6 +18,12 @@ type Opened struct {
 	// Record is what is remembered of the cluster, and Known true when anything is.
 	Record record.Record
 	Known  bool
+}
+
+// ReadRecord reads what is remembered of the cluster, if anything is.
+func (o *Opened) ReadRecord(ctx context.Context, from record.Store) (err error) {
+	o.Record, _, o.Known, err = record.Read(ctx, from)
+	return err
 }
 
 // ID is the cluster's ID.

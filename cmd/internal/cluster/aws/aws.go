@@ -43,7 +43,9 @@ func (Platform) About() string { return "Amazon's cloud" }
 func (Platform) Location() []string { return []string{"region", "profile"} }
 
 // Select returns the cluster of one command.
-func (Platform) Select(s *term.Streams) cluster.Selection { return &wanted{Streams: s} }
+func (Platform) Select(s *term.Streams) cluster.Selection {
+	return hosted.NewSelection(s, new(provider))
+}
 
 // Help is what the verbs do on AWS in particular.
 func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
@@ -56,10 +58,10 @@ func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
   det-deploy aws doctor --cluster-id lab --output json`},
 		cluster.List: {Short: "List clusters of an AWS account", Example: `  det-deploy aws list
   det-deploy aws list --all-regions --output json`},
-		cluster.Logs: hosted.LogsHelp(name, "AWS", "CloudWatch"),
+		cluster.Logs: hosted.LogsHelp(words(), "CloudWatch", "i-0ab1c2"),
 		cluster.Upgrade: {Example: `  det-deploy aws upgrade --cluster-id lab
   det-deploy aws upgrade --cluster-id lab --binary arm64=./det-deploy-arm64 --yes`},
 	}[v]
-	h.On = "AWS"
+	h.On = words().On
 	return h, true
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/document"
 )
 
 // selectUp is what up reads from its flags.
-func selectUp(t *testing.T, s *term.Streams, args []string) *wanted {
+func selectUp(t *testing.T, s *term.Streams, args []string) *hosted.Selection {
 	t.Helper()
-	w := &wanted{Streams: s}
+	w := hosted.NewSelection(s, new(provider))
 	f := pflag.NewFlagSet("up", pflag.ContinueOnError)
 	w.AddFlags(cluster.Up, f)
 	if err := f.Parse(args); err != nil {
@@ -51,7 +52,7 @@ func TestUpReadsWhatTheClusterShouldBe(t *testing.T) {
 			t.Parallel()
 			s, _, _ := term.Test("", false)
 			w := selectUp(t, s, tc.args)
-			g, err := w.readGiven()
+			g, err := w.Read()
 			id, got := w.Cluster, g.Flags
 			if tc.fail != "" {
 				if _, ok := errors.AsType[*usage.Error](err); !ok || err.Error() != tc.fail {

@@ -16,6 +16,7 @@ import (
 // The keys of the form's pages. Those of settings are the settings' paths.
 const (
 	PageCluster = "cluster"
+	PageRegion  = "region"
 	PageInbound = "network.inbound_cidrs"
 	PageAgents  = "pools.*.max_agents"
 	inboundFlag = "--inbound-cidr"
@@ -26,38 +27,60 @@ const (
 type Completion struct {
 	*term.Streams
 	*Flags
+	Questions
 
-	// Platform is the cloud's name: "aws".
-	Platform string
-	Given    *spec.Given
+	Given *spec.Given
 	// Known is true when the cluster has a record, which says the rest.
 	Known bool
-	// FindRecord reports whether a cluster has one.
-	FindRecord func(ctx context.Context, id string, g spec.Given) (bool, error)
-	// Settle looks at what the answers so far lead to, and sets Known.
-	Settle func(ctx context.Context, a term.Answers) error
+
+	words    Words
+	provider Provider
+	form     term.Form
+	// address is this machine's own, as others see it; empty where it could not be learned.
+	address string
+	// settled is what Known was found for.
+	settled settled
+}
+
+// Questions is what a cloud asks about a new cluster.
+type Questions struct {
+	// Places are the pages that say where the cluster is.
+	Places []string
+	// Locate is where it is, as far as is known with the answers.
+	Locate func(ctx context.Context, a term.Answers) string
+	// Advise prepares what helps with the questions about a cluster there.
+	Advise func(ctx context.Context, a term.Answers) error
+	// MachinePage is the page that says what the agents' machines are, and Machine what
+	// they are.
+	MachinePage string
+	Machine     func(a term.Answers) string
 	// Skip reports an answer that is no setting. It may be nil.
 	Skip func(a term.Answer) bool
 	// Account is the flags that say with which account the command works.
 	Account []string
+}
 
-	// address is this machine's own, as others see it; empty where it could not be learned.
-	address string
+// NewCompletion completes what is given of a cluster.
+func NewCompletion(w *Selection, g *spec.Given) *Completion {
+	c := &Completion{Streams: w.Streams, Flags: &w.Flags, Given: g, words: w.Words, provider: w.Provider}
+	c.form = w.Provider.Ask(c)
+	c.form.Summary, c.form.Lines = c.summarizeAnswers, c.Verbose
+	return c
 }
 
 // Complete fills in what can be inferred, and asks by the form for the rest where ask is
 // true and stdin is a terminal.
-func (c *Completion) Complete(ctx context.Context, form term.Form, ask bool) error {
+func (c *Completion) Complete(ctx context.Context, ask bool) error {
 	ask = ask && c.CanAsk()
 	if c.Cluster != "" || !ask {
-		if err := c.CheckID(c.Platform); err != nil {
+		if err := c.CheckID(c.words); err != nil {
 			return err
 		}
 	}
 	if !ask {
 		return c.completeAlone(ctx)
 	}
-	answers, err := c.FillForm(ctx, form)
+	answers, err := c.FillForm(ctx, c.form)
 	if err != nil {
 		return err
 	}
@@ -67,18 +90,18 @@ func (c *Completion) Complete(ctx context.Context, form term.Form, ask bool) err
 
 // completeAlone fills in what can be inferred and does not ask.
 func (c *Completion) completeAlone(ctx context.Context) error {
-	known, err := c.FindRecord(ctx, c.Cluster, *c.Given)
+	known, err := c.findRecord(ctx, c.Cluster, *c.Given)
 	if err != nil || known {
 		return err
 	}
-	c.LearnAddress(ctx)
+	c.learnAddress(ctx)
 	c.letIn() // without an address the rules of the setting name the flag
 	return nil
 }
 
-// LearnAddress asks, once, how this machine is seen: it alone may reach the master, unless
+// learnAddress asks, once, how this machine is seen: it alone may reach the master, unless
 // the user says otherwise.
-func (c *Completion) LearnAddress(ctx context.Context) {
+func (c *Completion) learnAddress(ctx context.Context) {
 	if _, said := c.GivenValue(PageInbound); said || c.address != "" {
 		return
 	}
@@ -146,7 +169,7 @@ func (c *Completion) printEquivalent() {
 
 // CommandLine is the command line that gives what is given.
 func (c *Completion) CommandLine() string {
-	args := slices.Concat([]string{"det-deploy", c.Platform, "up", "--cluster-id", c.Cluster}, c.Account)
+	args := slices.Concat([]string{"det-deploy", c.words.Name, "up", "--cluster-id", c.Cluster}, c.Account)
 	if c.File != "" {
 		args = append(args, "--config-file", c.File)
 	}
@@ -154,4 +177,27 @@ func (c *Completion) CommandLine() string {
 		args = append(args, "--binary", b)
 	}
 	return shellescape.QuoteCommand(append(args, c.Arguments(c.Given.Flags)...))
+}
+
+// summarizeAnswers says what the answers come to. Nothing is asked of the cloud for it.
+func (c *Completion) summarizeAnswers(a term.Answers) []string {
+	var out []string
+	if id := c.ClusterID(a); id != "" {
+		line := "Cluster " + id
+		if region, ok := a.Get(PageRegion); ok {
+			line += " in " + region
+		}
+		out = append(out, line)
+	}
+	if ranges, ok := a.Get(PageInbound); ok {
+		out = append(out, "Its master is reached from "+ranges)
+	}
+	if _, ok := a.Get(c.MachinePage); !ok {
+		return out
+	}
+	line := "Its agents are " + c.Machine(a)
+	if n, ok := a.Get(PageAgents); ok {
+		line += ", from 0 to " + n + " as tasks need them"
+	}
+	return append(out, line)
 }

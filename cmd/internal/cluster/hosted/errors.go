@@ -3,9 +3,12 @@ package hosted
 import "fmt"
 
 // absentError is a cluster that is not there.
-type absentError struct{ platform, cluster, region string }
+type absentError struct {
+	words           Words
+	cluster, region string
+}
 
-func (c *Cluster) absentError() error { return &absentError{c.Platform, c.ID(), c.Place()} }
+func (c *Cluster) absentError() error { return &absentError{c.Words, c.ID(), c.Place()} }
 
 func (e *absentError) Error() string {
 	return fmt.Sprintf("there is no cluster %s in %s", e.cluster, e.region)
@@ -13,7 +16,7 @@ func (e *absentError) Error() string {
 
 // Hint says where to look and what makes one.
 func (e *absentError) Hint() string {
-	return fmt.Sprintf("`det-deploy %[1]s list --all-regions` shows what there is; `det-deploy %[1]s up --cluster-id %[2]s` makes it", e.platform, e.cluster)
+	return fmt.Sprintf("`det-deploy %[1]s %[2]s` shows what there is; `det-deploy %[1]s up --cluster-id %[3]s` makes it", e.words.Name, e.words.List, e.cluster)
 }
 
 // LostError is a cluster that runs and of which it is not known any more what it should

@@ -39,14 +39,14 @@ func (c *Cluster) Finish(ctx context.Context) (cluster.Answer, error) {
 		k.Token = "" // of another cluster that had this id
 	}
 	k.Name, k.Master, k.CA, k.ServerName = c.ID(), e.URL, string(e.CA), e.Name
-	k.Platform, k.Region = c.Platform, c.Place()
+	k.Platform, k.Region = c.Words.Name, c.Place()
 	if c.Awaited {
 		if k, err = c.logIn(ctx, k); err != nil {
 			return nil, err
 		}
 	}
 	r := &started{
-		Schema: "det-deploy." + c.Platform + "-up/v1", Cluster: c.ID(), Region: c.Place(), URL: e.URL, User: "admin",
+		Schema: "det-deploy." + c.Words.Name + "-up/v1", Cluster: c.ID(), Region: c.Place(), URL: e.URL, User: "admin",
 		LoggedIn: c.Awaited && k.Token != "", c: c,
 	}
 	if r.ca, err = cluster.WriteCA(c.Streams, c.ID(), e.CA); err != nil {

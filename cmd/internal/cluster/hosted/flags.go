@@ -56,9 +56,9 @@ func (w *Flags) Describes(v cluster.Verb) bool {
 }
 
 // CheckID refuses a cluster's ID that is missing, or that no cluster has.
-func (w *Flags) CheckID(platform string) error {
+func (w *Flags) CheckID(words Words) error {
 	if w.Cluster == "" {
-		return usage.Errorf("--cluster-id is missing: `det-deploy %s list --all-regions` shows what there is", platform)
+		return usage.Errorf("--cluster-id is missing: `det-deploy %s %s` shows what there is", words.Name, words.List)
 	}
 	return cluster.CheckID(w.Cluster)
 }

@@ -3,7 +3,9 @@ package hosted
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +18,7 @@ type Ask = func(context.Context, term.Answers) (*term.Field, error)
 // UnlessKnown asks nothing of a cluster that has a record.
 func (c *Completion) UnlessKnown(ask Ask) Ask {
 	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
-		if err := c.Settle(ctx, a); err != nil || c.Known {
+		if err := c.settle(ctx, a); err != nil || c.Known {
 			return nil, err
 		}
 		return ask(ctx, a)
@@ -33,9 +35,24 @@ func (c *Completion) AskCluster(context.Context, term.Answers) (*term.Field, err
 		Check: func(_ context.Context, id string) error {
 			named := *c.Flags
 			named.Cluster = id
-			return named.CheckID(c.Platform)
+			return named.CheckID(c.words)
 		},
 	}, nil
+}
+
+// AskRegion asks where nothing says the region.
+func AskRegion(regions []term.Choice, help string) *term.Field {
+	return &term.Field{Label: "Region", Help: help, Flag: "--region", Choices: regions, Check: OneOf(regions, "region")}
+}
+
+// OneOf accepts what is one of the choices.
+func OneOf(choices []term.Choice, what string) func(context.Context, string) error {
+	return func(_ context.Context, answer string) error {
+		if slices.ContainsFunc(choices, func(c term.Choice) bool { return c.Value == answer }) {
+			return nil
+		}
+		return fmt.Errorf("there is no %s %s", what, answer)
+	}
 }
 
 // AskInbound asks who may reach the master, where this machine's address could not be

@@ -38,6 +38,8 @@ type Cloud interface {
 	Admin(ctx context.Context) (wire.Account, error)
 	DeterminedPassword(ctx context.Context) (secret.Value, error)
 	Releases(ctx context.Context) (runs, to record.Release, err error)
+	// Logs gives each the lines that q chooses.
+	Logs(ctx context.Context, q wire.MachineLogQuery, each func(wire.MachineLog)) error
 }
 
 // Cluster is a cluster in a cloud.
@@ -45,12 +47,9 @@ type Cluster struct {
 	Cloud
 	*term.Streams
 
-	// Platform is the cloud's name: "aws".
-	Platform string
+	Words Words
 	// Awaited is true when up waits for the master.
 	Awaited bool
-	// Console is the command that shows what a machine writes while it boots.
-	Console func(id string) string
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -58,7 +57,7 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // commandLine is a command line that is about the cluster: "det-deploy aws up --cluster-id
 // lab".
 func (c *Cluster) commandLine(v cluster.Verb) string {
-	return "det-deploy " + c.Platform + " " + string(v) + " --cluster-id " + c.ID()
+	return "det-deploy " + c.Words.Name + " " + string(v) + " --cluster-id " + c.ID()
 }
 
 // Need refuses a verb that needs more of a cluster than there is.
@@ -77,7 +76,7 @@ func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 		if lost, err := c.Lost(ctx); err != nil {
 			return err
 		} else if lost {
-			return &LostError{c.Platform, c.ID()}
+			return &LostError{c.Words.Name, c.ID()}
 		}
 		return c.absentError()
 	case cluster.Up, cluster.Plan, cluster.Doctor, cluster.List, cluster.Down, cluster.Adopt:
@@ -139,5 +138,5 @@ func (c *Cluster) Kept() string {
 
 // Forget removes the context of a cluster that is gone.
 func (c *Cluster) Forget(ctx context.Context) error {
-	return cluster.Forget(ctx, c.Streams, c.ID(), func(k contexts.Context) bool { return k.Platform == c.Platform })
+	return cluster.Forget(ctx, c.Streams, c.ID(), func(k contexts.Context) bool { return k.Platform == c.Words.Name })
 }

@@ -12,15 +12,15 @@ type listed struct {
 	Clusters []wire.HostedCluster `json:"clusters"`
 }
 
-// List is the answer of list: the clusters of one region, or of all when it is empty.
-func List(platform, region string, all []wire.HostedCluster) cluster.Listing {
+// list is the answer of list: the clusters of one place, or of all when it is empty.
+func list(w Words, place string, all []wire.HostedCluster) cluster.Listing {
 	l := cluster.Listing{
-		JSON:  listed{"det-deploy." + platform + "-list/v1", all},
-		None:  "There are no clusters in this account.",
+		JSON:  listed{"det-deploy." + w.Name + "-list/v1", all},
+		None:  "There are no clusters in this " + w.Account + ".",
 		Table: term.NewTable("cluster", "region", "version", "ready since", "note"),
 	}
-	if region != "" {
-		l.None = "There are no clusters in " + region + "."
+	if place != "" {
+		l.None = "There are no clusters in " + place + "."
 	}
 	for _, c := range all {
 		l.Table.Row(c.Cluster, c.Region, c.Version, c.Ready, c.Note)

@@ -15,16 +15,17 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// LogsHelp is the text of logs; logs is what keeps them: "CloudWatch".
-func LogsHelp(platform, on, logs string) cluster.Help {
+// LogsHelp is the text of logs; logs is what keeps them, "CloudWatch", and machine the name
+// of one.
+func LogsHelp(w Words, logs, machine string) cluster.Help {
 	return cluster.Help{
 		Use: "logs [master|agent|host|data|journal]",
-		Long: `Show the logs of a cluster on ` + on + `, as their journals were carried to
+		Long: `Show the logs of a cluster on ` + w.On + `, as their journals were carried to
 ` + logs + `: the master's log, the agents', what puts a machine in place (host), its
 data volume, the rest of its journal, or everything, oldest first. Tasks have logs
 of their own: det-deploy task logs.`,
-		Example: "  det-deploy " + platform + " logs --cluster-id lab master --follow\n" +
-			"  det-deploy " + platform + " logs --cluster-id lab agent --since 1h --instance i-0ab1c2",
+		Example: "  det-deploy " + w.Name + " logs --cluster-id lab master --follow\n" +
+			"  det-deploy " + w.Name + " logs --cluster-id lab agent --since 1h --instance " + machine,
 		Args: cobra.MaximumNArgs(1),
 	}
 }

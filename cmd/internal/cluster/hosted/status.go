@@ -46,7 +46,7 @@ func (c *Cluster) Inspect(ctx context.Context) (cluster.Answer, installer.State,
 	}
 	r, _ := c.Recorded()
 	s := &status{
-		Schema: "det-deploy." + c.Platform + "-status/v1", Cluster: c.ID(), Region: c.Place(), URL: url,
+		Schema: "det-deploy." + c.Words.Name + "-status/v1", Cluster: c.ID(), Region: c.Place(), URL: url,
 		Version: r.Release.Version, State: h.State, Upgrade: r.Upgrade, Wrong: append([]string{}, h.Wrong...), Try: h.Try, c: c,
 	}
 	for _, step := range p.Steps {
@@ -103,7 +103,7 @@ func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Healt
 func (c *Cluster) logsHint(p plan.Plan) string {
 	text := "`" + c.commandLine(cluster.Logs) + "` shows what it does"
 	if id := masterIn(p); id != "" {
-		text += "; while it boots, `" + c.Console(id) + "` does"
+		text += "; while it boots, `" + c.Words.Console(c.Place(), id) + "` does"
 	}
 	return text + "."
 }

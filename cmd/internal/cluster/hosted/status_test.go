@@ -5,7 +5,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
@@ -13,8 +12,8 @@ import (
 func TestStatusNamesTheMachine(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{
-		Cloud: &awswire.Opened{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}}, Platform: "aws",
-		Console: func(id string) string { return "console " + id },
+		Cloud: &wire.Hosted{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}},
+		Words: Words{Name: "aws", Console: func(_, id string) string { return "console " + id }},
 	}
 	machines := []plan.Step{
 		{Found: resource.Found{Kind: "vpc", ID: "vpc-1", Name: "master"}},

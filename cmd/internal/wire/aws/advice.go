@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
@@ -76,27 +75,4 @@ func (a Advice) Room(ctx context.Context, name string, n int) error {
 			n, name, need, q.What, limit, q.Console(a.facts.Clients.Region))
 	}
 	return nil
-}
-
-// IsKnown reports whether a cluster of that id has a record, or else had one that
-// is lost.
-func IsKnown(ctx context.Context, s *term.Streams, q Request) (known, lost bool, err error) {
-	if q.Region, err = RegionOf(ctx, q); err != nil {
-		return false, false, err
-	}
-	q.Given, q.Bring = nil, false
-	a, err := Open(ctx, s, q)
-	if err != nil {
-		return false, false, err
-	}
-	lost, err = a.Lost(ctx)
-	return a.Known, lost, err
-}
-
-// Has reports whether names has one, in words of a refusal.
-func Has(names []string, one, what string) error {
-	if slices.Contains(names, one) {
-		return nil
-	}
-	return fmt.Errorf("there is no %s %s", what, one)
 }

@@ -9,14 +9,18 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 )
 
+func openedWith(settings map[string]string) *Opened {
+	return &Opened{Hosted: wire.Hosted{Opened: wire.Opened{Known: true, Record: record.Record{Settings: settings}}}}
+}
+
 // A record that another version wrote may say what this one does not know. The
 // cluster is taken down all the same, by its mark.
 func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 	t.Parallel()
-	a := &Opened{Opened: wire.Opened{Known: true, Record: record.Record{Settings: map[string]string{
+	a := openedWith(map[string]string{
 		"region": "us-west-2", "cluster.yaml": "from_the_future: true\n",
 		hosted.KnownSetting: `{"types":{"m6i.large":{"vcpu":2,"architectures":["amd64"]}}}`,
-	}}}}
+	})
 	c, err := a.targetConfig(Request{HostedRequest: wire.HostedRequest{Cluster: "lab"}})
 	if err != nil || a.Unread == nil || !c.Unread {
 		t.Fatalf("got %v and unread %v, want only that it is unread", err, a.Unread)
@@ -31,9 +35,9 @@ func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 // that is younger than its record.
 func TestSettingsOfAnEarlierVersionAreRead(t *testing.T) {
 	t.Parallel()
-	a := &Opened{Opened: wire.Opened{Known: true, Record: record.Record{Settings: map[string]string{
+	a := openedWith(map[string]string{
 		"region": "us-west-2", "inbound-cidr": "203.0.113.7/32", "agent-public-ip": "false",
-	}}}}
+	})
 	c, err := a.targetConfig(Request{HostedRequest: wire.HostedRequest{Cluster: "lab"}})
 	if err != nil || a.Unread != nil || c.Unread || c.Spec.Network.PublicIP {
 		t.Errorf("got %v and unread %v, want agents without public addresses", err, a.Unread)

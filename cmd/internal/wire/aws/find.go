@@ -14,7 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
@@ -28,10 +27,8 @@ func RegionOf(ctx context.Context, q Request) (string, error) {
 	if q.Region != "" {
 		return q.Region, nil
 	}
-	if q.Given != nil {
-		if named, _, err := q.Given.Lookup("region"); err != nil || named != "" {
-			return named, err
-		}
+	if named, err := q.Named("region"); err != nil || named != "" {
+		return named, err
 	}
 	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: q.Profile, Log: q.Log})
 	if err != nil {
@@ -50,15 +47,6 @@ func RegionOf(ctx context.Context, q Request) (string, error) {
 	}
 	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
 	return here.Region, err
-}
-
-// regionIn is the region that settings name.
-func regionIn(settings map[string]string) (string, error) {
-	if settings["region"] != "" {
-		return settings["region"], nil
-	}
-	named, _, err := spec.Given{File: []byte(settings[spec.FileSetting]), FileName: spec.FileSetting}.Lookup("region")
-	return named, err
 }
 
 // bucketRegion asks where a bucket is.

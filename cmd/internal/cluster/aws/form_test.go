@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/document"
 )
@@ -21,12 +22,12 @@ func TestTheLineSaysTheSame(t *testing.T) {
 		"--cluster-id", "lab", "--profile", "work", "--binary", "arm64=./dd", "--spot", "--metrics=false", "--tag", "team=ann's lab",
 		"--db-url", "env:DB_URL", "--startup-script-file", script, "--slots", "",
 	})
-	g, err := w.readGiven()
+	g, err := w.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.Flags = append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"})
-	got := w.newCompletion(&g).CommandLine()
+	got := hosted.NewCompletion(w, &g).CommandLine()
 	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --metrics=false --db-url env:DB_URL" +
 		" --spot=true --slots '' --startup-script-file " + script + " --max-agents 3"
 	if got != want {

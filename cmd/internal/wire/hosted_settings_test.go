@@ -1,8 +1,8 @@
-package aws
+package wire
 
 import "testing"
 
-func TestRegionOfSettings(t *testing.T) {
+func TestWhereSettingsSayTheClusterIs(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name     string
@@ -14,7 +14,7 @@ func TestRegionOfSettings(t *testing.T) {
 		{"a file", map[string]string{"cluster.yaml": "region: us-west-2\n"}, "us-west-2"},
 		{"a file without", map[string]string{"cluster.yaml": "key_pair: me\n"}, ""},
 	} {
-		if got, err := regionIn(tc.settings); err != nil || got != tc.want {
+		if got, err := NamedIn(tc.settings, "region"); err != nil || got != tc.want {
 			t.Errorf("%s: got %q and %v, want %q", tc.name, got, err, tc.want)
 		}
 	}

@@ -1,0 +1,129 @@
+package aws
+
+import (
+	"context"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// The keys of the form's own pages, which are the settings' paths.
+const (
+	pageType    = "pools.*.instance_types"
+	pageKeyPair = "key_pair"
+	noKeyPair   = "none" // the answer for a cluster without SSH access
+)
+
+// form asks a person for what a new cluster on AWS needs.
+type form struct {
+	*hosted.Completion
+
+	p      *provider
+	advice awswire.Advice
+}
+
+// Ask prepares the questions about a new cluster.
+func (p *provider) Ask(c *hosted.Completion) term.Form {
+	f := &form{Completion: c, p: p}
+	c.Questions = hosted.Questions{
+		Places: []string{hosted.PageRegion}, Locate: f.regionOf, Advise: f.advise, MachinePage: pageType, Machine: f.instanceType,
+		Skip: func(a term.Answer) bool { return a.Key == pageKeyPair && a.Value == noKeyPair },
+	}
+	if p.Profile != "" {
+		c.Account = []string{"--profile", p.Profile}
+	}
+	return term.Form{Title: "Create a cluster on AWS", Pages: []term.Page{
+		{Key: hosted.PageCluster, Field: c.AskCluster},
+		{Key: hosted.PageRegion, Field: f.askRegion},
+		{Key: hosted.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
+		{Key: pageType, Field: c.UnlessKnown(f.askType)},
+		{Key: hosted.PageAgents, Field: c.UnlessKnown(f.askAgents)},
+		{Key: pageKeyPair, Field: c.UnlessKnown(f.askKeyPair)},
+	}}
+}
+
+// regionOf is the answer, or else what is said, where the cluster or what was kept of it
+// is, or what the environment has.
+func (f *form) regionOf(ctx context.Context, a term.Answers) string {
+	if answer, ok := a.Get(hosted.PageRegion); ok {
+		return answer
+	}
+	region, err := awswire.RegionOf(ctx, f.p.request(f.Describe(a)))
+	if err != nil {
+		return "" // it is asked for
+	}
+	return region
+}
+
+func (f *form) advise(ctx context.Context, a term.Answers) (err error) {
+	f.advice, err = awswire.Advise(ctx, f.regionOf(ctx, a), f.p.Profile)
+	return err
+}
+
+// askRegion asks where nothing says the region.
+func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, error) {
+	if f.regionOf(ctx, a) != "" {
+		return nil, nil
+	}
+	first, err := awswire.Advise(ctx, "", f.p.Profile)
+	if err != nil {
+		return nil, err
+	}
+	regions, err := first.Regions(ctx, f.p.Profile)
+	return hosted.AskRegion(regions, "Where the cluster runs. Neither --region nor AWS_REGION says so."), err
+}
+
+func (f *form) askType(ctx context.Context, _ term.Answers) (*term.Field, error) {
+	if _, said := f.GivenValue(pageType); said || f.HasPools() {
+		return nil, nil
+	}
+	_, existing := f.GivenValue("agents.image")
+	advice := f.advice
+	choices, err := advice.GPUTypes(ctx, !existing)
+	if err != nil {
+		return nil, err
+	}
+	return &term.Field{
+		Label: "Instance type", Help: "What the machines of the compute pool are; they are launched when tasks wait.",
+		Flag: "--instance-type", Default: spec.DefaultAWSPool().InstanceTypes[0], Choices: choices,
+		Check: func(ctx context.Context, name string) error { return advice.Offered(ctx, name, !existing) },
+	}, nil
+}
+
+// instanceType is the one of the compute pool's machines, as far as it is known.
+func (f *form) instanceType(a term.Answers) string {
+	if answer, ok := a.Get(pageType); ok {
+		return answer
+	}
+	if types, said := f.GivenValue(pageType); said {
+		first, _, _ := strings.Cut(types, ",")
+		return first
+	}
+	return spec.DefaultAWSPool().InstanceTypes[0]
+}
+
+func (f *form) askAgents(_ context.Context, a term.Answers) (*term.Field, error) {
+	kind, advice := f.instanceType(a), f.advice
+	return f.AskAgents(spec.DefaultAWSPool().MaxAgents, func(ctx context.Context, n int) error { return advice.Room(ctx, kind, n) })
+}
+
+func (f *form) askKeyPair(ctx context.Context, _ term.Answers) (*term.Field, error) {
+	if _, said := f.GivenValue(pageKeyPair); said {
+		return nil, nil
+	}
+	names, err := f.advice.KeyPairs(ctx)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	choices := []term.Choice{{Value: noKeyPair, About: "no SSH access to the machines"}}
+	for _, n := range names {
+		choices = append(choices, term.Choice{Value: n})
+	}
+	return &term.Field{
+		Label: "Key pair", Help: "For SSH to the machines; the cluster needs none.", Flag: "--key-pair", Default: noKeyPair,
+		Choices: choices, Check: hosted.OneOf(choices, "key pair"),
+	}, nil
+}

@@ -1,0 +1,87 @@
+package aws
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// provider is AWS, as the flags of one command choose it.
+type provider struct {
+	Profile    string
+	AllRegions bool
+}
+
+var _ hosted.Provider = (*provider)(nil)
+
+func words() hosted.Words {
+	return hosted.Words{
+		Name: name, On: "AWS", Account: "account", List: "list --all-regions", ListRegion: "the environment's",
+		Console: func(region, id string) string {
+			return "aws ec2 get-console-output --latest --output text --region " + region + " --instance-id " + id
+		},
+	}
+}
+
+// Words is how AWS is spoken of.
+func (*provider) Words() hosted.Words { return words() }
+
+// Settings are the settings that have a flag.
+func (*provider) Settings() spec.Table { return spec.AWSFlags() }
+
+// AddFlags declares the flags that only AWS has.
+func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
+	f.StringVar(&p.Profile, "profile", "", "profile of the AWS configuration to use")
+	if v == cluster.List {
+		f.BoolVar(&p.AllRegions, "all-regions", false, "list clusters of all regions")
+	}
+}
+
+// Check refuses flags that exclude each other, and what no region is called, before it
+// becomes part of a host's name.
+func (p *provider) Check(region string) error {
+	if p.AllRegions && region != "" {
+		return usage.Errorf("--all-regions and --region exclude each other")
+	}
+	return checkRegion(region)
+}
+
+func checkRegion(region string) error {
+	if region == "" || spec.ValidRegion(region) {
+		return nil
+	}
+	return usage.Errorf("--region: must be an AWS region such as us-west-2 (is %q)", region)
+}
+
+func (p *provider) request(q wire.HostedRequest) awswire.Request {
+	return awswire.Request{HostedRequest: q, Profile: p.Profile}
+}
+
+// Open prepares a cluster.
+func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
+	return awswire.Open(ctx, s, p.request(q))
+}
+
+// OpenRemembered prepares it as it is remembered.
+func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
+	return awswire.OpenRemembered(ctx, s, p.request(q))
+}
+
+// List lists the clusters of the account: those of one region, unless all are asked for.
+func (p *provider) List(ctx context.Context, region string) (all []wire.HostedCluster, place string, err error) {
+	if region == "" && !p.AllRegions {
+		if region, err = awswire.DefaultRegion(ctx, p.Profile); err != nil {
+			return nil, "", err
+		}
+	}
+	all, err = awswire.List(ctx, region, p.Profile)
+	return all, region, err
+}

@@ -1,0 +1,114 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// Selection is the cluster that a command is about, and what its flags say of it.
+type Selection struct {
+	*term.Streams
+	Flags
+	LogQuery
+
+	Words    Words
+	Provider Provider
+}
+
+var _ cluster.Selection = (*Selection)(nil)
+
+// NewSelection returns the cluster of one command in a cloud.
+func NewSelection(s *term.Streams, p Provider) *Selection {
+	return &Selection{Streams: s, Provider: p, Words: p.Words()}
+}
+
+// AddFlags declares the flags of a verb.
+func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
+	w.Provider.AddFlags(v, f)
+	if v == cluster.List {
+		f.StringVar(&w.Region, "region", "", "region (default "+w.Words.ListRegion+")")
+		return
+	}
+	w.Flags.AddFlags(v, f, w.Provider.Settings())
+	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to "+w.Words.On)
+	if !w.Describes(v) { // there it is a setting of the cluster
+		f.StringVar(&w.Region, "region", "", "region (default where the cluster is)")
+	}
+	if v == cluster.Logs {
+		w.AddLogFlags(f)
+	}
+}
+
+// Validate checks the flags before anything is tried.
+func (w *Selection) Validate(r cluster.Request) error {
+	if w.Describes(r.Verb) {
+		return nil // what is missing is asked for
+	}
+	if r.Verb == cluster.Logs {
+		if err := w.ReadLogArgs(r.Args); err != nil {
+			return err
+		}
+	}
+	if r.Verb != cluster.List {
+		if err := w.CheckID(w.Words); err != nil {
+			return err
+		}
+	}
+	return w.Provider.Check(w.Region)
+}
+
+// readGiven collects what the user said.
+func (w *Selection) readGiven() (spec.Given, error) {
+	if err := w.Provider.Check(w.Set.Lookup("region").Value.String()); err != nil {
+		return spec.Given{}, err
+	}
+	return w.Read()
+}
+
+// Open prepares the cluster: as the user wants it for a verb that describes it, and else
+// as it is remembered.
+func (w *Selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
+	return w.openCluster(ctx, r)
+}
+
+func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluster, error) {
+	var given *spec.Given
+	if w.Describes(r.Verb) {
+		g, err := w.readGiven()
+		if err != nil {
+			return nil, err
+		}
+		c := NewCompletion(w, &g)
+		if err := c.Complete(ctx, r.Verb == cluster.Up && !r.Yes); err != nil {
+			return nil, err
+		}
+		given = &g
+	}
+	a, err := w.Provider.Open(ctx, w.Streams, w.Request(w.Streams, r, given))
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Cloud: a, Streams: w.Streams, Words: w.Words, Awaited: !w.NoWait}
+	return c, c.Need(ctx, r.Verb)
+}
+
+// List lists the clusters of the account.
+func (w *Selection) List(ctx context.Context) (cluster.Listing, error) {
+	all, place, err := w.Provider.List(ctx, w.Region)
+	return list(w.Words, place, all), err
+}
+
+// Logs shows what the machines write.
+func (w *Selection) Logs(ctx context.Context, r cluster.Request) error {
+	c, err := w.openCluster(ctx, r)
+	if err != nil {
+		return err
+	}
+	return c.Logs(ctx, w.Query, func(l wire.MachineLog) { w.PrintLog(w.Streams, w.Words.Name, l) })
+}

@@ -1,0 +1,70 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// settled is a cluster's id and where it is.
+type settled struct{ cluster, place string }
+
+// findRecord reports whether a cluster has a record. Nothing is asked of who has one whose
+// record is lost.
+func (c *Completion) findRecord(ctx context.Context, id string, g spec.Given) (bool, error) {
+	q := c.describe(id, &g)
+	o, err := c.provider.OpenRemembered(ctx, c.Streams, q)
+	if err != nil {
+		return false, err
+	}
+	lost, err := o.Lost(ctx)
+	if lost {
+		err = errors.Join(err, &LostError{Platform: c.words.Name, Cluster: id})
+	}
+	_, known := o.Recorded()
+	return known, err
+}
+
+func (c *Completion) describe(id string, g *spec.Given) wire.HostedRequest {
+	q := c.Request(c.Streams, cluster.Request{}, g)
+	q.Cluster = id
+	return q
+}
+
+// Describe asks for the cluster of the answers as it is given.
+func (c *Completion) Describe(a term.Answers) wire.HostedRequest {
+	return c.describe(c.ClusterID(a), c.Given)
+}
+
+// settle looks at what the cluster's id and its place lead to, once for each.
+func (c *Completion) settle(ctx context.Context, a term.Answers) error {
+	s := settled{c.ClusterID(a), c.Locate(ctx, a)}
+	if c.settled == s {
+		return nil
+	}
+	given := *c.Given
+	given.Flags = slices.Clone(given.Flags)
+	for _, one := range a {
+		if slices.Contains(c.Places, one.Key) {
+			given.Flags = append(given.Flags, document.Given{Path: one.Key, Value: one.Value, Source: one.Flag})
+		}
+	}
+	if err := c.Advise(ctx, a); err != nil {
+		return err
+	}
+	known, err := c.findRecord(ctx, s.cluster, given)
+	if err != nil {
+		return err
+	}
+	if !known {
+		c.learnAddress(ctx)
+	}
+	c.settled, c.Known = s, known
+	return nil
+}

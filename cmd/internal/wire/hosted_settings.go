@@ -1,0 +1,84 @@
+package wire
+
+import (
+	"maps"
+
+	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// Settings is what is said and remembered of a cluster: its description S, and what is known
+// of its cloud, K.
+type Settings[S, K any] struct {
+	// Spec is empty where Unread is true.
+	Spec  S
+	Known K
+	// All are to be remembered, without what is known.
+	All map[string]string
+	// Unread is true where nothing is said and remembered, or cannot be read: of such a
+	// cluster nothing is wanted, and what is there is found by its mark. Reason says why it
+	// cannot be read.
+	Unread bool
+	Reason error
+}
+
+// ReadSettings reads what q gives over what o remembers. Place is where the cluster is, and
+// remembered where the settings do not say so.
+func ReadSettings[S, K any, P interface {
+	*S
+	spec.Cluster
+}](q HostedRequest, o Opened, flags spec.Table, place map[string]string) (r Settings[S, K], err error) {
+	if r.Known, err = hosted.ReadKnown[K](o.Record.Settings); err != nil {
+		return r, err
+	}
+	r.All = make(map[string]string)
+	maps.Copy(r.All, o.Record.Settings)
+	if q.Given != nil {
+		if r.All, err = flags.Merge(P(new(S)), *q.Given, r.All); err != nil {
+			return r, err
+		}
+	}
+	delete(r.All, hosted.KnownSetting)
+	if q.Given == nil && !o.Known {
+		r.Unread = true
+		return r, nil // nothing is known but its id, which is enough to take it down
+	}
+	if err := addPlace(r.All, place); err != nil {
+		return r, err
+	}
+	var read S
+	err = flags.Read(P(&read), q.Cluster, r.All)
+	switch {
+	case err == nil:
+		r.Spec = read
+	case q.Given != nil:
+		return r, err
+	default:
+		var nothing K
+		r.Known, r.Unread, r.Reason = nothing, true, err
+	}
+	return r, nil
+}
+
+// addPlace adds where the cluster is to settings that do not say so.
+func addPlace(settings, place map[string]string) error {
+	for path, value := range place {
+		named, err := NamedIn(settings, path)
+		if err != nil {
+			return err
+		}
+		if named == "" {
+			settings[path] = value
+		}
+	}
+	return nil
+}
+
+// NamedIn is what settings say of a setting whose flag is called as its path.
+func NamedIn(settings map[string]string, path string) (string, error) {
+	if settings[path] != "" {
+		return settings[path], nil
+	}
+	named, _, err := spec.Given{File: []byte(settings[spec.FileSetting]), FileName: spec.FileSetting}.Lookup(path)
+	return named, err
+}

@@ -4,31 +4,42 @@ import "slices"
 
 // board is the index of what agents can give, in units: slots in the slotted
 // pass, places for containers in the auxiliary one. Agents are numbered in the
-// order of their ids, and found by how much they have, so that one request is
-// answered without visiting a thousand machines.
+// order of their ids, and found by how much they have and whether something runs on
+// them, so that one request is answered without visiting a thousand machines.
 type board struct {
-	units []int
+	// sizes is what each agent has when it is idle.
+	units, sizes []int
 	// byUnits holds, for each number of units, the agents that have exactly
-	// that many, ascending.
-	byUnits [][]int
+	// that many.
+	byUnits []row
 	counts  histogram
 }
 
-func newBoard(units []int) *board {
-	b := &board{units: slices.Clone(units)}
+// row is agents that have equally many units.
+type row struct{ idle, busy agentSet }
+
+// newBoard counts what each agent has; an agent that has its whole size is idle.
+func newBoard(units, sizes []int) *board {
+	b := &board{units: slices.Clone(units), sizes: sizes}
 	for agent, n := range units {
 		b.insert(agent, n)
 	}
 	return b
 }
 
+// setOf is the set that an agent with so many units is in.
+func (b *board) setOf(agent, units int) *agentSet {
+	if units == b.sizes[agent] {
+		return &b.byUnits[units].idle
+	}
+	return &b.byUnits[units].busy
+}
+
 func (b *board) insert(agent, units int) {
 	for len(b.byUnits) <= units {
-		b.byUnits = append(b.byUnits, nil)
+		b.byUnits = append(b.byUnits, row{})
 	}
-	row := b.byUnits[units]
-	at, _ := slices.BinarySearch(row, agent)
-	b.byUnits[units] = slices.Insert(row, at, agent)
+	b.setOf(agent, units).add(agent)
 	b.counts.addCount(units, 1)
 }
 
@@ -38,9 +49,7 @@ func (b *board) changeFree(agent, by int) {
 		return
 	}
 	old := b.units[agent]
-	row := b.byUnits[old]
-	at, _ := slices.BinarySearch(row, agent)
-	b.byUnits[old] = slices.Delete(row, at, at+1)
+	b.setOf(agent, old).remove(agent)
 	b.counts[old]--
 	b.units[agent] = old + by
 	b.insert(agent, old+by)
@@ -66,7 +75,7 @@ func (b *board) fewestAgents(r request) int {
 // possible, and among them by the fitting. A task on several machines prefers
 // idle ones, where nothing else slows the slowest of its containers; a task on
 // one machine prefers those in use, so that idle machines stay whole.
-func (b *board) chooseAgents(r request, fitting Fitting, idle func(agent int) bool) []int {
+func (b *board) chooseAgents(r request, fitting Fitting) []int {
 	m := b.fewestAgents(r)
 	if m == 0 {
 		return nil
@@ -77,9 +86,13 @@ func (b *board) chooseAgents(r request, fitting Fitting, idle func(agent int) bo
 		if fitting == Worst {
 			units = len(b.byUnits) - 1 - i
 		}
-		for _, wantIdle := range [2]bool{m > 1, m == 1} {
-			for _, agent := range b.byUnits[units] {
-				if idle(agent) != wantIdle || slices.Contains(r.exclude, agent) {
+		sets := [2]agentSet{b.byUnits[units].busy, b.byUnits[units].idle}
+		if m > 1 {
+			slices.Reverse(sets[:])
+		}
+		for _, set := range sets {
+			for agent := range set.all() {
+				if slices.Contains(r.exclude, agent) {
 					continue
 				}
 				if out = append(out, agent); len(out) == m {

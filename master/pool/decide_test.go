@@ -239,7 +239,7 @@ func TestDecidePreemption(t *testing.T) {
 			"t9: no free slots",
 		},
 		"a job does not push out itself": {
-			Pool{Scheduler: on2, Agents: two, Allocations: []Allocation{task("t9", 2, job("j"), preemptible, on("a:0,1")), task("t1", 2, job("j"))}},
+			Pool{Scheduler: on2, Agents: two, Allocations: []Allocation{task("t9", 2, job("j"), position(7), preemptible, on("a:0,1")), task("t1", 2, job("j"), position(7))}},
 			"t1: no free slots",
 		},
 		"a higher priority is never pushed out": {

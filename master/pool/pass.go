@@ -30,8 +30,7 @@ type pass struct {
 	slots [][]int
 
 	pending []*Allocation
-	// running is in serving order; only what could become a victim is in it.
-	running []*holding
+	victims *victims
 
 	// Plain requests that did not fit. In a pass free room only shrinks, and so
 	// does the sum of room and victims with every further requester; a request
@@ -50,6 +49,7 @@ type shape struct {
 type holding struct {
 	*Allocation
 	gains []gain
+	// asked says that it was asked to stop in this pass.
 	asked bool
 }
 
@@ -107,6 +107,7 @@ func usableSlots(a Agent) []int {
 // occupyRunning takes away what running allocations hold and sorts the others.
 func (p *pass) occupyRunning(ordered []*Allocation) {
 	free, releasing := slices.Clone(p.sizes), make([]int, len(p.sizes))
+	var running []*holding
 	for _, a := range ordered {
 		if (a.Slots == 0) != bool(p.kind) {
 			continue
@@ -123,7 +124,7 @@ func (p *pass) occupyRunning(ordered []*Allocation) {
 			}
 		}
 		if a.State == Running && a.Preemptible && len(h.gains) > 0 {
-			p.running = append(p.running, h)
+			running = append(running, h)
 		}
 	}
 	soon := make([]int, len(free))
@@ -133,7 +134,8 @@ func (p *pass) occupyRunning(ordered []*Allocation) {
 		soon[i] = max(free[i]+releasing[i], 0)
 		free[i] = max(free[i], 0)
 	}
-	p.free, p.soon = newBoard(free), newBoard(soon)
+	p.free, p.soon = newBoard(free, p.sizes), newBoard(soon, p.sizes)
+	p.victims = newVictims(running, p.soon)
 }
 
 // removeSlots takes the slots of a out of those that are free.
@@ -180,8 +182,7 @@ func (p *pass) findRoom(b *board, r request, failed map[shape]bool) []int {
 	if failed[key] {
 		return nil
 	}
-	idle := func(agent int) bool { return b.units[agent] == p.sizes[agent] }
-	agents := b.chooseAgents(r, p.scheduler.Fitting, idle)
+	agents := b.chooseAgents(r, p.scheduler.Fitting)
 	if agents == nil && len(r.exclude) == 0 {
 		failed[key] = true
 	}
@@ -202,7 +203,7 @@ func (p *pass) startOne(r request) ([]Share, bool) {
 			p.slots[agent] = p.slots[agent][units:]
 		}
 		p.free.changeFree(agent, -units)
-		p.soon.changeFree(agent, -units)
+		p.changeSoon(agent, -units)
 	}
 	return placement, true
 }
@@ -217,9 +218,15 @@ func (p *pass) promiseSlots(r request) bool {
 			p.slots[agent] = p.slots[agent][now:]
 		}
 		p.free.changeFree(agent, -now)
-		p.soon.changeFree(agent, -units)
+		p.changeSoon(agent, -units)
 	}
 	return agents != nil
+}
+
+// changeSoon changes what an agent will be able to give once what is being released is.
+func (p *pass) changeSoon(agent, by int) {
+	p.soon.changeFree(agent, by)
+	p.victims.changed(agent)
 }
 
 // couldFit reports whether r fits an empty pool with everything launched.

@@ -1,6 +1,9 @@
 package pool
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // findVictims asks running allocations to make room for a, and counts what they
 // hold as released. It asks none of them if all that may be asked are not enough.
@@ -9,7 +12,7 @@ func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 	if !p.scheduler.Preemption || p.noVictims[key] {
 		return nil
 	}
-	chosen := p.collectVictims(a, r)
+	chosen := p.victims.choose(a, r)
 	if chosen == nil && len(r.exclude) == 0 {
 		p.noVictims[key] = true
 	}
@@ -18,7 +21,7 @@ func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 		h.asked = true
 		ids = append(ids, h.ID)
 		for _, g := range h.gains {
-			p.soon.changeFree(g.agent, g.units)
+			p.changeSoon(g.agent, g.units)
 		}
 	}
 	if len(chosen) > 0 {
@@ -27,66 +30,148 @@ func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 	return ids
 }
 
-// collectVictims tries victims from the least important until r fits, then spares
-// those that turned out not to be needed, the most important first. It is nil
-// if r does not fit with all of them.
-func (p *pass) collectVictims(a *Allocation, r request) []*holding {
-	t := trial{units: slices.Clone(p.soon.units), counts: slices.Clone(p.soon.counts), request: r}
-	var tried []*holding
-	for _, h := range slices.Backward(p.running) {
-		if !mayPreempt(a, h) {
-			continue
-		}
-		t.changeUnits(h, +1)
-		if tried = append(tried, h); t.fits() {
-			break
-		}
-	}
-	if !t.fits() {
-		return nil
-	}
-	for i, h := range slices.Backward(tried) {
-		t.changeUnits(h, -1)
-		if t.fits() {
-			tried = slices.Delete(tried, i, i+1)
-			continue
-		}
-		t.changeUnits(h, +1)
-	}
-	return tried
-}
-
-// mayPreempt reports whether a may push h out. Within a priority the place in
-// the queue decides, so allocations of one job never push each other out.
+// mayPreempt reports whether a may push h out. Within a priority the place in the queue
+// decides. That is a job's, so allocations of one job never push each other out.
 func mayPreempt(a *Allocation, h *holding) bool {
-	if h.asked {
-		return false
-	}
 	if h.Priority == a.Priority {
-		return h.Job != a.Job && h.Position > a.Position
+		return h.Position > a.Position
 	}
 	return h.Priority > a.Priority
 }
 
-// trial asks "what if these were gone" without touching the board.
-type trial struct {
-	units   []int
-	counts  histogram
-	request request
+// victims are the allocations that may be asked to make room, in serving order: the last
+// is the least important, and is tried first. A request is served once those from the
+// last to some other would make it fit; which that is, is known of each agent, so that
+// a request need not try them one by one.
+type victims struct {
+	running []*holding
+	soon    *board
+	// onAgent is what the holdings of each agent would give it, in serving order.
+	onAgent [][]stake
+	// reached is by units; of those that were asked for.
+	reached map[int]*reach
 }
 
-func (t *trial) changeUnits(h *holding, sign int) {
+// stake is what one agent gets when a holding goes, by its number in serving order.
+type stake struct{ holding, units int }
+
+func newVictims(running []*holding, soon *board) *victims {
+	v := &victims{running: running, soon: soon, onAgent: make([][]stake, len(soon.units)), reached: make(map[int]*reach)}
+	for i, h := range running {
+		for _, g := range h.gains {
+			v.onAgent[g.agent] = append(v.onAgent[g.agent], stake{i, g.units})
+		}
+	}
+	return v
+}
+
+// changed says that an agent has other units, or that a holding on it was asked.
+func (v *victims) changed(agent int) {
+	for _, r := range v.reached {
+		r.stale = append(r.stale, agent)
+	}
+}
+
+// option is one way to serve a request: on so many agents, each with so many units.
+type option struct {
+	agents, units int
+	// whole is how many agents have the units without any victim; with is the others that
+	// get them, as far as they count.
+	whole int
+	with  []int
+}
+
+// choose tries victims from the least important until r fits, then spares those that
+// turned out not to be needed, the most important first. It is nil if r does not fit
+// with all of them.
+func (v *victims) choose(a *Allocation, r request) []*holding {
+	first := sort.Search(len(v.running), func(i int) bool { return mayPreempt(a, v.running[i]) })
+	last, options := none, []option(nil)
+	for m := 1; m <= min(r.units, len(v.soon.units)) && (m == 1 || !r.single); m++ {
+		if r.units%m != 0 {
+			continue
+		}
+		switch at := v.reachOf(r.units/m).nth(m, r.exclude); {
+		case at < first || at < last:
+		case at > last:
+			last, options = at, options[:0]
+			fallthrough
+		default:
+			options = append(options, option{agents: m, units: r.units / m})
+		}
+	}
+	if len(options) == 0 {
+		return nil
+	}
+	for i := range options {
+		v.listAgents(&options[i], last, r.exclude)
+	}
+	return v.spare(options, last)
+}
+
+// listAgents names the agents that an option has once all victims down to last are gone.
+func (v *victims) listAgents(o *option, last int, exclude []int) {
+	for agent, at := range v.reachOf(o.units).from(last) {
+		switch {
+		case slices.Contains(exclude, agent):
+		case at == v.reachOf(o.units).already():
+			o.whole++
+		default:
+			o.with = append(o.with, agent)
+		}
+	}
+}
+
+// spare lists those victims down to last that are needed for one of the options.
+func (v *victims) spare(options []option, last int) []*holding {
+	units, tried := make(map[int]int), []int(nil)
+	for _, o := range options {
+		for _, agent := range o.with {
+			if _, seen := units[agent]; seen {
+				continue
+			}
+			units[agent] = v.soon.units[agent]
+			for _, s := range v.open(agent, last) {
+				units[agent] += s.units
+				tried = append(tried, s.holding)
+			}
+		}
+	}
+	slices.Sort(tried)
+	var chosen []*holding
+	for _, i := range slices.Compact(tried) {
+		addGains(units, v.running[i], -1)
+		if !slices.ContainsFunc(options, func(o option) bool { return o.fits(units) }) {
+			addGains(units, v.running[i], +1)
+			chosen = append(chosen, v.running[i])
+		}
+	}
+	slices.Reverse(chosen)
+	return chosen
+}
+
+// open lists what an agent would get from the holdings down to last that were not asked.
+func (v *victims) open(agent, last int) []stake {
+	from := sort.Search(len(v.onAgent[agent]), func(i int) bool { return v.onAgent[agent][i].holding >= last })
+	out := slices.Clone(v.onAgent[agent][from:])
+	return slices.DeleteFunc(out, func(s stake) bool { return v.running[s.holding].asked })
+}
+
+// addGains counts what a holding gives on those agents that units knows.
+func addGains(units map[int]int, h *holding, sign int) {
 	for _, g := range h.gains {
-		t.counts[t.units[g.agent]]--
-		t.units[g.agent] += sign * g.units
-		t.counts.addCount(t.units[g.agent], 1)
+		if _, known := units[g.agent]; known {
+			units[g.agent] += sign * g.units
+		}
 	}
 }
 
-func (t *trial) fits() bool {
-	less := make([]int, 0, len(t.request.exclude))
-	for _, agent := range t.request.exclude {
-		less = append(less, t.units[agent])
+func (o option) fits(units map[int]int) bool {
+	n := o.whole
+	for _, agent := range o.with {
+		if units[agent] >= o.units {
+			n++
+		}
 	}
-	return t.counts.fewestMachines(t.request.units, t.request.single, less) > 0
+	return n >= o.agents
 }

@@ -72,7 +72,7 @@ golden: ## write the golden files and the reference pages anew
 	$(GO) test -short -count=1 $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -args -update
 
 .PHONY: setup
-setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, google-guest-agent, Kubernetes, det, moto
+setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, google-guest-agent, Kubernetes, det, moto, Google's libraries
 	./test/setup/setup.sh
 
 .PHONY: bench

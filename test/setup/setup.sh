@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go: Docker Engine, PostgreSQL, cloud-init,
-# Google's guest agent and what a Kubernetes node needs from Debian, the det
-# client and moto from a Python index, each in an environment of its own,
-# Google's credential helper for Docker from the Go proxy; and builds Kubernetes,
-# which takes 8 to 15 minutes the first time, and its image of PostgreSQL. On a machine where this may not install anything
-# (not root, not Debian) it says what is missing and goes on; under CI=true a
-# missing part is an error. Only "no Python index answers" may be missing there:
-# the marker no-index in .cache/det or .cache/moto makes the tests say so.
+# Google's guest agent and what a Kubernetes node needs from Debian; the det client,
+# moto and Google's libraries from a Python index, each in an environment of its own;
+# Google's credential helper for Docker and fake-gcs-server from the Go proxy, which
+# takes a minute; and builds Kubernetes, which takes 8 to 15 minutes the first time,
+# and its image of PostgreSQL. On a machine where this may not install anything (not
+# root, not Debian) it says what is missing and goes on; under CI=true a missing part
+# is an error. Only "no Python index answers" may be missing there: the marker
+# no-index in .cache/det, .cache/moto or .cache/google makes the tests say so.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,6 +17,11 @@ MOTO_VERSION=5.2.1
 MOTO_HOME=.cache/moto
 GCR_HELPER_VERSION=2.2.1
 GCR_HELPER=.cache/gcr/docker-credential-gcr
+GOOGLE_VERSION=1.57.0 # of google-cloud-compute
+GOOGLE_HOME=.cache/google
+GOOGLE_LIBRARIES=("google-cloud-compute==$GOOGLE_VERSION" google-api-python-client==2.202.0 google-auth==2.62.0 "requests<3" "pyjwt<3")
+FAKE_GCS_VERSION=v1.56.1
+FAKE_GCS_HOME=.cache/fake-gcs
 missing=()
 
 have_docker() { command -v dockerd >/dev/null; }
@@ -100,10 +106,27 @@ environment() {
 	fi
 }
 
+# google_libraries keeps, of the 110 MB of documents that come with them, the one that the
+# tests use.
+google_libraries() {
+	environment "Google's libraries" "$GOOGLE_HOME" google.cloud.compute "$GOOGLE_VERSION" "${GOOGLE_LIBRARIES[@]}"
+	[ ! -d "$GOOGLE_HOME" ] || find "$GOOGLE_HOME" -path '*/discovery_cache/documents/*' ! -name compute.v1.json -delete
+}
+
+# fake_gcs_server builds an emulator of Cloud Storage from the Go proxy.
+fake_gcs_server() {
+	go version -m "$FAKE_GCS_HOME/fake-gcs-server" 2>/dev/null | grep -q "$FAKE_GCS_VERSION" && return 0
+	echo "setup: building fake-gcs-server $FAKE_GCS_VERSION"
+	GOBIN="$PWD/$FAKE_GCS_HOME" CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' "github.com/fsouza/fake-gcs-server@$FAKE_GCS_VERSION" 2>/dev/null ||
+		missing+=("fake-gcs-server (go install github.com/fsouza/fake-gcs-server@$FAKE_GCS_VERSION failed)")
+}
+
 debian_packages
 environment "the det client" "$DET_HOME" determined "$DET_VERSION" "determined==$DET_VERSION" "setuptools<81"
 gcr_helper
 environment moto "$MOTO_HOME" moto "$MOTO_VERSION" "moto[server]==$MOTO_VERSION"
+google_libraries
+fake_gcs_server
 kubernetes
 for m in "${missing[@]}"; do echo "setup: missing: $m" >&2; done
 if [ ${#missing[@]} -gt 0 ] && [ "${CI:-}" = true ]; then

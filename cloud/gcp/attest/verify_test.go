@@ -107,6 +107,16 @@ type forgery struct {
 	want cloud.Kind
 }
 
+// token is the forged token.
+func (f forgery) token(l *lab) string {
+	claims := l.world.Claims(gcptest.Project, zone, string(l.machine), attest.Audience("lab", nonce))
+	f.change(l, claims, claims["google"].(map[string]any)["compute_engine"].(map[string]any))
+	if f.sign == nil {
+		return l.world.SignToken("key-2", claims)
+	}
+	return f.sign(l, claims)
+}
+
 func set(key string, value any) func(*lab, map[string]any, map[string]any) {
 	return func(_ *lab, claims, _ map[string]any) { claims[key] = value }
 }
@@ -192,13 +202,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, true)
-			claims := l.world.Claims(gcptest.Project, zone, string(l.machine), attest.Audience("lab", nonce))
-			f.change(l, claims, claims["google"].(map[string]any)["compute_engine"].(map[string]any))
-			sign := f.sign
-			if sign == nil {
-				sign = func(l *lab, c map[string]any) string { return l.world.SignToken("key-2", c) }
-			}
-			got, err := l.Attest(t.Context(), "lab", cloud.Proof{Kind: attest.KindToken, Data: []byte(sign(l, claims))})
+			got, err := l.Attest(t.Context(), "lab", cloud.Proof{Kind: attest.KindToken, Data: []byte(f.token(l))})
 			if cloud.KindOf(err) != f.want || (err == nil) != (got.Instance == l.machine) {
 				t.Errorf("got %+v, %v, want %q", got, err, f.want)
 			}

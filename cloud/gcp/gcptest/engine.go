@@ -60,6 +60,9 @@ func (c *call) pathOf(link string) string {
 	for _, base := range []string{linkBase, "https://compute.googleapis.com/compute/v1/", "https://www.googleapis.com/compute/beta/", "/compute/v1/"} {
 		link = strings.TrimPrefix(link, base)
 	}
+	if c.opt.Foreign { // gcloud makes links with the address that it was given
+		link = strings.TrimPrefix(link, "http://"+c.request.Host+"/compute/v1/")
+	}
 	if !strings.HasPrefix(link, "projects/") {
 		return "projects/" + c.projectID() + "/" + link
 	}

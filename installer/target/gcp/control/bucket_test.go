@@ -20,6 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
+	googletest "github.com/det-deploy/det-deploy/test/google"
 )
 
 func clients(t *testing.T, client *http.Client, project string) api.Clients {
@@ -42,6 +43,16 @@ func TestTheRecordsContract(t *testing.T) {
 	recordtest.Suite(t, func(t *testing.T) record.Store {
 		_, b := fresh(t, gcptest.Options{})
 		return b
+	})
+}
+
+// The same contract on a Cloud Storage that nobody here wrote.
+func TestTheRecordsContractOverHTTP(t *testing.T) {
+	t.Parallel()
+	recordtest.SuiteBut(t, func(t *testing.T) record.Store {
+		return control.Open(clients(t, googletest.FakeGCS(t), gcptest.Project), "lab", 0)
+	}, map[string]string{
+		"a delete names what it removes": "fake-gcs-server ignores ifGenerationMatch when it deletes",
 	})
 }
 

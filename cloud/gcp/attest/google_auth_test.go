@@ -1,0 +1,63 @@
+package attest_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	googletest "github.com/det-deploy/det-deploy/test/google"
+)
+
+// google-auth takes the tokens of the metadata server that our tests have, and we take
+// those that google-auth was given by it.
+func TestGooglesLibraryTakesTheSameTokens(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, true)
+	server := httptest.NewServer(l.world.Metadata(gcptest.Project, zone, string(l.machine)))
+	t.Cleanup(server.Close)
+	certs := httptest.NewServer(l.world.Certs("key-1", "key-2"))
+	t.Cleanup(certs.Close)
+	audience := attest.Audience("lab", nonce)
+	got := googletest.JudgeTokens(t, strings.TrimPrefix(server.URL, "http://"), audience, certs.URL+"/oauth2/v3/certs", nil)
+	if got.Account != l.account || got.Access == "" || got.Believed["fetched"]["email"] != l.account {
+		t.Errorf("got account %q, token %q and claims %v, want those of %s", got.Account, got.Access, got.Believed["fetched"], l.account)
+	}
+	a, err := l.Attest(t.Context(), "lab", cloud.Proof{Kind: attest.KindToken, Data: []byte(got.Fetched)})
+	if err != nil || a.Instance != l.machine {
+		t.Errorf("got %+v and %v of the token that google-auth was given", a, err)
+	}
+}
+
+// What google-auth refuses of a table of forgeries, we refuse, but for a token of a clock
+// that is minutes fast. What we alone refuse is about machines, of which it knows nothing.
+func TestGooglesLibraryRefusesNoMoreThanWeDo(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, true)
+	certs := httptest.NewServer(l.world.Certs("key-1", "key-2"))
+	t.Cleanup(certs.Close)
+	tokens, taken := make(map[string]string), make(map[string]bool)
+	for name, f := range forgeries() {
+		tokens[name] = f.token(l)
+		_, err := l.Attest(t.Context(), "lab", cloud.Proof{Kind: attest.KindToken, Data: []byte(tokens[name])})
+		taken[name] = err == nil
+	}
+	got := googletest.JudgeTokens(t, "", attest.Audience("lab", nonce), certs.URL+"/oauth2/v3/certs", tokens)
+	for name, claims := range got.Believed {
+		if claims == nil && taken[name] && name != "of a clock that is fast" {
+			t.Errorf("%s: google-auth refuses it, and we take it", name)
+		}
+	}
+	for _, name := range []string{"no signature", "a public key as a secret", "another payload", "a key that Google does not have", "another cluster", "over"} {
+		if got.Believed[name] != nil {
+			t.Errorf("%s: google-auth believes %v", name, got.Believed[name])
+		}
+	}
+	for _, name := range []string{"a token", "of another project", "of a machine of the same name", "without a machine"} {
+		if got.Believed[name] == nil {
+			t.Errorf("%s: google-auth refuses it, want it to know nothing of machines", name)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package infra_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	googletest "github.com/det-deploy/det-deploy/test/google"
+)
+
+// addForeign adds what is beside a cluster: cluster lab-2, and a machine of the user's own
+// with the label that pools have for people.
+func (s *stage) addForeign(t *testing.T) {
+	t.Helper()
+	other := newStage(t, gcptest.Options{})
+	other.world, other.id = s.world, "lab-2"
+	must(t, other.up(t.Context()))
+	must(t, s.cluster(t.Context(), nil).Clients.Instances.Insert(t.Context(), "us-central1-a", &compute.Instance{
+		Name: "own", MachineType: "zones/us-central1-a/machineTypes/n2-standard-2", Labels: map[string]string{"managed-by": "lab"},
+		Disks:             []*compute.AttachedDisk{{Boot: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageUbuntu}}},
+		NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
+	}))
+}
+
+// Google's own clients find by its mark what a cluster consists of, and nothing beside it.
+func TestGooglesClientsReadACluster(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, gcptest.Options{Page: 2})
+	must(t, s.up(t.Context()))
+	s.addForeign(t)
+	var want []string
+	for _, f := range whole {
+		kind, _, _ := strings.Cut(f, "/")
+		if slices.Contains([]string{"address", "disk", "firewall-rule", "instance", "network", "router", "subnetwork"}, kind) {
+			want = append(want, f)
+		}
+	}
+	site := googletest.Serve(t, s.world)
+	for _, c := range googletest.Clients() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			if d := cmp.Diff(c.Owned(t, site, "lab"), want); d != "" {
+				t.Errorf("got -, want +:\n%s", d)
+			}
+		})
+	}
+}

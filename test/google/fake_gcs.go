@@ -1,0 +1,81 @@
+package googletest
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/test/port"
+)
+
+// startLimit is how long fake-gcs-server may take to answer: a moment, more on a loaded
+// machine.
+const startLimit = time.Minute
+
+// FakeGCS starts fake-gcs-server, a Cloud Storage that other people wrote, and returns a
+// client whose requests end there, whatever host they name. It ends with the test. Its
+// buckets belong to project number 0.
+func FakeGCS(t testing.TB) *http.Client {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts an emulator of Cloud Storage; run without -short")
+	}
+	path := filepath.Join(root(), ".cache", "fake-gcs", "fake-gcs-server")
+	need(t, "fake-gcs-server", path)
+	number := strconv.Itoa(port.Free(t))
+	address := "127.0.0.1:" + number
+	cmd := exec.CommandContext(t.Context(), path, "-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", number,
+		"-public-host", address, "-external-url", "http://"+address, "-log-level", "error")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	client := &http.Client{Transport: redirected{host: address, next: &http.Transport{DisableKeepAlives: true}}}
+	awaitAnswer(t, client)
+	return client
+}
+
+func awaitAnswer(t testing.TB, client *http.Client) {
+	t.Helper()
+	for deadline := time.Now().Add(startLimit); ; {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://storage/storage/v1/b?project=p", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(r)
+		if err == nil {
+			_ = answer.Body.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("fake-gcs-server does not answer: %v", err)
+		}
+		if err := delay.For(t.Context(), 20*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// redirected sends every request to one host.
+type redirected struct {
+	host string
+	next http.RoundTripper
+}
+
+// RoundTrip sends a request.
+func (d redirected) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL = &url.URL{Scheme: "http", Host: d.host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+	r.Host = d.host
+	return d.next.RoundTrip(r)
+}

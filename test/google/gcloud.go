@@ -1,0 +1,63 @@
+package googletest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+)
+
+// Gcloud runs a command of gcloud's against a site and decodes what it prints. It has a
+// configuration of its own. gcloud comes from no package registry: where it is not
+// installed, the test is skipped.
+func Gcloud(t testing.TB, s Site, out any, args ...string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs gcloud; run without -short")
+	}
+	path, err := exec.LookPath("gcloud")
+	if err != nil {
+		t.Skip("gcloud is not installed, and no package registry has it")
+	}
+	config := t.TempDir()
+	token := filepath.Join(config, "token")
+	if err := os.WriteFile(token, []byte(s.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, append(args, "--format=json")...)
+	cmd.Env = append(os.Environ(),
+		"CLOUDSDK_CONFIG="+config, "CLOUDSDK_CORE_PROJECT="+gcptest.Project, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE="+token,
+		"CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE="+s.URL+"/compute/v1/", "CLOUDSDK_CORE_DISABLE_PROMPTS=1",
+		"CLOUDSDK_CORE_DISABLE_USAGE_REPORTING=1", "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK=1",
+		"CLOUDSDK_CORE_CHECK_GCE_METADATA=false", "NO_PROXY=127.0.0.1")
+	execute(t, cmd, nil, out)
+}
+
+// readByGcloud reads one list a command.
+func readByGcloud(t testing.TB, s Site, lists []List) map[string][]Object {
+	t.Helper()
+	out := make(map[string][]Object)
+	for _, l := range lists {
+		args := append(gcloudName(l.Name), "list")
+		if l.Filter != "" {
+			args = append(args, "--filter="+l.Filter)
+		}
+		var found []Object
+		Gcloud(t, s, &found, append([]string{"compute"}, args...)...)
+		out[l.Name] = found
+	}
+	return out
+}
+
+// gcloudName is what gcloud calls a list.
+func gcloudName(list string) []string {
+	switch list {
+	case "firewalls":
+		return []string{"firewall-rules"}
+	case "subnetworks":
+		return []string{"networks", "subnets"}
+	}
+	return []string{list}
+}

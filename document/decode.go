@@ -85,6 +85,13 @@ func (d *decoder) notePath(n *yaml.Node, path string) {
 	}
 }
 
+// noteLine keeps where something stands in a part that belongs to another system.
+func (d *decoder) noteLine(n *yaml.Node, path string) {
+	if d.doc.sources[n] == "" {
+		d.doc.lines[path] = n.Line
+	}
+}
+
 func (d *decoder) expectKind(n *yaml.Node, path string, kind yaml.Kind, what string) bool {
 	if n.Kind != kind {
 		d.addProblem(n, path, "must be "+what+", is "+describeNode(n), "")
@@ -123,7 +130,7 @@ func (d *decoder) decodeFields(n *yaml.Node, path string, v reflect.Value) {
 		}
 		f, ok := known.findField(key.Value)
 		if !ok {
-			d.complainUnknown(key, path, known.fieldNames())
+			d.complainUnknown(key, path, v, known.fieldNames())
 			continue
 		}
 		at := Join(path, key.Value)
@@ -148,8 +155,21 @@ func (d *decoder) decodeKey(key *yaml.Node, path string, seen map[string]int) bo
 	return true
 }
 
-func (d *decoder) complainUnknown(key *yaml.Node, path string, known []string) {
+// KeyAdviser is implemented by structs that know where a key belongs which they lack.
+type KeyAdviser interface {
+	// AdviseKey is what to do about an unknown key, or empty.
+	AdviseKey(key string) string
+}
+
+func (d *decoder) complainUnknown(key *yaml.Node, path string, v reflect.Value, known []string) {
 	hint, meant := "", ""
+	if a, ok := v.Addr().Interface().(KeyAdviser); ok {
+		hint = a.AdviseKey(key.Value)
+	}
+	if hint != "" {
+		d.addProblem(key, Join(path, key.Value), "unknown key", hint)
+		return
+	}
 	if k := naming.Nearest(key.Value, known); k != "" {
 		hint, meant = "did you mean "+k+"?", Join(path, k)
 	} else if len(known) > 0 && len(known) <= 12 {

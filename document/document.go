@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -52,13 +53,13 @@ func Parse(data []byte, name string) (*Document, error) {
 	case errors.Is(err, io.EOF):
 		return d, nil
 	case err != nil:
-		return nil, d.syntaxError(err)
+		return nil, d.syntaxError(err, data)
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
 		return nil, d.refuseLine(second.Line, "has a second document; keep one per file")
 	case !errors.Is(err, io.EOF):
-		return nil, d.syntaxError(err)
+		return nil, d.syntaxError(err, data)
 	}
 	if len(first.Content) != 1 {
 		return d, nil
@@ -127,11 +128,38 @@ func (d *Document) refuseLine(line int, text string) error {
 // yamlLine takes the line out of the parser's message, its only carrier.
 var yamlLine = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-func (d *Document) syntaxError(err error) error {
+func (d *Document) syntaxError(err error, data []byte) error {
 	p := Problem{File: d.name, Text: err.Error()}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		p.Line, _ = strconv.Atoi(m[1]) // no line is line 0
 		p.Text = "is not valid YAML: " + m[2]
 	}
+	if line, key := findOrphanList(data); line > 0 {
+		p.Line, p.Orphan = line, key
+		p.Text, p.Hint = "is not valid YAML: a list begins here and belongs to no key", "write the key of the list above it"
+	}
 	return Errors{p}
+}
+
+var (
+	scalarLine = regexp.MustCompile(`^( *)[A-Za-z_][A-Za-z0-9_]*: +[^ |>#]`)
+	itemLine   = regexp.MustCompile(`^( *)- ([A-Za-z_][A-Za-z0-9_]*):`)
+)
+
+// findOrphanList finds a list below a key that has a value already: the list's own key is
+// missing. It returns the line, 0 for none, and the first key of its first item.
+func findOrphanList(data []byte) (line int, key string) {
+	var above string
+	n := 0
+	for text := range strings.Lines(string(data)) {
+		n++
+		item, scalar := itemLine.FindStringSubmatch(text), scalarLine.FindStringSubmatch(above)
+		if item != nil && scalar != nil && len(item[1]) >= len(scalar[1]) {
+			return n, item[2]
+		}
+		if strings.TrimSpace(text) != "" {
+			above = text
+		}
+	}
+	return 0, ""
 }

@@ -64,6 +64,13 @@ func (fs fields) fieldNames() []string {
 	return out
 }
 
+// HasKey reports whether v, a struct, has a key.
+func HasKey(v any, key string) bool {
+	p := reflect.New(reflect.TypeOf(v))
+	_, found := fieldsOf(p.Elem()).findField(key)
+	return found
+}
+
 // Variant is one shape of a union: the value of its "type" key and the field that
 // holds it, as a pointer to a pointer to a struct.
 type Variant struct {

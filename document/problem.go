@@ -23,6 +23,8 @@ type Problem struct {
 	// Unread is the path of what else was not read: what an unknown key was probably to
 	// be, or all of what has no valid type.
 	Unread string `json:"-"`
+	// Orphan is the first key of a list whose own key is missing.
+	Orphan string `json:"-"`
 }
 
 // String reads as "master.yaml:4: resource_pools[0].pool_name: is required".

@@ -88,6 +88,7 @@ func (v Value) plainValue(n *yaml.Node, path string) (any, bool) {
 				ok = false
 				continue
 			}
+			v.dec.noteLine(key, Join(path, key.Value))
 			child, fine := v.plainValue(n.Content[i+1], Join(path, key.Value))
 			out[key.Value], ok = child, ok && fine
 		}
@@ -95,6 +96,7 @@ func (v Value) plainValue(n *yaml.Node, path string) (any, bool) {
 	case yaml.SequenceNode:
 		out, ok := make([]any, len(n.Content)), true
 		for i, c := range n.Content {
+			v.dec.noteLine(c, Index(path, i))
 			child, fine := v.plainValue(c, Index(path, i))
 			out[i], ok = child, ok && fine
 		}

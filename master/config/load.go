@@ -30,7 +30,7 @@ func Load(files []string, given []document.Given) (Master, []Warning, error) {
 func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 	d, err := document.First("master.yaml", files, Paths())
 	if err != nil {
-		return Loaded{}, err
+		return Loaded{}, adviseSyntax(err)
 	}
 	return readMaster(d, given)
 }
@@ -39,7 +39,7 @@ func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 func Parse(data []byte, name string) (Master, []Warning, error) {
 	d, err := document.Parse(data, name)
 	if err != nil {
-		return Master{}, nil, err
+		return Master{}, nil, adviseSyntax(err)
 	}
 	l, err := readMaster(d, nil)
 	return l.Master, l.Warnings, err
@@ -50,7 +50,7 @@ func Parse(data []byte, name string) (Master, []Warning, error) {
 func LoadGenerated(data []byte, name string, given []document.Given) (Loaded, error) {
 	d, err := document.Parse(data, name)
 	if err != nil {
-		return Loaded{}, err
+		return Loaded{}, adviseSyntax(err)
 	}
 	d.ForgetLines()
 	return readMaster(d, given)

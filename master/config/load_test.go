@@ -127,7 +127,7 @@ resource_pools:
   scheduler: {type: fair_share}
   provider: {type: aws, ssh_key_name: k, startup_script: hunter2, container_startup_script: hunter2, instance_type: p3.8xlarge, spot: {fallback_to_on_demand: true}}
 - pool_name: b
-  provider: {type: gcp, startup_script: hunter2, base_config: {disks: [{boot: false, sizeGb: 5}]}}
+  provider: {type: gcp, startup_script: hunter2, base_config: {disks: [{boot: false, diskSizeGb: 5}]}}
 - pool_name: c
   task_container_defaults: {network_mode: host}
   provider: {type: local, start_delay: 2s}
@@ -199,7 +199,7 @@ func TestWrittenConfigurationReadsTheSame(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(everything))
-	for _, file := range []string{"../../docs/examples/pedl-master.yaml", "../../docs/examples/master.yaml"} {
+	for _, file := range []string{"../../docs/examples/pedl-master.yaml", "../../docs/examples/master.yaml", "../../docs/examples/gcp-master.yaml"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

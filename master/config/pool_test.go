@@ -59,6 +59,10 @@ func local(settings string) string {
 	return "resource_pools: [{pool_name: default, provider: {type: local, " + settings + "}}]"
 }
 
+func gcp(settings string) string {
+	return "resource_pools: [{pool_name: default, provider: {type: gcp, " + settings + "}}]"
+}
+
 func TestUnbuiltAndWarnings(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, yaml, unbuilt, warning string }{
@@ -109,7 +113,14 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		},
 		{"a pool of agents that grows", "resource_pools: [{pool_name: default, autoscaled: true}]", "resource_pools[0].autoscaled", ""},
 		{"the size of pods on agents", "task_container_defaults: {kubernetes: {max_slots_per_pod: 2}}", "task_container_defaults.kubernetes.max_slots_per_pod", ""},
-		{"GCP", "resource_pools: [{pool_name: default, provider: {type: gcp}}]", "resource_pools[0].provider.type", ""},
+		{"GCP", gcp(""), "", ""},
+		{"a machine beside many", gcp("instance_type: {machine_type: n1-standard-4}, instance_types: [{machine_type: n1-standard-8}]"), "", "resource_pools[0].provider.instance_type.machine_type"},
+		{"a log that is not used", gcp("log: x"), "", "resource_pools[0].provider.log"},
+		{"a log", gcp("log: x, use_cloud_logging: true"), "", ""},
+		{"scopes of no account", gcp("service_account: {scopes: ['https://x']}"), "", "resource_pools[0].provider.service_account.scopes"},
+		{"a second machine type", gcp("base_config: {machineType: e2-medium}"), "", "resource_pools[0].provider.base_config.machineType"},
+		{"GPUs said twice", gcp("base_config: {guestAccelerators: [{acceleratorCount: 1, acceleratorType: nvidia-tesla-t4}]}"), "", "resource_pools[0].provider.base_config.guestAccelerators"},
+		{"GPUs of base_config", gcp("instance_type: {gpu_type: ''}, base_config: {guestAccelerators: [{acceleratorCount: 1, acceleratorType: nvidia-tesla-t4}]}"), "", ""},
 		{
 			"AWS without what its machines need", "resource_pools: [{pool_name: default, provider: {type: aws, ssh_key_name: k}}]",
 			"resource_pools[0].provider.image_idresource_pools[0].provider.iam_instance_profile_arn", "",

@@ -72,14 +72,10 @@ func unbuiltPool(e *document.Errors, path string, p Pool, onKubernetes bool) {
 		e.Check(p.Scheduler == nil, document.Join(path, "scheduler"), "is for pools of agents; on Kubernetes set resource_manager.default_scheduler, and remove it")
 	}
 	e.Check(onKubernetes || !p.Autoscaled, document.Join(path, "autoscaled"), "is for resource_manager.type kubernetes; agents are launched by a provider; remove the setting")
-	if v := p.Provider; v != nil {
-		at := document.Join(path, "provider.type")
-		if v.AWS != nil {
-			e.Check(v.AWS.ImageID != "", document.Join(path, "provider.image_id"), "is needed: name the AMI of its region that agents start from")
-			e.Check(v.AWS.IAMInstanceProfileARN != "", document.Join(path, "provider.iam_instance_profile_arn"),
-				"is needed: a machine proves which it is by the role of its instance profile, which may have no permissions at all")
-		}
-		e.Check(v.GCP == nil, at, "launching agents on Google Cloud is not built yet; remove provider and start agents yourself")
+	if v := p.Provider; v != nil && v.AWS != nil {
+		e.Check(v.AWS.ImageID != "", document.Join(path, "provider.image_id"), "is needed: name the AMI of its region that agents start from")
+		e.Check(v.AWS.IAMInstanceProfileARN != "", document.Join(path, "provider.iam_instance_profile_arn"),
+			"is needed: a machine proves which it is by the role of its instance profile, which may have no permissions at all")
 	}
 	e.Check(p.Scheduler == nil || !p.Scheduler.Heterogeneous(), document.Join(path, "scheduler.allow_heterogeneous_fits"),
 		"one task on agents of different sizes is not built yet; remove the setting")

@@ -109,6 +109,8 @@ func agentDefaults(p provider.Provider) map[string]any {
 		out["slot_type"] = agentconfig.SlotNone
 	case p.AWS != nil:
 		out["slot_type"] = awsSlotType(*p.AWS)
+	case p.GCP != nil:
+		out["slot_type"] = gcpSlotType(*p.GCP)
 	}
 	return out
 }
@@ -129,6 +131,18 @@ func awsSlotType(p provider.AWS) string {
 	default:
 		return agentconfig.SlotAuto
 	}
+}
+
+// gcpSlotType is awsSlotType for Google's machines, whose GPUs are always known.
+func gcpSlotType(p provider.GCP) string {
+	first := p.Machines()[0]
+	switch {
+	case p.GPUs(first) > 0:
+		return agentconfig.SlotCUDA
+	case p.Slots(first) > 0:
+		return agentconfig.SlotCPU
+	}
+	return agentconfig.SlotNone
 }
 
 // checkAgent says what no agent would take.

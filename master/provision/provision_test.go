@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
@@ -19,6 +20,31 @@ func awsPool(t *testing.T, settings string) config.Master {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// A machine whose driver is broken does not join with its processor instead of its GPUs.
+func TestWhatSlotsAMachineOfGoogleHas(t *testing.T) {
+	t.Parallel()
+	for settings, want := range map[string]string{
+		"zone: us-west1-b": "cuda",
+		"instance_type: {machine_type: g2-standard-8}":                                                                             "cuda",
+		"instance_type: {machine_type: e2-standard-4}":                                                                             "none",
+		"instance_type: {machine_type: e2-standard-4}, cpu_slots_allowed: true":                                                    "cpu",
+		"instance_type: {gpu_num: 0}, base_config: {guestAccelerators: [{acceleratorType: nvidia-tesla-t4, acceleratorCount: 1}]}": "cuda",
+	} {
+		m, _, err := config.Parse([]byte("resource_pools: [{pool_name: default, provider: {type: gcp, "+settings+"}}]"), "master.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Configs(m, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _, err := agentconfig.ParseSent(all["default"].AgentYAML, "agent.yaml")
+		if err != nil || a.SlotType != want {
+			t.Errorf("%s: got %s, %v; want %s", settings, a.SlotType, err, want)
+		}
+	}
 }
 
 func TestWhatALaunchedAgentIsTold(t *testing.T) {

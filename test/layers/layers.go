@@ -134,7 +134,7 @@ func master() []Row {
 		{"master/policy", []string{"master/api/v1", "master/api/agentv1"}, "what a task may do to its machine is a pure function; master, agents and Kubernetes ask it"},
 		{"master/config/translate", nil, "old forms are turned into new ones before anything has a type"},
 		{"master/config/security", []string{"cloud/secret"}, "security is a part of master.yaml"},
-		{"master/config/provider", nil, "how machines are launched is a part of master.yaml"},
+		{"master/config/provider", []string{"cloud/gcp/machinetype", "cloud/gcp/properties"}, "how machines are launched is a part of master.yaml, in Google's form too"},
 		{"master/config/container", []string{"master/policy", "cloud/secret"}, "what containers get is a part of master.yaml"},
 		{"master/config", []string{"master/config/*", "master/policy", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
 		{"master/config/helm", []string{"master/config", "master/config/container", "master/config/provider", "master/config/security", "cloud/secret"}, "the chart's values are a master.yaml under other names"},

@@ -19,11 +19,7 @@ const (
 	prefixLimit = 40        // characters, so that a name has room for its hash
 )
 
-var (
-	prefixForm = regexp.MustCompile(`^[a-z][-a-z0-9]*$`)
-	keyForm    = regexp.MustCompile(`^[\p{Ll}\p{Lo}][-_\p{Ll}\p{Lo}\p{N}]{0,62}$`)
-	valueForm  = regexp.MustCompile(`^[-_\p{Ll}\p{Lo}\p{N}]{0,63}$`)
-)
+var prefixForm = regexp.MustCompile(`^[a-z][-a-z0-9]*$`)
 
 func (c Config) checkFields(base *compute.InstanceProperties) error {
 	var errs []error
@@ -49,48 +45,27 @@ func (c Config) checkLabels(base *compute.InstanceProperties) error {
 	all := c.allLabels(base, "")
 	delete(all, "") // a pair that is not given is refused already
 	for key, value := range all {
-		if !keyForm.MatchString(key) || !valueForm.MatchString(value) {
-			errs = append(errs, fmt.Errorf("label %s=%s: Google takes small letters, digits, dashes and underscores, at most 63, and a letter first in a key", key, value))
-		}
+		errs = append(errs, properties.CheckLabel(key, value))
 	}
-	for _, key := range ownLabels() {
-		_, given := c.Labels[key]
-		_, inBase := base.Labels[key]
-		if given || inBase || c.Pair.Key == key {
+	for _, key := range properties.ReservedLabels() {
+		if _, given := c.Labels[key]; given || c.Pair.Key == key {
 			errs = append(errs, fmt.Errorf("label %s is given, and is one that machines get anyway", key))
 		}
 	}
 	if len(all) > labelsLimit {
 		errs = append(errs, fmt.Errorf("machines would get %d labels and Google takes %d", len(all), labelsLimit))
 	}
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
 }
 
-// checkBase refuses what of base_config contradicts the other settings, where it is not
-// plain that these win.
+// checkBase refuses what of base_config contradicts the other settings.
 func (c Config) checkBase(base *compute.InstanceProperties) error {
 	var errs []error
-	refuse := func(at, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("provider.base_config."+at+": "+format, args...))
-	}
-	for i, item := range metadataOf(base) {
-		if slices.Contains(ownMetadata(), item.Key) {
-			refuse(fmt.Sprintf("metadata.items[%d]", i), "%s is one that machines get anyway; write what machines are to run into provider.startup_script", item.Key)
-		}
-	}
-	for _, zone := range properties.Zones(base) {
-		for _, other := range c.Zones {
-			if other != zone {
-				refuse("disks", "are in zone %s, so that machines cannot be in %s; name only %s as the pool's zone", zone, other, zone)
-			}
-		}
-	}
-	if len(mergeAccounts(c, base)) > 1 {
-		refuse("serviceAccounts", "Google gives a machine one service account; name it here or in provider.service_account")
-	}
-	if isSpot(base.Scheduling) && !c.Spot {
-		refuse("scheduling", "spot machines are a setting of the pool; set provider.spot")
+	for _, p := range properties.Conflicts(base, properties.Pool{Zones: c.Zones, Account: c.Account, Spot: c.Spot}) {
+		p.Path = "provider.base_config." + p.Path
+		errs = append(errs, errors.New(p.String()))
 	}
 	return errors.Join(errs...)
 }

@@ -24,10 +24,6 @@ const (
 	labelOldPool = "determined-resource-pool"
 )
 
-func ownLabels() []string {
-	return []string{LabelCluster, LabelPool, LabelLaunch, labelOldHost, labelOldPort, labelOldPool}
-}
-
 // allLabels is every label of a machine.
 func (c Config) allLabels(base *compute.InstanceProperties, launch string) map[string]string {
 	out := make(map[string]string)
@@ -65,11 +61,6 @@ const (
 	// account proves which it is.
 	keyGuest = "enable-guest-attributes"
 )
-
-// ownMetadata is what base_config may not set. Guest attributes may be on for other reasons.
-func ownMetadata() []string {
-	return []string{keyScript, keyOldMaster, keyPool, keyToken, keyType}
-}
 
 // mergeMetadata is the metadata of a machine: ours, and behind it that of base_config.
 func (f *Fleet) mergeMetadata(l cloud.Launch) *compute.Metadata {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 )
 
 // List implements cloud.Instances: one list of all zones. One in which a zone is missing
@@ -46,7 +47,7 @@ func (f *Fleet) toInstance(i *compute.Instance) cloud.Instance {
 		ID: cloud.InstanceID(i.Name), State: stateOf(i.Status), Zone: zone, Token: metadataValue(i, keyToken), Launched: launched,
 		Offer: cloud.Offer{Type: metadataValue(i, keyType), Zone: zone, Price: cloud.OnDemand},
 	}
-	if isSpot(i.Scheduling) {
+	if properties.IsSpot(i.Scheduling) {
 		m.Offer.Price = cloud.Spot
 	}
 	return m

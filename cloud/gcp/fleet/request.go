@@ -31,7 +31,7 @@ func (f *Fleet) launchRequest(l cloud.Launch, t machinetype.Type, name string) *
 	if len(b.ResourceManagerTags) > 0 {
 		in.Params = &compute.InstanceParams{ResourceManagerTags: b.ResourceManagerTags}
 	}
-	if in.MinCpuPlatform == "" && t.Family() == "n1" {
+	if in.MinCpuPlatform == "" && t.TakesGPUs() {
 		in.MinCpuPlatform = "Intel Broadwell" // Google may choose one that lacks what images are built for
 	}
 	in.Scheduling = mergeScheduling(b.Scheduling, l.Offer.Price, t.BringsGPUs() || len(in.GuestAccelerators) > 0)

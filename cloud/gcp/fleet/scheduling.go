@@ -6,6 +6,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 )
 
 // What Google calls things in a machine's scheduling.
@@ -36,7 +37,7 @@ func mergeScheduling(base *compute.Scheduling, price cloud.Price, gpus bool) *co
 		if out.InstanceTerminationAction == "" {
 			out.InstanceTerminationAction = actionStop
 		}
-	case isSpot(base): // the pool falls back on on-demand machines
+	case properties.IsSpot(base): // the pool falls back on on-demand machines
 		out.ProvisioningModel, out.Preemptible = modelStandard, false
 		if out.MaxRunDuration == nil && out.TerminationTime == "" {
 			out.InstanceTerminationAction = ""
@@ -48,9 +49,4 @@ func mergeScheduling(base *compute.Scheduling, price cloud.Price, gpus bool) *co
 // dropFields removes fields whose value is decided here.
 func dropFields(sent []string, fields ...string) []string {
 	return slices.DeleteFunc(slices.Clone(sent), func(f string) bool { return slices.Contains(fields, f) })
-}
-
-// isSpot reports whether Google may take a machine back. Preemptible is the older word.
-func isSpot(s *compute.Scheduling) bool {
-	return s != nil && (s.Preemptible || s.ProvisioningModel == modelSpot)
 }

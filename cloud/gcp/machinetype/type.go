@@ -43,7 +43,7 @@ func Parse(text string) (Type, error) {
 
 // Check refuses GPUs for a machine that takes none.
 func (t Type) Check() error {
-	if t.GPUs > 0 && !t.BringsGPUs() && t.Family() != "n1" {
+	if t.GPUs > 0 && !t.BringsGPUs() && !t.TakesGPUs() {
 		return fmt.Errorf("machine type %s takes no GPUs: Google gives them to N1 machines only, and types of %s bring theirs",
 			t.MachineType, strings.Join(families(), ", "))
 	}

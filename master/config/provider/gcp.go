@@ -1,39 +1,46 @@
 package provider
 
 import (
+	"errors"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 	"github.com/det-deploy/det-deploy/document"
 )
 
 // GCP launches Compute Engine instances.
 type GCP struct {
 	Elastic                `yaml:",inline"`
-	BaseConfig             document.Raw      `yaml:"base_config" doc:"Instance properties in Google's own form; the settings below win or are added"`
+	BaseConfig             document.Raw      `yaml:"base_config" doc:"Instance properties in Google's own form; the other settings win or are added. A disk in it binds the pool to the disk's zone"`
 	Project                string            `yaml:"project" doc:"Google project; the master's own when empty"`
-	Zone                   string            `yaml:"zone" doc:"Zone; the master's own when empty"`
+	Zone                   string            `yaml:"zone" doc:"Zone; that of a disk in base_config, or the master's own, when empty"`
+	Zones                  []string          `yaml:"zones" doc:"Zones in order of preference, instead of zone"`
 	BootDiskSize           int               `yaml:"boot_disk_size" doc:"GB of the boot disk, at least 100"`
-	BootDiskSourceImage    string            `yaml:"boot_disk_source_image" doc:"Image of agents"`
+	BootDiskSourceImage    string            `yaml:"boot_disk_source_image" doc:"Image of agents: a path, the name of an image of the project, or family/ and the name of a family"`
 	BootDiskType           string            `yaml:"boot_disk_type" doc:"Type of the boot disk"`
 	Labels                 map[string]string `yaml:"labels" doc:"Further labels of agents"`
-	LabelKey               string            `yaml:"label_key" doc:"Label that marks this cluster's agents"`
-	LabelValue             string            `yaml:"label_value" doc:"Value of the label, unique to this cluster; the master's instance when empty"`
-	NamePrefix             string            `yaml:"name_prefix" doc:"Beginning of agents' names"`
+	LabelKey               string            `yaml:"label_key" doc:"Label that marks this cluster's agents for people"`
+	LabelValue             string            `yaml:"label_value" doc:"Value of the label, unique to this cluster; the name of the master's instance when empty"`
+	NamePrefix             string            `yaml:"name_prefix" doc:"Beginning of agents' names; det-, the cluster and - when empty"`
 	NetworkInterface       GCPNetwork        `yaml:"network_interface" doc:"Where agents are connected"`
 	NetworkTags            []string          `yaml:"network_tags" doc:"Network tags of agents"`
 	ServiceAccount         GCPServiceAccount `yaml:"service_account" doc:"Service account of agents"`
 	InstanceType           GCPInstanceType   `yaml:"instance_type" doc:"Machine and GPUs of agents"`
-	OperationTimeoutPeriod document.Duration `yaml:"operation_timeout_period" doc:"How long Google may take for one operation"`
+	InstanceTypes          []GCPMachine      `yaml:"instance_types" doc:"Machines in order of preference, all with the same slots, instead of instance_type"`
+	Spot                   Spot              `yaml:"spot" doc:"Use spot machines"`
+	OperationTimeoutPeriod document.Duration `yaml:"operation_timeout_period" doc:"How long Google may take to launch a machine"`
 	CPUSlotsAllowed        bool              `yaml:"cpu_slots_allowed" doc:"Give a machine without GPUs one slot"`
 	UseCloudLogging        bool              `yaml:"use_cloud_logging" doc:"Send agents' logs to Cloud Logging"`
+	Log                    string            `yaml:"log" doc:"Log in Cloud Logging, with use_cloud_logging; det-deploy- and the cluster when empty"`
+	Metrics                *bool             `yaml:"metrics" doc:"Send metrics of agents' machines to Cloud Monitoring; as long as use_cloud_logging is set when absent"`
 }
 
 // GCPNetwork is where instances are connected.
 type GCPNetwork struct {
-	Network    string `yaml:"network" doc:"Network"`
-	Subnetwork string `yaml:"subnetwork" doc:"Subnetwork; needed with network"`
+	Network    string `yaml:"network" doc:"Network, by name or path; the default network when empty"`
+	Subnetwork string `yaml:"subnetwork" doc:"Subnetwork, by name or path; needed with network"`
 	ExternalIP bool   `yaml:"external_ip" doc:"Give machines an external address"`
 }
 
@@ -45,10 +52,8 @@ type GCPServiceAccount struct {
 
 // GCPInstanceType is the machine of instances.
 type GCPInstanceType struct {
-	MachineType string `yaml:"machine_type" doc:"Machine type"`
-	GPUType     string `yaml:"gpu_type" doc:"GPU type, empty for none"`
-	GPUNum      int    `yaml:"gpu_num" doc:"GPUs of one machine"`
-	Preemptible bool   `yaml:"preemptible" doc:"Use preemptible machines"`
+	GCPMachine  `yaml:",inline"`
+	Preemptible bool `yaml:"preemptible" doc:"Use spot machines; the older word for spot: true"`
 }
 
 // SetDefaults makes p the default.
@@ -58,34 +63,37 @@ func (p *GCP) SetDefaults() {
 		BootDiskSourceImage: "projects/determined-ai/global/images/det-environments-0736b6d",
 		BootDiskType:        "pd-standard", LabelKey: "managed-by",
 		ServiceAccount:         GCPServiceAccount{Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}},
-		InstanceType:           GCPInstanceType{MachineType: "n1-standard-32", GPUType: "nvidia-tesla-t4", GPUNum: 4},
+		InstanceType:           GCPInstanceType{GCPMachine: GCPMachine{MachineType: "n1-standard-32"}},
 		OperationTimeoutPeriod: document.Duration(5 * time.Minute),
 	}
 }
 
-// Slots is how many slots one machine has.
-func (p GCP) Slots() int {
-	if p.InstanceType.GPUNum == 0 && p.CPUSlotsAllowed {
-		return 1
+// IsSpot reports whether the pool launches spot machines.
+func (p GCP) IsSpot() bool { return p.Spot.Enabled || p.InstanceType.Preemptible }
+
+// ZoneList is where machines may be, in order of preference; none is the zone of the
+// master's machine.
+func (p GCP) ZoneList() []string {
+	switch {
+	case len(p.Zones) > 0:
+		return p.Zones
+	case p.Zone != "":
+		return []string{p.Zone}
 	}
-	return p.InstanceType.GPUNum
+	base, err := properties.Parse(p.BaseConfig.JSON())
+	if err != nil { // it was refused with the configuration
+		return nil
+	}
+	return properties.Zones(base)
 }
 
-// gpuCounts is how many GPUs of a type Google attaches to one machine. nil is a
-// type that is not listed.
-func gpuCounts(gpu string) []int {
-	switch gpu {
-	case "":
-		return []int{0}
-	case "nvidia-tesla-t4", "nvidia-tesla-p100", "nvidia-tesla-p4":
-		return []int{0, 1, 2, 4}
-	case "nvidia-tesla-v100", "nvidia-tesla-k80", "nvidia-a100-80gb", "nvidia-l4":
-		return []int{0, 1, 2, 4, 8}
-	case "nvidia-tesla-a100":
-		return []int{0, 1, 2, 4, 8, 16}
-	}
-	return nil
-}
+// The forms of Google's names, as far as they are not labels.
+var (
+	zoneForm = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*-[a-z]+[0-9]+-[a-z]$`)
+	tagForm  = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	nameForm = regexp.MustCompile(`^[a-z][-a-z0-9]{0,39}$`)
+	logForm  = regexp.MustCompile(`^[-A-Za-z0-9_./]{1,400}$`)
+)
 
 // Validate checks what can be checked without Google.
 func (p GCP) Validate(path string) document.Errors {
@@ -93,19 +101,93 @@ func (p GCP) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(p.BootDiskSize >= 100, at("boot_disk_size"), "must be at least 100 (is %d)", p.BootDiskSize)
 	e.Check(p.BootDiskSourceImage != "", at("boot_disk_source_image"), "is required")
-	n := p.NetworkInterface
-	e.Check((n.Network == "") == (n.Subnetwork == ""), at("network_interface"), "needs both network and subnetwork, or neither")
 	e.Check(p.OperationTimeoutPeriod > 0, at("operation_timeout_period"), "must be more than 0 (is %v)", p.OperationTimeoutPeriod)
-	e.Check(len(p.LabelValue) <= 63, at("label_value"), "must have at most 63 characters (has %d)", len(p.LabelValue))
-	t := p.InstanceType
-	e.Check(strings.Contains(t.MachineType, "-"), at("instance_type.machine_type"), "must be a machine type such as n1-standard-8 (is %q)", t.MachineType)
-	counts := gpuCounts(t.GPUType)
-	switch {
-	case counts == nil:
-		e.Check(t.GPUNum >= 0 && t.GPUNum <= 16, at("instance_type.gpu_num"), "must be between 0 and 16 (is %d)", t.GPUNum)
-	case !slices.Contains(counts, t.GPUNum):
-		e.Add(at("instance_type.gpu_num"), "must be one of %v with gpu_type %q (is %d)", counts, t.GPUType, t.GPUNum)
+	e.Check(p.NamePrefix == "" || nameForm.MatchString(p.NamePrefix), at("name_prefix"),
+		"must begin with a small letter, have only small letters, digits and dashes, and at most 40 characters (is %q)", p.NamePrefix)
+	e.Check(p.Spot.MaxPrice == "", at("spot.max_price"), "is for AWS: Google has one price for spot machines; remove it")
+	e.Check(p.Log == "" || logForm.MatchString(p.Log), at("log"), "must have only letters, digits and -_./ (is %q)", p.Log)
+	e = append(e, p.validateNetwork(path)...)
+	e = append(e, p.validateZones(path)...)
+	e = append(e, p.validateLabels(path)...)
+	e = append(e, p.validateMachines(path)...)
+	return append(e, p.validateBase(at("base_config"))...)
+}
+
+func (p GCP) validateNetwork(path string) document.Errors {
+	var e document.Errors
+	n := p.NetworkInterface
+	e.Check((n.Network == "") == (n.Subnetwork == ""), document.Join(path, "network_interface"), "needs both network and subnetwork, or neither")
+	for i, tag := range p.NetworkTags {
+		e.Check(tagForm.MatchString(tag), document.Index(document.Join(path, "network_tags"), i),
+			"must begin with a small letter, have only small letters, digits and dashes, and at most 63 characters (is %q)", tag)
 	}
-	e = append(e, p.BaseConfig.CheckMapping(at("base_config"))...)
+	return e
+}
+
+func (p GCP) validateZones(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	check := func(zone, at string) {
+		e.Check(zoneForm.MatchString(zone), at, "must be a zone such as us-west1-b (is %q)", zone)
+	}
+	if p.Zone != "" {
+		check(p.Zone, at("zone"))
+	}
+	e.Check(p.Zone == "" || len(p.Zones) == 0, at("zones"), "excludes zone; keep one")
+	for i, zone := range p.Zones {
+		check(zone, document.Index(at("zones"), i))
+		e.Check(!slices.Contains(p.Zones[:i], zone), document.Index(at("zones"), i), "is given twice (%q)", zone)
+	}
+	return e
+}
+
+func (p GCP) validateLabels(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	check := func(key, value, path string) {
+		err := properties.CheckLabel(key, value)
+		e.Check(err == nil, path, "%v", err)
+		e.Check(!slices.Contains(properties.ReservedLabels(), key), path, "is a label that machines get anyway (is %q)", key)
+	}
+	e.Check(p.LabelKey != "", at("label_key"), "is required")
+	if p.LabelKey != "" {
+		check(p.LabelKey, "", at("label_key"))
+	}
+	if p.LabelValue != "" {
+		err := properties.CheckLabel("x", p.LabelValue)
+		e.Check(err == nil, at("label_value"), "must have only small letters, digits, dashes and underscores, at most 63 (is %q)", p.LabelValue)
+	}
+	for key, value := range p.Labels {
+		check(key, value, document.Join(at("labels"), key))
+	}
+	return e
+}
+
+// validateBase checks base_config as Google's own form, and against the other settings.
+func (p GCP) validateBase(path string) document.Errors {
+	base, err := properties.Parse(p.BaseConfig.JSON())
+	if err != nil {
+		return locateProblems(path, err)
+	}
+	return toErrors(path, properties.Conflicts(base, properties.Pool{Zones: p.ZoneList(), Account: p.ServiceAccount.Email, Spot: p.IsSpot()}))
+}
+
+func locateProblems(path string, err error) document.Errors {
+	problems, ok := errors.AsType[properties.Problems](err)
+	if !ok {
+		problems = properties.Problems{{Text: err.Error()}}
+	}
+	return toErrors(path, problems)
+}
+
+func toErrors(path string, problems properties.Problems) document.Errors {
+	var e document.Errors
+	for _, p := range problems {
+		place := path
+		if p.Path != "" {
+			place = document.Join(path, p.Path)
+		}
+		e = append(e, document.Problem{Path: place, Text: p.Text, Hint: p.Hint})
+	}
 	return e
 }

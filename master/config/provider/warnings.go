@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 	"github.com/det-deploy/det-deploy/document"
 )
 
@@ -23,6 +24,9 @@ func (p Provider) Warnings(path string, given func(path string) bool) document.E
 	if p.AWS != nil {
 		w = append(w, p.AWS.listWarnings(path, given)...)
 	}
+	if p.GCP != nil {
+		w = append(w, p.GCP.listWarnings(path, given)...)
+	}
 	return w
 }
 
@@ -32,6 +36,23 @@ func (p AWS) listWarnings(path string, given func(path string) bool) document.Er
 	w.Check(p.LogStream == "", at("log_stream"), "has no effect: each machine writes to a stream of its own name")
 	among := slices.Contains(p.Types(), p.InstanceType)
 	w.Check(among || !given(at("instance_type")), at("instance_type"), "has no effect: instance_types lacks it")
+	return w
+}
+
+func (p GCP) listWarnings(path string, given func(path string) bool) document.Errors {
+	var w document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	one := at("instance_type.machine_type")
+	w.Check(len(p.InstanceTypes) == 0 || !given(one), one, "has no effect: instance_types is given")
+	w.Check(p.Log == "" || p.UseCloudLogging, at("log"), "has no effect without use_cloud_logging")
+	w.Check(p.ServiceAccount.Email != "" || !given(at("service_account.scopes")), at("service_account.scopes"), "has no effect without service_account.email")
+	base, err := properties.Parse(p.BaseConfig.JSON())
+	if err != nil { // it is refused
+		return w
+	}
+	w.Check(base.MachineType == "", at("base_config.machineType"), "has no effect: the machine type is that of instance_type")
+	gives := slices.ContainsFunc(p.Machines(), func(m GCPMachine) bool { return m.Type().GPUs > 0 })
+	w.Check(len(base.GuestAccelerators) == 0 || !gives, at("base_config.guestAccelerators"), "has no effect: the GPUs are those of instance_type; set instance_type.gpu_type to \"\" to keep these")
 	return w
 }
 

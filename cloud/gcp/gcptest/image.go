@@ -86,6 +86,11 @@ const (
 	ImageARM    = "projects/ubuntu-os-cloud/global/images/ubuntu-2204-jammy-arm64-v20261015"
 	ImageDebian = "projects/debian-cloud/global/images/debian-12-bookworm-v20261010"
 	ImageGPU    = "projects/deeplearning-platform-release/global/images/common-cu124-v20261001-ubuntu-2204"
+
+	// Those that det-deploy takes by itself.
+	ImageMaster    = "projects/ubuntu-os-cloud/global/images/ubuntu-2404-noble-amd64-v20261110"
+	ImageMasterARM = "projects/ubuntu-os-cloud/global/images/ubuntu-2404-noble-arm64-v20261110"
+	ImageAgent     = "projects/deeplearning-platform-release/global/images/common-cu129-ubuntu-2204-nvidia-580-v20261101"
 )
 
 // addPublicImages makes the projects that Google keeps its images in.
@@ -97,6 +102,9 @@ func (w *World) addPublicImages() {
 	w.giveImage(ImageARM, "ubuntu-2204-lts-arm64", "ARM64", 10)
 	w.giveImage(ImageDebian, "debian-12", "X86_64", 10)
 	w.giveImage(ImageGPU, "common-cu124-ubuntu-2204", "X86_64", 50)
+	w.giveImage(ImageMaster, "ubuntu-2404-lts-amd64", "X86_64", 10)
+	w.giveImage(ImageMasterARM, "ubuntu-2404-lts-arm64", "ARM64", 10)
+	w.giveImage(ImageAgent, "common-cu129-ubuntu-2204-nvidia-580", "X86_64", 50)
 }
 
 // GiveImage adds an image of a project's own that was there before the test.
@@ -104,6 +112,15 @@ func (w *World) GiveImage(projectID, name, family string, gb int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.giveImage("projects/"+projectID+"/global/images/"+name, family, "X86_64", gb)
+}
+
+// WithdrawImage has the owner of an image withdraw it.
+func (w *World) WithdrawImage(projectID, name string, status *compute.DeprecationStatus) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i, found := w.engine.images.get("projects/" + projectID + "/global/images/" + name); found {
+		i.Deprecated = status
+	}
 }
 
 func (w *World) giveImage(path, family, architecture string, gb int64) {

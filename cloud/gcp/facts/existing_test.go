@@ -1,0 +1,73 @@
+package facts_test
+
+import (
+	"testing"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+)
+
+func giveDisk(t *testing.T, f facts.Facts, zone, name string, gb int64) {
+	t.Helper()
+	must(t, f.Clients.Disks.Insert(t.Context(), zone, &compute.Disk{Name: name, SizeGb: gb, Type: "projects/" + gcptest.Project + "/zones/" + zone + "/diskTypes/pd-balanced"}))
+}
+
+func TestAnExistingDisk(t *testing.T) {
+	t.Parallel()
+	f := of(t, gcptest.New(t, gcptest.Options{}))
+	giveDisk(t, f, "us-central1-b", "mine", 200)
+	giveDisk(t, f, "europe-west4-a", "mine", 200)
+	zone, err := f.DiskZone(t.Context(), "mine")
+	if zone != "us-central1-b" || err != nil {
+		t.Errorf("got %q and %v, want us-central1-b", zone, err)
+	}
+	must(t, f.DiskFree(t.Context(), "mine", "lab"))
+
+	giveDisk(t, f, "us-central1-c", "mine", 200)
+	_, err = f.DiskZone(t.Context(), "mine")
+	wantRefusal(t, err, cloud.Invalid, "one in us-central1-")
+	_, err = f.DiskZone(t.Context(), "nobodys")
+	wantRefusal(t, err, cloud.NotFound, "no such disk in a zone of us-central1")
+}
+
+func TestADiskOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	f := of(t, gcptest.New(t, gcptest.Options{}))
+	giveDisk(t, f, "us-central1-b", "mine", 200)
+	const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"
+	must(t, f.Clients.Instances.Insert(t.Context(), "us-central1-b", &compute.Instance{
+		Name: "other", MachineType: zone + "machineTypes/n2-standard-2", Labels: map[string]string{"det-deploy-cluster": "lab"},
+		Disks:             []*compute.AttachedDisk{{Boot: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageDebian}}, {Source: zone + "disks/mine"}},
+		NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
+	}))
+	wantRefusal(t, f.DiskFree(t.Context(), "mine", "lab-2"), cloud.Invalid, "attached to other")
+	must(t, f.DiskFree(t.Context(), "mine", "lab"))
+}
+
+func TestASnapshotForADisk(t *testing.T) {
+	t.Parallel()
+	f := of(t, gcptest.New(t, gcptest.Options{}))
+	giveDisk(t, f, "us-central1-b", "mine", 200)
+	must(t, f.Clients.Snapshots.Insert(t.Context(), &compute.Snapshot{Name: "older", SourceDisk: "projects/" + gcptest.Project + "/zones/us-central1-b/disks/mine"}))
+	must(t, f.SnapshotFits(t.Context(), "older", 200))
+	wantRefusal(t, f.SnapshotFits(t.Context(), "older", 100), cloud.Invalid, "it is of 200 GB")
+	wantRefusal(t, f.SnapshotFits(t.Context(), "nobodys", 100), cloud.NotFound, "")
+}
+
+func TestAnExistingAccount(t *testing.T) {
+	t.Parallel()
+	w := gcptest.New(t, gcptest.Options{})
+	w.AddProject("robots", 77)
+	f := of(t, w)
+	for _, email := range []string{w.GiveAccount(gcptest.Project, "boss"), w.GiveAccount("robots", "boss"), facts.DefaultAccount(gcptest.Number)} {
+		must(t, f.AccountFit(t.Context(), email))
+		missing, err := f.MissingOnAccount(t.Context(), email, []string{"iam.serviceAccounts.actAs"})
+		if len(missing) > 0 || err != nil {
+			t.Errorf("%s: got %v and %v, want the owner to be allowed", email, missing, err)
+		}
+	}
+	wantRefusal(t, f.AccountFit(t.Context(), "nobody@"+gcptest.Project+".iam.gserviceaccount.com"), cloud.NotFound, "")
+}

@@ -1,0 +1,141 @@
+// Package facts asks Google what there is to choose from: regions and zones, machine types
+// with the GPUs that they have or take, images, networks, and how much of each the project
+// may still have. Everything is asked live, so that a new machine type needs no new
+// release. It changes nothing but which of Google's APIs the project uses, and that only
+// on request.
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+)
+
+// Facts answers questions about one project and region.
+type Facts struct {
+	Clients api.Clients
+}
+
+// Caller is who asks, and of which project.
+type Caller struct {
+	// Identity is an e-mail address; it is empty where the credentials have none.
+	Identity string
+	// Project is the project's ID and Number what Google counts it by.
+	Project string
+	Number  uint64
+}
+
+// String is how a person reads it.
+func (c Caller) String() string {
+	if c.Identity == "" {
+		return "the caller"
+	}
+	return c.Identity
+}
+
+// Caller asks who we are, and which number the project has.
+func (f Facts) Caller(ctx context.Context) (Caller, error) {
+	identity, err := f.Clients.Identity(ctx)
+	if err != nil {
+		return Caller{}, fmt.Errorf("ask Google who the caller is: %w", err)
+	}
+	number, err := f.projectNumber(ctx)
+	if err != nil {
+		return Caller{}, fmt.Errorf("look at project %s: %w", f.Clients.Project, err)
+	}
+	return Caller{identity, f.Clients.Project, number}, nil
+}
+
+// projectNumber asks those services for the number that know it, because any of them may
+// not be enabled yet. What the first one answers is what is reported.
+func (f Facts) projectNumber(ctx context.Context) (uint64, error) {
+	p, err := f.Clients.Projects.Get(ctx)
+	switch {
+	case err == nil && p.State != "" && p.State != "ACTIVE":
+		return 0, &cloud.Error{
+			Kind: cloud.Invalid, Op: "cloudresourcemanager.projects.get", Resource: f.Clients.Project,
+			Fix: "restore it with `gcloud projects undelete`, or choose another with --project", Err: errors.New("the project is being deleted"),
+		}
+	case err == nil:
+		return parseNumber(p.Name)
+	case cloud.KindOf(err) != cloud.Denied:
+		return 0, err
+	}
+	used, usageErr := f.Clients.Services.Get(ctx, []string{computeAPI})
+	if usageErr == nil && len(used) > 0 {
+		return parseNumber(used[0].Parent)
+	}
+	if described, engineErr := f.Clients.Catalog.Project(ctx); engineErr == nil {
+		return described.Id, nil
+	}
+	return 0, err
+}
+
+// parseNumber reads "projects/415104041262".
+func parseNumber(name string) (uint64, error) {
+	n, err := strconv.ParseUint(path.Base(name), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("Google answers %q, and a project has a number", name) //nolint:staticcheck // a name begins the sentence
+	}
+	return n, nil
+}
+
+// Regions lists the regions that the project may use.
+func (f Facts) Regions(ctx context.Context) ([]string, error) {
+	all, err := f.Clients.Catalog.Regions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list regions: %w", err)
+	}
+	var out []string
+	for _, r := range all {
+		out = append(out, r.Name)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Zones lists the region's zones that are in order.
+func (f Facts) Zones(ctx context.Context) ([]string, error) {
+	all, err := f.Clients.Catalog.Zones(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the zones of %s: %w", f.Clients.Region, err)
+	}
+	var out []string
+	for _, z := range all {
+		if path.Base(z.Region) == f.Clients.Region && z.Status == "UP" {
+			out = append(out, z.Name)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &cloud.Error{
+			Kind: cloud.Invalid, Op: "compute.zones.list", Resource: f.Clients.Region,
+			Fix: "choose another --region: `gcloud compute regions list` shows them", Err: errors.New("the project has no such region"),
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// regionOf is the region of a zone: us-central1 of us-central1-a.
+func regionOf(zone string) string { return zone[:max(strings.LastIndexByte(zone, '-'), 0)] }
+
+// askEach asks about several things side by side, and returns the answers in their order.
+func askEach[K, T any](of []K, ask func(K) (T, error)) ([]T, error) {
+	out := make([]T, len(of))
+	calls := make([]func() error, len(of))
+	for i, k := range of {
+		calls[i] = func() (err error) {
+			out[i], err = ask(k)
+			return err
+		}
+	}
+	return out, infra.SideBySide(calls...)
+}

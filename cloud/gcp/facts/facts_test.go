@@ -1,0 +1,192 @@
+package facts_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/api/cloudresourcemanager/v3"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+)
+
+const region = "us-central1"
+
+func of(t *testing.T, w *gcptest.World) facts.Facts {
+	t.Helper()
+	c, err := api.New(t.Context(), w.Client(""), api.Options{Project: gcptest.Project, Region: region})
+	must(t, err)
+	return facts.Facts{Clients: c}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantRefusal(t *testing.T, err error, kind cloud.Kind, text string) {
+	t.Helper()
+	if cloud.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
+		t.Errorf("got %v (%s), want %s that says %q", err, cloud.KindOf(err), kind, text)
+	}
+}
+
+// Which service knows the project's number depends on what is enabled and allowed.
+func TestTheProjectsNumber(t *testing.T) {
+	t.Parallel()
+	denied := &cloud.Error{Kind: cloud.Denied, Op: "x", Err: errors.New("no")}
+	for name, change := range map[string]func(*api.Clients){
+		"by Resource Manager": func(*api.Clients) {},
+		"by Service Usage": func(c *api.Clients) {
+			c.Projects.Get = func(context.Context) (*cloudresourcemanager.Project, error) { return nil, denied }
+		},
+	} {
+		f := of(t, gcptest.New(t, gcptest.Options{}))
+		f.Clients.Identity = func(context.Context) (string, error) { return "ann@example.com", nil }
+		change(&f.Clients)
+		got, err := f.Caller(t.Context())
+		if want := (facts.Caller{Identity: "ann@example.com", Project: gcptest.Project, Number: gcptest.Number}); err != nil || got != want {
+			t.Errorf("%s: got %v and %v, want %v", name, got, err, want)
+		}
+	}
+}
+
+func TestAProjectThatIsGoing(t *testing.T) {
+	t.Parallel()
+	f := of(t, gcptest.New(t, gcptest.Options{}))
+	f.Clients.Projects.Get = func(context.Context) (*cloudresourcemanager.Project, error) {
+		return &cloudresourcemanager.Project{Name: "projects/1", State: "DELETE_REQUESTED"}, nil
+	}
+	_, err := f.Caller(t.Context())
+	wantRefusal(t, err, cloud.Invalid, "being deleted")
+}
+
+func TestZones(t *testing.T) {
+	t.Parallel()
+	f := of(t, gcptest.New(t, gcptest.Options{}))
+	got, err := f.Zones(t.Context())
+	if diff := cmp.Diff(got, []string{"us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f"}); diff != "" || err != nil {
+		t.Errorf("%v (-got +want):\n%s", err, diff)
+	}
+	f.Clients.Region = "moon-east1"
+	_, err = f.Zones(t.Context())
+	wantRefusal(t, err, cloud.Invalid, "no such region")
+	regions, err := f.Regions(t.Context())
+	if err != nil || !slices.Contains(regions, region) {
+		t.Errorf("got %v and %v, want %s among them", regions, err, region)
+	}
+}
+
+func TestMachineTypesByZone(t *testing.T) {
+	t.Parallel()
+	zones := []string{"us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f"}
+	wanted := []machinetype.Type{
+		{MachineType: "n2-standard-2"}, {MachineType: "a2-ultragpu-1g"}, {MachineType: "n1-standard-8", GPUType: "nvidia-tesla-p100", GPUs: 2},
+		{MachineType: "n1-standard-8", GPUType: "nvidia-tesla-k80", GPUs: 1}, {MachineType: "t2a-standard-4"}, {MachineType: "z9-standard-1"},
+	}
+	for _, o := range []gcptest.Options{{}, {IgnoreFilters: true}} {
+		got, err := of(t, gcptest.New(t, o)).Types(t.Context(), zones, wanted...)
+		must(t, err)
+		amd, arm := []string{"amd64"}, []string{"arm64"}
+		want := map[string]facts.Type{
+			"n2-standard-2":                     {"n2-standard-2", 2, 8 << 10, 0, "", amd, zones},
+			"a2-ultragpu-1g":                    {"a2-ultragpu-1g", 12, 170 << 10, 1, "nvidia-a100-80gb", amd, []string{"us-central1-a", "us-central1-c"}},
+			"n1-standard-8+2xnvidia-tesla-p100": {"n1-standard-8+2xnvidia-tesla-p100", 8, 32 << 10, 2, "nvidia-tesla-p100", amd, []string{"us-central1-c", "us-central1-f"}},
+			"n1-standard-8+1xnvidia-tesla-k80":  {"n1-standard-8+1xnvidia-tesla-k80", 8, 32 << 10, 1, "nvidia-tesla-k80", amd, nil},
+			"t2a-standard-4":                    {"t2a-standard-4", 4, 16 << 10, 0, "", arm, zones},
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("(-got +want):\n%s", diff)
+		}
+	}
+}
+
+func TestGPUTypesByZone(t *testing.T) {
+	t.Parallel()
+	got, err := of(t, gcptest.New(t, gcptest.Options{})).GPUTypes(t.Context(), []string{"us-central1-b", "us-central1-f"})
+	must(t, err)
+	i := slices.IndexFunc(got, func(g facts.GPUType) bool { return g.Name == "nvidia-tesla-p100" })
+	if i < 0 || got[i].Most != 4 || !slices.Equal(got[i].Zones, []string{"us-central1-f"}) {
+		t.Errorf("got %+v, want P100 in us-central1-f alone, 4 a machine", got)
+	}
+}
+
+func TestHowManyGPUsAMachineTakes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		gpu  string
+		n    int64
+		vcpu int
+		want string
+	}{
+		{"nvidia-tesla-t4", 3, 8, "machines take 1, 2 or 4 of nvidia-tesla-t4"},
+		{"nvidia-tesla-v100", 1, 16, "with 1 x nvidia-tesla-v100 a machine has at most 12"},
+		{"nvidia-tesla-v100", 2, 16, ""},
+		{"nvidia-tesla-new", 3, 96, ""},
+	} {
+		got := ""
+		if err := facts.CheckGPUs(machinetype.Type{MachineType: "n1-standard-8", GPUType: tc.gpu, GPUs: tc.n}, tc.vcpu); err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+			t.Errorf("%d x %s with %d vCPUs: got %q, want %q", tc.n, tc.gpu, tc.vcpu, got, tc.want)
+		}
+	}
+}
+
+func TestAPIsAreEnabled(t *testing.T) {
+	t.Parallel()
+	f := of(t, gcptest.New(t, gcptest.Options{NoServices: true}))
+	off, err := f.DisabledAPIs(t.Context(), facts.RequiredAPIs())
+	if err != nil || !slices.Contains(off, "compute.googleapis.com") || slices.Contains(off, "cloudresourcemanager.googleapis.com") {
+		t.Errorf("got %v and %v, want Compute Engine among those that are off", off, err)
+	}
+	must(t, f.EnableAPIs(t.Context(), off))
+	if _, err := f.Zones(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatTheCallerMayNot(t *testing.T) {
+	t.Parallel()
+	w := gcptest.New(t, gcptest.Options{})
+	w.Bind("projects/"+gcptest.Project, "roles/compute.viewer", "user:bob@example.com")
+	c, err := api.New(t.Context(), w.Client("user:bob@example.com"), api.Options{Project: gcptest.Project, Region: region})
+	must(t, err)
+	many := slices.Repeat([]string{"compute.instances.get"}, 150)
+	got, err := (facts.Facts{Clients: c}).MissingInProject(t.Context(), append(many, "compute.instances.create"))
+	if diff := cmp.Diff(got, []string{"compute.instances.create"}); diff != "" || err != nil {
+		t.Errorf("%v (-got +want):\n%s", err, diff)
+	}
+}
+
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		c    facts.Constraint
+		want facts.Verdict
+	}{
+		{facts.Constraint{}, facts.Allowed},
+		{facts.Constraint{DenyAll: true}, facts.Forbidden},
+		{facts.Constraint{Allowed: []string{"x"}}, facts.Allowed},
+		{facts.Constraint{Allowed: []string{"y"}}, facts.Forbidden},
+		{facts.Constraint{Denied: []string{"is:x"}}, facts.Forbidden},
+		{facts.Constraint{Denied: []string{"y"}}, facts.Allowed},
+		{facts.Constraint{Allowed: []string{"in:xs"}}, facts.Unclear},
+		{facts.Constraint{Allowed: []string{"in:ys", "x"}}, facts.Allowed},
+		{facts.Constraint{Denied: []string{"under:folders/1"}}, facts.Unclear},
+	} {
+		if got := tc.c.Judge("x"); got != tc.want {
+			t.Errorf("%+v: got %s, want %s", tc.c, got, tc.want)
+		}
+	}
+}

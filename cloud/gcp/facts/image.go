@@ -1,0 +1,146 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Image is a machine image.
+type Image struct {
+	// ID is its path: "projects/debian-cloud/global/images/debian-12-v20261010".
+	ID   string
+	Name string
+	// Architecture is "amd64" or "arm64".
+	Architecture string
+	// Size is the least GB of a disk that it fits on.
+	Size int
+	// Replaced is what its owner offers instead; the image may still be used.
+	Replaced string
+	// Origin is how it was found, in words.
+	Origin string
+}
+
+// Stock is a published image: the newest of the first of its families that there is, by
+// architecture.
+type Stock struct {
+	What     string
+	Project  string
+	Families map[string][]string
+}
+
+// MasterStock is Canonical's Ubuntu 24.04: it has Google's guest agent and systemd, and a
+// master needs nothing else.
+func MasterStock() Stock {
+	return Stock{
+		What: "Ubuntu 24.04 LTS", Project: "ubuntu-os-cloud",
+		Families: map[string][]string{"amd64": {"ubuntu-2404-lts-amd64"}, "arm64": {"ubuntu-2404-lts-arm64"}},
+	}
+}
+
+// AgentStock is Google's image with NVIDIA's driver, Docker and the container toolkit on
+// Ubuntu. It serves machines without GPUs too. Its families end with the driver's version,
+// and the older one is for the day on which Google ends the newer one.
+func AgentStock() Stock {
+	return Stock{
+		What: "Deep Learning VM on Ubuntu 22.04", Project: "deeplearning-platform-release",
+		Families: map[string][]string{"amd64": {"common-cu129-ubuntu-2204-nvidia-580", "common-cu128-ubuntu-2204-nvidia-570"}},
+	}
+}
+
+// ImageRef is how an image is named.
+type ImageRef struct {
+	Project string
+	// Name is that of the image, or of a family of images, of which the newest is meant.
+	Name   string
+	Family bool
+}
+
+// ParseImage reads a full or partial link to an image or a family, or the name of one of the
+// project's own.
+func (f Facts) ParseImage(link string) ImageRef {
+	if i := strings.Index(link, "projects/"); i >= 0 {
+		link = link[i:]
+	}
+	parts := strings.Split(link, "/")
+	r := ImageRef{Project: f.Clients.Project, Name: path.Base(link), Family: len(parts) > 1 && parts[len(parts)-2] == "family"}
+	if parts[0] == "projects" && len(parts) > 1 {
+		r.Project = parts[1]
+	}
+	return r
+}
+
+// Image asks for one image by its path, its family or its name. One that was withdrawn is
+// refused.
+func (f Facts) Image(ctx context.Context, link string) (Image, error) {
+	r := f.ParseImage(link)
+	read := f.Clients.Catalog.Image
+	if r.Family {
+		read = f.Clients.Catalog.ImageFamily
+	}
+	live, err := read(ctx, r.Project, r.Name)
+	if err != nil {
+		return Image{}, fmt.Errorf("ask for image %s: %w", link, err)
+	}
+	if err := checkImage(live); err != nil {
+		return Image{}, &cloud.Error{Kind: cloud.Invalid, Op: "compute.images.get", Resource: link, Err: err}
+	}
+	return describeImage(r.Project, live), nil
+}
+
+// checkImage refuses an image from which no machine boots.
+func checkImage(i *compute.Image) error {
+	switch {
+	case !isOffered(i.Deprecated):
+		return fmt.Errorf("its owner has withdrawn it%s", insteadOf(i.Deprecated))
+	case i.Status == "FAILED" || i.Status == "DELETING":
+		return fmt.Errorf("its state is %s", i.Status)
+	case i.Status == "PENDING":
+		return errors.New("it is not ready yet")
+	}
+	return nil
+}
+
+func insteadOf(d *compute.DeprecationStatus) string {
+	if d == nil || d.Replacement == "" {
+		return ""
+	}
+	return ", and offers " + path.Base(d.Replacement) + " instead"
+}
+
+func describeImage(project string, i *compute.Image) Image {
+	out := Image{
+		ID: "projects/" + project + "/global/images/" + i.Name, Name: i.Name, Architecture: architectureOf(i.Architecture),
+		Size: int(i.DiskSizeGb), Origin: "as given",
+	}
+	if i.Deprecated != nil && i.Deprecated.State == "DEPRECATED" {
+		out.Replaced = "its owner does not keep it up" + insteadOf(i.Deprecated)
+	}
+	return out
+}
+
+// Newest asks for the newest image of stock.
+func (f Facts) Newest(ctx context.Context, stock Stock, architecture string) (Image, error) {
+	for _, family := range stock.Families[architecture] {
+		live, err := f.Clients.Catalog.ImageFamily(ctx, stock.Project, family)
+		if cloud.KindOf(err) == cloud.NotFound {
+			continue
+		}
+		if err != nil {
+			return Image{}, fmt.Errorf("look for %s: %w", stock.What, err)
+		}
+		image := describeImage(stock.Project, live)
+		image.Origin = "newest " + stock.What
+		return image, nil
+	}
+	return Image{}, &cloud.Error{
+		Kind: cloud.NotFound, Op: "compute.images.getFromFamily", Resource: stock.What,
+		Fix: "bring an image with --agent-image or --master-image", Err: fmt.Errorf("there is none for %s", architecture),
+	}
+}

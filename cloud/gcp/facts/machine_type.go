@@ -1,0 +1,196 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+)
+
+// Type is what Google says of a machine with the GPUs that it has or is given.
+type Type struct {
+	Name string
+	VCPU int
+	// Memory is in MiB.
+	Memory int
+	// GPUs is how many GPUs it has, and GPU what they are: "nvidia-l4".
+	GPUs int
+	GPU  string
+	// Architectures is "amd64" or "arm64", as Go names them.
+	Architectures []string
+	// Zones are those that have such machines.
+	Zones []string
+}
+
+// String is how a person reads it: "g2-standard-4 (4 vCPU, 16 GB, 1 x nvidia-l4)".
+func (t Type) String() string {
+	s := fmt.Sprintf("%s (%d vCPU, %d GB", t.Name, t.VCPU, t.Memory>>10)
+	if t.GPUs > 0 {
+		s += fmt.Sprintf(", %d x %s", t.GPUs, t.GPU)
+	}
+	return s + ")"
+}
+
+// GPUType is one type of GPU.
+type GPUType struct {
+	// Name is Google's: "nvidia-tesla-t4".
+	Name string
+	// Most is how many a machine has at most.
+	Most int
+	// Zones are those that have it.
+	Zones []string
+}
+
+// zoneOffer is what one zone has.
+type zoneOffer struct {
+	machines []*compute.MachineType
+	gpus     []*compute.AcceleratorType
+}
+
+// Types asks which of the zones have some machines. A machine type that none of them has
+// is missing from the answer; one whose GPUs none of them has is in no zone.
+func (f Facts) Types(ctx context.Context, zones []string, wanted ...machinetype.Type) (map[string]Type, error) {
+	offers, err := askEach(zones, func(zone string) (zoneOffer, error) { return f.readZone(ctx, zone, wanted) })
+	if err != nil {
+		return nil, fmt.Errorf("ask for machine types: %w", err)
+	}
+	out := make(map[string]Type)
+	for _, w := range wanted {
+		if t, found := findType(w, zones, offers); found {
+			out[t.Name] = t
+		}
+	}
+	return out, nil
+}
+
+// readZone asks for what is wanted of one zone.
+func (f Facts) readZone(ctx context.Context, zone string, wanted []machinetype.Type) (o zoneOffer, err error) {
+	var names []string
+	givenGPUs := false
+	for _, w := range wanted {
+		names = append(names, `(name = "`+w.MachineType+`")`)
+		givenGPUs = givenGPUs || takesGPUs(w)
+	}
+	slices.Sort(names)
+	if o.machines, err = f.Clients.Catalog.MachineTypes(ctx, zone, strings.Join(slices.Compact(names), " OR ")); err != nil || !givenGPUs {
+		return o, err
+	}
+	o.gpus, err = f.Clients.Catalog.AcceleratorTypes(ctx, zone)
+	return o, err
+}
+
+// takesGPUs reports whether a machine is given GPUs beside its type.
+func takesGPUs(t machinetype.Type) bool { return t.GPUs > 0 && !t.BringsGPUs() }
+
+func findType(w machinetype.Type, zones []string, offers []zoneOffer) (t Type, found bool) {
+	for i, o := range offers {
+		m := slices.IndexFunc(o.machines, func(m *compute.MachineType) bool { return m.Name == w.MachineType && isOffered(m.Deprecated) })
+		if m < 0 {
+			continue
+		}
+		if !found {
+			t, found = describeType(w, o.machines[m]), true
+		}
+		if !takesGPUs(w) || slices.ContainsFunc(o.gpus, func(g *compute.AcceleratorType) bool { return g.Name == w.GPUType && isOffered(g.Deprecated) }) {
+			t.Zones = append(t.Zones, zones[i])
+		}
+	}
+	return t, found
+}
+
+func describeType(w machinetype.Type, m *compute.MachineType) Type {
+	t := Type{Name: w.String(), VCPU: int(m.GuestCpus), Memory: int(m.MemoryMb), Architectures: []string{architectureOf(m.Architecture)}}
+	for _, a := range m.Accelerators {
+		t.GPU, t.GPUs = a.GuestAcceleratorType, t.GPUs+int(a.GuestAcceleratorCount)
+	}
+	if takesGPUs(w) {
+		t.GPU, t.GPUs = w.GPUType, int(w.GPUs)
+	}
+	return t
+}
+
+// architectureOf is an architecture as Go names it. Google leaves out the usual one.
+func architectureOf(google string) string {
+	if strings.EqualFold(google, "ARM64") {
+		return "arm64"
+	}
+	return "amd64"
+}
+
+// isOffered is false for what Google has withdrawn.
+func isOffered(d *compute.DeprecationStatus) bool {
+	return d == nil || d.State != "OBSOLETE" && d.State != "DELETED"
+}
+
+// GPUTypes lists the types of GPUs that zones have, by their names.
+func (f Facts) GPUTypes(ctx context.Context, zones []string) ([]GPUType, error) {
+	offers, err := askEach(zones, func(zone string) ([]*compute.AcceleratorType, error) {
+		return f.Clients.Catalog.AcceleratorTypes(ctx, zone)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for the types of GPUs: %w", err)
+	}
+	found := make(map[string]GPUType)
+	for i, zone := range zones {
+		for _, a := range offers[i] {
+			if !strings.HasPrefix(a.Name, "nvidia-") || strings.HasSuffix(a.Name, "-vws") || !isOffered(a.Deprecated) {
+				continue // no GPU, or one with a licence for workstations
+			}
+			g := found[a.Name]
+			found[a.Name] = GPUType{a.Name, max(g.Most, int(a.MaximumCardsPerInstance)), append(g.Zones, zone)}
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b GPUType) int { return cmp.Compare(a.Name, b.Name) }), nil
+}
+
+// withdrawnGPUs are those that no zone has any more.
+func withdrawnGPUs() []string { return []string{"nvidia-tesla-k80"} }
+
+// Withdrawn reports whether Google has taken a type of GPU out of every zone.
+func Withdrawn(gpu string) bool { return slices.Contains(withdrawnGPUs(), gpu) }
+
+// gpuLimit is how many GPUs of a type an N1 machine takes, and the vCPUs that it may have
+// with so many. https://cloud.google.com/compute/docs/gpus#n1-gpus
+type gpuLimit map[int64]int
+
+func gpuLimits() map[string]gpuLimit {
+	return map[string]gpuLimit{
+		"nvidia-tesla-t4":   {1: 48, 2: 48, 4: 96},
+		"nvidia-tesla-p4":   {1: 24, 2: 48, 4: 96},
+		"nvidia-tesla-v100": {1: 12, 2: 24, 4: 48, 8: 96},
+		"nvidia-tesla-p100": {1: 16, 2: 32, 4: 96},
+	}
+}
+
+// CheckGPUs refuses a number of GPUs that a machine with so many vCPUs does not take. What
+// this program does not know passes.
+func CheckGPUs(t machinetype.Type, vcpu int) error {
+	limits, known := gpuLimits()[t.GPUType]
+	if !takesGPUs(t) || !known {
+		return nil
+	}
+	most, ok := limits[t.GPUs]
+	switch {
+	case !ok:
+		return fmt.Errorf("%s has %d GPUs, and machines take %s of %s", t, t.GPUs, joinNumbers(slices.Sorted(maps.Keys(limits))), t.GPUType)
+	case vcpu > most:
+		return fmt.Errorf("%s has %d vCPUs, and with %d x %s a machine has at most %d", t, vcpu, t.GPUs, t.GPUType, most)
+	}
+	return nil
+}
+
+// joinNumbers is "1, 2 or 4".
+func joinNumbers(numbers []int64) string {
+	var out []string
+	for _, n := range numbers {
+		out = append(out, fmt.Sprint(n))
+	}
+	last := len(out) - 1
+	return strings.Join(out[:last], ", ") + " or " + out[last]
+}

@@ -1,0 +1,37 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// testedAtOnce is how many permissions Google tests in one call.
+const testedAtOnce = 100
+
+// Missing lists those of some permissions that the caller does not have where test asks.
+func Missing(permissions []string, test func(some []string) ([]string, error)) ([]string, error) {
+	var out []string
+	for some := range slices.Chunk(permissions, testedAtOnce) {
+		granted, err := test(some)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range some {
+			if !slices.Contains(granted, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
+}
+
+// MissingInProject lists those of some permissions that the caller does not have in the
+// project.
+func (f Facts) MissingInProject(ctx context.Context, permissions []string) ([]string, error) {
+	out, err := Missing(permissions, func(some []string) ([]string, error) { return f.Clients.Projects.TestPermissions(ctx, some) })
+	if err != nil {
+		return nil, fmt.Errorf("ask what the caller may do in project %s: %w", f.Clients.Project, err)
+	}
+	return out, nil
+}

@@ -105,6 +105,7 @@ func install() []Row {
 		{"installer/target/gcp/control", []string{"cloud", "cloud/infra", "cloud/gcp/...", "installer/record", "installer/hosted"}, "the control bucket is made before the lease, and knows no cluster.yaml"},
 		{"installer/target/aws/layout", []string{"cloud", "cloud/aws/...", "installer/hosted", "installer/hosted/*", "installer/spec"}, "where machines are is asked and chosen before anything is wanted"},
 		{"installer/target/aws/checks", []string{"cloud", "cloud/infra", "cloud/aws/...", "installer/doctor", "installer/hosted", "installer/hosted/*", "installer/spec", "installer/target/aws/control", "installer/target/aws/layout"}, "a check looks, and wants no resource"},
+		{"installer/target/gcp/layout", []string{"cloud", "cloud/gcp/...", "installer/hosted", "installer/hosted/*", "installer/spec"}, "where machines are is asked and chosen before anything is wanted"},
 		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/k8s/chart", []string{"cloud"}, "values of a chart need no cluster"},

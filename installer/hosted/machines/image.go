@@ -28,6 +28,27 @@ type Use struct {
 	Flags string
 }
 
+// ReadStock adds to the stock images that are known those that are wanted, by whom they
+// are for and their architecture: "master/amd64". It returns all of them.
+func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(stock S, architecture string) (string, error)) (map[string]string, error) {
+	out := maps.Clone(known)
+	for key, stock := range wanted {
+		if out[key] != "" {
+			continue
+		}
+		_, arch, _ := strings.Cut(key, "/")
+		image, err := newest(stock, arch)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil {
+			out = make(map[string]string)
+		}
+		out[key] = image
+	}
+	return out, nil
+}
+
 // CheckImages looks whether each image exists, runs on its types and fits its disk.
 func CheckImages(ctx context.Context, uses map[string][]Use, types Types, look func(ctx context.Context, id string) (Image, error)) doctor.Result {
 	const needed = "images for the machines' architectures that fit their disks"

@@ -4,6 +4,7 @@
 package machines
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -102,6 +103,19 @@ func (m Types) OfferedIn(zone string, types []string) bool {
 // Largest is the type with the most vCPUs.
 func (m Types) Largest(types []string) string {
 	return slices.MaxFunc(types, func(a, b string) int { return m[a].VCPU - m[b].VCPU })
+}
+
+// ChooseZone is the first of the given zones that is not empty, or else the first of those
+// that may be used and offer a type.
+func (m Types) ChooseZone(name string, used []string, given ...string) (zone string, found bool) {
+	if zone = cmp.Or(given...); zone != "" {
+		return zone, true
+	}
+	i := slices.IndexFunc(used, func(z string) bool { return m.OfferedIn(z, []string{name}) })
+	if i < 0 {
+		return "", false
+	}
+	return used[i], true
 }
 
 // ChooseZones lists the zones that offer a type of each pool and the master's, and

@@ -3,10 +3,10 @@ package layout
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -17,22 +17,12 @@ const (
 )
 
 // readImages reads the stock images that are needed and not known.
-func (r *reader) readImages(ctx context.Context) error {
-	for key, stock := range r.wantedStock() {
-		if r.Known.Images[key] != "" {
-			continue
-		}
-		_, arch, _ := strings.Cut(key, "/")
+func (r *reader) readImages(ctx context.Context) (err error) {
+	r.Known.Images, err = machines.ReadStock(r.Known.Images, r.wantedStock(), func(stock facts.Stock, arch string) (string, error) {
 		image, err := r.facts.Newest(ctx, stock, arch)
-		if err != nil {
-			return err
-		}
-		if r.Known.Images == nil {
-			r.Known.Images = make(map[string]string)
-		}
-		r.Known.Images[key] = image.ID
-	}
-	return nil
+		return image.ID, err
+	})
+	return err
 }
 
 // readRootDisks reads the name of the root disk of the agents' images. The master

@@ -87,25 +87,17 @@ func addZone(zones []string, z string, wanted []string) []string {
 // chooseMasterZone is pure: the zone that the spec names, that of an existing
 // volume, the one chosen before, or the first that offers the type.
 func chooseMasterZone(s spec.AWS, k Known) (string, error) {
-	offered := k.Types[s.Master.InstanceType].Zones
-	for _, z := range []string{s.Master.Zone, k.VolumeZone, k.Master.Zone} {
-		if z == "" {
-			continue
-		}
-		if !slices.Contains(k.Used(), z) {
-			return "", &cloud.Error{
-				Kind: cloud.Invalid, Op: "place the master", Resource: z,
-				Fix: "--zone " + strings.Join(append(k.Used(), z), ","), Err: errors.New("the cluster's network has no subnet there"),
-			}
-		}
-		return z, nil
-	}
-	for _, z := range k.Used() {
-		if slices.Contains(offered, z) {
-			return z, nil
+	zone, found := k.Types.ChooseZone(s.Master.InstanceType, k.Used(), s.Master.Zone, k.VolumeZone, k.Master.Zone)
+	switch {
+	case !found:
+		return "", errNotOffered([]string{s.Master.InstanceType}, s.Region)
+	case !slices.Contains(k.Used(), zone):
+		return "", &cloud.Error{
+			Kind: cloud.Invalid, Op: "place the master", Resource: zone,
+			Fix: "--zone " + strings.Join(append(k.Used(), zone), ","), Err: errors.New("the cluster's network has no subnet there"),
 		}
 	}
-	return "", errNotOffered([]string{s.Master.InstanceType}, s.Region)
+	return zone, nil
 }
 
 // MoveMaster names the flags that put the master where its data is.

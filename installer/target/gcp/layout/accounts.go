@@ -1,0 +1,44 @@
+package layout
+
+import (
+	"context"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// readDefaultAccount reads how Compute Engine's own service account is called, where a
+// machine has it.
+func (r *reader) readDefaultAccount(ctx context.Context) error {
+	if r.Known.DefaultAccount != "" || !slices.Contains([]string{r.Spec.Roles.Master, r.Spec.Roles.Agent}, spec.DefaultAccount) {
+		return nil
+	}
+	p, err := r.facts.Clients.Catalog.Project(ctx)
+	if err != nil {
+		return err
+	}
+	r.Known.DefaultAccount = p.DefaultServiceAccount
+	if p.DefaultServiceAccount == "" {
+		r.Known.DefaultAccount = facts.DefaultAccount(p.Id)
+	}
+	return nil
+}
+
+// MasterAccount is the e-mail of the user's account for the master; it is empty where the
+// cluster has its own.
+func (l Layout) MasterAccount() string { return l.accountOf(l.Spec.Roles.Master) }
+
+// AgentAccount is the e-mail of the user's account for agents; it is empty where the
+// cluster has its own, and where agents have none.
+func (l Layout) AgentAccount() string { return l.accountOf(l.Spec.Roles.Agent) }
+
+func (l Layout) accountOf(role string) string {
+	switch role {
+	case spec.DefaultAccount:
+		return l.Known.DefaultAccount
+	case spec.NoAccount:
+		return ""
+	}
+	return role
+}

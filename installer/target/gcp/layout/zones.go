@@ -1,0 +1,107 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// readZones reads the zones of the region, once. One that the spec names and that came
+// later is added.
+func (r *reader) readZones(ctx context.Context) error {
+	named := namedZones(r.Layout)
+	if len(r.Known.Zones) > 0 && !slices.ContainsFunc(named, func(z string) bool { return !slices.Contains(r.Known.Zones, z) }) {
+		return nil
+	}
+	all, err := r.facts.Zones(ctx)
+	if err != nil {
+		return err
+	}
+	if len(r.Known.Zones) == 0 {
+		r.Known.Zones = all
+	}
+	for _, z := range named {
+		switch {
+		case slices.Contains(r.Known.Zones, z):
+		case !slices.Contains(all, z):
+			return errNoZone(z, r.Spec.Region, all)
+		default:
+			r.Known.Zones = append(r.Known.Zones, z)
+			r.Known.Types = nil // which have not been asked of this zone
+		}
+	}
+	return nil
+}
+
+// namedZones lists the zones that the spec names.
+func namedZones(l Layout) []string {
+	var out []string
+	if l.Spec.Master.Zone != "" {
+		out = append(out, l.Spec.Master.Zone)
+	}
+	for _, p := range l.Spec.AllPools() {
+		out = append(out, p.Zones...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func errNoZone(zone, region string, all []string) error {
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "compute.zones.list", Resource: zone,
+		Fix: "choose among " + strings.Join(all, ", ") + " with --zone or --pool-zone",
+		Err: errors.New("there is no such zone in order in " + region),
+	}
+}
+
+// Used lists the zones in which machines of the cluster may be.
+func (l Layout) Used() []string {
+	used := map[string]bool{}
+	if l.Known.Master.Zone != "" {
+		used[l.Known.Master.Zone] = true
+	}
+	for _, p := range l.Spec.AllPools() {
+		for _, z := range l.PoolZones(p) {
+			used[z] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(used))
+}
+
+// readDisk reads the zone of an existing disk for the master's data.
+func (r *reader) readDisk(ctx context.Context) error {
+	name := r.Spec.Master.Disk.Name
+	if name == "" {
+		r.Known.DiskZone = ""
+		return nil
+	}
+	zone, err := r.facts.DiskZone(ctx, name)
+	r.Known.DiskZone = zone
+	return err
+}
+
+// chooseMasterZone chooses where the master is. The zone of an existing disk binds it, and
+// what was chosen before stays.
+func (r *reader) chooseMasterZone(context.Context) error {
+	kind := r.Spec.Master.MachineType
+	zone, found := r.Known.Types.ChooseZone(kind, r.Known.Zones, r.Known.DiskZone, r.Spec.Master.Zone, r.Known.Master.Zone)
+	if !found {
+		return errNotOffered(kind, r.Spec.Region)
+	}
+	if !slices.Contains(r.Known.Zones, zone) {
+		return errNoZone(zone, r.Spec.Region, r.Known.Zones)
+	}
+	r.Known.Master.Zone = zone
+	return nil
+}
+
+func errNotOffered(kind, region string) error {
+	return &cloud.Error{
+		Kind: cloud.NoCapacity, Op: "compute.machineTypes.list", Resource: kind,
+		Fix: "choose another --master-machine-type or --region", Err: errors.New("offered in no zone of " + region + " that the cluster may use"),
+	}
+}

@@ -90,8 +90,12 @@ func TestMachineTypesByZone(t *testing.T) {
 	t.Parallel()
 	zones := []string{"us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f"}
 	wanted := []machinetype.Type{
-		{MachineType: "n2-standard-2"}, {MachineType: "a2-ultragpu-1g"}, {MachineType: "n1-standard-8", GPUType: "nvidia-tesla-p100", GPUs: 2},
-		{MachineType: "n1-standard-8", GPUType: "nvidia-tesla-k80", GPUs: 1}, {MachineType: "t2a-standard-4"}, {MachineType: "z9-standard-1"},
+		{MachineType: "n2-standard-2"},
+		{MachineType: "a2-ultragpu-1g"},
+		{MachineType: "n1-standard-8", GPUType: "nvidia-tesla-p100", GPUs: 2},
+		{MachineType: "n1-standard-8", GPUType: "nvidia-tesla-k80", GPUs: 1},
+		{MachineType: "t2a-standard-4"},
+		{MachineType: "z9-standard-1"},
 	}
 	for _, o := range []gcptest.Options{{}, {IgnoreFilters: true}} {
 		got, err := of(t, gcptest.New(t, o)).Types(t.Context(), zones, wanted...)

@@ -28,6 +28,12 @@ type Use struct {
 	Flags string
 }
 
+// The keys of stock images, to which the architecture is added.
+const (
+	MasterStock = "master/"
+	AgentStock  = "agent/"
+)
+
 // ReadStock adds to the stock images that are known those that are wanted, by whom they
 // are for and their architecture: "master/amd64". It returns all of them.
 func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(stock S, architecture string) (string, error)) (map[string]string, error) {

@@ -10,12 +10,6 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// The keys of stock images.
-const (
-	masterStock = "master/"
-	agentStock  = "agent/"
-)
-
 // readImages reads the stock images that are needed and not known.
 func (r *reader) readImages(ctx context.Context) (err error) {
 	r.Known.Images, err = machines.ReadStock(r.Known.Images, r.wantedStock(), func(stock facts.Stock, arch string) (string, error) {
@@ -56,7 +50,7 @@ func (r *reader) wantedStock() map[string]facts.Stock {
 	out := map[string]facts.Stock{}
 	if r.Spec.Master.Image == "" {
 		if arch, err := r.Known.Types.Architecture(r.Spec.Master.InstanceType); err == nil {
-			out[masterStock+arch] = facts.MasterStock()
+			out[machines.MasterStock+arch] = facts.MasterStock()
 		}
 	}
 	for _, p := range r.Spec.AllPools() {
@@ -64,7 +58,7 @@ func (r *reader) wantedStock() map[string]facts.Stock {
 			continue
 		}
 		if arch, err := r.Known.Types.Architecture(p.InstanceTypes...); err == nil {
-			out[agentStock+arch] = facts.AgentStock()
+			out[machines.AgentStock+arch] = facts.AgentStock()
 		}
 	}
 	return out
@@ -72,12 +66,12 @@ func (r *reader) wantedStock() map[string]facts.Stock {
 
 // MasterImage is the image that the master's machine boots from.
 func (l Layout) MasterImage() string {
-	return l.imageOr(l.Spec.Master.Image, masterStock, l.Spec.Master.InstanceType)
+	return l.imageOr(l.Spec.Master.Image, machines.MasterStock, l.Spec.Master.InstanceType)
 }
 
 // AgentImage is the image that a pool's machines boot from.
 func (l Layout) AgentImage(p spec.AWSPool) string {
-	return l.imageOr(cmp.Or(p.Image, l.Spec.Agents.Image), agentStock, p.InstanceTypes...)
+	return l.imageOr(cmp.Or(p.Image, l.Spec.Agents.Image), machines.AgentStock, p.InstanceTypes...)
 }
 
 // imageOr is the image that was given, or else the stock image for the types.

@@ -10,18 +10,16 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// The keys of stock images.
-const (
-	masterStock = "master/"
-	agentStock  = "agent/"
-)
-
 // readImages reads the stock images that are needed and not known.
-func (r *reader) readImages(ctx context.Context) (err error) {
-	r.Known.Images, err = machines.ReadStock(r.Known.Images, r.wantedStock(), func(stock facts.Stock, arch string) (string, error) {
+func (r *reader) readImages(ctx context.Context) error {
+	newest := func(stock facts.Stock, arch string) (string, error) {
 		image, err := r.facts.Newest(ctx, stock, arch)
 		return image.ID, err
-	})
+	}
+	all, err := machines.ReadStock(r.Known.Images, r.wantedStock(), newest)
+	if err == nil {
+		r.Known.Images = all
+	}
 	return err
 }
 
@@ -29,7 +27,7 @@ func (r *reader) wantedStock() map[string]facts.Stock {
 	out := map[string]facts.Stock{}
 	if r.Spec.Master.Image == "" {
 		if arch, err := r.Known.Types.Architecture(r.Spec.Master.MachineType); err == nil {
-			out[masterStock+arch] = facts.MasterStock()
+			out[machines.MasterStock+arch] = facts.MasterStock()
 		}
 	}
 	for _, p := range r.Spec.AllPools() {
@@ -37,7 +35,7 @@ func (r *reader) wantedStock() map[string]facts.Stock {
 			continue
 		}
 		if arch, err := r.Known.Types.Architecture(TypesOf(p)...); err == nil {
-			out[agentStock+arch] = facts.AgentStock()
+			out[machines.AgentStock+arch] = facts.AgentStock()
 		}
 	}
 	return out
@@ -46,12 +44,12 @@ func (r *reader) wantedStock() map[string]facts.Stock {
 // MasterImage is the path of the image that the master's machine boots from, or of a
 // family.
 func (l Layout) MasterImage() string {
-	return l.imageOr(l.Spec.Master.Image, masterStock, l.Spec.Master.MachineType)
+	return l.imageOr(l.Spec.Master.Image, machines.MasterStock, l.Spec.Master.MachineType)
 }
 
 // AgentImage is the path of the image that a pool's machines boot from, or of a family.
 func (l Layout) AgentImage(p spec.GCPPool) string {
-	return l.imageOr(cmp.Or(p.Image, l.Spec.Agents.Image), agentStock, TypesOf(p)...)
+	return l.imageOr(cmp.Or(p.Image, l.Spec.Agents.Image), machines.AgentStock, TypesOf(p)...)
 }
 
 // imageOr is the image that was given, or else the stock image for the types. The name

@@ -17,6 +17,9 @@ type Clients struct {
 	Project string
 	// Region is the region that was chosen: "us-central1".
 	Region string
+	// Zone is the zone of that region that gcloud's active configuration chooses; empty
+	// where it chooses none.
+	Zone string
 
 	Networks    Networks
 	Subnetworks Subnetworks

@@ -115,7 +115,7 @@ func TestTheTableHasEveryCallAndNoOther(t *testing.T) {
 
 func TestCallsThatReadAreNamedSo(t *testing.T) {
 	t.Parallel()
-	edgetest.CheckVerbs(t, api.Calls(), "get", "list", "aggregatedList", "wait", "access", "batchGet", "testIamPermissions")
+	edgetest.CheckVerbs(t, api.Calls(), "get", "list", "aggregatedList", "wait", "access", "batchGet", "testIamPermissions", "search")
 }
 
 func TestHintsNameKnownCommands(t *testing.T) {

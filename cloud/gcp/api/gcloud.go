@@ -16,11 +16,12 @@ import (
 // settings are what was not said on the command line, from where gcloud and Google's
 // libraries find it.
 type settings struct {
-	project, region string
+	project, region, zone string
 	// impersonate are service accounts, of which each impersonates the next.
 	impersonate []string
 	// quotaProject pays for the calls; empty leaves it to the credentials.
 	quotaProject string
+	endpoints    endpoints
 }
 
 // readSettings completes options: what is given, then the environment, then gcloud's
@@ -35,6 +36,10 @@ func readSettings(o Options) (settings, error) {
 		region:       cmp.Or(o.Region, c.property("compute", "region"), regionOf(c.property("compute", "zone"))),
 		impersonate:  splitList(cmp.Or(o.Impersonate, c.property("auth", "impersonate_service_account"))),
 		quotaProject: c.property("billing", "quota_project"),
+		endpoints:    func(service string) string { return c.property("api_endpoint_overrides", service) },
+	}
+	if zone := c.property("compute", "zone"); regionOf(zone) == s.region {
+		s.zone = zone
 	}
 	switch s.quotaProject {
 	case "CURRENT_PROJECT", "CURRENT_PROJECT_WITH_FALLBACK":

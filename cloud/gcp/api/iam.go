@@ -113,6 +113,8 @@ func newRoles(g *gateway, s *iam.ProjectsRolesService) Roles {
 
 // Projects is the project itself.
 type Projects struct {
+	// Search lists all projects that the caller may see.
+	Search    func(ctx context.Context) ([]*cloudresourcemanager.Project, error)
 	Get       func(ctx context.Context) (*cloudresourcemanager.Project, error)
 	GetPolicy func(ctx context.Context) (*cloudresourcemanager.Policy, error)
 	// SetPolicy is refused with a conflict unless the policy has the etag of the present one.
@@ -124,6 +126,16 @@ type Projects struct {
 func newProjects(g *gateway, s *cloudresourcemanager.ProjectsService) Projects {
 	project := "projects/" + g.project
 	return Projects{
+		Search: func(ctx context.Context) ([]*cloudresourcemanager.Project, error) {
+			return readPages(func(token string) ([]*cloudresourcemanager.Project, string, error) {
+				ctx, c := g.begin(ctx, "cloudresourcemanager.projects.search")
+				page, err := send(ctx, c, s.Search().Query("state:ACTIVE").PageToken(token).Context(ctx).Do)
+				if err != nil {
+					return nil, "", err
+				}
+				return page.Projects, page.NextPageToken, nil
+			})
+		},
 		Get: func(ctx context.Context) (*cloudresourcemanager.Project, error) {
 			ctx, c := g.begin(ctx, "cloudresourcemanager.projects.get")
 			return send(ctx, c, s.Get(project).Context(ctx).Do)
@@ -167,6 +179,7 @@ func iamCalls() edge.Calls {
 
 func projectCalls() edge.Calls {
 	return edge.Calls{
+		freeCall("cloudresourcemanager.projects.search"),
 		edge.Reads("cloudresourcemanager.projects.get", "resourcemanager.projects.get"),
 		edge.Reads("cloudresourcemanager.projects.getIamPolicy", "resourcemanager.projects.getIamPolicy"),
 		edge.Writes("cloudresourcemanager.projects.setIamPolicy", "resourcemanager.projects.setIamPolicy"),

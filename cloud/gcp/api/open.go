@@ -35,12 +35,17 @@ type Options struct {
 	// separated by commas, of which each impersonates the next. Empty means that of
 	// gcloud's active configuration, or none.
 	Impersonate string
+	// Unplaced is for questions about projects and regions: there may be none of either,
+	// and what is empty in the clients is then not chosen.
+	Unplaced bool
 	// Gate is asked before every call that changes something. Nil lets all pass.
 	Gate *resource.Gate
 	// Log gets one line a call at debug level. Nil is silence.
 	Log *slog.Logger
 
-	identity func(context.Context) (string, error)
+	zone      string
+	endpoints endpoints
+	identity  func(context.Context) (string, error)
 }
 
 // Open builds the clients of one region. Unless the project is only known from the
@@ -54,6 +59,7 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	o.Region = settings.region
 	o.Project = cmp.Or(settings.project, creds.projectID(ctx))
 	switch {
+	case o.Unplaced:
 	case o.Project == "":
 		return Clients{}, unset("no project is chosen", "say which with --project, or run `gcloud config set project`")
 	case o.Region == "":
@@ -61,7 +67,7 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	}
 	creds.quotaProject = settings.quotaProject
 	creds.project = o.Project
-	o.identity = creds.findIdentity
+	o.zone, o.endpoints, o.identity = settings.zone, settings.endpoints, creds.findIdentity
 	return New(ctx, &http.Client{Transport: &authenticator{source: creds, next: newTransport()}}, o)
 }
 
@@ -94,7 +100,7 @@ func New(ctx context.Context, client *http.Client, o Options) (Clients, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
-	s, err := newSDK(ctx, option.WithHTTPClient(&numbered))
+	s, err := newSDK(ctx, o.endpoints, option.WithHTTPClient(&numbered))
 	if err != nil {
 		return Clients{}, err
 	}
@@ -102,7 +108,9 @@ func New(ctx context.Context, client *http.Client, o Options) (Clients, error) {
 	if identity == nil {
 		identity = func(context.Context) (string, error) { return "", nil }
 	}
-	return g.newClients(s, identity), nil
+	c := g.newClients(s, identity)
+	c.Zone = o.zone
+	return c, nil
 }
 
 // sdk are the services as the SDK has them.
@@ -118,17 +126,17 @@ type sdk struct {
 	points    *monitoring.Service
 }
 
-func newSDK(ctx context.Context, o ...option.ClientOption) (s sdk, err error) {
+func newSDK(ctx context.Context, at endpoints, client option.ClientOption) (s sdk, err error) {
 	var errs [9]error
-	s.engine, errs[0] = compute.NewService(ctx, o...)
-	s.store, errs[1] = storage.NewService(ctx, o...)
-	s.identity, errs[2] = iam.NewService(ctx, o...)
-	s.resources, errs[3] = cloudresourcemanager.NewService(ctx, o...)
-	s.secrets, errs[4] = secretmanager.NewService(ctx, o...)
-	s.usage, errs[5] = serviceusage.NewService(ctx, o...)
-	s.policies, errs[6] = orgpolicy.NewService(ctx, o...)
-	s.logs, errs[7] = logging.NewService(ctx, o...)
-	s.points, errs[8] = monitoring.NewService(ctx, o...)
+	s.engine, errs[0] = compute.NewService(ctx, at.options("compute", client)...)
+	s.store, errs[1] = storage.NewService(ctx, at.options("storage", client)...)
+	s.identity, errs[2] = iam.NewService(ctx, at.options("iam", client)...)
+	s.resources, errs[3] = cloudresourcemanager.NewService(ctx, at.options("cloudresourcemanager", client)...)
+	s.secrets, errs[4] = secretmanager.NewService(ctx, at.options("secretmanager", client)...)
+	s.usage, errs[5] = serviceusage.NewService(ctx, at.options("serviceusage", client)...)
+	s.policies, errs[6] = orgpolicy.NewService(ctx, at.options("orgpolicy", client)...)
+	s.logs, errs[7] = logging.NewService(ctx, at.options("logging", client)...)
+	s.points, errs[8] = monitoring.NewService(ctx, at.options("monitoring", client)...)
 	if err := errors.Join(errs[:]...); err != nil {
 		return sdk{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Err: err}
 	}

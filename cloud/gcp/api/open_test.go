@@ -243,10 +243,11 @@ func TestProjectAndRegion(t *testing.T) {
 		environment     map[string]string
 		given           api.Options
 		project, region string
+		zone            string
 		refusal         string
 	}{
 		{name: "given", given: api.Options{Project: "given", Region: "us-west1"}, project: "given", region: "us-west1"},
-		{name: "gcloud's default configuration", files: map[string]string{"configurations/config_default": file}, project: "from-file", region: "europe-west4"},
+		{name: "gcloud's default configuration", files: map[string]string{"configurations/config_default": file}, project: "from-file", region: "europe-west4", zone: "europe-west4-b"},
 		{
 			name:    "gcloud's active configuration",
 			files:   map[string]string{"configurations/config_default": "[core]\nproject=x\n", "active_config": "work\n", "configurations/config_work": file + "region=asia-east1\n"},
@@ -254,7 +255,7 @@ func TestProjectAndRegion(t *testing.T) {
 		},
 		{
 			name: "a configuration that the environment names", environment: map[string]string{"CLOUDSDK_ACTIVE_CONFIG_NAME": "work"},
-			files: map[string]string{"active_config": "other", "configurations/config_work": file}, project: "from-file", region: "europe-west4",
+			files: map[string]string{"active_config": "other", "configurations/config_work": file}, project: "from-file", region: "europe-west4", zone: "europe-west4-b",
 		},
 		{
 			name: "the environment goes before files", environment: map[string]string{"CLOUDSDK_CORE_PROJECT": "from-gcloud", "CLOUDSDK_COMPUTE_REGION": "us-east1"},
@@ -265,6 +266,7 @@ func TestProjectAndRegion(t *testing.T) {
 			given: api.Options{Region: "us-west1"}, project: "from-library", region: "us-west1",
 		},
 		{name: "the machine's project", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, given: api.Options{Region: "us-west1"}, project: "machines-project", region: "us-west1"},
+		{name: "none of either for questions about them", given: api.Options{Unplaced: true}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}},
 		{name: "no region", given: api.Options{Project: "given"}, refusal: "gcp: no region is chosen"},
 		{
 			name: "no project", given: api.Options{Region: "us-west1"}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"},
@@ -288,9 +290,32 @@ func TestProjectAndRegion(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || c.Project != tc.project || c.Region != tc.region {
-				t.Errorf("got project %q, region %q and %v; want %q and %q", c.Project, c.Region, err, tc.project, tc.region)
+			if err != nil || c.Project != tc.project || c.Region != tc.region || c.Zone != tc.zone {
+				t.Errorf("got project %q, region %q, zone %q and %v; want %q, %q and %q", c.Project, c.Region, c.Zone, err, tc.project, tc.region, tc.zone)
 			}
 		})
+	}
+}
+
+// A service is asked where gcloud is told that it is. Not parallel: it sets the
+// environment.
+func TestServicesElsewhere(t *testing.T) {
+	dir := machine(t)
+	in, server := connect(t)
+	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(server.URL, "http://"))
+	t.Setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE", server.URL+"/private/compute/v1/")
+	write(t, dir, "configurations/config_default", "[api_endpoint_overrides]\niam = "+server.URL+"/private/\n")
+	c, err := api.Open(t.Context(), api.Options{Project: "vision-lab", Region: "us-central1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, ask := range map[string]func() error{
+		"/private/compute/v1/projects/vision-lab/global/networks/x": func() error { _, err := c.Networks.Get(t.Context(), "x"); return err },
+		"/private/v1/projects/vision-lab/roles/x":                   func() error { _, err := c.Roles.Get(t.Context(), "x"); return err },
+		"/v3/projects/vision-lab":                                   func() error { _, err := c.Projects.Get(t.Context()); return err },
+	} {
+		if err := ask(); err != nil || in.last(what) == nil {
+			t.Errorf("got %v, want a request for %s", err, what)
+		}
 	}
 }

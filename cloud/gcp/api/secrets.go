@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/api/secretmanager/v1"
 
@@ -18,7 +19,7 @@ type Secrets struct {
 	List   func(ctx context.Context, filter string) ([]*secretmanager.Secret, error)
 	// Add makes data the newest version.
 	Add func(ctx context.Context, id string, data *secretmanager.SecretPayload) (*secretmanager.SecretVersion, error)
-	// Read reads the newest version.
+	// Read reads the newest version, or that of an ID such as "db/versions/3".
 	Read func(ctx context.Context, id string) (*secretmanager.AccessSecretVersionResponse, error)
 	// Versions lists those that are not destroyed, the newest first.
 	Versions func(ctx context.Context, id string) ([]*secretmanager.SecretVersion, error)
@@ -65,7 +66,7 @@ func newSecrets(g *gateway, s *secretmanager.ProjectsSecretsService) Secrets {
 		},
 		Read: func(ctx context.Context, id string) (*secretmanager.AccessSecretVersionResponse, error) {
 			ctx, c := g.begin(ctx, "secretmanager.projects.secrets.versions.access")
-			return send(ctx, c, s.Versions.Access(path(id)+"/versions/latest").Context(ctx).Do)
+			return send(ctx, c, s.Versions.Access(versionOf(path(id))).Context(ctx).Do)
 		},
 		Versions: func(ctx context.Context, id string) ([]*secretmanager.SecretVersion, error) {
 			return readPages(func(token string) ([]*secretmanager.SecretVersion, string, error) {
@@ -90,6 +91,14 @@ func newSecrets(g *gateway, s *secretmanager.ProjectsSecretsService) Secrets {
 			return done(send(ctx, c, s.SetIamPolicy(path(id), &secretmanager.SetIamPolicyRequest{Policy: in}).Context(ctx).Do))
 		},
 	}
+}
+
+// versionOf is the version that a name has, or the newest.
+func versionOf(name string) string {
+	if strings.Contains(name, "/versions/") {
+		return name
+	}
+	return name + "/versions/latest"
 }
 
 func secretCalls() edge.Calls {

@@ -2,7 +2,9 @@ package infra_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -181,4 +183,35 @@ func TestWhatASecretOpensIsSaid(t *testing.T) {
 			}
 		}
 	})
+}
+
+// References are to a secret by its ID or by its whole name, with a version or the newest.
+func TestSecretsOfReferences(t *testing.T) {
+	t.Parallel()
+	w := gcptest.New(t, gcptest.Options{})
+	w.AddProject("vault", 77)
+	own, err := api.New(t.Context(), w.Client(""), api.Options{Project: gcptest.Project, Region: "us-central1"})
+	must(t, err)
+	for project, c := range map[string]api.Clients{gcptest.Project: own, "vault": own.In("vault")} {
+		must(t, c.Secrets.Create(t.Context(), "db", &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}}))
+		for _, value := range []string{project + " 1", project + " 2"} {
+			_, err := c.Secrets.Add(t.Context(), "db", &secretmanager.SecretPayload{
+				Data: base64.StdEncoding.EncodeToString([]byte(value)), DataCrc32c: int64(crc32.Checksum([]byte(value), crc32.MakeTable(crc32.Castagnoli))),
+			})
+			must(t, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"db": gcptest.Project + " 2", "db/versions/1": gcptest.Project + " 1", "db/versions/latest": gcptest.Project + " 2",
+		"projects/vault/secrets/db": "vault 2", "projects/vault/secrets/db/versions/1": "vault 1",
+	} {
+		got, err := storage.SecretSource{Clients: own}.Secret(t.Context(), secret.Ref{Scheme: secret.GCP, Name: name})
+		if got != want || err != nil {
+			t.Errorf("%s: got %q and %v, want %q", name, got, err, want)
+		}
+	}
+	_, err = storage.SecretSource{Clients: own}.Secret(t.Context(), secret.Ref{Scheme: secret.GCP, Name: "none"})
+	if cloud.KindOf(err) != cloud.NotFound {
+		t.Errorf("got %v, want that there is none", err)
+	}
 }

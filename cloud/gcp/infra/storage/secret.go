@@ -149,21 +149,27 @@ func checksum(data []byte) int64 {
 // Read returns the stored value. It is for callers that need it while applying; plans
 // have no use for it.
 func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
-	out, err := s.In.Clients.Secrets.Read(ctx, s.FullName())
+	text, err := readSecret(ctx, s.In.Clients, s.FullName())
+	return secret.Literal(text), err
+}
+
+// readSecret reads a version of a secret, and sees that it came whole.
+func readSecret(ctx context.Context, c api.Clients, id string) (string, error) {
+	out, err := c.Secrets.Read(ctx, id)
 	if err != nil {
-		return secret.Value{}, err
+		return "", err
 	}
 	var data []byte
 	if out.Payload != nil {
 		data, err = base64.StdEncoding.DecodeString(out.Payload.Data)
 	}
 	if err != nil || out.Payload == nil || out.Payload.DataCrc32c != checksum(data) {
-		return secret.Value{}, &cloud.Error{
-			Kind: cloud.Unavailable, Op: "secretmanager.projects.secrets.versions.access", Resource: s.FullName(),
+		return "", &cloud.Error{
+			Kind: cloud.Unavailable, Op: "secretmanager.projects.secrets.versions.access", Resource: id,
 			Err: fmt.Errorf("the answer does not have the value that was stored"),
 		}
 	}
-	return secret.Literal(string(data)), nil
+	return string(data), nil
 }
 
 // Give has another value stored by the next Create or Update.

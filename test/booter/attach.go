@@ -1,12 +1,15 @@
 package booter
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -50,19 +53,73 @@ func (m *machine) answer(ctx context.Context, address string) error {
 	return nil
 }
 
+// DiskFile is the file with the content of a disk, which a test may write before a
+// machine has the disk.
+func (l *Lab) DiskFile(id string) string { return filepath.Join(l.Dir, id+".disk") }
+
+// diskSize is that of every disk. Its file is sparse.
+const diskSize = 512 << 20
+
 // plug gives the machine a disk: a file of this machine's, shown there under the disk's
-// device and serial number. The file is there again for the next machine.
+// device and serial number, with its partitions. The file is there again for the next
+// machine.
 func (m *machine) plug(ctx context.Context, d Disk) error {
-	file := filepath.Join(m.lab.Dir, d.ID)
+	file := m.lab.DiskFile(d.ID)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	// Sparse, and small: nobody fills it.
-	if err := errors.Join(f.Truncate(512<<20), f.Close()); err != nil {
+	if err := errors.Join(f.Truncate(diskSize), f.Close()); err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, "losetup", "--find", "--show", file).Output()
+	if err := m.plugPart(ctx, d, part{device: d.Device, size: diskSize}); err != nil {
+		return err
+	}
+	for _, p := range readParts(ctx, file, d.Device) {
+		if err := m.plugPart(ctx, d, p); err != nil {
+			return err
+		}
+	}
+	return m.inside(ctx, fmt.Sprintf("mkdir -p /sys/block/%[1]s/device && echo %[2]s >/sys/block/%[1]s/device/serial", d.Device, d.Serial))
+}
+
+// part is a disk, or a partition of it, which has a suffix.
+type part struct {
+	device, suffix string
+	offset, size   int64
+}
+
+// readParts is the partitions of a disk. One that has no table has none.
+func readParts(ctx context.Context, file, device string) []part {
+	text, err := exec.CommandContext(ctx, "sfdisk", "--json", file).Output()
+	var read struct {
+		Table struct {
+			SectorSize int64 `json:"sectorsize"`
+			Partitions []struct{ Start, Size int64 }
+		} `json:"partitiontable"`
+	}
+	if err != nil || json.Unmarshal(text, &read) != nil {
+		return nil
+	}
+	if last := device[len(device)-1]; last >= '0' && last <= '9' {
+		device += "p" // nvme0n2p1
+	}
+	var out []part
+	for i, p := range read.Table.Partitions {
+		n, sector := strconv.Itoa(i+1), cmp.Or(read.Table.SectorSize, 512)
+		out = append(out, part{device: device + n, suffix: "-part" + n, offset: p.Start * sector, size: p.Size * sector})
+	}
+	return out
+}
+
+// plugPart shows a part of a disk's file in the machine, with its links.
+func (m *machine) plugPart(ctx context.Context, d Disk, p part) error {
+	args := []string{"--find", "--show", "--offset", strconv.FormatInt(p.offset, 10), "--sizelimit", strconv.FormatInt(p.size, 10)}
+	if d.ReadOnly {
+		args = append(args, "--read-only")
+	}
+	file := m.lab.DiskFile(d.ID)
+	out, err := exec.CommandContext(ctx, "losetup", append(args, file)...).Output()
 	if err != nil {
 		return fmt.Errorf("losetup %s: %w", file, err)
 	}
@@ -72,9 +129,17 @@ func (m *machine) plug(ctx context.Context, d Disk) error {
 	if err := unix.Stat(loop, &st); err != nil {
 		return err
 	}
-	cmd, err := m.command(ctx, "sh", "-c", fmt.Sprintf(
-		"rm -f /dev/%[1]s && mknod /dev/%[1]s b %[2]d %[3]d && mkdir -p /sys/block/%[1]s/device && echo %[4]s >/sys/block/%[1]s/device/serial",
-		d.Device, unix.Major(st.Rdev), unix.Minor(st.Rdev), d.Serial))
+	script := fmt.Sprintf("rm -f /dev/%[1]s && mknod /dev/%[1]s b %[2]d %[3]d", p.device, unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	for _, link := range d.Links {
+		path := "/dev/" + link + p.suffix
+		script += fmt.Sprintf(" && mkdir -p %s && ln -sf /dev/%s %s", filepath.Dir(path), p.device, path)
+	}
+	return m.inside(ctx, script)
+}
+
+// inside runs a script in the machine.
+func (m *machine) inside(ctx context.Context, script string) error {
+	cmd, err := m.command(ctx, "sh", "-c", script)
 	if err != nil {
 		return err
 	}

@@ -30,11 +30,16 @@ type Booter struct {
 // running is a machine that was booted. A dead one is kept for its console.
 type running struct {
 	*machine
+	root string
 	dead bool
 	// poweredOff says that the cloud was told.
 	poweredOff bool
 	// has is what was attached to it since it boots: addresses and disks.
 	has map[string]bool
+	// shown is how much of its console the cloud has seen, and pressed says that its
+	// power key was pressed. Only the booter's turns use them.
+	shown   int
+	pressed bool
 }
 
 // Start boots whatever the cloud launches, until the test ends. The cloud's server runs
@@ -83,11 +88,25 @@ func (b *Booter) turn(ctx context.Context) error {
 	for _, m := range all {
 		listed[m.ID] = true
 		errs = append(errs, b.settle(ctx, m), b.attach(ctx, m))
+		b.showConsole(m.ID)
 	}
 	for _, r := range b.unlisted(listed) {
 		errs = append(errs, b.kill(ctx, r))
 	}
 	return errors.Join(errs...)
+}
+
+// showConsole shows a cloud that wants to see it what a machine wrote.
+func (b *Booter) showConsole(id string) {
+	taker, ok := b.cloud.(ConsoleTaker)
+	r := b.get(id)
+	if !ok || r == nil {
+		return
+	}
+	if text := r.console.String(); len(text) > r.shown {
+		taker.TakeConsole(id, text[r.shown:])
+		r.shown = len(text)
+	}
 }
 
 // unlisted are the machines that the cloud does not have any more.
@@ -113,11 +132,14 @@ func (b *Booter) get(id string) *running {
 func (b *Booter) settle(ctx context.Context, m Machine) error {
 	r := b.get(m.ID)
 	switch {
-	case m.Powered && r == nil:
+	case m.Powered && (r == nil || r.dead):
 		return b.boot(ctx, m)
-	case !m.Powered && r != nil && !r.dead:
+	case r != nil && !r.dead && (!m.Powered || r.root != m.Root):
 		return b.kill(ctx, r)
 	case m.Powered && r != nil && !r.poweredOff:
+		if m.PowerKey {
+			b.pressPowerKey(ctx, r)
+		}
 		select {
 		case <-r.ended:
 			b.mu.Lock()
@@ -145,7 +167,7 @@ func (b *Booter) boot(ctx context.Context, h Machine) error {
 		return err
 	}
 	b.t.Logf("booter: %s boots at %s", h.ID, h.Addresses)
-	r := &running{machine: m, has: map[string]bool{}}
+	r := &running{machine: m, root: h.Root, has: map[string]bool{}}
 	for _, a := range h.Addresses {
 		r.has[a] = true
 	}

@@ -22,9 +22,15 @@ type Cloud interface {
 // Machine is a machine as its cloud shows it.
 type Machine struct {
 	ID string
+	// Root tells machines apart that have the same ID one after the other; a machine that
+	// boots again with the same one has what it wrote. Empty is the ID.
+	Root string
 	// Powered is true of a machine that boots or runs, and false of one that was stopped
 	// or removed.
-	Powered  bool
+	Powered bool
+	// PowerKey is true of a machine whose power key was pressed: it still runs, and shuts
+	// down by itself unless its logind is told otherwise.
+	PowerKey bool
 	Hostname string
 	// Addresses are those at which it answers, its own in the network first. Addresses
 	// and Disks may be added while it runs.
@@ -39,6 +45,15 @@ type Disk struct {
 	ID string
 	// Device is the name below /dev at which the machine finds it, Serial its number.
 	Device, Serial string
+	// Links are further names below /dev. A partition has them with "-part1" behind.
+	Links    []string
+	ReadOnly bool
+}
+
+// ConsoleTaker is a Cloud that is shown what its machines write to their consoles.
+type ConsoleTaker interface {
+	// TakeConsole is called with what a machine has written since the last call.
+	TakeConsole(id, text string)
 }
 
 // Platform is what the firmware and the image of a cloud's machines show of the cloud.
@@ -52,6 +67,8 @@ type Platform struct {
 	Serial func(id string) string
 	// MetadataHost is the metadata service's name.
 	MetadataHost string
+	// Hosts are further lines of a machine's /etc/hosts.
+	Hosts string
 	// Files are what the image holds beside this machine's own files, by their paths
 	// below the root. All are executable.
 	Files map[string]string

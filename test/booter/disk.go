@@ -31,8 +31,12 @@ const (
 )
 
 // disk is what a machine writes: the upper layer of its root. Only whoever has
-// read the kernel's overlay documentation edits it while the machine runs.
+// read the kernel's overlay documentation edits it while the machine runs. That of a
+// machine that has booted before is left as it is.
 func disk(dir string, p Platform, h Machine) error {
+	if _, err := os.Stat(filepath.Join(dir, "upper")); err == nil {
+		return nil
+	}
 	for _, d := range []string{"upper", "work", "root"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return err
@@ -45,7 +49,7 @@ func disk(dir string, p Platform, h Machine) error {
 	}
 	serial := p.Serial(h.ID)
 	put("etc/hostname", h.Hostname+"\n")
-	put("etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n169.254.169.254 %s\n", h.Addresses[0], h.Hostname, p.MetadataHost))
+	put("etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n169.254.169.254 %s\n%s", h.Addresses[0], h.Hostname, p.MetadataHost, p.Hosts))
 	put("etc/fstab", "")
 	put("usr/bin/systemd-detect-virt", fmt.Sprintf(virt, p.Virt))
 	put("usr/sbin/dmidecode", fmt.Sprintf(dmi, serial, cmp.Or(p.Product, p.Vendor), p.Vendor))

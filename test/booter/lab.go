@@ -160,9 +160,15 @@ func (l *Lab) Client() *http.Client {
 // Listen opens a port in the lab for somebody in the test.
 func (l *Lab) Listen(t testing.TB) net.Listener {
 	t.Helper()
+	return l.ListenAt(t, 0)
+}
+
+// ListenAt opens a port of the gateway.
+func (l *Lab) ListenAt(t testing.TB, port int) net.Listener {
+	t.Helper()
 	var out net.Listener
 	err := within(l.Name, func() (err error) {
-		out, err = new(net.ListenConfig).Listen(t.Context(), "tcp", Gateway+":0")
+		out, err = new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(Gateway, strconv.Itoa(port)))
 		return err
 	})
 	if err != nil {

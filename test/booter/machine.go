@@ -1,6 +1,7 @@
 package booter
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -39,7 +40,9 @@ type machine struct {
 // metadata service.
 func (l *Lab) boot(ctx context.Context, n int, p Platform, h Machine, metadata http.Handler) (*machine, error) {
 	short := strconv.Itoa(n)
-	m := &machine{lab: l, platform: p, id: h.ID, netns: l.Name + "-" + short, dir: filepath.Join(l.Dir, h.ID), ended: make(chan struct{})}
+	m := &machine{
+		lab: l, platform: p, id: h.ID, netns: l.Name + "-" + short, dir: filepath.Join(l.Dir, cmp.Or(h.Root, h.ID)), ended: make(chan struct{}),
+	}
 	err := m.prepare(ctx, short, h)
 	if err == nil {
 		err = m.serve(metadata)

@@ -1,0 +1,78 @@
+package gcptest
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// HostNames is the names at which programs of all kinds look for Google.
+func HostNames() []string {
+	out := []string{"oauth2.googleapis.com", "www.googleapis.com"}
+	for name := range services() {
+		out = append(out, name+".googleapis.com")
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Front is all addresses of Google's by their names: the services, the keys of tokens, and
+// tokens for people who have logged in.
+func (w *World) Front() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("www.googleapis.com/oauth2/v3/certs", w.Certs("key-1"))
+	mux.HandleFunc("POST oauth2.googleapis.com/token", w.refreshToken)
+	mux.HandleFunc("/", func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+			// Unimplemented: Google's programs on machines try it for their own logs.
+			rw.Header().Set("Content-Type", "application/grpc")
+			rw.Header().Set("Grpc-Status", "12")
+			return
+		}
+		r.URL.Scheme, r.URL.Host = "https", r.Host // by which the services are told apart
+		w.ServeHTTP(rw, r)
+	})
+	return mux
+}
+
+// refreshPrefix begins the refresh token of a person.
+const refreshPrefix = "refresh-"
+
+// UserCredentials is the file that `gcloud auth application-default login` writes for a
+// person: "user:ann@example.com".
+// https://cloud.google.com/docs/authentication/application-default-credentials#personal
+func UserCredentials(member string) []byte {
+	b, _ := json.Marshal(map[string]string{ // texts
+		"type": "authorized_user", "client_id": "client", "client_secret": "secret", "refresh_token": refreshPrefix + member,
+	})
+	return b
+}
+
+// refreshToken gives a person an access token.
+// https://developers.google.com/identity/protocols/oauth2/web-server#offline
+func (w *World) refreshToken(rw http.ResponseWriter, r *http.Request) {
+	member, found := strings.CutPrefix(r.PostFormValue("refresh_token"), refreshPrefix)
+	rw.Header().Set("Content-Type", "application/json")
+	if !found || r.PostFormValue("grant_type") != "refresh_token" {
+		rw.WriteHeader(http.StatusBadRequest)
+		_, _ = rw.Write([]byte(`{"error": "invalid_grant", "error_description": "Bad Request"}`))
+		return
+	}
+	_ = json.NewEncoder(rw).Encode(map[string]any{ // the client is gone
+		"access_token": w.Token(Caller{Member: member}), "expires_in": int(tokenLife / time.Second), "token_type": "Bearer",
+	})
+}
+
+// Disks is the number of every disk of all projects, by path.
+func (w *World) Disks() map[string]uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	out := make(map[string]uint64)
+	for path, d := range w.engine.disks.all() {
+		out[path] = d.Id
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package gcecloud
+
+import (
+	"context"
+	"crypto/tls"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/pki"
+	"github.com/det-deploy/det-deploy/test/booter"
+)
+
+// trustedFile is where an image has the authorities that it trusts.
+const trustedFile = "etc/ssl/certs/ca-certificates.crt"
+
+// front is Google at its own names in a lab.
+type front struct {
+	lab *booter.Lab
+	// hosts are the lines of /etc/hosts by which its names are found, trusted the
+	// authorities in PEM that a machine trusts: the lab's own beside those of this machine.
+	hosts, trusted string
+	// dir has both as files for the programs of people.
+	dir string
+}
+
+func openFront(t testing.TB, lab *booter.Lab, world *gcptest.World, further map[string]http.Handler) *front {
+	t.Helper()
+	names := slices.Concat(gcptest.HostNames(), slices.Sorted(maps.Keys(further)))
+	f := &front{lab: lab, hosts: booter.Gateway + " " + strings.Join(names, " ") + "\n", dir: t.TempDir()}
+	serveTLS(t, lab, f.authorize(t, names), route(world, further))
+	hosts := filepath.Join(f.dir, "hosts")
+	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"+f.hosts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// authorize makes an authority that the lab trusts, and a certificate for names.
+func (f *front) authorize(t testing.TB, names []string) tls.Certificate {
+	t.Helper()
+	ca, err := pki.NewAuthority("The lab's Google", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := ca.NewLeaf("googleapis.com", names, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tls.X509KeyPair(leaf.Certificate, leaf.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := os.ReadFile("/" + trustedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.trusted = string(have) + string(ca.Certificate)
+	if err := os.WriteFile(filepath.Join(f.dir, "trusted.pem"), []byte(f.trusted), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// route answers further names by their own handlers, and all others as Google.
+func route(world *gcptest.World, further map[string]http.Handler) http.Handler {
+	google := world.Front()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := further[r.Host]; h != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+		google.ServeHTTP(w, r)
+	})
+}
+
+// serveTLS listens at the lab's gateway.
+func serveTLS(t testing.TB, lab *booter.Lab, certificate tls.Certificate, h http.Handler) {
+	t.Helper()
+	listener := lab.ListenAt(t, 443)
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+	}
+	go func() { _ = server.ServeTLS(listener, "", "") }() // it ends when it is closed
+	t.Cleanup(func() { _ = server.Close() })
+}
+
+// Command is a program that runs in the lab, where Google's names lead to the lab's
+// Google. Its environment is Env and what the caller adds.
+func (f *front) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	const enter = `mount --bind "$0" /etc/hosts && exec "$@"`
+	before := []string{"unshare", "--mount", "sh", "-c", enter, filepath.Join(f.dir, "hosts"), name}
+	cmd := f.lab.Command(ctx, before[0], append(before[1:], args...)...)
+	cmd.Env = f.Env()
+	return cmd
+}
+
+// Env is what programs need to trust the lab's Google.
+func (f *front) Env() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "SSL_CERT_FILE=" + filepath.Join(f.dir, "trusted.pem")}
+}

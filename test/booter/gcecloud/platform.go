@@ -1,0 +1,41 @@
+package gcecloud
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/test/booter"
+)
+
+// units is what the image starts of Google's: the runner of startup and shutdown scripts.
+const units = "[Unit]\nWants=google-startup-scripts.service google-shutdown-scripts.service\n"
+
+// onConsole has a unit write to the serial port as well, as stock images do.
+const onConsole = "[Service]\nStandardOutput=journal+console\nStandardError=journal+console\n"
+
+// Platform implements booter.Cloud.
+func (c *Cloud) Platform() booter.Platform {
+	const etc = "etc/systemd/system/"
+	return booter.Platform{
+		Vendor: "Google", Product: "Google Compute Engine", Virt: "google", Serial: serial, MetadataHost: "metadata.google.internal metadata",
+		Hosts: c.hosts,
+		Files: map[string]string{
+			etc + "multi-user.target.d/google.conf":                  units,
+			etc + "google-startup-scripts.service.d/console.conf":    onConsole,
+			etc + "google-shutdown-scripts.service.d/console.conf":   onConsole,
+			"usr/lib/systemd/system-generators/cloud-init-generator": "#!/bin/sh\n",
+			trustedFile: c.trusted,
+		},
+		Programs: map[string]string{
+			"/usr/bin/google_metadata_script_runner": "google-guest-agent", "/sbin/sfdisk": "fdisk", "/sbin/mkfs.ext4": "e2fsprogs",
+		},
+	}
+}
+
+// serial is a machine's number in the form of a UUID.
+func serial(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	text := hex.EncodeToString(sum[:16])
+	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
+}

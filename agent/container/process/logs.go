@@ -12,9 +12,16 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// followInterval is how often the files are looked at while the task runs;
-// it is most of the delay of a followed line.
-const followInterval = 50 * time.Millisecond
+const (
+	// gatherTime is how long is waited after something was written, so that lines that
+	// come together are read together; it is most of the delay of a followed line.
+	gatherTime = 2 * time.Millisecond
+	// followInterval is how often the files are looked at where the kernel does not say
+	// that something was written, and lookInterval where it does, in case it missed it: a
+	// file system of another machine's has no such news.
+	followInterval = 50 * time.Millisecond
+	lookInterval   = time.Second
+)
 
 // readSize is how much of a file is read at once.
 const readSize = 256 << 10
@@ -28,6 +35,8 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		return fmt.Errorf("read the output of process %s: %w", id, err)
 	}
 	defer t.close()
+	written, stop := r.written.follow(string(d))
+	defer stop()
 
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -35,7 +44,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		_, err := r.Wait(ctx, id)
 		ended <- err
 	}()
-	err = t.followOutput(ctx, ended, emit)
+	err = t.followOutput(ctx, ended, written, emit)
 	cancel()
 	if !t.final {
 		// The goroutine must not outlive the call; its error is the context's.
@@ -102,10 +111,14 @@ func (t *tail) close() {
 	_ = t.err.file.Close()
 }
 
-// followOutput reads until the channel reports the end, and then what was
-// left.
-func (t *tail) followOutput(ctx context.Context, ended <-chan error, emit func([]container.Line) error) error {
-	tick := time.NewTicker(followInterval)
+// followOutput reads until the channel reports the end, and then what was left. Written,
+// which may be nil, says when there is something to read.
+func (t *tail) followOutput(ctx context.Context, ended <-chan error, written <-chan struct{}, emit func([]container.Line) error) error {
+	interval := followInterval
+	if written != nil {
+		interval = lookInterval
+	}
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		if err := t.drainLines(emit); err != nil {
@@ -121,6 +134,8 @@ func (t *tail) followOutput(ctx context.Context, ended <-chan error, emit func([
 				return err
 			}
 			return t.drainLines(emit)
+		case <-written:
+			<-time.After(gatherTime)
 		case <-tick.C:
 		}
 	}

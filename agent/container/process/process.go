@@ -51,6 +51,9 @@ type Runtime struct {
 	// hidden are the real paths of what no task may see.
 	hidden []string
 
+	// written wakes who follows the output of a container.
+	written watcher
+
 	// mu guards children.
 	mu sync.Mutex
 	// children are the process ids that this agent started itself and has to

@@ -1,0 +1,117 @@
+package process
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// watcher tells who follows a container that something was written in its directory. All
+// share one queue of the kernel's, of which a user has few; it is there as long as
+// there are followers.
+type watcher struct {
+	mu sync.Mutex
+	// queue is nil without followers.
+	queue *fsnotify.Watcher
+	// followers are by directory.
+	followers map[string][]chan struct{}
+}
+
+// follow returns a channel that gets a value after something was written in dir, until stop
+// is called. It is nil where the kernel gives no queue or no place in it.
+func (w *watcher) follow(dir string) (written <-chan struct{}, stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue == nil && w.open() != nil {
+		return nil, func() {}
+	}
+	c := make(chan struct{}, 1)
+	w.followers[dir] = append(w.followers[dir], c)
+	stop = sync.OnceFunc(func() { w.leave(dir, c) })
+	if w.queue.Add(dir) != nil {
+		w.drop(dir, c)
+		return nil, func() {}
+	}
+	return c, stop
+}
+
+func (w *watcher) open() error {
+	queue, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	w.queue, w.followers = queue, make(map[string][]chan struct{})
+	go w.pass(queue)
+	return nil
+}
+
+func (w *watcher) leave(dir string, c chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drop(dir, c)
+}
+
+// drop forgets a follower, and the queue after the last.
+func (w *watcher) drop(dir string, c chan struct{}) {
+	rest := w.followers[dir][:0]
+	for _, other := range w.followers[dir] {
+		if other != c {
+			rest = append(rest, other)
+		}
+	}
+	if w.followers[dir] = rest; len(rest) > 0 {
+		return
+	}
+	delete(w.followers, dir)
+	_ = w.queue.Remove(dir) // it is gone with its directory
+	if len(w.followers) == 0 {
+		_ = w.queue.Close()
+		w.queue = nil
+	}
+}
+
+// pass hands on what the queue reports until it is closed. An error is that of a queue
+// that was full: something was written, and it is not known where.
+func (w *watcher) pass(queue *fsnotify.Watcher) {
+	for {
+		select {
+		case e, open := <-queue.Events:
+			if !open {
+				return
+			}
+			w.wake(filepath.Dir(e.Name))
+		case _, open := <-queue.Errors:
+			if !open {
+				return
+			}
+			w.wakeAll()
+		}
+	}
+}
+
+func (w *watcher) wake(dir string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.followers[dir] {
+		signal(c)
+	}
+}
+
+func (w *watcher) wakeAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, all := range w.followers {
+		for _, c := range all {
+			signal(c)
+		}
+	}
+}
+
+// signal leaves a value for a follower that has none yet.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

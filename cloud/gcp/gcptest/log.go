@@ -1,6 +1,7 @@
 package gcptest
 
 import (
+	"maps"
 	"net/url"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func writeEntries(c *call) (any, error) {
 		if e.Resource == nil {
 			return nil, invalid("The monitored resource is missing.")
 		}
-		e.Labels = mergeLabels(in.Labels, e.Labels, nil)
+		e.Labels = mergeLabels(in.Labels, e.Labels)
 		e.ReceiveTimestamp = c.now().Format(time.RFC3339Nano)
 		e.Timestamp, e.Severity = orElse(e.Timestamp, e.ReceiveTimestamp), orElse(e.Severity, "DEFAULT")
 	}
@@ -62,6 +63,15 @@ func writeEntries(c *call) (any, error) {
 		c.addEntries(in.Entries)
 	}
 	return map[string]any{}, nil
+}
+
+// mergeLabels is an entry's labels, and those of the request that it lacks.
+// https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/write
+func mergeLabels(common, own map[string]string) map[string]string {
+	out := make(map[string]string)
+	maps.Copy(out, common)
+	maps.Copy(out, own)
+	return out
 }
 
 // addEntries keeps one of those that have the same log, time and insertId.
@@ -106,6 +116,7 @@ func listEntries(c *call) (any, error) {
 	return c.entryPage(items, in)
 }
 
+// listLogs: https://cloud.google.com/logging/docs/reference/v2/rest/v2/projects.logs/list
 func listLogs(c *call) (any, error) {
 	names := make(map[string]bool)
 	for _, e := range c.logs.entries {

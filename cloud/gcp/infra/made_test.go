@@ -32,7 +32,7 @@ func formsOf(op string) []string {
 	special := map[string]string{
 		"compute.instances.getSerialPortOutput": "Machines.SerialPort", "compute.instances.getGuestAttributes": "Machines.GuestAttribute",
 		"compute.zoneOperations.list": "Machines.Operations", "logging.entries.list": "Logs.Page", "logging.entries.write": "Logs.Write",
-		"monitoring.projects.timeSeries.create": "Metrics.Write", "storage.objects.get": "Objects.Read", "storage.objects.insert": "Objects.Write",
+		"monitoring.projects.timeSeries.create": "Metrics.Write", "storage.objects.get": "Objects.Read", "storage.objects.list": "Objects.Versions", "storage.objects.insert": "Objects.Write",
 	}[op]
 	switch {
 	case special != "":

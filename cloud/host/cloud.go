@@ -24,10 +24,10 @@ type Cloud interface {
 	// Bucket is a control bucket.
 	Bucket(name string) follow.Bucket
 	Prover() Prover
-	// Notices lists what the cloud announces for this machine. Those that could be
-	// read are returned beside an error. It may be repeated.
+	// Notices lists what the cloud announces for this machine, at once or when that has
+	// changed. Those that could be read are returned beside an error. It may be repeated.
 	Notices(ctx context.Context) ([]machine.Notice, error)
-	// Logs is where streams of that name are kept, which were made beforehand.
+	// Logs is where the streams of that name are kept.
 	Logs(name string) journal.Sink
 	// Points is where this machine's use is kept.
 	Points() metrics.Sink

@@ -151,6 +151,31 @@ func (a *authenticator) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
+// WithToken puts a token onto requests, for a program that knows whose it is. Without one
+// nothing is sent.
+func WithToken(next http.RoundTripper, token func(context.Context) (string, error)) http.RoundTripper {
+	return &bearer{token, next}
+}
+
+type bearer struct {
+	token func(context.Context) (string, error)
+	next  http.RoundTripper
+}
+
+// RoundTrip sends a request with a token.
+func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := b.token(r.Context())
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // nothing was read
+		}
+		return nil, &credentialsError{err}
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	return b.next.RoundTrip(r)
+}
+
 // credentialsError is the error of credentials that could not be had, so that it is
 // distinct from a service's answer.
 type credentialsError struct{ err error }

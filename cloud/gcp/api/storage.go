@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -90,17 +91,19 @@ type Objects struct {
 	Get func(ctx context.Context, bucket, name string) (*storage.Object, error)
 	// Read reads an object whole.
 	Read func(ctx context.Context, bucket, name string) (Content, error)
+	// ReadChanged is Read of an object that has another generation than was. Changed is
+	// false when it still has that one.
+	ReadChanged func(ctx context.Context, bucket, name string, was int64) (c Content, changed bool, err error)
+	// Fetch copies an object. When it fails, a part may have been written.
+	Fetch func(ctx context.Context, bucket, name string, to io.Writer) error
 	// Write writes an object. It is refused with a conflict unless the present one has
 	// that generation; 0 is for there being none, and nil for whatever there is. Body is
 	// read from its beginning, as often as the call is made.
 	Write func(ctx context.Context, in *storage.Object, body io.ReadSeeker, was *int64) (*storage.Object, error)
 	// Delete removes an object, or one generation of it, if that is what it is called.
 	Delete func(ctx context.Context, bucket, name string, was *int64) error
-	// DeleteVersion removes one generation of an object for good, be it the present one or
-	// one that its bucket kept.
-	DeleteVersion func(ctx context.Context, bucket, name string, generation int64) error
-	// Versions lists the objects of a bucket, with the generations of each that it kept.
-	Versions func(ctx context.Context, bucket string) ([]*storage.Object, error)
+	// List lists all objects of a bucket that begin with prefix.
+	List func(ctx context.Context, bucket, prefix string) ([]*storage.Object, error)
 }
 
 func newObjects(g *gateway, s *storage.ObjectsService) Objects {
@@ -119,6 +122,36 @@ func newObjects(g *gateway, s *storage.ObjectsService) Objects {
 				defer func() { _ = res.Body.Close() }() // read to its end
 				return readContent(res)
 			})
+		},
+		ReadChanged: func(ctx context.Context, bucket, name string, was int64) (Content, bool, error) {
+			ctx, c := g.begin(ctx, "storage.objects.get")
+			out, err := send(ctx, c, func(...googleapi.CallOption) (changedContent, error) {
+				res, err := s.Get(bucket, name).IfGenerationNotMatch(was).Context(ctx).Download()
+				if googleapi.IsNotModified(err) {
+					return changedContent{}, nil
+				}
+				if err != nil {
+					return changedContent{}, err
+				}
+				defer func() { _ = res.Body.Close() }() // read to its end
+				out, err := readContent(res)
+				return changedContent{out, true}, err
+			})
+			return out.Content, out.changed, err
+		},
+		Fetch: func(ctx context.Context, bucket, name string, to io.Writer) error {
+			ctx, c := g.begin(ctx, "storage.objects.get")
+			res, err := send(ctx, c, func(...googleapi.CallOption) (*http.Response, error) {
+				return s.Get(bucket, name).Context(ctx).Download()
+			})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = res.Body.Close() }() // it was only read
+			if _, err := io.Copy(to, res.Body); err != nil {
+				return fmt.Errorf("read %s of bucket %s: %w", name, bucket, err)
+			}
+			return nil
 		},
 		Write: func(ctx context.Context, in *storage.Object, body io.ReadSeeker, was *int64) (*storage.Object, error) {
 			ctx, c := g.begin(ctx, "storage.objects.insert")
@@ -141,14 +174,10 @@ func newObjects(g *gateway, s *storage.ObjectsService) Objects {
 			}
 			return sendEmpty(ctx, c, request.Context(ctx).Do)
 		},
-		DeleteVersion: func(ctx context.Context, bucket, name string, generation int64) error {
-			ctx, c := g.begin(ctx, "storage.objects.delete")
-			return sendEmpty(ctx, c, s.Delete(bucket, name).Generation(generation).Context(ctx).Do)
-		},
-		Versions: func(ctx context.Context, bucket string) ([]*storage.Object, error) {
+		List: func(ctx context.Context, bucket, prefix string) ([]*storage.Object, error) {
 			return readPages(func(token string) ([]*storage.Object, string, error) {
 				ctx, c := g.begin(ctx, "storage.objects.list")
-				page, err := send(ctx, c, s.List(bucket).Versions(true).PageToken(token).Context(ctx).Do)
+				page, err := send(ctx, c, s.List(bucket).Prefix(prefix).PageToken(token).Context(ctx).Do)
 				if err != nil {
 					return nil, "", err
 				}
@@ -156,6 +185,13 @@ func newObjects(g *gateway, s *storage.ObjectsService) Objects {
 			})
 		},
 	}
+}
+
+// changedContent is an object, or that it has not changed.
+type changedContent struct {
+	Content
+
+	changed bool
 }
 
 // readContent reads an answer whose body is an object, and whose headers say the rest.

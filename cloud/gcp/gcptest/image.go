@@ -20,7 +20,6 @@ func imageActs() map[string]act {
 	return out
 }
 
-// createImage: https://cloud.google.com/compute/docs/images/create-custom
 func createImage(c *call, _ string, i *compute.Image) error {
 	i.SourceType, i.Status = "RAW", "PENDING"
 	if i.SourceDisk == "" {

@@ -1,8 +1,9 @@
 package gcptest
 
 import (
-	"maps"
+	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,23 +56,43 @@ func writeEntries(c *call) (any, error) {
 		if e.Resource == nil {
 			return nil, invalid("The monitored resource is missing.")
 		}
-		e.Labels = mergeLabels(in.Labels, e.Labels)
+		e.Labels = mergeLabels(in.Labels, e.Labels, nil)
 		e.ReceiveTimestamp = c.now().Format(time.RFC3339Nano)
 		e.Timestamp, e.Severity = orElse(e.Timestamp, e.ReceiveTimestamp), orElse(e.Severity, "DEFAULT")
 	}
-	if !in.DryRun {
-		c.addEntries(in.Entries)
+	accepted, err := checkEntrySizes(in)
+	if !in.DryRun && (err == nil || in.PartialSuccess) {
+		c.addEntries(accepted)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return map[string]any{}, nil
 }
 
-// mergeLabels is an entry's labels, and those of the request that it lacks.
-// https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/write
-func mergeLabels(common, own map[string]string) map[string]string {
-	out := make(map[string]string)
-	maps.Copy(out, common)
-	maps.Copy(out, own)
-	return out
+// maxEntry is what one entry may have. https://cloud.google.com/logging/quotas
+const maxEntry = 256 << 10
+
+// checkEntrySizes returns the entries that are not too large. With partialSuccess the
+// refusal says which are.
+func checkEntrySizes(in *logging.WriteLogEntriesRequest) (accepted []*logging.LogEntry, err error) {
+	each := make(map[string]any)
+	for i, e := range in.Entries {
+		text, err := json.Marshal(e)
+		if err != nil || len(text) > maxEntry {
+			each[strconv.Itoa(i)] = map[string]any{"code": 3, "message": "Log entry with size " + strconv.Itoa(len(text)) + " exceeds maximum size of " + strconv.Itoa(maxEntry)}
+			continue
+		}
+		accepted = append(accepted, e)
+	}
+	if len(each) == 0 {
+		return accepted, nil
+	}
+	r := invalid("Log entry exceeds maximum size of %d.", maxEntry)
+	if in.PartialSuccess && len(accepted) > 0 {
+		r.details = []any{map[string]any{"@type": "type.googleapis.com/google.logging.v2.WriteLogEntriesPartialErrors", "logEntryErrors": each}}
+	}
+	return accepted, r
 }
 
 // addEntries keeps one of those that have the same log, time and insertId.
@@ -116,7 +137,6 @@ func listEntries(c *call) (any, error) {
 	return c.entryPage(items, in)
 }
 
-// listLogs: https://cloud.google.com/logging/docs/reference/v2/rest/v2/projects.logs/list
 func listLogs(c *call) (any, error) {
 	names := make(map[string]bool)
 	for _, e := range c.logs.entries {

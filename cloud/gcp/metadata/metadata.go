@@ -3,12 +3,16 @@
 package metadata
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
 )
@@ -33,38 +37,51 @@ type Server struct {
 // Read returns a value: "instance/name". NotFound means that the machine has none,
 // Unavailable that the server does not answer, as on machines of other platforms.
 func (s Server) Read(ctx context.Context, key string) (string, error) {
-	text, err := s.ask(ctx, http.MethodGet, key, "")
+	text, _, err := s.ask(ctx, http.MethodGet, key, "")
 	return strings.TrimSpace(text), err
 }
 
+// Await returns a value once it differs from the one with that tag, or after the wait, and
+// the tag of what it returns. An empty tag is of no value. The wait counts whole seconds.
+func (s Server) Await(ctx context.Context, key, tag string, wait time.Duration) (value, now string, err error) {
+	query := url.Values{"wait_for_change": {"true"}, "last_etag": {cmp.Or(tag, "0")}, "timeout_sec": {strconv.Itoa(int(wait.Seconds()))}}
+	ctx, cancel := context.WithTimeout(ctx, wait+awaitMargin)
+	defer cancel()
+	value, now, err = s.ask(ctx, http.MethodGet, key+"?"+query.Encode(), "")
+	return strings.TrimSpace(value), now, err
+}
+
+// awaitMargin is how much later than asked for an answer may come.
+const awaitMargin = 15 * time.Second
+
 // Write sets a value that the machine itself may set: "instance/guest-attributes/…".
 func (s Server) Write(ctx context.Context, key, value string) error {
-	_, err := s.ask(ctx, http.MethodPut, key, value)
+	_, _, err := s.ask(ctx, http.MethodPut, key, value)
 	return err
 }
 
-func (s Server) ask(ctx context.Context, method, key, value string) (string, error) {
+func (s Server) ask(ctx context.Context, method, key, value string) (text, tag string, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.base()+"/computeMetadata/v1/"+key, strings.NewReader(value))
 	if err != nil {
-		return "", refuse(cloud.Invalid, key, err)
+		return "", "", refuse(cloud.Invalid, key, err)
 	}
 	req.Header.Set("Metadata-Flavor", "Google")
 	client := http.Client{Transport: s.transport()}
 	answer, err := client.Do(req)
 	if err != nil {
-		return "", refuse(cloud.Unavailable, key, err)
+		return "", "", refuse(cloud.Unavailable, key, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit))
 	switch {
 	case err != nil:
-		return "", refuse(cloud.Unavailable, key, err)
+		return "", "", refuse(cloud.Unavailable, key, err)
 	case answer.Header.Get("Metadata-Flavor") != "Google":
-		return "", refuse(cloud.Unavailable, key, fmt.Errorf("what answers at %s is not a metadata server of Google", s.base()))
+		return "", "", refuse(cloud.Unavailable, key, fmt.Errorf("what answers at %s is not a metadata server of Google", s.base()))
 	case answer.StatusCode == http.StatusOK:
-		return string(text), nil
+		return string(body), answer.Header.Get("Etag"), nil
 	}
-	return "", refuse(kindOf(answer.StatusCode), key, fmt.Errorf("the answer is %s", answer.Status))
+	return "", "", refuse(kindOf(answer.StatusCode), key, fmt.Errorf("the answer is %s", answer.Status))
 }
 
 func (s Server) base() string {

@@ -9,6 +9,8 @@ import (
 
 // Event is one line of a stream.
 type Event struct {
+	// ID is where the line is in the machine's journal: the same when it is read again.
+	ID   string
 	At   time.Time
 	Text string
 }

@@ -47,7 +47,7 @@ func parseEntry(line []byte, instance string) (entry, error) {
 	}
 	e := entry{
 		cursor: l.Cursor, stream: streamOf(instance, string(l.Unit)),
-		event: Event{At: time.UnixMicro(micro), Text: string(l.Message)},
+		event: Event{ID: l.Cursor, At: time.UnixMicro(micro), Text: string(l.Message)},
 	}
 	if e.stream == instance+"/"+Rest && l.Ident != "" && l.Message != "" {
 		e.event.Text = string(l.Ident) + ": " + e.event.Text

@@ -11,12 +11,13 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Every is how often it is looked for: what Amazon's guide advises, where an
-// interruption comes two minutes ahead.
+// Every is how often it is looked for at most: what Amazon's guide advises, where an
+// interruption comes two minutes ahead. A cloud that answers when there is something new
+// is asked again once it has answered.
 const Every = 5 * time.Second
 
-// Read lists the notices that are out for this machine. Those that could be read
-// are returned beside an error.
+// Read lists the notices that are out for this machine, at once or when that has changed.
+// Those that could be read are returned beside an error.
 type Read func(ctx context.Context) ([]machine.Notice, error)
 
 // Watch remembers the notices that came. It is safe for concurrent use.

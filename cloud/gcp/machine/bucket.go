@@ -1,0 +1,51 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/host/follow"
+)
+
+// Bucket is the cluster's control bucket.
+type Bucket struct {
+	Name    string
+	Objects api.Objects
+}
+
+var _ follow.Bucket = Bucket{}
+
+// Changed returns an object and its mark, which is its generation, or nothing when the
+// mark is still the one given.
+func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now string, err error) {
+	if mark == "" {
+		c, err := b.Objects.Read(ctx, b.Name, key)
+		return c.Data, strconv.FormatInt(c.Generation, 10), err
+	}
+	was, err := strconv.ParseInt(mark, 10, 64)
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s of bucket %s: generation %q: %w", key, b.Name, mark, err)
+	}
+	c, changed, err := b.Objects.ReadChanged(ctx, b.Name, key, was)
+	if err != nil || !changed {
+		return nil, mark, err
+	}
+	return c.Data, strconv.FormatInt(c.Generation, 10), nil
+}
+
+// Fetch copies an object.
+func (b Bucket) Fetch(ctx context.Context, key string, to io.Writer) error {
+	return b.Objects.Fetch(ctx, b.Name, key, to)
+}
+
+// Put writes an object.
+func (b Bucket) Put(ctx context.Context, key string, data []byte) error {
+	_, err := b.Objects.Write(ctx, &storage.Object{Bucket: b.Name, Name: key, ContentType: "application/json"}, bytes.NewReader(data), nil)
+	return err
+}

@@ -1,0 +1,125 @@
+package machine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/logging/v2"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	clusterlog "github.com/det-deploy/det-deploy/cloud/gcp/log"
+	"github.com/det-deploy/det-deploy/cloud/host/journal"
+)
+
+// What Cloud Logging takes. https://cloud.google.com/logging/quotas
+const (
+	// maxEntries is what one request may have. What is handed on at once is far below its
+	// 10 MB.
+	maxEntries = 1000
+	// maxText leaves an entry of 256 KB room for its labels.
+	maxText = 250 << 10
+)
+
+// Log is a log of the project. The first entry makes it.
+type Log struct {
+	// ID is its name in the project: "det-deploy-lab".
+	ID string
+
+	self self
+	logs api.Logs
+	log  *slog.Logger
+}
+
+var _ journal.Sink = (*Log)(nil)
+
+// Put implements journal.Sink. What is sent twice is there once: an entry has the line's
+// own ID.
+func (l *Log) Put(ctx context.Context, stream string, events []journal.Event) error {
+	instance, unit, _ := strings.Cut(stream, "/")
+	for some := range slices.Chunk(events, maxEntries) {
+		in := &logging.WriteLogEntriesRequest{
+			LogName: api.LogName(l.self.project, l.ID), PartialSuccess: true,
+			Resource: &logging.MonitoredResource{Type: monitoredType, Labels: l.self.monitored()},
+			Labels:   map[string]string{clusterlog.LabelInstance: instance, clusterlog.LabelUnit: unit},
+		}
+		for _, e := range some {
+			in.Entries = append(in.Entries, entryOf(e))
+		}
+		if err := l.write(ctx, in); err != nil {
+			return fmt.Errorf("write to log %s: %w", l.ID, err)
+		}
+	}
+	return nil
+}
+
+// write writes entries. Those that Google never takes are dropped: sent again they would
+// hold up all that follow.
+func (l *Log) write(ctx context.Context, in *logging.WriteLogEntriesRequest) error {
+	err := l.logs.Write(ctx, in)
+	refused, whole := refusedEntries(err)
+	if err == nil || whole {
+		return err
+	}
+	l.log.WarnContext(ctx, "lines of the journal are refused", "log", l.ID, "lines", refused, "err", err)
+	return nil
+}
+
+// partialErrors is the detail of an answer that says which entries were refused; the
+// others were written.
+const partialErrors = "google.logging.v2.WriteLogEntriesPartialErrors"
+
+// refusedEntries counts the entries that were refused for good. Whole is true of an error
+// of the request.
+func refusedEntries(err error) (n int, whole bool) {
+	e, ok := errors.AsType[*googleapi.Error](err)
+	if !ok || cloud.KindOf(err) != cloud.Invalid {
+		return 0, err != nil
+	}
+	for _, d := range e.Details {
+		detail, _ := d.(map[string]any)
+		kind, _ := detail["@type"].(string)
+		if each, ok := detail["logEntryErrors"].(map[string]any); ok && strings.HasSuffix(kind, partialErrors) {
+			return len(each), false
+		}
+	}
+	return 0, true
+}
+
+func entryOf(e journal.Event) *logging.LogEntry {
+	return &logging.LogEntry{TextPayload: truncateText(e.Text), Timestamp: e.At.UTC().Format(time.RFC3339Nano), InsertId: insertID(e.ID)}
+}
+
+// insertID is what Google knows a line by, together with its time. Lines of one moment are
+// shown in the order of their IDs: the number that the journal has for the line begins it.
+func insertID(cursor string) string {
+	sum := sha256.Sum256([]byte(cursor))
+	number := ""
+	for part := range strings.SplitSeq(cursor, ";") {
+		if text, ok := strings.CutPrefix(part, "i="); ok {
+			number = text
+		}
+	}
+	return fmt.Sprintf("%016s-%s", number, hex.EncodeToString(sum[:8]))
+}
+
+// truncateText shortens a text to what an entry may have, between characters.
+func truncateText(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

@@ -1,0 +1,58 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/api/monitoring/v3"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/host/metrics"
+)
+
+// metricPrefix begins the metrics that a project has of its own. The first point makes
+// one. https://cloud.google.com/monitoring/custom-metrics
+const metricPrefix = "custom.googleapis.com/" + metrics.Namespace + "/"
+
+// maxSeries is what one request may have.
+const maxSeries = 200
+
+// Points writes a machine's points to Cloud Monitoring, as those of the machine.
+type Points struct {
+	self    self
+	metrics api.Metrics
+}
+
+var _ metrics.Sink = Points{}
+
+// Send implements metrics.Sink.
+func (p Points) Send(ctx context.Context, points []metrics.Point, at time.Time) error {
+	for some := range slices.Chunk(points, maxSeries) {
+		var in []*monitoring.TimeSeries
+		for _, point := range some {
+			in = append(in, p.seriesOf(point, at))
+		}
+		if err := p.metrics.Write(ctx, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Points) seriesOf(point metrics.Point, at time.Time) *monitoring.TimeSeries {
+	labels := make(map[string]string, len(point.Of))
+	for name, value := range point.Of {
+		labels[strings.ToLower(name)] = value // Google's have no capitals
+	}
+	return &monitoring.TimeSeries{
+		Metric:     &monitoring.Metric{Type: metricPrefix + point.Metric, Labels: labels},
+		Resource:   &monitoring.MonitoredResource{Type: monitoredType, Labels: p.self.monitored()},
+		MetricKind: "GAUGE", ValueType: "DOUBLE", Unit: "%",
+		Points: []*monitoring.Point{{
+			Interval: &monitoring.TimeInterval{EndTime: at.UTC().Format(time.RFC3339Nano)},
+			Value:    &monitoring.TypedValue{DoubleValue: &point.Percent},
+		}},
+	}
+}

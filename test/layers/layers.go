@@ -160,6 +160,8 @@ func master() []Row {
 		{"master/task/spec", leaves, "pure functions from what users wrote"},
 		{"master/task/lifecycle", leaves, "a state machine is drawn, tabled and pure"},
 		{"master/task", with("master/store", "master/log", "master/task/*"), "tasks know the resource manager's interface only"},
+		{"master/experiment/hparam", nil, "which values a seed draws depends on nothing"},
+		{"master/experiment/search", []string{"master/experiment/hparam"}, "which trials an experiment runs is a pure function"},
 		{"master/launcher", with("master/store", "master/pool", "master/elastic"), "it carries out what master/elastic decides, on whatever launches machines"},
 		{"master/agentrm/workqueue", nil, "it knows no work"},
 		{"master/agentrm", with("master/store", "master/pool", "master/elastic", "master/queue", "master/queue/passes", "master/agentrm/workqueue"), "it runs allocations and does not know what a task is"},

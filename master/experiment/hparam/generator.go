@@ -1,0 +1,132 @@
+package hparam
+
+import "fmt"
+
+// Generator is the Mersenne Twister MT19937 with the seeding and the distributions of NumPy's
+// RandomState, so that a seed gives the trials that it gives on other clusters.
+type Generator struct {
+	key [words]uint32
+	pos int
+	// drawn counts the words taken since the seed.
+	drawn uint64
+}
+
+// The constants of MT19937.
+const (
+	words     = 624
+	shift     = 397
+	twist     = 0x9908b0df
+	upperBit  = 0x80000000
+	lowerBits = 0x7fffffff
+	spread    = 1812433253
+)
+
+// NewGenerator is a generator with a seed.
+func NewGenerator(seed uint32) *Generator {
+	g := &Generator{pos: words}
+	for i := range g.key {
+		g.key[i] = seed
+		seed = spread*(seed^(seed>>30)) + uint32(i) + 1
+	}
+	return g
+}
+
+// AdvanceTo skips words until drawn have been taken.
+func (g *Generator) AdvanceTo(drawn uint64) {
+	for g.drawn < drawn {
+		g.next32()
+	}
+}
+
+func (g *Generator) refill() {
+	for i := range g.key {
+		y := g.key[i]&upperBit | g.key[(i+1)%words]&lowerBits
+		g.key[i] = g.key[(i+shift)%words] ^ y>>1 ^ -(y&1)&twist
+	}
+	g.pos = 0
+}
+
+func (g *Generator) next32() uint32 {
+	if g.pos == words {
+		g.refill()
+	}
+	y := g.key[g.pos]
+	g.pos++
+	g.drawn++
+	y ^= y >> 11
+	y ^= y << 7 & 0x9d2c5680
+	y ^= y << 15 & 0xefc60000
+	return y ^ y>>18
+}
+
+func (g *Generator) next64() uint64 {
+	high := uint64(g.next32())
+	return high<<32 | uint64(g.next32())
+}
+
+// UpTo is a whole number from 0 to limit: bits above the limit's are masked, and what is still
+// above it is thrown away. A limit of 0 takes no word.
+func (g *Generator) UpTo(limit uint64) uint64 {
+	if limit == 0 {
+		return 0
+	}
+	mask := limit
+	for n := 1; n < 64; n *= 2 {
+		mask |= mask >> n
+	}
+	for {
+		v := mask
+		if limit <= 1<<32-1 {
+			v &= uint64(g.next32())
+		} else {
+			v &= g.next64()
+		}
+		if v <= limit {
+			return v
+		}
+	}
+}
+
+// unit is a real number of 53 bits from 0 up to, and without, 1.
+func (g *Generator) unit() float64 {
+	high, low := float64(g.next32()>>5), float64(g.next32()>>6)
+	return (high*(1<<26) + low) / (1 << 53)
+}
+
+// between is a real number from low up to, and without, high.
+func (g *Generator) between(low, high float64) float64 {
+	return low + (high-low)*g.unit()
+}
+
+// Drawn is how many words were taken since the seed.
+func (g *Generator) Drawn() uint64 { return g.drawn }
+
+// Clone is a generator that continues from the same place.
+func (g *Generator) Clone() *Generator {
+	c := *g
+	return &c
+}
+
+// DrawID is a UUID of version 4 from the next 16 bytes.
+func (g *Generator) DrawID() string {
+	var b [16]byte
+	g.fill(b[:])
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// DrawSeed is a trial's own seed, below 2³¹.
+func (g *Generator) DrawSeed() uint32 { return uint32(g.UpTo(1<<31 - 1)) }
+
+// fill writes random bytes, the lowest of each word first.
+func (g *Generator) fill(b []byte) {
+	var word uint32
+	for i := range b {
+		if i%4 == 0 {
+			word = g.next32()
+		}
+		b[i] = byte(word)
+		word >>= 8
+	}
+}

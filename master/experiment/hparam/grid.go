@@ -1,0 +1,105 @@
+package hparam
+
+import "math"
+
+// axis is one hyperparameter of a grid, wherever it is nested.
+type axis struct {
+	path  []string
+	count int
+	value func(i int) any
+}
+
+// axes lists the axes in the order of their names, those of a nested hyperparameter in its place.
+func (s Space) axes(path []string) []axis {
+	var out []axis
+	for _, name := range s.names() {
+		here := append(append([]string(nil), path...), name)
+		if p := s[name]; p.Nested != nil {
+			out = append(out, p.Nested.axes(here)...)
+		} else {
+			count, value := p.axis()
+			out = append(out, axis{here, count, value})
+		}
+	}
+	return out
+}
+
+func (p Parameter) axis() (int, func(i int) any) {
+	switch {
+	case p.Int != nil:
+		low, high := p.Int.Min, p.Int.Max
+		count := p.Int.Count
+		if n := uint64(high) - uint64(low); n < uint64(max(count, 1)) {
+			count = int(n) + 1
+		}
+		return count, func(i int) any {
+			return int64(math.Round(spacePoint(float64(low), float64(high), i, count)))
+		}
+	case p.Double != nil:
+		return p.Double.Count, func(i int) any { return spacePoint(p.Double.Min, p.Double.Max, i, p.Double.Count) }
+	case p.Log != nil:
+		return p.Log.Count, func(i int) any {
+			return math.Pow(p.Log.Base, spacePoint(p.Log.Min, p.Log.Max, i, p.Log.Count))
+		}
+	case p.Categorical != nil:
+		return len(p.Categorical.Values), func(i int) any { return p.Categorical.Values[i] }
+	case p.Const != nil:
+		return 1, func(int) any { return p.Const.Value }
+	}
+	return 1, func(int) any { return nil }
+}
+
+// spacePoint is the i-th of count evenly spaced points, both ends included; one point is in the
+// middle.
+func spacePoint(low, high float64, i, count int) float64 {
+	if count == 1 {
+		return (low + high) / 2
+	}
+	return low + float64(i)*(high-low)/float64(count-1)
+}
+
+// Most bounds the points of a grid that are told apart.
+const Most = 1_000_000
+
+// Points is how many points the grid of the space has, where any number above Most stands for too
+// many. A hyperparameter that needs a count and has none has no point.
+func (s Space) Points() int {
+	n := 1
+	for _, a := range s.axes(nil) {
+		n = min(n*min(max(a.count, 0), Most+1), Most+1)
+	}
+	return n
+}
+
+// Point is the i-th point of the grid: the last name changes fastest.
+func (s Space) Point(i int) map[string]any {
+	out := s.frame()
+	axes := s.axes(nil)
+	for n := len(axes) - 1; n >= 0; n-- {
+		a := axes[n]
+		setPath(out, a.path, a.value(i%a.count))
+		i /= a.count
+	}
+	return out
+}
+
+// frame is the space's mappings without values.
+func (s Space) frame() map[string]any {
+	out := map[string]any{}
+	for name, p := range s {
+		if p.Nested != nil {
+			out[name] = p.Nested.frame()
+		}
+	}
+	return out
+}
+
+func setPath(m map[string]any, path []string, value any) {
+	if len(path) == 1 {
+		m[path[0]] = value
+		return
+	}
+	if child, ok := m[path[0]].(map[string]any); ok {
+		setPath(child, path[1:], value)
+	}
+}

@@ -1,0 +1,105 @@
+package search
+
+import "fmt"
+
+// Event is an input with what was decided upon it.
+type Event struct {
+	Input    Input    `json:"input"`
+	Decision Decision `json:"decision"`
+}
+
+// Apply notes an input and what was decided upon it. It takes the decision as it is: whatever
+// decided it, and whenever, these are the facts. The error is a decision of another search; the
+// state is of no use then.
+func (s *State) Apply(in Input, d Decision) error {
+	s.started = s.started || in.News == Started
+	if s.has(in.Trial) && in.News == Ended {
+		s.noteEnd(in)
+	}
+	for _, a := range d.Actions {
+		if !s.fits(a) {
+			return fmt.Errorf("apply the search's decision: %s of trial %d is not of this search", a.Kind, a.Trial)
+		}
+		s.applyAction(a)
+	}
+	s.rand.AdvanceTo(d.Drawn)
+	return nil
+}
+
+// fits says whether an action is about what the search has.
+func (s *State) fits(a Action) bool {
+	switch a.Kind {
+	case CreateTrial:
+		return a.Create != nil && a.Create.Bracket >= 0 && a.Create.Bracket < len(s.brackets) && a.Trial == len(s.trials)+1
+	case RankTrial:
+		if !s.has(a.Trial) || a.Rank == nil || a.Rank.Bracket != s.trials[a.Trial-1].bracket {
+			return false
+		}
+		rungs := s.rungs[a.Rank.Bracket]
+		return a.Rank.Rung >= 0 && a.Rank.Rung < len(rungs) && a.Rank.Place >= 1 && a.Rank.Place <= len(rungs[a.Rank.Rung])+1
+	case StopTrial, DropTrial:
+		return s.has(a.Trial)
+	case FinishSearch:
+		return a.Outcome != ""
+	}
+	return false
+}
+
+func (s *State) noteEnd(in Input) {
+	t := &s.trials[in.Trial-1]
+	if t.ended {
+		return
+	}
+	t.ended = true
+	s.ends[in.End]++
+	c := &s.counts[t.bracket]
+	if t.stopped {
+		return
+	}
+	c.running--
+	if in.End == Invalid && s.replaces() {
+		c.replaced++
+	}
+}
+
+func (s *State) applyAction(a Action) {
+	switch a.Kind {
+	case CreateTrial:
+		s.trials = append(s.trials, trial{bracket: a.Create.Bracket})
+		s.counts[a.Create.Bracket].created++
+		s.counts[a.Create.Bracket].running++
+	case RankTrial:
+		s.insert(a.Trial, *a.Rank)
+		s.trials[a.Trial-1].rung = a.Rank.Rung + 1
+	case StopTrial:
+		s.trials[a.Trial-1].stopped = true
+		s.counts[s.trials[a.Trial-1].bracket].running--
+	case DropTrial:
+		s.drop(a.Trial)
+	case FinishSearch:
+		s.outcome = a.Outcome
+	}
+}
+
+// Handle decides and applies: the event is what happened.
+func (s *State) Handle(in Input) (Event, error) {
+	d, err := s.Decide(in)
+	if err != nil {
+		return Event{}, err
+	}
+	return Event{Input: in, Decision: d}, s.Apply(in, d)
+}
+
+// Replay rebuilds a search from what happened.
+func Replay(c Config, events []Event) (*State, error) {
+	s, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range events {
+		if err := s.Apply(e.Input, e.Decision); err != nil {
+			return nil, fmt.Errorf("replay event %d: %w", i+1, err)
+		}
+	}
+	return s, nil
+}

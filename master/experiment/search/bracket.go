@@ -1,0 +1,131 @@
+package search
+
+import (
+	"errors"
+	"math"
+	"slices"
+)
+
+// Bracket is a part of a search that compares its trials among themselves.
+type Bracket struct {
+	// Trials is how many trials it has, Concurrent how many of them run at once.
+	Trials, Concurrent int
+	// Rungs is how far a trial gets before it is compared, in units of the time metric; at the
+	// last of them it is done. A bracket without rungs stops nothing.
+	Rungs []uint64
+}
+
+// Brackets divides a search: how many trials each part has, and where they are compared. The
+// error says what is wrong with the configuration.
+func (c Config) Brackets() ([]Bracket, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	switch c.Method {
+	case AsyncHalving:
+		return []Bracket{c.bracket(c.Rungs, c.MaxTrials, c.MaxConcurrent)}, nil
+	case AdaptiveASHA:
+		return c.adaptiveBrackets()
+	case Single, Random, Grid:
+	}
+	n := c.trials()
+	atOnce := n
+	if c.MaxConcurrent > 0 {
+		atOnce = min(n, c.MaxConcurrent)
+	}
+	return []Bracket{{Trials: n, Concurrent: atOnce}}, nil
+}
+
+// bracket is one with so many rungs. With no number of trials at once it has as many as lead one
+// of them to the last rung.
+func (c Config) bracket(rungs, trials, concurrent int) Bracket {
+	if concurrent == 0 {
+		concurrent = int(min(math.Pow(c.Divisor, float64(rungs-1)), most))
+	}
+	b := Bracket{Trials: trials, Concurrent: max(1, min(concurrent, trials))}
+	for i := range rungs {
+		units := float64(c.MaxTime) / math.Pow(c.Divisor, float64(rungs-i-1))
+		b.Rungs = append(b.Rungs, max(uint64(units), 1))
+	}
+	return b
+}
+
+// adaptiveBrackets begins with the bracket that stops most.
+func (c Config) adaptiveBrackets() ([]Bracket, error) {
+	rungs := c.bracketRungs()
+	trials, err := c.divideTrials(rungs)
+	if err != nil {
+		return nil, err
+	}
+	concurrent := c.divideConcurrent(trials)
+	var out []Bracket
+	for i, n := range rungs {
+		if trials[i] > 0 {
+			out = append(out, c.bracket(n, trials[i], concurrent[i]))
+		}
+	}
+	return out, nil
+}
+
+// bracketRungs is how many rungs each bracket has, most first.
+func (c Config) bracketRungs() []int {
+	out := slices.Clone(c.BracketRungs)
+	if len(out) == 0 {
+		top := min(c.Rungs, c.powers(float64(c.MaxTime)), c.powers(float64(c.MaxTrials)))
+		low := 1
+		switch c.Mode {
+		case Aggressive:
+			low = top
+		case Standard:
+			low = (top-1)/2 + 1
+		case Conservative:
+		}
+		for n := low; n <= top; n++ {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	slices.Reverse(out)
+	return out
+}
+
+// powers is how many powers of the divisor, 1 included, are at most n.
+func (c Config) powers(n float64) int { return int(min(math.Log(n)/math.Log(c.Divisor), maxRungs)) + 1 }
+
+// divideTrials gives each bracket about the same training, and never more trials than there are:
+// the first has what remains, the last go without.
+func (c Config) divideTrials(rungs []int) ([]int, error) {
+	var total float64
+	weights, out := make([]float64, len(rungs)), make([]int, len(rungs))
+	for i, n := range rungs {
+		weights[i] = math.Pow(c.Divisor, float64(n-1)) / float64(n)
+		total += weights[i]
+	}
+	if math.IsInf(total, 0) {
+		return nil, errors.New("plan the search: divisor and rungs are too large together; make one of them smaller")
+	}
+	left := c.MaxTrials
+	for i := range rungs {
+		out[i] = min(max(int(weights[i]/total*float64(c.MaxTrials)), 1), left)
+		left -= out[i]
+	}
+	out[0] += left
+	return out, nil
+}
+
+// divideConcurrent divides evenly, what remains to the first brackets.
+func (c Config) divideConcurrent(trials []int) []int {
+	n := len(trials)
+	out := make([]int, n)
+	for i := range out {
+		if c.MaxConcurrent == 0 {
+			out[i] = max(trials[n-1], int(c.Divisor))
+			continue
+		}
+		out[i] = max(c.MaxConcurrent, n) / n
+		if i < max(c.MaxConcurrent, n)%n {
+			out[i]++
+		}
+	}
+	return out
+}

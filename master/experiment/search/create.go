@@ -1,0 +1,87 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/experiment/hparam"
+)
+
+// fill creates trials as long as there are places for them: first in the bracket where one became
+// free.
+func (s *State) fill(d *Decision, counts []count, first int) {
+	var g *hparam.Generator
+	order := []int{first}
+	for b := range counts {
+		if b != first {
+			order = append(order, b)
+		}
+	}
+	created := len(s.trials)
+	for _, b := range order {
+		for s.hasPlace(counts, b, created) {
+			if g == nil {
+				g = s.rand.Clone()
+			}
+			created++
+			d.Actions = append(d.Actions, Action{Kind: CreateTrial, Trial: created, Create: s.create(g, b, created)})
+			counts[b].created++
+			counts[b].running++
+		}
+	}
+	if g != nil {
+		d.Drawn = g.Drawn()
+	}
+}
+
+// hasPlace says whether a bracket may have one more trial. Trials with impossible hyperparameters
+// are replaced, but not without end: a search has at most as many replacements as trials.
+func (s *State) hasPlace(counts []count, b, created int) bool {
+	running := 0
+	for _, c := range counts {
+		running += c.running
+	}
+	c, limit := counts[b], s.brackets[b]
+	if s.config.MaxConcurrent > 0 && running >= s.config.MaxConcurrent {
+		return false
+	}
+	return c.running < limit.Concurrent && c.created-c.replaced < limit.Trials && created < 2*s.totalTrials()
+}
+
+func (s *State) totalTrials() int {
+	n := 0
+	for _, b := range s.brackets {
+		n += b.Trials
+	}
+	return n
+}
+
+func (s *State) create(g *hparam.Generator, bracket, number int) *Create {
+	c := &Create{Bracket: bracket}
+	if s.config.Method == Grid { // from its end, as in Determined 0.38.1
+		c.Values = s.config.Space.Point(s.totalTrials() - number)
+	} else {
+		c.Values = s.config.Space.Draw(g)
+	}
+	c.RequestID, c.Seed = g.DrawID(), g.DrawSeed()
+	return c
+}
+
+// finish ends the search when its last trial has ended and none follows.
+func (s *State) finish(d *Decision, in Input) {
+	created := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Kind == CreateTrial })
+	if in.News != Ended || created || s.endedTrials()+1 < len(s.trials) {
+		return
+	}
+	outcome := Completed
+	for _, end := range []End{Failed, Canceled} {
+		n := s.ends[end]
+		if in.End == end {
+			n++
+		}
+		if n == len(s.trials) {
+			outcome = end
+		}
+	}
+	d.Actions = append(d.Actions, Action{Kind: FinishSearch, Outcome: outcome, Reason: fmt.Sprintf("all %d trials have ended", len(s.trials))})
+}

@@ -1,0 +1,46 @@
+package search
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/master/experiment/hparam"
+)
+
+func TestPreview(t *testing.T) {
+	c := halving(64, 16)
+	c.Space = hparam.Space{"x": {Double: &hparam.Double{Min: 0, Max: 1}}}
+	p, err := c.Preview(Load{Slots: 2, HoursPerUnit: 0.5, First: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(p.Trials, p.Concurrent, p.Slots, p.Groups), "64 16 32 [{48 1 epochs} {12 4 epochs} {4 16 epochs}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if *p.ExpectedSlotHours != 160 || *p.AtMostSlotHours != 1024 {
+		t.Errorf("%v expected, %v at most", *p.ExpectedSlotHours, *p.AtMostSlotHours)
+	}
+	s := start(t, c)
+	events, _ := s.Decide(Input{News: Started})
+	if len(events.Actions) != 0 || len(p.First) != 3 {
+		t.Fatalf("%d first trials", len(p.First))
+	}
+	fresh, _ := New(c)
+	d, _ := fresh.Decide(Input{News: Started})
+	for i, f := range p.First {
+		if f.RequestID != d.Actions[i].Create.RequestID || f.Values["x"] != d.Actions[i].Create.Values["x"] {
+			t.Errorf("trial %d is shown as %v and will be %v", i+1, f, d.Actions[i].Create)
+		}
+	}
+}
+
+func TestPreviewOfAGridWithoutATime(t *testing.T) {
+	c := Config{Method: Grid, Space: hparam.Space{"x": {Int: &hparam.Int{Min: 1, Max: 3, Count: 3}}}, MaxConcurrent: 2}
+	p, err := c.Preview(Load{Slots: 1, HoursPerUnit: 1, First: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.First) != 3 || p.First[0].Values["x"] != int64(3) || p.AtMostSlotHours != nil || p.Groups[0].Units != 0 {
+		t.Errorf("%+v", p)
+	}
+}

@@ -156,7 +156,8 @@ func instanceCalls() edge.Calls {
 			"compute.instances.create", "compute.instances.setMetadata", "compute.instances.setTags", "compute.instances.setLabels",
 			"compute.instances.setServiceAccount", "compute.instances.setDeletionProtection", "compute.disks.create", "compute.disks.use",
 			"compute.disks.useReadOnly", "compute.disks.setLabels", "compute.subnetworks.use", "compute.subnetworks.useExternalIp",
-			"compute.addresses.use", "compute.images.useReadOnly", "iam.serviceAccounts.actAs"),
+			"compute.networks.use", "compute.networks.useExternalIp", // of a pool that names no subnetwork
+			"compute.addresses.use", "compute.images.useReadOnly", "compute.snapshots.useReadOnly", "iam.serviceAccounts.actAs"),
 		edge.Writes("compute.instances.delete"),
 		edge.Writes("compute.instances.start"),
 		edge.Writes("compute.instances.stop"),

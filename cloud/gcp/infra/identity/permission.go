@@ -41,11 +41,12 @@ func AgentPermissions() []string {
 }
 
 // InstallerPermissions are what a person needs in the project to install, change and
-// remove clusters. A disk that several machines read is a pool's, the policy of a shared
-// subnetwork is its host project's, and no disk is taken off a machine.
+// remove clusters. A disk that several machines read and a network without its subnetwork
+// are a pool's, the policy of a shared subnetwork is its host project's, and no disk is taken
+// off a machine.
 func InstallerPermissions() []string {
 	elsewhere := []string{
-		"compute.disks.useReadOnly", "compute.instances.detachDisk", "compute.subnetworks.getIamPolicy", "compute.subnetworks.setIamPolicy",
+		"compute.disks.useReadOnly", "compute.networks.use", "compute.networks.useExternalIp", "compute.instances.detachDisk", "compute.subnetworks.getIamPolicy", "compute.subnetworks.setIamPolicy",
 	}
 	others := slices.Concat(onlyLaunching(), reportCalls())
 	return permissionsOf(func(op string) bool { return !slices.Contains(others, op) }, elsewhere)

@@ -48,7 +48,7 @@ func openDeps(ctx context.Context, p Parts) (*deps, error) {
 	// The cluster's ID is in the store; a master on hold does not show it.
 	d.identity = server.Identity{
 		ClusterName: p.Config.ClusterName, MasterID: uuid.NewString(),
-		Version: p.Version, Program: d.binaries.Hashes()[runtime.GOOS+"-"+runtime.GOARCH],
+		Version: p.Version, Program: d.binaries.Own,
 	}
 	return d, nil
 }
@@ -81,7 +81,7 @@ func (d *deps) useStore(s *store.Store, l *store.Lease) {
 	d.identity.ClusterID = s.Meta().ClusterID
 	d.env = Env{
 		Config: d.parts.Config, ClusterID: d.identity.ClusterID, MasterID: d.identity.MasterID, Version: d.parts.Version,
-		Log: d.log, Certificate: d.certificate, Programs: d.binaries.Hashes(),
+		Log: d.log, Certificate: d.certificate, Programs: d.binaries.Hashes,
 	}
 }
 

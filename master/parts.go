@@ -47,8 +47,8 @@ type Env struct {
 	Log       *slog.Logger
 	// Certificate is what the master shows, nil without TLS.
 	Certificate certificate.Source
-	// Programs are the SHA-256 of the programs that the master hands out, by platform.
-	Programs map[string]string
+	// Programs waits for the SHA-256 of the programs that the master hands out, by platform.
+	Programs func() map[string]string
 }
 
 // Provider launches machines on one platform.

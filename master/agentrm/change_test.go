@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -205,5 +206,23 @@ func TestAgentsAreShownAsClientsKnowThem(t *testing.T) {
 	}
 	if got := shown.GetSlotStats().GetBrandStats()["Tesla"].GetTotal(); got != 12 {
 		t.Errorf("got %v, want 12 of the brand that the devices name", shown.GetSlotStats().GetBrandStats())
+	}
+}
+
+// The hashes of programs are still computed when a master that has just started takes its
+// agents back; those of its version need none, and do not wait.
+func TestOnlyAnAgentOfAnotherVersionIsToldOfPrograms(t *testing.T) {
+	t.Parallel()
+	known := make(chan struct{})
+	c := newCluster(t, func(cfg *Config) {
+		cfg.Programs = func() map[string]string { <-known; return map[string]string{"linux-amd64": "0a"} }
+	})
+	if _, w := c.join("a", 1); len(w.GetPrograms()) != 0 {
+		t.Errorf("an agent of the master's version was told of %v", w.GetPrograms())
+	}
+	close(known)
+	_, w := c.join("b", 1, func(h *agentv1.Hello) { h.Version = "1.2.2" })
+	if w.GetPrograms()["linux-amd64"] != "0a" {
+		t.Errorf("an agent of another version was told of %v", w.GetPrograms())
 	}
 }

@@ -38,9 +38,9 @@ type Config struct {
 	// Admitted is told that the agent of a connection was admitted, with the context
 	// of its request. It may be nil.
 	Admitted func(ctx context.Context)
-	// Programs are the SHA-256 of the programs that the master hands out, by
-	// platform.
-	Programs map[string]string
+	// Programs waits for the SHA-256 of the programs that the master hands out, by
+	// platform. It may be nil.
+	Programs func() map[string]string
 
 	// AgentConfig returns the agent.yaml of an agent that the master launched,
 	// or nil. It may be nil itself.

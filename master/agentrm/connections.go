@@ -236,7 +236,7 @@ func (c *connections) prepareMachine(ctx context.Context, l *link, h *agentv1.He
 	if err != nil {
 		return err
 	}
-	w := c.roster.newWelcome(who, credential)
+	w := c.roster.newWelcome(arrival{Identity: who, credential: credential, programs: c.programsFor(h)})
 	w.Preparation = c.cfg.Prepare(who.Pool)
 	l.agent = who.Agent // for the log and for expel; nothing is sent to it by this name
 	if !c.addPreparing(l) {

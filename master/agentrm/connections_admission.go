@@ -34,7 +34,7 @@ func (c *connections) admitAgent(ctx context.Context, l *link, h *agentv1.Hello)
 	}
 	credential, err := c.acceptAgent(ctx, who)
 	if err == nil {
-		err = c.roster.connectAgent(l, h, arrival{Identity: who, credential: credential, next: next})
+		err = c.roster.connectAgent(l, h, arrival{Identity: who, credential: credential, next: next, programs: c.programsFor(h)})
 	}
 	c.roster.freePlace(who.Agent)
 	if err != nil {
@@ -47,6 +47,16 @@ func (c *connections) admitAgent(ctx context.Context, l *link, h *agentv1.Hello)
 	}
 	c.state.passes.Wake()
 	return nil
+}
+
+// programsFor are the programs of which an agent may want one in its own place: none of an
+// agent of the master's version. They are waited for, which takes up to a second after the
+// master's start.
+func (c *connections) programsFor(h *agentv1.Hello) map[string]string {
+	if c.cfg.Programs == nil || h.GetVersion() == c.cfg.Version {
+		return nil
+	}
+	return c.cfg.Programs()
 }
 
 // agentIDs are what fits into a URL, a label and a log line.

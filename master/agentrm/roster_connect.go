@@ -54,6 +54,7 @@ type arrival struct {
 	Identity
 	credential token.Text
 	next       map[rm.ContainerID]uint64 // which log line of each container comes next
+	programs   map[string]string         // what it may replace its program by
 }
 
 // connectAgent makes the agent connected and queues all that it has to hear.
@@ -71,7 +72,7 @@ func (r *roster) connectAgent(l *link, h *agentv1.Hello, who arrival) error {
 	a.version, a.devices, a.pool = h.GetVersion(), sortDevices(h.GetDevices()), who.Pool
 	r.setSickness(a, sicknessOf(h.GetHealth()))
 	known := r.reconcileContainers(a, h, who.next)
-	w := r.newWelcome(who.Identity, who.credential)
+	w := r.newWelcome(who)
 	w.Containers = known
 	l.sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	a.link = l // from here on it is sent things; the welcome goes first
@@ -81,12 +82,12 @@ func (r *roster) connectAgent(l *link, h *agentv1.Hello, who arrival) error {
 	return nil
 }
 
-func (r *roster) newWelcome(who Identity, credential token.Text) *agentv1.Welcome {
+func (r *roster) newWelcome(who arrival) *agentv1.Welcome {
 	p, _ := r.cfg.findPool(who.Pool)
 	return &agentv1.Welcome{
 		ClusterId: r.cfg.ClusterID, MasterId: r.cfg.MasterID, ClusterName: r.cfg.ClusterName, Version: r.cfg.Version,
-		Credential: string(credential), AgentConfig: r.cfg.AgentConfig(who),
-		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: r.cfg.Programs,
+		Credential: string(who.credential), AgentConfig: r.cfg.AgentConfig(who.Identity),
+		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: who.programs,
 	}
 }
 

@@ -70,8 +70,11 @@ func (k *clusterCalls) info(w http.ResponseWriter, _ *http.Request) {
 	id := k.cfg.Identity
 	answer := map[string]any{
 		"cluster_id": id.ClusterID, "cluster_name": id.ClusterName, "master_id": id.MasterID,
-		"version": Version, "det_deploy_version": id.Version, "program_sha256": id.Program,
+		"version": Version, "det_deploy_version": id.Version,
 		"telemetry": map[string]bool{"enabled": false}, "on_hold": k.cfg.Rehearsal != nil,
+	}
+	if id.Program != nil && id.Program() != "" {
+		answer["program_sha256"] = id.Program()
 	}
 	if k.cfg.Rehearsal != nil {
 		answer["rehearsal"] = k.cfg.Rehearsal()

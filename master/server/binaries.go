@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/det-deploy/det-deploy/excerpt"
@@ -22,16 +24,19 @@ import (
 // become an agent, or an agent which is to follow its master, needs nothing but the
 // master's address.
 type Binaries struct {
-	programs map[string]program
+	programs map[string]*program
+	hashing  sync.WaitGroup
 }
 
-// program is one file, hashed when the master started. It is kept open, so that
-// what is handed out stays what was hashed when the file is replaced.
+// program is one file. It is kept open, so that what is handed out stays what was hashed
+// when the file is replaced.
 type program struct {
-	file   *os.File
-	size   int64
-	made   time.Time
-	sha256 string
+	file *os.File
+	size int64
+	made time.Time
+	// sha256 waits for the hash, which takes longer than a master's start.
+	sha256 func() (string, error)
+	hashed atomic.Pointer[string]
 }
 
 // platforms are what a file may be called: "linux-amd64".
@@ -39,9 +44,9 @@ var platforms = regexp.MustCompile(`^[a-z0-9]+-[a-z0-9_]+$`)
 
 // OpenBinaries opens the programs in dir, which may be empty or missing, each named
 // after its platform, and the program itself for its own. Self is where the program
-// is. Close gives the files back.
+// is. They are hashed meanwhile. Close gives the files back.
 func OpenBinaries(dir, self string) (*Binaries, error) {
-	b := &Binaries{programs: make(map[string]program)}
+	b := &Binaries{programs: make(map[string]*program)}
 	names := map[string]string{runtime.GOOS + "-" + runtime.GOARCH: self}
 	entries, err := os.ReadDir(dir)
 	if dir != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -58,34 +63,54 @@ func OpenBinaries(dir, self string) (*Binaries, error) {
 			return nil, errors.Join(fmt.Errorf("open the program for %s: %w", platform, err), b.Close())
 		}
 		b.programs[platform] = p
+		b.hashing.Go(func() { _, _ = p.sha256() }) // who asks for it is told what went wrong
 	}
 	return b, nil
 }
 
-func openProgram(path string) (program, error) {
+func openProgram(path string) (*program, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return program{}, err
-	}
-	h := sha256.New()
-	size, err := io.Copy(h, f)
-	if err != nil {
-		return program{}, errors.Join(err, f.Close())
+		return nil, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return program{}, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
-	return program{f, size, info.ModTime(), hex.EncodeToString(h.Sum(nil))}, nil
+	p := &program{file: f, size: info.Size(), made: info.ModTime()}
+	p.sha256 = sync.OnceValues(p.hashFile)
+	return p, nil
 }
 
-// Hashes returns the SHA-256 of each program in hexadecimal, by platform.
+func (p *program) hashFile() (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(p.file, 0, p.size)); err != nil {
+		return "", err
+	}
+	sum := hex.EncodeToString(h.Sum(nil))
+	p.hashed.Store(&sum)
+	return sum, nil
+}
+
+// Hashes returns the SHA-256 of each program in hexadecimal, by platform, once they are
+// known. A program that cannot be read is left out.
 func (b *Binaries) Hashes() map[string]string {
 	out := make(map[string]string, len(b.programs))
 	for platform, p := range b.programs {
-		out[platform] = p.sha256
+		if sum, err := p.sha256(); err == nil {
+			out[platform] = sum
+		}
 	}
 	return out
+}
+
+// Own returns the SHA-256 of this program, or "" while it is not known. It does not wait.
+func (b *Binaries) Own() string {
+	p, found := b.programs[runtime.GOOS+"-"+runtime.GOARCH]
+	if !found || p.hashed.Load() == nil {
+		return ""
+	}
+	return *p.hashed.Load()
 }
 
 // Close closes the files.
@@ -94,6 +119,7 @@ func (b *Binaries) Close() error {
 	for _, p := range b.programs {
 		errs = append(errs, p.file.Close())
 	}
+	b.hashing.Wait() // which a closed file ends
 	return errors.Join(errs...)
 }
 
@@ -103,17 +129,22 @@ func (b *Binaries) Close() error {
 func (b *Binaries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	platform, hash := strings.CutSuffix(r.PathValue("platform"), ".sha256")
 	p, found := b.programs[platform]
-	switch {
-	case !found:
+	if !found {
 		plainError(w, http.StatusNotFound, fmt.Sprintf("this master has no program for %q; put it into binaries_dir under that name", excerpt.Of(platform)))
+		return
+	}
+	sum, err := p.sha256()
+	switch {
+	case err != nil:
+		plainError(w, http.StatusInternalServerError, fmt.Sprintf("this master cannot read its program for %s: %v; put it into binaries_dir again, and start the master again", platform, err))
 	case hash:
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "%s  %s\n", p.sha256, platform)
+		fmt.Fprintf(w, "%s  %s\n", sum, platform)
 	default:
 		// As long as the largest upload: a machine far away is slow, not hostile.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(largeTime)) // recorders in tests have none
 		w.Header().Set("Content-Type", "application/octet-stream")
-		w.Header().Set("ETag", `"`+p.sha256+`"`)
+		w.Header().Set("ETag", `"`+sum+`"`)
 		http.ServeContent(w, r, "", p.made, io.NewSectionReader(p.file, 0, p.size))
 	}
 }

@@ -56,6 +56,9 @@ func TestBinariesAreHandedOutAsTheyWereHashed(t *testing.T) {
 			t.Errorf("%s: got %d %q, want %d %q", tc.name, w.Code, w.Body, tc.code, tc.want)
 		}
 	}
+	if got := b.Own(); got != hash("this program") { // the requests above waited for it
+		t.Errorf("got %q as its own hash", got)
+	}
 	if got := b.Hashes(); len(got) != 2 || got[own] != hash("this program") {
 		t.Errorf("got %v, want the hashes of two programs", got)
 	}
@@ -78,6 +81,26 @@ func TestBinariesWithoutADirectory(t *testing.T) {
 	}
 	if _, err := OpenBinaries("", filepath.Join(t.TempDir(), "gone")); err == nil || !strings.Contains(err.Error(), "open the program for "+runtime.GOOS) {
 		t.Errorf("got %v, want an error that names the platform", err)
+	}
+}
+
+// A program that cannot be read is told to who asks for it, and holds up no master.
+func TestAProgramThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b, err := OpenBinaries("", t.TempDir()) // a directory opens, and does not read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	mux := http.NewServeMux()
+	mux.Handle("GET /binaries/{platform}", b)
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/binaries/"+runtime.GOOS+"-"+runtime.GOARCH, nil))
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "cannot read its program") {
+		t.Errorf("got %d %s, want 500 and what cannot be read", w.Code, w.Body)
+	}
+	if got := b.Hashes(); len(got) != 0 || b.Own() != "" {
+		t.Errorf("got %v and %q, want no hash", got, b.Own())
 	}
 }
 

@@ -36,9 +36,9 @@ type Identity struct {
 	MasterID string
 	// Version is our own version, beside the one of the API.
 	Version string
-	// Program is the SHA-256 of the program that runs, in hexadecimal: two builds
-	// may have one version.
-	Program string
+	// Program is the SHA-256 of the program that runs, in hexadecimal, or "" while it is not
+	// known: two builds may have one version. Nil is never known.
+	Program func() string
 }
 
 // Config is what a server needs. Accounts is required; calls whose collaborator is

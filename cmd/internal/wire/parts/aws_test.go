@@ -46,7 +46,9 @@ func awsEnv(t *testing.T, yaml string) (master.Env, provider.AWS) {
 	}
 	return master.Env{
 		Config: m, ClusterID: "cluster-1", Log: slog.New(slog.DiscardHandler),
-		Programs: map[string]string{"linux-amd64": strings.Repeat("a", 64), "darwin-arm64": strings.Repeat("b", 64)},
+		Programs: func() map[string]string {
+			return map[string]string{"linux-amd64": strings.Repeat("a", 64), "darwin-arm64": strings.Repeat("b", 64)}
+		},
 	}, *m.ResourcePools[0].Provider.AWS
 }
 

@@ -92,7 +92,7 @@ func agentBoot(env master.Env, address string, e provider.Elastic) (templates.Ag
 		}
 		b.Name = cmp.Or(e.MasterCertName, b.Name)
 	}
-	for platform, sum := range env.Programs {
+	for platform, sum := range env.Programs() {
 		if arch, linux := strings.CutPrefix(platform, "linux-"); linux {
 			b.SHA256[arch] = sum
 		}

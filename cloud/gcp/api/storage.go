@@ -102,8 +102,11 @@ type Objects struct {
 	Write func(ctx context.Context, in *storage.Object, body io.ReadSeeker, was *int64) (*storage.Object, error)
 	// Delete removes an object, or one generation of it, if that is what it is called.
 	Delete func(ctx context.Context, bucket, name string, was *int64) error
-	// List lists all objects of a bucket that begin with prefix.
-	List func(ctx context.Context, bucket, prefix string) ([]*storage.Object, error)
+	// DeleteVersion removes one generation of an object for good, be it the present one or
+	// one that its bucket kept.
+	DeleteVersion func(ctx context.Context, bucket, name string, generation int64) error
+	// Versions lists the objects of a bucket, with the generations of each that it kept.
+	Versions func(ctx context.Context, bucket string) ([]*storage.Object, error)
 }
 
 func newObjects(g *gateway, s *storage.ObjectsService) Objects {
@@ -174,10 +177,14 @@ func newObjects(g *gateway, s *storage.ObjectsService) Objects {
 			}
 			return sendEmpty(ctx, c, request.Context(ctx).Do)
 		},
-		List: func(ctx context.Context, bucket, prefix string) ([]*storage.Object, error) {
+		DeleteVersion: func(ctx context.Context, bucket, name string, generation int64) error {
+			ctx, c := g.begin(ctx, "storage.objects.delete")
+			return sendEmpty(ctx, c, s.Delete(bucket, name).Generation(generation).Context(ctx).Do)
+		},
+		Versions: func(ctx context.Context, bucket string) ([]*storage.Object, error) {
 			return readPages(func(token string) ([]*storage.Object, string, error) {
 				ctx, c := g.begin(ctx, "storage.objects.list")
-				page, err := send(ctx, c, s.List(bucket).Prefix(prefix).PageToken(token).Context(ctx).Do)
+				page, err := send(ctx, c, s.List(bucket).Versions(true).PageToken(token).Context(ctx).Do)
 				if err != nil {
 					return nil, "", err
 				}

@@ -26,6 +26,19 @@ func Missing(permissions []string, test func(some []string) ([]string, error)) (
 	return out, nil
 }
 
+// MissingOnSubnetwork lists those of some permissions that the caller does not have on a
+// subnetwork of the region.
+func (f Facts) MissingOnSubnetwork(ctx context.Context, at Place, permissions []string) ([]string, error) {
+	return Missing(permissions, func(some []string) ([]string, error) {
+		return f.Clients.Subnetworks.TestPermissions(ctx, at.Project+"/"+at.Subnetwork, some)
+	})
+}
+
+// MissingOnBucket lists those of some permissions that the caller does not have on a bucket.
+func (f Facts) MissingOnBucket(ctx context.Context, bucket string, permissions []string) ([]string, error) {
+	return Missing(permissions, func(some []string) ([]string, error) { return f.Clients.Buckets.TestPermissions(ctx, bucket, some) })
+}
+
 // MissingInProject lists those of some permissions that the caller does not have in the
 // project.
 func (f Facts) MissingInProject(ctx context.Context, permissions []string) ([]string, error) {

@@ -15,6 +15,7 @@ func (w *World) Unreachable(zones ...string) {
 	}
 }
 
+// unreachableZone: https://cloud.google.com/compute/docs/reference/rest/v1/instances/aggregatedList
 func unreachableZone(zone string) *refusal {
 	return refuse(503, "backendError", "The zone '%s' is currently unreachable.", zone)
 }

@@ -14,13 +14,14 @@ import (
 type stores struct {
 	buckets   table[storage.Bucket]
 	objects   table[blob]
+	versions  table[blob] // that are not live
 	sessions  map[string]*session
 	changedAt map[uint64]time.Time // when a project last made or removed a bucket
 }
 
 func newStores(w *World) stores {
 	return stores{
-		buckets: newTable[storage.Bucket](w), objects: newTable[blob](w),
+		buckets: newTable[storage.Bucket](w), objects: newTable[blob](w), versions: newTable[blob](w),
 		sessions: make(map[string]*session), changedAt: make(map[uint64]time.Time),
 	}
 }
@@ -43,6 +44,7 @@ func bucketActs() map[string]act {
 // https://cloud.google.com/storage/docs/buckets#naming
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
 
+// insertBucket: https://cloud.google.com/storage/docs/json_api/v1/buckets/insert
 func insertBucket(c *call) (any, error) {
 	b := decode[storage.Bucket](c)
 	p, err := c.project(c.query.Get("project"))
@@ -108,6 +110,7 @@ func (c *call) completeBucket(b *storage.Bucket, p *project) {
 }
 
 // findBucket is a bucket by name.
+// https://cloud.google.com/storage/docs/json_api/v1/status-codes#404_Not_Found
 func (c *call) findBucket() (*storage.Bucket, error) {
 	b, found := c.stores.buckets.get(c.params["bucket"])
 	if !found {
@@ -150,28 +153,13 @@ func patchBucket(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	next.Labels = mergeLabels(b.Labels, next.Labels, c.nullLabels())
 	next.Metageneration++
 	next.Etag, next.Updated = etagOf(next.Metageneration), c.now().Format(time.RFC3339Nano)
 	*b = *next
 	return b, nil
 }
 
-// mergeLabels is what a patch makes of a bucket's labels: keys that it does not name
-// stay, and those that are null go.
-// https://cloud.google.com/storage/docs/json_api/v1/how-tos/performance#patch
-func mergeLabels(old, next map[string]string, gone []string) map[string]string {
-	out := maps.Clone(old)
-	if out == nil {
-		out = make(map[string]string)
-	}
-	maps.Copy(out, next)
-	for _, k := range gone {
-		delete(out, k)
-	}
-	return out
-}
-
+// deleteBucket: https://cloud.google.com/storage/docs/json_api/v1/status-codes#409_Conflict
 func deleteBucket(c *call) (any, error) {
 	b, err := c.findBucket()
 	if err != nil {
@@ -183,9 +171,11 @@ func deleteBucket(c *call) (any, error) {
 	if err := c.bucketTooSoon(b.ProjectNumber); err != nil {
 		return nil, err
 	}
-	for key := range c.stores.objects.all() {
-		if bucketOf(key) == b.Name {
-			return nil, refuse(409, "conflict", "The bucket you tried to delete is not empty.")
+	for _, t := range []*table[blob]{&c.stores.objects, &c.stores.versions} {
+		for key := range t.all() {
+			if bucketOf(key) == b.Name {
+				return nil, refuse(409, "conflict", "The bucket you tried to delete is not empty.")
+			}
 		}
 	}
 	c.stores.buckets.remove(b.Name)

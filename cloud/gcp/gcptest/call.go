@@ -2,6 +2,7 @@ package gcptest
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -56,18 +57,44 @@ func (c *call) sent() map[string]json.RawMessage {
 	return c.properties
 }
 
-// patch puts what the body names over v.
+// patch puts what the body names over v, as a JSON merge patch does: what is null goes,
+// objects are merged, and arrays are replaced as a whole.
+// https://cloud.google.com/compute/docs/api/improve-api-performance#patch
+// https://cloud.google.com/storage/docs/json_api/v1/how-tos/performance#patch
 func patch[T any](c *call, v *T) (*T, error) {
-	out := clone(v)
-	if err := json.Unmarshal(c.body, out); err != nil {
+	var body any
+	if err := json.Unmarshal(c.body, &body); err != nil {
 		return nil, invalid("%v", err)
 	}
-	for name, raw := range c.sent() {
-		if string(raw) == "null" {
-			clearField(out, name)
-		}
+	b, err := json.Marshal(mergePatch(asMap(v), body))
+	out := new(T)
+	if err == nil {
+		err = json.Unmarshal(b, out)
+	}
+	if err != nil {
+		return nil, invalid("%v", err)
 	}
 	return out, nil
+}
+
+// mergePatch: https://www.rfc-editor.org/rfc/rfc7396#section-2
+func mergePatch(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	out := make(map[string]any)
+	if old, ok := target.(map[string]any); ok {
+		maps.Copy(out, old)
+	}
+	for name, v := range changes {
+		if v == nil {
+			delete(out, name)
+			continue
+		}
+		out[name] = mergePatch(out[name], v)
+	}
+	return out
 }
 
 // clone copies an object of Google's through its JSON.
@@ -81,17 +108,6 @@ func clone[T any](v *T) *T {
 		panic(err) // Google's structs are JSON
 	}
 	return out
-}
-
-// clearField unsets the field of a JSON name.
-func clearField(v any, name string) {
-	s := reflect.ValueOf(v).Elem()
-	for i := range s.NumField() {
-		tag := s.Type().Field(i).Tag.Get("json")
-		if tag == name || tag == name+",omitempty" || tag == name+",omitempty,string" {
-			s.Field(i).SetZero()
-		}
-	}
 }
 
 // field is where a field of that name stands in an object, or nil.

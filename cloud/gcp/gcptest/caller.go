@@ -32,6 +32,7 @@ func (w *World) Token(c Caller) string {
 }
 
 // authorize finds the caller, and refuses what it may not do.
+// https://cloud.google.com/storage/docs/json_api/v1/status-codes#401-unauthorized
 func (c *call) authorize() error {
 	token := strings.TrimPrefix(c.request.Header.Get("Authorization"), "Bearer ")
 	c.caller = c.callers[token]

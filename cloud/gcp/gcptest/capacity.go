@@ -51,6 +51,7 @@ func (w *World) stockout(path string, m *machine) *failure {
 	return nil
 }
 
+// exhausted: https://cloud.google.com/compute/docs/resource-error
 func exhausted(path, kind string, details bool) *failure {
 	scope := strings.Join(strings.Split(path, "/")[:4], "/")
 	f := &failure{

@@ -142,6 +142,7 @@ func (k collection[T]) items(c *call, prefix string) []any {
 	return items
 }
 
+// delete: https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 func (k collection[T]) delete(c *call) (any, error) {
 	path, v, err := k.find(c)
 	if err != nil {
@@ -186,6 +187,7 @@ func notReady(path string) *refusal {
 	return refuse(400, "resourceNotReady", "The resource '%s' is not ready", path)
 }
 
+// inUse: https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 func inUse(path, by string) *failure {
 	return &failure{
 		status: 400, reason: "BAD REQUEST", code: "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE",

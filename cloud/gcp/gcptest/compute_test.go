@@ -263,3 +263,24 @@ func TestLabelsAndMetadataHaveFingerprints(t *testing.T) {
 	c.done(t)(c.compute.Disks.CreateSnapshot(project, zoneB, "one", &compute.Snapshot{Name: "before", Labels: map[string]string{"a": "b"}}).Do())
 	c.done(t)(c.compute.Instances.Delete(project, zoneB, "one").Do())
 }
+
+// A patch merges objects and replaces arrays: a rule for ping keeps no port of the rule for
+// SSH that it was.
+func TestAPatchReplacesArrays(t *testing.T) {
+	t.Parallel()
+	_, c := newWorld(t, gcptest.Options{})
+	c.done(t)(c.compute.Firewalls.Insert(project, &compute.Firewall{
+		Name: "rule", Description: "mine", SourceRanges: []string{"10.0.0.0/8", "192.0.2.0/24"}, SourceTags: []string{"office"},
+		Allowed: []*compute.FirewallAllowed{{IPProtocol: "tcp", Ports: []string{"22"}}, {IPProtocol: "udp"}},
+	}).Do())
+	c.done(t)(c.compute.Firewalls.Patch(project, "rule", &compute.Firewall{
+		SourceRanges: []string{"192.0.2.0/24"}, Allowed: []*compute.FirewallAllowed{{IPProtocol: "icmp"}}, NullFields: []string{"SourceTags"},
+	}).Do())
+	got := made[*compute.Firewall](t)(c.compute.Firewalls.Get(project, "rule").Do())
+	if len(got.Allowed) != 1 || got.Allowed[0].IPProtocol != "icmp" || len(got.Allowed[0].Ports) > 0 {
+		t.Errorf("got allowed %+v, want ping alone", got.Allowed[0])
+	}
+	if !slices.Equal(got.SourceRanges, []string{"192.0.2.0/24"}) || len(got.SourceTags) > 0 || got.Description != "mine" {
+		t.Errorf("got %+v, want what was not named as it was", got)
+	}
+}

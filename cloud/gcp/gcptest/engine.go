@@ -117,11 +117,13 @@ func regionOf(zone string) string {
 }
 
 // wrongField is how Compute Engine refuses a value.
+// https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 func wrongField(field, value, why string) *refusal {
 	return invalid("Invalid value for field 'resource.%s': '%s'. %s", field, value, why)
 }
 
 // missingReference is how it refuses a link to what does not exist.
+// https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 func missingReference(field, value string) *refusal {
 	return refuse(404, "notFound", "Invalid value for field 'resource.%s': '%s'. The referenced resource does not exist.", field, value)
 }

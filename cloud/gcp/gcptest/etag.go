@@ -26,6 +26,7 @@ func nextEtag(etag string) string {
 	return etagOf(n + 1)
 }
 
+// failedPrecondition: https://cloud.google.com/apis/design/errors#handling_errors
 func failedPrecondition(message string) *refusal {
 	return &refusal{status: 400, reason: "failedPrecondition", code: "FAILED_PRECONDITION", message: message}
 }

@@ -20,6 +20,7 @@ func imageActs() map[string]act {
 	return out
 }
 
+// createImage: https://cloud.google.com/compute/docs/images/create-custom
 func createImage(c *call, _ string, i *compute.Image) error {
 	i.SourceType, i.Status = "RAW", "PENDING"
 	if i.SourceDisk == "" {

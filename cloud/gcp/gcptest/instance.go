@@ -47,6 +47,7 @@ func instanceActs() map[string]act {
 	return out
 }
 
+// insertInstance: https://cloud.google.com/compute/docs/reference/rest/v1/instances/insert
 func insertInstance(c *call) (any, error) {
 	k := instances()
 	m := &machine{Instance: *decode[compute.Instance](c), phase: starting, since: c.now()}

@@ -126,6 +126,7 @@ func mustBeStopped(m *machine) error {
 	return nil
 }
 
+// setMachineType: https://cloud.google.com/compute/docs/instances/changing-machine-type-of-stopped-instance
 func setMachineType(c *call) (any, error) {
 	path, m, err := instances().find(c)
 	if err != nil {
@@ -142,6 +143,7 @@ func setMachineType(c *call) (any, error) {
 	return c.operate("setMachineType", path, effect{apply: func() *failure { m.MachineType = linkTo(kind); return nil }})
 }
 
+// setServiceAccount: https://cloud.google.com/compute/docs/instances/change-service-account
 func setServiceAccount(c *call) (any, error) {
 	path, m, err := instances().find(c)
 	if err != nil {
@@ -181,6 +183,7 @@ func attachDisk(c *call) (any, error) {
 	}})
 }
 
+// detachDisk: https://cloud.google.com/compute/docs/reference/rest/v1/instances/detachDisk
 func detachDisk(c *call) (any, error) {
 	path, m, err := instances().find(c)
 	if err != nil {

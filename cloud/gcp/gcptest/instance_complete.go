@@ -8,6 +8,7 @@ import (
 )
 
 // completeMachine judges a new machine and fills in what Google does.
+// https://cloud.google.com/compute/docs/regions-zones#available
 func (c *call) completeMachine(path string, m *machine) error {
 	zoneName := placeOf(path)
 	kind := c.pathOf(m.MachineType)
@@ -150,6 +151,7 @@ func (c *call) completeNICs(path string, m *machine) error {
 	return nil
 }
 
+// completeNIC: https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 func (c *call) completeNIC(path string, nic *compute.NetworkInterface) error {
 	s, err := c.subnetworkOf(path, nic)
 	if err != nil {
@@ -174,6 +176,7 @@ func (c *call) completeNIC(path string, nic *compute.NetworkInterface) error {
 }
 
 // completeNatIP takes an address of Google's, or a reserved one that is free.
+// https://cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
 func (c *call) completeNatIP(path string, a *compute.AccessConfig) error {
 	if a.NatIP == "" {
 		a.NatIP = c.externalAddress()
@@ -193,6 +196,7 @@ func (c *call) completeNatIP(path string, a *compute.AccessConfig) error {
 
 // subnetworkOf is the subnetwork of an interface. A network with subnetworks of its
 // own making has one in every region.
+// https://cloud.google.com/vpc/docs/subnets#subnets_vs_subnetworks
 func (c *call) subnetworkOf(path string, nic *compute.NetworkInterface) (*compute.Subnetwork, error) {
 	region := regionOf(placeOf(path))
 	if nic.Subnetwork != "" {

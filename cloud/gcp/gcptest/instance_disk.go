@@ -31,6 +31,7 @@ func (c *call) completeDisks(path string, m *machine) error {
 	return nil
 }
 
+// completeDisk: https://cloud.google.com/compute/docs/reference/rest/v1/instances/insert (disks[])
 func (c *call) completeDisk(path string, m *machine, d *compute.AttachedDisk) error {
 	scope := strings.Join(strings.Split(path, "/")[:4], "/")
 	if d.Type == "SCRATCH" {

@@ -2,6 +2,7 @@ package gcptest
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -56,7 +57,7 @@ func writeEntries(c *call) (any, error) {
 		if e.Resource == nil {
 			return nil, invalid("The monitored resource is missing.")
 		}
-		e.Labels = mergeLabels(in.Labels, e.Labels, nil)
+		e.Labels = mergeLabels(in.Labels, e.Labels)
 		e.ReceiveTimestamp = c.now().Format(time.RFC3339Nano)
 		e.Timestamp, e.Severity = orElse(e.Timestamp, e.ReceiveTimestamp), orElse(e.Severity, "DEFAULT")
 	}
@@ -70,11 +71,11 @@ func writeEntries(c *call) (any, error) {
 	return map[string]any{}, nil
 }
 
-// maxEntry is what one entry may have. https://cloud.google.com/logging/quotas
+// maxEntry is what one entry may have.
 const maxEntry = 256 << 10
 
 // checkEntrySizes returns the entries that are not too large. With partialSuccess the
-// refusal says which are.
+// refusal says which are. https://cloud.google.com/logging/quotas
 func checkEntrySizes(in *logging.WriteLogEntriesRequest) (accepted []*logging.LogEntry, err error) {
 	each := make(map[string]any)
 	for i, e := range in.Entries {
@@ -93,6 +94,15 @@ func checkEntrySizes(in *logging.WriteLogEntriesRequest) (accepted []*logging.Lo
 		r.details = []any{map[string]any{"@type": "type.googleapis.com/google.logging.v2.WriteLogEntriesPartialErrors", "logEntryErrors": each}}
 	}
 	return accepted, r
+}
+
+// mergeLabels is an entry's labels, and those of the request that it lacks.
+// https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/write
+func mergeLabels(common, own map[string]string) map[string]string {
+	out := make(map[string]string)
+	maps.Copy(out, common)
+	maps.Copy(out, own)
+	return out
 }
 
 // addEntries keeps one of those that have the same log, time and insertId.
@@ -137,6 +147,7 @@ func listEntries(c *call) (any, error) {
 	return c.entryPage(items, in)
 }
 
+// listLogs: https://cloud.google.com/logging/docs/reference/v2/rest/v2/projects.logs/list
 func listLogs(c *call) (any, error) {
 	names := make(map[string]bool)
 	for _, e := range c.logs.entries {

@@ -42,6 +42,7 @@ func createPoints(c *call) (any, error) {
 	return map[string]any{}, nil
 }
 
+// checkSeries: https://cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/create
 func (c *call) checkSeries(p *project, s *monitoring.TimeSeries, before []*monitoring.TimeSeries) error {
 	switch {
 	case s.Metric == nil || !strings.HasPrefix(s.Metric.Type, "custom.googleapis.com/") && !strings.HasPrefix(s.Metric.Type, "workload.googleapis.com/"):

@@ -38,6 +38,7 @@ func objectActs() map[string]act {
 	}
 }
 
+// insertObject: https://cloud.google.com/storage/docs/json_api/v1/objects/insert
 func insertObject(c *call) (any, error) {
 	if c.upload == nil {
 		return nil, invalid("Upload requests must have media.")
@@ -49,6 +50,7 @@ func insertObject(c *call) (any, error) {
 }
 
 // writeObject makes a generation of an object under the request's conditions.
+// https://cloud.google.com/storage/docs/objects#naming
 func (c *call) writeObject(o *storage.Object, content []byte) (any, error) {
 	b, err := c.findBucket()
 	if err != nil {
@@ -71,6 +73,7 @@ func (c *call) writeObject(o *storage.Object, content []byte) (any, error) {
 	next := &blob{object: *o, content: slices.Clone(content), written: c.now()}
 	c.completeObject(next, b.Name)
 	if old != nil {
+		c.archive(old)
 		*old = *next
 		return &old.object, nil
 	}
@@ -134,15 +137,16 @@ func (c *call) checkGeneration(b *blob) error {
 	return nil
 }
 
-// findObject is the live object that a request names, or the generation it asks for.
+// findObject is the live object that a request names, or the version it asks for.
+// https://cloud.google.com/storage/docs/json_api/v1/status-codes#404_Not_Found
 func (c *call) findObject() (string, *blob, error) {
 	if _, err := c.findBucket(); err != nil {
 		return "", nil, err
 	}
 	key := c.params["bucket"] + "/" + c.params["object"]
 	b, found := c.stores.objects.get(key)
-	if want := c.query.Get("generation"); found && want != "" && want != strconv.FormatInt(b.object.Generation, 10) {
-		found = false
+	if want := c.query.Get("generation"); want != "" && (!found || want != strconv.FormatInt(b.object.Generation, 10)) {
+		b, found = c.stores.versions.get(key + "#" + want)
 	}
 	if !found {
 		return "", nil, refuse(404, "notFound", "No such object: %s", key)
@@ -173,7 +177,7 @@ func deleteObject(c *call) (any, error) {
 	if err := c.objectTooSoon(b); err != nil {
 		return nil, err
 	}
-	c.stores.objects.remove(key)
+	c.removeObject(key, b)
 	return nil, nil
 }
 

@@ -69,7 +69,11 @@ func listObjects(c *call) (any, error) {
 	prefix, delimiter := c.query.Get("prefix"), c.query.Get("delimiter")
 	var items []any
 	folders := make(map[string]bool)
-	for _, r := range c.stores.objects.listed(b.Name+"/"+prefix, c.behind()) {
+	rows := c.stores.objects.listed(b.Name+"/"+prefix, c.behind())
+	if c.query.Get("versions") == "true" {
+		rows = append(rows, c.stores.versions.listed(b.Name+"/"+prefix, c.behind())...)
+	}
+	for _, r := range rows {
 		rest := strings.TrimPrefix(r.v.object.Name, prefix)
 		if i := strings.Index(rest, delimiter); delimiter != "" && i >= 0 {
 			folders[prefix+rest[:i+len(delimiter)]] = true

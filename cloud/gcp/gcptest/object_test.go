@@ -212,3 +212,34 @@ func TestFaultsOfStorage(t *testing.T) {
 		})
 	}
 }
+
+// A bucket that keeps versions is empty when each of them was deleted by its generation.
+func TestABucketKeepsVersions(t *testing.T) {
+	t.Parallel()
+	_, c := newWorld(t, gcptest.Options{})
+	made[*storage.Bucket](t)(c.storage.Buckets.Insert(project, &storage.Bucket{Name: "kept", Versioning: &storage.BucketVersioning{Enabled: true}}).Do())
+	first := made[*storage.Object](t)(c.write(t.Context(), "kept", "x", "one", -1))
+	made[*storage.Object](t)(c.write(t.Context(), "kept", "x", "two", -1))
+	if err := c.storage.Objects.Delete("kept", "x").Do(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.storage.Objects.Get("kept", "x").Do()
+	wantStatus(t, err, 404, "notFound")
+	old := made[*storage.Object](t)(c.storage.Objects.Get("kept", "x").Generation(first.Generation).Do())
+	if old.TimeDeleted == "" || len(made[*storage.Objects](t)(c.storage.Objects.List("kept").Do()).Items) != 0 {
+		t.Errorf("got %+v, want a version that is not live", old)
+	}
+	wantStatus(t, c.storage.Buckets.Delete("kept").Do(), 409, "conflict")
+	versions := made[*storage.Objects](t)(c.storage.Objects.List("kept").Versions(true).Do()).Items
+	if len(versions) != 2 {
+		t.Errorf("got %d versions, want 2", len(versions))
+	}
+	for _, v := range versions {
+		if err := c.storage.Objects.Delete("kept", "x").Generation(v.Generation).Do(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.storage.Buckets.Delete("kept").Do(); err != nil {
+		t.Error(err)
+	}
+}

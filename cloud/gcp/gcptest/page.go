@@ -2,7 +2,6 @@ package gcptest
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -52,6 +51,7 @@ func (c *call) pageOf(items []any, size string) ([]any, string, error) {
 }
 
 // cut is pageOf for items that were filtered already.
+// https://cloud.google.com/compute/docs/reference/rest/v1/instances/list (pageToken)
 func (c *call) cut(items []any, size string) ([]any, string, error) {
 	start, err := readToken(c.query.Get("pageToken"))
 	if err != nil || start > len(items) {
@@ -72,6 +72,7 @@ func writeToken(n int) string {
 	return base64.RawURLEncoding.EncodeToString([]byte("from:" + strconv.Itoa(n)))
 }
 
+// readToken: https://cloud.google.com/compute/docs/reference/rest/v1/instances/list (pageToken)
 func readToken(s string) (int, error) {
 	if s == "" {
 		return 0, nil
@@ -84,18 +85,3 @@ func readToken(s string) (int, error) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// nullLabels is the keys that a body sets to null below "labels".
-func (c *call) nullLabels() []string {
-	var labels map[string]*string
-	if raw := c.sent()["labels"]; raw == nil || json.Unmarshal(raw, &labels) != nil {
-		return nil
-	}
-	var out []string
-	for k, v := range labels {
-		if v == nil {
-			out = append(out, k)
-		}
-	}
-	return out
-}

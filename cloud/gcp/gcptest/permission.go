@@ -12,6 +12,7 @@ type need struct {
 
 // checkPermissions refuses a call that its caller may not make. Which permissions a
 // method needs stands in its page of Google's reference, under "IAM Permissions".
+// https://cloud.google.com/compute/docs/reference/rest/v1
 func (c *call) checkPermissions() error {
 	for _, n := range c.needs() {
 		if !c.may(n.permission, n.on) {

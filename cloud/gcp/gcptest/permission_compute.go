@@ -21,7 +21,7 @@ func (c *call) computeNeeds() []need {
 		return []need{{"compute.projects.get", project}}
 	case "compute.instances.insert":
 		return c.launchNeeds()
-	case "compute.disks.createSnapshot":
+	case "compute.disks.createSnapshot", "compute.snapshots.insert":
 		return c.snapshotNeeds()
 	case "compute.instances.setServiceAccount":
 		return append([]need{{"compute.instances.setServiceAccount", c.target()}}, c.actAs(decode[compute.InstancesSetServiceAccountRequest](c).Email)...)
@@ -103,10 +103,15 @@ func (c *call) sourceNeeds(image, snapshot string) []need {
 	return out
 }
 
+// snapshotNeeds: a snapshot is made of a disk, whichever of both the path names.
+// https://cloud.google.com/compute/docs/disks/create-snapshots#permissions
 func (c *call) snapshotNeeds() []need {
 	s := decode[compute.Snapshot](c)
-	on := computeResource("projects/" + c.projectID() + "/global/snapshots/" + s.Name)
-	out := []need{{"compute.disks.createSnapshot", c.target()}, {"compute.snapshots.create", on}}
+	disk, on := c.target(), computeResource("projects/"+c.projectID()+"/global/snapshots/"+s.Name)
+	if s.SourceDisk != "" {
+		disk = computeResource(c.pathOf(s.SourceDisk))
+	}
+	out := []need{{"compute.disks.createSnapshot", disk}, {"compute.snapshots.create", on}}
 	if len(s.Labels) > 0 {
 		out = append(out, need{"compute.snapshots.setLabels", on})
 	}

@@ -132,6 +132,7 @@ func (c *call) writePolicy(path string) (any, error) {
 	return c.replacePolicy(path, body.Policy)
 }
 
+// replacePolicy: https://cloud.google.com/iam/docs/allow-policies#etag
 func (c *call) replacePolicy(path string, p *policy) (any, error) {
 	if p.Etag != "" && p.Etag != c.access.latest(path).Etag {
 		return nil, &refusal{status: 409, reason: "aborted", code: "ABORTED", message: "There were concurrent policy changes. Please retry the whole read-modify-write with exponential backoff."}
@@ -187,6 +188,7 @@ func (c *call) checkMember(m string) error {
 }
 
 // testPermissions answers which of the permissions in the body the caller has.
+// https://cloud.google.com/iam/docs/testing-permissions
 func (c *call) testPermissions(on resourceName) (any, error) {
 	var body struct{ Permissions []string }
 	if len(c.body) > 0 {

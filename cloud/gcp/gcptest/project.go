@@ -48,6 +48,7 @@ func (w *World) SetQuota(projectID, metric string, limit float64) {
 }
 
 // project finds a project by its id or number.
+// https://cloud.google.com/resource-manager/reference/rest/v3/projects/get
 func (c *call) project(id string) (*project, error) {
 	if p := c.findProject(id); p != nil {
 		return p, nil

@@ -31,6 +31,7 @@ func regionQuotas() map[string]float64 {
 }
 
 // checkQuota refuses one thing more than a project or its region may have.
+// https://cloud.google.com/compute/quotas
 func (c *call) checkQuota(path, metric string, more float64) error {
 	limit, usage := c.quotaOf(path, metric)
 	if usage+more > limit {

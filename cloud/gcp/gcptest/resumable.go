@@ -17,6 +17,7 @@ type session struct {
 }
 
 // resume begins a resumable upload, takes a chunk of it, or tells how far it is.
+// https://cloud.google.com/storage/docs/performing-resumable-uploads
 func (c *call) resume() (any, error) {
 	if c.upload.begins {
 		return c.beginSession()

@@ -42,6 +42,7 @@ const (
 	keptFor  = 37 * 24 * time.Hour
 )
 
+// createRole: https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/create
 func createRole(c *call) (any, error) {
 	body := decode[iam.CreateRoleRequest](c)
 	if !roleID.MatchString(body.RoleId) {
@@ -84,6 +85,7 @@ func checkRole(r *iam.Role) error {
 	return nil
 }
 
+// findRole: https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/get
 func (c *call) findRole() (*customRole, error) {
 	p, err := c.project(c.params["projectsId"])
 	if err != nil {
@@ -180,6 +182,7 @@ func undeleteRole(c *call) (any, error) {
 	return &r.Role, nil
 }
 
+// getPredefinedRole: https://cloud.google.com/iam/docs/reference/rest/v1/roles/get
 func getPredefinedRole(c *call) (any, error) {
 	name := "roles/" + c.params["rolesId"]
 	patterns, found := predefinedRoles()[name]

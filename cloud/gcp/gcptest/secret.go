@@ -51,6 +51,7 @@ func secretActs() map[string]act {
 // https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
 var secretID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,255}$`)
 
+// createSecret: https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
 func createSecret(c *call) (any, error) {
 	p, err := c.project(c.params["projectsId"])
 	if err != nil {
@@ -83,6 +84,7 @@ func (c *call) secretPath() string {
 	return "projects/" + c.projectID() + "/secrets/" + c.params["secretsId"]
 }
 
+// findSecret: https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/get
 func (c *call) findSecret() (*secret, error) {
 	s, found := c.vault.secrets.get(c.secretPath())
 	if !found {
@@ -171,6 +173,7 @@ func (c *call) secretResource() resourceName {
 // https://cloud.google.com/secret-manager/quotas#content_limits
 const largestSecret = 64 << 10
 
+// addVersion: https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/addVersion
 func addVersion(c *call) (any, error) {
 	s, err := c.findSecret()
 	if err != nil {
@@ -199,6 +202,7 @@ func checksum(data []byte) int64 {
 }
 
 // findVersion is a version by its number; "latest" is the newest that was made.
+// https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/get
 func (c *call) findVersion() (*secretVersion, error) {
 	s, err := c.findSecret()
 	if err != nil {

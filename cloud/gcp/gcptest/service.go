@@ -43,6 +43,7 @@ func (p *project) describeService(name string) *serviceusage.GoogleApiServiceusa
 
 func (c *call) usageProject() (*project, error) { return c.project(c.projectID()) }
 
+// checkService: https://cloud.google.com/service-usage/docs/reference/rest/v1/services/batchEnable
 func (c *call) checkService(p *project, name string) error {
 	if _, known := p.enabled[name]; !known {
 		return refuse(403, "forbidden", "Not found or permission denied for service(s): %s.", name)
@@ -142,6 +143,7 @@ func (w *World) settleServices() {
 	}
 }
 
+// getEnabling: https://cloud.google.com/service-usage/docs/reference/rest/v1/operations/get
 func getEnabling(c *call) (any, error) {
 	name := "operations/" + c.params["operationsId"]
 	e := c.enablings[name]

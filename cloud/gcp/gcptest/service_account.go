@@ -31,6 +31,7 @@ func accountActs() map[string]act {
 // https://cloud.google.com/iam/docs/service-accounts-create
 var accountID = regexp.MustCompile(`^[a-z](?:[-a-z0-9]{4,28}[a-z0-9])$`)
 
+// createAccount: https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/create
 func createAccount(c *call) (any, error) {
 	body := decode[iam.CreateServiceAccountRequest](c)
 	p, err := c.project(c.params["projectsId"])
@@ -107,6 +108,7 @@ func (w *World) accountKnown(email string) bool {
 
 // findAccount is the account that a request names by e-mail or number; the project
 // may be "-".
+// https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/get
 func (c *call) findAccount() (*account, error) {
 	id := c.params["serviceAccountsId"]
 	for _, a := range c.access.accounts.all() {
@@ -137,6 +139,7 @@ func listAccounts(c *call) (any, error) {
 	return c.namedPage("accounts", items)
 }
 
+// patchAccount: https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/patch
 func patchAccount(c *call) (any, error) {
 	a, err := c.findAccount()
 	if err != nil {

@@ -26,6 +26,7 @@ func subnetworkActs() map[string]act {
 	return out
 }
 
+// createSubnetwork: https://cloud.google.com/vpc/docs/subnets#valid-ranges
 func createSubnetwork(c *call, path string, s *compute.Subnetwork) error {
 	network := c.pathOf(s.Network)
 	n, found := c.engine.networks.get(network)
@@ -133,6 +134,7 @@ func getSubnetworkPolicy(c *call) (any, error) {
 	return c.readPolicy(path)
 }
 
+// setSubnetworkPolicy: https://cloud.google.com/compute/docs/reference/rest/v1/subnetworks/setIamPolicy
 func setSubnetworkPolicy(c *call) (any, error) {
 	path, err := c.subnetworkByResource()
 	if err != nil {

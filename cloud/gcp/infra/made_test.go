@@ -17,7 +17,7 @@ func unmade() []string {
 // A call that nothing makes any more must not stay in the table, and so granted.
 func TestEveryCallIsMade(t *testing.T) {
 	t.Parallel()
-	source := edgetest.Source(t, "../../..", []string{"cloud/gcp/infra", "cloud/gcp/fleet", "cloud/gcp/attest", "cloud/gcp/log", "cloud/gcp/machine", "installer/target/gcp"}, nil)
+	source := edgetest.Source(t, "../../..", []string{"cloud/gcp/infra", "cloud/gcp/facts", "cloud/gcp/fleet", "cloud/gcp/attest", "cloud/gcp/log", "cloud/gcp/machine", "installer/target/gcp"}, nil)
 	edgetest.CheckMade(t, api.Calls(), source, unmade(), formsOf)
 }
 
@@ -29,7 +29,11 @@ func formsOf(op string) []string {
 	special := map[string]string{
 		"compute.instances.getSerialPortOutput": "Machines.SerialPort", "compute.instances.getGuestAttributes": "Machines.GuestAttribute",
 		"compute.zoneOperations.list": "Machines.Operations", "logging.entries.list": "Logs.Page", "logging.entries.write": "logs.Write",
-		"monitoring.projects.timeSeries.create": "metrics.Write", "storage.objects.get": "Objects.Read", "storage.objects.insert": "Objects.Write",
+		"monitoring.projects.timeSeries.create": "metrics.Write", "storage.objects.get": "Objects.Read", "storage.objects.list": "Objects.Versions", "storage.objects.insert": "Objects.Write",
+		"compute.projects.get": "Catalog.Project", "compute.regions.get": "Catalog.Region(", "compute.regions.list": "Catalog.Regions", "compute.zones.list": "Catalog.Zones",
+		"compute.machineTypes.list": "Catalog.MachineTypes", "compute.acceleratorTypes.list": "Catalog.AcceleratorTypes", "compute.routes.list": "Catalog.Routes",
+		"compute.images.get": "Catalog.Image\n", "compute.images.getFromFamily": "Catalog.ImageFamily", "serviceusage.services.batchGet": "Services.Get",
+		"serviceusage.services.batchEnable": "Services.Enable", "orgpolicy.projects.policies.getEffectivePolicy": "Constraints.Get",
 	}[op]
 	switch {
 	case special != "":
@@ -39,7 +43,7 @@ func formsOf(op string) []string {
 	}
 	method := map[string]string{
 		"aggregatedList": "List", "getIamPolicy": "GetPolicy", "setIamPolicy": "SetPolicy", "setPrivateIpGoogleAccess": "SetPrivateAccess",
-		"expandIpCidrRange": "Expand", "addVersion": "Add",
+		"expandIpCidrRange": "Expand", "addVersion": "Add", "testIamPermissions": "TestPermissions",
 	}[verb]
 	if method == "" {
 		method = strings.ToUpper(verb[:1]) + verb[1:]

@@ -128,9 +128,9 @@ func TestTheInstallersPermissionsAreEnough(t *testing.T) {
 }
 
 // notAsked are permissions that the Google in memory does not ask for: its images are
-// public, and it takes a snapshot for the right to make one.
+// public.
 func notAsked() []string {
-	return []string{"compute.images.useReadOnly", "compute.disks.createSnapshot"}
+	return []string{"compute.images.useReadOnly"}
 }
 
 // Without any one of the permissions something is refused, and says which it was.

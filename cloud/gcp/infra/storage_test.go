@@ -55,13 +55,15 @@ func TestTheDataBucketIsClosed(t *testing.T) {
 	})
 }
 
-// A bucket goes with all that is in it, at the pace that Google allows.
+// A bucket goes with all that is in it, and the versions that somebody had it keep, at the
+// pace that Google allows.
 func TestAFullBucketIsRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
+		must(t, s.cluster(t.Context(), nil).Clients.Buckets.Patch(t.Context(), dataBucket, &storageapi.Bucket{Versioning: &storageapi.BucketVersioning{Enabled: true}}))
 		objects := s.cluster(t.Context(), nil).Clients.Objects
-		for _, name := range strings.Split("abcdefgh", "") {
+		for _, name := range strings.Split("abcdefghabc", "") {
 			_, err := objects.Write(t.Context(), &storageapi.Object{Bucket: dataBucket, Name: name}, bytes.NewReader(nil), nil)
 			must(t, err)
 		}

@@ -125,24 +125,24 @@ func Buckets(c *owner.Cluster) owner.Kind[storage.Bucket] {
 			}
 			return live, err
 		},
-		Delete: func(ctx context.Context, name string) error { return deleteBucket(ctx, c, name) },
+		Delete: func(ctx context.Context, name string) error { return DeleteBucket(ctx, c.Clients, name) },
 		List:   c.Clients.Buckets.List,
 	}, func(b *storage.Bucket) infra.Observed {
 		return infra.Observed{Identity: b.Name, Marks: b.Labels, Deleting: b.Name != name}
 	})
 }
 
-// deleteBucket empties a bucket and removes it. What is written meanwhile makes that a
-// conflict.
-func deleteBucket(ctx context.Context, c *owner.Cluster, name string) error {
-	all, err := c.Clients.Objects.List(ctx, name, "")
+// DeleteBucket removes a bucket with all that is in it, and the versions that it kept. What
+// is written meanwhile makes that a conflict.
+func DeleteBucket(ctx context.Context, c api.Clients, name string) error {
+	all, err := c.Objects.Versions(ctx, name)
 	if err != nil {
 		return err
 	}
 	for _, o := range all {
-		if err := infra.IgnoreMissing(c.Clients.Objects.Delete(ctx, name, o.Name, nil)); err != nil {
+		if err := infra.IgnoreMissing(c.Objects.DeleteVersion(ctx, name, o.Name, o.Generation)); err != nil {
 			return err
 		}
 	}
-	return c.Clients.Buckets.Delete(ctx, name)
+	return c.Buckets.Delete(ctx, name)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	datastore "github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -177,20 +178,9 @@ func (b Bucket) Destroy(ctx context.Context) error {
 	if err == nil {
 		defer b.owned.Store(false)
 		// The machine may write its status meanwhile.
-		err = b.Waiter.RetryOn(ctx, "bucket "+b.Name, infra.ToBeFree, cloud.Conflict, func() error { return b.empty(ctx) })
+		err = b.Waiter.RetryOn(ctx, "bucket "+b.Name, infra.ToBeFree, cloud.Conflict, func() error {
+			return datastore.DeleteBucket(ctx, b.Clients, b.Name)
+		})
 	}
 	return infra.IgnoreMissing(err)
-}
-
-func (b Bucket) empty(ctx context.Context) error {
-	all, err := b.Clients.Objects.List(ctx, b.Name, "")
-	if err != nil {
-		return err
-	}
-	for _, o := range all {
-		if err := infra.IgnoreMissing(b.Clients.Objects.Delete(ctx, b.Name, o.Name, nil)); err != nil {
-			return err
-		}
-	}
-	return b.Clients.Buckets.Delete(ctx, b.Name)
 }

@@ -1,7 +1,6 @@
 package fleet_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,8 +49,9 @@ func asMaster(t *testing.T, permissions []string) *pool {
 }
 
 // liveAsMaster does all that a master does in its project.
-func (p *pool) liveAsMaster(ctx context.Context, t *testing.T) error {
+func (p *pool) liveAsMaster(t *testing.T) error {
 	t.Helper()
+	ctx := t.Context()
 	got, err := p.Launch(ctx, cloud.Launch{Token: "one", Count: 1, Offer: spot(zoneB)})
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (p *pool) liveAsMaster(ctx context.Context, t *testing.T) error {
 	m, findErr := fleet.Pools{p.Fleet}.FindMachine(ctx, id)
 	_, guestErr := fleet.Pools{p.Fleet}.ReadGuestAttribute(ctx, m, attest.GuestKey)
 	_, consoleErr := p.Console(ctx, id)
-	if err := errors.Join(findErr, guestErr, consoleErr, p.report(ctx, t)); err != nil {
+	if err := errors.Join(findErr, guestErr, consoleErr, p.report(t)); err != nil {
 		return err
 	}
 	p.world.Preempt(gcptest.Project, zoneB, string(id))
@@ -80,8 +80,9 @@ func (p *pool) liveAsMaster(ctx context.Context, t *testing.T) error {
 }
 
 // report sends what the machine of a master sends.
-func (p *pool) report(ctx context.Context, t *testing.T) error {
+func (p *pool) report(t *testing.T) error {
 	t.Helper()
+	ctx := t.Context()
 	global, now, one := &monitoring.MonitoredResource{Type: "global"}, p.world.Now().Format(time.RFC3339), int64(1)
 	point := &monitoring.Point{Interval: &monitoring.TimeInterval{EndTime: now}, Value: &monitoring.TypedValue{Int64Value: &one}}
 	series := []*monitoring.TimeSeries{{Metric: &monitoring.Metric{Type: "custom.googleapis.com/det/x"}, Resource: global, Points: []*monitoring.Point{point}}}
@@ -92,7 +93,7 @@ func (p *pool) report(ctx context.Context, t *testing.T) error {
 
 func TestAMastersPermissionsAreEnough(t *testing.T) {
 	t.Parallel()
-	if err := asMaster(t, identity.MasterPermissions()).liveAsMaster(t.Context(), t); err != nil {
+	if err := asMaster(t, identity.MasterPermissions()).liveAsMaster(t); err != nil {
 		t.Error(err)
 	}
 }
@@ -104,7 +105,7 @@ func TestEachPermissionOfAMasterIsNeeded(t *testing.T) {
 		t.Run(permission, func(t *testing.T) {
 			t.Parallel()
 			left := slices.DeleteFunc(identity.MasterPermissions(), func(p string) bool { return p == permission })
-			if err := asMaster(t, left).liveAsMaster(t.Context(), t); err == nil {
+			if err := asMaster(t, left).liveAsMaster(t); err == nil {
 				t.Errorf("got no refusal without %s", permission)
 			}
 		})

@@ -210,6 +210,13 @@ func (b *Booter) Console(id string) string {
 	return ""
 }
 
+// Booted is how often a machine has booted.
+func (b *Booter) Booted() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.booted
+}
+
 // Running are the machines that run.
 func (b *Booter) Running() []string {
 	b.mu.Lock()

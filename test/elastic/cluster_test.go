@@ -2,6 +2,7 @@ package elastic_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,13 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-
 	"github.com/det-deploy/det-deploy/test/booter"
-	"github.com/det-deploy/det-deploy/test/booter/ec2cloud"
 	"github.com/det-deploy/det-deploy/test/clustertest"
-	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
 // password is that of both built-in users.
@@ -32,80 +28,33 @@ var binary = clustertest.Program
 
 func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests
 
+// site is the emulated cloud that a master works in.
+type site interface {
+	// command is a program in the lab with the credentials of the master's machine.
+	command(ctx context.Context, program string, args ...string) *exec.Cmd
+	// machines are all machines that the cloud shows, by their IDs, and whether each
+	// boots or runs.
+	machines(t testing.TB) map[string]bool
+}
+
 // cluster is a master in a lab whose emulated cloud boots real machines.
 type cluster struct {
 	*booter.Booter
-	t       *testing.T
-	lab     *booter.Lab
-	account *motest.Account
-	dir     string
-	det     string
-	keys    aws.Credentials
-	subnets []string
-	// group is the agents' security group, profile their instance profile.
-	group, profile string
+	t    *testing.T
+	lab  *booter.Lab
+	site site
+	dir  string
+	det  string
 	// scheme is "https", or "http" without TLS.
 	scheme string
-	// endpoint is the cloud's address: a proxy's, or the emulator's own.
-	endpoint string
 
 	master *exec.Cmd
 }
 
-// masterPolicy is that of the manuals, and the permission to hand the agents'
-// role to machines.
-const masterPolicy = `{"Version": "2012-10-17", "Statement": [
-  {"Sid": "VisualEditor0", "Effect": "Allow", "Action": ["ec2:DescribeInstances", "ec2:TerminateInstances", "ec2:CreateTags",
-    "ec2:RunInstances", "ec2:CancelSpotInstanceRequests", "ec2:RequestSpotInstances", "ec2:DescribeSpotInstanceRequests"], "Resource": "*"},
-  {"Effect": "Allow", "Action": "iam:PassRole", "Resource": "%s"}]}`
-
-// pool is a pool whose machines come and go; what a test adds follows.
-const pool = `
-bind_ip: 10.200.0.1
-data_dir: DIR/master
-security:
-  tls: auto
-  initial_user_password: ` + password + `
-resource_pools:
-  - pool_name: default
-    provider:
-      type: aws
-      region: us-west-2
-      master_url: ` + address + `
-      image_id: ` + motest.ImageAMD64 + `
-      iam_instance_profile_arn: PROFILE
-      subnets: SUBNETS
-      network_interface: {public_ip: true, security_group_id: GROUP}
-      tag_key: cluster
-      tag_value: lab
-      instance_slots: 1
-      agent_config_file_contents: {container_runtime: process, trust_users: true}
-`
-
-// open starts a master with a pool; extra is what the pool's provider has more.
-func open(t *testing.T, extra string) *cluster {
+// newCluster prepares a cluster; its site and its Booter are the caller's to set.
+func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := prepare(t)
-	c.launch(strings.NewReplacer(
-		"DIR", c.dir, "PROFILE", c.profile, "SUBNETS", "["+strings.Join(c.subnets, ", ")+"]", "GROUP", c.group,
-	).Replace(pool) + indent(extra))
-	return c
-}
-
-// prepare makes everything but the master. The account enforces its policies.
-func prepare(t *testing.T) *cluster {
-	t.Helper()
-	l := booter.OpenLab(t)
-	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: l.Wrap(), Client: l.Client()})
-	c := &cluster{t: t, lab: l, account: server.Account(t), dir: t.TempDir(), det: detCLI(t), scheme: "https"}
-	c.Booter = booter.Start(t, l, ec2cloud.New(c.account))
-	c.endpoint = c.account.Endpoint
-	agent := c.account.Role(t, "agent", "")
-	c.profile = strings.Replace(agent, ":role/", ":instance-profile/", 1)
-	c.keys = c.account.Assume(t, c.account.Role(t, "master", fmt.Sprintf(masterPolicy, agent)), "i-00000000000000000")
-	c.network()
-	c.account.Enforce(t, true)
-	return c
+	return &cluster{t: t, lab: booter.OpenLab(t), dir: t.TempDir(), det: detCLI(t), scheme: "https"}
 }
 
 // launch starts the master on a file.
@@ -132,24 +81,6 @@ func indent(text string) string {
 
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// network is the account's own; two of its subnets serve.
-func (c *cluster) network() {
-	c.t.Helper()
-	client := ec2.NewFromConfig(c.account.Config())
-	out, err := client.DescribeSubnets(c.t.Context(), &ec2.DescribeSubnetsInput{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.subnets = []string{*out.Subnets[0].SubnetId, *out.Subnets[1].SubnetId}
-	g, err := client.CreateSecurityGroup(c.t.Context(), &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String("agents"), Description: aws.String("agents"), VpcId: out.Subnets[0].VpcId,
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.group = *g.GroupId
-}
-
 // start starts the master and returns when it answers.
 func (c *cluster) start() {
 	c.t.Helper()
@@ -162,11 +93,8 @@ func (c *cluster) start() {
 		c.t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }() // the master has its own
-	c.master = c.lab.Command(c.t.Context(), bin, "master", "run", "--config-file", c.path("master.yaml"))
-	c.master.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "AWS_ENDPOINT_URL=" + c.endpoint, "AWS_EC2_METADATA_DISABLED=true",
-		"AWS_ACCESS_KEY_ID=" + c.keys.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + c.keys.SecretAccessKey, "AWS_SESSION_TOKEN=" + c.keys.SessionToken,
-	}
+	c.master = c.site.command(c.t.Context(), bin, "master", "run", "--config-file", c.path("master.yaml"))
+	c.master.Env = append(c.master.Env, "HOME="+c.dir)
 	c.master.Stdout, c.master.Stderr = log, log
 	c.master.Cancel = func() error { return nil } // it is stopped by the clean-up
 	if err := c.master.Start(); err != nil {
@@ -299,25 +227,15 @@ func (c *cluster) logs(task, want string) {
 	})
 }
 
-// alive are the cloud's machines that run, and of which types.
-func (c *cluster) alive() map[string]motest.Machine {
-	c.t.Helper()
-	out := map[string]motest.Machine{}
-	for _, m := range c.account.Machines(c.t) {
-		if m.State == "pending" || m.State == "running" {
-			out[m.ID] = m
-		}
-	}
-	return out
-}
-
 // machines waits until so many run.
 func (c *cluster) machines(n int, limit time.Duration) (ids []string) {
 	c.t.Helper()
 	c.eventually(fmt.Sprintf("%d machines run", n), limit, func() error {
 		ids = nil
-		for id := range c.alive() {
-			ids = append(ids, id)
+		for id, alive := range c.site.machines(c.t) {
+			if alive {
+				ids = append(ids, id)
+			}
 		}
 		if len(ids) != n {
 			return fmt.Errorf("there are %v", ids)

@@ -15,25 +15,39 @@ import (
 // the task once.
 func TestTheMasterIsKilledAtEveryStage(t *testing.T) {
 	t.Parallel()
-	c := open(t, `
+	c, a := onAmazon(t, `
 instance_type: t3.medium
 max_instances: 3
 max_idle_agent_period: 10s
 `)
 	// The first launch is carried out, and nobody hears of it: the master is
 	// killed while it waits for the answer.
-	proxy := faultproxy.Listen(t, c.lab.Listen(t), c.account.Endpoint, c.lab.Client(), 0)
+	proxy := faultproxy.Listen(t, c.lab.Listen(t), a.account.Endpoint, c.lab.Client(), 0)
+	a.endpoint = proxy.URL
+	id := c.killAtEveryStage(func() func() {
+		return proxy.Add(faultproxy.Rule{Action: regexp.MustCompile("^RunInstances$"), Effect: faultproxy.Lose()})
+	})
+	if all := a.account.Machines(t); len(all) != 1 {
+		t.Errorf("got %d machines in all, want 1: %+v", len(all), all)
+	}
+	c.history(id, "t3.medium", "idle")
+}
+
+// killAtEveryStage has one task run on one machine. loseLaunch has the answers to
+// launches be lost until it is taken back.
+func (c *cluster) killAtEveryStage(loseLaunch func() (undo func())) (id string) {
+	t := c.t
+	t.Helper()
 	again := func(stage string) {
 		t.Helper()
 		t.Logf("kill -9 %s", stage)
 		c.kill()
 		c.start()
 	}
-	c.endpoint = proxy.URL
 	again("before there is anything")
-	remove := proxy.Add(faultproxy.Rule{Action: regexp.MustCompile("^RunInstances$"), Effect: faultproxy.Lose()})
+	remove := loseLaunch()
 	task := c.run("echo line 1 on $(hostname); for n in 2 3 4 5 6 7 8 9 10; do sleep 3; echo line $n; done")
-	id := c.machines(1, 3*time.Minute)[0]
+	id = c.machines(1, 3*time.Minute)[0]
 	remove()
 	again("after the launch, before its answer")
 	c.eventually("the machine boots", 3*time.Minute, func() error {
@@ -55,11 +69,8 @@ max_idle_agent_period: 10s
 			t.Errorf("got line %d %d times:\n%s", n, got, out)
 		}
 	}
-	if all := c.account.Machines(t); len(all) != 1 {
-		t.Errorf("got %d machines in all, want 1: %+v", len(all), all)
-	}
 	if n := len(c.Running()); n != 0 {
 		t.Errorf("got %d machines running, want 0", n)
 	}
-	c.history(id, "t3.medium", "idle")
+	return id
 }

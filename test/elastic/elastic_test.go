@@ -14,7 +14,7 @@ import (
 
 func TestATaskGetsAMachineAndAnIdleMachineGoes(t *testing.T) {
 	t.Parallel()
-	c := open(t, `
+	c, _ := onAmazon(t, `
 instance_type: t3.medium
 max_instances: 2
 max_idle_agent_period: 20s
@@ -57,7 +57,7 @@ func (c *cluster) history(id string, want ...string) {
 
 func TestASpotMachineIsDrainedBeforeItIsTakenBack(t *testing.T) {
 	t.Parallel()
-	c := open(t, `
+	c, a := onAmazon(t, `
 instance_type: t3.medium
 spot: {max_price: "0.05", fallback_to_on_demand: true}
 max_instances: 2
@@ -66,13 +66,13 @@ max_idle_agent_period: 20s
 	task := c.run("trap 'echo asked to stop; exit 0' TERM; echo working; while :; do sleep 0.2; done")
 	c.logs(task, "working")
 	id := c.machines(1, 3*time.Minute)[0]
-	if m := c.alive()[id]; m.Lifecycle != "spot" {
-		t.Errorf("got %+v, want a spot machine", m)
+	if all := a.account.Machines(t); len(all) != 1 || all[0].Lifecycle != "spot" {
+		t.Errorf("got %+v, want a spot machine", all)
 	}
 	// The cloud's clock waits until the task was told.
-	c.account.Interrupt(t, id, time.Hour)
+	a.account.Interrupt(t, id, time.Hour)
 	c.logs(task, "asked to stop")
-	c.account.Advance(t, time.Hour)
+	a.account.Advance(t, time.Hour)
 	// What comes next goes to another machine, not to the one that is leaving.
 	next := c.run("echo next on $(hostname)")
 	c.logs(next, "next on ip-")
@@ -82,21 +82,21 @@ max_idle_agent_period: 20s
 
 func TestWithoutCapacityTheNextTypeIsTaken(t *testing.T) {
 	t.Parallel()
-	c := open(t, `
+	c, a := onAmazon(t, `
 instance_types: [t3.medium, t3.large]
 max_instances: 2
 max_idle_agent_period: 5s
 `)
 	none := motest.Capacity{Market: "on-demand"}
-	c.account.Limit(t, none)
+	a.account.Limit(t, none)
 	task := c.run("echo hello from $(hostname)")
 	// Nothing at all: the task says what it waits for.
 	c.logs(task, "InsufficientInstanceCapacity")
 	none.Left = -1
-	c.account.Limit(t, none)
-	c.account.Limit(t, motest.Capacity{Type: "t3.medium"})
+	a.account.Limit(t, none)
+	a.account.Limit(t, motest.Capacity{Type: "t3.medium"})
 	c.logs(task, "hello from ip-")
-	for _, m := range c.account.Machines(t) {
+	for _, m := range a.account.Machines(t) {
 		if m.Type != "t3.large" {
 			t.Errorf("got a %s", m.Type)
 		}

@@ -18,7 +18,7 @@ import (
 // with a join token that takes a machine's name.
 func TestNobodyElseJoins(t *testing.T) {
 	t.Parallel()
-	c := open(t, `
+	c, a := onAmazon(t, `
 instance_type: t3.medium
 min_instances: 1
 max_instances: 2
@@ -26,7 +26,7 @@ max_instances: 2
 	mine := c.machines(1, 3*time.Minute)[0]
 	c.eventually("the machine joins", 3*time.Minute, func() error { return c.lists(mine) })
 
-	client := ec2.NewFromConfig(c.account.Config())
+	client := ec2.NewFromConfig(a.account.Config())
 	data, err := client.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &mine, Attribute: types.InstanceAttributeNameUserData})
 	if err != nil {
 		t.Fatal(err)
@@ -42,11 +42,11 @@ max_instances: 2
 		}
 		return *out.Instances[0].InstanceId
 	}
-	c.account.Role(t, "stranger", "")
+	a.account.Role(t, "stranger", "")
 	same, other := launch("agent"), launch("stranger")
 
 	c.eventually("the machine with another role is refused and powers itself off", 3*time.Minute, func() error {
-		for _, m := range c.account.Machines(t) {
+		for _, m := range a.account.Machines(t) {
 			if m.ID == other && m.State != "terminated" {
 				return errors.New("it is " + m.State + "\n" + c.Console(other))
 			}

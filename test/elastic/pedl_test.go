@@ -32,7 +32,7 @@ const oldStartup = `|
 // cluster, as it stands in the manual, with the ids of the account filled in.
 func TestAnOldClustersFileStartsAndScales(t *testing.T) {
 	t.Parallel()
-	c := prepare(t)
+	c, a := prepareAmazon(t)
 	block, err := os.ReadFile("../../docs/examples/pedl-master.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -41,13 +41,13 @@ func TestAnOldClustersFileStartsAndScales(t *testing.T) {
 	c.launch("bind_ip: 10.200.0.1\ndata_dir: " + c.path("master") + "\nsecurity: {initial_user_password: " + password + ", allow_plain_http: true}\n" +
 		strings.NewReplacer(
 			"echo hi", oldStartup, "http://10.0.0.1:8080", "http://10.200.0.1:8080", "ami-0f4677bfc3161edc8", motest.ImageAMD64,
-			"arn:aws:iam::123456789012:instance-profile/determined-agent", c.profile, "subnet-1", c.subnets[0], "sg-1", c.group,
+			"arn:aws:iam::123456789012:instance-profile/determined-agent", a.profile, "subnet-1", a.subnets[0], "sg-1", a.group,
 			"max_idle_agent_period: 5m", "max_idle_agent_period: 30s",
 		).Replace(string(block)))
 	out := c.ok("cmd", "run", "--detach", "--config", "resources.slots=0", "--config", "environment.image=old:latest", "sh", "-c", "echo hello from a container")
 	fields := strings.Fields(out)
 	c.logs(fields[len(fields)-1], "hello from a container")
-	for _, m := range c.account.Machines(t) {
+	for _, m := range a.account.Machines(t) {
 		if m.Type != "p3.8xlarge" {
 			t.Errorf("got a %s", m.Type)
 		}

@@ -76,3 +76,14 @@ func (w *World) Disks() map[string]uint64 {
 	}
 	return out
 }
+
+// CallerOf is whose access token a text is, and whether it is one.
+func (w *World) CallerOf(token string) (Caller, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.callers[token]
+	if c == nil {
+		return Caller{}, false
+	}
+	return *c, true
+}

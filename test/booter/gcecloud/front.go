@@ -29,6 +29,7 @@ type front struct {
 	hosts, trusted string
 	// dir has both as files for the programs of people.
 	dir string
+	env []string
 }
 
 func openFront(t testing.TB, lab *booter.Lab, world *gcptest.World, further map[string]http.Handler) *front {
@@ -36,11 +37,27 @@ func openFront(t testing.TB, lab *booter.Lab, world *gcptest.World, further map[
 	names := slices.Concat(gcptest.HostNames(), slices.Sorted(maps.Keys(further)))
 	f := &front{lab: lab, hosts: booter.Gateway + " " + strings.Join(names, " ") + "\n", dir: t.TempDir()}
 	serveTLS(t, lab, f.authorize(t, names), route(world, further))
-	hosts := filepath.Join(f.dir, "hosts")
-	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"+f.hosts), 0o600); err != nil {
+	f.writeHosts(t, f.hosts)
+	f.env = []string{"PATH=" + os.Getenv("PATH"), "SSL_CERT_FILE=" + filepath.Join(f.dir, "trusted.pem")}
+	return f
+}
+
+func (f *front) writeHosts(t testing.TB, lines string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, "hosts"), []byte("127.0.0.1 localhost\n"+lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return f
+}
+
+// serveMetadata answers as a machine's metadata server at the lab's gateway.
+func (f *front) serveMetadata(t testing.TB, h http.Handler) {
+	t.Helper()
+	listener := f.lab.ListenAt(t, 80)
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // it ends when it is closed
+	t.Cleanup(func() { _ = server.Close() })
+	f.writeHosts(t, f.hosts+booter.Gateway+" metadata.google.internal\n")
+	f.env = append(f.env, "GCE_METADATA_HOST="+booter.Gateway)
 }
 
 // authorize makes an authority that the lab trusts, and a certificate for names.
@@ -94,16 +111,11 @@ func serveTLS(t testing.TB, lab *booter.Lab, certificate tls.Certificate, h http
 }
 
 // Command is a program that runs in the lab, where Google's names lead to the lab's
-// Google. Its environment is Env and what the caller adds.
+// Google and is trusted by its environment, to which the caller adds.
 func (f *front) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	const enter = `mount --bind "$0" /etc/hosts && exec "$@"`
 	before := []string{"unshare", "--mount", "sh", "-c", enter, filepath.Join(f.dir, "hosts"), name}
 	cmd := f.lab.Command(ctx, before[0], append(before[1:], args...)...)
-	cmd.Env = f.Env()
+	cmd.Env = slices.Clone(f.env)
 	return cmd
-}
-
-// Env is what programs need to trust the lab's Google.
-func (f *front) Env() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "SSL_CERT_FILE=" + filepath.Join(f.dir, "trusted.pem")}
 }

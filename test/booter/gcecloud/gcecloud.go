@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/api/compute/v1"
@@ -22,9 +23,22 @@ import (
 
 // Cloud is the Compute Engine of a Google in memory.
 type Cloud struct {
-	world *gcptest.World
-	lab   *booter.Lab
 	*front
+
+	world *gcptest.World
+	image map[string]string
+
+	// mu guards played, the machine that is not booted because the lab's gateway is it.
+	mu     sync.Mutex
+	played string
+}
+
+// Options is what a test adds.
+type Options struct {
+	// Names are answered by handlers of the test's own, such as that of a registry.
+	Names map[string]http.Handler
+	// Image is further files of the image that machines boot, by their paths.
+	Image map[string]string
 }
 
 var (
@@ -32,18 +46,23 @@ var (
 	_ booter.ConsoleTaker = (*Cloud)(nil)
 )
 
-// New has a Google in memory answer in a lab; further names are answered by handlers of
-// the test's own, such as that of a registry.
-func New(t testing.TB, lab *booter.Lab, world *gcptest.World, further map[string]http.Handler) *Cloud {
+// New has a Google in memory answer in a lab.
+func New(t testing.TB, lab *booter.Lab, world *gcptest.World, o Options) *Cloud {
 	t.Helper()
-	return &Cloud{world: world, lab: lab, front: openFront(t, lab, world, further)}
+	return &Cloud{world: world, front: openFront(t, lab, world, o.Names), image: o.Image}
 }
 
 // Machines implements booter.Cloud.
 func (c *Cloud) Machines(context.Context) ([]booter.Machine, error) {
+	c.mu.Lock()
+	played := c.played
+	c.mu.Unlock()
 	disks := c.world.Disks()
 	var out []booter.Machine
 	for _, i := range c.world.Instances() {
+		if i.Name == played {
+			continue
+		}
 		m := booter.Machine{ID: i.Name, Root: "machine-" + strconv.FormatUint(i.Id, 10), Hostname: i.Name, Addresses: addressesOf(i)}
 		m.Powered = slices.Contains([]string{"STAGING", "RUNNING", "STOPPING"}, i.Status)
 		m.PowerKey = i.Status == "STOPPING"
@@ -150,4 +169,18 @@ func (c *Cloud) Preempt(t testing.TB, id string) {
 		t.Fatalf("there is no instance %s", id)
 	}
 	c.world.Preempt(project, zone, id)
+}
+
+// RunOn has the programs of Command run on a machine: it is not booted, and the lab's
+// gateway is the machine, with its metadata server.
+func (c *Cloud) RunOn(t testing.TB, id string) {
+	t.Helper()
+	h, err := c.Metadata(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	c.played = id
+	c.mu.Unlock()
+	c.serveMetadata(t, h)
 }

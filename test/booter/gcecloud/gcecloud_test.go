@@ -61,7 +61,7 @@ func TestAMachineBootsFromItsStartupScriptAndIsTakenBack(t *testing.T) {
 	t.Parallel()
 	lab := booter.OpenLab(t)
 	world := gcptest.New(t, gcptest.Options{Operation: 200 * time.Millisecond, Provisioning: 300 * time.Millisecond})
-	cloud := gcecloud.New(t, lab, world, nil)
+	cloud := gcecloud.New(t, lab, world, gcecloud.Options{})
 	world.GiveDisk(gcptest.Project, zone, "second", 500)
 	b := booter.Start(t, lab, cloud)
 	newDisk(t, cloud.DiskFile(t, zone, "second"))

@@ -3,6 +3,7 @@ package gcecloud
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/test/booter"
@@ -17,7 +18,7 @@ const onConsole = "[Service]\nStandardOutput=journal+console\nStandardError=jour
 // Platform implements booter.Cloud.
 func (c *Cloud) Platform() booter.Platform {
 	const etc = "etc/systemd/system/"
-	return booter.Platform{
+	p := booter.Platform{
 		Vendor: "Google", Product: "Google Compute Engine", Virt: "google", Serial: serial, MetadataHost: "metadata.google.internal metadata",
 		Hosts: c.hosts,
 		Files: map[string]string{
@@ -31,6 +32,8 @@ func (c *Cloud) Platform() booter.Platform {
 			"/usr/bin/google_metadata_script_runner": "google-guest-agent", "/sbin/sfdisk": "fdisk", "/sbin/mkfs.ext4": "e2fsprogs",
 		},
 	}
+	maps.Copy(p.Files, c.image)
+	return p
 }
 
 // serial is a machine's number in the form of a UUID.

@@ -45,13 +45,13 @@ func Parse(text string) (Type, error) {
 func (t Type) Check() error {
 	if t.GPUs > 0 && !t.BringsGPUs() && !t.TakesGPUs() {
 		return fmt.Errorf("machine type %s takes no GPUs: Google gives them to N1 machines only, and types of %s bring theirs",
-			t.MachineType, strings.Join(families(), ", "))
+			t.MachineType, strings.Join(Families(), ", "))
 	}
 	return nil
 }
 
 // BringsGPUs reports whether machines of the type have GPUs without being given any.
-func (t Type) BringsGPUs() bool { return slices.Contains(families(), t.Family()) }
+func (t Type) BringsGPUs() bool { return slices.Contains(Families(), t.Family()) }
 
 // Family is "n1" of "n1-standard-8".
 func (t Type) Family() string {
@@ -59,5 +59,5 @@ func (t Type) Family() string {
 	return family
 }
 
-// families are those of machines whose types have GPUs.
-func families() []string { return []string{"a2", "a3", "a4", "a4x", "g2", "g4"} }
+// Families are those of machines whose types have GPUs.
+func Families() []string { return []string{"a2", "a3", "a4", "a4x", "g2", "g4"} }

@@ -133,7 +133,7 @@ func (o *finder) run(c *cobra.Command) error {
 // giveFlags sets the flags of the platform's verb: to what is known of the cluster, and
 // over that to what was given.
 func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
-	for name, value := range map[string]string{"cluster-id": k.Cluster, "region": k.Region, "context": k.Context, "namespace": k.Namespace} {
+	for name, value := range map[string]string{"cluster-id": k.Cluster, "region": k.Region, "project": k.Project, "context": k.Context, "namespace": k.Namespace} {
 		if value == "" || to.Lookup(name) == nil {
 			continue
 		}
@@ -200,6 +200,8 @@ type known struct {
 	Cluster  string `json:"cluster"`
 	Platform string `json:"platform"`
 	Region   string `json:"region,omitempty"`
+	// Project is the Google project that it is in.
+	Project string `json:"project,omitempty"`
 	// Context and Namespace are where on Kubernetes it runs.
 	Context   string `json:"context,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -207,12 +209,12 @@ type known struct {
 	URL string `json:"url,omitempty"`
 }
 
-// placeName is the region, or the place on Kubernetes.
+// placeName is the region, with its project where there is one, or the place on Kubernetes.
 func (k known) placeName() string {
 	if k.Context+k.Namespace != "" {
 		return strings.Trim(k.Context+"/"+k.Namespace, "/")
 	}
-	return k.Region
+	return strings.Trim(k.Project+"/"+k.Region, "/")
 }
 
 // here is a platform whose clusters are on this machine.
@@ -248,7 +250,10 @@ func rememberedClusters(s *term.Streams, platforms []Platform) ([]known, error) 
 	}
 	for _, c := range book.Contexts {
 		if slices.Contains(elsewhere, c.Platform) {
-			all = append(all, known{c.Name, c.Platform, c.Region, c.KubeContext, c.Namespace, c.Master})
+			all = append(all, known{
+				Cluster: c.Name, Platform: c.Platform, Region: c.Region, Project: c.Project,
+				Context: c.KubeContext, Namespace: c.Namespace, URL: c.Master,
+			})
 		}
 	}
 	return all, nil

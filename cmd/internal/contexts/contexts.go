@@ -32,6 +32,8 @@ type Context struct {
 	// those that this user installed.
 	Platform string `yaml:"platform,omitempty" json:"platform,omitempty"`
 	Region   string `yaml:"region,omitempty" json:"region,omitempty"`
+	// Project is the Google project that it is in.
+	Project string `yaml:"project,omitempty" json:"project,omitempty"`
 	// KubeContext and Namespace are where on Kubernetes it runs.
 	KubeContext string `yaml:"kube_context,omitempty" json:"kube_context,omitempty"`
 	Namespace   string `yaml:"namespace,omitempty" json:"namespace,omitempty"`

@@ -39,8 +39,9 @@ type HostedTarget interface {
 
 // HostedParts is what a cloud opens of a cluster.
 type HostedParts struct {
-	// Platform is the cloud's name, and Region where in it the cluster is.
-	Platform, Region string
+	// Platform is the cloud's name, and Region where in it the cluster is; Project is of
+	// a cloud that has projects.
+	Platform, Region, Project string
 	// Caller is who the user is there.
 	Caller string
 	Target HostedTarget
@@ -136,6 +137,9 @@ func (h *Hosted) Adopt(ctx context.Context) error {
 
 // Place is the region in which the cluster is.
 func (h *Hosted) Place() string { return h.parts.Region }
+
+// Project is the project that the cluster is in, of a cloud that has projects.
+func (h *Hosted) Project() string { return h.parts.Project }
 
 // UnreadError says why the settings that are remembered cannot be read, if they cannot.
 func (h *Hosted) UnreadError() error { return h.Unread }

@@ -22,8 +22,8 @@ type Settings[S, K any] struct {
 	Reason error
 }
 
-// ReadSettings reads what q gives over what o remembers. Place is where the cluster is, and
-// remembered where the settings do not say so.
+// ReadSettings reads what q gives over what o remembers. Place is settings by their paths
+// that say where the cluster is, and remembered where the others do not say so.
 func ReadSettings[S, K any, P interface {
 	*S
 	spec.Cluster
@@ -43,7 +43,7 @@ func ReadSettings[S, K any, P interface {
 		r.Unread = true
 		return r, nil // nothing is known but its id, which is enough to take it down
 	}
-	if err := addPlace(r.All, place); err != nil {
+	if err := addPlace(r.All, flags, place); err != nil {
 		return r, err
 	}
 	var read S
@@ -61,24 +61,25 @@ func ReadSettings[S, K any, P interface {
 }
 
 // addPlace adds where the cluster is to settings that do not say so.
-func addPlace(settings, place map[string]string) error {
+func addPlace(settings map[string]string, flags spec.Table, place map[string]string) error {
 	for path, value := range place {
-		named, err := NamedIn(settings, path)
+		f, _ := flags.Find(path)
+		named, err := findNamed(settings, f)
 		if err != nil {
 			return err
 		}
-		if named == "" {
-			settings[path] = value
+		if named == "" && value != "" {
+			settings[f.Flag] = value
 		}
 	}
 	return nil
 }
 
-// NamedIn is what settings say of a setting whose flag is called as its path.
-func NamedIn(settings map[string]string, path string) (string, error) {
-	if settings[path] != "" {
-		return settings[path], nil
+// findNamed is what settings say of the setting of a flag.
+func findNamed(settings map[string]string, f spec.Flag) (string, error) {
+	if settings[f.Flag] != "" {
+		return settings[f.Flag], nil
 	}
-	named, _, err := spec.Given{File: []byte(settings[spec.FileSetting]), FileName: spec.FileSetting}.Lookup(path)
+	named, _, err := spec.Given{File: []byte(settings[spec.FileSetting]), FileName: spec.FileSetting}.Lookup(f.Path)
 	return named, err
 }

@@ -1,9 +1,14 @@
 package wire
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
 
 func TestWhereSettingsSayTheClusterIs(t *testing.T) {
 	t.Parallel()
+	region, _ := spec.AWSFlags().Find("region")
 	for _, tc := range []struct {
 		name     string
 		settings map[string]string
@@ -14,7 +19,7 @@ func TestWhereSettingsSayTheClusterIs(t *testing.T) {
 		{"a file", map[string]string{"cluster.yaml": "region: us-west-2\n"}, "us-west-2"},
 		{"a file without", map[string]string{"cluster.yaml": "key_pair: me\n"}, ""},
 	} {
-		if got, err := NamedIn(tc.settings, "region"); err != nil || got != tc.want {
+		if got, err := findNamed(tc.settings, region); err != nil || got != tc.want {
 			t.Errorf("%s: got %q and %v, want %q", tc.name, got, err, tc.want)
 		}
 	}

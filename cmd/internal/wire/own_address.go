@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,8 +22,10 @@ const (
 
 // OwnAddress asks how this machine is seen from outside, as a range of one.
 func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
-	if s.Getenv("AWS_ENDPOINT_URL") != "" {
-		return "", errors.New("AWS is not Amazon's here, which has no say in how this machine is seen")
+	for _, elsewhere := range []string{"AWS_ENDPOINT_URL", "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE"} {
+		if s.Getenv(elsewhere) != "" {
+			return "", fmt.Errorf("the cloud is at %s, which may see this machine otherwise than Amazon does", elsewhere)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, addressLimit)
 	defer cancel()

@@ -39,7 +39,7 @@ func (c *Cluster) Finish(ctx context.Context) (cluster.Answer, error) {
 		k.Token = "" // of another cluster that had this id
 	}
 	k.Name, k.Master, k.CA, k.ServerName = c.ID(), e.URL, string(e.CA), e.Name
-	k.Platform, k.Region = c.Words.Name, c.Place()
+	k.Platform, k.Region, k.Project = c.Words.Name, c.Place(), c.Project()
 	if c.Awaited {
 		if k, err = c.logIn(ctx, k); err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ func (w *Flags) Request(s *term.Streams, r cluster.Request, given *spec.Given) w
 // AddFlags declares the flags of a verb; table is the settings that have a flag.
 func (w *Flags) AddFlags(v cluster.Verb, f *pflag.FlagSet, table spec.Table) {
 	cluster.AddID(f, &w.Cluster, "")
-	describes := w.Describes(v)
+	describes := Describes(v)
 	if describes {
 		f.StringVar(&w.File, "config-file", "", "cluster.yaml of the cluster")
 		w.Declare(f, table)
@@ -51,7 +51,7 @@ func (w *Flags) AddFlags(v cluster.Verb, f *pflag.FlagSet, table spec.Table) {
 }
 
 // Describes reports whether the flags of a verb describe a cluster.
-func (w *Flags) Describes(v cluster.Verb) bool {
+func Describes(v cluster.Verb) bool {
 	return v == cluster.Up || v == cluster.Plan || v == cluster.Doctor
 }
 

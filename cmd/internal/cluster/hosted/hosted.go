@@ -19,8 +19,10 @@ import (
 type Cloud interface {
 	cluster.Operations
 
-	// Place is the region in which the cluster is.
+	// Place is the region in which the cluster is, and Project the project, of a cloud that
+	// has projects.
 	Place() string
+	Project() string
 	// Exists reports whether anything of the cluster is there, with or without a record.
 	Exists(ctx context.Context) (bool, error)
 	// Lost reports whether the cluster runs and has lost its record.

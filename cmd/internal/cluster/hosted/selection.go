@@ -37,7 +37,7 @@ func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 	w.Flags.AddFlags(v, f, w.Provider.Settings())
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to "+w.Words.On)
-	if !w.Describes(v) { // there it is a setting of the cluster
+	if !Describes(v) { // there it is a setting of the cluster
 		f.StringVar(&w.Region, "region", "", "region (default where the cluster is)")
 	}
 	if v == cluster.Logs {
@@ -47,7 +47,7 @@ func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 
 // Validate checks the flags before anything is tried.
 func (w *Selection) Validate(r cluster.Request) error {
-	if w.Describes(r.Verb) {
+	if Describes(r.Verb) {
 		return nil // what is missing is asked for
 	}
 	if r.Verb == cluster.Logs {
@@ -79,7 +79,7 @@ func (w *Selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 
 func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluster, error) {
 	var given *spec.Given
-	if w.Describes(r.Verb) {
+	if Describes(r.Verb) {
 		g, err := w.readGiven()
 		if err != nil {
 			return nil, err

@@ -1,0 +1,79 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+)
+
+// GPUMachines lists the machines with GPUs that zones have, the smallest first: the types
+// that bring theirs, and N1 types with as many as they take.
+func (f Facts) GPUMachines(ctx context.Context, zones []string) ([]Type, error) {
+	found, err := f.bringingTypes(ctx, zones)
+	if err != nil {
+		return nil, err
+	}
+	gpus, err := f.GPUTypes(ctx, zones)
+	if err != nil {
+		return nil, err
+	}
+	given, err := f.Types(ctx, zones, givenTypes(gpus)...)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(found, given)
+	out := slices.Collect(maps.Values(found))
+	out = slices.DeleteFunc(out, func(t Type) bool { return len(t.Zones) == 0 })
+	slices.SortFunc(out, func(a, b Type) int {
+		return cmp.Or(cmp.Compare(a.GPUs, b.GPUs), cmp.Compare(a.VCPU, b.VCPU), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// bringingTypes are the types of zones that bring GPUs.
+func (f Facts) bringingTypes(ctx context.Context, zones []string) (map[string]Type, error) {
+	filter := `name eq "(` + strings.Join(machinetype.Families(), "|") + `)-.*"`
+	offers, err := askEach(zones, func(zone string) ([]*compute.MachineType, error) {
+		return f.Clients.Catalog.MachineTypes(ctx, zone, filter)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for machine types with GPUs: %w", err)
+	}
+	out := make(map[string]Type)
+	for i, zone := range zones {
+		for _, m := range offers[i] {
+			if len(m.Accelerators) == 0 || !isOffered(m.Deprecated) {
+				continue
+			}
+			t, found := out[m.Name]
+			if !found {
+				t = describeType(machinetype.Type{MachineType: m.Name}, m)
+			}
+			t.Zones = append(t.Zones, zone)
+			out[m.Name] = t
+		}
+	}
+	return out, nil
+}
+
+// cpusPerGPU is how many vCPUs an N1 machine has for each GPU that it is given. All numbers
+// of GPUs may have so many.
+const cpusPerGPU = 8
+
+// givenTypes are N1 machines with GPUs of some types, in every number that they take.
+func givenTypes(gpus []GPUType) []machinetype.Type {
+	var out []machinetype.Type
+	for _, g := range gpus {
+		for count := range gpuLimits()[g.Name] {
+			out = append(out, machinetype.Type{MachineType: fmt.Sprintf("n1-standard-%d", cpusPerGPU*count), GPUType: g.Name, GPUs: count})
+		}
+	}
+	return out
+}

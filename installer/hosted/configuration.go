@@ -149,6 +149,8 @@ type Configuration struct {
 	// Programs are det-deploy for each architecture, Rest is the secrets,
 	// certificates and the manifest.
 	Programs, Rest []resource.Resource
+	// MasterSecrets are the names of the cluster's own secrets that the master reads.
+	MasterSecrets []string
 
 	manifest *manifests.Cache
 }
@@ -199,6 +201,7 @@ func (c *Cluster) Configure(d Drawn) (Configuration, error) {
 	}
 	for _, s := range f.secrets {
 		f.needs = append(f.needs, s.ID())
+		p.MasterSecrets = append(p.MasterSecrets, s.name)
 	}
 	slices.Sort(f.needs)
 	f.needs = slices.Compact(f.needs)

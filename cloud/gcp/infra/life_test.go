@@ -175,7 +175,7 @@ func TestDataIsKept(t *testing.T) {
 		must(t, s.up(t.Context()))
 		disk := &storage.Disk{In: s.cluster(t.Context(), nil), Zone: "us-central1-a", SizeGB: 100, Type: "pd-balanced"}
 		for range 2 {
-			where, err := disk.Keep(t.Context(), "before-3")
+			where, err := storage.Keep(t.Context(), disk.In, "us-central1-a/det-lab-data", "before-3")
 			if err != nil || where != "det-lab-before-3" {
 				t.Errorf("got %q and %v, want one snapshot", where, err)
 			}

@@ -37,7 +37,7 @@ func (s *stage) wholeLife(ctx context.Context) error {
 		s.up,
 		func(ctx context.Context) error {
 			c := s.cluster(ctx, nil)
-			_, err := (&storage.Disk{In: c, Zone: "us-central1-a"}).Keep(ctx, "before-1")
+			_, err := storage.Keep(ctx, c, "us-central1-a/det-lab-data", "before-1")
 			if err == nil {
 				err = c.Clients.Disks.Insert(ctx, "us-central1-a", &engine.Disk{
 					Name: "det-lab-copy", SourceSnapshot: "projects/" + gcptest.Project + "/global/snapshots/det-lab-before-1", Labels: c.Owned(),

@@ -114,8 +114,7 @@ func (m *Master) launchRequest() *compute.Instance {
 		Name: m.In.FullName(masterName), Description: "det-deploy master of cluster " + m.In.ID,
 		MachineType: m.typePath(), MinCpuPlatform: m.MinCPU, Labels: m.In.AllLabels(),
 		Tags: &compute.Tags{Items: m.Tags}, Metadata: &compute.Metadata{Items: metadataItems(m.Metadata)},
-		DeletionProtection:     true,
-		ShieldedInstanceConfig: &compute.ShieldedInstanceConfig{EnableSecureBoot: true, EnableVtpm: true, EnableIntegrityMonitoring: true},
+		DeletionProtection: true, ShieldedInstanceConfig: shielded(),
 		Disks: []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
 			SourceImage: m.Image, DiskSizeGb: m.RootGB, DiskType: m.zonePath() + "/diskTypes/pd-balanced", Labels: m.In.AllLabels(),
 		}}},
@@ -131,6 +130,11 @@ func (m *Master) launchRequest() *compute.Instance {
 		in.ServiceAccounts = []*compute.ServiceAccount{{Email: email, Scopes: m.Scopes}}
 	}
 	return in
+}
+
+// shielded has the machine refuse to boot unsigned software.
+func shielded() *compute.ShieldedInstanceConfig {
+	return &compute.ShieldedInstanceConfig{EnableSecureBoot: true, EnableVtpm: true, EnableIntegrityMonitoring: true}
 }
 
 // dataDisk stays when the machine goes.

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -32,7 +33,10 @@ func (m *Master) compareLive(ctx context.Context, live *compute.Instance) ([]res
 
 // fixedDrift compares what another machine is needed for, as far as anything is wanted.
 func (m *Master) fixedDrift(live *compute.Instance) []resource.Drift {
-	out := []resource.Drift{infra.Fixed("zone", path.Base(live.Zone), m.Zone)}
+	out := []resource.Drift{
+		infra.Fixed("zone", path.Base(live.Zone), m.Zone),
+		infra.Fixed("shielded-vm", shieldText(live.ShieldedInstanceConfig), shieldText(shielded())),
+	}
 	for _, nic := range live.NetworkInterfaces {
 		out = append(out, infra.Fixed("subnetwork", path.Base(nic.Subnetwork), path.Base(infra.NameOf(m.Subnetwork))))
 		if want := m.privateIP(); want != "" {
@@ -43,6 +47,22 @@ func (m *Master) fixedDrift(live *compute.Instance) []resource.Drift {
 		}
 	}
 	return infra.Differences(out...)
+}
+
+func shieldText(c *compute.ShieldedInstanceConfig) string {
+	if c == nil {
+		return "none"
+	}
+	var parts []string
+	for _, part := range []struct {
+		on   bool
+		name string
+	}{{c.EnableSecureBoot, "secure boot"}, {c.EnableVtpm, "vTPM"}, {c.EnableIntegrityMonitoring, "integrity monitoring"}} {
+		if part.on {
+			parts = append(parts, part.name)
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 func (m *Master) publicIP() string {

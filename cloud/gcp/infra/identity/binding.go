@@ -29,12 +29,14 @@ type Binding struct {
 	Grants []Grant
 	// Fix is what a person can do where the caller may not; it may be empty.
 	Fix string
+	// ByUser is true on something of the user's own, which is never changed: the roles are
+	// looked for, and Fix says how to give them.
+	ByUser bool
 }
 
 // Holder is a service account.
 type Holder interface {
-	// ID is the resource that has to be there first, or empty when none has.
-	ID() string
+	infra.Ref
 	Email() string
 }
 
@@ -43,6 +45,9 @@ type ExistingAccount string
 
 // ID is empty: nothing has to be made first.
 func (ExistingAccount) ID() string { return "" }
+
+// Identity is what the user said.
+func (a ExistingAccount) Identity() string { return string(a) }
 
 // Email is what the user said.
 func (a ExistingAccount) Email() string { return string(a) }
@@ -93,6 +98,9 @@ func (b *Binding) Describe() []string { return b.wanted() }
 // Find looks which roles the account has. Another role of ours that it has is one that it
 // had before, and is taken away. A role that a user gave it stays.
 func (b *Binding) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	if b.ByUser {
+		return b.findGiven(ctx)
+	}
 	live, err := b.On.get(ctx)
 	if err != nil {
 		return resource.Found{}, nil, b.explainDenied(infra.IgnoreMissing(err)) // what it is on may not be there yet
@@ -123,6 +131,9 @@ func foundBinding(on Place, email string) resource.Found {
 
 // Create gives the account the roles, in place of those that it had of us.
 func (b *Binding) Create(ctx context.Context) error {
+	if b.ByUser {
+		return b.errNotGiven()
+	}
 	member := memberOf(b.Account.Email())
 	return b.explainDenied(b.On.changePolicy(ctx, b.In, b.ID(), func(p *policy) {
 		p.remove(member, b.isOurs)
@@ -132,17 +143,25 @@ func (b *Binding) Create(ctx context.Context) error {
 	}))
 }
 
-// isOurs reports whether a role is one of ours, or one that is wanted.
-func (b *Binding) isOurs(role string) bool {
-	return strings.HasPrefix(role, fullRole(b.In, rolePrefix)) ||
-		slices.ContainsFunc(b.Grants, func(g Grant) bool { return g.Role.FullName() == role })
+// isOurs reports whether a role is one of ours, one under a condition of ours, or one that
+// is wanted.
+func (b *Binding) isOurs(p policyBinding) bool {
+	if p.Condition != nil && p.Condition.Title == conditionTitle(b.In) || strings.HasPrefix(p.Role, fullRole(b.In, rolePrefix)) {
+		return true
+	}
+	return slices.ContainsFunc(b.Grants, func(g Grant) bool {
+		return grantText(g.Role.FullName(), g.If) == grantText(p.Role, p.Condition)
+	})
 }
 
 // Update gives the account the roles in place of those that it had.
 func (b *Binding) Update(ctx context.Context, _ []resource.Drift) error { return b.Create(ctx) }
 
-// Delete takes the roles away.
+// Delete takes the roles away that the user did not give.
 func (b *Binding) Delete(ctx context.Context) error {
+	if b.ByUser {
+		return nil
+	}
 	return DeleteBinding(ctx, b.In, foundBinding(b.On, b.Account.Email()).ID)
 }
 
@@ -157,7 +176,7 @@ func DeleteBinding(ctx context.Context, c *owner.Cluster, id string) error {
 		return fmt.Errorf("remove %s %s: this program knows no such place on Google Cloud", owner.KindBinding, id)
 	}
 	return infra.IgnoreMissing(on.changePolicy(ctx, c, id, func(p *policy) {
-		p.remove(memberOf(email), func(string) bool { return true })
+		p.remove(memberOf(email), anyGrant)
 	}))
 }
 
@@ -187,8 +206,8 @@ func listBindingsOn(ctx context.Context, c *owner.Cluster, on Place) ([]resource
 		return nil, infra.IgnoreMissing(err)
 	}
 	var out []resource.Found
-	for _, email := range ownEmails(c) {
-		if len(live.grantsOf(memberOf(email), func(string) bool { return true })) > 0 {
+	for _, email := range on.emails(c) {
+		if len(live.grantsOf(memberOf(email), anyGrant)) > 0 {
 			out = append(out, foundBinding(on, email))
 		}
 	}
@@ -213,6 +232,18 @@ func listPlaces(ctx context.Context, c *owner.Cluster) ([]Place, error) {
 		out = append(out, OnSecret(c, s.ID))
 	}
 	return out, err
+}
+
+func anyGrant(policyBinding) bool { return true }
+
+// emails are the accounts whose roles in a place go with the cluster: where it is the
+// cluster's own, also those of the user's accounts.
+func (p Place) emails(c *owner.Cluster) []string {
+	kind, _, _ := strings.Cut(p.path, "/")
+	if kind == owner.KindBucket || kind == owner.KindSecret {
+		return slices.Concat(ownEmails(c), c.Accounts)
+	}
+	return ownEmails(c)
 }
 
 // ownEmails are the accounts that a cluster has, by their names.

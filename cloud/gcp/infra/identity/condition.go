@@ -2,6 +2,7 @@ package identity
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
@@ -24,9 +25,52 @@ func NameConditions(c *owner.Cluster, zones []string) []*Condition {
 				terms = append(terms, `resource.name.startsWith("`+name+`-")`)
 			}
 		}
-		out = append(out, &Condition{Title: "det-deploy cluster " + c.ID, Expression: strings.Join(terms, " || ")})
+		out = append(out, conditionOf(c, terms))
 	}
 	return out
+}
+
+// conditionTitle tells the conditions of a cluster from those of others.
+func conditionTitle(c *owner.Cluster) string { return "det-deploy cluster " + c.ID }
+
+func conditionOf(c *owner.Cluster, terms []string) *Condition {
+	return &Condition{Title: conditionTitle(c), Expression: strings.Join(terms, " || ")}
+}
+
+// termsPerCondition keeps an expression below Google's limit.
+const termsPerCondition = 12
+
+// DiskConditions have a role count for some disks of the project: "us-central1-a/data".
+func DiskConditions(c *owner.Cluster, disks []string) []*Condition {
+	var out []*Condition
+	for some := range slices.Chunk(slices.Sorted(slices.Values(disks)), termsPerCondition) {
+		var terms []string
+		for _, disk := range some {
+			zone, name, _ := strings.Cut(disk, "/")
+			terms = append(terms, `resource.name == "projects/`+c.Clients.Project+`/zones/`+zone+`/disks/`+name+`"`)
+		}
+		out = append(out, conditionOf(c, terms))
+	}
+	return out
+}
+
+// BucketCondition has a role count for a bucket and its objects.
+func BucketCondition(c *owner.Cluster, bucket string) *Condition {
+	name := `"projects/_/buckets/` + bucket
+	return conditionOf(c, []string{`resource.name == ` + name + `"`, `resource.name.startsWith(` + name + `/objects/")`})
+}
+
+// ObjectCondition has a role count for the objects of a bucket whose names begin with
+// prefix.
+func ObjectCondition(c *owner.Cluster, bucket, prefix string) *Condition {
+	return conditionOf(c, []string{`resource.name.startsWith("projects/_/buckets/` + bucket + `/objects/` + prefix + `")`})
+}
+
+// SecretCondition has a role count for a secret of the project. Conditions know the
+// project by its number.
+func SecretCondition(c *owner.Cluster, id string) *Condition {
+	name := `"projects/` + strconv.FormatUint(c.Number, 10) + `/secrets/` + id
+	return conditionOf(c, []string{`resource.name == ` + name + `"`, `resource.name.startsWith(` + name + `/versions/")`})
 }
 
 // GrantsIf are a role under each of some conditions.

@@ -190,9 +190,9 @@ func grantText(role string, c *Condition) string {
 
 // remove takes some roles away from a member, also where they are kept of an account that
 // is gone.
-func (p *policy) remove(member string, from func(role string) bool) {
+func (p *policy) remove(member string, from func(policyBinding) bool) {
 	for i, b := range p.Bindings {
-		if from(b.Role) {
+		if from(b) {
 			p.Bindings[i].Members = slices.DeleteFunc(slices.Clone(b.Members), func(m string) bool { return isSame(m, member) })
 		}
 	}
@@ -212,10 +212,10 @@ func (p *policy) add(member, role string, condition *Condition) {
 }
 
 // grantsOf lists the roles that a member has, of those that are of interest.
-func (p *policy) grantsOf(member string, of func(role string) bool) []string {
+func (p *policy) grantsOf(member string, of func(policyBinding) bool) []string {
 	var out []string
 	for _, b := range p.Bindings {
-		if of(b.Role) && slices.ContainsFunc(b.Members, func(m string) bool { return isSame(m, member) }) {
+		if of(b) && slices.ContainsFunc(b.Members, func(m string) bool { return isSame(m, member) }) {
 			out = append(out, grantText(b.Role, b.Condition))
 		}
 	}

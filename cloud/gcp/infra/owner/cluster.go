@@ -27,6 +27,9 @@ type Cluster struct {
 	// Shared is the subnetwork of another project, as "HOST-PROJECT/NAME", on which the
 	// cluster's accounts are given a role. It is empty where that is not asked for.
 	Shared string
+	// Accounts are those of the user's that the cluster's machines have, by their e-mail
+	// addresses. Their roles on what is the cluster's go with it.
+	Accounts []string
 	// KeepLogs has `down` leave the entries of the cluster's log.
 	KeepLogs bool
 	// Labels are the user's. They are put on everything that has labels, beside our own.

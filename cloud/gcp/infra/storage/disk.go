@@ -3,9 +3,11 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"strconv"
+	"strings"
 
 	"google.golang.org/api/compute/v1"
 
@@ -25,6 +27,8 @@ type Disk struct {
 	Type string
 	// Snapshot is what a new disk begins as: the name of a snapshot, or empty for nothing.
 	Snapshot string
+	// Elsewhere says what to do about one that is in another zone; nil says nothing.
+	Elsewhere func(zone string) string
 
 	infra.Learned
 }
@@ -42,15 +46,52 @@ func (d *Disk) Define() infra.Definition[*compute.Disk] {
 	def.Change = func(ctx context.Context, _ []resource.Drift) error {
 		return d.In.Clients.Disks.Resize(ctx, d.Identity(), &compute.DisksResizeRequest{SizeGb: d.SizeGB})
 	}
-	def.Describe = func() []string { return []string{sizeText(d.SizeGB) + " " + d.Type + " in " + d.Zone} }
+	def.Describe, def.Advise = d.describeSettings, d.driftAdvice
 	return def
 }
 
-// compareLive lists a disk that is too large as well: a plan refuses to shrink it.
+// describeSettings lists its size, type and zone.
+func (d *Disk) describeSettings() []string {
+	text := sizeText(d.SizeGB) + " " + d.Type + " in " + d.Zone
+	if d.Snapshot != "" {
+		text += ", from " + d.Snapshot
+	}
+	return []string{text}
+}
+
+// compareLive lists a disk that is too large as well: a plan refuses to shrink it, and to
+// make one again while it holds data.
 func (d *Disk) compareLive(_ context.Context, live *compute.Disk) ([]resource.Drift, error) {
 	size := infra.Changeable("size", sizeText(live.SizeGb), sizeText(d.SizeGB))
 	size.Replace = live.SizeGb > d.SizeGB
-	return infra.Differences(infra.Fixed("zone", path.Base(live.Zone), d.Zone), infra.Fixed("type", path.Base(live.Type), d.Type), size), nil
+	snapshot := ""
+	if live.SourceSnapshot != "" {
+		snapshot = path.Base(live.SourceSnapshot)
+	}
+	return infra.Differences(
+		infra.Fixed("zone", path.Base(live.Zone), d.Zone),
+		infra.Fixed("type", path.Base(live.Type), d.Type),
+		infra.Fixed("snapshot", snapshot, cmp.Or(d.Snapshot, snapshot)),
+		size,
+	), nil
+}
+
+// driftAdvice says how the disk that is there can be had.
+func (d *Disk) driftAdvice(drift []resource.Drift) string {
+	var out []string
+	for _, one := range drift {
+		switch {
+		case one.Path == "zone" && d.Elsewhere != nil:
+			out = append(out, d.Elsewhere(one.Have))
+		case one.Path == "size" && one.Replace:
+			out = append(out, "--data-disk-size "+strings.TrimSuffix(one.Have, " GB")+" or more")
+		case one.Path == "type":
+			out = append(out, "--data-disk-type "+one.Have)
+		case one.Path == "snapshot":
+			out = append(out, "leave --data-snapshot out: the disk is not made again while it holds data")
+		}
+	}
+	return strings.Join(out, " and ")
 }
 
 func sizeText(gb int64) string { return strconv.FormatInt(gb, 10) + " GB" }

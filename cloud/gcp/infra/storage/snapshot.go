@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"path"
 
 	"google.golang.org/api/compute/v1"
 
@@ -10,22 +11,24 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Keep copies the disk into a snapshot of the cluster's, once, and says where that is. The
-// name is of what the copy precedes: "before-3".
-func (d *Disk) Keep(ctx context.Context, name string) (where string, err error) {
-	full := d.In.FullName(name)
-	disk := "projects/" + d.In.Clients.Project + "/zones/" + d.Zone + "/disks/" + d.In.FullName(owner.DataDisk)
-	err = d.In.Clients.Snapshots.Insert(ctx, &compute.Snapshot{
-		Name: full, SourceDisk: disk, Labels: d.In.AllLabels(), Description: "det-deploy cluster " + d.In.ID + ": " + name,
+// Keep copies a disk, the cluster's or the user's, into a snapshot of the cluster's, once,
+// and says where that is. The disk is "us-central1-a/det-lab-data", and the name is of what
+// the copy precedes: "before-3".
+func Keep(ctx context.Context, c *owner.Cluster, disk, name string) (where string, err error) {
+	full := c.FullName(name)
+	zone, source := path.Split(disk)
+	err = c.Clients.Snapshots.Insert(ctx, &compute.Snapshot{
+		Name: full, SourceDisk: "projects/" + c.Clients.Project + "/zones/" + zone + "disks/" + source,
+		Labels: c.AllLabels(), Description: "det-deploy cluster " + c.ID + ": " + name,
 	})
 	if kind := cloud.KindOf(err); kind != cloud.Conflict && kind != cloud.Ambiguous {
 		return full, err
 	}
-	live, lookErr := d.In.Clients.Snapshots.Get(ctx, full)
+	live, lookErr := c.Clients.Snapshots.Get(ctx, full)
 	switch {
 	case lookErr != nil:
 		return "", lookErr
-	case len(infra.MarkDrift(live.Labels, d.In.Owned())) > 0:
+	case len(infra.MarkDrift(live.Labels, c.Owned())) > 0:
 		return "", infra.Foreign("", "snapshot "+full, "it does not carry the label "+owner.ClusterLabel)
 	case live.Status == "FAILED":
 		return "", infra.Missing("compute.snapshots.get", full)

@@ -177,6 +177,29 @@ func (a *agent) hasSlot(slot int) bool {
 	return slices.ContainsFunc(a.devices, func(d *apiv1.Device) bool { return int(d.GetId()) == slot })
 }
 
+// hasRoom reports whether the agent can be given a container with slots now, or one
+// without any, of which it takes maxAux.
+func (a *agent) hasRoom(slots []int, maxAux int) bool {
+	if a.presence != Connected || a.state == rm.Disable || a.takesNothing() {
+		return false
+	}
+	aux := 0
+	for _, c := range a.containers {
+		if len(c.devices) == 0 {
+			aux++
+		}
+		if slices.ContainsFunc(slots, c.usesSlot) {
+			return false
+		}
+	}
+	for _, slot := range slots {
+		if !a.hasSlot(slot) || a.slotSwitch(slot) != rm.Enable {
+			return false
+		}
+	}
+	return len(slots) > 0 || aux < maxAux
+}
+
 // slotSwitch is the switch of one device.
 func (a *agent) slotSwitch(id int) rm.Switch {
 	if s, set := a.slots[id]; set {

@@ -13,7 +13,8 @@ import (
 )
 
 // scheduler makes passes over all pools: it asks master/pool what should happen and has
-// runner do it. A pass holds state.mu from beginning to end.
+// runner do it. A pass holds state.mu for a few agents or allocations at a time, and not
+// while it decides; only passes place allocations.
 type scheduler struct {
 	*state
 	runner *runner
@@ -35,36 +36,75 @@ func (s *scheduler) waitForPass(ctx context.Context) error {
 // runPass is one pass over all pools. It returns when to look again at the latest;
 // zero is never.
 func (s *scheduler) runPass(now time.Time) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := s.roster.expireAgents(now)
-	for _, a := range s.allocations {
-		next = earliestTime(next, a.changesAt(now))
-	}
+	next := s.expireAgents(now)
 	for _, p := range s.cfg.Pools {
-		snapshot := s.snapshotPool(p, now)
+		snapshot, changes := s.snapshotPool(p, now)
 		d := pool.Decide(snapshot, now)
 		s.carryOut(p, d, now)
 		s.cfg.Decided(p.Name, snapshot, d)
-		next = earliestTime(next, d.Wake)
+		next = earliestTime(earliestTime(next, changes), d.Wake)
 	}
 	return next
 }
 
+func (s *scheduler) expireAgents(now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.roster.expireAgents(now)
+}
+
+// carryOut does what was decided, as far as it still can be: what has changed since the
+// pool was looked at wakes the next pass, which decides by it.
 func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
-	for _, start := range d.Start {
-		s.placeAllocation(s.allocations[rm.AllocationID(start.Allocation)], start.Placement, now)
+	s.inTurns(len(d.Start), func(i int) {
+		if a := s.findQueued(d.Start[i].Allocation); a != nil && s.hasRoom(p, d.Start[i].Placement) {
+			s.placeAllocation(a, d.Start[i].Placement, now)
+		}
+	})
+	s.inTurns(len(d.Preempt), func(i int) {
+		v := d.Preempt[i]
+		if a := s.findPlaced(v.Allocation); a != nil && s.findQueued(v.For) != nil {
+			s.runner.preemptAllocation(a, "preempted for "+string(v.For)+", which goes first in pool "+p.Name, now)
+		}
+	})
+	s.inTurns(len(d.Kill), func(i int) {
+		if a := s.findPlaced(d.Kill[i]); a != nil {
+			s.runner.killAllocation(a, rm.CausePreempted, "it did not stop in time after it was preempted")
+		}
+	})
+	s.inTurns(len(d.Waiting), func(i int) {
+		if a := s.findQueued(d.Waiting[i].Allocation); a != nil {
+			a.waiting = d.Waiting[i].Reason
+		}
+	})
+}
+
+// findQueued is an allocation that still waits, or nil.
+func (s *scheduler) findQueued(id pool.AllocationID) *allocation {
+	return s.findIn(id, Queued)
+}
+
+// findPlaced is an allocation that is still placed, or nil.
+func (s *scheduler) findPlaced(id pool.AllocationID) *allocation {
+	return s.findIn(id, Placed)
+}
+
+func (s *scheduler) findIn(id pool.AllocationID, phase Phase) *allocation {
+	if a := s.allocations[rm.AllocationID(id)]; a != nil && a.phase == phase {
+		return a
 	}
-	for _, v := range d.Preempt {
-		a := s.allocations[rm.AllocationID(v.Allocation)]
-		s.runner.preemptAllocation(a, "preempted for "+string(v.For)+", which goes first in pool "+p.Name, now)
+	return nil
+}
+
+// hasRoom reports whether agents can still give what was decided to be placed on them.
+func (s *scheduler) hasRoom(p Pool, placement []pool.Share) bool {
+	for _, share := range placement {
+		a := s.agents[rm.AgentID(share.Agent)]
+		if a == nil || a.pool != p.Name || !a.hasRoom(share.Slots, p.MaxAux) {
+			return false
+		}
 	}
-	for _, id := range d.Kill {
-		s.runner.killAllocation(s.allocations[rm.AllocationID(id)], rm.CausePreempted, "it did not stop in time after it was preempted")
-	}
-	for _, w := range d.Waiting {
-		s.allocations[rm.AllocationID(w.Allocation)].waiting = w.Reason
-	}
+	return true
 }
 
 // placeAllocation gives a queued allocation its containers, one on each agent.

@@ -22,42 +22,74 @@ const maxMargin = 5 * time.Second
 // lostWait is how long the containers of a lost agent are kept.
 func (p Pool) lostWait() time.Duration { return p.ReconnectWait + min(maxMargin, p.ReconnectWait/2) }
 
-// snapshotPool is a pool as the scheduler sees it. What is not to be placed yet is not in it.
-func (s *state) snapshotPool(p Pool, now time.Time) pool.Pool {
-	snapshot := pool.Pool{Scheduler: p.Scheduler, MaxAux: p.MaxAux, Room: s.cfg.Room(p.Name)}
-	for _, a := range s.agents {
-		if a.pool != p.Name {
-			continue
+// lookLimit is how many agents or allocations are looked at, or placed, before others
+// may go on: of 100,000 the lock is given back 200 times.
+const lookLimit = 500
+
+// inTurns calls do for 0 to n-1, a few at a time under the lock. The caller does not hold
+// it.
+func (s *state) inTurns(n int, do func(i int)) {
+	for from := 0; from < n; from += lookLimit {
+		s.mu.Lock()
+		for i := from; i < min(from+lookLimit, n); i++ {
+			do(i)
 		}
+		s.mu.Unlock()
+	}
+}
+
+// members are the agents and the allocations of a pool at one moment.
+func (s *state) members(p Pool) (agents []*agent, allocations []*allocation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.agents {
+		if a.pool == p.Name {
+			agents = append(agents, a)
+		}
+	}
+	for _, a := range s.allocations {
+		if a.Pool == p.Name {
+			allocations = append(allocations, a)
+		}
+	}
+	return agents, allocations
+}
+
+// snapshotPool is a pool as the scheduler sees it, and when time alone changes it; zero is
+// never. What is not to be placed yet is not in it. Others go on meanwhile, so that its
+// parts are of different moments: what acts by it looks again. The caller does not
+// hold the lock.
+func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes time.Time) {
+	agents, allocations := s.members(p)
+	snapshot = pool.Pool{Scheduler: p.Scheduler, MaxAux: p.MaxAux, Room: slices.Clone(s.cfg.Room(p.Name))}
+	var takers []*agent
+	s.inTurns(len(agents), func(i int) {
+		a := agents[i]
 		snapshot.Agents = append(snapshot.Agents, a.forScheduler())
 		if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
 			// It counts as a machine to come, so that a broken link of seconds
 			// does not let lower priorities pass.
 			snapshot.Room = append(snapshot.Room, pool.Shape{Slots: len(a.devices), Count: 1})
 		}
-	}
-	snapshot.Allocations = s.scheduledAllocations(p, now)
-	return snapshot
-}
-
-// scheduledAllocations are the allocations of a pool that may be placed now, as the
-// scheduler sees them.
-func (s *state) scheduledAllocations(p Pool, now time.Time) []pool.Allocation {
-	var out []pool.Allocation
-	elsewhere := s.fitsElsewhere(p)
-	for _, a := range s.allocations {
-		if a.Pool != p.Name || a.phase == Over || a.isHeld(now) {
-			continue
+		if a.presence == Connected && a.state == rm.Enable && !a.takesNothing() {
+			takers = append(takers, a)
+		}
+	})
+	s.inTurns(len(allocations), func(i int) {
+		a := allocations[i]
+		changes = earliestTime(changes, a.changesAt(now))
+		if a.phase == Over || a.isHeld(now) {
+			return
 		}
 		one := a.forScheduler()
-		if now.Before(a.avoidsUntil()) && elsewhere(a) {
+		if now.Before(a.avoidsUntil()) && p.fitsElsewhere(a, takers) {
 			for _, id := range a.Avoid {
 				one.Exclude = append(one.Exclude, pool.AgentID(id))
 			}
 		}
-		out = append(out, one)
-	}
-	return out
+		snapshot.Allocations = append(snapshot.Allocations, one)
+	})
+	return snapshot, changes
 }
 
 // forScheduler is the agent as the scheduler sees it.
@@ -102,23 +134,15 @@ func (a *allocation) changesAt(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// fitsElsewhere answers whether an allocation fits on the agents of a pool that take tasks
+// fitsElsewhere reports whether an allocation fits on the agents of a pool that take tasks
 // now, without those that could not start it. Agents that others occupy count: for a
 // while it waits for them.
-func (s *state) fitsElsewhere(p Pool) func(*allocation) bool {
-	var takers []*agent
-	for _, a := range s.agents {
-		if a.pool == p.Name && a.presence == Connected && a.state == rm.Enable && !a.takesNothing() {
-			takers = append(takers, a)
+func (p Pool) fitsElsewhere(q *allocation, takers []*agent) bool {
+	c := pool.Capacity{MaxAux: p.MaxAux}
+	for _, a := range takers {
+		if !slices.Contains(q.Avoid, a.id) {
+			c.Shapes = append(c.Shapes, pool.Shape{Slots: len(a.devices), Count: 1})
 		}
 	}
-	return func(q *allocation) bool {
-		c := pool.Capacity{MaxAux: p.MaxAux}
-		for _, a := range takers {
-			if !slices.Contains(q.Avoid, a.id) {
-				c.Shapes = append(c.Shapes, pool.Shape{Slots: len(a.devices), Count: 1})
-			}
-		}
-		return pool.Fits(c, q.Slots, q.SingleNode)
-	}
+	return pool.Fits(c, q.Slots, q.SingleNode)
 }

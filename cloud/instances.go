@@ -114,6 +114,13 @@ type Console interface {
 	Console(ctx context.Context, id InstanceID) (string, error)
 }
 
+// Restorer is implemented by Instances that ask for a machine by where it is.
+type Restorer interface {
+	// Restore says where machines are that an earlier master has launched. It is called
+	// before anything else, and asks the platform for nothing.
+	Restore(machines []Instance)
+}
+
 // Sweeper is implemented by Instances that can leave something other than
 // machines behind, such as spot requests that are still open.
 type Sweeper interface {

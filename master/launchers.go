@@ -28,6 +28,7 @@ func newLaunchers(ctx context.Context, env Env, providers map[string]Provider, s
 		}
 		c.Pools = append(c.Pools, launcher.Pool{
 			Name: p.Name, Instances: m.Instances, Offers: m.Offers, Limits: launchLimits(p.Provider.Elastic()),
+			LaunchWait:  m.LaunchWait,
 			Shape:       elastic.Shape{Slots: m.Slots, Aux: p.MaxAuxContainersPerAgent},
 			KeepWaiting: !env.Config.LaunchError,
 			Describe:    describeMachines(*p.Provider, m.Describe),
@@ -58,8 +59,10 @@ func newAttestors(env Env, providers map[string]Provider) (map[string]cloud.Atte
 	var errs []error
 	for name, of := range pools {
 		if provider, ok := providers[name]; ok {
-			kind, a, err := provider.Attestor(env, of)
-			all[kind] = a
+			kinds, a, err := provider.Attestor(env, of)
+			for _, kind := range kinds {
+				all[kind] = a
+			}
 			errs = append(errs, err)
 		}
 	}

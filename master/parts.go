@@ -54,8 +54,8 @@ type Env struct {
 // Provider launches machines on one platform.
 type Provider interface {
 	// Attestor checks what machines of the pools show to prove who they are, and names
-	// the kind of that proof. Pools are all that have this provider.
-	Attestor(env Env, pools []config.Pool) (kind string, a cloud.Attestor, err error)
+	// the kinds of those proofs. Pools are all that have this provider.
+	Attestor(env Env, pools []config.Pool) (kinds []string, a cloud.Attestor, err error)
 	// Machines launches the machines of one pool.
 	Machines(ctx context.Context, env Env, pool config.Pool) (Machines, error)
 }
@@ -74,6 +74,8 @@ type Machines struct {
 	Offers    []cloud.Offer
 	// Slots is how many devices one machine has.
 	Slots int
+	// LaunchWait is how long the platform may take for one launch; zero is the usual time.
+	LaunchWait time.Duration
 	// Describe adds to what clients are shown of the pool; it may be nil.
 	Describe func(*apiv1.ResourcePool)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/document"
@@ -95,6 +96,7 @@ func (m Master) validatePools(path string) document.Errors {
 			"is required, here or in task_container_defaults.kubernetes, and not in both")
 	}
 	e = append(e, checkPools(at("resource_pools"), m.ResourcePools, m.ResourceManager, pools)...)
+	e = append(e, checkProjects(at("resource_pools"), m.ResourcePools)...)
 	for i, a := range m.AdditionalResourceManagers {
 		here := document.Index(at("additional_resource_managers"), i)
 		e.Check(a.ResourceManager.Kubernetes != nil, document.Join(here, "resource_manager.type"), "must be kubernetes")
@@ -104,6 +106,23 @@ func (m Master) validatePools(path string) document.Errors {
 		if k := a.ResourceManager.Kubernetes; k != nil {
 			e.Check(k.MaxSlotsPerPod != nil, document.Join(here, "resource_manager.max_slots_per_pod"), "is required with several resource managers")
 		}
+	}
+	return e
+}
+
+// checkProjects refuses pools in several projects: agents are in their master's. One that
+// names none is in the master's own, which is not known here.
+func checkProjects(path string, pools []Pool) document.Errors {
+	var e document.Errors
+	first := ""
+	for i, p := range pools {
+		if p.Provider == nil || p.Provider.GCP == nil || p.Provider.GCP.Project == "" {
+			continue
+		}
+		project := p.Provider.GCP.Project
+		first = cmp.Or(first, project)
+		e.Check(project == first, document.Join(document.Index(path, i), "provider.project"),
+			"must be that of the other pools (%q, not %q): agents are in their master's project", first, project)
 	}
 	return e
 }

@@ -113,6 +113,7 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"a second startup script", gcp("base_config: {metadata: {items: [{key: startup-script, value: x}]}}"), "base_config.metadata.items[0]: startup-script is one that machines get anyway (write what machines are to run into provider.startup_script)"},
 		{"a disk of another zone", gcp("zones: [us-west1-a, us-west1-b], base_config: {disks: [{source: zones/us-west1-b/disks/d}]}"), "base_config.disks: are in zone us-west1-b, so that machines cannot be in us-west1-a"},
 		{"spot by the back door", gcp("base_config: {scheduling: {preemptible: true}}"), "base_config.scheduling: spot machines are a setting of the pool (set provider.spot)"},
+		{"two projects", "resource_pools: [{pool_name: default, provider: {type: gcp, project: project-a}}, {pool_name: b, provider: {type: gcp}}, {pool_name: c, provider: {type: gcp, project: project-b}}]", `resource_pools[2].provider.project: must be that of the other pools ("project-a", not "project-b")`},
 		{"two accounts", gcp("service_account: {email: a@x}, base_config: {serviceAccounts: [{email: b@x}]}"), "base_config.serviceAccounts: Google gives a machine one service account"},
 		{"a label of base_config that is ours", gcp("base_config: {labels: {det-deploy-cluster: x}}"), "base_config.labels.det-deploy-cluster: is one that machines get anyway"},
 		{"failure rate", pool("  provider: {type: local, failure_rate: 2}"), "failure_rate: must be between 0 and 1"},

@@ -60,7 +60,7 @@ type Shape struct {
 // Fleet is everything a decision looks at.
 type Fleet struct {
 	Limits Limits
-	// Offers are tried in this order.
+	// Offers are tried in this order, but for those that are scarce.
 	Offers []cloud.Offer
 	Shape  Shape
 	// Machines are those that are not gone.
@@ -76,6 +76,8 @@ type Fleet struct {
 	Waiting []Gang
 
 	Refusals Refusals
+	// Scarce is when offers had no machines last that have granted none since.
+	Scarce map[cloud.Offer]time.Time
 
 	// byID finds Agents; order is the machines in a fixed order, if it is still
 	// theirs.

@@ -163,7 +163,7 @@ func (m *Machine) compareInstance(i cloud.Instance, asked, now time.Time) bool {
 		}
 		m.Cause, m.Reason = CauseTaken, endReason(i)
 		if i.State == cloud.InstanceStopped {
-			m.Cause, m.Reason = CauseStopped, "it was stopped, and would go on costing its disk"
+			m.Cause, m.Reason = stopReason(i)
 		}
 		m.mustMove(Terminating, now)
 		return true
@@ -202,6 +202,14 @@ func endReason(i cloud.Instance) string {
 		return "its platform ended it: " + i.Reason
 	}
 	return "it was ended from outside"
+}
+
+// stopReason is why a machine stopped: its platform took it back, or a user stopped it.
+func stopReason(i cloud.Instance) (Cause, string) {
+	if i.Kind == cloud.NoCapacity {
+		return CauseTaken, endReason(i)
+	}
+	return CauseStopped, "it was stopped, and would go on costing its disk"
 }
 
 // noteMissing notes that a list lacks a machine, and says whether that ends it.
@@ -245,7 +253,8 @@ func (f *Fleet) adoptInstance(i cloud.Instance, asked, now time.Time) *Machine {
 		m.Launched = now
 	}
 	if i.State == cloud.InstanceStopped {
-		m.State, m.Cause, m.Reason = Terminating, CauseStopped, "it was stopped, and would go on costing its disk"
+		m.State = Terminating
+		m.Cause, m.Reason = stopReason(i)
 	}
 	if gone {
 		m.State, m.Cause, m.Reason = Terminating, CauseVanished, fmt.Sprintf("it was thought to be gone since %s", at.UTC().Format(time.RFC3339))

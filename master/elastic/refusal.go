@@ -95,6 +95,9 @@ func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal
 	if before.Until.After(now) {
 		return before, false
 	}
+	if r.Kind == cloud.NoCapacity {
+		f.noteScarce(o, now)
+	}
 	r.Offer, r.At, r.Times = o, now, before.Times+1
 	wait := b.most
 	if before.Times < 20 { // beyond it the shift would overflow, and most is reached long before
@@ -113,6 +116,7 @@ func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal
 // Grant notes that an offer gave machines. What is broken has to join first.
 func (f *Fleet) Grant(o cloud.Offer) {
 	s := &f.Refusals
+	delete(f.Scarce, o)
 	if !s.offers[o].Broken {
 		delete(s.offers, o)
 	}
@@ -180,7 +184,7 @@ func (s *Refusals) longestRefusal(o cloud.Offer, now time.Time) Refusal {
 // chooseOffer is the first offer that nothing stands against. Without one it is the
 // refusal that ends first.
 func (f *Fleet) chooseOffer(now time.Time) (o cloud.Offer, in Refusal, ok bool) {
-	for _, o := range f.Offers {
+	for _, o := range OrderByScarcity(f.Offers, f.Scarce, now) {
 		r := f.Refusals.longestRefusal(o, now)
 		if r.Until.IsZero() {
 			return o, Refusal{}, true

@@ -29,7 +29,7 @@ func (p *platform) readConsole(ctx context.Context, m elastic.Machine) bool {
 	}
 	p.examined[m.ID], p.ending[m.ID] = true, true
 	p.meters.calls.WithLabelValues("console").Inc()
-	p.startCall(ctx, func(ctx context.Context) func(time.Time) {
+	p.startCall(ctx, callWait, func(ctx context.Context) func(time.Time) {
 		ctx, cancel := context.WithTimeout(ctx, consoleWait)
 		defer cancel()
 		text, err := c.Console(ctx, m.ID)

@@ -43,6 +43,7 @@ func (l *Launcher) restoreRecords(ctx context.Context) error {
 	for token := range l.fleet.Launches {
 		l.platform.retries[token] = retry{doubt: true}
 	}
+	l.platform.restoreMachines()
 	return nil
 }
 

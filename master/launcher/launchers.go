@@ -54,6 +54,9 @@ type Pool struct {
 	Instances cloud.Instances
 	Offers    []cloud.Offer
 	Limits    elastic.Limits
+	// LaunchWait is how long the platform may take for one launch, if that is longer than
+	// for other calls.
+	LaunchWait time.Duration
 	// Shape is what one machine offers.
 	Shape elastic.Shape
 	// KeepWaiting lets tasks wait that a launch error would fail.

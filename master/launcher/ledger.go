@@ -3,6 +3,8 @@ package launcher
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -10,8 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// The ledger is three kinds of documents, each with its pool as parent: calls
-// without an answer, machines that are not gone, and those that are.
+// The ledger is four kinds of documents, each with its pool as parent: calls
+// without an answer, machines that are not gone, those that are, and offers without
+// machines.
 
 func launchDocs() store.Collection[elastic.Launch] {
 	return store.Collection[elastic.Launch]{Kind: "launcher_launch"}
@@ -25,6 +28,17 @@ func endedDocs() store.Collection[endedDoc] {
 	return store.Collection[endedDoc]{Kind: "launcher_ended"}
 }
 
+// scarceDocs are offers that had no machines, by the pool and the offer.
+func scarceDocs() store.Collection[scarceDoc] {
+	return store.Collection[scarceDoc]{Kind: "launcher_scarce"}
+}
+
+// scarceDoc is an offer that had no machines, and when.
+type scarceDoc struct {
+	Offer cloud.Offer `json:"offer"`
+	At    time.Time   `json:"at"`
+}
+
 // endedDoc is a machine that is gone.
 type endedDoc struct {
 	elastic.Machine
@@ -36,6 +50,7 @@ type ledger struct {
 	store   *store.Store
 	pool    string
 	written map[string]bool // launches that the store knows
+	scarce  map[cloud.Offer]time.Time
 	unsaved unsaved
 }
 
@@ -66,7 +81,7 @@ const storeWait = 10 * time.Second
 // saveChanges writes down what has changed, in one transaction. Nothing is asked of
 // the platform before it is written.
 func (d *ledger) saveChanges(ctx context.Context, f *elastic.Fleet) error {
-	if d.unsaved.isEmpty() {
+	if d.unsaved.isEmpty() && maps.Equal(d.scarce, f.Scarce) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
@@ -79,7 +94,7 @@ func (d *ledger) saveChanges(ctx context.Context, f *elastic.Fleet) error {
 			d.written[token] = true
 		}
 	}
-	d.unsaved = newUnsaved()
+	d.unsaved, d.scarce = newUnsaved(), maps.Clone(f.Scarce)
 	return nil
 }
 
@@ -107,6 +122,7 @@ func (d *ledger) collectWrites(f *elastic.Fleet) func(tx *store.Tx) error {
 	for id, doc := range d.unsaved.ended {
 		all = append(all, func(tx *store.Tx) error { return endedDocs().Put(tx, machineKey(name, id), name, doc.Ended, doc) })
 	}
+	all = append(all, d.collectScarce(f)...)
 	return func(tx *store.Tx) error {
 		for _, put := range all {
 			if err := put(tx); err != nil {
@@ -115,6 +131,27 @@ func (d *ledger) collectWrites(f *elastic.Fleet) func(tx *store.Tx) error {
 		}
 		return nil
 	}
+}
+
+// collectScarce is what has changed of the offers without machines.
+func (d *ledger) collectScarce(f *elastic.Fleet) (all []func(tx *store.Tx) error) {
+	name := d.pool
+	for o, at := range f.Scarce {
+		if !d.scarce[o].Equal(at) {
+			all = append(all, func(tx *store.Tx) error { return scarceDocs().Put(tx, offerKey(name, o), name, at, scarceDoc{o, at}) })
+		}
+	}
+	for o := range d.scarce {
+		if _, still := f.Scarce[o]; !still {
+			all = append(all, func(tx *store.Tx) error { return scarceDocs().Delete(tx, offerKey(name, o)) })
+		}
+	}
+	return all
+}
+
+// offerKey is an offer's name in the store.
+func offerKey(pool string, o cloud.Offer) string {
+	return strings.Join([]string{pool, o.Type, o.Zone, string(o.Price)}, "/")
 }
 
 // machineKey is a machine's name in the store: platforms name theirs alone.
@@ -127,6 +164,10 @@ func (s *state) restoreRecords(ctx context.Context) error {
 		return err
 	}
 	machines, err := machineDocs().ByParent(ctx, s.cfg.Store, s.pool.Name)
+	if err != nil {
+		return err
+	}
+	scarce, err := scarceDocs().ByParent(ctx, s.cfg.Store, s.pool.Name)
 	if err != nil {
 		return err
 	}
@@ -144,6 +185,11 @@ func (s *state) restoreRecords(ctx context.Context) error {
 		m := d.Value
 		s.fleet.Machines[m.ID] = &m
 	}
+	s.ledger.scarce = make(map[cloud.Offer]time.Time)
+	for _, d := range scarce {
+		s.ledger.scarce[d.Value.Offer] = d.Value.At
+	}
+	s.fleet.RestoreScarce(s.ledger.scarce, time.Now())
 	for _, d := range ended {
 		if d.Parent == s.pool.Name {
 			s.fleet.Gone[d.Value.ID] = d.Value.Ended

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -84,12 +85,25 @@ func (p *platform) forgetGone() {
 	maps.DeleteFunc(p.retries, func(token string, _ retry) bool { return p.fleet.Launches[token] == nil })
 }
 
+// restoreMachines tells the platform where the machines are that the ledger has.
+func (p *platform) restoreMachines() {
+	r, can := p.pool.Instances.(cloud.Restorer)
+	if !can {
+		return
+	}
+	var all []cloud.Instance
+	for id, m := range p.fleet.Machines {
+		all = append(all, cloud.Instance{ID: id, Offer: m.Offer, Zone: cmp.Or(m.Zone, m.Offer.Zone), Token: m.Token, Launched: m.Launched})
+	}
+	r.Restore(all)
+}
+
 // startCall does something on the platform beside the loop, which gets the answer.
 // An answer that comes when the loop has stopped is not needed: the ledger has
 // what it is about.
-func (p *platform) startCall(ctx context.Context, do func(ctx context.Context) (answer func(now time.Time))) {
+func (p *platform) startCall(ctx context.Context, limit time.Duration, do func(ctx context.Context) (answer func(now time.Time))) {
 	p.running.Go(func() {
-		limited, cancel := context.WithTimeout(ctx, callWait)
+		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		answer := do(limited)
 		select {
@@ -117,7 +131,7 @@ func (p *platform) callLaunches(ctx context.Context, since, now time.Time) (next
 		}
 		p.meters.calls.WithLabelValues("launch").Inc()
 		p.log.Info("launching machines", "type", l.Offer.Type, "zone", l.Offer.Zone, "price", l.Offer.Price, "count", l.Count)
-		p.startCall(ctx, func(ctx context.Context) func(time.Time) {
+		p.startCall(ctx, max(callWait, p.pool.LaunchWait), func(ctx context.Context) func(time.Time) {
 			list, err := p.pool.Instances.Launch(ctx, cloud.Launch{Token: l.Token, Offer: l.Offer, Count: l.Count})
 			if err == nil && len(list) == 0 {
 				err = &cloud.Error{Kind: cloud.NoCapacity, Err: errors.New("no machine was granted")}
@@ -245,7 +259,7 @@ func (p *platform) callTerminate(ctx context.Context, now time.Time) (next time.
 		p.ending[id] = true
 	}
 	p.meters.calls.WithLabelValues("terminate").Inc()
-	p.startCall(ctx, func(ctx context.Context) func(time.Time) {
+	p.startCall(ctx, callWait, func(ctx context.Context) func(time.Time) {
 		err := p.pool.Instances.Terminate(ctx, ids)
 		return func(now time.Time) { p.handleTermination(ids, err, now) }
 	})
@@ -288,7 +302,7 @@ func (p *platform) callList(ctx context.Context, now time.Time) (next time.Time)
 	}
 	p.listing = true
 	p.meters.calls.WithLabelValues("list").Inc()
-	p.startCall(ctx, func(ctx context.Context) func(time.Time) {
+	p.startCall(ctx, callWait, func(ctx context.Context) func(time.Time) {
 		list, err := p.pool.Instances.List(ctx)
 		return func(answered time.Time) { p.handleList(list, err, now, answered) }
 	})
@@ -317,7 +331,7 @@ func (p *platform) callSweep(ctx context.Context, now time.Time) {
 	}
 	p.swept = now
 	p.meters.calls.WithLabelValues("sweep").Inc()
-	p.startCall(ctx, func(ctx context.Context) func(time.Time) {
+	p.startCall(ctx, callWait, func(ctx context.Context) func(time.Time) {
 		removed, err := s.Sweep(ctx)
 		return func(time.Time) {
 			p.setProblem("sweep", err)

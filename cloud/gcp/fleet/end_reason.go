@@ -24,7 +24,7 @@ const preempted = "compute.instances.preempted"
 // machine that shut itself down.
 const ownOperations = "compute.instances."
 
-// explainEnd says why a machine has stopped, in Google's words and in ours: its zone keeps
+// explainEnd says why a machine stops or has stopped, in Google's words and in ours: its zone keeps
 // the operation. It asks once a machine. A caller that may not read operations is not told.
 func (f *Fleet) explainEnd(ctx context.Context, i *compute.Instance) (string, cloud.Kind) {
 	id := cloud.InstanceID(i.Name)
@@ -41,6 +41,15 @@ func (f *Fleet) explainEnd(ctx context.Context, i *compute.Instance) (string, cl
 	defer f.mu.Unlock()
 	f.ends[id] = known
 	return known.text, known.kind
+}
+
+// skipEnd has nothing asked about a machine that the pool itself ends.
+func (f *Fleet) skipEnd(id cloud.InstanceID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ends[id] == nil {
+		f.ends[id] = &endReason{}
+	}
 }
 
 func (f *Fleet) findEnd(ctx context.Context, i *compute.Instance) *endReason {

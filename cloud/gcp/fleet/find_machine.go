@@ -17,7 +17,7 @@ type Pools []*Fleet
 var _ attest.Machines = Pools{}
 
 // FindMachine implements attest.Machines. It asks Google only for what a pool has launched
-// or listed.
+// or listed, or was told of.
 func (p Pools) FindMachine(ctx context.Context, name cloud.InstanceID) (attest.Machine, error) {
 	for _, f := range p {
 		if zones, known := f.knownZones([]cloud.InstanceID{name}); known {

@@ -79,6 +79,7 @@ type Fleet struct {
 var (
 	_ cloud.Instances = (*Fleet)(nil)
 	_ cloud.Console   = (*Fleet)(nil)
+	_ cloud.Restorer  = (*Fleet)(nil)
 )
 
 // defaultTimeout is how long Google may take for one launch.

@@ -18,6 +18,9 @@ const (
 	LabelPool    = "det-deploy-pool"
 	// LabelLaunch tells launches apart.
 	LabelLaunch = "det-deploy-launch"
+	// LabelAgents is the label_key that `det-deploy gcp up` writes. Its value is the
+	// cluster's id, as everything else of that cluster is marked.
+	LabelAgents = "det-deploy-agents"
 	// These are what Determined 0.38.1 writes.
 	labelOldHost = "determined-master-host"
 	labelOldPort = "determined-master-port"

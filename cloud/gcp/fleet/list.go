@@ -23,7 +23,7 @@ func (f *Fleet) List(ctx context.Context) ([]cloud.Instance, error) {
 	out := make([]cloud.Instance, 0, len(all))
 	for _, i := range all {
 		m := f.toInstance(i)
-		if m.State == cloud.InstanceStopped {
+		if m.State == cloud.InstanceStopped || m.State == cloud.InstanceStopping {
 			m.Reason, m.Kind = f.explainEnd(ctx, i)
 		}
 		out = append(out, m)

@@ -77,6 +77,7 @@ func (f *Fleet) imageLink(image string) string {
 	return "projects/" + f.clients.Project + "/global/images/" + image
 }
 
-func regionOf(zone string) string {
+// RegionOf is the region that a zone is in.
+func RegionOf(zone string) string {
 	return zone[:max(0, strings.LastIndexByte(zone, '-'))]
 }

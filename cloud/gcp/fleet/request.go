@@ -67,7 +67,7 @@ func (f *Fleet) mergeInterfaces(zone string) []*compute.NetworkInterface {
 	case f.cfg.Network != "":
 		all = slices.Insert(all, 0, &compute.NetworkInterface{
 			Network:    linkIn("global/networks", f.cfg.Network),
-			Subnetwork: linkIn("regions/"+regionOf(zone)+"/subnetworks", f.cfg.Subnetwork),
+			Subnetwork: linkIn("regions/"+RegionOf(zone)+"/subnetworks", f.cfg.Subnetwork),
 		})
 	case len(all) == 0:
 		all = []*compute.NetworkInterface{{Network: "global/networks/default"}}

@@ -27,6 +27,7 @@ func (f *Fleet) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 // another change.
 func (f *Fleet) deleteMachine(ctx context.Context, id cloud.InstanceID, zone string) error {
 	at := zone + "/" + string(id)
+	f.skipEnd(id)
 	err := f.clients.Instances.Terminate(ctx, at)
 	switch cloud.KindOf(err) {
 	case cloud.NotFound:

@@ -21,13 +21,13 @@ type awsProvider struct{}
 var _ master.Provider = awsProvider{}
 
 // Attestor implements master.Provider.
-func (awsProvider) Attestor(env master.Env, pools []config.Pool) (string, cloud.Attestor, error) {
+func (awsProvider) Attestor(env master.Env, pools []config.Pool) ([]string, cloud.Attestor, error) {
 	var providers []provider.AWS
 	for _, p := range pools {
 		providers = append(providers, *p.Provider.AWS)
 	}
 	a, err := newAWSAttestor(env, providers)
-	return attest.Kind, a, err
+	return []string{attest.Kind}, a, err
 }
 
 // Machines implements master.Provider.

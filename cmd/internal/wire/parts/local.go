@@ -46,9 +46,9 @@ var (
 )
 
 // Attestor implements master.Provider.
-func (localProvider) Attestor(env master.Env, _ []config.Pool) (string, cloud.Attestor, error) {
+func (localProvider) Attestor(env master.Env, _ []config.Pool) ([]string, cloud.Attestor, error) {
 	root, err := localRoot(env.Config)
-	return local.ProofKind, local.Attestor{Root: root}, err
+	return []string{local.ProofKind}, local.Attestor{Root: root}, err
 }
 
 // Machines implements master.Provider.

@@ -14,7 +14,7 @@ import (
 func Of(cfg config.Master, log slog.Handler) master.Parts {
 	return master.Parts{
 		Config: cfg, Version: build.Read().Version, Log: log, Secrets: secretResolver(),
-		Providers:  map[string]master.Provider{"aws": awsProvider{}, "local": localProvider{}},
+		Providers:  map[string]master.Provider{"aws": awsProvider{}, "gcp": newGCPProvider(), "local": localProvider{}},
 		Kubernetes: newKubernetes,
 		Uploads:    map[string]master.Upload{"s3": backupUpload(cfg.CheckpointStorage)},
 	}

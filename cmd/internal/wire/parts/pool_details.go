@@ -1,6 +1,9 @@
 package parts
 
 import (
+	"strings"
+	"time"
+
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
@@ -35,6 +38,31 @@ func describeAWS(p provider.AWS, out *apiv1.ResourcePool) {
 		out.Details = &apiv1.ResourcePoolDetail{}
 	}
 	out.Details.Aws = d
+}
+
+// describeGCP shows clients what is configured of Compute Engine instances. They know of
+// one zone, and of one machine.
+func describeGCP(p provider.GCP, zones []string, out *apiv1.ResourcePool) {
+	out.Type = apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_GCP
+	out.Location, out.ImageId = strings.Join(zones, ", "), p.BootDiskSourceImage
+	first := p.Machines()[0]
+	kind := apiv1.Device_TYPE_CPU
+	if p.GPUs(first) > 0 {
+		kind = apiv1.Device_TYPE_CUDA
+	}
+	out.SlotType = slotType(out, p.Slots(first), kind)
+	machine := first.Type()
+	if out.GetDetails() == nil {
+		out.Details = &apiv1.ResourcePoolDetail{}
+	}
+	out.Details.Gcp = &apiv1.ResourcePoolGcpDetail{
+		Project: p.Project, Zone: zones[0], BootDiskSize: int32(p.BootDiskSize), BootDiskSourceImage: p.BootDiskSourceImage, //nolint:gosec // GB of one disk
+		LabelKey: p.LabelKey, LabelValue: p.LabelValue, NamePrefix: p.NamePrefix,
+		Network: p.NetworkInterface.Network, Subnetwork: p.NetworkInterface.Subnetwork, ExternalIp: p.NetworkInterface.ExternalIP, NetworkTags: p.NetworkTags,
+		ServiceAccountEmail: p.ServiceAccount.Email, ServiceAccountScopes: p.ServiceAccount.Scopes,
+		MachineType: machine.MachineType, GpuType: machine.GPUType, GpuNum: int32(p.GPUs(first)), //nolint:gosec // GPUs of one machine
+		Preemptible: p.IsSpot(), OperationTimeoutPeriod: float32(time.Duration(p.OperationTimeoutPeriod).Seconds()),
+	}
 }
 
 // slotType is what slots a pool has: what its agents have, or will have.

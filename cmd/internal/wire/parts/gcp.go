@@ -1,0 +1,169 @@
+package parts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
+	"github.com/det-deploy/det-deploy/master"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/provider"
+	"github.com/det-deploy/det-deploy/templates"
+)
+
+// gcpProvider launches Compute Engine instances.
+type gcpProvider struct {
+	open func(context.Context, api.Options) (api.Clients, error)
+	home fleet.Home
+	keys *attest.Keys
+
+	mu     sync.Mutex // guards fleets
+	fleets fleet.Pools
+}
+
+var _ master.Provider = (*gcpProvider)(nil)
+
+func newGCPProvider() *gcpProvider {
+	return &gcpProvider{open: api.Open, keys: &attest.Keys{Now: time.Now}}
+}
+
+// Attestor implements master.Provider. What a machine proves is held against the fleets
+// of all pools, which know where their machines are.
+func (g *gcpProvider) Attestor(master.Env, []config.Pool) ([]string, cloud.Attestor, error) {
+	return []string{attest.KindToken, attest.KindGuest}, attest.Verifier{Keys: g.keys, Machines: g, Now: g.keys.Now}, nil
+}
+
+// FindMachine implements attest.Machines.
+func (g *gcpProvider) FindMachine(ctx context.Context, name cloud.InstanceID) (attest.Machine, error) {
+	return g.pools().FindMachine(ctx, name)
+}
+
+// ReadGuestAttribute implements attest.Machines.
+func (g *gcpProvider) ReadGuestAttribute(ctx context.Context, m attest.Machine, key string) (string, error) {
+	return g.pools().ReadGuestAttribute(ctx, m, key)
+}
+
+func (g *gcpProvider) pools() fleet.Pools {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append(fleet.Pools(nil), g.fleets...)
+}
+
+// Machines implements master.Provider.
+func (g *gcpProvider) Machines(ctx context.Context, env master.Env, pool config.Pool) (master.Machines, error) {
+	p := *pool.Provider.GCP
+	zones, err := g.zones(ctx, p)
+	if err != nil {
+		return master.Machines{}, err
+	}
+	clients, err := g.openClients(ctx, env, p, zones[0])
+	if err != nil {
+		return master.Machines{}, err
+	}
+	c, err := g.fleetConfig(ctx, env, p)
+	if err != nil {
+		return master.Machines{}, err
+	}
+	c.Pool, c.Zones = pool.Name, zones
+	f, err := fleet.New(clients, c)
+	if err != nil {
+		return master.Machines{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fleets = append(g.fleets, f)
+	var types []string
+	for _, m := range p.Machines() {
+		types = append(types, m.Type().String())
+	}
+	p.Project, p.LabelValue = clients.Project, c.Pair.Value
+	return master.Machines{
+		Instances: f, Slots: p.Slots(p.Machines()[0]), LaunchWait: time.Duration(p.OperationTimeoutPeriod),
+		Describe: func(out *apiv1.ResourcePool) { describeGCP(p, zones, out) },
+		Offers:   cloud.OrderOffers(types, zones, p.IsSpot(), p.Spot.FallbackToOnDemand),
+	}, nil
+}
+
+// zones is where the machines of a pool may be: as the pool says, or where this one is.
+func (g *gcpProvider) zones(ctx context.Context, p provider.GCP) ([]string, error) {
+	if zones := p.ZoneList(); len(zones) > 0 {
+		return zones, nil
+	}
+	zone, err := g.home.Zone(ctx)
+	return []string{zone}, err
+}
+
+// openClients are for the provider's project, else that of the machine that the master
+// runs on, else the environment's.
+func (g *gcpProvider) openClients(ctx context.Context, env master.Env, p provider.GCP, zone string) (api.Clients, error) {
+	own, err := g.home.Project(ctx)
+	if err != nil {
+		own = "" // it does not run on a machine of Google's
+	}
+	clients, err := g.open(ctx, api.Options{Project: cmp.Or(p.Project, own), Region: fleet.RegionOf(zone), Log: env.Log})
+	switch {
+	case err != nil:
+		return api.Clients{}, err
+	case own != "" && clients.Project != own:
+		return api.Clients{}, &cloud.Error{
+			Kind: cloud.Invalid, Op: "configure provider.project", Fix: "remove provider.project; a network of another project is named by its path in network_interface",
+			Err: fmt.Errorf("agents cannot be in project %s while the master is in %s", clients.Project, own),
+		}
+	}
+	return clients, nil
+}
+
+// fleetConfig is everything about a pool's machines but the pool's name and zones.
+func (g *gcpProvider) fleetConfig(ctx context.Context, env master.Env, p provider.GCP) (fleet.Config, error) {
+	scheme := "http"
+	if env.Config.Security.TLS.Enabled() {
+		scheme = "https"
+	}
+	address, err := g.home.Address(ctx, p.MasterURL, scheme, env.Config.ListenPort())
+	if err != nil {
+		return fleet.Config{}, err
+	}
+	c := fleet.Config{
+		Cluster: env.ClusterID, Pair: fleet.Label{Key: p.LabelKey, Value: p.LabelValue}, Labels: p.Labels, NamePrefix: p.NamePrefix, MasterURL: address,
+		Image: p.BootDiskSourceImage, BootDiskGB: int64(p.BootDiskSize), BootDiskType: path.Base(p.BootDiskType),
+		Network: p.NetworkInterface.Network, Subnetwork: p.NetworkInterface.Subnetwork, ExternalIP: p.NetworkInterface.ExternalIP, Tags: p.NetworkTags,
+		Account: p.ServiceAccount.Email, Scopes: p.ServiceAccount.Scopes, Spot: p.IsSpot(), BaseConfig: p.BaseConfig.JSON(),
+		OperationTimeout: time.Duration(p.OperationTimeoutPeriod), Log: env.Log,
+	}
+	if c.Pair.Value == "" {
+		c.Pair.Value = g.home.LabelValue(ctx)
+	}
+	if c.Pair.Key == fleet.LabelAgents {
+		c.Cluster = c.Pair.Value // what was put up together is removed together
+	}
+	if p.BootDiskType == "" {
+		c.BootDiskType = ""
+	}
+	script, err := startupScript(env, address, c.Cluster, p)
+	c.StartupScript = string(script)
+	return c, err
+}
+
+// startupScript is what a machine runs at each boot.
+func startupScript(env master.Env, address, cluster string, p provider.GCP) ([]byte, error) {
+	b, err := agentBoot(env, address, p.Elastic)
+	if err != nil {
+		return nil, err
+	}
+	if p.UseCloudLogging {
+		b.Logs = cmp.Or(p.Log, "det-deploy-"+cluster)
+	}
+	b.Metrics = p.UseCloudLogging
+	if p.Metrics != nil {
+		b.Metrics = *p.Metrics
+	}
+	return templates.GoogleAgentBoot{AgentBoot: b}.Render()
+}

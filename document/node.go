@@ -111,11 +111,14 @@ func putKey(n *yaml.Node, key string, value *yaml.Node) {
 
 func nullNode() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
 
-// formatNumber keeps a number of a raw part as it was written.
+// formatNumber keeps a number of a raw part as it was written. A whole number that is too large
+// for an integer has no tag: YAML refuses one that looks like an integer and is tagged as none.
 func formatNumber(n json.Number) *yaml.Node {
-	tag := "!!float"
+	tag := ""
 	if _, err := n.Int64(); err == nil {
 		tag = "!!int"
+	} else if strings.ContainsAny(n.String(), ".eE") {
+		tag = "!!float"
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: n.String()}
 }

@@ -59,6 +59,23 @@ func (d *Document) Apply(given []Given) Errors {
 // of keys ("db.user"), over what the document says. The value is text; decoding
 // reads it as whatever the setting is, a list being separated by commas.
 func (d *Document) Set(path, value, source string) *Problem {
+	return d.put(path, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}, source)
+}
+
+// SetYAML is Set for a value that is written as YAML: a number, a list, a mapping.
+func (d *Document) SetYAML(path, value, source string) *Problem {
+	parsed, err := Parse([]byte("value: "+value), source)
+	if err != nil {
+		return &Problem{File: source, Path: path, Text: "its value is not valid YAML"}
+	}
+	n, ok := parsed.Root().Get("value")
+	if !ok || len(parsed.Root().Keys()) > 1 {
+		return &Problem{File: source, Path: path, Text: "has more than one value"}
+	}
+	return d.put(path, n.node, source)
+}
+
+func (d *Document) put(path string, n *yaml.Node, source string) *Problem {
 	m := d.Root()
 	keys := strings.Split(path, ".")
 	for _, key := range keys[:len(keys)-1] {
@@ -72,13 +89,19 @@ func (d *Document) Set(path, value, source string) *Problem {
 			return &Problem{File: source, Path: path, Text: fmt.Sprintf("cannot be set: %s is %s in %s", key, describeNode(child.node), d.name)}
 		}
 	}
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
-	d.sources[n] = source
+	d.markSource(n, source)
 	for m.Has(keys[len(keys)-1]) {
 		m.Take(keys[len(keys)-1])
 	}
 	m.Put(keys[len(keys)-1], Node{n})
 	return nil
+}
+
+func (d *Document) markSource(n *yaml.Node, source string) {
+	d.sources[n] = source
+	for _, child := range n.Content {
+		d.markSource(child, source)
+	}
 }
 
 // splitOverride makes the list that a flag gave separated by commas.

@@ -59,3 +59,6 @@ func (v Value) HasOnly(keys ...string) bool {
 	}
 	return v.IsMapping() && len(v.node.Content) > 0
 }
+
+// Has reports whether a mapping has a key.
+func (v Value) Has(key string) bool { return v.IsMapping() && Map{v.node}.Has(key) }

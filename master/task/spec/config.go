@@ -115,11 +115,12 @@ func (c Config) Validate() document.Errors {
 		e.Check(path.Clean(b.ContainerPath) != "." || b.ContainerPath == "", document.Join(at, "container_path"), "must not be %q", ".")
 	}
 	e.Check(c.WorkDir == "" || path.IsAbs(c.WorkDir), "work_dir", "must be absolute (is %q)", excerpt.Of(c.WorkDir))
-	e = append(e, c.Environment.validate("environment")...)
+	e = append(e, c.Environment.Validate("environment")...)
 	return append(e, c.Resources.validate("resources")...)
 }
 
-func (n Environment) validate(at string) document.Errors {
+// Validate reports everything that is wrong below at.
+func (n Environment) Validate(at string) document.Errors {
 	var e document.Errors
 	port := func(path string, p int) {
 		e.Check(p >= 1 && p <= 65535, path, "must be between 1 and 65535 (is %d)", p)

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+	"github.com/det-deploy/det-deploy/master/task/spec"
+)
+
+// Default has the values of Determined 0.38.1 for what neither the user nor the cluster says.
+func Default() Experiment {
+	return Experiment{
+		Description: new(string), Workspace: new(string), Project: new(string), Debug: new(bool),
+		MaxRestarts: to(5), CheckpointPolicy: to("best"), PerformInitialValidation: new(bool),
+		MinCheckpointPeriod: &Length{Unit: "batches"}, MinValidationPeriod: &Length{Unit: "batches"},
+		RecordsPerEpoch: new(int), SchedulingUnit: to(100), Data: emptyMapping(),
+		Resources: Resources{
+			SlotsPerTrial: to(spec.DefaultSlots), ResourcePool: new(string), Weight: to(1.0), NativeParallel: new(bool),
+		},
+		Environment: spec.Environment{ForcePullImage: new(bool)},
+		Profiling:   Profiling{Enabled: new(bool), BeginOnBatch: new(int), SyncTimings: to(true)},
+		Optimizations: Optimizations{
+			AggregationFrequency: to(1), AverageAggregatedGradients: to(true), AverageTrainingMetrics: to(true),
+			GradientCompression: new(bool), MixedPrecision: to("O0"), TensorFusionThreshold: to(64), TensorFusionCycleTime: to(1),
+			AutoTuneTensorFusion: new(bool),
+		},
+		LogPolicies: LogPolicies{
+			{Name: "CUDA OOM", Pattern: ".*CUDA out of memory.*"},
+			{Name: "ECC Error", Pattern: ".*uncorrectable ECC error encountered.*"},
+		},
+		Hyperparameters: Hyperparameters{},
+	}
+}
+
+// completeKinds adds the defaults that depend on what kind a part is.
+func (x Experiment) completeKinds() Experiment {
+	x.Searcher = x.Searcher.complete()
+	s := &x.CheckpointStorage
+	if s.Type == nil {
+		return x
+	}
+	setDefault(&s.SaveExperimentBest, 0)
+	setDefault(&s.SaveTrialBest, 1)
+	setDefault(&s.SaveTrialLatest, 1)
+	if *s.Type == "shared_fs" {
+		setDefault(&s.Propagation, "rprivate")
+	}
+	return x
+}
+
+func (s Searcher) complete() Searcher {
+	setDefault(&s.SmallerIsBetter, true)
+	if s.usesKey("max_concurrent_trials") {
+		setDefault(&s.MaxConcurrentTrials, 16)
+	}
+	if s.halves() {
+		setDefault(&s.Divisor, 4)
+	}
+	if s.method() == search.AdaptiveASHA {
+		setDefault(&s.MaxRungs, 5)
+		setDefault(&s.Mode, string(search.Standard))
+	}
+	return s
+}
+
+// containerPart is what task_container_defaults says about experiments. How the cluster signs in
+// to its registry is no part of it: users see their configurations.
+func containerPart(d container.Defaults) Experiment {
+	x := Experiment{
+		BindMounts: d.BindMounts, LogPolicies: d.LogPolicies,
+		Environment: spec.Environment{
+			Image: d.Image, Variables: d.Environment, ForcePullImage: d.ForcePullImage,
+			AddCapabilities: d.AddCapabilities, DropCapabilities: d.DropCapabilities,
+		},
+		Resources: Resources{Devices: d.Devices},
+	}
+	if d.ShmSize > 0 {
+		x.Resources.ShmSize = to(spec.Size(d.ShmSize))
+	}
+	if d.PreemptionTimeout > 0 {
+		x.PreemptionTimeout = to(d.PreemptionTimeout)
+	}
+	return x
+}
+
+func to[T any](v T) *T { return &v }
+
+func setDefault[T any](p **T, v T) {
+	if *p == nil {
+		*p = &v
+	}
+}
+
+func emptyMapping() document.Raw {
+	r, err := document.RawJSON([]byte("{}"))
+	if err != nil { // it is JSON
+		panic(err)
+	}
+	return r
+}

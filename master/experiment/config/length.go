@@ -1,0 +1,56 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/document"
+)
+
+// Length is an amount of training.
+type Length struct {
+	Unit  string
+	Units int
+}
+
+// units are what a length may be counted in.
+func units() []string { return []string{"batches", "records", "epochs"} }
+
+type lengthObject struct {
+	Batches *int `yaml:"batches"`
+	Records *int `yaml:"records"`
+	Epochs  *int `yaml:"epochs"`
+}
+
+// UnmarshalDocument reads {unit: number}.
+func (l *Length) UnmarshalDocument(v document.Value) {
+	var o lengthObject
+	if !v.Decode(&o) {
+		return
+	}
+	given := 0
+	for i, n := range []*int{o.Batches, o.Records, o.Epochs} {
+		if n != nil {
+			*l = Length{Unit: units()[i], Units: *n}
+			given++
+		}
+	}
+	if given != 1 {
+		v.Complain("must have exactly one of "+strings.Join(units(), ", "), "as in {batches: 100}")
+	}
+}
+
+// MarshalDocument writes the mapping.
+func (l Length) MarshalDocument() any { return map[string]int{l.Unit: l.Units} }
+
+// DocumentShape names the written form.
+func (Length) DocumentShape() string { return "{batches, records or epochs: number}" }
+
+func (l *Length) validate(at string, least int) document.Errors {
+	var e document.Errors
+	if l == nil || !slices.Contains(units(), l.Unit) {
+		return nil
+	}
+	e.Check(l.Units >= least, document.Join(at, l.Unit), "must be at least %d (is %d)", least, l.Units)
+	return e
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/task/spec"
+)
+
+// Merge lays lower under x: what x says stays, and what it leaves open is as lower says. Lists of
+// mounts, devices, policies, labels and ports are joined, variables appended; storages and
+// searchers of different kinds share only what every kind has.
+func (x Experiment) Merge(lower Experiment) Experiment {
+	fillStruct(reflect.ValueOf(&x).Elem(), reflect.ValueOf(lower))
+	return x
+}
+
+func fillStruct(to, from reflect.Value) {
+	for i := range to.NumField() {
+		fill(to.Field(i), from.Field(i))
+	}
+}
+
+func fill(to, from reflect.Value) {
+	if fillKnown(to.Addr().Interface(), from.Interface()) {
+		return
+	}
+	if to.Kind() == reflect.Struct && to.Type() != reflect.TypeFor[document.Raw]() {
+		fillStruct(to, from)
+		return
+	}
+	if to.IsZero() {
+		to.Set(from)
+	}
+}
+
+// fillKnown knows the types that are more than a value or a group of values.
+func fillKnown(to, from any) bool {
+	switch to := to.(type) {
+	case *Hyperparameters:
+		*to = to.merge(from.(Hyperparameters))
+	case *Searcher:
+		mergeUnion(to, from.(Searcher), Searcher.usesKey, to.Name != nil && valueOf(to.Name) != valueOf(from.(Searcher).Name))
+	case *Storage:
+		mergeUnion(to, from.(Storage).withoutRivals(*to), Storage.usesKey, to.Type != nil && valueOf(to.Type) != valueOf(from.(Storage).Type))
+	case *container.Images:
+		lower := from.(container.Images)
+		*to = container.Images{CPU: cmp.Or(to.CPU, lower.CPU), CUDA: cmp.Or(to.CUDA, lower.CUDA), ROCm: cmp.Or(to.ROCm, lower.ROCm)}
+	case *container.Environment: // a later variable of the same name wins
+		lower := from.(container.Environment)
+		*to = container.Environment{
+			CPU: slices.Concat(lower.CPU, to.CPU), CUDA: slices.Concat(lower.CUDA, to.CUDA), ROCm: slices.Concat(lower.ROCm, to.ROCm),
+		}
+	case *map[string]int:
+		*to = joinKeys(*to, from.(map[string]int))
+	default:
+		return fillList(to, from)
+	}
+	return true
+}
+
+func fillList(to, from any) bool {
+	switch to := to.(type) {
+	case *Mounts:
+		*to = join(*to, from.(Mounts), func(b container.BindMount) string { return b.ContainerPath })
+	case *Devices:
+		*to = join(*to, from.(Devices), func(d container.Device) string { return d.ContainerPath })
+	case *LogPolicies:
+		*to = join(*to, from.(LogPolicies), policyName)
+	case *Labels:
+		*to = join(*to, from.(Labels), func(s string) string { return s })
+	case *[]spec.ProxyPort:
+		*to = join(*to, from.([]spec.ProxyPort), func(p spec.ProxyPort) int { return p.Port })
+	default:
+		return false
+	}
+	return true
+}
+
+// policyName is what policies are told apart by; one without a name is told by its pattern.
+func policyName(p container.LogPolicy) string { return cmp.Or(p.Name, "\x00"+p.Pattern) }
+
+// join is the upper list, and what of the lower one it does not have.
+func join[L ~[]E, E any, K comparable](upper, lower L, key func(E) K) L {
+	out := slices.Clone(upper)
+	for _, l := range lower {
+		if !slices.ContainsFunc(out, func(o E) bool { return key(o) == key(l) }) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func joinKeys[V any](upper, lower map[string]V) map[string]V {
+	if len(lower) == 0 {
+		return upper
+	}
+	out := maps.Clone(lower)
+	maps.Copy(out, upper)
+	return out
+}
+
+// merge adds what h does not have. Where both have further ones, these are merged; any other
+// hyperparameter is of one piece.
+func (h Hyperparameters) merge(lower Hyperparameters) Hyperparameters {
+	if len(lower) == 0 {
+		return h
+	}
+	out := joinKeys(h, lower)
+	for name, p := range h {
+		if l := lower[name]; p.Nested != nil && l.Nested != nil {
+			out[name] = Hyperparameter{Nested: p.Nested.merge(l.Nested)}
+		}
+	}
+	return out
+}
+
+// mergeUnion fills the settings that the upper kind has; of another kind only what all have.
+func mergeUnion[T any](to *T, from T, uses func(T, string) bool, different bool) {
+	target, source := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
+	upper := *to
+	for i := range target.NumField() {
+		key := target.Type().Field(i).Tag.Get("yaml")
+		if different && !uses(upper, key) {
+			continue
+		}
+		if target.Field(i).IsZero() {
+			target.Field(i).Set(source.Field(i))
+		}
+	}
+}

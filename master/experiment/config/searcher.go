@@ -1,0 +1,93 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+)
+
+// Searcher is how trials are chosen. Each method has settings of its own; checkKeys says which.
+type Searcher struct {
+	Name                 *string  `yaml:"name" doc:"single, random, grid, async_halving or adaptive_asha"`
+	Metric               *string  `yaml:"metric" doc:"Validation metric that trials are compared by"`
+	SmallerIsBetter      *bool    `yaml:"smaller_is_better" doc:"Whether less of it is better"`
+	SourceTrialID        *int     `yaml:"source_trial_id" doc:"Trial whose latest checkpoint all trials start from"`
+	SourceCheckpointUUID *string  `yaml:"source_checkpoint_uuid" doc:"Checkpoint that all trials start from"`
+	MaxTrials            *int     `yaml:"max_trials" doc:"How many trials there are"`
+	MaxConcurrentTrials  *int     `yaml:"max_concurrent_trials" doc:"How many run at once; 0 is as many as the method wants"`
+	TimeMetric           *string  `yaml:"time_metric" doc:"Validation metric that says how far a trial is"`
+	MaxTime              *int     `yaml:"max_time" doc:"How far a trial goes, in units of time_metric"`
+	MaxLength            *Length  `yaml:"max_length" doc:"Older form of time_metric and max_time"`
+	Divisor              *float64 `yaml:"divisor" doc:"One in so many trials of a rung continues"`
+	NumRungs             *int     `yaml:"num_rungs" doc:"How many times trials are compared"`
+	MaxRungs             *int     `yaml:"max_rungs" doc:"How many times trials are compared at most"`
+	Mode                 *string  `yaml:"mode" doc:"aggressive, standard or conservative"`
+	BracketRungs         []int    `yaml:"bracket_rungs" doc:"Rungs of each bracket, instead of mode and max_rungs"`
+	StopOnce             *bool    `yaml:"stop_once" doc:"No effect"`
+
+	// Of methods that are at their end of life.
+	Budget          document.Raw `yaml:"budget" doc:"Must not be set"`
+	TrainStragglers document.Raw `yaml:"train_stragglers" doc:"Must not be set"`
+	Unit            document.Raw `yaml:"unit" doc:"Must not be set"`
+}
+
+// shared is the settings that every method has.
+func shared() []string {
+	return []string{"name", "metric", "smaller_is_better", "source_trial_id", "source_checkpoint_uuid", "max_length"}
+}
+
+// methodKeys is the further settings of each method.
+func methodKeys() map[search.Method][]string {
+	return map[search.Method][]string{
+		search.Single: {},
+		search.Random: {"max_trials", "max_concurrent_trials"},
+		search.Grid:   {"max_concurrent_trials"},
+		search.AsyncHalving: {
+			"max_trials", "max_concurrent_trials", "time_metric", "max_time", "divisor", "num_rungs", "stop_once",
+		},
+		search.AdaptiveASHA: {
+			"max_trials", "max_concurrent_trials", "time_metric", "max_time", "divisor", "max_rungs", "mode", "bracket_rungs", "stop_once",
+		},
+	}
+}
+
+// retired says what took the place of methods that are at their end of life.
+func retired() map[string]string {
+	return map[string]string{
+		"custom":          "use adaptive_asha, or a single trial that searches itself",
+		"sync_halving":    "use async_halving",
+		"adaptive":        "use adaptive_asha",
+		"adaptive_simple": "use adaptive_asha",
+		"pbt":             "use adaptive_asha",
+	}
+}
+
+func (s Searcher) method() search.Method { return search.Method(valueOf(s.Name)) }
+
+// usesKey says whether the method has a setting.
+func (s Searcher) usesKey(key string) bool {
+	return slices.Contains(shared(), key) || slices.Contains(methodKeys()[s.method()], key)
+}
+
+// halves says whether the method stops trials.
+func (s Searcher) halves() bool { return s.usesKey("divisor") }
+
+// Search is what the search needs of a complete configuration.
+func (x Experiment) Search() search.Config {
+	s := x.Searcher
+	c := search.Config{
+		Method: s.method(), Space: x.Hyperparameters.space(), Seed: uint32(valueOf(x.Reproducibility.ExperimentSeed)),
+		MaxTrials: valueOf(s.MaxTrials), MaxConcurrent: valueOf(s.MaxConcurrentTrials),
+		Metric: valueOf(s.Metric), SmallerIsBetter: valueOf(s.SmallerIsBetter),
+		TimeMetric: valueOf(s.TimeMetric), MaxTime: uint64(valueOf(s.MaxTime)), Divisor: valueOf(s.Divisor),
+		Rungs: valueOf(s.NumRungs), Mode: search.Mode(valueOf(s.Mode)), BracketRungs: s.BracketRungs,
+	}
+	if c.Method == search.AdaptiveASHA {
+		c.Rungs = valueOf(s.MaxRungs)
+	}
+	if l := s.MaxLength; l != nil && s.MaxTime == nil {
+		c.TimeMetric, c.MaxTime = l.Unit, uint64(l.Units)
+	}
+	return c
+}

@@ -1,0 +1,148 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// Storage is where checkpoints are kept. A user may say a part of it and leave the rest, the type
+// included, to the cluster. Secrets are taken as they are: a reference is not followed, because
+// the master's files are not the user's.
+type Storage struct {
+	Type               *string          `yaml:"type" doc:"shared_fs, directory, s3, gcs or azure"`
+	SaveExperimentBest *int             `yaml:"save_experiment_best" doc:"Best checkpoints kept of the experiment"`
+	SaveTrialBest      *int             `yaml:"save_trial_best" doc:"Best checkpoints kept of a trial"`
+	SaveTrialLatest    *int             `yaml:"save_trial_latest" doc:"Latest checkpoints kept of a trial"`
+	HostPath           *string          `yaml:"host_path" doc:"Directory of each machine"`
+	StoragePath        *string          `yaml:"storage_path" doc:"Directory inside host_path"`
+	Propagation        *string          `yaml:"propagation" doc:"Mount propagation"`
+	ContainerPath      *string          `yaml:"container_path" doc:"Directory inside containers"`
+	CheckpointPath     *string          `yaml:"checkpoint_path" doc:"Older name of storage_path"`
+	TensorboardPath    *string          `yaml:"tensorboard_path" doc:"No effect"`
+	Bucket             *string          `yaml:"bucket" doc:"Bucket"`
+	Prefix             *string          `yaml:"prefix" doc:"Beginning of each object's name"`
+	AccessKey          *document.Secret `yaml:"access_key" doc:"Access key"`
+	SecretKey          *document.Secret `yaml:"secret_key" doc:"Secret key"`
+	EndpointURL        *string          `yaml:"endpoint_url" doc:"Address of a server other than Amazon's"`
+	Container          *string          `yaml:"container" doc:"Container of Azure"`
+	ConnectionString   *document.Secret `yaml:"connection_string" doc:"Connection string of Azure"`
+	AccountURL         *string          `yaml:"account_url" doc:"Account address of Azure"`
+	Credential         *document.Secret `yaml:"credential" doc:"Credential for account_url"`
+}
+
+// saved is the settings of every type.
+func saved() []string {
+	return []string{"type", "save_experiment_best", "save_trial_best", "save_trial_latest"}
+}
+
+// typeKeys is the further settings of each type.
+func typeKeys() map[string][]string {
+	return map[string][]string{
+		"shared_fs": {"host_path", "storage_path", "propagation", "container_path", "checkpoint_path", "tensorboard_path"},
+		"directory": {"container_path"},
+		"s3":        {"bucket", "prefix", "access_key", "secret_key", "endpoint_url"},
+		"gcs":       {"bucket", "prefix"},
+		"azure":     {"container", "connection_string", "account_url", "credential"},
+	}
+}
+
+func (s Storage) usesKey(key string) bool {
+	return slices.Contains(saved(), key) || slices.Contains(typeKeys()[valueOf(s.Type)], key)
+}
+
+// withoutRivals takes out what would go with half of what upper says: a key of another pair, another
+// way to name the same account or directory.
+func (s Storage) withoutRivals(upper Storage) Storage {
+	if upper.AccessKey != nil || upper.SecretKey != nil {
+		s.AccessKey, s.SecretKey = nil, nil
+	}
+	if upper.ConnectionString != nil || upper.AccountURL != nil {
+		s.ConnectionString, s.AccountURL, s.Credential = nil, nil, nil
+	}
+	if upper.StoragePath != nil || upper.CheckpointPath != nil {
+		s.StoragePath, s.CheckpointPath = nil, nil
+	}
+	return s
+}
+
+// Typed is the storage in the form of master.yaml, nothing for one without a type.
+func (s Storage) Typed() config.CheckpointStorage {
+	var c config.CheckpointStorage
+	keep := config.Saved{ExperimentBest: valueOf(s.SaveExperimentBest), TrialBest: valueOf(s.SaveTrialBest), TrialLatest: valueOf(s.SaveTrialLatest)}
+	switch valueOf(s.Type) {
+	case "shared_fs":
+		c.SharedFS = &config.SharedFSStorage{
+			Saved: keep, HostPath: valueOf(s.HostPath), StoragePath: valueOf(s.StoragePath), Propagation: valueOf(s.Propagation),
+			ContainerPath: valueOf(s.ContainerPath), CheckpointPath: valueOf(s.CheckpointPath), TensorboardPath: valueOf(s.TensorboardPath),
+		}
+	case "directory":
+		c.Directory = &config.DirectoryStorage{Saved: keep, ContainerPath: valueOf(s.ContainerPath)}
+	case "s3":
+		c.S3 = &config.S3Storage{
+			Saved: keep, Bucket: valueOf(s.Bucket), Prefix: valueOf(s.Prefix), EndpointURL: valueOf(s.EndpointURL),
+			AccessKey: literal(s.AccessKey), SecretKey: literal(s.SecretKey),
+		}
+	case "gcs":
+		c.GCS = &config.GCSStorage{Saved: keep, Bucket: valueOf(s.Bucket), Prefix: valueOf(s.Prefix)}
+	case "azure":
+		c.Azure = &config.AzureStorage{
+			Saved: keep, Container: valueOf(s.Container), ConnectionString: literal(s.ConnectionString),
+			AccountURL: valueOf(s.AccountURL), Credential: literal(s.Credential),
+		}
+	}
+	return c
+}
+
+// StorageOf is a storage of master.yaml, whose references are resolved, as a part to be merged.
+func StorageOf(c config.CheckpointStorage) Storage {
+	out := func(kind string, keep config.Saved) Storage {
+		return Storage{Type: &kind, SaveExperimentBest: &keep.ExperimentBest, SaveTrialBest: &keep.TrialBest, SaveTrialLatest: &keep.TrialLatest}
+	}
+	switch {
+	case c.SharedFS != nil:
+		s := out("shared_fs", c.SharedFS.Saved)
+		s.HostPath, s.StoragePath, s.Propagation = &c.SharedFS.HostPath, given(c.SharedFS.StoragePath), given(c.SharedFS.Propagation)
+		s.CheckpointPath = given(c.SharedFS.CheckpointPath)
+		return s
+	case c.Directory != nil:
+		s := out("directory", c.Directory.Saved)
+		s.ContainerPath = &c.Directory.ContainerPath
+		return s
+	case c.S3 != nil:
+		s := out("s3", c.S3.Saved)
+		s.Bucket, s.Prefix, s.EndpointURL = &c.S3.Bucket, given(c.S3.Prefix), given(c.S3.EndpointURL)
+		s.AccessKey, s.SecretKey = revealed(c.S3.AccessKey), revealed(c.S3.SecretKey)
+		return s
+	case c.GCS != nil:
+		s := out("gcs", c.GCS.Saved)
+		s.Bucket, s.Prefix = &c.GCS.Bucket, given(c.GCS.Prefix)
+		return s
+	case c.Azure != nil:
+		s := out("azure", c.Azure.Saved)
+		s.Container, s.AccountURL = &c.Azure.Container, given(c.Azure.AccountURL)
+		s.ConnectionString, s.Credential = revealed(c.Azure.ConnectionString), revealed(c.Azure.Credential)
+		return s
+	}
+	return Storage{}
+}
+
+func literal(s *document.Secret) secret.Value { return secret.Literal(valueOf(s).Reveal()) }
+
+func revealed(v secret.Value) *document.Secret {
+	if v.IsZero() {
+		return nil
+	}
+	s := document.NewSecret(v.Reveal())
+	return &s
+}
+
+// given is a text that says something.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"math"
+	"path"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/document/naming"
+)
+
+// maxText bounds names and descriptions, as those of commands.
+const maxText = 4096
+
+// validate checks a complete configuration.
+func (x Experiment) validate(unmanaged bool) document.Errors {
+	var e document.Errors
+	e.Check(unmanaged || x.Entrypoint != nil && len(*x.Entrypoint) > 0, "entrypoint", "is required: what each trial runs, as in `python3 train.py`")
+	checkText(&e, "name", valueOf(x.Name))
+	checkText(&e, "description", strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(valueOf(x.Description)))
+	e.Check(x.Data.IsZero() || x.Data.JSON()[0] == '{', "data", "must be a mapping")
+	least(&e, "max_restarts", x.MaxRestarts, 0)
+	least(&e, "records_per_epoch", x.RecordsPerEpoch, 0)
+	least(&e, "scheduling_unit", x.SchedulingUnit, 1)
+	e.Check(valueOf(x.PreemptionTimeout) >= 0, "preemption_timeout", "must be at least 0 (is %v)", valueOf(x.PreemptionTimeout))
+	e = append(e, oneOf("checkpoint_policy", x.CheckpointPolicy, "best", "all", "none")...)
+	e = append(e, x.MinCheckpointPeriod.validate("min_checkpoint_period", 0)...)
+	e = append(e, x.MinValidationPeriod.validate("min_validation_period", 0)...)
+	if s := x.Reproducibility.ExperimentSeed; s != nil {
+		e.Check(*s >= 0 && *s <= math.MaxUint32, "reproducibility.experiment_seed", "must be between 0 and %d (is %d)", uint32(math.MaxUint32), *s)
+	}
+	if d := x.Retention.LogDays; d != nil {
+		e.Check(*d >= -1 && *d <= math.MaxInt16, "retention_policy.log_retention_days", "must be between -1 and %d (is %d)", math.MaxInt16, *d)
+	}
+	e = append(e, x.validateTask()...)
+	e = append(e, x.Optimizations.validate("optimizations")...)
+	e = append(e, x.Profiling.validate("profiling")...)
+	e = append(e, x.CheckpointStorage.validate("checkpoint_storage", !unmanaged)...)
+	e = append(e, x.Searcher.validate("searcher")...)
+	grid := x.Searcher.method() == "grid"
+	e = append(e, x.Hyperparameters.validate("hyperparameters", grid)...)
+	if len(e) == 0 {
+		e = append(e, x.validateSearch()...)
+	}
+	return e
+}
+
+// validateTask checks what trials run in.
+func (x Experiment) validateTask() document.Errors {
+	var e document.Errors
+	for i, b := range x.BindMounts {
+		at := document.Index("bind_mounts", i)
+		e = append(e, b.Validate(at)...)
+		e.Check(path.Clean(b.ContainerPath) != "." || b.ContainerPath == "", document.Join(at, "container_path"), "must not be %q", ".")
+	}
+	for i, p := range x.LogPolicies {
+		e = append(e, p.Validate(document.Index("log_policies", i))...)
+	}
+	e = append(e, x.Environment.Validate("environment")...)
+	e = append(e, x.Environment.PodSpec.CheckMapping("environment.pod_spec")...)
+	return append(e, x.Resources.validate("resources")...)
+}
+
+func (r Resources) validate(at string) document.Errors {
+	var e document.Errors
+	key := func(k string) string { return document.Join(at, k) }
+	least(&e, key("slots_per_trial"), r.SlotsPerTrial, 0)
+	least(&e, key("max_slots"), r.MaxSlots, 0)
+	if p := r.Priority; p != nil {
+		e.Check(*p >= 1 && *p <= 99, key("priority"), "must be between 1 and 99 (is %d)", *p)
+	}
+	e.Check(r.Weight == nil || *r.Weight > 0, key("weight"), "must be more than 0 (is %v)", valueOf(r.Weight))
+	e.Check(r.Slots == nil, key("slots"), "slots not allowed in an experiment; set resources.slots_per_trial")
+	for i, d := range r.Devices {
+		e = append(e, d.Validate(document.Index(key("devices"), i))...)
+	}
+	return e
+}
+
+func (o Optimizations) validate(at string) document.Errors {
+	e := oneOf(document.Join(at, "mixed_precision"), o.MixedPrecision, "O0", "O1", "O2", "O3")
+	least(&e, document.Join(at, "aggregation_frequency"), o.AggregationFrequency, 1)
+	least(&e, document.Join(at, "tensor_fusion_threshold"), o.TensorFusionThreshold, 0)
+	least(&e, document.Join(at, "tensor_fusion_cycle_time"), o.TensorFusionCycleTime, 0)
+	return e
+}
+
+func (p Profiling) validate(at string) document.Errors {
+	var e document.Errors
+	least(&e, document.Join(at, "begin_on_batch"), p.BeginOnBatch, 0)
+	if p.EndAfterBatch != nil {
+		e.Check(*p.EndAfterBatch >= valueOf(p.BeginOnBatch), document.Join(at, "end_after_batch"),
+			"must be at least begin_on_batch (%d < %d)", *p.EndAfterBatch, valueOf(p.BeginOnBatch))
+	}
+	return e
+}
+
+func checkText(e *document.Errors, at, s string) {
+	e.Check(len(s) <= maxText && naming.IsPrintable(s), at, "must have at most %d bytes, and %s (is %.64q)", maxText, naming.PrintableRule, s)
+}
+
+func least(e *document.Errors, at string, v *int, n int) {
+	e.Check(v == nil || *v >= n, at, "must be at least %d (is %d)", n, valueOf(v))
+}
+
+func oneOf(at string, v *string, allowed ...string) document.Errors {
+	if v == nil {
+		return nil
+	}
+	return document.OneOf(at, *v, allowed)
+}

@@ -1,0 +1,138 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/master/experiment/hparam"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+)
+
+// most bounds what a search starts at once: each trial is a task that waits for its slots.
+const mostAtOnce = 10_000
+
+func (s Searcher) validate(at string) document.Errors {
+	var e document.Errors
+	key := func(k string) string { return document.Join(at, k) }
+	if !s.checkName(&e, key("name")) {
+		return e
+	}
+	checkKeys(&e, at, s, s.usesKey, "the method "+*s.Name)
+	e.Check(valueOf(s.Metric) != "", key("metric"), "is required: the validation metric that trials are compared by")
+	e.Check(s.SourceTrialID == nil || s.SourceCheckpointUUID == nil, key("source_checkpoint_uuid"), "and source_trial_id exclude each other; keep one")
+	e.Check(!s.usesKey("max_trials") || s.MaxTrials != nil, key("max_trials"), "is required")
+	least(&e, key("max_trials"), s.MaxTrials, 1)
+	least(&e, key("max_concurrent_trials"), s.MaxConcurrentTrials, 0)
+	if s.halves() {
+		s.validateHalving(&e, key)
+	}
+	return append(e, s.MaxLength.validate(key("max_length"), 1)...)
+}
+
+// checkName says whether there is such a method.
+func (s Searcher) checkName(e *document.Errors, at string) bool {
+	name := valueOf(s.Name)
+	_, ok := methodKeys()[search.Method(name)]
+	instead, old := retired()[name]
+	names := make([]string, 0, len(methodKeys()))
+	for m := range methodKeys() {
+		names = append(names, string(m))
+	}
+	slices.Sort(names)
+	switch {
+	case ok:
+		return true
+	case name == "":
+		e.Add(at, "is required: one of %s", strings.Join(names, ", "))
+	case old:
+		e.Add(at, "the method %s reached its end of life; %s", name, instead)
+	default:
+		*e = append(*e, document.OneOf(at, name, names)...)
+		hintNearest(e, name, names)
+	}
+	return false
+}
+
+func (s Searcher) validateHalving(e *document.Errors, key func(string) string) {
+	if s.MaxLength == nil {
+		e.Check(valueOf(s.TimeMetric) != "", key("time_metric"), "is required: the validation metric that says how far a trial is, such as epochs")
+		e.Check(s.MaxTime != nil, key("max_time"), "is required: how far a trial goes, in units of time_metric")
+	} else {
+		e.Check(s.MaxTime == nil && s.TimeMetric == nil, key("max_length"), "is an older form of time_metric and max_time; keep these")
+	}
+	least(e, key("max_time"), s.MaxTime, 1)
+	e.Check(s.Divisor == nil || *s.Divisor > 1, key("divisor"), "must be more than 1 (is %v)", valueOf(s.Divisor))
+	e.Check(!s.usesKey("num_rungs") || s.NumRungs != nil, key("num_rungs"), "is required: how many times trials are compared")
+	least(e, key("num_rungs"), s.NumRungs, 1)
+	least(e, key("max_rungs"), s.MaxRungs, 1)
+	*e = append(*e, oneOf(key("mode"), s.Mode, string(search.Aggressive), string(search.Standard), string(search.Conservative))...)
+	for i, n := range s.BracketRungs {
+		e.Check(n >= 1, document.Index(key("bracket_rungs"), i), "must be at least 1 (is %d)", n)
+	}
+}
+
+func (s Storage) validate(at string, required bool) document.Errors {
+	var e document.Errors
+	kind := document.Join(at, "type")
+	kinds := slices.Sorted(maps.Keys(typeKeys()))
+	switch {
+	case s.Type == nil:
+		e.Check(!required, kind, "is required: neither the experiment nor the cluster says where checkpoints are kept; set one of %s", strings.Join(kinds, ", "))
+		return e
+	case !slices.Contains(kinds, *s.Type):
+		e = document.OneOf(kind, *s.Type, kinds)
+		hintNearest(&e, *s.Type, kinds)
+		return e
+	}
+	checkKeys(&e, at, s, s.usesKey, "the type "+*s.Type)
+	return append(e, s.Typed().Validate(at)...)
+}
+
+// checkKeys refuses what is set and of another kind.
+func checkKeys(e *document.Errors, at string, part any, uses func(string) bool, kind string) {
+	v := reflect.ValueOf(part)
+	for i := range v.NumField() {
+		key := v.Type().Field(i).Tag.Get("yaml")
+		e.Check(v.Field(i).IsZero() || uses(key), document.Join(at, key), "is not a setting of %s; remove it", kind)
+	}
+}
+
+func hintNearest(e *document.Errors, value string, known []string) {
+	if k := naming.Nearest(value, known); k != "" {
+		(*e)[len(*e)-1].Hint = "did you mean " + k + "?"
+	}
+}
+
+func (h Hyperparameters) validate(at string, grid bool) document.Errors {
+	var e document.Errors
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		e = append(e, h[name].validate(document.Join(at, name), grid)...)
+	}
+	return e
+}
+
+// validateSearch checks what only the whole says: how large it is.
+func (x Experiment) validateSearch() document.Errors {
+	var e document.Errors
+	c := x.Search()
+	if n := c.Space.Points(); c.Method == search.Grid && n > hparam.Most {
+		e.Add("hyperparameters", "make a grid of more than %d trials; take points away, or use the method random", hparam.Most)
+		return e
+	}
+	brackets, err := c.Brackets()
+	if err != nil {
+		e.Add("searcher", "%v", err)
+		return e
+	}
+	atOnce := 0
+	for _, b := range brackets {
+		atOnce += b.Concurrent
+	}
+	e.Check(atOnce <= mostAtOnce || c.MaxConcurrent > 0 && c.MaxConcurrent <= mostAtOnce, "searcher.max_concurrent_trials",
+		"must let at most %d trials run at once (it lets %d)", mostAtOnce, atOnce)
+	return e
+}

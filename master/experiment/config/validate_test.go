@@ -1,0 +1,116 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRefusals has one row a sentence.
+func TestRefusals(t *testing.T) {
+	const random = "entrypoint: x\nsearcher: {name: random, metric: loss, max_trials: 4}\n"
+	asha := func(more string) string {
+		return "entrypoint: x\nsearcher: {name: adaptive_asha, metric: loss, max_trials: 4" + more + "}\n"
+	}
+	for text, want := range map[string]string{
+		"searcher: {name: single, metric: loss}":                      "entrypoint: is required",
+		"entrypoint: x":                                               "searcher.name: is required",
+		"entrypoint: x\nsearcher: {name: single}":                     "searcher.metric: is required",
+		"entrypoint: x\nsearcher: {name: adaptive, metric: m}":        "the method adaptive reached its end of life; use adaptive_asha",
+		"entrypoint: x\nsearcher: {name: adaptive_simple, metric: m}": "end of life",
+		"entrypoint: x\nsearcher: {name: sync_halving, metric: m}":    "use async_halving",
+		"entrypoint: x\nsearcher: {name: custom, metric: m}":          "end of life",
+		"entrypoint: x\nsearcher: {name: pbt, metric: m}":             "end of life",
+		"entrypoint: x\nsearcher: {name: randm, metric: m}":           "did you mean random?",
+		asha(""): "searcher.time_metric: is required",
+		asha(", max_length: {epochs: 4}, max_time: 3"):                                                                                 "max_length: is an older form",
+		asha(", max_length: {epochs: 0}"):                                                                                              "searcher.max_length.epochs: must be at least 1",
+		asha(", max_length: {epochs: 1, batches: 2}"):                                                                                  "exactly one of batches, records, epochs",
+		asha(", time_metric: e, max_time: 3, mode: fast"):                                                                              "must be one of aggressive, standard, conservative",
+		asha(", time_metric: e, max_time: 3, divisor: 1"):                                                                              "searcher.divisor: must be more than 1",
+		asha(", time_metric: e, max_time: 3, num_rungs: 2"):                                                                            "num_rungs: is not a setting of the method adaptive_asha",
+		asha(", time_metric: e, max_time: 3, bracket_rungs: [0]"):                                                                      "searcher.bracket_rungs[0]: must be at least 1",
+		asha(", time_metric: e, max_time: 3, bracket_rungs: [99]"):                                                                     "at most 64",
+		random + "hyperparameters: {a: {type: int, minval: 3, maxval: 3}}":                                                             "must be more than minval",
+		random + "hyperparameters: {a: {type: int, minval: 3}}":                                                                        "hyperparameters.a.maxval: is required",
+		random + "hyperparameters: {a: {type: categorical}}":                                                                           "hyperparameters.a.vals: is required",
+		random + "hyperparameters: {a: {type: categorical, vals: []}}":                                                                 "at least one value",
+		random + "hyperparameters: {a: {type: log, minval: 1, maxval: 2}}":                                                             "hyperparameters.a.base: is required",
+		random + "hyperparameters: {a: {type: log, base: 10, minval: 1, maxval: 400}}":                                                 "is infinite",
+		random + "hyperparameters: {a: {type: log, base: -1, minval: 1, maxval: 4}}":                                                   "must be more than 0",
+		random + "hyperparameters: {a: {type: const, value: 1}}":                                                                       "unknown key",
+		"entrypoint: x\nsearcher: {name: grid, metric: m}\nhyperparameters: {a: {type: double, minval: 0, maxval: 1}}":                 "hyperparameters.a.count: is required by the method grid",
+		"entrypoint: x\nsearcher: {name: grid, metric: m}\nhyperparameters: {a: {type: double, minval: 0, maxval: 1, count: 9000000}}": "more than 1000000 trials",
+		"entrypoint: x\nsearcher: {name: random, metric: m, max_trials: 900000, max_concurrent_trials: 0}":                             "at most 10000 trials",
+		random + "reproducibility: {experiment_seed: 4294967296}":                                                                      "between 0 and 4294967295",
+		random + "retention_policy: {log_retention_days: -2}":                                                                          "between -1 and 32767",
+		random + "checkpoint_policy: some":                                                                                             "must be one of best, all, none",
+		random + "min_checkpoint_period: {epoch: 3}":                                                                                   "did you mean epochs?",
+		random + "min_checkpoint_period: {epochs: -3}":                                                                                 "must be at least 0",
+		random + "max_restarts: 1.5":                                                                                                   "must be a whole number",
+		random + "data: [1]":                                                                                                           "data: must be a mapping",
+		random + "name: \"a\\u202eb\"":                                                                                                 "name: must have",
+		random + "resources: {slots_per_trial: -1}":                                                                                    "must be at least 0",
+		random + "resources: {weight: 0}":                                                                                              "must be more than 0",
+		random + "resources: {shm_size: big}":                                                                                          "must be more than 0 bytes",
+		random + "environment: {pod_spec: 3}":                                                                                          "environment.pod_spec: must be a mapping",
+		random + "environment: {image: 'a b'}":                                                                                         "must be the name of an image",
+		random + "bind_mounts: [{host_path: a, container_path: .}]":                                                                    "host_path: must be absolute",
+		random + "log_policies: [{name: a, pattern: '('}]":                                                                             "must be a regular expression",
+		random + "log_policies: [{name: a, pattern: b, action: restart}]":                                                              "action",
+		random + "checkpoint_storage: {type: hdfs}":                                                                                    "must be one of azure, directory, gcs, s3, shared_fs",
+		random + "checkpoint_storage: {type: gcs, bucket: b, secret_key: s}":                                                           "secret_key: is not a setting of the type gcs",
+		random + "checkpoint_storage: {type: shared_fs, host_path: /a, storage_path: /b}":                                              "must be inside host_path",
+		random + "checkpoint_storage: {save_trial_best: -1}":                                                                           "must be at least 0",
+		random + "optimizations: {mixed_precision: O9}":                                                                                "must be one of O0, O1, O2, O3",
+		random + "profiling: {begin_on_batch: 5, end_after_batch: 3}":                                                                  "must be at least begin_on_batch",
+		random + "searcher2: 1":                                                                                                        "did you mean searcher?",
+	} {
+		l := cluster()
+		l.Request = parse(t, text)
+		_, _, err := Complete(l)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n gave: %v\n want: %s", text, err, want)
+		}
+	}
+}
+
+func TestWithoutAnyStorage(t *testing.T) {
+	l := cluster()
+	l.Cluster, l.Request = nil, parse(t, minimal)
+	if _, _, err := Complete(l); err == nil || !strings.Contains(err.Error(), "checkpoint_storage.type: is required") {
+		t.Errorf("got %v", err)
+	}
+	l.Unmanaged, l.Request = true, parse(t, "searcher: {name: single, metric: loss}\ndata: null\nlabels: null\nworkspace: null\n")
+	if _, _, err := Complete(l); err != nil {
+		t.Errorf("an unmanaged experiment: %v", err)
+	}
+}
+
+func TestWhatIsAcceptedAndIgnoredIsNamed(t *testing.T) {
+	l := cluster()
+	l.Template = parse(t, "slurm: {gpu_type: a}\n")
+	l.Request = parse(t, `
+entrypoint: x
+description: |
+  two
+  lines
+searcher: {name: async_halving, metric: loss, max_trials: 4, num_rungs: 2, time_metric: e, max_time: 3, stop_once: true}
+tensorboard_storage: {type: s3, bucket: b}
+internal: {}
+resources: {agent_label: gpu, weight: 2, native_parallel: true}
+integrations: {pachyderm: {}}
+`)
+	_, warnings, err := Complete(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := warnings.Error()
+	for _, want := range []string{"tensorboard_storage", "internal", "resources.agent_label", "resources.weight", "resources.native_parallel", "integrations", "searcher.stop_once", "train.yaml:1: slurm"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in\n%s", want, got)
+		}
+	}
+	if len(warnings) != 8 {
+		t.Errorf("%d warnings:\n%s", len(warnings), got)
+	}
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/container"
+)
+
+// warnings lists what is accepted and does not do what its author may expect; given says whether the
+// user or a template wrote a setting.
+func (x Experiment) warnings(given func(string) bool) document.Errors {
+	var w document.Errors
+	for _, row := range idleSettings() {
+		w.Check(!given(row.key), row.key, "has no effect: %s", row.why)
+	}
+	s := x.Searcher
+	switch {
+	case s.MaxLength == nil:
+	case s.halves():
+		w.Add("searcher.max_length", "is an older form; it is read as time_metric %s and max_time %d", s.MaxLength.Unit, s.MaxLength.Units)
+	default:
+		w.Add("searcher.max_length", "is an older form: the program says itself how long it trains, and is shown this")
+	}
+	if c := x.CheckpointStorage; valueOf(c.Type) == "shared_fs" {
+		for _, key := range []string{"container_path", "tensorboard_path"} {
+			at := document.Join("checkpoint_storage", key)
+			w.Check(!given(at), at, "has no effect: it is kept for older files")
+		}
+	}
+	for i, b := range x.BindMounts {
+		at := document.Join(document.Index("bind_mounts", i), "propagation")
+		w.Check(!given(at) || !container.IsShared(b.Propagation), at, "is %s: mounts spread between the machine and trials", b.Propagation)
+	}
+	return w
+}
+
+type idleSetting struct{ key, why string }
+
+// idleSettings is every setting that 0.38.1 accepts and ignores, or whose feature is not here.
+func idleSettings() []idleSetting {
+	return []idleSetting{
+		{"tensorboard_storage", "TensorBoard files are kept beside checkpoints"},
+		{"data_layer", "programs read their data themselves"},
+		{"integrations", "there are none"},
+		{"security", "it belonged to Kerberos, which is not supported"},
+		{"internal", "it is no user's to set"},
+		{"pbs", "this cluster does not run PBS"},
+		{"slurm", "this cluster does not run Slurm"},
+		{"resources.agent_label", "agents have no labels; use resource_pool"},
+		{"resources.native_parallel", "there is no launcher for it"},
+		{"resources.weight", "the scheduler uses priority"},
+		{"searcher.stop_once", "a trial is compared once in each rung, always"},
+	}
+}

@@ -61,7 +61,7 @@ func (r Resolver) readSecret(ctx context.Context, ref Ref) (string, error) {
 		}
 		return text, nil
 	case AWS, GCP:
-		return "", errors.New("reading this store is not yet built; use a file: or env: reference")
+		return "", errors.New("this process does not read this store; use a file: or env: reference")
 	}
 	return "", fmt.Errorf("unknown place %q", ref.Scheme)
 }

@@ -85,7 +85,7 @@ func TestResolve(t *testing.T) {
 		{"a variable", "env:SET", "from env", ""},
 		{"no variable", "env:UNSET", "", "the variable is not set"},
 		{"a store that was given", "aws-sm:db", "stored db", ""},
-		{"a store that was not given", "gcp-sm:db", "", "not yet built"},
+		{"a store that was not given", "gcp-sm:db", "", "does not read this store"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

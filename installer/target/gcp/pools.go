@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
@@ -49,7 +50,7 @@ func (t *Target) poolConfig(name string, p spec.GCPPool) (config.Pool, error) {
 	google.BootDiskSize = cmp.Or(p.BootDisk.Size, t.Spec.Agents.BootDisk.Size)
 	google.BootDiskType = cmp.Or(p.BootDisk.Type, t.Spec.Agents.BootDisk.Type)
 	google.BootDiskSourceImage = t.AgentImage(p)
-	google.Labels, google.LabelValue = t.Spec.Labels, t.cluster.FullName("master")
+	google.Labels, google.LabelKey, google.LabelValue = t.Spec.Labels, fleet.LabelAgents, t.Spec.Cluster
 	google.NetworkInterface = t.agentNetwork()
 	google.NetworkTags = t.agentTags()
 	google.ServiceAccount.Email = t.agentEmail()

@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/queue"
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // Pools implements rm.ResourceManager.
@@ -20,6 +21,20 @@ func (r *RM) Pools() []*apiv1.ResourcePool {
 		out = append(out, r.describePool(p, agents))
 	}
 	slices.SortFunc(out, func(a, b *apiv1.ResourcePool) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return out
+}
+
+// PoolSettings implements rm.ResourceManager. Configured pools never change, and need no
+// lock.
+func (r *RM) PoolSettings() []rm.PoolSettings {
+	out := make([]rm.PoolSettings, 0, len(r.cfg.Pools))
+	for _, p := range r.cfg.Pools {
+		out = append(out, rm.PoolSettings{
+			Name: p.Name, DefaultCompute: p.Name == r.cfg.DefaultCompute, DefaultAux: p.Name == r.cfg.DefaultAux,
+			DefaultPriority: gang.DefaultPriority,
+		})
+	}
+	slices.SortFunc(out, func(a, b rm.PoolSettings) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

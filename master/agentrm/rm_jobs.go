@@ -119,3 +119,6 @@ func (r *RM) Queue(name string) []*apiv1.Job { return r.state.listQueue(name) }
 // Pools implements rm.ResourceManager. Details of a cloud are added by who
 // launches the machines.
 func (r *RM) Pools() []*apiv1.ResourcePool { return r.state.listPools() }
+
+// PoolSettings implements rm.ResourceManager.
+func (r *RM) PoolSettings() []rm.PoolSettings { return r.state.listPoolSettings() }

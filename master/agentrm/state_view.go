@@ -83,13 +83,18 @@ func (s *state) listAgents() []*apiv1.Agent {
 // slotKey pads a slot's id, because clients print slots in the order of keys.
 func slotKey(d *apiv1.Device) string { return fmt.Sprintf("%03d", d.GetId()) }
 
+// isEnabled reports whether clients see the agent as one that takes tasks.
+func (a *agent) isEnabled() bool {
+	return a.presence == Connected && a.state == rm.Enable && a.notice == nil && a.sick == nil
+}
+
 // toAPI is the agent as clients see it. One that is lost looks disabled and
 // draining, as it does in Determined 0.38.1: it keeps what it runs and gets
 // nothing new. So does one that is sick.
 func (a *agent) toAPI() *apiv1.Agent {
 	out := &apiv1.Agent{
 		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: apiv1.Release, DetDeployVersion: a.version,
-		Enabled: a.presence == Connected && a.state == rm.Enable && a.notice == nil && a.sick == nil, Draining: a.presence == Lost || a.takesNothing(),
+		Enabled: a.isEnabled(), Draining: a.presence == Lost || a.takesNothing(),
 		ResourcePools: []string{a.pool}, Sick: a.sick.toAPI(),
 		Slots:      make(map[string]*apiv1.Slot, len(a.devices)),
 		Containers: make(map[string]*apiv1.Container, len(a.containers)),
@@ -133,6 +138,20 @@ func (s *state) listPools() []*apiv1.ResourcePool {
 	return out
 }
 
+// listPoolSettings implements rm.ResourceManager. Configured pools never change, and need no
+// lock.
+func (s *state) listPoolSettings() []rm.PoolSettings {
+	out := make([]rm.PoolSettings, 0, len(s.cfg.Pools))
+	for _, p := range s.cfg.Pools {
+		out = append(out, rm.PoolSettings{
+			Name: p.Name, DefaultCompute: p.Name == s.cfg.DefaultCompute, DefaultAux: p.Name == s.cfg.DefaultAux,
+			DefaultPriority: p.Scheduler.DefaultPriority,
+		})
+	}
+	slices.SortFunc(out, func(a, b rm.PoolSettings) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
 func (s *state) describePool(p Pool) *apiv1.ResourcePool {
 	out := &apiv1.ResourcePool{
 		Name: p.Name, Description: p.Description, Type: apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_STATIC,
@@ -171,22 +190,25 @@ func (s *state) describePool(p Pool) *apiv1.ResourcePool {
 // countAgent adds an agent to its pool's numbers. Slots that are switched off
 // are neither available nor used.
 func countAgent(out *apiv1.ResourcePool, a *agent) {
-	shown := a.toAPI()
 	out.NumAgents++
-	if shown.GetEnabled() {
+	if a.isEnabled() {
 		out.AuxContainerCapacity += out.GetAuxContainerCapacityPerAgent()
 	}
+	used := make(map[int32]bool)
 	for _, c := range a.containers {
 		if c.allocation.Slots == 0 {
 			out.AuxContainersRunning++
 		}
+		for _, d := range c.devices {
+			used[d.GetId()] = true
+		}
 	}
-	for _, s := range shown.GetSlots() {
-		out.SlotType = s.GetDevice().GetType()
-		if s.GetContainer() != nil {
+	for _, d := range a.devices {
+		out.SlotType = d.GetType()
+		if used[d.GetId()] {
 			out.SlotsUsed++
 		}
-		if s.GetEnabled() || s.GetContainer() != nil {
+		if used[d.GetId()] || a.isEnabled() && a.slotSwitch(int(d.GetId())) == rm.Enable {
 			out.SlotsAvailable++
 		}
 	}

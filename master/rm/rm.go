@@ -99,8 +99,21 @@ type ResourceManager interface {
 	// Queue lists the jobs of a pool in the order in which they are served;
 	// an empty name lists all pools.
 	Queue(pool string) []*apiv1.Job
-	// Pools lists the resource pools by name.
+	// Pools lists the resource pools by name, with what they have and what they do.
 	Pools() []*apiv1.ResourcePool
+	// PoolSettings lists what is configured of the same pools, by name. It counts
+	// nothing, so that it is quick however large they are.
+	PoolSettings() []PoolSettings
+}
+
+// PoolSettings is what a task has to know of a pool.
+type PoolSettings struct {
+	Name string
+	// DefaultCompute and DefaultAux say that it gets tasks with and without slots that
+	// name no pool.
+	DefaultCompute, DefaultAux bool
+	// DefaultPriority is that of jobs that name none: 1, the first, to 99.
+	DefaultPriority int
 }
 
 // Machines is implemented by resource managers that can show, and switch off,

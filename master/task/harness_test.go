@@ -91,10 +91,10 @@ func (m *machine) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 
 func (m *machine) Queue(string) []*apiv1.Job { return nil }
 
-func (m *machine) Pools() []*apiv1.ResourcePool {
-	return []*apiv1.ResourcePool{
-		{Name: "aux", DefaultAuxPool: true}, {Name: "gpu", DefaultComputePool: true},
-	}
+func (m *machine) Pools() []*apiv1.ResourcePool { return nil }
+
+func (m *machine) PoolSettings() []rm.PoolSettings {
+	return []rm.PoolSettings{{Name: "aux", DefaultAux: true}, {Name: "gpu", DefaultCompute: true}}
 }
 
 func (m *machine) killed(id rm.AllocationID) string {

@@ -211,7 +211,7 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 	if err != nil {
 		return task, status.New(status.InvalidArgument, "%v", err)
 	}
-	pool, err := choosePool(manager.Pools(), asked.Resources)
+	pool, err := choosePool(manager.PoolSettings(), asked.Resources)
 	if err != nil {
 		return task, err
 	}
@@ -254,13 +254,13 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 }
 
 // choosePool finds the pool a task names, or the default one for its slots.
-func choosePool(pools []*apiv1.ResourcePool, r spec.Resources) (string, error) {
+func choosePool(pools []rm.PoolSettings, r spec.Resources) (string, error) {
 	var names []string
 	for _, p := range pools {
-		names = append(names, p.GetName())
+		names = append(names, p.Name)
 		compute := r.Slots == nil || *r.Slots > 0
-		if r.ResourcePool == "" && (compute && p.GetDefaultComputePool() || !compute && p.GetDefaultAuxPool()) {
-			return p.GetName(), nil
+		if r.ResourcePool == "" && (compute && p.DefaultCompute || !compute && p.DefaultAux) {
+			return p.Name, nil
 		}
 	}
 	slices.Sort(names)

@@ -162,9 +162,9 @@ func (v *views) effectivePriority(s snapshot) int {
 	if s.task.Priority != 0 {
 		return s.task.Priority
 	}
-	for _, p := range r.Pools() {
-		if p.GetName() == s.task.Pool {
-			return int(p.GetDetails().GetPriorityScheduler().GetDefaultPriority())
+	for _, p := range r.PoolSettings() {
+		if p.Name == s.task.Pool {
+			return p.DefaultPriority
 		}
 	}
 	return 0

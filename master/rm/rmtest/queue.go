@@ -208,6 +208,17 @@ func countsPool(w *world) {
 	if !p.GetDefaultComputePool() || !p.GetDefaultAuxPool() || p.GetStats().GetQueuedCount() != 1 || p.GetStats().GetScheduledCount() != 1 {
 		w.t.Errorf("got %v, want the default pool with one of each", p)
 	}
+	settings := w.manager.PoolSettings()
+	if len(settings) != len(pools) {
+		w.t.Fatalf("got settings %v of %d pools", settings, len(pools))
+	}
+	for i, s := range settings {
+		of := pools[i]
+		if s.Name != of.GetName() || s.DefaultCompute != of.GetDefaultComputePool() || s.DefaultAux != of.GetDefaultAuxPool() ||
+			s.DefaultPriority != int(of.GetDetails().GetPriorityScheduler().GetDefaultPriority()) {
+			w.t.Errorf("got settings %+v, want those of %v", s, of)
+		}
+	}
 	w.checkOrder("what runs is listed, too", runs, waits)
 	first := w.manager.Queue("")[0]
 	if first.GetSummary().GetState() != apiv1.Job_STATE_SCHEDULED || first.GetAllocatedSlots() != MachineSlots ||

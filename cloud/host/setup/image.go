@@ -20,7 +20,7 @@ func Lacks(root string, look func(name string) (string, error)) []string {
 	if !has("dockerd") && !fileExists(filepath.Join(root, "/run/docker.sock")) && !fileExists(filepath.Join(root, "/var/run/docker.sock")) {
 		out = append(out, "this image has no Docker Engine: the agent waits for it; choose an image with one, or install it in the pool's startup_script")
 	}
-	if !hasGPU(root) {
+	if !HasGPU(root) {
 		return out
 	}
 	if !fileExists(filepath.Join(root, "/proc/driver/nvidia/version")) && !has("nvidia-smi") {
@@ -32,7 +32,8 @@ func Lacks(root string, look func(name string) (string, error)) []string {
 	return out
 }
 
-func hasGPU(root string) bool {
+// HasGPU reports whether a machine has an NVIDIA GPU. Root is "/" but for tests.
+func HasGPU(root string) bool {
 	vendors, err := filepath.Glob(filepath.Join(root, "/sys/bus/pci/devices/*/vendor"))
 	if err != nil {
 		return false // the pattern is well formed

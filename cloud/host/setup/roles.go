@@ -23,9 +23,9 @@ type Master struct {
 	// Region is where the master finds its secrets and machines, and Endpoint
 	// takes the place of Amazon's address; it is empty otherwise.
 	Region, Endpoint string
-	// Volume is the data volume and Device the name it is attached under. With
-	// no volume the root disk holds the data.
-	Volume, Device string
+	// Volume is the data volume and Device the name it is attached under; Disk is the name
+	// of a data disk on Google Cloud. With neither the root disk holds the data.
+	Volume, Device, Disk string
 }
 
 // Machine lists what is to be put in place. The master itself is started by the
@@ -39,12 +39,8 @@ func (r Master) Machine() (Machine, error) {
 		master.Variables = append(master.Variables, "AWS_ENDPOINT_URL="+r.Endpoint)
 	}
 	m := Machine{Dirs: []string{manifest.DataDir}, Enable: []string{HostUnit}}
-	if r.Volume != "" {
+	if args := r.mountArgs(); len(args) > 0 {
 		master.Needs = DataUnit
-		args := []string{"--volume", r.Volume, "--at", manifest.DataDir}
-		if r.Device != "" {
-			args = append(args, "--device", r.Device)
-		}
 		text, err := templates.DataUnit{Binary: Program, Args: args}.Render()
 		if err != nil {
 			return Machine{}, err
@@ -61,6 +57,19 @@ func (r Master) Machine() (Machine, error) {
 	}
 	m.Files = append(m.Files, Unit(MasterUnit, text), Unit(HostUnit, host))
 	return m, nil
+}
+
+// mountArgs follows "host mount"; it is empty where there is nothing to mount.
+func (r Master) mountArgs() []string {
+	switch {
+	case r.Disk != "":
+		return []string{"--disk-name", r.Disk, "--at", manifest.DataDir}
+	case r.Volume == "":
+		return nil
+	case r.Device == "":
+		return []string{"--volume", r.Volume, "--at", manifest.DataDir}
+	}
+	return []string{"--volume", r.Volume, "--at", manifest.DataDir, "--device", r.Device}
 }
 
 // Agent is what an agent's machine is made of.

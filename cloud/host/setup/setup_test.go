@@ -77,6 +77,27 @@ func TestAMastersMachine(t *testing.T) {
 	}
 }
 
+func TestAMastersMachineAtGoogle(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var calls []string
+	m, err := setup.Master{RunArgs: []string{"--cloud", "gcp", "--role", "master"}, Disk: "det-data"}.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, on(t, m, root, &calls))
+	for unit, want := range map[string]string{
+		"data":   "ExecStart=/usr/local/bin/det-deploy host mount --disk-name det-data --at /var/lib/determined\n",
+		"host":   "ExecStart=/usr/local/bin/det-deploy host run --cloud gcp --role master\n",
+		"master": "Requires=det-deploy-data.service\n",
+	} {
+		text, err := os.ReadFile(filepath.Join(root, "/etc/systemd/system/det-deploy-"+unit+".service"))
+		if err != nil || !strings.Contains(string(text), want) || strings.Contains(string(text), "AWS_") {
+			t.Errorf("got %s, %v; want %s", text, err, want)
+		}
+	}
+}
+
 func TestALaterVersionStaysCurrent(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -17,7 +17,7 @@ func (v Volume) growFilesystem(ctx context.Context, disk string) error {
 	if err != nil || has <= needs {
 		return err
 	}
-	v.Log.Info("the data volume was enlarged, growing its file system", "volume", v.ID, "from", needs, "to", has)
+	v.Log.Info("the data volume was enlarged, growing its file system", "volume", v.title(), "from", needs, "to", has)
 	err = runTool(ctx, "e2fsck", "-f", "-p", disk)
 	// It ends with 1 when it repaired something by itself.
 	if e, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || e.ExitCode() != 1) {
@@ -30,7 +30,7 @@ func (v Volume) growFilesystem(ctx context.Context, disk string) error {
 // the cluster to stay down.
 func (v Volume) logGrowError(err error) {
 	if err != nil {
-		v.Log.Warn("the data volume keeps the size that it had", "volume", v.ID, "err", err)
+		v.Log.Warn("the data volume keeps the size that it had", "volume", v.title(), "err", err)
 	}
 }
 

@@ -153,6 +153,30 @@ func TestABlankVolumeIsFormattedOnceAndGrows(t *testing.T) {
 	}
 }
 
+// On Google's a disk is known by the name that it is attached under, at every boot.
+func TestANamedVolumeIsMounted(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, "")
+	dev := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dev, "disk/by-id"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(d.dev, filepath.Join(dev, "disk/by-id/google-det-data")); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(t.TempDir(), "data")
+	t.Cleanup(func() { _ = unix.Unmount(at, 0) })
+	for range 2 {
+		v := volume.Volume{Name: "det-data", At: at, Sys: d.sys, Dev: dev, Log: slog.New(slog.DiscardHandler)}
+		if err := v.Mount(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := d.run("blkid", "-p", "-o", "export", d.dev); !strings.Contains(got, volume.Label) {
+		t.Errorf("got %s, want a file system of ours", got)
+	}
+}
+
 func TestADiskThatHoldsAnythingIsNotFormatted(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, 4096)

@@ -2,12 +2,14 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 
 	aws "github.com/det-deploy/det-deploy/cloud/aws/machine"
+	gcp "github.com/det-deploy/det-deploy/cloud/gcp/machine"
 	"github.com/det-deploy/det-deploy/cloud/host"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/host/setup"
@@ -17,8 +19,8 @@ import (
 
 // Host is what a machine of a cluster in the cloud is told at its first boot.
 type Host struct {
-	// Role is "master" or "agent".
-	Role                    string
+	// Role is "master" or "agent", and Cloud one of Clouds.
+	Role, Cloud             string
 	Cluster, Region, Bucket string
 	Endpoint, Logs          string
 	Metrics                 bool
@@ -28,7 +30,7 @@ type Host struct {
 // writing its own log to out.
 func RunHost(ctx context.Context, h Host, out io.Writer, terminal bool) error {
 	log := hostLog(out, terminal)
-	c, err := aws.Open(ctx, aws.Config{Region: h.Region, Endpoint: h.Endpoint, Log: log})
+	c, err := openHostCloud(ctx, h, log)
 	if err != nil {
 		return err
 	}
@@ -37,12 +39,29 @@ func RunHost(ctx context.Context, h Host, out io.Writer, terminal bool) error {
 	})
 }
 
-// Volume is a master's data volume.
-type Volume struct{ ID, Device, At string }
+// The clouds that a machine may be in.
+const (
+	CloudAWS = "aws"
+	CloudGCP = "gcp"
+)
+
+// openHostCloud finds out which machine of its cloud this is.
+func openHostCloud(ctx context.Context, h Host, log *slog.Logger) (host.Cloud, error) {
+	switch h.Cloud {
+	case CloudAWS:
+		return aws.Open(ctx, aws.Config{Region: h.Region, Endpoint: h.Endpoint, Log: log})
+	case CloudGCP:
+		return gcp.Open(ctx, gcp.Config{HasGPU: setup.HasGPU("/"), Log: log})
+	}
+	return nil, fmt.Errorf("run the services of a machine in %q: this program knows no such cloud", h.Cloud)
+}
+
+// Volume is a master's data volume: on AWS by its ID, on Google Cloud by its name.
+type Volume struct{ ID, Device, Name, At string }
 
 // MountVolume puts a data volume in place.
 func MountVolume(ctx context.Context, v Volume, out io.Writer, terminal bool) error {
-	return volume.Volume{ID: v.ID, Device: v.Device, At: v.At, Log: hostLog(out, terminal)}.Mount(ctx)
+	return volume.Volume{ID: v.ID, Device: v.Device, Name: v.Name, At: v.At, Log: hostLog(out, terminal)}.Mount(ctx)
 }
 
 // Step is one thing to do on a machine.
@@ -61,7 +80,7 @@ func hostLog(out io.Writer, terminal bool) *slog.Logger {
 // MasterMachine says what makes this machine h, a master. RunArgs follows
 // "host run".
 func MasterMachine(h Host, runArgs []string, v Volume) ([]Step, error) {
-	m, err := setup.Master{RunArgs: runArgs, Region: h.Region, Endpoint: h.Endpoint, Volume: v.ID, Device: v.Device}.Machine()
+	m, err := setup.Master{RunArgs: runArgs, Region: h.Region, Endpoint: h.Endpoint, Volume: v.ID, Device: v.Device, Disk: v.Name}.Machine()
 	if err != nil {
 		return nil, err
 	}

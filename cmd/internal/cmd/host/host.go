@@ -33,18 +33,23 @@ type settings struct{ wire.Host }
 
 func (o *settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Role, "role", "", "role of this machine: master or agent")
+	f.StringVar(&o.Cloud, "cloud", wire.CloudAWS, "cloud that this machine is in: aws or gcp")
 	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&o.Region, "region", "", "AWS region")
 	f.StringVar(&o.Bucket, "control-bucket", "", "control bucket of the cluster, for a master")
 	f.StringVar(&o.Endpoint, "aws-endpoint", "", "endpoint that replaces Amazon's, for closed networks and tests")
-	f.StringVar(&o.Logs, "journal-group", "", "CloudWatch group for the journal, for an agent; a master's manifest names it")
-	f.BoolVar(&o.Metrics, "report-use", false, "send the machine's metrics to CloudWatch, for an agent; a master's manifest says so")
+	f.StringVar(&o.Logs, "journal-group", "", "CloudWatch group or log of Cloud Logging for the journal, for an agent; a master's manifest names it")
+	f.BoolVar(&o.Metrics, "report-use", false, "send the machine's metrics to CloudWatch or Cloud Monitoring, for an agent; a master's manifest says so")
 }
 
 func (o *settings) Validate() error {
 	switch {
 	case o.Role != master && o.Role != agent:
 		return usage.Errorf("--role must be %s or %s (%s)", master, agent, cmp.Or(o.Role, "not given"))
+	case o.Cloud != wire.CloudAWS && o.Cloud != wire.CloudGCP:
+		return usage.Errorf("--cloud must be %s or %s (%q)", wire.CloudAWS, wire.CloudGCP, o.Cloud)
+	case o.Cloud != wire.CloudAWS && (o.Region != "" || o.Endpoint != ""):
+		return usage.Errorf("--region and --aws-endpoint are for --cloud %s: other machines ask their metadata server", wire.CloudAWS)
 	case o.Cluster == "":
 		return usage.Errorf("--cluster-id is missing")
 	case o.Role == master && o.Bucket == "":
@@ -59,7 +64,11 @@ func (o *settings) Validate() error {
 
 // flagArgs is the settings as the flags that they came from.
 func (o *settings) flagArgs() []string {
-	args := []string{"--role", o.Role, "--cluster-id", o.Cluster}
+	var args []string
+	if o.Cloud != wire.CloudAWS {
+		args = []string{"--cloud", o.Cloud}
+	}
+	args = append(args, "--role", o.Role, "--cluster-id", o.Cluster)
 	for _, f := range [][2]string{{"--region", o.Region}, {"--control-bucket", o.Bucket}, {"--aws-endpoint", o.Endpoint}, {"--journal-group", o.Logs}} {
 		if f[1] != "" {
 			args = append(args, f[0], f[1])

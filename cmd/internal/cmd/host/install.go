@@ -21,8 +21,7 @@ type installOptions struct {
 	command.Base
 	settings
 
-	Volume string
-	Device string
+	dataDisk
 
 	Master     string
 	MasterCA   string
@@ -40,15 +39,15 @@ func newInstall(s *term.Streams) *cobra.Command {
 		Short: "Set up this machine for a cluster in the cloud",
 		Long: `Set up this machine for a cluster in the cloud, now and after every boot:
 keep this program, write the units, enable and start them. It is what a machine's
-user data runs at the first boot. Run again it changes nothing. Without a volume
-the root disk holds a master's data.`,
+user data or startup script runs at the first boot. Run again it changes nothing.
+Without a volume the root disk holds a master's data.`,
 		Example: `  det-deploy host install --role master --cluster-id lab --control-bucket det-deploy-lab-123456789012 --yes
+  det-deploy host install --cloud gcp --role master --cluster-id lab --control-bucket det-deploy-lab-415104041262 --disk-name det-data --yes
   det-deploy host install --role agent --cluster-id lab --master-url https://10.0.0.5:8443 --master-ca ca.pem --dry-run`,
 	})
 	f := c.Flags()
-	o.addFlags(f)
-	f.StringVar(&o.Volume, "volume", "", "data volume of a master: vol-…")
-	f.StringVar(&o.Device, "device", "", "name that the volume is attached under, for types whose disks do not carry their volume's id")
+	o.settings.addFlags(f)
+	o.dataDisk.addFlags(f)
 	f.StringVar(&o.Master, "master-url", "", "address of the master, for an agent: https://10.0.0.5:8443")
 	f.StringVar(&o.MasterCA, "master-ca", "", "CA file for the master's certificate")
 	f.StringVar(&o.MasterName, "master-name", "", "name in the master's certificate, when it is not the address's host")
@@ -65,14 +64,31 @@ func (o *installOptions) Validate() error {
 	if o.Role == master && o.Master != "" {
 		return usage.Errorf("--master-url is for --role %s", agent)
 	}
-	if o.Role == agent && o.Volume != "" {
-		return usage.Errorf("--volume is for --role %s", master)
+	if err := o.checkDisk(); err != nil {
+		return err
 	}
 	if o.Role == agent {
 		_, err := o.agentYAML()
 		return usage.Check(err)
 	}
 	return nil
+}
+
+// checkDisk refuses a data disk that the machine cannot have.
+func (o *installOptions) checkDisk() error {
+	switch {
+	case o.Volume != "" && o.Name != "":
+		return usage.Errorf("--volume and --disk-name exclude each other")
+	case o.Role == agent && o.Volume != "":
+		return usage.Errorf("--volume is for --role %s", master)
+	case o.Role == agent && o.Name != "":
+		return usage.Errorf("--disk-name is for --role %s", master)
+	case o.Cloud == wire.CloudAWS && o.Name != "":
+		return usage.Errorf("--disk-name is for --cloud %s; here it is --volume", wire.CloudGCP)
+	case o.Cloud == wire.CloudGCP && o.Volume != "":
+		return usage.Errorf("--volume is for --cloud %s; here it is --disk-name", wire.CloudAWS)
+	}
+	return o.checkName()
 }
 
 // agentYAML is what the agent begins with: where its master is and how to prove
@@ -132,7 +148,7 @@ func runInstall(ctx context.Context, o *installOptions) error {
 
 func (o *installOptions) steps() ([]wire.Step, error) {
 	if o.Role == master {
-		return wire.MasterMachine(o.Host, o.flagArgs(), wire.Volume{ID: o.Volume, Device: o.Device})
+		return wire.MasterMachine(o.Host, o.flagArgs(), o.volume(""))
 	}
 	a, err := o.agentYAML()
 	if err != nil {

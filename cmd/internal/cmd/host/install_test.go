@@ -1,14 +1,19 @@
 package host
 
 import (
+	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/templates"
 )
 
 func TestTheAgentReadsWhatItIsGiven(t *testing.T) {
@@ -39,12 +44,72 @@ func TestTheAgentReadsWhatItIsGiven(t *testing.T) {
 
 func TestTheUnitRunsWithTheSettingsGiven(t *testing.T) {
 	t.Parallel()
-	o := settings{wire.Host{Role: agent, Cluster: "lab", Logs: "/det-deploy/lab", Metrics: true, Endpoint: "http://e"}}
+	o := settings{wire.Host{Role: agent, Cloud: wire.CloudAWS, Cluster: "lab", Logs: "/det-deploy/lab", Metrics: true, Endpoint: "http://e"}}
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(o.flagArgs(), " ")
 	if want := "--role agent --cluster-id lab --aws-endpoint http://e --journal-group /det-deploy/lab --report-use"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	o = settings{wire.Host{Role: master, Cloud: wire.CloudGCP, Cluster: "lab", Bucket: "b"}}
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(o.flagArgs(), " "), "--cloud gcp --role master --cluster-id lab --control-bucket b"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What boots a machine at Google gives arguments that the command takes.
+func TestAStartupScriptsArgumentsAreTaken(t *testing.T) {
+	t.Parallel()
+	sums := map[string]string{"amd64": strings.Repeat("ab", 32)}
+	for _, boot := range []interface{ Render() ([]byte, error) }{
+		templates.GoogleMasterBoot{Cluster: "lab", Bucket: "det-deploy-lab-415104041262", SHA256: sums, Disk: "det-data"},
+		templates.GoogleMasterBoot{Cluster: "lab", Bucket: "det-deploy-lab-415104041262", SHA256: sums},
+		templates.GoogleAgentBoot{AgentBoot: templates.AgentBoot{
+			Cluster: "lab", Master: "https://m:8443", CA: "x", Name: "det-deploy-master", SHA256: sums, Logs: "det-deploy-lab", Metrics: true, Runtime: "process",
+		}},
+	} {
+		script, err := boot.Render()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, literal, _ := strings.Cut(string(script), "DATA = json.loads(")
+		literal, _, _ = strings.Cut(literal, ")\n")
+		text, err := strconv.Unquote(literal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data struct{ Install []string }
+		if err := json.Unmarshal([]byte(text), &data); err != nil {
+			t.Fatal(err)
+		}
+		c := newInstall(&term.Streams{})
+		if err := c.ParseFlags(data.Install); err != nil {
+			t.Errorf("%q: got %v", data.Install, err)
+		}
+		if c.Flag("cloud").Value.String() != wire.CloudGCP {
+			t.Errorf("%q: got no cloud", data.Install)
+		}
+	}
+}
+
+// The services of a machine are given what its installation was.
+func TestAMachineAtGoogleIsSetUp(t *testing.T) {
+	t.Parallel()
+	o := &installOptions{}
+	o.Host = wire.Host{Role: master, Cloud: wire.CloudGCP, Cluster: "lab", Bucket: "b"}
+	o.Name = "det-data"
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	steps, err := o.steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(steps, func(s wire.Step) bool { return strings.HasSuffix(s.What, "det-deploy-data.service") }) {
+		t.Errorf("got %+v, want a unit that mounts the disk", steps)
 	}
 }

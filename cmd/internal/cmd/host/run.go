@@ -23,11 +23,13 @@ func newRun(s *term.Streams) *cobra.Command {
 		Long: `Run the node services in the foreground until it is interrupted. A master's
 machine follows the manifest in the cluster's control bucket: it fetches program
 and configuration, starts, holds or stops the master, and says how it is. An
-agent's machine proves its identity for the agent and tells it when Amazon is
+agent's machine proves its identity for the agent and tells it when its cloud is
 about to take the machine back. Both carry their journal and their use to
-CloudWatch where that is wanted. Without --region the machine is asked.`,
+CloudWatch, or to Cloud Logging and Cloud Monitoring, where that is wanted.
+Without --region the machine is asked.`,
 		Example: `  det-deploy host run --role master --cluster-id lab --control-bucket det-deploy-lab-123456789012
-  det-deploy host run --role agent --cluster-id lab --journal-group /det-deploy/lab --report-use`,
+  det-deploy host run --role agent --cluster-id lab --journal-group /det-deploy/lab --report-use
+  det-deploy host run --cloud gcp --role agent --cluster-id lab --journal-group det-deploy-lab --report-use`,
 	})
 	o.addFlags(c.Flags())
 	return c

@@ -1,0 +1,39 @@
+package host
+
+import (
+	"regexp"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// dataDisk is which disk holds a master's data.
+type dataDisk struct {
+	Volume string
+	Device string
+	Name   string
+}
+
+// diskName is how Google has the names that disks are attached under.
+var diskName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
+
+func (d *dataDisk) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&d.Volume, "volume", "", "data volume of a master: vol-…")
+	f.StringVar(&d.Device, "device", "", "name that the volume is attached under, for types whose disks do not carry their volume's id")
+	f.StringVar(&d.Name, "disk-name", "", "name that the data disk of a master is attached under on Google Cloud: det-data")
+}
+
+// checkName refuses what is the name of no disk.
+func (d *dataDisk) checkName() error {
+	if d.Name != "" && !diskName.MatchString(d.Name) {
+		return usage.Errorf("--disk-name must be the name of a disk: lower-case letters, digits and hyphens (%q)", d.Name)
+	}
+	return nil
+}
+
+// volume is the disk, to be mounted at a directory.
+func (d *dataDisk) volume(at string) wire.Volume {
+	return wire.Volume{ID: d.Volume, Device: d.Device, Name: d.Name, At: at}
+}

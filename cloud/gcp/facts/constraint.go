@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/api/orgpolicy/v2"
 )
@@ -34,6 +35,17 @@ func (f Facts) Constraint(ctx context.Context, name string) (Constraint, error) 
 		out.add(r)
 	}
 	return out, nil
+}
+
+// Constraints asks for several side by side. Each has an answer or an error.
+func (f Facts) Constraints(ctx context.Context, names []string) ([]Constraint, []error) {
+	out, errs := make([]Constraint, len(names)), make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { out[i], errs[i] = f.Constraint(ctx, name) })
+	}
+	wg.Wait()
+	return out, errs
 }
 
 // add adds a rule. All of them hold together.

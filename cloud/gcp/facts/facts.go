@@ -9,10 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
@@ -77,6 +79,19 @@ func (f Facts) projectNumber(ctx context.Context) (uint64, error) {
 		return described.Id, nil
 	}
 	return 0, err
+}
+
+// Clock is Google's time; it is zero where an answer does not say it.
+func (f Facts) Clock(ctx context.Context) (time.Time, error) {
+	p, err := f.Clients.Projects.Get(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask Google for the time: %w", err)
+	}
+	t, err := http.ParseTime(p.Header.Get("Date"))
+	if err != nil {
+		return time.Time{}, nil //nolint:nilerr // as good as none
+	}
+	return t, nil
 }
 
 // parseNumber reads "projects/415104041262".

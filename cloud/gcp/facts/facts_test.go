@@ -104,8 +104,8 @@ func TestMachineTypesByZone(t *testing.T) {
 		want := map[string]facts.Type{
 			"n2-standard-2":                     {"n2-standard-2", 2, 8 << 10, 0, "", amd, zones},
 			"a2-ultragpu-1g":                    {"a2-ultragpu-1g", 12, 170 << 10, 1, "nvidia-a100-80gb", amd, []string{"us-central1-a", "us-central1-c"}},
-			"n1-standard-8+2xnvidia-tesla-p100": {"n1-standard-8+2xnvidia-tesla-p100", 8, 32 << 10, 2, "nvidia-tesla-p100", amd, []string{"us-central1-c", "us-central1-f"}},
-			"n1-standard-8+1xnvidia-tesla-k80":  {"n1-standard-8+1xnvidia-tesla-k80", 8, 32 << 10, 1, "nvidia-tesla-k80", amd, nil},
+			"n1-standard-8+2xnvidia-tesla-p100": {"n1-standard-8+2xnvidia-tesla-p100", 8, 30 << 10, 2, "nvidia-tesla-p100", amd, []string{"us-central1-c", "us-central1-f"}},
+			"n1-standard-8+1xnvidia-tesla-k80":  {"n1-standard-8+1xnvidia-tesla-k80", 8, 30 << 10, 1, "nvidia-tesla-k80", amd, nil},
 			"t2a-standard-4":                    {"t2a-standard-4", 4, 16 << 10, 0, "", arm, zones},
 		}
 		if diff := cmp.Diff(got, want); diff != "" {

@@ -155,6 +155,12 @@ func withdrawnGPUs() []string { return []string{"nvidia-tesla-k80"} }
 // Withdrawn reports whether Google has taken a type of GPU out of every zone.
 func Withdrawn(gpu string) bool { return slices.Contains(withdrawnGPUs(), gpu) }
 
+// BeforeTuring reports whether a type of GPU is of a generation that NVIDIA's open driver
+// does not run: Kepler, Maxwell, Pascal and Volta.
+func BeforeTuring(gpu string) bool {
+	return slices.Contains([]string{"nvidia-tesla-k80", "nvidia-tesla-p4", "nvidia-tesla-p100", "nvidia-tesla-v100"}, gpu)
+}
+
 // gpuLimit is how many GPUs of a type an N1 machine takes, and the vCPUs that it may have
 // with so many. https://cloud.google.com/compute/docs/gpus#n1-gpus
 type gpuLimit map[int64]int

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -35,6 +36,11 @@ func (f Facts) DisabledAPIs(ctx context.Context, names []string) ([]string, erro
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// EnableCommand is how a person enables APIs.
+func EnableCommand(project string, names []string) string {
+	return "`gcloud services enable " + strings.Join(names, " ") + " --project " + project + "`, and wait some minutes until it counts"
 }
 
 // toBeEnabled is how long Google may take to enable APIs, and between two looks.

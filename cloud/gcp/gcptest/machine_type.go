@@ -141,6 +141,9 @@ func describeType(project, zoneName string, t machineType) *compute.MachineType 
 		Kind: "compute#machineType", Id: stableID(path), Name: t.name, GuestCpus: t.cpus, MemoryMb: t.memory * 1024, Zone: zoneName,
 		SelfLink: linkTo(path), MaximumPersistentDisks: 128, MaximumPersistentDisksSizeGb: 263168, CreationTimestamp: firstDay, Architecture: "X86_64",
 	}
+	if strings.HasPrefix(t.name, "n1-standard-") { // the only family with 3.75 GB a vCPU
+		out.MemoryMb = t.cpus * 3840
+	}
 	if t.family() == "t2a" {
 		out.Architecture = "ARM64"
 	}

@@ -47,6 +47,13 @@ func (w *World) SetQuota(projectID, metric string, limit float64) {
 	p.regional[metric] = limit
 }
 
+// Disable has a project not use an API.
+func (w *World) Disable(projectID, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.projects[projectID].enabled[name] = false
+}
+
 // project finds a project by its id or number.
 // https://cloud.google.com/resource-manager/reference/rest/v3/projects/get
 func (c *call) project(id string) (*project, error) {

@@ -22,6 +22,8 @@ type Wanted struct {
 	// Exists reports whether there is a cluster already, whose owner is only warned of
 	// a master that is too small.
 	Exists func(context.Context) bool
+	// Fix names the flags by which others are chosen.
+	Fix string
 }
 
 // Pool is what a pool's machines are to be.
@@ -47,7 +49,7 @@ func (w Wanted) Check(ctx context.Context) doctor.Result {
 	const needed = "instance types that are offered where the machines are to be, with the same slots within a pool"
 	switch {
 	case len(wrong) > 0:
-		return doctor.Failed(strings.Join(wrong, "; "), needed, "choose others with --instance-type, --aux-instance-type or --master-instance-type, or other zones with --zone")
+		return doctor.Failed(strings.Join(wrong, "; "), needed, w.Fix)
 	case len(odd) > 0:
 		return doctor.Unsure(strings.Join(odd, "; "), needed, "")
 	}

@@ -15,6 +15,8 @@ type Image struct {
 	Name, Architecture string
 	// RootSize is the least size of a disk in GB.
 	RootSize int
+	// Odd is what speaks against an image that can be used.
+	Odd string
 }
 
 // Use is who boots from an image.
@@ -58,7 +60,7 @@ func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(
 // CheckImages looks whether each image exists, runs on its types and fits its disk.
 func CheckImages(ctx context.Context, uses map[string][]Use, types Types, look func(ctx context.Context, id string) (Image, error)) doctor.Result {
 	const needed = "images for the machines' architectures that fit their disks"
-	var wrong, names []string
+	var wrong, odd, names []string
 	fix := ""
 	for _, id := range slices.Sorted(maps.Keys(uses)) {
 		image, err := look(ctx, id)
@@ -66,6 +68,9 @@ func CheckImages(ctx context.Context, uses map[string][]Use, types Types, look f
 			return doctor.FromError(err, needed)
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", id, image.Name))
+		if image.Odd != "" {
+			odd, fix = append(odd, id+": "+image.Odd), uses[id][0].Flags
+		}
 		for _, u := range uses[id] {
 			found := image.unfitFor(id, u, types)
 			if len(found) > 0 {
@@ -76,6 +81,9 @@ func CheckImages(ctx context.Context, uses map[string][]Use, types Types, look f
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
 		return doctor.Failed(strings.Join(slices.Compact(wrong), "; "), needed, "choose another with "+fix)
+	}
+	if len(odd) > 0 {
+		return doctor.Unsure(strings.Join(odd, "; "), needed, "choose another with "+fix)
 	}
 	return doctor.Passed("%s", strings.Join(names, ", "))
 }

@@ -127,6 +127,7 @@ func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 	w := machines.Wanted{
 		Types: c.Known.Types, Master: c.Spec.Master.InstanceType, MasterZone: c.Known.Master.Zone,
 		Pools: map[string]machines.Pool{}, Exists: c.Exists,
+		Fix: "choose others with --instance-type, --aux-instance-type or --master-instance-type, or other zones with --zone",
 	}
 	for name, p := range c.Spec.AllPools() {
 		w.Pools[name] = machines.Pool{Types: p.InstanceTypes, Zones: c.PoolZones(p), Slots: c.SlotsOf(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}

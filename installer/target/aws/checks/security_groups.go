@@ -54,10 +54,10 @@ func (c *checker) closedPorts(g ec2types.SecurityGroup) []string {
 	if id == c.Spec.Network.MasterSecurityGroup && !facts.Admits(g.IpPermissions, hosted.MasterPort, hosted.MasterPort) {
 		out = append(out, fmt.Sprintf("%s admits no address on port %d", id, hosted.MasterPort))
 	}
-	if id == c.Spec.Network.AgentSecurityGroup && !facts.Admits(g.IpPermissions, 1024, 65535) {
-		out = append(out, id+" does not let the master and agents in on ports 1024 to 65535")
+	if id == c.Spec.Network.AgentSecurityGroup && !facts.Admits(g.IpPermissions, hosted.FirstAgentPort, hosted.LastAgentPort) {
+		out = append(out, fmt.Sprintf("%s does not let the master and agents in on ports %d to %d", id, hosted.FirstAgentPort, hosted.LastAgentPort))
 	}
-	if !facts.Admits(g.IpPermissionsEgress, 443, 443) {
+	if !facts.Admits(g.IpPermissionsEgress, hosted.InternetPort, hosted.InternetPort) {
 		out = append(out, id+" lets nothing out to the internet")
 	}
 	return out

@@ -1,0 +1,143 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// baseConfigChecks is one for each pool that says something in Google's own form.
+func (c *checker) baseConfigChecks() []doctor.Check {
+	var out []doctor.Check
+	all := c.Spec.AllPools()
+	for _, name := range append(c.Spec.PoolNames(), spec.AuxPool) {
+		if p := all[name]; p.BaseConfig.JSON() != nil {
+			out = append(out, doctor.Check{Name: "base_config of " + name, Look: func(ctx context.Context) doctor.Result { return c.checkBaseConfig(ctx, name, p) }})
+		}
+	}
+	return out
+}
+
+// checkBaseConfig holds a pool's base_config against Google's form, and its disks against
+// what there is.
+func (c *checker) checkBaseConfig(ctx context.Context, name string, p spec.GCPPool) doctor.Result {
+	const needed = "instance properties in Google's form, with disks that the pool's machines can have"
+	fix := "correct base_config of " + name + " in cluster.yaml"
+	base, err := properties.Parse(p.BaseConfig.JSON())
+	if err != nil {
+		return doctor.Failed(strings.ReplaceAll(err.Error(), "\n", "; "), needed, fix)
+	}
+	var wrong []string
+	for i, d := range base.Disks {
+		found, err := c.judgeDisk(ctx, p, d)
+		if err != nil {
+			r := doctor.FromError(fmt.Errorf("disks[%d]: %w", i, err), needed)
+			if r.Fix == "" {
+				r.Fix = fix
+			}
+			return r
+		}
+		for _, text := range found {
+			wrong = append(wrong, fmt.Sprintf("disks[%d]: %s", i, text))
+		}
+	}
+	if len(wrong) > 0 {
+		return doctor.Failed(strings.Join(wrong, "; "), needed, fix)
+	}
+	return doctor.Passed("%d further disks", len(base.Disks))
+}
+
+// judgeDisk lists what is wrong with a disk that machines of a pool are to have.
+func (c *checker) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.AttachedDisk) ([]string, error) {
+	if d.InitializeParams != nil {
+		return c.judgeNewDisk(ctx, d.InitializeParams)
+	}
+	zone, name := zoneAndName(d.Source)
+	if zone == "" {
+		return nil, nil // of a region, or a scratch disk
+	}
+	var wrong []string
+	switch {
+	case !strings.HasPrefix(zone, c.Spec.Region+"-"):
+		return []string{fmt.Sprintf("%s is in %s, and the cluster in %s", name, zone, c.Spec.Region)}, nil
+	case len(p.Zones) > 0 && !slices.Contains(p.Zones, zone):
+		wrong = append(wrong, fmt.Sprintf("%s is in %s, and the pool's zones are %s", name, zone, strings.Join(p.Zones, ", ")))
+	case !c.Known.Types.OfferedIn(zone, typesOf(p)):
+		wrong = append(wrong, fmt.Sprintf("%s is in %s, which offers none of the pool's machines", name, zone))
+	}
+	live, err := c.diskClients(d.Source).Disks.Get(ctx, zone+"/"+name)
+	if err != nil {
+		return nil, err
+	}
+	if d.Mode != "READ_ONLY" && p.MaxAgents > 1 && !isShareable(live) {
+		wrong = append(wrong, fmt.Sprintf("%s can be written to by one machine, and the pool may have %d; set mode: READ_ONLY", name, p.MaxAgents))
+	}
+	if d.AutoDelete {
+		wrong = append(wrong, name+" would go with the first machine; set autoDelete: false")
+	}
+	writer, err := c.findWriter(ctx, zone, live)
+	if writer != "" {
+		wrong = append(wrong, fmt.Sprintf("%s is written to by %s; detach it there", name, writer))
+	}
+	return wrong, err
+}
+
+// isShareable reports whether several machines may write to a disk.
+func isShareable(d *compute.Disk) bool { return d.AccessMode == "READ_WRITE_MANY" }
+
+// findWriter is a machine that has a disk attached for writing, and is not the cluster's.
+func (c *checker) findWriter(ctx context.Context, zone string, d *compute.Disk) (string, error) {
+	for _, user := range d.Users {
+		m, err := c.Clients.Instances.Get(ctx, zone+"/"+path.Base(user))
+		if isDenied(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		writes := slices.ContainsFunc(m.Disks, func(a *compute.AttachedDisk) bool { return path.Base(a.Source) == d.Name && a.Mode != "READ_ONLY" })
+		if writes && !isShareable(d) {
+			return m.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// judgeNewDisk checks that a disk holds what it is made from.
+func (c *checker) judgeNewDisk(ctx context.Context, in *compute.AttachedDiskInitializeParams) ([]string, error) {
+	switch {
+	case in.DiskSizeGb == 0:
+		return nil, nil
+	case in.SourceImage != "":
+		i, err := c.facts.Image(ctx, in.SourceImage)
+		if err == nil && int64(i.Size) > in.DiskSizeGb {
+			return []string{fmt.Sprintf("diskSizeGb is %d, and image %s needs %d", in.DiskSizeGb, i.Name, i.Size)}, nil
+		}
+		return nil, err
+	case in.SourceSnapshot != "":
+		s, err := c.diskClients(in.SourceSnapshot).Snapshots.Get(ctx, path.Base(in.SourceSnapshot))
+		if err == nil && s.DiskSizeGb > in.DiskSizeGb {
+			return []string{fmt.Sprintf("diskSizeGb is %d, and snapshot %s is of %d GB", in.DiskSizeGb, s.Name, s.DiskSizeGb)}, nil
+		}
+		return nil, err
+	}
+	return nil, nil
+}
+
+// zoneAndName are those in a link to a disk: "zones/us-west1-b/disks/data".
+func zoneAndName(link string) (zone, name string) {
+	parts := strings.Split(link, "/")
+	i := slices.Index(parts, "zones")
+	if i < 0 || i+1 >= len(parts) {
+		return "", path.Base(link)
+	}
+	return parts[i+1], path.Base(link)
+}

@@ -1,0 +1,149 @@
+// Package checks says before anything is changed whether a cluster can be on Google Cloud
+// as it is wanted.
+package checks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
+)
+
+// Subject is the cluster that is checked.
+type Subject struct {
+	layout.Layout
+	*hosted.Cluster
+
+	Clients api.Clients
+	Caller  facts.Caller
+	Owner   *owner.Cluster
+	Control control.Bucket
+	// Placeholder stands in for what Google has not named yet.
+	Placeholder func() (hosted.Live, error)
+}
+
+// List lists what has to hold before anything is changed.
+func (s Subject) List() []doctor.Check {
+	c := &checker{s, facts.Facts{Clients: s.Clients}}
+	out := []doctor.Check{
+		{Name: "identity", Look: c.checkIdentity},
+		{Name: "APIs", Look: c.checkAPIs},
+		{Name: "clock", Look: c.checkClock},
+		{Name: "permissions", Look: c.checkPermissions},
+	}
+	out = append(out, s.Checks()...)
+	out = append(out, []doctor.Check{
+		{Name: "names", Look: c.checkNames},
+		{Name: "configuration", Look: func(context.Context) doctor.Result { return c.CheckConfiguration(c.Placeholder()) }},
+		{Name: "machine types", Look: c.checkTypes},
+		{Name: "images", Look: c.checkImages},
+		{Name: "GPU drivers", Look: c.checkDrivers},
+		{Name: "quotas", Look: c.checkQuotas},
+		{Name: "organization policies", Look: c.checkConstraints},
+		{Name: "network", Look: c.checkNetwork},
+	}...)
+	if s.Spec.Network.Firewall == spec.ExistingFirewall {
+		out = append(out, doctor.Check{Name: "firewall rules", Look: c.checkFirewall})
+	}
+	out = append(out, c.baseConfigChecks()...)
+	return append(out, c.existingChecks()...)
+}
+
+// checker is what the checks have in common.
+type checker struct {
+	Subject
+
+	facts facts.Facts
+}
+
+func (c *checker) checkIdentity(context.Context) doctor.Result {
+	if c.Caller.Identity == "" {
+		return doctor.Passed("credentials that name nobody, in project %s (%d)", c.Caller.Project, c.Caller.Number)
+	}
+	return doctor.Passed("%s in project %s (%d)", c.Caller.Identity, c.Caller.Project, c.Caller.Number)
+}
+
+func (c *checker) checkClock(ctx context.Context) doctor.Result {
+	const needed = "a clock that is right to 5 minutes: Google refuses tokens of another time"
+	theirs, err := c.facts.Clock(ctx)
+	if err != nil {
+		return doctor.FromError(err, needed)
+	}
+	if theirs.IsZero() {
+		return doctor.Unsure("Google's answer has no time", needed, "")
+	}
+	return doctor.Clock(c.Now(), theirs, "Google", needed)
+}
+
+// longestBucket is what Cloud Storage takes.
+const longestBucket = 63
+
+func (c *checker) checkNames(ctx context.Context) doctor.Result {
+	const needed = "names within what Google takes, in buckets of the project's own"
+	fix := "choose another --cluster-id"
+	for _, name := range []string{c.Control.Name, storage.DataBucket(c.Spec.Cluster, c.Caller.Number)} {
+		if len(name) > longestBucket {
+			return doctor.Failed(fmt.Sprintf("bucket %s has %d characters, Cloud Storage takes %d", name, len(name), longestBucket), needed, fix)
+		}
+	}
+	_, err := c.Control.Get(ctx, "record.json")
+	switch cloud.KindOf(err) {
+	case "":
+		return doctor.Passed("bucket %s is this cluster's", c.Control.Name)
+	case cloud.NotFound:
+		return doctor.Passed("bucket %s", c.Control.Name)
+	case cloud.Denied:
+		return doctor.Failed(err.Error(), needed, fix+", or ask for the right to read the bucket")
+	default:
+		return doctor.FromError(err, needed)
+	}
+}
+
+// checkTypes compares the wanted machine types with those offered in each zone, and the
+// GPUs that they are given with those that they take.
+func (c *checker) checkTypes(ctx context.Context) doctor.Result {
+	if wrong := c.wrongGPUs(); len(wrong) > 0 {
+		return doctor.Failed(strings.Join(wrong, "; "), "GPUs that Google has, in numbers that machines take",
+			"choose others with --machine: `gcloud compute accelerator-types list` shows which zone has which")
+	}
+	w := machines.Wanted{
+		Types: c.Known.Types, Master: c.Spec.Master.MachineType, MasterZone: c.Known.Master.Zone,
+		Pools: map[string]machines.Pool{}, Exists: c.Exists,
+		Fix: "choose others with --machine, --aux-machine or --master-machine-type, or other zones with --pool-zone and --zone",
+	}
+	for name, p := range c.Spec.AllPools() {
+		w.Pools[name] = machines.Pool{Types: layout.TypesOf(p), Zones: c.PoolZones(p), Slots: c.SlotsOf(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
+	}
+	return w.Check(ctx)
+}
+
+// wrongGPUs lists the GPUs that Google does not have any more, and numbers that a machine
+// does not take.
+func (c *checker) wrongGPUs() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
+		for _, m := range c.Spec.AllPools()[name].Machines {
+			t := m.Type()
+			switch err := facts.CheckGPUs(t, c.Known.Types[t.String()].VCPU); {
+			case facts.Withdrawn(t.GPUType):
+				out = append(out, fmt.Sprintf("pool %s: %s is offered in no zone: Google has withdrawn it", name, t.GPUType))
+			case err != nil:
+				out = append(out, fmt.Sprintf("pool %s: %v", name, err))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// rule is one thing that an organization may forbid and the plan needs.
+type rule struct {
+	constraint string
+	// what is needed, in words, and what to do where it is forbidden.
+	what, fix string
+	// names are those of the value; without any, the constraint is one that holds or not.
+	names []string
+}
+
+// rules are what the plan needs of an organization.
+func (c *checker) rules() []rule {
+	s, p := c.Spec, c.Caller.Project
+	master := fmt.Sprintf("projects/%s/zones/%s/instances/%s", p, c.Known.Master.Zone, c.Owner.FullName("master"))
+	out := []rule{
+		{"compute.vmExternalIpAccess", "an external address of the master", askAdministrator, []string{master}},
+		{"gcp.resourceLocations", "resources in " + s.Region, "choose another --region", placesOf(s.Region, c.Used())},
+		{"storage.softDeletePolicySeconds", "a bucket whose objects are gone when they are deleted", askAdministrator, []string{"0"}},
+		{"gcp.restrictNonCmekServices", "disks and buckets with Google's own keys", askAdministrator, []string{"compute.googleapis.com"}},
+		{"gcp.restrictNonCmekServices", "buckets with Google's own keys", askAdministrator, []string{"storage.googleapis.com"}},
+	}
+	for _, api := range facts.RequiredAPIs() {
+		out = append(out, rule{"gcp.restrictServiceUsage", "the API " + api, askAdministrator, []string{api}})
+	}
+	for _, project := range c.imageProjects() {
+		out = append(out, rule{
+			"compute.trustedImageProjects", "images of project " + project,
+			"bring images of a project that is trusted with --master-image and --agent-image", []string{"projects/" + project},
+		})
+	}
+	if s.Network.ExternalIP {
+		out = append(out, rule{"compute.vmExternalIpAccess", "external addresses of agents, whose names are not known before", "set --agent-external-ip=false and --nat", []string{"any"}})
+	}
+	if s.Roles.Master == "" || s.Roles.Agent == "" {
+		out = append(out, rule{"iam.disableServiceAccountCreation", "service accounts of the cluster's own", "bring accounts with --master-service-account and --agent-service-account", nil})
+	}
+	if s.Roles.Agent == spec.NoAccount {
+		out = append(out, rule{"compute.disableGuestAttributesAccess", "guest attributes, by which agents without an account prove who they are", "give agents an account with --agent-service-account", nil})
+	}
+	if s.Network.Shared() {
+		subnet := fmt.Sprintf("projects/%s/regions/%s/subnetworks/%s", s.Network.HostProject, s.Region, s.Network.Subnetwork)
+		out = append(out, rule{"compute.restrictSharedVpcSubnetworks", "the shared subnetwork " + s.Network.Subnetwork, askAdministrator, []string{subnet, "under:projects/" + s.Network.HostProject}})
+	}
+	if s.Network.Own() && s.Network.NAT {
+		subnet := fmt.Sprintf("projects/%s/regions/%s/subnetworks/%s", p, s.Region, c.Owner.FullName(s.Region))
+		out = append(out, rule{"compute.restrictCloudNATUsage", "Cloud NAT", askAdministrator, []string{subnet, "under:projects/" + p}})
+	}
+	return out
+}
+
+const askAdministrator = "ask the organization's administrator to allow it for the project, with `gcloud org-policies describe CONSTRAINT --project PROJECT --effective` at hand"
+
+// placesOf are the names by which lists of locations may have a region: itself, its
+// zones, and the groups that Google has for it and its continent.
+func placesOf(region string, zones []string) []string {
+	continent, _, _ := strings.Cut(region, "-")
+	if continent == "europe" {
+		continent = "eu"
+	}
+	return append([]string{region, "in:" + region + "-locations", "in:" + continent + "-locations"}, zones...)
+}
+
+// imageProjects are the projects of the cluster's images.
+func (c *checker) imageProjects() []string {
+	out := []string{c.facts.ParseImage(c.MasterImage()).Project}
+	for _, p := range c.Spec.AllPools() {
+		out = append(out, c.facts.ParseImage(c.AgentImage(p)).Project)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// checkConstraints checks whether the organization lets the plan be.
+func (c *checker) checkConstraints(ctx context.Context) doctor.Result {
+	const needed = "an organization that allows what the plan needs"
+	rules := c.rules()
+	known, err := c.readConstraints(ctx, rules)
+	var wrong, odd []string
+	fix := ""
+	for _, r := range rules {
+		k, read := known[r.constraint]
+		if !read {
+			continue
+		}
+		switch found := fmt.Sprintf("constraints/%s forbids %s", r.constraint, r.what); r.judge(k) {
+		case facts.Forbidden:
+			wrong = append(wrong, found)
+			fix = strings.NewReplacer("CONSTRAINT", r.constraint, "PROJECT", c.Caller.Project).Replace(r.fix)
+		case facts.Unclear:
+			odd = append(odd, fmt.Sprintf("constraints/%s lists groups, and whether these allow %s only Google knows", r.constraint, r.what))
+		case facts.Allowed:
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return doctor.Failed(strings.Join(wrong, "; "), needed, fix)
+	case err != nil:
+		r := doctor.FromError(err, needed)
+		r.Answer = doctor.Unknown
+		return r
+	case len(odd) > 0:
+		return doctor.Unsure(strings.Join(odd, "; "), needed, "go on: what is forbidden is refused by Google, and nothing else is changed by that")
+	}
+	return doctor.Passed("%d constraints allow it", len(known))
+}
+
+func (r rule) judge(k facts.Constraint) facts.Verdict {
+	switch {
+	case r.names != nil:
+		return k.Judge(r.names...)
+	case k.Enforced:
+		return facts.Forbidden
+	}
+	return facts.Allowed
+}
+
+// readConstraints asks for each constraint once, side by side.
+func (c *checker) readConstraints(ctx context.Context, rules []rule) (map[string]facts.Constraint, error) {
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.constraint)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	all, errs := c.facts.Constraints(ctx, names)
+	out := make(map[string]facts.Constraint)
+	for i, name := range names {
+		if errs[i] == nil {
+			out[name] = all[i]
+		}
+	}
+	return out, firstError(errs)
+}
+
+// firstError is one of several that are alike.
+func firstError(errs []error) error {
+	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if i < 0 {
+		return nil
+	}
+	return errs[i]
+}
+
+// errNoImage is a pool of several architectures, or of one that has no stock image.
+func errNoImage() error {
+	return errors.New("there is no image for all of a pool's machines; put them into pools of their own, or bring one with --agent-image")
+}

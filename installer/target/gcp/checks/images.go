@@ -1,0 +1,61 @@
+package checks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
+)
+
+// checkImages checks that each image exists, is not withdrawn, supports its machine types
+// and fits its disk.
+func (c *checker) checkImages(ctx context.Context) doctor.Result {
+	uses := map[string][]machines.Use{}
+	m := c.Spec.Master
+	uses[c.MasterImage()] = []machines.Use{{
+		Who: "the master", Types: []string{m.MachineType}, Disk: m.BootDisk, Flags: "--master-image or --master-boot-disk-size",
+	}}
+	for name, p := range c.Spec.AllPools() {
+		id := c.AgentImage(p)
+		uses[id] = append(uses[id], machines.Use{
+			Who: "pool " + name, Types: layout.TypesOf(p), Disk: cmp.Or(p.BootDisk.Size, c.Spec.Agents.BootDisk.Size),
+			Flags: "--agent-image or --agent-boot-disk-size",
+		})
+	}
+	return machines.CheckImages(ctx, uses, c.Known.Types, func(ctx context.Context, id string) (machines.Image, error) {
+		if id == "" {
+			return machines.Image{}, errNoImage()
+		}
+		i, err := c.facts.Image(ctx, id)
+		return machines.Image{Name: i.Name, Architecture: i.Architecture, RootSize: i.Size, Odd: i.Replaced}, err
+	})
+}
+
+// checkDrivers looks at GPUs that NVIDIA's newer drivers do not run, where a pool uses the
+// stock image. A machine whose GPUs have no driver joins without slots.
+func (c *checker) checkDrivers(context.Context) doctor.Result {
+	const needed = "GPUs that the driver of the stock image runs"
+	var odd []string
+	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
+		p := c.Spec.AllPools()[name]
+		if p.Image != "" || c.Spec.Agents.Image != "" {
+			continue
+		}
+		for _, t := range layout.TypesOf(p) {
+			if gpu := c.Known.Types[t].GPU; facts.BeforeTuring(gpu) {
+				odd = append(odd, fmt.Sprintf("pool %s: %s is older than what NVIDIA's open driver runs, and which one the stock image has is not known before it boots", name, gpu))
+			}
+		}
+	}
+	if len(odd) > 0 {
+		return doctor.Unsure(strings.Join(slices.Compact(odd), "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
+	}
+	return doctor.Passed("every pool's image runs its GPUs")
+}

@@ -1,0 +1,157 @@
+package checks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted/machines"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// part is so many machines or disks of a cluster.
+type part struct {
+	facts.Unit
+
+	least, most int
+}
+
+// parts are what a cluster takes of quotas. A pool counts by its machine with the most
+// vCPUs. It is pure.
+func (c *checker) parts() []part {
+	m := c.Spec.Master
+	master := facts.Unit{MachineType: m.MachineType, VCPU: c.Known.Types[m.MachineType].VCPU, Address: true, DiskGB: map[string]int{bootDiskType: m.BootDisk}}
+	if m.Disk.Name == "" {
+		master.DiskGB[m.Disk.Type] += m.Disk.Size
+	}
+	out := []part{{master, 1, 1}}
+	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
+		p := c.Spec.AllPools()[name]
+		unit := c.unitOf(p)
+		out = append(out, part{unit, max(p.MinAgents, 1), p.MaxAgents})
+		if p.Spot && p.FallbackToOnDemand {
+			unit.Spot = false
+			out = append(out, part{unit, 0, p.MaxAgents})
+		}
+	}
+	return out
+}
+
+// bootDiskType is that of the master's boot disk.
+const bootDiskType = "pd-balanced"
+
+// unitOf is one machine of a pool.
+func (c *checker) unitOf(p spec.GCPPool) facts.Unit {
+	largest := slices.MaxFunc(p.Machines, func(a, b spec.GCPMachine) int { return c.knownType(a.Type()).VCPU - c.knownType(b.Type()).VCPU })
+	t := c.knownType(largest.Type())
+	kind := cmp.Or(p.BootDisk.Type, c.Spec.Agents.BootDisk.Type)
+	return facts.Unit{
+		MachineType: largest.MachineType, VCPU: t.VCPU, GPU: t.GPU, GPUs: t.GPUs, Spot: p.Spot, Address: c.Spec.Network.ExternalIP,
+		DiskGB: map[string]int{kind: cmp.Or(p.BootDisk.Size, c.Spec.Agents.BootDisk.Size)},
+	}
+}
+
+func (c *checker) knownType(t machinetype.Type) machines.Type { return c.Known.Types[t.String()] }
+
+// checkQuotas compares what the cluster may need with what the project has left. What it
+// uses itself is not counted twice.
+func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
+	quotas, err := c.facts.Quotas(ctx)
+	if err != nil {
+		return doctor.FromError(err, "to know the project's quotas and how much of them is used")
+	}
+	own, err := c.facts.Own(ctx, c.Spec.Cluster)
+	if err != nil {
+		return doctor.FromError(err, "to know how much of the quotas the cluster uses itself")
+	}
+	used := make(facts.Usage)
+	for _, u := range own {
+		of, _ := quotas.UsageOf(u)
+		used.Add(of, 1)
+	}
+	var v machines.Quotas
+	c.weighParts(&v, quotas, used)
+	c.weighSingles(ctx, &v, quotas)
+	return v.Result()
+}
+
+func (c *checker) weighParts(v *machines.Quotas, quotas facts.Quotas, used facts.Usage) {
+	demands := make(map[string]machines.Demand)
+	unpublished := make(map[string]bool)
+	for _, p := range c.parts() {
+		takes, unknown := quotas.UsageOf(p.Unit)
+		for metric, n := range takes {
+			demands[metric] = demands[metric].Add(n, p.least, p.most)
+		}
+		for _, what := range unknown {
+			unpublished[what] = true
+		}
+	}
+	for _, metric := range slices.Sorted(maps.Keys(demands)) {
+		q := quotas[metric]
+		v.Weigh(metric+" in "+q.Where, demands[metric], q.Limit-q.Used+used[metric], facts.QuotasPage(c.Caller.Project))
+	}
+	for _, what := range slices.Sorted(maps.Keys(unpublished)) {
+		v.Unknown(fmt.Errorf("Google publishes no quota of %s: look at %s", what, facts.QuotasPage(c.Caller.Project))) //nolint:staticcheck // a name begins the sentence
+	}
+}
+
+// single is something of which the cluster makes some at once, unless it is there.
+type single struct {
+	metric string
+	n      int
+	get    func(ctx context.Context) error
+}
+
+func (c *checker) singles() []single {
+	exists := func(get func(context.Context) error) func(context.Context) error { return get }
+	out := []single{{"STATIC_ADDRESSES", 1, exists(func(ctx context.Context) error {
+		_, err := c.Clients.Addresses.Get(ctx, c.Owner.FullName("master"))
+		return err
+	})}}
+	network := func(ctx context.Context) error {
+		_, err := c.Clients.Networks.Get(ctx, c.Owner.FullName(""))
+		return err
+	}
+	n := c.Spec.Network
+	if n.Own() {
+		out = append(out, single{"NETWORKS", 1, network}, single{"SUBNETWORKS", 1, network})
+		if n.NAT {
+			out = append(out, single{"ROUTERS", 1, network})
+		}
+	}
+	if n.Firewall == spec.OwnFirewall {
+		rules := 2
+		if n.SSH {
+			rules++
+		}
+		out = append(out, single{"FIREWALLS", rules, func(ctx context.Context) error {
+			_, err := c.Clients.Firewalls.Get(ctx, c.Owner.FullName("agents"))
+			return err
+		}})
+	}
+	return out
+}
+
+// weighSingles counts what the cluster takes one of, unless it exists already.
+func (c *checker) weighSingles(ctx context.Context, v *machines.Quotas, quotas facts.Quotas) {
+	for _, s := range c.singles() {
+		q, published := quotas[s.metric]
+		if !published {
+			continue
+		}
+		switch err := s.get(ctx); cloud.KindOf(err) {
+		case "":
+		case cloud.NotFound:
+			v.Weigh(s.metric+" in "+q.Where, machines.Demand{Least: s.n, Most: s.n}, q.Limit-q.Used, facts.QuotasPage(c.Caller.Project))
+		default:
+			v.Unknown(err)
+		}
+	}
+}

@@ -107,6 +107,7 @@ func install() []Row {
 		{"installer/target/aws/layout", []string{"cloud", "cloud/aws/...", "installer/hosted", "installer/hosted/*", "installer/spec"}, "where machines are is asked and chosen before anything is wanted"},
 		{"installer/target/aws/checks", []string{"cloud", "cloud/infra", "cloud/aws/...", "installer/doctor", "installer/hosted", "installer/hosted/*", "installer/spec", "installer/target/aws/control", "installer/target/aws/layout"}, "a check looks, and wants no resource"},
 		{"installer/target/gcp/layout", []string{"cloud", "cloud/gcp/...", "installer/hosted", "installer/hosted/*", "installer/spec"}, "where machines are is asked and chosen before anything is wanted"},
+		{"installer/target/gcp/checks", []string{"cloud", "cloud/infra", "cloud/gcp/...", "installer/doctor", "installer/hosted", "installer/hosted/*", "installer/spec", "installer/target/gcp/control", "installer/target/gcp/layout"}, "a check looks, and wants no resource"},
 		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/k8s/chart", []string{"cloud"}, "values of a chart need no cluster"},

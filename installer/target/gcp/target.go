@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/checks"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
@@ -124,7 +125,11 @@ func (t *Target) Look(ctx context.Context) error {
 }
 
 // Checks lists what has to hold before anything is changed.
-func (t *Target) Checks() []doctor.Check { return t.Cluster.Checks() }
+func (t *Target) Checks() []doctor.Check {
+	return checks.Subject{
+		Layout: t.Layout, Cluster: t.Cluster, Clients: t.Clients, Caller: t.Caller, Owner: t.cluster, Control: t.store, Placeholder: t.live,
+	}.List()
+}
 
 // Store is where the record is kept.
 func (t *Target) Store() control.Bucket { return t.store }

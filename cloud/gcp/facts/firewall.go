@@ -21,8 +21,8 @@ type Machine struct {
 type Traffic struct {
 	// Machine is what rules are applied to: the target.
 	Machine Machine
-	// From is the machine that it comes from, and Range its addresses, or those of whoever
-	// it comes from. Outgoing traffic goes to Range.
+	// From is the machine that it comes from, and Range its addresses, or those of the
+	// client. Outgoing traffic goes to Range.
 	From        *Machine
 	Range       netip.Prefix
 	First, Last int

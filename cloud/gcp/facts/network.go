@@ -99,12 +99,12 @@ func (c *Connection) readRoutes(ctx context.Context, home api.Clients, s *comput
 		return r.DestRange != defaultRange || linkPath(r.Network) != linkPath(s.Network) || len(r.Tags) > 0
 	})
 	slices.SortFunc(all, func(a, b *compute.Route) int { return int(a.Priority - b.Priority) })
-	for _, r := range all {
-		c.Gateway = path.Base(r.NextHopGateway) == "default-internet-gateway"
-		if !c.Gateway {
-			c.OtherRoute = path.Base(firstOf(r.NextHopInstance, r.NextHopIlb, r.NextHopVpnTunnel, r.NextHopPeering, r.NextHopIp, r.NextHopHub, r.Name))
-		}
+	if len(all) == 0 {
 		return nil
+	}
+	r := all[0]
+	if c.Gateway = path.Base(r.NextHopGateway) == "default-internet-gateway"; !c.Gateway {
+		c.OtherRoute = path.Base(firstOf(r.NextHopInstance, r.NextHopIlb, r.NextHopVpnTunnel, r.NextHopPeering, r.NextHopIp, r.NextHopHub, r.Name))
 	}
 	return nil
 }

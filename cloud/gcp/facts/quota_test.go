@@ -28,22 +28,30 @@ func TestWhatAMachineTakesOfQuotas(t *testing.T) {
 		unknown []string
 	}{
 		{
-			"the master", q, facts.Unit{MachineType: "n2-standard-2", VCPU: 2, Address: true, DiskGB: map[string]int{"pd-balanced": 150}},
-			facts.Usage{"INSTANCES": 1, "N2_CPUS": 2, "CPUS_ALL_REGIONS": 2, "IN_USE_ADDRESSES": 1, "SSD_TOTAL_GB": 150}, nil,
+			"the master", q,
+			facts.Unit{MachineType: "n2-standard-2", VCPU: 2, Address: true, DiskGB: map[string]int{"pd-balanced": 150}},
+			facts.Usage{"INSTANCES": 1, "N2_CPUS": 2, "CPUS_ALL_REGIONS": 2, "IN_USE_ADDRESSES": 1, "SSD_TOTAL_GB": 150},
+			nil,
 		},
 		{"spot with quota of its own", q, t4, facts.Usage{"INSTANCES": 1, "PREEMPTIBLE_CPUS": 8, "CPUS_ALL_REGIONS": 8, "PREEMPTIBLE_NVIDIA_T4_GPUS": 2, "GPUS_ALL_REGIONS": 2}, nil},
 		{"spot without", without, t4, facts.Usage{"INSTANCES": 1, "CPUS": 8, "CPUS_ALL_REGIONS": 8, "NVIDIA_T4_GPUS": 2, "GPUS_ALL_REGIONS": 2}, nil},
 		{
-			"GPUs that count for the vCPUs", q, facts.Unit{MachineType: "g2-standard-4", VCPU: 4, GPU: "nvidia-l4", GPUs: 1},
-			facts.Usage{"INSTANCES": 1, "CPUS_ALL_REGIONS": 4, "NVIDIA_L4_GPUS": 1, "GPUS_ALL_REGIONS": 1}, nil,
+			"GPUs that count for the vCPUs", q,
+			facts.Unit{MachineType: "g2-standard-4", VCPU: 4, GPU: "nvidia-l4", GPUs: 1},
+			facts.Usage{"INSTANCES": 1, "CPUS_ALL_REGIONS": 4, "NVIDIA_L4_GPUS": 1, "GPUS_ALL_REGIONS": 1},
+			nil,
 		},
 		{
-			"a quota that Google does not publish", q, facts.Unit{MachineType: "a3-highgpu-8g", VCPU: 208, GPU: "nvidia-h100-80gb", GPUs: 8},
-			facts.Usage{"INSTANCES": 1, "CPUS_ALL_REGIONS": 208, "GPUS_ALL_REGIONS": 8}, []string{"on-demand nvidia-h100-80gb"},
+			"a quota that Google does not publish", q,
+			facts.Unit{MachineType: "a3-highgpu-8g", VCPU: 208, GPU: "nvidia-h100-80gb", GPUs: 8},
+			facts.Usage{"INSTANCES": 1, "CPUS_ALL_REGIONS": 208, "GPUS_ALL_REGIONS": 8},
+			[]string{"on-demand nvidia-h100-80gb"},
 		},
 		{
-			"another family", q, facts.Unit{MachineType: "c4-standard-8", VCPU: 8, DiskGB: map[string]int{"hyperdisk-balanced": 100, "pd-standard": 10}},
-			facts.Usage{"INSTANCES": 1, "CPUS_ALL_REGIONS": 8, "DISKS_TOTAL_GB": 10}, []string{"on-demand vCPUs of c4", "GB of hyperdisk-balanced"},
+			"another family", q,
+			facts.Unit{MachineType: "c4-standard-8", VCPU: 8, DiskGB: map[string]int{"hyperdisk-balanced": 100, "pd-standard": 10}},
+			facts.Usage{"INSTANCES": 1, "CPUS_ALL_REGIONS": 8, "DISKS_TOTAL_GB": 10},
+			[]string{"on-demand vCPUs of c4", "GB of hyperdisk-balanced"},
 		},
 	} {
 		got, unknown := tc.q.UsageOf(tc.u)

@@ -71,7 +71,7 @@ type checker struct {
 
 func (c *checker) checkIdentity(context.Context) doctor.Result {
 	if c.Caller.Identity == "" {
-		return doctor.Passed("credentials that name nobody, in project %s (%d)", c.Caller.Project, c.Caller.Number)
+		return doctor.Passed("credentials without a name, in project %s (%d)", c.Caller.Project, c.Caller.Number)
 	}
 	return doctor.Passed("%s in project %s (%d)", c.Caller.Identity, c.Caller.Project, c.Caller.Number)
 }

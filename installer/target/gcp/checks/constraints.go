@@ -38,7 +38,8 @@ func (c *checker) rules() []rule {
 	for _, project := range c.imageProjects() {
 		out = append(out, rule{
 			"compute.trustedImageProjects", "images of project " + project,
-			"bring images of a project that is trusted with --master-image and --agent-image", []string{"projects/" + project},
+			"bring images of a project that is trusted with --master-image and --agent-image",
+			[]string{"projects/" + project},
 		})
 	}
 	if s.Network.ExternalIP {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/api/googleapi"
 	"google.golang.org/api/logging/v2"
@@ -96,7 +95,7 @@ func refusedEntries(err error) (n int, whole bool) {
 }
 
 func entryOf(e journal.Event) *logging.LogEntry {
-	return &logging.LogEntry{TextPayload: truncateText(e.Text), Timestamp: e.At.UTC().Format(time.RFC3339Nano), InsertId: insertID(e.ID)}
+	return &logging.LogEntry{TextPayload: journal.TruncateText(e.Text, maxText), Timestamp: e.At.UTC().Format(time.RFC3339Nano), InsertId: insertID(e.ID)}
 }
 
 // insertID is what Google knows a line by, together with its time. Lines of one moment are
@@ -110,16 +109,4 @@ func insertID(cursor string) string {
 		}
 	}
 	return fmt.Sprintf("%016s-%s", number, hex.EncodeToString(sum[:8]))
-}
-
-// truncateText shortens a text to what an entry may have, between characters.
-func truncateText(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	end := maxText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
 }

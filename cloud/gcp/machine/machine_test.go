@@ -24,6 +24,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/machine"
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 	"github.com/det-deploy/det-deploy/cloud/host"
+	"github.com/det-deploy/det-deploy/cloud/host/follow/followtest"
 )
 
 const (
@@ -150,28 +151,7 @@ func TestTheControlBucket(t *testing.T) {
 	l := newLab(t, gcptest.Options{})
 	l.giveBucket(t)
 	b := l.open(t).Bucket(controlBucket)
-	if _, _, err := b.Changed(t.Context(), "manifest.json", ""); cloud.KindOf(err) != cloud.NotFound {
-		t.Errorf("got %v, want that there is none", err)
-	}
-	mark := ""
-	for _, text := range []string{"one", "two"} {
-		must(t, b.Put(t.Context(), "manifest.json", []byte(text)))
-		data, now, err := b.Changed(t.Context(), "manifest.json", mark)
-		if err != nil || string(data) != text || now == mark {
-			t.Fatalf("got %q, %q, %v; want %s", data, now, err, text)
-		}
-		mark = now
-		if data, now, err := b.Changed(t.Context(), "manifest.json", mark); data != nil || now != mark || err != nil {
-			t.Errorf("asked again: got %q, %q, %v; want nothing", data, now, err)
-		}
-	}
-	var out bytes.Buffer
-	if err := b.Fetch(t.Context(), "manifest.json", &out); err != nil || out.String() != "two" {
-		t.Errorf("got %q, %v; want two", out.String(), err)
-	}
-	if err := b.Fetch(t.Context(), "nowhere", &out); cloud.KindOf(err) != cloud.NotFound {
-		t.Errorf("got %v, want that there is none", err)
-	}
+	followtest.Bucket(t, b)
 	if _, _, err := b.Changed(t.Context(), "manifest.json", "x"); err == nil {
 		t.Error("got no error for a mark that is no generation")
 	}

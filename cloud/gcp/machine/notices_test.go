@@ -52,15 +52,15 @@ func TestAPreemptionIsToldAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		w := watch(t, l, false)
-		pass(90 * time.Second)
+		pass(70 * time.Second) // longer than one question
 		at := time.Now()
 		l.world.Preempt(gcptest.Project, zone, name)
 		n, took := next(t, w, 0)
 		if took > time.Second || n.Kind != machine.Interruption || n.At.Sub(at.Add(30*time.Second)).Abs() > time.Second || n.Reason != "spot preemption" {
 			t.Errorf("got %+v after %s, want an interruption in 30 s at once", n, took)
 		}
-		pass(90 * time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		pass(10 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		if again, found := w.Next(ctx, n.N); found {
 			t.Errorf("got %+v, want one notice of it", again)
@@ -78,9 +78,9 @@ func TestMaintenanceIsTold(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				l := newLab(t, gcptest.Options{})
 				w := watch(t, l, tt.hasGPU)
-				pass(time.Minute)
+				pass(10 * time.Second)
 				l.world.AnnounceMaintenance(gcptest.Project, zone, name, "MIGRATE_ON_HOST_MAINTENANCE")
-				pass(time.Minute)
+				pass(10 * time.Second)
 				at := time.Now()
 				l.world.AnnounceMaintenance(gcptest.Project, zone, name, terminates)
 				n, took := next(t, w, 0)
@@ -88,7 +88,7 @@ func TestMaintenanceIsTold(t *testing.T) {
 					t.Errorf("got %+v after %s, want an interruption in %s, and none of a migration", n, took, tt.lead)
 				}
 				l.world.AnnounceMaintenance(gcptest.Project, zone, name, "NONE")
-				pass(time.Minute)
+				pass(10 * time.Second)
 				l.world.AnnounceMaintenance(gcptest.Project, zone, name, terminates)
 				if again, _ := next(t, w, n.N); !again.At.After(n.At) {
 					t.Errorf("got %+v, want the second one", again)
@@ -110,7 +110,7 @@ func TestNoNoticeIsMissed(t *testing.T) {
 			t.Errorf("got %+v after %s", n, took)
 		}
 		l.away.Store(true)
-		pass(2 * time.Minute)
+		pass(20 * time.Second)
 		l.world.Preempt(gcptest.Project, zone, name)
 		l.away.Store(false)
 		if n, took = next(t, w, n.N); took > notice.Every+time.Second || n.Reason != "spot preemption" {

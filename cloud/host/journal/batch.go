@@ -35,7 +35,7 @@ func Split(events []Event) [][]Event {
 	var batch []Event
 	size := 0
 	for _, e := range sorted {
-		e.Text = truncateText(e.Text)
+		e.Text = TruncateText(strings.TrimRight(e.Text, "\n"), maxText)
 		if e.Text == "" {
 			continue
 		}
@@ -51,15 +51,13 @@ func Split(events []Event) [][]Event {
 	return batches
 }
 
-// truncateText shortens a text to the service's limit, between characters.
-func truncateText(text string) string {
-	text = strings.TrimRight(text, "\n")
-	if len(text) <= maxText {
+// TruncateText shortens a text to a number of bytes, between characters.
+func TruncateText(text string, size int) string {
+	if len(text) <= size {
 		return text
 	}
-	end := maxText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
+	for size > 0 && !utf8.RuneStart(text[size]) {
+		size--
 	}
-	return text[:end]
+	return text[:size]
 }

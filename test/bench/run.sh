@@ -13,7 +13,7 @@ printf '%-46s %s ms\n' "version, mean of 20" "$((($(date +%s%N) - start) / 20000
 
 echo "== parts"
 go test -run '^$' -bench . -benchtime 1s \
-	./master/pool ./master/store ./master/log ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher 2>/dev/null |
+	./master/pool ./master/store ./master/log ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher ./cmd/internal/wire/parts 2>/dev/null |
 	grep -E '^Benchmark|^pkg' || true
 
 echo "== a cluster on this machine (process runtime, embedded database)"

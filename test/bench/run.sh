@@ -13,7 +13,8 @@ printf '%-46s %s ms\n' "version, mean of 20" "$((($(date +%s%N) - start) / 20000
 
 echo "== parts"
 go test -run '^$' -bench . -benchtime 1s \
-	./master/pool ./master/store ./master/log ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher ./cmd/internal/wire/parts 2>/dev/null |
+	./master/pool ./master/store ./master/log ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher \
+	./cmd/internal/wire/parts ./cloud/gcp/gcptest 2>/dev/null |
 	grep -E '^Benchmark|^pkg' || true
 
 echo "== a cluster on this machine (process runtime, embedded database)"
@@ -22,7 +23,7 @@ go run ./test/bench/cluster -bin "$bin"
 echo "== a master that is flooded (memory of its own above rest: most, and what is left)"
 go run ./test/bench/flood -bin "$bin"
 
-echo "== up on AWS, from nothing, when every call takes 200 ms and machines take no time"
+echo "== up on AWS and Google Cloud, from nothing, when every call takes 200 ms and machines take no time"
 ./test/bench/up
 
 echo "== machines that come and go (agents as processes of this machine)"

@@ -1,6 +1,7 @@
 package googletest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 type Client struct {
 	// Name is what it is called.
 	Name string
-	read func(t testing.TB, s Site, lists []List) map[string][]Object
+	// Kinds are the kinds of objects that Owned asks it for. gcloud is a process for each.
+	Kinds []string
+	read  func(t testing.TB, s Site, lists []List) map[string][]Object
 }
 
 // List is a list of Compute Engine, over all zones and regions.
@@ -33,7 +36,8 @@ type Object struct {
 
 // Clients are all of them.
 func Clients() []Client {
-	return []Client{{"gcloud", readByGcloud}, library("google-cloud-compute"), library("google-api-python-client")}
+	gcloud := Client{"gcloud", []string{"address", "disk", "instance", "network"}, readByGcloud}
+	return []Client{gcloud, library("google-cloud-compute"), library("google-api-python-client")}
 }
 
 // Read returns the objects of each list. Where the client is not installed, the test is
@@ -45,7 +49,8 @@ func (c Client) Read(t testing.TB, s Site, lists ...List) map[string][]Object {
 
 // library is one of Google's libraries for Python.
 func library(name string) Client {
-	return Client{name, func(t testing.TB, s Site, lists []List) (out map[string][]Object) {
+	kinds := slices.Sorted(maps.Values(marked("")))
+	return Client{name, kinds, func(t testing.TB, s Site, lists []List) (out map[string][]Object) {
 		t.Helper()
 		pairs := [][2]string{}
 		for _, l := range lists {
@@ -72,7 +77,9 @@ func (c Client) Owned(t testing.TB, s Site, cluster string) []string {
 	t.Helper()
 	lists, kinds := []List{}, make(map[string]string)
 	for l, kind := range marked(cluster) {
-		lists, kinds[l.Name] = append(lists, l), kind
+		if slices.Contains(c.Kinds, kind) {
+			lists, kinds[l.Name] = append(lists, l), kind
+		}
 	}
 	found := c.Read(t, s, lists...)
 	var out []string

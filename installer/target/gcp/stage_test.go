@@ -51,6 +51,8 @@ type stage struct {
 	// silent is a machine that says nothing.
 	silent bool
 	tried  int
+	// sleep waits; nil moves the world's clock instead.
+	sleep func(context.Context, time.Duration) error
 }
 
 func newStage(t *testing.T, o gcptest.Options, flags ...string) *stage {
@@ -155,6 +157,9 @@ func (s *stage) machine(free api.Clients) func(context.Context, time.Duration) e
 		// Over a bad network the machine tries again at the next glance.
 		if err := s.act(ctx, free); err != nil && !errors.Is(err, faults.ErrInjected) {
 			return err
+		}
+		if s.sleep != nil {
+			return s.sleep(ctx, d)
 		}
 		return s.world.Sleep(ctx, d)
 	}

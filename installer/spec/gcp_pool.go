@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
 // GCPPool is a pool of Compute Engine instances.
@@ -97,7 +99,7 @@ func (p GCPPool) Validate(path string) document.Errors {
 	e.Check(p.Slots == nil || *p.Slots >= 0, at("slots"), "must be at least 0")
 	checkImage(&e, at("image"), p.Image)
 	e = append(e, p.BootDisk.validate(at("boot_disk"), true)...)
-	return append(e, p.BaseConfig.CheckMapping(at("base_config"))...)
+	return append(e, provider.CheckBaseConfig(at("base_config"), p.BaseConfig, properties.Pool{Zones: p.Zones, Spot: p.Spot})...)
 }
 
 // Validate checks that type and GPUs fit each other.

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"errors"
+
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 	"github.com/det-deploy/det-deploy/master/config/translate"
 )
 
@@ -67,4 +70,18 @@ func readMaster(d *document.Document, given []document.Given) (Loaded, error) {
 	m.ConfigFile = d.Name()
 	warnings = append(warnings, d.Locate(m.Warnings(d.Given))...)
 	return Loaded{Master: m, Warnings: warnings, Document: d}, problems.Err()
+}
+
+// adviseSyntax says which keys are missing above a list that belongs to none.
+func adviseSyntax(err error) error {
+	all, ok := errors.AsType[document.Errors](err)
+	if !ok {
+		return err
+	}
+	for i := range all {
+		if hint := provider.AdviseList(all[i].Orphan); hint != "" {
+			all[i].Hint = hint
+		}
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
@@ -96,6 +97,16 @@ func (m *Master) fillDefaults() {
 	if len(m.ResourcePools) == 0 {
 		m.ResourcePools = []Pool{DefaultPool("default")}
 	}
+}
+
+var _ document.KeyAdviser = (*Master)(nil)
+
+// AdviseKey implements document.KeyAdviser, for what belongs to the provider of a pool.
+func (m *Master) AdviseKey(key string) string {
+	if provider.AdviseKey(key) == "" {
+		return ""
+	}
+	return "belongs to the provider of a pool: write resource_pools:, a pool with a pool_name, and below it provider: above it"
 }
 
 // ListenPort is the port to listen on: the one that is set, or 8443 with TLS and

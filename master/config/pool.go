@@ -36,6 +36,11 @@ func DefaultPool(name string) Pool {
 // SetDefaults makes p a default pool without a name.
 func (p *Pool) SetDefaults() { *p = DefaultPool("") }
 
+var _ document.KeyAdviser = (*Pool)(nil)
+
+// AdviseKey implements document.KeyAdviser, for what belongs to the pool's provider.
+func (p *Pool) AdviseKey(key string) string { return provider.AdviseKey(key) }
+
 // EffectiveScheduler is the pool's own scheduler, or that of its resource manager.
 func (p Pool) EffectiveScheduler(rm AgentRM) PriorityScheduler {
 	if p.Scheduler != nil {

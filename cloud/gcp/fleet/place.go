@@ -27,7 +27,7 @@ func (f *Fleet) rememberPlaces(machines []cloud.Instance, listed bool) {
 }
 
 // Restore implements cloud.Restorer.
-func (f *Fleet) Restore(machines []cloud.Instance) { f.rememberPlaces(machines, true) }
+func (f *Fleet) Restore(machines []cloud.Instance) { f.rememberPlaces(machines, false) }
 
 // forgetMissing forgets machines that were listed and no longer exist.
 func (f *Fleet) forgetMissing(machines []cloud.Instance) {

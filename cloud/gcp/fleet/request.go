@@ -38,6 +38,23 @@ func (f *Fleet) launchRequest(l cloud.Launch, t machinetype.Type, name string) *
 	return in
 }
 
+// accelerators are the GPUs that a machine is given, with those of base_config where the
+// pool names none.
+func (f *Fleet) accelerators(t machinetype.Type, zone string) []*compute.AcceleratorConfig {
+	given := f.base.GuestAccelerators
+	switch {
+	case t.BringsGPUs():
+		return nil
+	case t.GPUs > 0:
+		given = []*compute.AcceleratorConfig{{AcceleratorType: t.GPUType, AcceleratorCount: t.GPUs}}
+	}
+	var out []*compute.AcceleratorConfig
+	for _, a := range given {
+		out = append(out, &compute.AcceleratorConfig{AcceleratorType: f.zonalLink(zone, "acceleratorTypes", a.AcceleratorType), AcceleratorCount: a.AcceleratorCount})
+	}
+	return out
+}
+
 // mergeDisks is the boot disk and behind it those of base_config, so that the first of
 // these is /dev/sdb.
 func (f *Fleet) mergeDisks(zone string, labels map[string]string) []*compute.AttachedDisk {

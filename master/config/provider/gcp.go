@@ -163,13 +163,18 @@ func (p GCP) validateLabels(path string) document.Errors {
 	return e
 }
 
-// validateBase checks base_config as Google's own form, and against the other settings.
 func (p GCP) validateBase(path string) document.Errors {
-	base, err := properties.Parse(p.BaseConfig.JSON())
+	return CheckBaseConfig(path, p.BaseConfig, properties.Pool{Zones: p.ZoneList(), Account: p.ServiceAccount.Email, Spot: p.IsSpot()})
+}
+
+// CheckBaseConfig checks a machine in Google's own form, and against what else is said of
+// the pool.
+func CheckBaseConfig(path string, raw document.Raw, pool properties.Pool) document.Errors {
+	base, err := properties.Parse(raw.JSON())
 	if err != nil {
 		return locateProblems(path, err)
 	}
-	return toErrors(path, properties.Conflicts(base, properties.Pool{Zones: p.ZoneList(), Account: p.ServiceAccount.Email, Spot: p.IsSpot()}))
+	return toErrors(path, properties.Conflicts(base, pool))
 }
 
 func locateProblems(path string, err error) document.Errors {

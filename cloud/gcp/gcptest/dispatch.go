@@ -137,7 +137,7 @@ func (w *World) do(c *call) (r *reply, err error) {
 		return nil, err
 	}
 	out, err := w.act(c)
-	if err != nil {
+	if _, waits := errors.AsType[*later](err); err != nil && (waits || c.try.fault != faults.KillAfter) {
 		return nil, err
 	}
 	if err := c.after(); err != nil {

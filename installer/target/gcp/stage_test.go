@@ -66,8 +66,10 @@ func newStage(t *testing.T, o gcptest.Options, flags ...string) *stage {
 }
 
 // clients are a new process's, whose changes ask a gate.
-func (s *stage) clients(gate *resource.Gate) api.Clients {
-	c, err := api.New(context.Background(), s.world.Client(""), api.Options{Project: gcptest.Project, Region: "us-central1", Gate: gate}) //nolint:forbidigo // nothing is sent
+func (s *stage) clients(gate *resource.Gate) api.Clients { return clientsOf(s.world, gate) }
+
+func clientsOf(w *gcptest.World, gate *resource.Gate) api.Clients {
+	c, err := api.New(context.Background(), w.Client(""), api.Options{Project: gcptest.Project, Region: "us-central1", Gate: gate}) //nolint:forbidigo // nothing is sent
 	if err != nil {
 		panic(err)
 	}

@@ -31,6 +31,7 @@ func ActAs(c *owner.Cluster, master, agent Holder) *Binding {
 // project. Where that cannot be seen, nothing is asked for.
 func (b *Binding) findGiven(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found := foundBinding(b.On, b.Account.Email())
+	found.Shared = true // which no `down` takes away
 	for _, on := range []Place{b.On, OnProject(b.In)} {
 		live, err := on.get(ctx)
 		switch cloud.KindOf(err) {

@@ -1,0 +1,139 @@
+package gcp_test
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/installer/target/gcp"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// onMaster is a file of the master's machine.
+func (s *stage) onMaster(t *testing.T, path string) []byte {
+	t.Helper()
+	store := control.Open(s.clients(nil), "lab", gcptest.Number)
+	o, err := store.Get(t.Context(), manifest.Key)
+	must(t, err)
+	m, err := manifest.Parse(o.Data)
+	must(t, err)
+	o, err = store.Get(t.Context(), m.Files[path].Key)
+	must(t, err)
+	return o.Data
+}
+
+const seedPool = `pools:
+  seed:
+    machines: [n1-standard-8+1xnvidia-tesla-t4]
+    boot_disk: {size: 300, type: pd-ssd}
+    image: projects/acme-ml/global/images/family/agents
+    startup_script: "#!/bin/sh\nmount -o discard,defaults /dev/sdb1 /mnt/disks/second\n"
+    base_config:
+      disks: [{mode: READ_ONLY, boot: false, source: zones/us-central1-a/disks/second, autoDelete: false}]
+  plain:
+    machines: [n2-standard-8]
+    cpu_slots: true
+`
+
+func TestMasterYAML(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		file  string
+		flags []string
+	}{
+		"default": {"", nil},
+		"everything": {"", []string{
+			"machine", "n1-standard-8+1xnvidia-tesla-t4,g2-standard-4", "spot", "true", "spot-fallback", "true", "max-agents", "8", "min-agents", "1",
+			"idle-period", "5m", "starting-period", "30m", "label", "team=ml", "network-tag", "office", "preemption", "true", "db-url", "env:DB_URL",
+			"cpu-image", "python:3.12", "registry-user", "ann", "registry-password", "env:REGISTRY", "notebook-timeout", "1h",
+			"startup-script-file", "#!/bin/sh\ntrue\n", "agent-config-file", "hooks: {on_connection_lost: [reboot]}\n", "enable-cors", "true",
+			"master-config-file", "launch_error: false\nlog: {level: debug}\n", "initial-password", "gcp-sm:their-password", "data-prefix", "lab",
+			"pool-zone", "us-central1-b,us-central1-a", "agent-boot-disk-size", "250", "agent-boot-disk-type", "pd-ssd", "agent-image", gcptest.ImageDebian,
+			"agent-external-ip", "false", "nat", "true", "metrics", "false", "agent-service-account", "none",
+		}},
+		"pools": {seedPool, []string{"default-compute-pool", "seed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, gcptest.Options{}, tc.flags...)
+				s.file = tc.file
+				in, _, err := s.operator(t.Context())
+				must(t, err)
+				p, err := in.Plan(t.Context())
+				must(t, err)
+				in.Deployment.(*gcp.Target).NoWait = true
+				must(t, in.Up(t.Context(), p))
+				got := s.onMaster(t, manifest.ConfigFile)
+				m, _, err := config.Parse(got, "master.yaml")
+				must(t, err)
+				if unbuilt := config.Unbuilt(m); len(unbuilt) > 0 {
+					t.Errorf("the master would refuse to start: %v", unbuilt)
+				}
+				golden(t, "testdata/"+name+".golden", got)
+			})
+		})
+	}
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		must(t, os.MkdirAll("testdata", 0o755))
+		must(t, os.WriteFile(file, got, 0o644))
+	}
+	want, err := os.ReadFile(file)
+	must(t, err)
+	if d := cmp.Diff(string(got), string(want)); d != "" {
+		t.Errorf("got -, want +; run with -update when it is meant:\n%s", d)
+	}
+}
+
+// A secret is in Secret Manager and nowhere else: not in the bucket, not in metadata, not
+// in a plan.
+func TestSecretsAreNowhereElse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{}, "db-url", "env:DB_URL", "registry-user", "ann", "registry-password", "env:REGISTRY")
+		places := map[string]string{"the plan": strings.Join(s.plan(t), "\n")}
+		must(t, s.up(t.Context()))
+		c := s.clients(nil)
+		secrets := []string{"PRIVATE KEY"}
+		for _, name := range []string{"admin-password", "db-url", "registry-password", "tls-key"} {
+			text, err := storage.SecretSource{Clients: c}.Secret(t.Context(), secret.Ref{Scheme: secret.GCP, Name: "det-deploy-lab-" + name})
+			must(t, err)
+			secrets = append(secrets, text)
+		}
+		bucket := control.Name("lab", gcptest.Number)
+		all, err := c.Objects.Versions(t.Context(), bucket)
+		must(t, err)
+		for _, o := range all {
+			body, err := c.Objects.Read(t.Context(), bucket, o.Name)
+			must(t, err)
+			places[o.Name] = string(body.Data)
+		}
+		for path, i := range s.world.Instances() {
+			for _, item := range i.Metadata.Items {
+				places[path+" "+item.Key] = *item.Value
+			}
+		}
+		for place, text := range places {
+			for _, one := range secrets {
+				if strings.Contains(text, one) {
+					t.Errorf("%s has a secret in it", place)
+				}
+			}
+		}
+		if len(places) < 8 {
+			t.Errorf("got %d places looked at, want all", len(places))
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package gcp_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/installertest"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// life is a stage as the suite of all clouds sees it.
+type life struct {
+	*stage
+
+	change []string
+}
+
+func (l life) World() installertest.World { return l.world }
+
+// Up is tried again while a list lags behind what the last process did: the plan that was
+// made then is not the one under the lock.
+func (l life) Up(ctx context.Context) (err error) {
+	for range 3 {
+		if err = l.up(ctx); !errors.Is(err, installer.ErrPlanChanged) {
+			return err
+		}
+	}
+	return err
+}
+
+func (l life) Update(ctx context.Context) error {
+	l.set(l.change...)
+	return l.Up(ctx)
+}
+
+func (l life) Upgrade(ctx context.Context) error {
+	l.version, l.programs = "v1.1.0", programs("another")
+	return l.upgrade(ctx)
+}
+
+func (l life) Down(ctx context.Context) error {
+	_, err := l.down(ctx, true)
+	return err
+}
+
+func (l life) Resume() { l.resume() }
+
+func (l life) WantWhole(t *testing.T) {
+	t.Helper()
+	l.wantNothingToDo(t)
+	l.wantVersion(t)
+}
+
+// resume lets the next process go on at once, without waiting for the lease of the
+// one who was killed: that is when lists lag most.
+func (s *stage) resume() {
+	s.world.Revive()
+	s.dead = func(record.Holder) bool { return true }
+}
+
+// slow is Google on a bad day: operations and machines take their time, lists lag, a new
+// account is not known and a role does not count yet, and writes are limited.
+func slow() gcptest.Options {
+	return gcptest.Options{
+		IgnoreFilters: true, Operation: 2 * time.Second, Provisioning: 5 * time.Second, Staging: 5 * time.Second, Stopping: 30 * time.Second,
+		Lag: 3 * time.Second, NewAccount: 20 * time.Second, PolicyLag: 7 * time.Second, InUseLater: true,
+		ObjectInterval: time.Second, BucketInterval: 2 * time.Second,
+	}
+}
+
+func suite() installertest.Suite {
+	s := installertest.Suite{
+		Kill:   func(w installertest.World, n int) { w.(*gcptest.World).FailChange(w.Changes()+n, faults.KillAfter) },
+		Killed: faults.ErrInjected, Stride: stride(),
+	}
+	for _, l := range layouts() {
+		if testing.Short() && l.name != layouts()[0].name {
+			continue
+		}
+		on := func(o gcptest.Options) func(t *testing.T) installertest.Stage {
+			return func(t *testing.T) installertest.Stage {
+				t.Helper()
+				made, _ := l.prepared(t, o)
+				return life{made, l.change}
+			}
+		}
+		s.Layouts = append(s.Layouts, installertest.Layout{Name: l.name, New: on(gcptest.Options{IgnoreFilters: true}), Slow: on(slow())})
+	}
+	for _, f := range gcptest.Faults() {
+		s.Faults = append(s.Faults, installertest.Fault{
+			Name: string(f), At: func(w installertest.World, n int) { w.(*gcptest.World).FailAt(n, f) },
+		})
+	}
+	return s
+}
+
+// stride is how many calls lie between two that fail. A sample is another one at
+// each fault and flow.
+func stride() int {
+	if testing.Short() {
+		return faults.Stride(997)
+	}
+	return faults.Stride(463)
+}
+
+// Whatever call fails, and however, the same command finishes: nothing is missing,
+// nothing is there twice, and down leaves nothing.
+func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) { suite().ResumeAfterFaults(t) }
+
+// An up that was killed anywhere is taken down at once, without another up and
+// while the lists still lag.
+func TestDownTakesAHalfMadeCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
+
+// wantPolicy compares who has which role in the project.
+func (s *stage) wantPolicy(t *testing.T, want []string) {
+	t.Helper()
+	if d := cmp.Diff(s.world.Bindings("projects/"+gcptest.Project), want); d != "" {
+		t.Errorf("roles in the project: got -, want +:\n%s", d)
+	}
+}
+
+func TestASlowCloud(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, slow())
+		must(t, s.up(t.Context()))
+		time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
+		s.wantNothingToDo(t)
+		r, err := s.down(t.Context(), true)
+		must(t, err)
+		s.wantLeft(t)
+		if len(r.Left) > 0 {
+			t.Errorf("got left %v", r.Left)
+		}
+	})
+}
+
+// Looking needs no programs: what is not there yet is shown as missing.
+func TestAHalfMadeClusterIsShown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		s.world.FailChange(12, faults.KillAfter) // behind the record and six of what is made side by side
+		if err := s.up(t.Context()); !errors.Is(err, faults.ErrInjected) {
+			t.Fatalf("got %v, want the injected failure", err)
+		}
+		s.resume()
+		s.programs = nil
+		in, _, err := s.operator(t.Context())
+		must(t, err)
+		state, p, err := in.Status(t.Context())
+		if err != nil || state != installer.Degraded || p.Count(plan.Create) == 0 {
+			t.Errorf("got %s with %s and %v, want that something is missing", state, p.Summary(), err)
+		}
+	})
+}
+
+// Some lists see no zone that Google does not reach: then nothing is planned, for what is
+// there would be taken for gone.
+func TestNothingIsPlannedWithoutEveryZone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		must(t, s.up(t.Context()))
+		before := s.world.Live()
+		s.world.Unreachable("us-central1-a")
+		in, _, err := s.operator(t.Context())
+		if err == nil {
+			_, err = in.PlanDown(t.Context(), true)
+		}
+		if err == nil {
+			t.Error("got a plan of what is left when a zone is out of reach")
+		}
+		s.world.Unreachable()
+		if got := s.world.Live(); !slices.Equal(got, before) {
+			t.Errorf("got %v, want what was there", got)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package gcp_test
+
+import (
+	"testing"
+
+	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/iam/v1"
+	"google.golang.org/api/secretmanager/v1"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+)
+
+// variant is one way in which a cluster may lie in a project.
+type variant struct {
+	name string
+	// prepare makes what the user brings, and returns the flags that name it.
+	prepare func(t *testing.T, w *gcptest.World) []string
+	// change is what is asked for later.
+	change []string
+}
+
+func layouts() []variant {
+	return []variant{
+		{"default", nothing, []string{"max-agents", "9", "inbound-cidr", "198.51.100.0/24,203.0.113.0/24", "label", "team=ml"}},
+		{"agents behind NAT", behindNAT, []string{"ssh", "true", "network-tag", "office"}},
+		{"existing network", existing, []string{"aux-machine", "n2-standard-4", "data-disk-size", "200"}},
+		{"shared network", shared, []string{"max-agents", "9"}},
+		{"spot pools", spotPools, []string{"machine", "g2-standard-4,n1-standard-8+1xnvidia-tesla-t4,n1-standard-8+1xnvidia-tesla-v100", "keep-logs", "false"}},
+		{"disk from snapshot", fromSnapshot, []string{"master-machine-type", "n2-standard-4", "db-url", "env:DB_URL"}},
+		{"accounts, disk and bucket of the user's", userOwned, []string{"max-agents", "9", "data-prefix", "lab"}},
+		{"default account", defaultAccount, []string{"master-service-account", ""}},
+	}
+}
+
+func nothing(*testing.T, *gcptest.World) []string { return nil }
+
+func behindNAT(*testing.T, *gcptest.World) []string {
+	return []string{"agent-external-ip", "false", "nat", "true"}
+}
+
+func existing(*testing.T, *gcptest.World) []string {
+	return []string{"network", "default", "subnetwork", "default"}
+}
+
+func shared(_ *testing.T, w *gcptest.World) []string {
+	w.AddProject("net-host", 99)
+	return []string{"host-project", "net-host", "network", "default", "subnetwork", "default", "firewall", "existing", "share-access", "true"}
+}
+
+func spotPools(*testing.T, *gcptest.World) []string {
+	return []string{"spot", "true", "spot-fallback", "true", "aux-spot", "true", "machine", "g2-standard-4,n1-standard-8+1xnvidia-tesla-t4"}
+}
+
+func fromSnapshot(_ *testing.T, w *gcptest.World) []string {
+	w.GiveSnapshot(gcptest.Project, "older", 100)
+	return []string{"data-snapshot", "older", "data-disk-size", "120"}
+}
+
+// userOwned is the seed's first option: the master runs as an account with Compute Admin.
+func userOwned(t *testing.T, w *gcptest.World) []string {
+	t.Helper()
+	master, agent := w.GiveAccount(gcptest.Project, "boss"), w.GiveAccount(gcptest.Project, "worker")
+	for _, role := range []string{"roles/compute.admin", "roles/iam.serviceAccountUser"} {
+		w.Bind("projects/"+gcptest.Project, role, "serviceAccount:"+master)
+	}
+	w.GiveDisk(gcptest.Project, "us-central1-b", "mine", 200)
+	must(t, clientsOf(w, nil).Buckets.Insert(t.Context(), &storage.Bucket{Name: "their-checkpoints", Location: "us-central1"}))
+	return []string{"master-service-account", master, "agent-service-account", agent, "data-disk", "mine", "data-bucket", "their-checkpoints"}
+}
+
+// defaultAccount is the seed's second option.
+func defaultAccount(*testing.T, *gcptest.World) []string {
+	return []string{"master-service-account", "default", "agent-service-account", "none"}
+}
+
+// neighbours are things that look like the cluster's and are not: a machine with the label
+// that marks agents for people, and those of a cluster lab-2.
+func neighbours(t *testing.T, w *gcptest.World) {
+	t.Helper()
+	c, labels := clientsOf(w, nil), map[string]string{"det-deploy-cluster": "lab-2"}
+	const mark = "det-deploy-cluster=lab-2\nof the other cluster"
+	disk := func() []*compute.AttachedDisk {
+		return []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageDebian}}}
+	}
+	nic := []*compute.NetworkInterface{{Network: "global/networks/default"}}
+	for _, i := range []*compute.Instance{
+		{Name: "det-lab-pet", Labels: map[string]string{"det-deploy-agents": "lab"}},
+		{Name: "det-lab-2-master", Labels: labels},
+	} {
+		i.Disks, i.NetworkInterfaces, i.MachineType = disk(), nic, "zones/us-central1-a/machineTypes/n2-standard-2"
+		must(t, c.Instances.Insert(t.Context(), "us-central1-a", i))
+	}
+	must(t, c.Networks.Insert(t.Context(), &compute.Network{Name: "det-lab-2", Description: mark, ForceSendFields: []string{"AutoCreateSubnetworks"}}))
+	must(t, c.Disks.Insert(t.Context(), "us-central1-a", &compute.Disk{Name: "det-lab-2-data", SizeGb: 100, Labels: labels}))
+	must(t, c.Secrets.Create(t.Context(), "det-deploy-lab-2-admin-password", &secretmanager.Secret{
+		Labels: labels, Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}},
+	}))
+	must(t, c.Buckets.Insert(t.Context(), &storage.Bucket{Name: "det-deploy-lab-2-data-415104041262", Location: "us-central1", Labels: labels}))
+	_, err := c.Accounts.Create(t.Context(), &iam.CreateServiceAccountRequest{AccountId: "det-m-lab-2", ServiceAccount: &iam.ServiceAccount{Description: mark}})
+	must(t, err)
+	w.Bind("projects/"+gcptest.Project, "roles/logging.logWriter", "serviceAccount:det-m-lab-2@"+gcptest.Project+".iam.gserviceaccount.com")
+}
+
+// prepared is a stage on which a layout's own things are there.
+func (l variant) prepared(t *testing.T, o gcptest.Options) (*stage, []string) {
+	t.Helper()
+	s := newStage(t, o)
+	neighbours(t, s.world)
+	s.set(l.prepare(t, s.world)...)
+	return s, s.world.Live()
+}
+
+func TestEachLayoutComesAndGoes(t *testing.T) {
+	t.Parallel()
+	for _, l := range layouts() {
+		t.Run(l.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, before := l.prepared(t, gcptest.Options{IgnoreFilters: true})
+				policy := s.world.Bindings("projects/" + gcptest.Project)
+				must(t, s.up(t.Context()))
+				if s.tried != 1 {
+					t.Errorf("got %d tasks run to try the cluster, want 1", s.tried)
+				}
+				s.wantNothingToDo(t)
+				s.set(l.change...)
+				must(t, s.up(t.Context()))
+				s.wantNothingToDo(t)
+				_, err := s.down(t.Context(), true)
+				must(t, err)
+				s.wantLeft(t, before...)
+				s.wantPolicy(t, policy)
+			})
+		})
+	}
+}

@@ -45,6 +45,17 @@ func (w *World) addRoute(network, destination string) *row[compute.Route] {
 	})
 }
 
+// SetRoute changes a network's route to everywhere, such as to lead by a machine.
+func (w *World) SetRoute(projectID, network string, change func(*compute.Route)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.engine.routes.all() {
+		if r.Network == linkTo("projects/"+projectID+"/global/networks/"+network) {
+			change(r)
+		}
+	}
+}
+
 func forgetRoutes(w *World, path string, _ *compute.Network) {
 	for key, r := range w.engine.routes.all() {
 		if r.Network == linkTo(path) {

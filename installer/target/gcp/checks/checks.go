@@ -13,7 +13,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
@@ -88,17 +87,10 @@ func (c *checker) checkClock(ctx context.Context) doctor.Result {
 	return doctor.Clock(c.Now(), theirs, "Google", needed)
 }
 
-// longestBucket is what Cloud Storage takes.
-const longestBucket = 63
-
+// checkNames looks whether another project has the name of the cluster's bucket. All names
+// are short enough, whatever the cluster is called.
 func (c *checker) checkNames(ctx context.Context) doctor.Result {
-	const needed = "names within what Google takes, in buckets of the project's own"
-	fix := "choose another --cluster-id"
-	for _, name := range []string{c.Control.Name, storage.DataBucket(c.Spec.Cluster, c.Caller.Number)} {
-		if len(name) > longestBucket {
-			return doctor.Failed(fmt.Sprintf("bucket %s has %d characters, Cloud Storage takes %d", name, len(name), longestBucket), needed, fix)
-		}
-	}
+	const needed = "a control bucket of the project's own: names of buckets are shared by all projects"
 	_, err := c.Control.Get(ctx, "record.json")
 	switch cloud.KindOf(err) {
 	case "":
@@ -106,7 +98,7 @@ func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	case cloud.NotFound:
 		return doctor.Passed("bucket %s", c.Control.Name)
 	case cloud.Denied:
-		return doctor.Failed(err.Error(), needed, fix+", or ask for the right to read the bucket")
+		return doctor.Failed(err.Error(), needed, "choose another --cluster-id, or ask for the right to read the bucket")
 	default:
 		return doctor.FromError(err, needed)
 	}

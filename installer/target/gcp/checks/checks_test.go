@@ -116,6 +116,13 @@ func (l *lab) want(t *testing.T, name string, answer doctor.Answer, found, fix s
 	}
 }
 
+// giveDisk makes a disk of the user's.
+func (l *lab) giveDisk(t *testing.T, zone string, d *compute.Disk) {
+	t.Helper()
+	d.Type = "projects/" + gcptest.Project + "/zones/" + zone + "/diskTypes/pd-balanced"
+	must(t, l.Disks.Insert(t.Context(), zone, d))
+}
+
 func TestChecksOfANewClusterPass(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
@@ -197,6 +204,10 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"objects that stay", nil, constrain("storage.softDeletePolicySeconds", only("604800")), noPolicies, doctor.Fail, "gone when they are deleted", ""},
 		{"addresses of another network", []string{"network-cidr", "10.132.0.0/16"}, nil, "network", doctor.Unknown, "default of network default has 10.132.0.0/20", "--network-cidr"},
 		{"too few addresses", []string{"network-cidr", "10.200.0.0/22", "max-agents", "1100"}, nil, "network", doctor.Fail, "addresses for 1020 machines", "--network-cidr"},
+		{"a data disk that is there", []string{"data-disk", "mine"}, nil, "quotas", doctor.Pass, "SSD_TOTAL_GB in us-central1: 40760 left, 2050 needed", ""},
+		{"rules for SSH", []string{"ssh", "true"}, nil, "quotas", doctor.Pass, "FIREWALLS in all regions: 198 left, 3 needed", ""},
+		{"no image for all", []string{"machine", "n2-standard-4,t2a-standard-4"}, nil, "images", doctor.Fail, "there is none for all machines of a pool", "--agent-image"},
+		{"no stock image", []string{"machine", "t2a-standard-4", "agent-image", gcptest.ImageARM, "aux-machine", "t2a-standard-4"}, nil, "images", doctor.Pass, "", ""},
 		{"a clock that is wrong", nil, func(w *gcptest.World) { w.Advance(10 * time.Minute) }, "clock", doctor.Fail, "this machine's clock is -", "set the clock"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -204,6 +215,9 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 			l := newLab(t, gcptest.Options{}, tc.flags...)
 			if tc.world != nil {
 				tc.world(l.world)
+			}
+			if slices.Contains(tc.flags, "data-disk") {
+				l.giveDisk(t, "us-central1-a", &compute.Disk{Name: "mine", SizeGb: 200})
 			}
 			l.want(t, tc.check, tc.want, tc.found, tc.fix)
 		})
@@ -271,6 +285,9 @@ func TestPermissionsOfTheCaller(t *testing.T) {
 		{"compute.firewalls.create", []string{"network", "default", "subnetwork", "default"}, doctor.Fail, "compute.firewalls.create"},
 		{"compute.firewalls.create", []string{"network", "default", "subnetwork", "default", "firewall", "existing"}, doctor.Pass, ""},
 		{"orgpolicy.policy.get", nil, doctor.Unknown, "some checks cannot be made"},
+		{"serviceusage.services.enable", nil, doctor.Pass, ""},
+		{"iam.roles.create", nil, doctor.Fail, "iam.roles.create"},
+		{"iam.roles.create", []string{"master-service-account", "default", "agent-service-account", "none"}, doctor.Pass, ""},
 	} {
 		t.Run(tc.lost+strings.Join(tc.flags, " "), func(t *testing.T) {
 			t.Parallel()
@@ -283,6 +300,13 @@ func TestPermissionsOfTheCaller(t *testing.T) {
 			l.want(t, "permissions", tc.answer, tc.found, fix)
 		})
 	}
+}
+
+func TestPermissionsThatCannotBeTested(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, gcptest.Options{})
+	l.world.Disable(gcptest.Project, "cloudresourcemanager.googleapis.com")
+	l.want(t, "permissions", doctor.Unknown, "", "gcloud services enable cloudresourcemanager.googleapis.com")
 }
 
 // existing is a network of the user's, with rules that do.
@@ -314,7 +338,16 @@ func TestAnExistingNetwork(t *testing.T) {
 		Nats: []*compute.RouterNat{{Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"}},
 	}))
 	l.want(t, "network", doctor.Pass, "", "")
-	l.settings["network"] = "default"
+	l.world.SetRoute(gcptest.Project, "net", func(r *compute.Route) {
+		r.NextHopGateway, r.NextHopInstance = "", "projects/acme-ml/zones/us-central1-a/instances/wall"
+	})
+	l.want(t, "network", doctor.Unknown, "the default route leads by wall", "--subnetwork")
+	l.world.SetRoute(gcptest.Project, "net", func(r *compute.Route) { r.Tags = []string{"web"} })
+	l.want(t, "network", doctor.Fail, "net has no route to the internet", "add a route")
+	must(t, l.Subnetworks.Insert(t.Context(), &compute.Subnetwork{Name: "proxies", Network: "global/networks/net", IpCidrRange: "10.51.0.0/24", Purpose: "REGIONAL_MANAGED_PROXY"}))
+	l.settings["subnetwork"] = "proxies"
+	l.want(t, "network", doctor.Fail, "proxies is for REGIONAL_MANAGED_PROXY", "--subnetwork")
+	l.settings["network"], l.settings["subnetwork"] = "default", "sub"
 	l.want(t, "network", doctor.Fail, "sub is a subnetwork of net", "--network")
 	l.settings["subnetwork"] = "nobodys"
 	l.want(t, "network", doctor.Fail, "subnetwork nobodys", "")
@@ -325,6 +358,12 @@ func TestRulesOfAnExistingNetwork(t *testing.T) {
 	l := newLab(t, gcptest.Options{})
 	existing(t, l)
 	l.want(t, "firewall rules", doctor.Pass, "2 rules of net", "")
+	must(t, l.Firewalls.Insert(t.Context(), &compute.Firewall{
+		Name: "inwards", Network: "global/networks/net", Direction: "EGRESS", TargetTags: []string{"det-lab-master"}, DestinationRanges: []string{"0.0.0.0/0"},
+		Denied: []*compute.FirewallDenied{{IPProtocol: "all"}},
+	}))
+	l.want(t, "firewall rules", doctor.Fail, "the master is not let out to the internet", "--firewall own")
+	must(t, l.Firewalls.Delete(t.Context(), "inwards"))
 	must(t, l.Firewalls.Delete(t.Context(), "people"))
 	l.want(t, "firewall rules", doctor.Unknown, "203.0.113.0/24 does not reach the master on port 8443", "det-lab-master")
 	must(t, l.Firewalls.Delete(t.Context(), "inside"))
@@ -350,6 +389,14 @@ func TestANetworkThatIsShared(t *testing.T) {
 	l.want(t, "network", doctor.Pass, "", "")
 	l.want(t, "firewall rules", doctor.Pass, "", "")
 	l.want(t, "shared subnetwork", doctor.Pass, "", "")
+	l.world.Constrain(gcptest.Project, "compute.restrictSharedVpcSubnetworks", &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{
+		Values: &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRuleStringValues{AllowedValues: []string{"under:projects/others"}},
+	})
+	l.want(t, "organization policies", doctor.Unknown, "the shared subnetwork default", "")
+	l.world.Constrain(gcptest.Project, "compute.restrictSharedVpcSubnetworks", &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{
+		Values: &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRuleStringValues{AllowedValues: []string{"under:projects/hosts-lab"}},
+	})
+	l.want(t, "organization policies", doctor.Pass, "", "")
 	delete(l.settings, "share-access")
 	l.want(t, "shared subnetwork", doctor.Unknown, "not looked at", "--member serviceAccount:det-m-lab@acme-ml.iam.gserviceaccount.com --role roles/compute.networkUser")
 	l.allow(t, identity.InstallerPermissions())
@@ -364,12 +411,16 @@ func TestWhatTheUserBrings(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"
-	must(t, l.Disks.Insert(t.Context(), "us-central1-b", &compute.Disk{Name: "mine", SizeGb: 200, Type: zone + "diskTypes/pd-balanced"}))
+	l.giveDisk(t, "us-central1-b", &compute.Disk{Name: "mine", SizeGb: 200})
 	must(t, l.Snapshots.Insert(t.Context(), &compute.Snapshot{Name: "older", SourceDisk: zone + "disks/mine"}))
 	l.settings["data-disk"] = "mine"
 	l.want(t, "data disk mine", doctor.Pass, "in us-central1-b", "")
 	l.settings["zone"] = "us-central1-a"
 	l.want(t, "data disk mine", doctor.Fail, "mine is in us-central1-b, and the master is to be in us-central1-a", "--zone us-central1-b")
+	delete(l.settings, "zone")
+	l.settings["master-machine-type"] = "a2-ultragpu-1g"
+	l.want(t, "data disk mine", doctor.Fail, "us-central1-b, which does not offer a2-ultragpu-1g", "--master-machine-type")
+	delete(l.settings, "master-machine-type")
 	delete(l.settings, "data-disk")
 	l.settings["data-snapshot"] = "older"
 	l.want(t, "snapshot older", doctor.Fail, "it is of 200 GB", "--data-disk-size 200")
@@ -381,6 +432,13 @@ func TestWhatTheUserBrings(t *testing.T) {
 	must(t, l.Buckets.Insert(t.Context(), &storage.Bucket{Name: "theirs", Location: "us-central1"}))
 	l.want(t, "data bucket theirs", doctor.Pass, "", "")
 	l.want(t, "data bucket may be shared", doctor.Pass, "", "")
+
+	l.world.Bind("buckets/theirs", "roles/storage.objectUser", bob)
+	l.allow(t, without("storage.buckets.setIamPolicy"))
+	l.want(t, "data bucket may be shared", doctor.Fail, "may not: storage.buckets.setIamPolicy", "Storage Admin")
+	l.settings["master-service-account"], l.settings["agent-service-account"] = "default", "default"
+	l.want(t, "data bucket may be shared", doctor.Pass, "", "")
+	l.caller = ""
 
 	l.settings["db-url"] = "gcp-sm:theirs"
 	l.want(t, "secret theirs", doctor.Fail, "", "Secret Manager")
@@ -423,6 +481,7 @@ func TestBaseConfig(t *testing.T) {
 		{"a disk of another region", "[{mode: READ_ONLY, source: zones/europe-west4-a/disks/second}]", "", doctor.Fail, "second is in europe-west4-a, and the cluster in us-central1"},
 		{"a disk where there are no such machines", "[{mode: READ_ONLY, source: zones/us-central1-f/disks/far}]", "", doctor.Fail, "far is in us-central1-f, which offers none of the pool's machines"},
 		{"a disk that another machine writes to", "[{mode: READ_ONLY, source: zones/us-central1-b/disks/taken}]", "", doctor.Fail, "taken is written to by other"},
+		{"a disk that several machines write to", "[{source: zones/us-central1-b/disks/many}]", "", doctor.Pass, ""},
 		{"a small disk", "[{initializeParams: {diskSizeGb: 20, sourceImage: " + gcptest.ImageGPU + "}}]", "", doctor.Fail, "diskSizeGb is 20"},
 		{"a disk from a snapshot that is larger", "[{initializeParams: {diskSizeGb: 20, sourceSnapshot: global/snapshots/older}}]", "", doctor.Fail, "snapshot older is of 100 GB"},
 		{"a new disk", "[{initializeParams: {diskSizeGb: 500}}]", "", doctor.Pass, ""},
@@ -430,10 +489,9 @@ func TestBaseConfig(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, gcptest.Options{})
-			disk := func(zone, name string) {
-				must(t, l.Disks.Insert(t.Context(), zone, &compute.Disk{Name: name, SizeGb: 100, Type: "projects/" + gcptest.Project + "/zones/" + zone + "/diskTypes/pd-balanced"}))
-			}
+			disk := func(zone, name string) { l.giveDisk(t, zone, &compute.Disk{Name: name, SizeGb: 100}) }
 			disk("us-central1-b", "second")
+			l.giveDisk(t, "us-central1-b", &compute.Disk{Name: "many", SizeGb: 100, AccessMode: "READ_WRITE_MANY"})
 			disk("us-central1-b", "taken")
 			disk("us-central1-f", "far")
 			const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,9 +152,4 @@ func firstError(errs []error) error {
 		return nil
 	}
 	return errs[i]
-}
-
-// errNoImage is a pool of several architectures, or of one that has no stock image.
-func errNoImage() error {
-	return errors.New("there is no image for all of a pool's machines; put them into pools of their own, or bring one with --agent-image")
 }

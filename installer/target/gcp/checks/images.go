@@ -3,11 +3,13 @@ package checks
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
@@ -36,6 +38,14 @@ func (c *checker) checkImages(ctx context.Context) doctor.Result {
 		i, err := c.facts.Image(ctx, id)
 		return machines.Image{Name: i.Name, Architecture: i.Architecture, RootSize: i.Size, Odd: i.Replaced}, err
 	})
+}
+
+// errNoImage is a pool of several architectures, or of one that has no stock image.
+func errNoImage() error {
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "choose an image", Resource: "agents", Fix: "put them into pools of their own, or bring an image with --agent-image",
+		Err: errors.New("there is none for all machines of a pool"),
+	}
 }
 
 // checkDrivers looks at GPUs that NVIDIA's newer drivers do not run, where a pool uses the

@@ -110,11 +110,10 @@ type single struct {
 }
 
 func (c *checker) singles() []single {
-	exists := func(get func(context.Context) error) func(context.Context) error { return get }
-	out := []single{{"STATIC_ADDRESSES", 1, exists(func(ctx context.Context) error {
+	out := []single{{"STATIC_ADDRESSES", 1, func(ctx context.Context) error {
 		_, err := c.Clients.Addresses.Get(ctx, c.Owner.FullName("master"))
 		return err
-	})}}
+	}}}
 	network := func(ctx context.Context) error {
 		_, err := c.Clients.Networks.Get(ctx, c.Owner.FullName(""))
 		return err

@@ -26,10 +26,10 @@ func (c *checker) baseConfigChecks() []doctor.Check {
 	return out
 }
 
-// checkBaseConfig holds a pool's base_config against Google's form, and its disks against
-// what there is.
+// checkBaseConfig holds the disks of a pool's base_config against what there is. Its form
+// was checked when cluster.yaml was read.
 func (c *checker) checkBaseConfig(ctx context.Context, name string, p spec.GCPPool) doctor.Result {
-	const needed = "instance properties in Google's form, with disks that the pool's machines can have"
+	const needed = "disks that the pool's machines can have"
 	fix := "correct base_config of " + name + " in cluster.yaml"
 	base, err := properties.Parse(p.BaseConfig.JSON())
 	if err != nil {
@@ -68,8 +68,6 @@ func (c *checker) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.Atta
 	switch {
 	case !strings.HasPrefix(zone, c.Spec.Region+"-"):
 		return []string{fmt.Sprintf("%s is in %s, and the cluster in %s", name, zone, c.Spec.Region)}, nil
-	case len(p.Zones) > 0 && !slices.Contains(p.Zones, zone):
-		wrong = append(wrong, fmt.Sprintf("%s is in %s, and the pool's zones are %s", name, zone, strings.Join(p.Zones, ", ")))
 	case !c.Known.Types.OfferedIn(zone, typesOf(p)):
 		wrong = append(wrong, fmt.Sprintf("%s is in %s, which offers none of the pool's machines", name, zone))
 	}

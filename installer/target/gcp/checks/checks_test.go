@@ -136,6 +136,8 @@ func TestChecksOfANewClusterPass(t *testing.T) {
 	}
 }
 
+const shielded = "aux_pool: {base_config: {shieldedInstanceConfig: {enableSecureBoot: true}}}\npools: {p: {base_config: {shieldedInstanceConfig: {enableSecureBoot: true}}}}\n"
+
 func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 	t.Parallel()
 	no := &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{DenyAll: true}
@@ -202,6 +204,9 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"services", nil, constrain("gcp.restrictServiceUsage", only("compute.googleapis.com")), noPolicies, doctor.Fail, "forbids the API secretmanager.googleapis.com", ""},
 		{"NAT", []string{"agent-external-ip", "false", "nat", "true"}, constrain("compute.restrictCloudNATUsage", no), noPolicies, doctor.Fail, "forbids Cloud NAT", ""},
 		{"objects that stay", nil, constrain("storage.softDeletePolicySeconds", only("604800")), noPolicies, doctor.Fail, "gone when they are deleted", ""},
+		{"machines that boot anything", nil, constrain("compute.requireShieldedVm", enforced), noPolicies, doctor.Fail, "without Secure Boot", "enableSecureBoot: true"},
+		{"machines that boot what is signed", []string{spec.FileSetting, shielded}, constrain("compute.requireShieldedVm", enforced), noPolicies, doctor.Pass, "", ""},
+		{"subnetworks without logs", nil, constrain("compute.requireVpcFlowLogs", only("ESSENTIAL", "LIGHT")), noPolicies, doctor.Fail, "a subnetwork without flow logs", "--subnetwork"},
 		{"addresses of another network", []string{"network-cidr", "10.132.0.0/16"}, nil, "network", doctor.Unknown, "default of network default has 10.132.0.0/20", "--network-cidr"},
 		{"too few addresses", []string{"network-cidr", "10.200.0.0/22", "max-agents", "1100"}, nil, "network", doctor.Fail, "addresses for 1020 machines", "--network-cidr"},
 		{"a data disk that is there", []string{"data-disk", "mine"}, nil, "quotas", doctor.Pass, "SSD_TOTAL_GB in us-central1: 40760 left, 2050 needed", ""},

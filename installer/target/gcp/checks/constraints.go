@@ -3,10 +3,12 @@ package checks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -50,6 +52,15 @@ func (c *checker) rules() []rule {
 	if s.Roles.Agent == spec.NoAccount {
 		out = append(out, rule{"compute.disableGuestAttributesAccess", "guest attributes, by which agents without an account prove who they are", "give agents an account with --agent-service-account", nil})
 	}
+	if pool := c.unshieldedPool(); pool != "" {
+		out = append(out, rule{
+			"compute.requireShieldedVm", "machines of pool " + pool + " without Secure Boot",
+			"set shieldedInstanceConfig with enableSecureBoot: true in its base_config, and bring an image whose drivers are signed with --agent-image", nil,
+		})
+	}
+	if s.Network.Own() {
+		out = append(out, rule{"compute.requireVpcFlowLogs", "a subnetwork without flow logs", "bring one that has them with --network and --subnetwork", []string{"none"}})
+	}
 	if s.Network.Shared() {
 		subnet := fmt.Sprintf("projects/%s/regions/%s/subnetworks/%s", s.Network.HostProject, s.Region, s.Network.Subnetwork)
 		out = append(out, rule{"compute.restrictSharedVpcSubnetworks", "the shared subnetwork " + s.Network.Subnetwork, askAdministrator, []string{subnet, "under:projects/" + s.Network.HostProject}})
@@ -71,6 +82,20 @@ func placesOf(region string, zones []string) []string {
 		continent = "eu"
 	}
 	return append([]string{region, "in:" + region + "-locations", "in:" + continent + "-locations"}, zones...)
+}
+
+// unshieldedPool is a pool whose machines boot what is not signed, or empty. NVIDIA's
+// drivers often are not.
+func (c *checker) unshieldedPool() string {
+	all := c.Spec.AllPools()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p := all[name]
+		base, err := properties.Parse(p.BaseConfig.JSON())
+		if err == nil && (base.ShieldedInstanceConfig == nil || !base.ShieldedInstanceConfig.EnableSecureBoot) {
+			return name
+		}
+	}
+	return ""
 }
 
 // imageProjects are the projects of the cluster's images.

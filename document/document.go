@@ -118,6 +118,20 @@ func First(name string, named, paths []string) (*Document, error) {
 	return New(name), nil
 }
 
+// CountValues is how many values the document has, mappings and lists included and aliases written
+// out.
+func (d *Document) CountValues() int { return countNodes(d.root) }
+
+func countNodes(n *yaml.Node) int {
+	count := 1
+	for i, child := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 1 { // keys are no values
+			count += countNodes(child)
+		}
+	}
+	return count
+}
+
 // Name is the name the document was parsed with.
 func (d *Document) Name() string { return d.name }
 

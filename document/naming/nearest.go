@@ -1,12 +1,16 @@
 package naming
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Nearest returns the known key that key was probably meant to be, or "".
 func Nearest(key string, known []string) string {
 	best, bestAt := "", max(2, len(key)/3)+1
+	joined := joinWords(key)
 	for _, k := range known {
-		if d := Distance(joinWords(key), joinWords(k)); d < bestAt {
+		if d := Distance(joined, joinWords(k)); d < bestAt {
 			best, bestAt = k, d
 		}
 	}
@@ -15,7 +19,12 @@ func Nearest(key string, known []string) string {
 
 // joinWords makes maxInstances, max-instances and max_instances the same word.
 func joinWords(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
 }
 
 // Distance is the number of insertions, deletions and substitutions (Levenshtein)

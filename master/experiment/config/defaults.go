@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/experiment/search"
@@ -35,6 +37,8 @@ func Default() Experiment {
 // completeKinds adds the defaults that depend on what kind a part is.
 func (x Experiment) completeKinds() Experiment {
 	x.Searcher = x.Searcher.complete()
+	// A policy without a pattern only takes the place of one of its name.
+	x.LogPolicies = slices.DeleteFunc(slices.Clone(x.LogPolicies), func(p container.LogPolicy) bool { return p.Name != "" && p.Pattern == "" })
 	s := &x.CheckpointStorage
 	if s.Type == nil {
 		return x

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
@@ -20,15 +19,19 @@ func FuzzConfigurations(f *testing.F) {
 		"a: &a [*a]\n", "a: &a {b: 1}\nc: {<<: *a}\n", "entrypoint: x\nsearcher: {name: single, metric: m}\ncheckpoint_storage: {type: azure, container: c, account_url: u}\n",
 		"environment: {image: {gpu: a, cuda: b}, environment_variables: {A: 1}}\n", "hyperparameters: {a: {type: int, minval: -9223372036854775808, maxval: 9223372036854775807, count: 2}}\n" + minimal,
 	} {
-		f.Add(seed)
+		f.Add(seed, minimal, "searcher.max_trials=3")
+		f.Add("entrypoint: x\n", seed, "hyperparameters.x={type: int, minval: 0, maxval: 9, count: 2}")
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		d, err := document.Parse([]byte(text), "fuzz.yaml")
+	f.Fuzz(func(t *testing.T, text, template, option string) {
+		d, err := Parse([]byte(text), "fuzz.yaml", []string{option})
 		if err != nil {
 			return
 		}
 		l := cluster()
 		l.Request = d
+		if l.Template, err = Parse([]byte(template), "template.yaml", nil); err != nil {
+			return
+		}
 		x, _, err := Complete(l)
 		if err != nil {
 			return

@@ -81,8 +81,14 @@ func fillList(to, from any) bool {
 	return true
 }
 
-// policyName is what policies are told apart by; one without a name is told by its pattern.
-func policyName(p container.LogPolicy) string { return cmp.Or(p.Name, "\x00"+p.Pattern) }
+// policyName is what policies are told apart by. Older ones have no name, and several may have one
+// pattern with different actions.
+func policyName(p container.LogPolicy) container.LogPolicy {
+	if p.Name != "" {
+		return container.LogPolicy{Name: p.Name}
+	}
+	return p
+}
 
 // join is the upper list, and what of the lower one it does not have.
 func join[L ~[]E, E any, K comparable](upper, lower L, key func(E) K) L {

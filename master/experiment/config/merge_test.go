@@ -49,6 +49,11 @@ func TestMerge(t *testing.T) {
 			"log_policies: [{name: a, pattern: x}]", "log_policies: [{name: a, pattern: y}, {name: b, pattern: z}]",
 			"log_policies: [{name: a, pattern: x}, {name: b, pattern: z}]",
 		},
+		"policies without a name are joined whole": {
+			"log_policies: [{pattern: x, action: cancel_retries}]",
+			"log_policies: [{pattern: x, action: {type: exclude_node}}, {pattern: x, action: {type: cancel_retries}}]",
+			"log_policies: [{pattern: x, action: cancel_retries}, {pattern: x, action: exclude_node}]",
+		},
 		"labels are joined": {"labels: [a, b]", "labels: [b, c]", "labels: [a, b, c]"},
 		"variables are appended, the upper ones last": {
 			"environment: {environment_variables: [A=2]}", "environment: {environment_variables: {cpu: [A=1, B=1], cuda: [C=1]}}",
@@ -121,6 +126,14 @@ func TestTheOrderOfLayers(t *testing.T) {
 	}
 	if x.Environment.RegistryAuth != nil {
 		t.Error("the cluster's sign-in is in a user's configuration")
+	}
+}
+
+func TestDefaultPoliciesCanBeTakenOut(t *testing.T) {
+	l := cluster()
+	l.Request = parse(t, minimal+"log_policies: [{name: CUDA OOM}, {name: mine, pattern: p, action: cancel_retries}]\n")
+	if got, want := fmt.Sprint(complete(t, l).LogPolicies), "[{mine p cancel_retries} {ECC Error .*uncorrectable ECC error encountered.* }]"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -7,9 +7,19 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
+// What is far above what people write; code and data come as files. Reading 100,000 values takes
+// seconds of a core.
+const (
+	mostBytes  = 1 << 20
+	mostValues = 20_000
+)
+
 // Parse reads a configuration and puts options over it, each "searcher.max_trials=8" with any YAML
 // behind the equals sign, as `--config` of the CLI. The error is document.Errors.
 func Parse(data []byte, name string, options []string) (*document.Document, error) {
+	if len(data) > mostBytes {
+		return nil, refuseSize(name, len(data), "bytes", mostBytes)
+	}
 	d, err := document.Parse(data, name)
 	if err != nil {
 		return nil, err
@@ -26,8 +36,15 @@ func Parse(data []byte, name string, options []string) (*document.Document, erro
 			e = append(e, *p)
 		}
 	}
+	if n := d.CountValues(); n > mostValues {
+		return nil, refuseSize(name, n, "values", mostValues)
+	}
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+func refuseSize(name string, n int, what string, most int) error {
+	return document.Errors{{File: name, Text: fmt.Sprintf("has %d %s; a configuration has at most %d", n, what, most)}}
 }

@@ -99,18 +99,34 @@ tensorboard_storage: {type: s3, bucket: b}
 internal: {}
 resources: {agent_label: gpu, weight: 2, native_parallel: true}
 integrations: {pachyderm: {}}
+hyperparameters: {deep: {list: [1, {type: int, minval: 1, maxval: 3}, {type: const, val: 3}]}}
 `)
 	_, warnings, err := Complete(l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := warnings.Error()
-	for _, want := range []string{"tensorboard_storage", "internal", "resources.agent_label", "resources.weight", "resources.native_parallel", "integrations", "searcher.stop_once", "train.yaml:1: slurm"} {
+	for _, want := range []string{"tensorboard_storage", "internal", "resources.agent_label", "resources.weight", "resources.native_parallel", "integrations", "searcher.stop_once", "train.yaml:11: hyperparameters.deep.list[1]: is not searched", "train.yaml:1: slurm"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in\n%s", want, got)
 		}
 	}
-	if len(warnings) != 8 {
+	if len(warnings) != 9 {
 		t.Errorf("%d warnings:\n%s", len(warnings), got)
+	}
+}
+
+func TestConfigurationsBeyondMeasure(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: " + strings.Repeat("x", mostBytes):                   "has 1048579 bytes; a configuration has at most 1048576",
+		"labels: [" + strings.Repeat("x, ", mostValues) + "x]\n": "has 20003 values; a configuration has at most 20000",
+		"a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\n" +
+			"d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: [*d, *d, *d, *d, *d, *d, *d, *d, *d]\n": "values; a configuration has at most 20000",
+		"a: &a [*a]\n": "nested more than 64 levels deep",
+	} {
+		_, err := Parse([]byte(text), "train.yaml", nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %.200v, want %s", text, err, want)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
@@ -26,11 +29,29 @@ func (x Experiment) warnings(given func(string) bool) document.Errors {
 			w.Check(!given(at), at, "has no effect: it is kept for older files")
 		}
 	}
+	x.Hyperparameters.warnLists(&w, "hyperparameters")
 	for i, b := range x.BindMounts {
 		at := document.Join(document.Index("bind_mounts", i), "propagation")
 		w.Check(!given(at) || !container.IsShared(b.Propagation), at, "is %s: mounts spread between the machine and trials", b.Propagation)
 	}
 	return w
+}
+
+// warnLists names what looks like a hyperparameter to be searched and is part of a constant list.
+func (h Hyperparameters) warnLists(w *document.Errors, at string) {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		here := document.Join(at, name)
+		h[name].Nested.warnLists(w, here)
+		if h[name].Const == nil {
+			continue
+		}
+		for i, item := range listOf(h[name].Const.Value) {
+			m, _ := item.(map[string]any)
+			kind, _ := m["type"].(string)
+			searched := slices.Contains([]string{"int", "double", "log", "categorical"}, kind)
+			w.Check(!searched, document.Index(here, i), "is not searched: a list is a constant; give it a name of its own")
+		}
+	}
 }
 
 type idleSetting struct{ key, why string }

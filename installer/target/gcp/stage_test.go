@@ -40,6 +40,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type stage struct {
 	world    *gcptest.World
 	settings map[string]string
+	// caller is who works; empty is the project's owner.
+	caller string
 	// file is a cluster.yaml that is given, or nothing.
 	file string
 	// programs are the hashes of det-deploy.
@@ -66,10 +68,12 @@ func newStage(t *testing.T, o gcptest.Options, flags ...string) *stage {
 }
 
 // clients are a new process's, whose changes ask a gate.
-func (s *stage) clients(gate *resource.Gate) api.Clients { return clientsOf(s.world, gate) }
+func (s *stage) clients(gate *resource.Gate) api.Clients { return clientsAs(s.world, s.caller, gate) }
 
-func clientsOf(w *gcptest.World, gate *resource.Gate) api.Clients {
-	c, err := api.New(context.Background(), w.Client(""), api.Options{Project: gcptest.Project, Region: "us-central1", Gate: gate}) //nolint:forbidigo // nothing is sent
+func clientsOf(w *gcptest.World, gate *resource.Gate) api.Clients { return clientsAs(w, "", gate) }
+
+func clientsAs(w *gcptest.World, caller string, gate *resource.Gate) api.Clients {
+	c, err := api.New(context.Background(), w.Client(caller), api.Options{Project: gcptest.Project, Region: "us-central1", Gate: gate}) //nolint:forbidigo // nothing is sent
 	if err != nil {
 		panic(err)
 	}
@@ -97,7 +101,7 @@ func (programFile) Close() error { return nil }
 
 // target is the cluster as a new process sees it.
 func (s *stage) target(ctx context.Context, gate *resource.Gate) (*gcp.Target, error) {
-	free := s.clients(nil)
+	free := s.clients(nil) //nolint:contextcheck // nothing is sent
 	recorded, err := s.recorded(ctx, free)
 	if err != nil {
 		return nil, err
@@ -121,7 +125,7 @@ func (s *stage) target(ctx context.Context, gate *resource.Gate) (*gcp.Target, e
 		return nil, err
 	}
 	t, err := gcp.Open(ctx, gcp.Config{
-		Layout: layout.Layout{Spec: g, Known: known}, Clients: s.clients(gate), Free: free,
+		Layout: layout.Layout{Spec: g, Known: known}, Clients: s.clients(gate), Free: free, //nolint:contextcheck // nothing is sent
 		Options: hosted.Options{
 			Settings: settings, Version: s.version, Programs: s.programs, Secrets: secret.Resolver{LookupEnv: variables},
 			Ask: func(probe.Endpoint) (probe.Master, error) { return answering{s}, nil },

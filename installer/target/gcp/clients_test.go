@@ -1,0 +1,50 @@
+package gcp_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	googletest "github.com/det-deploy/det-deploy/test/google"
+)
+
+// Google's own clients find by its mark what up made in each layout, and nothing beside it.
+func TestGooglesClientsReadEachLayout(t *testing.T) {
+	t.Parallel()
+	for _, l := range layouts() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := l.prepared(t, gcptest.Options{Page: 2})
+			must(t, s.up(t.Context()))
+			_, target, err := s.operator(t.Context())
+			must(t, err)
+			all, err := target.Inventory(t.Context(), "lab")
+			must(t, err)
+			site := googletest.Serve(t, s.world)
+			for _, c := range googletest.Clients() {
+				t.Run(c.Name, func(t *testing.T) {
+					if d := cmp.Diff(c.Owned(t, site, "lab"), namesOf(all, c.Kinds)); d != "" {
+						t.Errorf("got -, want +:\n%s", d)
+					}
+				})
+			}
+		})
+	}
+}
+
+// namesOf are the objects of some kinds: "instance/det-lab-master".
+func namesOf(all []resource.Found, kinds []string) []string {
+	var out []string
+	for _, f := range all {
+		if slices.Contains(kinds, f.Kind) {
+			name, _, _ := strings.Cut(f.Name, "@")
+			out = append(out, f.Kind+"/"+name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,54 @@
+package gcp_test
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/api/iam/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+)
+
+// allow has somebody work who has the role that gcp policy prints, with further permissions
+// in a project that shares its network, and no more.
+func (s *stage) allow(t *testing.T, permissions []string) {
+	t.Helper()
+	const bob = "user:bob@example.com"
+	for project, permissions := range map[string][]string{
+		gcptest.Project: permissions,
+		"net-host":      slices.Concat(permissions, []string{"compute.subnetworks.getIamPolicy", "compute.subnetworks.setIamPolicy"}),
+	} {
+		if project != gcptest.Project && s.settings["host-project"] != project {
+			continue
+		}
+		role := &iam.CreateRoleRequest{RoleId: "installers", Role: &iam.Role{Title: "installer", Stage: "GA", IncludedPermissions: permissions}}
+		c := clientsOf(s.world, nil)
+		c = c.In(project)
+		must(t, c.Roles.Create(t.Context(), role))
+		s.world.Bind("projects/"+project, "projects/"+project+"/roles/installers", bob)
+	}
+	s.caller = bob
+}
+
+// The role that `gcp policy` prints is enough to make, change and remove a cluster in each
+// layout.
+func TestTheInstallersRoleIsEnough(t *testing.T) {
+	t.Parallel()
+	for _, l := range layouts() {
+		t.Run(l.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, _ := l.prepared(t, gcptest.Options{})
+				s.allow(t, identity.InstallerPermissions())
+				before := s.world.Live()
+				must(t, s.up(t.Context()))
+				s.set(l.change...)
+				must(t, s.up(t.Context()))
+				s.wantNothingToDo(t)
+				_, err := s.down(t.Context(), true)
+				must(t, err)
+				s.wantLeft(t, before...)
+			})
+		})
+	}
+}

@@ -66,6 +66,8 @@ func (a *admissions) AdmitMachine(ctx context.Context, agent string, proof cloud
 	switch {
 	case cloud.KindOf(err) == cloud.Denied, cloud.KindOf(err) == cloud.Invalid:
 		return Admission{}, &UnwantedError{agent, "its proof of identity proves nothing: " + err.Error()}
+	case cloud.KindOf(err) == cloud.NotFound: // a platform that looks at its own launches
+		return Admission{}, ErrNotLaunched
 	case err != nil:
 		return Admission{}, fmt.Errorf("check the proof of machine %s: %w", agent, err)
 	case string(proven.Instance) != agent:

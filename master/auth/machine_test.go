@@ -22,6 +22,9 @@ func (p *platform) Attest(_ context.Context, audience string, proof cloud.Proof)
 		return cloud.Attested{}, &cloud.Error{Kind: cloud.Unavailable, Op: "test:attest"}
 	}
 	id, found := strings.CutPrefix(string(proof.Data), audience+" ")
+	if strings.HasPrefix(id, "unlisted ") {
+		return cloud.Attested{}, &cloud.Error{Kind: cloud.NotFound, Op: "test:attest"}
+	}
 	if !found {
 		return cloud.Attested{}, &cloud.Error{Kind: cloud.Denied, Op: "test:attest", Err: errors.New("it is for another cluster")}
 	}
@@ -101,6 +104,9 @@ func TestAMachineJoinsOnceByItsProof(t *testing.T) {
 	_, err := join("i-3", w.proof("i-3", "1"))
 	if !errors.Is(err, ErrNotLaunched) {
 		t.Errorf("a machine that nobody launched: got %v, want %v", err, ErrNotLaunched)
+	}
+	if _, err := join("unlisted", w.proof("unlisted", "1")); !errors.Is(err, ErrNotLaunched) {
+		t.Errorf("a machine that the platform does not know: got %v, want %v", err, ErrNotLaunched)
 	}
 	l["i-3"] = "gpu" // it was faster than the answer to the call that made it
 	if _, err = join("i-3", w.proof("i-3", "1")); err != nil {

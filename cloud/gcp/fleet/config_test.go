@@ -167,3 +167,25 @@ func TestAnOnDemandMachineOfASpotPool(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 }
+
+// Newer families take no standard disk: where nothing is said, a machine gets one that it
+// boots from.
+func TestABootDiskIsOneThatTheMachineTakes(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]map[string]string{
+		"":       {"n1-standard-8": "pd-standard", "e2-standard-4": "pd-standard", "c3-standard-8": "pd-balanced", "g2-standard-8": "pd-balanced"},
+		"pd-ssd": {"n1-standard-8": "pd-ssd", "c3-standard-8": "pd-ssd"},
+	} {
+		p := open(t, gcptest.Options{}, func(c *fleet.Config) { c.BootDiskType = said })
+		for kind, disk := range want {
+			id := p.launch(t, kind, 1, cloud.Offer{Type: kind, Zone: zoneB, Price: cloud.OnDemand})[0].ID
+			live, err := p.clients(t).Disks.Get(t.Context(), zoneB+"/"+string(id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last(live.Type) != disk {
+				t.Errorf("%s with %q: got a %s, want %s", kind, said, last(live.Type), disk)
+			}
+		}
+	}
+}

@@ -38,7 +38,8 @@ type Config struct {
 	// Image is the image of the boot disk: a path, the name of one of the project's
 	// images, or "family/" and the name of a family.
 	Image string
-	// BootDiskGB is the size of the boot disk, BootDiskType its type: "pd-standard".
+	// BootDiskGB is the size of the boot disk, BootDiskType its type: "pd-standard";
+	// empty is the cheapest that the machine boots from.
 	BootDiskGB   int64
 	BootDiskType string
 	// Network and Subnetwork are names or paths; both are empty for those of BaseConfig,

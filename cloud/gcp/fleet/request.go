@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func (f *Fleet) launchRequest(l cloud.Launch, t machinetype.Type, name string) *
 	labels := f.cfg.allLabels(b, contentOf(l))
 	in := &compute.Instance{
 		Name: name, MachineType: f.zonalLink(zone, "machineTypes", t.MachineType), Labels: labels,
-		Disks: f.mergeDisks(zone, labels), GuestAccelerators: f.accelerators(t, zone), NetworkInterfaces: f.mergeInterfaces(zone),
+		Disks: f.mergeDisks(zone, t, labels), GuestAccelerators: f.accelerators(t, zone), NetworkInterfaces: f.mergeInterfaces(zone),
 		Metadata: f.mergeMetadata(l), Tags: f.mergeTags(), ServiceAccounts: mergeAccounts(f.cfg, b), MinCpuPlatform: b.MinCpuPlatform,
 
 		AdvancedMachineFeatures: b.AdvancedMachineFeatures, CanIpForward: b.CanIpForward, ConfidentialInstanceConfig: b.ConfidentialInstanceConfig,
@@ -57,13 +58,11 @@ func (f *Fleet) accelerators(t machinetype.Type, zone string) []*compute.Acceler
 
 // mergeDisks is the boot disk and behind it those of base_config, so that the first of
 // these is /dev/sdb.
-func (f *Fleet) mergeDisks(zone string, labels map[string]string) []*compute.AttachedDisk {
+func (f *Fleet) mergeDisks(zone string, t machinetype.Type, labels map[string]string) []*compute.AttachedDisk {
 	boot := &compute.AttachedDisk{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
 		SourceImage: f.imageLink(f.cfg.Image), DiskSizeGb: f.cfg.BootDiskGB, Labels: labels,
+		DiskType: f.zonalLink(zone, "diskTypes", cmp.Or(f.cfg.BootDiskType, t.BootDiskType())),
 	}}
-	if f.cfg.BootDiskType != "" {
-		boot.InitializeParams.DiskType = f.zonalLink(zone, "diskTypes", f.cfg.BootDiskType)
-	}
 	out := []*compute.AttachedDisk{boot}
 	for _, d := range f.base.Disks {
 		if d.InitializeParams != nil && d.InitializeParams.DiskType != "" {

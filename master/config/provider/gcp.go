@@ -19,7 +19,7 @@ type GCP struct {
 	Zones                  []string          `yaml:"zones" doc:"Zones in order of preference, instead of zone"`
 	BootDiskSize           int               `yaml:"boot_disk_size" doc:"GB of the boot disk, at least 100"`
 	BootDiskSourceImage    string            `yaml:"boot_disk_source_image" doc:"Image of agents: a path, the name of an image of the project, or family/ and the name of a family"`
-	BootDiskType           string            `yaml:"boot_disk_type" doc:"Type of the boot disk"`
+	BootDiskType           string            `yaml:"boot_disk_type" doc:"Type of the boot disk; when empty pd-standard, and for machines that take none pd-balanced or hyperdisk-balanced"`
 	Labels                 map[string]string `yaml:"labels" doc:"Further labels of agents"`
 	LabelKey               string            `yaml:"label_key" doc:"Label that marks this cluster's agents for people"`
 	LabelValue             string            `yaml:"label_value" doc:"Value of the label, unique to this cluster; the name of the master's instance when empty"`
@@ -60,8 +60,8 @@ type GCPInstanceType struct {
 func (p *GCP) SetDefaults() {
 	*p = GCP{
 		Elastic: DefaultElastic(), BootDiskSize: 200,
-		BootDiskSourceImage: "projects/determined-ai/global/images/det-environments-0736b6d",
-		BootDiskType:        "pd-standard", LabelKey: "managed-by",
+		BootDiskSourceImage:    "projects/determined-ai/global/images/det-environments-0736b6d",
+		LabelKey:               "managed-by",
 		ServiceAccount:         GCPServiceAccount{Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}},
 		InstanceType:           GCPInstanceType{GCPMachine: GCPMachine{MachineType: "n1-standard-32"}},
 		OperationTimeoutPeriod: document.Duration(5 * time.Minute),

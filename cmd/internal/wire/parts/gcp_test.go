@@ -53,7 +53,7 @@ func TestTheSecondDiskOfTheManualIsAFleet(t *testing.T) {
 	}
 	want := fleet.Config{
 		Cluster: "cluster-1", Pair: fleet.Label{Key: "managed-by", Value: masterName}, MasterURL: address,
-		Image: "projects/det-lab-project/global/images/det-agent", BootDiskGB: 200, BootDiskType: "pd-standard",
+		Image: "projects/det-lab-project/global/images/det-agent", BootDiskGB: 200,
 		Scopes:           []string{"https://www.googleapis.com/auth/cloud-platform"},
 		BaseConfig:       []byte(`{"disks":[{"autoDelete":false,"boot":false,"mode":"READ_ONLY","source":"zones/us-west1-b/disks/second"}]}`),
 		OperationTimeout: 5 * 60e9,

@@ -1,12 +1,10 @@
 package userdata_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -20,16 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
-
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/test/booter"
-	"github.com/det-deploy/det-deploy/test/booter/ec2cloud"
-	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
 // program builds det-deploy once for all tests of this package.
@@ -48,16 +38,25 @@ var program = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// cluster is what an installer would have made: a bucket, roles, and machines.
+// objects is the cluster's control bucket.
+type objects interface {
+	// put writes an object.
+	put(key string, data []byte)
+	// get is an object, or nothing.
+	get(key string) []byte
+}
+
+// cluster is what an installer would have made, in any cloud.
 type cluster struct {
-	t       *testing.T
-	lab     *booter.Lab
-	account *motest.Account
-	boot    *booter.Booter
-	s3      *s3.Client
-	ec2     *ec2.Client
-	// bucket is the cluster's control bucket.
-	bucket string
+	objects
+
+	t    *testing.T
+	lab  *booter.Lab
+	boot *booter.Booter
+	// logs is where the cloud keeps the machines' journals; with metrics it keeps their
+	// use as well.
+	logs    string
+	metrics bool
 
 	ca, key string
 	// binary is the program's object.
@@ -65,24 +64,13 @@ type cluster struct {
 	generation int
 }
 
-func newCluster(t *testing.T) *cluster {
+// newCluster uploads the program into a bucket.
+func newCluster(t *testing.T, c cluster) *cluster {
 	t.Helper()
-	lab := booter.OpenLab(t)
-	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: lab.Wrap(), Client: lab.Client()})
-	c := &cluster{t: t, lab: lab, account: server.Account(t)}
-	c.bucket = "det-deploy-lab-" + c.account.ID
-	c.boot = booter.Start(t, lab, ec2cloud.New(c.account))
-	cfg := c.account.Config()
-	c.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
-	c.ec2 = ec2.NewFromConfig(cfg)
+	c.t = t
 	c.ca, c.key = pki(t)
-	if _, err := c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &c.bucket, CreateBucketConfiguration: &s3types.CreateBucketConfiguration{
-		LocationConstraint: s3types.BucketLocationConstraint(motest.Region),
-	}}); err != nil {
-		t.Fatal(err)
-	}
 	c.binary = c.upload("")
-	return c
+	return &c
 }
 
 // upload uploads the program as another version: what follows the program in
@@ -99,27 +87,6 @@ func (c *cluster) upload(version string) manifest.File {
 	f := manifest.File{Key: manifest.BinaryKey(hash), SHA256: hash}
 	c.put(f.Key, data)
 	return f
-}
-
-func (c *cluster) put(key string, data []byte) {
-	c.t.Helper()
-	if _, err := c.s3.PutObject(c.t.Context(), &s3.PutObjectInput{Bucket: &c.bucket, Key: &key, Body: bytes.NewReader(data)}); err != nil {
-		c.t.Fatalf("put %s: %v", key, err)
-	}
-}
-
-// get is an object, or nothing.
-func (c *cluster) get(key string) []byte {
-	out, err := c.s3.GetObject(c.t.Context(), &s3.GetObjectInput{Bucket: &c.bucket, Key: &key})
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = out.Body.Close() }() // it was only read
-	data, err := io.ReadAll(out.Body)
-	if err != nil {
-		return nil
-	}
-	return data
 }
 
 // want writes the next manifest.
@@ -155,26 +122,6 @@ func (c *cluster) status() manifest.Status {
 		return manifest.Status{}
 	}
 	return s
-}
-
-// launch launches a machine and returns it.
-func (c *cluster) launch(role string, data []byte) types.Instance {
-	c.t.Helper()
-	var market *types.InstanceMarketOptionsRequest
-	if role == "agent" {
-		market = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot}
-	}
-	out, err := c.ec2.RunInstances(c.t.Context(), &ec2.RunInstancesInput{
-		ImageId: aws.String(motest.ImageAMD64), InstanceType: types.InstanceTypeM5Large, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-		UserData:              aws.String(base64.StdEncoding.EncodeToString(data)),
-		IamInstanceProfile:    &types.IamInstanceProfileSpecification{Name: &role},
-		InstanceMarketOptions: market,
-		MetadataOptions:       &types.InstanceMetadataOptionsRequest{HttpTokens: types.HttpTokensStateRequired},
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return out.Instances[0]
 }
 
 // ask asks the master, from the lab, for a path.
@@ -241,4 +188,48 @@ func (c *cluster) lines(id string) any {
 		}
 	}
 	return strings.Join(out, "")
+}
+
+// files is a master's configuration, with a name that tells it apart.
+func (c *cluster) files(name string) map[string]string {
+	return map[string]string{
+		manifest.ConfigFile: `cluster_name: ` + name + `
+binaries_dir: ` + manifest.BinariesDir + `
+security:
+  allow_blank_password: true
+  tls: {cert: /etc/determined/ca.pem, key: /etc/determined/key.pem}
+`,
+		"/etc/determined/ca.pem": c.ca, "/etc/determined/key.pem": c.key,
+	}
+}
+
+// reported has the machine report of itself.
+func (c *cluster) reported(m *manifest.Manifest) { m.Logs, m.Metrics = c.logs, c.metrics }
+
+// upgrade tries another version on hold and then serves with it.
+func (c *cluster) upgrade(t *testing.T, id, address string) {
+	t.Helper()
+	next := c.upload("another version")
+	version := func(p manifest.Phase) func(*manifest.Manifest) {
+		return func(m *manifest.Manifest) {
+			m.Version, m.Phase, m.Binaries = "2", p, map[string]manifest.File{runtime.GOARCH: next}
+		}
+	}
+	c.want(c.files("second"), c.reported, version(manifest.Hold))
+	eventually(t, "the master is on hold and well", func() bool {
+		s := c.status()
+		return s.Phase == manifest.Hold && s.Ready && s.Version == "2"
+	}, func() any { return fmt.Sprint(c.status(), c.lines(id)) })
+	if got := c.ask(address, "/info"); !strings.Contains(got, `"on_hold":true`) {
+		t.Errorf("got %s, want a master on hold", got)
+	}
+	c.want(c.files("second"), c.reported, version(manifest.Serve))
+	eventually(t, "the new version serves, and the machine runs it", func() bool {
+		exe := c.run(id, "sh", "-c", "readlink /proc/$(systemctl show --property=MainPID --value det-deploy-host)/exe")
+		return c.status().Phase == manifest.Serve && c.status().Ready && strings.Contains(exe, next.SHA256)
+	}, func() any { return fmt.Sprint(c.status(), c.lines(id)) })
+	if got := c.run(id, "ls", "/var/lib/det-deploy/bin"); !strings.Contains(got, next.SHA256) {
+		t.Errorf("got %s, want the new version among what is kept", got)
+	}
+	c.binary = next
 }

@@ -23,26 +23,11 @@ import (
 
 const group = "/det-deploy/lab"
 
-// files is a master's configuration, with a name that tells it apart.
-func (c *cluster) files(name string) map[string]string {
-	return map[string]string{
-		manifest.ConfigFile: `cluster_name: ` + name + `
-binaries_dir: ` + manifest.BinariesDir + `
-security:
-  allow_blank_password: true
-  tls: {cert: /etc/determined/ca.pem, key: /etc/determined/key.pem}
-`,
-		"/etc/determined/ca.pem": c.ca, "/etc/determined/key.pem": c.key,
-	}
-}
-
-func reported(m *manifest.Manifest) { m.Logs = group }
-
 // A master's machine and then an agent's, as the installer and the master would
 // launch them. They take turns because machines are heavy.
 func TestMachinesBootFromTheirUserData(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newAmazon(t)
 	scope := policy.Scope{Account: c.account.ID, Region: motest.Region, Cluster: "lab"}
 	c.account.Role(t, "master", policy.Master(scope).String())
 	c.account.Role(t, "agent", policy.Agent(scope).String())
@@ -57,7 +42,7 @@ func TestMachinesBootFromTheirUserData(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	c.want(c.files("first"), reported)
+	c.want(c.files("first"), c.reported)
 	m := c.launch("master", data)
 	id, address := *m.InstanceId, *m.PrivateIpAddress
 	eventually(t, "the master serves", func() bool { return c.status().Ready }, func() any { return c.lines(id) })
@@ -74,7 +59,7 @@ func TestMachinesBootFromTheirUserData(t *testing.T) {
 		}
 	}
 
-	c.want(c.files("second"), reported)
+	c.want(c.files("second"), c.reported)
 	eventually(t, "another configuration is carried out", func() bool {
 		return c.status().Generation == 2 && strings.Contains(c.ask(address, "/info"), `"cluster_name":"second"`)
 	}, func() any { return c.status() })
@@ -85,44 +70,16 @@ func TestMachinesBootFromTheirUserData(t *testing.T) {
 	t.Run("its journal is in CloudWatch", func(t *testing.T) { c.reports(t, logs, id) })
 	t.Run("an agent's machine", func(t *testing.T) { c.agent(t, address) })
 
-	c.want(c.files("second"), reported, func(m *manifest.Manifest) { m.Phase, m.Version = manifest.Stop, "2" })
+	c.want(c.files("second"), c.reported, func(m *manifest.Manifest) { m.Phase, m.Version = manifest.Stop, "2" })
 	eventually(t, "the master is stopped", func() bool { return c.status().Phase == manifest.Stop }, func() any { return c.status() })
 	if got := c.run(id, "systemctl", "is-active", "det-deploy-master.service"); strings.HasPrefix(got, "active") {
 		t.Errorf("got %s, want a unit that does not run", got)
 	}
 }
 
-// upgrade tries another version on hold and then serves with it.
-func (c *cluster) upgrade(t *testing.T, id, address string) {
-	t.Helper()
-	next := c.upload("another version")
-	version := func(p manifest.Phase) func(*manifest.Manifest) {
-		return func(m *manifest.Manifest) {
-			m.Version, m.Phase, m.Logs, m.Binaries = "2", p, group, map[string]manifest.File{runtime.GOARCH: next}
-		}
-	}
-	c.want(c.files("second"), version(manifest.Hold))
-	eventually(t, "the master is on hold and well", func() bool {
-		s := c.status()
-		return s.Phase == manifest.Hold && s.Ready && s.Version == "2"
-	}, func() any { return fmt.Sprint(c.status(), c.lines(id)) })
-	if got := c.ask(address, "/info"); !strings.Contains(got, `"on_hold":true`) {
-		t.Errorf("got %s, want a master on hold", got)
-	}
-	c.want(c.files("second"), version(manifest.Serve))
-	eventually(t, "the new version serves, and the machine runs it", func() bool {
-		exe := c.run(id, "sh", "-c", "readlink /proc/$(systemctl show --property=MainPID --value det-deploy-host)/exe")
-		return c.status().Phase == manifest.Serve && c.status().Ready && strings.Contains(exe, next.SHA256)
-	}, func() any { return fmt.Sprint(c.status(), c.lines(id)) })
-	if got := c.run(id, "ls", "/var/lib/det-deploy/bin"); !strings.Contains(got, next.SHA256) {
-		t.Errorf("got %s, want the new version among what is kept", got)
-	}
-	c.binary = next
-}
-
 // reports looks for what a machine reported of itself. Its metrics are not among
 // that: moto does not speak the protocol that the SDK sends them by.
-func (c *cluster) reports(t *testing.T, logs *cloudwatchlogs.Client, id string) {
+func (c *amazon) reports(t *testing.T, logs *cloudwatchlogs.Client, id string) {
 	t.Helper()
 	eventually(t, "the journal is carried", func() bool {
 		out, err := logs.GetLogEvents(t.Context(), &cloudwatchlogs.GetLogEventsInput{
@@ -142,7 +99,7 @@ const idle = `  - path: /etc/systemd/system/det-deploy-agent.service.d/idle.conf
 `
 
 // agent boots an agent's machine, up to what it says to its agent.
-func (c *cluster) agent(t *testing.T, master string) {
+func (c *amazon) agent(t *testing.T, master string) {
 	t.Helper()
 	data, err := templates.AgentBoot{
 		Cluster: "lab", Master: "https://" + master + ":8443", CA: c.ca, Name: certName,
@@ -180,7 +137,7 @@ func (c *cluster) agent(t *testing.T, master string) {
 }
 
 // identity asks whose a proof is, as a master does.
-func (c *cluster) identity(t *testing.T, p machine.Proof) string {
+func (c *amazon) identity(t *testing.T, p machine.Proof) string {
 	t.Helper()
 	var s attest.Signed
 	if err := json.Unmarshal(p.Data, &s); err != nil || p.Kind != attest.Kind {

@@ -165,6 +165,7 @@ func master() []Row {
 		{"master/experiment/search", []string{"master/experiment/hparam"}, "which trials an experiment runs is a pure function"},
 		{"master/experiment/config", []string{"master/config", "master/config/container", "master/experiment/hparam", "master/experiment/search", "master/task/spec", "cloud/secret"}, "pure functions from what users wrote"},
 		{"master/experiment/lifecycle", nil, "a state machine is drawn, tabled and pure"},
+		{"master/experiment/preview", []string{"master/experiment/config", "master/experiment/search"}, "what an experiment will be is a pure function"},
 		{"master/launcher", with("master/store", "master/pool", "master/elastic"), "it carries out what master/elastic decides, on whatever launches machines"},
 		{"master/agentrm/workqueue", nil, "it knows no work"},
 		{"master/agentrm", with("master/store", "master/pool", "master/elastic", "master/queue", "master/queue/passes", "master/agentrm/workqueue"), "it runs allocations and does not know what a task is"},

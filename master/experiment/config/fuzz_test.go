@@ -63,7 +63,7 @@ func checkStored(t *testing.T, x Experiment) {
 func checkSearch(t *testing.T, x Experiment) {
 	t.Helper()
 	c := x.Search()
-	if _, err := c.Preview(search.Load{Slots: 1, HoursPerUnit: 1, First: 2}); err != nil {
+	if _, err := c.Preview(2); err != nil {
 		t.Fatal(err)
 	}
 	s, err := search.New(c)

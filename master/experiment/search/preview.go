@@ -1,15 +1,5 @@
 package search
 
-// Load is what a trial takes, for a preview.
-type Load struct {
-	// Slots is resources.slots_per_trial.
-	Slots int
-	// HoursPerUnit is how long a trial takes for one unit of the time metric; 0 is not known.
-	HoursPerUnit float64
-	// First is how many trials are shown with their hyperparameters.
-	First int
-}
-
 // Preview is what a search will be.
 type Preview struct {
 	// Trials is how many there will be, Concurrent how many run at once.
@@ -18,13 +8,8 @@ type Preview struct {
 	// Groups is how far how many trials go, when each rung lets one in Divisor of those go on
 	// that reach it.
 	Groups []Group `json:"groups"`
-	// Slots is how many slots are in use at once at most.
-	Slots int `json:"slots"`
-	// ExpectedSlotHours follows Groups, and AtMost by every trial going to the end, which trials
-	// do that each come in better than the one before. Nil is not known.
-	ExpectedSlotHours *float64 `json:"expected_slot_hours,omitempty"`
-	AtMostSlotHours   *float64 `json:"at_most_slot_hours,omitempty"`
-	First             []Create `json:"first"`
+	// First is the first trials with their hyperparameters.
+	First []Create `json:"first"`
 }
 
 // Group is how far a number of trials go.
@@ -35,27 +20,19 @@ type Group struct {
 	Unit  string `json:"unit,omitempty"`
 }
 
-// Preview says what a search will be before it is one.
-func (c Config) Preview(l Load) (Preview, error) {
+// Preview says what a search will be before it is one, with the hyperparameters of the first trials.
+func (c Config) Preview(first int) (Preview, error) {
 	s, err := New(c)
 	if err != nil {
 		return Preview{}, err
 	}
-	p := Preview{Trials: s.totalTrials(), First: s.firstTrials(l.First)}
+	p := Preview{Trials: s.totalTrials(), First: s.firstTrials(first)}
 	for _, b := range s.brackets {
 		p.Concurrent += b.Concurrent
 		p.Groups = append(p.Groups, c.groups(b)...)
 	}
 	if c.MaxConcurrent > 0 {
 		p.Concurrent = min(p.Concurrent, c.MaxConcurrent)
-	}
-	p.Slots = p.Concurrent * l.Slots
-	if perUnit := l.HoursPerUnit * float64(l.Slots); l.HoursPerUnit > 0 && c.MaxTime > 0 {
-		expected, atMost := 0.0, float64(p.Trials)*float64(c.MaxTime)*perUnit
-		for _, g := range p.Groups {
-			expected += float64(g.Trials) * float64(g.Units) * perUnit
-		}
-		p.ExpectedSlotHours, p.AtMostSlotHours = &expected, &atMost
 	}
 	return p, nil
 }

@@ -10,15 +10,12 @@ import (
 func TestPreview(t *testing.T) {
 	c := halving(64, 16)
 	c.Space = hparam.Space{"x": {Double: &hparam.Double{Min: 0, Max: 1}}}
-	p, err := c.Preview(Load{Slots: 2, HoursPerUnit: 0.5, First: 3})
+	p, err := c.Preview(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(p.Trials, p.Concurrent, p.Slots, p.Groups), "64 16 32 [{48 1 epochs} {12 4 epochs} {4 16 epochs}]"; got != want {
+	if got, want := fmt.Sprint(p.Trials, p.Concurrent, p.Groups), "64 16 [{48 1 epochs} {12 4 epochs} {4 16 epochs}]"; got != want {
 		t.Errorf("%s, want %s", got, want)
-	}
-	if *p.ExpectedSlotHours != 160 || *p.AtMostSlotHours != 1024 {
-		t.Errorf("%v expected, %v at most", *p.ExpectedSlotHours, *p.AtMostSlotHours)
 	}
 	s := start(t, c)
 	events, _ := s.Decide(Input{News: Started})
@@ -36,11 +33,11 @@ func TestPreview(t *testing.T) {
 
 func TestPreviewOfAGridWithoutATime(t *testing.T) {
 	c := Config{Method: Grid, Space: hparam.Space{"x": {Int: &hparam.Int{Min: 1, Max: 3, Count: 3}}}, MaxConcurrent: 2}
-	p, err := c.Preview(Load{Slots: 1, HoursPerUnit: 1, First: 5})
+	p, err := c.Preview(5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.First) != 3 || p.First[0].Values["x"] != int64(3) || p.AtMostSlotHours != nil || p.Groups[0].Units != 0 {
+	if len(p.First) != 3 || p.First[0].Values["x"] != int64(3) || p.Groups[0].Units != 0 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -1,0 +1,60 @@
+package preview
+
+import "fmt"
+
+// Pool is a resource pool as far as it decides who waits.
+type Pool struct {
+	Name string
+	// Slots is how many slots it has now, MostSlots how many when it has grown.
+	Slots, MostSlots int
+	// PerMachine is the slots of one machine; 0 is machines of different sizes.
+	PerMachine int
+}
+
+// describeWaits says what keeps the trials of a preview waiting in the pool.
+func (l Pool) describeWaits(p Preview) []string {
+	need, most := p.SlotsPerTrial, max(l.Slots, l.MostSlots)
+	switch {
+	case need == 0:
+		return nil
+	case need > most:
+		return []string{fmt.Sprintf("no trial can start: each needs %s, and pool %s has at most %d; set resources.slots_per_trial or another resource_pool",
+			slots(need), l.Name, most)}
+	case l.PerMachine > 0 && need > l.PerMachine && need%l.PerMachine != 0:
+		return []string{fmt.Sprintf("no trial can start: each needs %s, and more than one machine of pool %s is used whole; make it a multiple of %d",
+			slots(need), l.Name, l.PerMachine)}
+	}
+	var out []string
+	if need > l.Slots {
+		out = append(out, fmt.Sprintf("the first trial waits for machines: pool %s has %s now", l.Name, slots(l.Slots)))
+	}
+	if fit := l.fit(need, most); fit*need < p.Slots {
+		out = append(out, fmt.Sprintf("%d of %d trials run at once: pool %s has at most %s", fit, p.Slots/need, l.Name, slots(most)))
+	}
+	return out
+}
+
+// fit is how many trials run at once at most.
+func (l Pool) fit(need, most int) int {
+	if l.PerMachine > 0 && need <= l.PerMachine {
+		return most / l.PerMachine * (l.PerMachine / need)
+	}
+	return most / need
+}
+
+func describeMaxSlots(limit, atOnce int, p Preview) []string {
+	switch {
+	case atOnce == 0:
+		return []string{fmt.Sprintf("no trial can start: each needs %s, and resources.max_slots is %d", slots(p.SlotsPerTrial), limit)}
+	case atOnce < p.Concurrent:
+		return []string{fmt.Sprintf("%d of %d trials run at once: resources.max_slots is %d", atOnce, p.Concurrent, limit)}
+	}
+	return nil
+}
+
+func slots(n int) string {
+	if n == 1 {
+		return "1 slot"
+	}
+	return fmt.Sprintf("%d slots", n)
+}

@@ -140,3 +140,22 @@ func TestTheGPUsOfMachines(t *testing.T) {
 		}
 	}
 }
+
+// The pool of our own page is one that a master takes.
+func TestThePoolOfTheManualPageIsTaken(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/gcp-pools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```yaml\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("the page has no block of YAML")
+	}
+	block = "resource_pools:\n- pool_name: default\n  " + strings.ReplaceAll(block, "\n", "\n  ")
+	m, warnings, err := config.Parse([]byte(block), "gcp-pools.md")
+	if err != nil || len(warnings) > 0 || len(config.Unbuilt(m)) > 0 {
+		t.Errorf("got %v, %v, %v of\n%s", err, warnings, config.Unbuilt(m), block)
+	}
+}

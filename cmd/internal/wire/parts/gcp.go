@@ -43,15 +43,15 @@ func (g *gcpProvider) Attestor(master.Env, []config.Pool) ([]string, cloud.Attes
 
 // FindMachine implements attest.Machines.
 func (g *gcpProvider) FindMachine(ctx context.Context, name cloud.InstanceID) (attest.Machine, error) {
-	return g.pools().FindMachine(ctx, name)
+	return g.copyFleets().FindMachine(ctx, name)
 }
 
 // ReadGuestAttribute implements attest.Machines.
 func (g *gcpProvider) ReadGuestAttribute(ctx context.Context, m attest.Machine, key string) (string, error) {
-	return g.pools().ReadGuestAttribute(ctx, m, key)
+	return g.copyFleets().ReadGuestAttribute(ctx, m, key)
 }
 
-func (g *gcpProvider) pools() fleet.Pools {
+func (g *gcpProvider) copyFleets() fleet.Pools {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append(fleet.Pools(nil), g.fleets...)
@@ -60,7 +60,7 @@ func (g *gcpProvider) pools() fleet.Pools {
 // Machines implements master.Provider.
 func (g *gcpProvider) Machines(ctx context.Context, env master.Env, pool config.Pool) (master.Machines, error) {
 	p := *pool.Provider.GCP
-	zones, err := g.zones(ctx, p)
+	zones, err := g.findZones(ctx, p)
 	if err != nil {
 		return master.Machines{}, err
 	}
@@ -92,8 +92,8 @@ func (g *gcpProvider) Machines(ctx context.Context, env master.Env, pool config.
 	}, nil
 }
 
-// zones is where the machines of a pool may be: as the pool says, or where this one is.
-func (g *gcpProvider) zones(ctx context.Context, p provider.GCP) ([]string, error) {
+// findZones is where the machines of a pool may be: as the pool says, or where this one is.
+func (g *gcpProvider) findZones(ctx context.Context, p provider.GCP) ([]string, error) {
 	if zones := p.ZoneList(); len(zones) > 0 {
 		return zones, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // Type is what Google says of a machine with the GPUs that it has or is given.
@@ -78,10 +79,15 @@ func (f Facts) readZone(ctx context.Context, zone string, wanted []machinetype.T
 		givenGPUs = givenGPUs || takesGPUs(w)
 	}
 	slices.Sort(names)
-	if o.machines, err = f.Clients.Catalog.MachineTypes(ctx, zone, strings.Join(slices.Compact(names), " OR ")); err != nil || !givenGPUs {
-		return o, err
-	}
-	o.gpus, err = f.Clients.Catalog.AcceleratorTypes(ctx, zone)
+	err = infra.SideBySide(func() (err error) {
+		o.machines, err = f.Clients.Catalog.MachineTypes(ctx, zone, strings.Join(slices.Compact(names), " OR "))
+		return err
+	}, func() (err error) {
+		if givenGPUs {
+			o.gpus, err = f.Clients.Catalog.AcceleratorTypes(ctx, zone)
+		}
+		return err
+	})
 	return o, err
 }
 

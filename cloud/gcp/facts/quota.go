@@ -11,6 +11,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // Quota is one limit of the region or of the project.
@@ -27,13 +28,17 @@ type Quotas map[string]Quota
 
 // Quotas asks for those of the region and the project.
 func (f Facts) Quotas(ctx context.Context) (Quotas, error) {
-	r, err := f.Clients.Catalog.Region(ctx)
+	var r *compute.Region
+	var p *compute.Project
+	err := infra.SideBySide(func() (err error) {
+		r, err = f.Clients.Catalog.Region(ctx)
+		return err
+	}, func() (err error) {
+		p, err = f.Clients.Catalog.Project(ctx)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("ask for the quotas of %s: %w", f.Clients.Region, err)
-	}
-	p, err := f.Clients.Catalog.Project(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("ask for the quotas of project %s: %w", f.Clients.Project, err)
+		return nil, fmt.Errorf("ask for the quotas of %s in project %s: %w", f.Clients.Region, f.Clients.Project, err)
 	}
 	out := make(Quotas)
 	out.add("all regions", p.Quotas)
@@ -171,9 +176,17 @@ func diskMetric(kind string) string {
 
 // Own lists the machines and disks of a cluster in the region.
 func (f Facts) Own(ctx context.Context, cluster string) ([]Unit, error) {
-	all, err := f.Clients.Instances.List(ctx, "labels."+clusterLabel+"="+cluster)
+	var all []*compute.Instance
+	var disks []*compute.Disk
+	err := infra.SideBySide(func() (err error) {
+		all, err = f.Clients.Instances.List(ctx, "labels."+clusterLabel+"="+cluster)
+		return err
+	}, func() (err error) {
+		disks, err = f.Clients.Disks.List(ctx, "")
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("list the cluster's machines: %w", err)
+		return nil, fmt.Errorf("list the cluster's machines and disks: %w", err)
 	}
 	var out []Unit
 	own := make(map[string]bool)
@@ -189,8 +202,7 @@ func (f Facts) Own(ctx context.Context, cluster string) ([]Unit, error) {
 	if err := f.addVCPUs(ctx, all, out); err != nil {
 		return nil, err
 	}
-	disks, err := f.ownDisks(ctx, cluster, own)
-	return append(out, disks...), err
+	return append(out, f.ownDisks(disks, cluster, own)...), nil
 }
 
 // holdsQuota is false for a machine that is off.
@@ -230,12 +242,8 @@ func (f Facts) addVCPUs(ctx context.Context, live []*compute.Instance, units []U
 	return err
 }
 
-// ownDisks lists the disks of a cluster and of its machines.
-func (f Facts) ownDisks(ctx context.Context, cluster string, machines map[string]bool) ([]Unit, error) {
-	all, err := f.Clients.Disks.List(ctx, "")
-	if err != nil {
-		return nil, fmt.Errorf("list disks: %w", err)
-	}
+// ownDisks are the disks of a cluster and of its machines.
+func (f Facts) ownDisks(all []*compute.Disk, cluster string, machines map[string]bool) []Unit {
 	var out []Unit
 	for _, d := range all {
 		used := slices.ContainsFunc(d.Users, func(by string) bool { return machines[linkPath(by)] })
@@ -243,5 +251,5 @@ func (f Facts) ownDisks(ctx context.Context, cluster string, machines map[string
 			out = append(out, Unit{DiskGB: map[string]int{path.Base(d.Type): int(d.SizeGb)}})
 		}
 	}
-	return out, nil
+	return out
 }

@@ -2,10 +2,12 @@ package machines
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
@@ -37,22 +39,29 @@ const (
 )
 
 // ReadStock adds to the stock images that are known those that are wanted, by whom they
-// are for and their architecture: "master/amd64". It returns all of them.
+// are for and their architecture: "master/amd64". It asks for them side by side, and
+// returns all.
 func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(stock S, architecture string) (string, error)) (map[string]string, error) {
-	out := maps.Clone(known)
-	for key, stock := range wanted {
-		if out[key] != "" {
-			continue
-		}
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(wanted)), func(key string) bool { return known[key] != "" })
+	if len(keys) == 0 {
+		return known, nil
+	}
+	images, errs := make([]string, len(keys)), make([]error, len(keys))
+	var wg sync.WaitGroup
+	for i, key := range keys {
 		_, arch, _ := strings.Cut(key, "/")
-		image, err := newest(stock, arch)
-		if err != nil {
-			return nil, err
-		}
-		if out == nil {
-			out = make(map[string]string)
-		}
-		out[key] = image
+		wg.Go(func() { images[i], errs[i] = newest(wanted[key], arch) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	out := maps.Clone(known)
+	if out == nil {
+		out = make(map[string]string)
+	}
+	for i, key := range keys {
+		out[key] = images[i]
 	}
 	return out, nil
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -62,13 +64,21 @@ func (c *checker) knownType(t machinetype.Type) machines.Type { return c.Known.T
 // checkQuotas compares what the cluster may need with what the project has left. What it
 // uses itself is not counted twice.
 func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
-	quotas, err := c.facts.Quotas(ctx)
+	var quotas facts.Quotas
+	var own []facts.Unit
+	singles := c.singles()
+	err := infra.SideBySide(func() (err error) {
+		quotas, err = c.facts.Quotas(ctx)
+		return err
+	}, func() (err error) {
+		own, err = c.facts.Own(ctx, c.Spec.Cluster)
+		return err
+	}, func() error {
+		lookForSingles(ctx, singles)
+		return nil
+	})
 	if err != nil {
-		return doctor.FromError(err, "to know the project's quotas and how much of them is used")
-	}
-	own, err := c.facts.Own(ctx, c.Spec.Cluster)
-	if err != nil {
-		return doctor.FromError(err, "to know how much of the quotas the cluster uses itself")
+		return doctor.FromError(err, "to know the project's quotas, and how much of them the cluster and others use")
 	}
 	used := make(facts.Usage)
 	for _, u := range own {
@@ -77,7 +87,7 @@ func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
 	}
 	var v machines.Quotas
 	c.weighParts(&v, quotas, used)
-	c.weighSingles(ctx, &v, quotas)
+	c.weighSingles(&v, quotas, singles)
 	return v.Result()
 }
 
@@ -107,10 +117,21 @@ type single struct {
 	metric string
 	n      int
 	get    func(ctx context.Context) error
+	// missing is what get returned.
+	missing error
+}
+
+// lookForSingles asks for each.
+func lookForSingles(ctx context.Context, all []single) {
+	var wg sync.WaitGroup
+	for i, s := range all {
+		wg.Go(func() { all[i].missing = s.get(ctx) })
+	}
+	wg.Wait()
 }
 
 func (c *checker) singles() []single {
-	out := []single{{"STATIC_ADDRESSES", 1, func(ctx context.Context) error {
+	out := []single{{metric: "STATIC_ADDRESSES", n: 1, get: func(ctx context.Context) error {
 		_, err := c.Clients.Addresses.Get(ctx, c.Owner.FullName("master"))
 		return err
 	}}}
@@ -120,9 +141,9 @@ func (c *checker) singles() []single {
 	}
 	n := c.Spec.Network
 	if n.Own() {
-		out = append(out, single{"NETWORKS", 1, network}, single{"SUBNETWORKS", 1, network})
+		out = append(out, single{metric: "NETWORKS", n: 1, get: network}, single{metric: "SUBNETWORKS", n: 1, get: network})
 		if n.NAT {
-			out = append(out, single{"ROUTERS", 1, network})
+			out = append(out, single{metric: "ROUTERS", n: 1, get: network})
 		}
 	}
 	if n.Firewall == spec.OwnFirewall {
@@ -130,7 +151,7 @@ func (c *checker) singles() []single {
 		if n.SSH {
 			rules++
 		}
-		out = append(out, single{"FIREWALLS", rules, func(ctx context.Context) error {
+		out = append(out, single{metric: "FIREWALLS", n: rules, get: func(ctx context.Context) error {
 			_, err := c.Clients.Firewalls.Get(ctx, c.Owner.FullName("agents"))
 			return err
 		}})
@@ -139,18 +160,18 @@ func (c *checker) singles() []single {
 }
 
 // weighSingles counts what the cluster takes one of, unless it exists already.
-func (c *checker) weighSingles(ctx context.Context, v *machines.Quotas, quotas facts.Quotas) {
-	for _, s := range c.singles() {
+func (c *checker) weighSingles(v *machines.Quotas, quotas facts.Quotas, singles []single) {
+	for _, s := range singles {
 		q, published := quotas[s.metric]
 		if !published {
 			continue
 		}
-		switch err := s.get(ctx); cloud.KindOf(err) {
+		switch cloud.KindOf(s.missing) {
 		case "":
 		case cloud.NotFound:
 			v.Weigh(s.metric+" in "+q.Where, machines.Demand{Least: s.n, Most: s.n}, q.Limit-q.Used, facts.QuotasPage(c.Caller.Project))
 		default:
-			v.Unknown(err)
+			v.Unknown(s.missing)
 		}
 	}
 }

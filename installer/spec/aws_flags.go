@@ -33,6 +33,7 @@ func awsMachineFlags() Table {
 		textFlag("data-volume", "master.volume.id", "existing volume for the master's data"),
 		textFlag("data-snapshot", "master.volume.snapshot", "snapshot for the data volume"),
 		textFlag("instance-type", anyPool+"instance_types", "instance types of the compute pool, in order of preference"),
+		textFlag("slots", anyPool+"slots", "slots per agent of the compute pool"),
 		textFlag("spot-max-price", anyPool+"max_price", "maximum spot price in dollars per hour"),
 		textFlag("aux-instance-type", "aux_pool.instance_types", "instance types of the pool for tasks without slots"),
 		textFlag("agent-image", "agents.image", "AMI of agents"),

@@ -151,7 +151,6 @@ func poolFlags() Table {
 		boolFlag("spot-fallback", anyPool+"fallback_to_on_demand", "fall back to on-demand instances without spot capacity"),
 		textFlag("idle-period", anyPool+"idle_period", "idle time after which an agent of the compute pool is terminated"),
 		textFlag("starting-period", anyPool+"starting_period", "time in which a machine of the compute pool must join"),
-		textFlag("slots", anyPool+"slots", "slots per agent of the compute pool"),
 		boolFlag("cpu-slots", anyPool+"cpu_slots", "one slot for machines without GPUs"),
 		textFlag("aux-min-agents", "aux_pool.min_agents", "minimum number of agents in the auxiliary pool"),
 		textFlag("aux-max-agents", "aux_pool.max_agents", "maximum number of agents in the auxiliary pool"),

@@ -15,7 +15,6 @@ type GCPPool struct {
 
 	Machines   []GCPMachine `yaml:"machines" doc:"Machine types with their GPUs in order of preference, all with the same slots" after:"description"`
 	Zones      []string     `yaml:"zones" doc:"Zones of the region in order of preference; all that offer the machines when empty"`
-	Slots      *int         `yaml:"slots" doc:"Slots of a machine; its GPUs when empty" after:"starting_period"`
 	Image      string       `yaml:"image" doc:"Image of this pool's machines; agents.image when empty" after:"launch_error_retries"`
 	BootDisk   GCPBootDisk  `yaml:"boot_disk" doc:"Boot disk; what is empty is that of agents.boot_disk"`
 	BaseConfig document.Raw `yaml:"base_config" doc:"Instance properties in Google's own form, such as further disks; the settings of the pool win or are added"`
@@ -96,7 +95,6 @@ func (p GCPPool) Validate(path string) document.Errors {
 	for i, z := range p.Zones {
 		e.Check(!slices.Contains(p.Zones[:i], z), document.Index(at("zones"), i), "is given twice (%q)", z)
 	}
-	e.Check(p.Slots == nil || *p.Slots >= 0, at("slots"), "must be at least 0")
 	checkImage(&e, at("image"), p.Image)
 	e = append(e, p.BootDisk.validate(at("boot_disk"), true)...)
 	return append(e, provider.CheckBaseConfig(at("base_config"), p.BaseConfig, properties.Pool{Zones: p.Zones, Spot: p.Spot})...)

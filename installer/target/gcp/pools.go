@@ -54,7 +54,7 @@ func (t *Target) poolConfig(name string, p spec.GCPPool) (config.Pool, error) {
 	google.NetworkInterface = t.agentNetwork()
 	google.NetworkTags = t.agentTags()
 	google.ServiceAccount.Email = t.agentEmail()
-	setMachines(google, p.Machines)
+	t.setMachines(google, p.Machines)
 	google.CPUSlotsAllowed = p.CPUSlots
 	google.Spot = provider.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand}
 	google.UseCloudLogging, google.Log, google.Metrics = true, storage.LogID(t.Spec.Cluster), &t.Spec.Metrics
@@ -83,13 +83,18 @@ func (t *Target) agentEmail() string {
 }
 
 // setMachines says which machines a pool has. Those that are given GPUs, or none, say so:
-// a default would give them some.
-func setMachines(google *provider.GCP, machines []spec.GCPMachine) {
+// a default would give them some. Of a type that brings its GPUs, Google has said how many.
+func (t *Target) setMachines(google *provider.GCP, machines []spec.GCPMachine) {
 	all := make([]provider.GCPMachine, len(machines))
 	for i, m := range machines {
 		all[i].MachineType = m.MachineType
-		if m.GPUNum > 0 || !m.Type().BringsGPUs() {
+		_, listed := m.Type().BroughtGPUs()
+		switch {
+		case m.GPUNum > 0 || !m.Type().BringsGPUs():
 			all[i].GPUType, all[i].GPUNum = &m.GPUType, &m.GPUNum
+		case !listed:
+			gpus := t.Known.Types[m.Type().String()].GPUs
+			all[i].GPUNum = &gpus
 		}
 	}
 	google.InstanceType.GCPMachine = all[0]

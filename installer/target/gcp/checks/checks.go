@@ -117,7 +117,7 @@ func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 		Fix: "choose others with --machine, --aux-machine or --master-machine-type, or other zones with --pool-zone and --zone",
 	}
 	for name, p := range c.Spec.AllPools() {
-		w.Pools[name] = machines.Pool{Types: layout.TypesOf(p), Zones: c.PoolZones(p), Slots: c.SlotsOf(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
+		w.Pools[name] = machines.Pool{Types: layout.TypesOf(p), Zones: c.PoolZones(p), Slots: c.SlotsOf(p), CPUSlots: p.CPUSlots}
 	}
 	return w.Check(ctx)
 }

@@ -38,9 +38,6 @@ func DiskZones(p spec.GCPPool) []string {
 
 // SlotsOf is the number of slots of a machine of the pool.
 func (l Layout) SlotsOf(p spec.GCPPool) int {
-	if p.Slots != nil {
-		return *p.Slots
-	}
 	return l.Known.Types[p.Machines[0].Type().String()].GPUs
 }
 

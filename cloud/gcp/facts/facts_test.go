@@ -96,17 +96,22 @@ func TestMachineTypesByZone(t *testing.T) {
 		{MachineType: "n1-standard-8", GPUType: "nvidia-tesla-k80", GPUs: 1},
 		{MachineType: "t2a-standard-4"},
 		{MachineType: "z9-standard-1"},
+		{MachineType: "n2-custom-6-20480"},
+		{MachineType: "custom-4-8192-ext", GPUType: "nvidia-tesla-p100", GPUs: 1},
+		{MachineType: "z9-custom-4-8192"},
 	}
 	for _, o := range []gcptest.Options{{}, {IgnoreFilters: true}} {
 		got, err := of(t, gcptest.New(t, o)).Types(t.Context(), zones, wanted...)
 		must(t, err)
 		amd, arm := []string{"amd64"}, []string{"arm64"}
 		want := map[string]facts.Type{
-			"n2-standard-2":                     {"n2-standard-2", 2, 8 << 10, 0, "", amd, zones},
-			"a2-ultragpu-1g":                    {"a2-ultragpu-1g", 12, 170 << 10, 1, "nvidia-a100-80gb", amd, []string{"us-central1-a", "us-central1-c"}},
-			"n1-standard-8+2xnvidia-tesla-p100": {"n1-standard-8+2xnvidia-tesla-p100", 8, 30 << 10, 2, "nvidia-tesla-p100", amd, []string{"us-central1-c", "us-central1-f"}},
-			"n1-standard-8+1xnvidia-tesla-k80":  {"n1-standard-8+1xnvidia-tesla-k80", 8, 30 << 10, 1, "nvidia-tesla-k80", amd, nil},
-			"t2a-standard-4":                    {"t2a-standard-4", 4, 16 << 10, 0, "", arm, zones},
+			"n2-standard-2":                         {"n2-standard-2", 2, 8 << 10, 0, "", amd, zones},
+			"a2-ultragpu-1g":                        {"a2-ultragpu-1g", 12, 170 << 10, 1, "nvidia-a100-80gb", amd, []string{"us-central1-a", "us-central1-c"}},
+			"n1-standard-8+2xnvidia-tesla-p100":     {"n1-standard-8+2xnvidia-tesla-p100", 8, 30 << 10, 2, "nvidia-tesla-p100", amd, []string{"us-central1-c", "us-central1-f"}},
+			"n1-standard-8+1xnvidia-tesla-k80":      {"n1-standard-8+1xnvidia-tesla-k80", 8, 30 << 10, 1, "nvidia-tesla-k80", amd, nil},
+			"n2-custom-6-20480":                     {"n2-custom-6-20480", 6, 20480, 0, "", amd, zones},
+			"custom-4-8192-ext+1xnvidia-tesla-p100": {"custom-4-8192-ext+1xnvidia-tesla-p100", 4, 8192, 1, "nvidia-tesla-p100", amd, []string{"us-central1-c", "us-central1-f"}},
+			"t2a-standard-4":                        {"t2a-standard-4", 4, 16 << 10, 0, "", arm, zones},
 		}
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("(-got +want):\n%s", diff)

@@ -75,7 +75,9 @@ func (f Facts) readZone(ctx context.Context, zone string, wanted []machinetype.T
 	var names []string
 	givenGPUs := false
 	for _, w := range wanted {
-		names = append(names, `(name = "`+w.MachineType+`")`)
+		for _, name := range listedNames(w) {
+			names = append(names, `(name = "`+name+`")`)
+		}
 		givenGPUs = givenGPUs || takesGPUs(w)
 	}
 	slices.Sort(names)
@@ -96,12 +98,12 @@ func takesGPUs(t machinetype.Type) bool { return t.GPUs > 0 && !t.BringsGPUs() }
 
 func findType(w machinetype.Type, zones []string, offers []zoneOffer) (t Type, found bool) {
 	for i, o := range offers {
-		m := slices.IndexFunc(o.machines, func(m *compute.MachineType) bool { return m.Name == w.MachineType && isOffered(m.Deprecated) })
-		if m < 0 {
+		m, here := findListed(w, o.machines)
+		if !here {
 			continue
 		}
 		if !found {
-			t, found = describeType(w, o.machines[m]), true
+			t, found = describeType(w, m), true
 		}
 		if !takesGPUs(w) || slices.ContainsFunc(o.gpus, func(g *compute.AcceleratorType) bool { return g.Name == w.GPUType && isOffered(g.Deprecated) }) {
 			t.Zones = append(t.Zones, zones[i])

@@ -24,6 +24,18 @@ func (t Type) BootDiskType() string {
 	return standardDisk
 }
 
+// BootsFrom reports whether machines of the type may boot from a type of disk, as far as it is
+// known here.
+func (t Type) BootsFrom(disk string) bool {
+	switch t.BootDiskType() {
+	case hyperDisk:
+		return strings.HasPrefix(disk, "hyperdisk-")
+	case balancedDisk:
+		return disk != standardDisk
+	}
+	return true
+}
+
 // hyperFamilies boot from Hyperdisk alone.
 func hyperFamilies() []string {
 	return []string{"a4", "a4x", "c4", "c4a", "c4d", "g4", "m4", "n4", "n4a", "n4d", "x4"}

@@ -3,6 +3,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
@@ -111,6 +113,10 @@ func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 		return doctor.Failed(strings.Join(wrong, "; "), "GPUs that Google has, in numbers that machines take",
 			"choose others with --machine: `gcloud compute accelerator-types list` shows which zone has which")
 	}
+	if wrong := c.wrongDisks(); len(wrong) > 0 {
+		return doctor.Failed(strings.Join(wrong, "; "), "types of disks that the machines take",
+			"choose others with --agent-boot-disk-type and --data-disk-type, or other machines with --machine, --aux-machine or --master-machine-type")
+	}
 	w := machines.Wanted{
 		Types: c.Known.Types, Master: c.Spec.Master.MachineType, MasterZone: c.Known.Master.Zone,
 		Pools: map[string]machines.Pool{}, Exists: c.Exists,
@@ -120,6 +126,29 @@ func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 		w.Pools[name] = machines.Pool{Types: layout.TypesOf(p), Zones: c.PoolZones(p), Slots: c.SlotsOf(p), CPUSlots: p.CPUSlots}
 	}
 	return w.Check(ctx)
+}
+
+// wrongDisks lists types of disks that a machine does not take.
+func (c *checker) wrongDisks() []string {
+	var out []string
+	check := func(who string, t machinetype.Type, kind string) {
+		if !t.BootsFrom(kind) {
+			out = append(out, fmt.Sprintf("%s: %s takes no disks of type %s, but of %s", who, t.MachineType, kind, t.BootDiskType()))
+		}
+	}
+	m := c.Spec.Master
+	master := machinetype.Type{MachineType: m.MachineType}
+	check("the master", master, bootDiskType)
+	if m.Disk.Name == "" && m.Disk.Type != bootDiskType {
+		check("the master", master, m.Disk.Type)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
+		p := c.Spec.AllPools()[name]
+		for _, one := range p.Machines {
+			check("pool "+name, one.Type(), cmp.Or(p.BootDisk.Type, c.Spec.Agents.BootDisk.Type))
+		}
+	}
+	return out
 }
 
 // wrongGPUs lists the GPUs that Google does not have any more, and numbers that a machine

@@ -34,18 +34,18 @@ func Complete(l Layers) (Experiment, document.Errors, error) {
 			x = x.Merge(Experiment{CheckpointStorage: StorageOf(*c)})
 		}
 	}
-	x = x.Merge(l.rest()).Merge(Default()).completeKinds()
-	ours, theirs := l.divide(x.validate(l.Unmanaged))
-	problems := append(blame(l.Request, wrong, ours), blame(l.Template, templateWrong, theirs)...)
-	warnings := x.warnings(l.given)
-	ours, theirs = l.divide(warnings)
-	return x, append(blame(l.Request, nil, ours), blame(l.Template, nil, theirs)...), problems.Err()
+	x = x.Merge(l.masterPart()).Merge(Default()).completeKinds()
+	ours, theirs := l.divideProblems(x.validate(l.Unmanaged))
+	problems := append(locateProblems(l.Request, wrong, ours), locateProblems(l.Template, templateWrong, theirs)...)
+	warnings := x.listWarnings(l.wasGiven)
+	ours, theirs = l.divideProblems(warnings)
+	return x, append(locateProblems(l.Request, nil, ours), locateProblems(l.Template, nil, theirs)...), problems.Err()
 }
 
-// rest is what the master adds after the cluster's storage.
-func (l Layers) rest() Experiment {
+// masterPart is what the master adds after the cluster's storage.
+func (l Layers) masterPart() Experiment {
 	seed := int64(l.Seed)
-	x := Experiment{Name: given(l.Name), Reproducibility: Reproducibility{ExperimentSeed: &seed}}
+	x := Experiment{Name: nonEmpty(l.Name), Reproducibility: Reproducibility{ExperimentSeed: &seed}}
 	if l.Priority > 0 {
 		x.Resources.Priority = &l.Priority
 	}
@@ -61,9 +61,9 @@ func readPart(d *document.Document) (Experiment, document.Errors) {
 	return x, problems
 }
 
-// divide gives each complaint to the document that has its setting; what neither has is missing
+// divideProblems gives each complaint to the document that has its setting; what neither has is missing
 // from the request.
-func (l Layers) divide(problems document.Errors) (request, template document.Errors) {
+func (l Layers) divideProblems(problems document.Errors) (request, template document.Errors) {
 	for _, p := range problems {
 		inRequest := l.Request != nil && l.Request.Given(p.Path)
 		if !inRequest && l.Template != nil && l.Template.Given(p.Path) {
@@ -75,11 +75,11 @@ func (l Layers) divide(problems document.Errors) (request, template document.Err
 	return request, template
 }
 
-func (l Layers) given(path string) bool {
+func (l Layers) wasGiven(path string) bool {
 	return l.Request != nil && l.Request.Given(path) || l.Template != nil && l.Template.Given(path)
 }
 
-func blame(d *document.Document, unread, rules document.Errors) document.Errors {
+func locateProblems(d *document.Document, unread, rules document.Errors) document.Errors {
 	if d == nil {
 		return rules
 	}

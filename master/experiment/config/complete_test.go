@@ -67,6 +67,21 @@ func TestDefaultsAreThoseOf0381(t *testing.T) {
 	}
 }
 
+func TestEntrypointsStayAsTheyAreWritten(t *testing.T) {
+	for text, want := range map[string]string{
+		"python3 train.py": `"python3 train.py"`, "[python3 train.py]": `["python3 train.py"]`, "[python3, train.py]": `["python3","train.py"]`,
+	} {
+		l := cluster()
+		l.Request = parse(t, "searcher: {name: single, metric: loss}\nentrypoint: "+text+"\n")
+		x := complete(t, l)
+		got, err := json.Marshal(x.Show()["entrypoint"])
+		if err != nil || string(got) != want {
+			t.Errorf("%s is shown as %s, %v", text, got, err)
+		}
+		checkStored(t, x)
+	}
+}
+
 func TestNullIsUnset(t *testing.T) {
 	l := cluster()
 	l.Request = parse(t, minimal+"max_restarts: null\nresources: null\ndata: null\nlabels: null\nreproducibility: {experiment_seed: null}\n")

@@ -13,17 +13,19 @@ import (
 func Default() Experiment {
 	return Experiment{
 		Description: new(string), Workspace: new(string), Project: new(string), Debug: new(bool),
-		MaxRestarts: to(5), CheckpointPolicy: to("best"), PerformInitialValidation: new(bool),
+		MaxRestarts: pointTo(5), CheckpointPolicy: pointTo("best"), PerformInitialValidation: new(bool),
 		MinCheckpointPeriod: &Length{Unit: "batches"}, MinValidationPeriod: &Length{Unit: "batches"},
-		RecordsPerEpoch: new(int), SchedulingUnit: to(100), Data: emptyMapping(),
+		RecordsPerEpoch: new(int), SchedulingUnit: pointTo(100), Data: emptyMapping(),
 		Resources: Resources{
-			SlotsPerTrial: to(spec.DefaultSlots), ResourcePool: new(string), Weight: to(1.0), NativeParallel: new(bool),
+			SlotsPerTrial: pointTo(spec.DefaultSlots), ResourcePool: new(string), Weight: pointTo(1.0), NativeParallel: new(bool),
 		},
-		Environment: spec.Environment{ForcePullImage: new(bool)},
-		Profiling:   Profiling{Enabled: new(bool), BeginOnBatch: new(int), SyncTimings: to(true)},
+		Environment: spec.Environment{
+			Image: container.Images{CPU: spec.DefaultImage, CUDA: spec.DefaultImage, ROCm: spec.DefaultImage}, ForcePullImage: new(bool),
+		},
+		Profiling: Profiling{Enabled: new(bool), BeginOnBatch: new(int), SyncTimings: pointTo(true)},
 		Optimizations: Optimizations{
-			AggregationFrequency: to(1), AverageAggregatedGradients: to(true), AverageTrainingMetrics: to(true),
-			GradientCompression: new(bool), MixedPrecision: to("O0"), TensorFusionThreshold: to(64), TensorFusionCycleTime: to(1),
+			AggregationFrequency: pointTo(1), AverageAggregatedGradients: pointTo(true), AverageTrainingMetrics: pointTo(true),
+			GradientCompression: new(bool), MixedPrecision: pointTo("O0"), TensorFusionThreshold: pointTo(64), TensorFusionCycleTime: pointTo(1),
 			AutoTuneTensorFusion: new(bool),
 		},
 		LogPolicies: LogPolicies{
@@ -36,7 +38,7 @@ func Default() Experiment {
 
 // completeKinds adds the defaults that depend on what kind a part is.
 func (x Experiment) completeKinds() Experiment {
-	x.Searcher = x.Searcher.complete()
+	x.Searcher = x.Searcher.completeMethod()
 	// A policy without a pattern only takes the place of one of its name.
 	x.LogPolicies = slices.DeleteFunc(slices.Clone(x.LogPolicies), func(p container.LogPolicy) bool { return p.Name != "" && p.Pattern == "" })
 	s := &x.CheckpointStorage
@@ -52,15 +54,15 @@ func (x Experiment) completeKinds() Experiment {
 	return x
 }
 
-func (s Searcher) complete() Searcher {
+func (s Searcher) completeMethod() Searcher {
 	setDefault(&s.SmallerIsBetter, true)
 	if s.usesKey("max_concurrent_trials") {
 		setDefault(&s.MaxConcurrentTrials, 16)
 	}
-	if s.halves() {
+	if s.stopsTrials() {
 		setDefault(&s.Divisor, 4)
 	}
-	if s.method() == search.AdaptiveASHA {
+	if s.searchMethod() == search.AdaptiveASHA {
 		setDefault(&s.MaxRungs, 5)
 		setDefault(&s.Mode, string(search.Standard))
 	}
@@ -79,15 +81,15 @@ func containerPart(d container.Defaults) Experiment {
 		Resources: Resources{Devices: d.Devices},
 	}
 	if d.ShmSize > 0 {
-		x.Resources.ShmSize = to(spec.Size(d.ShmSize))
+		x.Resources.ShmSize = pointTo(spec.Size(d.ShmSize))
 	}
 	if d.PreemptionTimeout > 0 {
-		x.PreemptionTimeout = to(d.PreemptionTimeout)
+		x.PreemptionTimeout = pointTo(d.PreemptionTimeout)
 	}
 	return x
 }
 
-func to[T any](v T) *T { return &v }
+func pointTo[T any](v T) *T { return &v }
 
 func setDefault[T any](p **T, v T) {
 	if *p == nil {

@@ -11,14 +11,14 @@ import (
 
 // Experiment is an experiment's configuration.
 type Experiment struct {
-	Name        *string          `yaml:"name" doc:"Name; three random words when empty"`
-	Description *string          `yaml:"description" doc:"What the experiment is about"`
-	Entrypoint  *spec.Entrypoint `yaml:"entrypoint" doc:"What to run: one command line, or a program with its arguments"`
-	Workspace   *string          `yaml:"workspace" doc:"Workspace of the project"`
-	Project     *string          `yaml:"project" doc:"Project; the one that is not named when empty"`
-	Labels      Labels           `yaml:"labels" doc:"Labels"`
-	Data        document.Raw     `yaml:"data" doc:"Settings of the program's own"`
-	Debug       *bool            `yaml:"debug" doc:"The program logs more"`
+	Name        *string      `yaml:"name" doc:"Name; three random words when empty"`
+	Description *string      `yaml:"description" doc:"What the experiment is about"`
+	Entrypoint  *Entrypoint  `yaml:"entrypoint" doc:"What to run: one command line, or a program with its arguments"`
+	Workspace   *string      `yaml:"workspace" doc:"Workspace of the project"`
+	Project     *string      `yaml:"project" doc:"Project; the one that is not named when empty"`
+	Labels      Labels       `yaml:"labels" doc:"Labels"`
+	Data        document.Raw `yaml:"data" doc:"Settings of the program's own"`
+	Debug       *bool        `yaml:"debug" doc:"The program logs more"`
 
 	Hyperparameters Hyperparameters `yaml:"hyperparameters" doc:"Hyperparameters: values, or what they may be"`
 	Searcher        Searcher        `yaml:"searcher" doc:"How trials are chosen and compared"`

@@ -108,16 +108,16 @@ func (h Hyperparameter) isNull() bool {
 // DocumentShape names the written form.
 func (Hyperparameter) DocumentShape() string { return "value, {type: …}, or further ones by name" }
 
-// space is what the search draws from. It is called for what Validate found to be right.
-func (h Hyperparameters) space() hparam.Space {
+// makeSpace is what the search draws from. It is called for what Validate found to be right.
+func (h Hyperparameters) makeSpace() hparam.Space {
 	out := hparam.Space{}
 	for name, p := range h {
-		out[name] = p.parameter()
+		out[name] = p.makeParameter()
 	}
 	return out
 }
 
-func (h Hyperparameter) parameter() hparam.Parameter {
+func (h Hyperparameter) makeParameter() hparam.Parameter {
 	switch {
 	case h.Int != nil:
 		return hparam.Parameter{Int: &hparam.Int{Min: *h.Int.Min, Max: *h.Int.Max, Count: valueOf(h.Int.Count)}}
@@ -128,7 +128,7 @@ func (h Hyperparameter) parameter() hparam.Parameter {
 	case h.Categorical != nil:
 		return hparam.Parameter{Categorical: &hparam.Categorical{Values: listOf(h.Categorical.Values)}}
 	case h.Nested != nil:
-		return hparam.Parameter{Nested: h.Nested.space()}
+		return hparam.Parameter{Nested: h.Nested.makeSpace()}
 	case h.Const != nil:
 		return hparam.Parameter{Const: &hparam.Const{Value: plainOf(h.Const.Value)}}
 	}

@@ -21,11 +21,11 @@ func (x Experiment) Merge(lower Experiment) Experiment {
 
 func fillStruct(to, from reflect.Value) {
 	for i := range to.NumField() {
-		fill(to.Field(i), from.Field(i))
+		fillValue(to.Field(i), from.Field(i))
 	}
 }
 
-func fill(to, from reflect.Value) {
+func fillValue(to, from reflect.Value) {
 	if fillKnown(to.Addr().Interface(), from.Interface()) {
 		return
 	}
@@ -42,7 +42,7 @@ func fill(to, from reflect.Value) {
 func fillKnown(to, from any) bool {
 	switch to := to.(type) {
 	case *Hyperparameters:
-		*to = to.merge(from.(Hyperparameters))
+		*to = to.mergeNames(from.(Hyperparameters))
 	case *Searcher:
 		mergeUnion(to, from.(Searcher), Searcher.usesKey, to.Name != nil && valueOf(to.Name) != valueOf(from.(Searcher).Name))
 	case *Storage:
@@ -66,15 +66,15 @@ func fillKnown(to, from any) bool {
 func fillList(to, from any) bool {
 	switch to := to.(type) {
 	case *Mounts:
-		*to = join(*to, from.(Mounts), func(b container.BindMount) string { return b.ContainerPath })
+		*to = joinLists(*to, from.(Mounts), func(b container.BindMount) string { return b.ContainerPath })
 	case *Devices:
-		*to = join(*to, from.(Devices), func(d container.Device) string { return d.ContainerPath })
+		*to = joinLists(*to, from.(Devices), func(d container.Device) string { return d.ContainerPath })
 	case *LogPolicies:
-		*to = join(*to, from.(LogPolicies), policyName)
+		*to = joinLists(*to, from.(LogPolicies), policyName)
 	case *Labels:
-		*to = join(*to, from.(Labels), func(s string) string { return s })
+		*to = joinLists(*to, from.(Labels), func(s string) string { return s })
 	case *[]spec.ProxyPort:
-		*to = join(*to, from.([]spec.ProxyPort), func(p spec.ProxyPort) int { return p.Port })
+		*to = joinLists(*to, from.([]spec.ProxyPort), func(p spec.ProxyPort) int { return p.Port })
 	default:
 		return false
 	}
@@ -90,8 +90,8 @@ func policyName(p container.LogPolicy) container.LogPolicy {
 	return p
 }
 
-// join is the upper list, and what of the lower one it does not have.
-func join[L ~[]E, E any, K comparable](upper, lower L, key func(E) K) L {
+// joinLists is the upper list, and what of the lower one it does not have.
+func joinLists[L ~[]E, E any, K comparable](upper, lower L, key func(E) K) L {
 	out := slices.Clone(upper)
 	for _, l := range lower {
 		if !slices.ContainsFunc(out, func(o E) bool { return key(o) == key(l) }) {
@@ -110,16 +110,16 @@ func joinKeys[V any](upper, lower map[string]V) map[string]V {
 	return out
 }
 
-// merge adds what h does not have. Where both have further ones, these are merged; any other
+// mergeNames adds what h does not have. Where both have further ones, these are merged; any other
 // hyperparameter is of one piece.
-func (h Hyperparameters) merge(lower Hyperparameters) Hyperparameters {
+func (h Hyperparameters) mergeNames(lower Hyperparameters) Hyperparameters {
 	if len(lower) == 0 {
 		return h
 	}
 	out := joinKeys(h, lower)
 	for name, p := range h {
 		if l := lower[name]; p.Nested != nil && l.Nested != nil {
-			out[name] = Hyperparameter{Nested: p.Nested.merge(l.Nested)}
+			out[name] = Hyperparameter{Nested: p.Nested.mergeNames(l.Nested)}
 		}
 	}
 	return out

@@ -32,8 +32,8 @@ type Searcher struct {
 	Unit            document.Raw `yaml:"unit" doc:"Must not be set"`
 }
 
-// shared is the settings that every method has.
-func shared() []string {
+// sharedKeys is the settings that every method has.
+func sharedKeys() []string {
 	return []string{"name", "metric", "smaller_is_better", "source_trial_id", "source_checkpoint_uuid", "max_length"}
 }
 
@@ -52,8 +52,8 @@ func methodKeys() map[search.Method][]string {
 	}
 }
 
-// retired says what took the place of methods that are at their end of life.
-func retired() map[string]string {
+// retiredMethods says what took the place of methods that are at their end of life.
+func retiredMethods() map[string]string {
 	return map[string]string{
 		"custom":          "use adaptive_asha, or a single trial that searches itself",
 		"sync_halving":    "use async_halving",
@@ -63,21 +63,21 @@ func retired() map[string]string {
 	}
 }
 
-func (s Searcher) method() search.Method { return search.Method(valueOf(s.Name)) }
+func (s Searcher) searchMethod() search.Method { return search.Method(valueOf(s.Name)) }
 
 // usesKey says whether the method has a setting.
 func (s Searcher) usesKey(key string) bool {
-	return slices.Contains(shared(), key) || slices.Contains(methodKeys()[s.method()], key)
+	return slices.Contains(sharedKeys(), key) || slices.Contains(methodKeys()[s.searchMethod()], key)
 }
 
-// halves says whether the method stops trials.
-func (s Searcher) halves() bool { return s.usesKey("divisor") }
+// stopsTrials says whether the method stops trials.
+func (s Searcher) stopsTrials() bool { return s.usesKey("divisor") }
 
 // Search is what the search needs of a complete configuration.
 func (x Experiment) Search() search.Config {
 	s := x.Searcher
 	c := search.Config{
-		Method: s.method(), Space: x.Hyperparameters.space(), Seed: uint32(valueOf(x.Reproducibility.ExperimentSeed)),
+		Method: s.searchMethod(), Space: x.Hyperparameters.makeSpace(), Seed: uint32(valueOf(x.Reproducibility.ExperimentSeed)),
 		MaxTrials: valueOf(s.MaxTrials), MaxConcurrent: valueOf(s.MaxConcurrentTrials),
 		Metric: valueOf(s.Metric), SmallerIsBetter: valueOf(s.SmallerIsBetter),
 		TimeMetric: valueOf(s.TimeMetric), MaxTime: uint64(valueOf(s.MaxTime)), Divisor: valueOf(s.Divisor),

@@ -33,8 +33,8 @@ type Storage struct {
 	Credential         *document.Secret `yaml:"credential" doc:"Credential for account_url"`
 }
 
-// saved is the settings of every type.
-func saved() []string {
+// savedKeys is the settings of every type.
+func savedKeys() []string {
 	return []string{"type", "save_experiment_best", "save_trial_best", "save_trial_latest"}
 }
 
@@ -50,7 +50,7 @@ func typeKeys() map[string][]string {
 }
 
 func (s Storage) usesKey(key string) bool {
-	return slices.Contains(saved(), key) || slices.Contains(typeKeys()[valueOf(s.Type)], key)
+	return slices.Contains(savedKeys(), key) || slices.Contains(typeKeys()[valueOf(s.Type)], key)
 }
 
 // withoutRivals takes out what would go with half of what upper says: a key of another pair, another
@@ -83,14 +83,14 @@ func (s Storage) Typed() config.CheckpointStorage {
 	case "s3":
 		c.S3 = &config.S3Storage{
 			Saved: keep, Bucket: valueOf(s.Bucket), Prefix: valueOf(s.Prefix), EndpointURL: valueOf(s.EndpointURL),
-			AccessKey: literal(s.AccessKey), SecretKey: literal(s.SecretKey),
+			AccessKey: literalValue(s.AccessKey), SecretKey: literalValue(s.SecretKey),
 		}
 	case "gcs":
 		c.GCS = &config.GCSStorage{Saved: keep, Bucket: valueOf(s.Bucket), Prefix: valueOf(s.Prefix)}
 	case "azure":
 		c.Azure = &config.AzureStorage{
-			Saved: keep, Container: valueOf(s.Container), ConnectionString: literal(s.ConnectionString),
-			AccountURL: valueOf(s.AccountURL), Credential: literal(s.Credential),
+			Saved: keep, Container: valueOf(s.Container), ConnectionString: literalValue(s.ConnectionString),
+			AccountURL: valueOf(s.AccountURL), Credential: literalValue(s.Credential),
 		}
 	}
 	return c
@@ -104,8 +104,8 @@ func StorageOf(c config.CheckpointStorage) Storage {
 	switch {
 	case c.SharedFS != nil:
 		s := out("shared_fs", c.SharedFS.Saved)
-		s.HostPath, s.StoragePath, s.Propagation = &c.SharedFS.HostPath, given(c.SharedFS.StoragePath), given(c.SharedFS.Propagation)
-		s.CheckpointPath = given(c.SharedFS.CheckpointPath)
+		s.HostPath, s.StoragePath, s.Propagation = &c.SharedFS.HostPath, nonEmpty(c.SharedFS.StoragePath), nonEmpty(c.SharedFS.Propagation)
+		s.CheckpointPath = nonEmpty(c.SharedFS.CheckpointPath)
 		return s
 	case c.Directory != nil:
 		s := out("directory", c.Directory.Saved)
@@ -113,25 +113,25 @@ func StorageOf(c config.CheckpointStorage) Storage {
 		return s
 	case c.S3 != nil:
 		s := out("s3", c.S3.Saved)
-		s.Bucket, s.Prefix, s.EndpointURL = &c.S3.Bucket, given(c.S3.Prefix), given(c.S3.EndpointURL)
-		s.AccessKey, s.SecretKey = revealed(c.S3.AccessKey), revealed(c.S3.SecretKey)
+		s.Bucket, s.Prefix, s.EndpointURL = &c.S3.Bucket, nonEmpty(c.S3.Prefix), nonEmpty(c.S3.EndpointURL)
+		s.AccessKey, s.SecretKey = revealedSecret(c.S3.AccessKey), revealedSecret(c.S3.SecretKey)
 		return s
 	case c.GCS != nil:
 		s := out("gcs", c.GCS.Saved)
-		s.Bucket, s.Prefix = &c.GCS.Bucket, given(c.GCS.Prefix)
+		s.Bucket, s.Prefix = &c.GCS.Bucket, nonEmpty(c.GCS.Prefix)
 		return s
 	case c.Azure != nil:
 		s := out("azure", c.Azure.Saved)
-		s.Container, s.AccountURL = &c.Azure.Container, given(c.Azure.AccountURL)
-		s.ConnectionString, s.Credential = revealed(c.Azure.ConnectionString), revealed(c.Azure.Credential)
+		s.Container, s.AccountURL = &c.Azure.Container, nonEmpty(c.Azure.AccountURL)
+		s.ConnectionString, s.Credential = revealedSecret(c.Azure.ConnectionString), revealedSecret(c.Azure.Credential)
 		return s
 	}
 	return Storage{}
 }
 
-func literal(s *document.Secret) secret.Value { return secret.Literal(valueOf(s).Reveal()) }
+func literalValue(s *document.Secret) secret.Value { return secret.Literal(valueOf(s).Reveal()) }
 
-func revealed(v secret.Value) *document.Secret {
+func revealedSecret(v secret.Value) *document.Secret {
 	if v.IsZero() {
 		return nil
 	}
@@ -139,8 +139,8 @@ func revealed(v secret.Value) *document.Secret {
 	return &s
 }
 
-// given is a text that says something.
-func given(s string) *string {
+// nonEmpty is a text that says something.
+func nonEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}

@@ -15,15 +15,15 @@ const maxText = 4096
 // validate checks a complete configuration.
 func (x Experiment) validate(unmanaged bool) document.Errors {
 	var e document.Errors
-	e.Check(unmanaged || x.Entrypoint != nil && len(*x.Entrypoint) > 0, "entrypoint", "is required: what each trial runs, as in `python3 train.py`")
+	e.Check(unmanaged || !x.Entrypoint.IsEmpty(), "entrypoint", "is required: what each trial runs, as in `python3 train.py`")
 	checkText(&e, "name", valueOf(x.Name))
 	checkText(&e, "description", strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(valueOf(x.Description)))
 	e.Check(x.Data.IsZero() || x.Data.JSON()[0] == '{', "data", "must be a mapping")
-	least(&e, "max_restarts", x.MaxRestarts, 0)
-	least(&e, "records_per_epoch", x.RecordsPerEpoch, 0)
-	least(&e, "scheduling_unit", x.SchedulingUnit, 1)
+	checkLeast(&e, "max_restarts", x.MaxRestarts, 0)
+	checkLeast(&e, "records_per_epoch", x.RecordsPerEpoch, 0)
+	checkLeast(&e, "scheduling_unit", x.SchedulingUnit, 1)
 	e.Check(valueOf(x.PreemptionTimeout) >= 0, "preemption_timeout", "must be at least 0 (is %v)", valueOf(x.PreemptionTimeout))
-	e = append(e, oneOf("checkpoint_policy", x.CheckpointPolicy, "best", "all", "none")...)
+	e = append(e, checkOneOf("checkpoint_policy", x.CheckpointPolicy, "best", "all", "none")...)
 	e = append(e, x.MinCheckpointPeriod.validate("min_checkpoint_period", 0)...)
 	e = append(e, x.MinValidationPeriod.validate("min_validation_period", 0)...)
 	if s := x.Reproducibility.ExperimentSeed; s != nil {
@@ -37,7 +37,7 @@ func (x Experiment) validate(unmanaged bool) document.Errors {
 	e = append(e, x.Profiling.validate("profiling")...)
 	e = append(e, x.CheckpointStorage.validate("checkpoint_storage", !unmanaged)...)
 	e = append(e, x.Searcher.validate("searcher")...)
-	grid := x.Searcher.method() == "grid"
+	grid := x.Searcher.searchMethod() == "grid"
 	e = append(e, x.Hyperparameters.validate("hyperparameters", grid)...)
 	if len(e) == 0 {
 		e = append(e, x.validateSearch()...)
@@ -64,8 +64,8 @@ func (x Experiment) validateTask() document.Errors {
 func (r Resources) validate(at string) document.Errors {
 	var e document.Errors
 	key := func(k string) string { return document.Join(at, k) }
-	least(&e, key("slots_per_trial"), r.SlotsPerTrial, 0)
-	least(&e, key("max_slots"), r.MaxSlots, 0)
+	checkLeast(&e, key("slots_per_trial"), r.SlotsPerTrial, 0)
+	checkLeast(&e, key("max_slots"), r.MaxSlots, 0)
 	if p := r.Priority; p != nil {
 		e.Check(*p >= 1 && *p <= 99, key("priority"), "must be between 1 and 99 (is %d)", *p)
 	}
@@ -78,16 +78,16 @@ func (r Resources) validate(at string) document.Errors {
 }
 
 func (o Optimizations) validate(at string) document.Errors {
-	e := oneOf(document.Join(at, "mixed_precision"), o.MixedPrecision, "O0", "O1", "O2", "O3")
-	least(&e, document.Join(at, "aggregation_frequency"), o.AggregationFrequency, 1)
-	least(&e, document.Join(at, "tensor_fusion_threshold"), o.TensorFusionThreshold, 0)
-	least(&e, document.Join(at, "tensor_fusion_cycle_time"), o.TensorFusionCycleTime, 0)
+	e := checkOneOf(document.Join(at, "mixed_precision"), o.MixedPrecision, "O0", "O1", "O2", "O3")
+	checkLeast(&e, document.Join(at, "aggregation_frequency"), o.AggregationFrequency, 1)
+	checkLeast(&e, document.Join(at, "tensor_fusion_threshold"), o.TensorFusionThreshold, 0)
+	checkLeast(&e, document.Join(at, "tensor_fusion_cycle_time"), o.TensorFusionCycleTime, 0)
 	return e
 }
 
 func (p Profiling) validate(at string) document.Errors {
 	var e document.Errors
-	least(&e, document.Join(at, "begin_on_batch"), p.BeginOnBatch, 0)
+	checkLeast(&e, document.Join(at, "begin_on_batch"), p.BeginOnBatch, 0)
 	if p.EndAfterBatch != nil {
 		e.Check(*p.EndAfterBatch >= valueOf(p.BeginOnBatch), document.Join(at, "end_after_batch"),
 			"must be at least begin_on_batch (%d < %d)", *p.EndAfterBatch, valueOf(p.BeginOnBatch))
@@ -99,11 +99,11 @@ func checkText(e *document.Errors, at, s string) {
 	e.Check(len(s) <= maxText && naming.IsPrintable(s), at, "must have at most %d bytes, and %s (is %.64q)", maxText, naming.PrintableRule, s)
 }
 
-func least(e *document.Errors, at string, v *int, n int) {
+func checkLeast(e *document.Errors, at string, v *int, n int) {
 	e.Check(v == nil || *v >= n, at, "must be at least %d (is %d)", n, valueOf(v))
 }
 
-func oneOf(at string, v *string, allowed ...string) document.Errors {
+func checkOneOf(at string, v *string, allowed ...string) document.Errors {
 	if v == nil {
 		return nil
 	}

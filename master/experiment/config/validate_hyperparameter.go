@@ -45,7 +45,7 @@ func checkRange[T cmp.Ordered](e *document.Errors, at string, low, high *T) {
 func checkCount(e *document.Errors, at string, count *int, grid bool) {
 	here := document.Join(at, "count")
 	e.Check(!grid || count != nil, here, "is required by the method grid: how many points it has")
-	least(e, here, count, 1)
+	checkLeast(e, here, count, 1)
 }
 
 // checkBase also refuses powers that are no numbers: no program could be given them.

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// most bounds what a search starts at once: each trial is a task that waits for its slots.
+// mostAtOnce bounds what a search starts at once: each trial is a task that waits for its slots.
 const mostAtOnce = 10_000
 
 func (s Searcher) validate(at string) document.Errors {
@@ -25,9 +25,9 @@ func (s Searcher) validate(at string) document.Errors {
 	e.Check(valueOf(s.Metric) != "", key("metric"), "is required: the validation metric that trials are compared by")
 	e.Check(s.SourceTrialID == nil || s.SourceCheckpointUUID == nil, key("source_checkpoint_uuid"), "and source_trial_id exclude each other; keep one")
 	e.Check(!s.usesKey("max_trials") || s.MaxTrials != nil, key("max_trials"), "is required")
-	least(&e, key("max_trials"), s.MaxTrials, 1)
-	least(&e, key("max_concurrent_trials"), s.MaxConcurrentTrials, 0)
-	if s.halves() {
+	checkLeast(&e, key("max_trials"), s.MaxTrials, 1)
+	checkLeast(&e, key("max_concurrent_trials"), s.MaxConcurrentTrials, 0)
+	if s.stopsTrials() {
 		s.validateHalving(&e, key)
 	}
 	return append(e, s.MaxLength.validate(key("max_length"), 1)...)
@@ -37,7 +37,7 @@ func (s Searcher) validate(at string) document.Errors {
 func (s Searcher) checkName(e *document.Errors, at string) bool {
 	name := valueOf(s.Name)
 	_, ok := methodKeys()[search.Method(name)]
-	instead, old := retired()[name]
+	instead, old := retiredMethods()[name]
 	names := make([]string, 0, len(methodKeys()))
 	for m := range methodKeys() {
 		names = append(names, string(m))
@@ -64,12 +64,12 @@ func (s Searcher) validateHalving(e *document.Errors, key func(string) string) {
 	} else {
 		e.Check(s.MaxTime == nil && s.TimeMetric == nil, key("max_length"), "is an older form of time_metric and max_time; keep these")
 	}
-	least(e, key("max_time"), s.MaxTime, 1)
+	checkLeast(e, key("max_time"), s.MaxTime, 1)
 	e.Check(s.Divisor == nil || *s.Divisor > 1, key("divisor"), "must be more than 1 (is %v)", valueOf(s.Divisor))
 	e.Check(!s.usesKey("num_rungs") || s.NumRungs != nil, key("num_rungs"), "is required: how many times trials are compared")
-	least(e, key("num_rungs"), s.NumRungs, 1)
-	least(e, key("max_rungs"), s.MaxRungs, 1)
-	*e = append(*e, oneOf(key("mode"), s.Mode, string(search.Aggressive), string(search.Standard), string(search.Conservative))...)
+	checkLeast(e, key("num_rungs"), s.NumRungs, 1)
+	checkLeast(e, key("max_rungs"), s.MaxRungs, 1)
+	*e = append(*e, checkOneOf(key("mode"), s.Mode, string(search.Aggressive), string(search.Standard), string(search.Conservative))...)
 	for i, n := range s.BracketRungs {
 		e.Check(n >= 1, document.Index(key("bracket_rungs"), i), "must be at least 1 (is %d)", n)
 	}
@@ -82,6 +82,9 @@ func (s Storage) validate(at string, required bool) document.Errors {
 	switch {
 	case s.Type == nil:
 		e.Check(!required, kind, "is required: neither the experiment nor the cluster says where checkpoints are kept; set one of %s", strings.Join(kinds, ", "))
+		return e
+	case *s.Type == "hdfs":
+		e.Add(kind, "the type hdfs reached its end of life; use one of %s", strings.Join(kinds, ", "))
 		return e
 	case !slices.Contains(kinds, *s.Type):
 		e = document.OneOf(kind, *s.Type, kinds)

@@ -12,8 +12,9 @@ func TestRefusals(t *testing.T) {
 		return "entrypoint: x\nsearcher: {name: adaptive_asha, metric: loss, max_trials: 4" + more + "}\n"
 	}
 	for text, want := range map[string]string{
-		"searcher: {name: single, metric: loss}":                      "entrypoint: is required",
-		"entrypoint: x":                                               "searcher.name: is required",
+		"searcher: {name: single, metric: loss}":                 "entrypoint: is required",
+		"entrypoint: []\nsearcher: {name: single, metric: loss}": "entrypoint: is required",
+		"entrypoint: x": "searcher.name: is required",
 		"entrypoint: x\nsearcher: {name: single}":                     "searcher.metric: is required",
 		"entrypoint: x\nsearcher: {name: adaptive, metric: m}":        "the method adaptive reached its end of life; use adaptive_asha",
 		"entrypoint: x\nsearcher: {name: adaptive_simple, metric: m}": "end of life",
@@ -57,12 +58,13 @@ func TestRefusals(t *testing.T) {
 		random + "bind_mounts: [{host_path: a, container_path: .}]":                                                                    "host_path: must be absolute",
 		random + "log_policies: [{name: a, pattern: '('}]":                                                                             "must be a regular expression",
 		random + "log_policies: [{name: a, pattern: b, action: restart}]":                                                              "action",
-		random + "checkpoint_storage: {type: hdfs}":                                                                                    "must be one of azure, directory, gcs, s3, shared_fs",
+		random + "checkpoint_storage: {type: nfs}":                                                                                     "must be one of azure, directory, gcs, s3, shared_fs",
 		random + "checkpoint_storage: {type: gcs, bucket: b, secret_key: s}":                                                           "secret_key: is not a setting of the type gcs",
 		random + "checkpoint_storage: {type: shared_fs, host_path: /a, storage_path: /b}":                                              "must be inside host_path",
 		random + "checkpoint_storage: {save_trial_best: -1}":                                                                           "must be at least 0",
 		random + "optimizations: {mixed_precision: O9}":                                                                                "must be one of O0, O1, O2, O3",
 		random + "profiling: {begin_on_batch: 5, end_after_batch: 3}":                                                                  "must be at least begin_on_batch",
+		random + "checkpoint_storage: {type: hdfs}":                                                                                    "the type hdfs reached its end of life",
 		random + "searcher2: 1":                                                                                                        "did you mean searcher?",
 	} {
 		l := cluster()

@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// warnings lists what is accepted and does not do what its author may expect; given says whether the
+// listWarnings lists what is accepted and does not do what its author may expect; given says whether the
 // user or a template wrote a setting.
-func (x Experiment) warnings(given func(string) bool) document.Errors {
+func (x Experiment) listWarnings(given func(string) bool) document.Errors {
 	var w document.Errors
 	for _, row := range idleSettings() {
 		w.Check(!given(row.key), row.key, "has no effect: %s", row.why)
@@ -18,7 +18,7 @@ func (x Experiment) warnings(given func(string) bool) document.Errors {
 	s := x.Searcher
 	switch {
 	case s.MaxLength == nil:
-	case s.halves():
+	case s.stopsTrials():
 		w.Add("searcher.max_length", "is an older form; it is read as time_metric %s and max_time %d", s.MaxLength.Unit, s.MaxLength.Units)
 	default:
 		w.Add("searcher.max_length", "is an older form: the program says itself how long it trains, and is shown this")

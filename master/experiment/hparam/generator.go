@@ -34,11 +34,11 @@ func NewGenerator(seed uint32) *Generator {
 // AdvanceTo skips words until drawn have been taken.
 func (g *Generator) AdvanceTo(drawn uint64) {
 	for g.drawn < drawn {
-		g.next32()
+		g.nextWord()
 	}
 }
 
-func (g *Generator) refill() {
+func (g *Generator) refillWords() {
 	for i := range g.key {
 		y := g.key[i]&upperBit | g.key[(i+1)%words]&lowerBits
 		g.key[i] = g.key[(i+shift)%words] ^ y>>1 ^ -(y&1)&twist
@@ -46,9 +46,9 @@ func (g *Generator) refill() {
 	g.pos = 0
 }
 
-func (g *Generator) next32() uint32 {
+func (g *Generator) nextWord() uint32 {
 	if g.pos == words {
-		g.refill()
+		g.refillWords()
 	}
 	y := g.key[g.pos]
 	g.pos++
@@ -59,9 +59,9 @@ func (g *Generator) next32() uint32 {
 	return y ^ y>>18
 }
 
-func (g *Generator) next64() uint64 {
-	high := uint64(g.next32())
-	return high<<32 | uint64(g.next32())
+func (g *Generator) nextWords() uint64 {
+	high := uint64(g.nextWord())
+	return high<<32 | uint64(g.nextWord())
 }
 
 // UpTo is a whole number from 0 to limit: bits above the limit's are masked, and what is still
@@ -77,9 +77,9 @@ func (g *Generator) UpTo(limit uint64) uint64 {
 	for {
 		v := mask
 		if limit <= 1<<32-1 {
-			v &= uint64(g.next32())
+			v &= uint64(g.nextWord())
 		} else {
-			v &= g.next64()
+			v &= g.nextWords()
 		}
 		if v <= limit {
 			return v
@@ -87,15 +87,15 @@ func (g *Generator) UpTo(limit uint64) uint64 {
 	}
 }
 
-// unit is a real number of 53 bits from 0 up to, and without, 1.
-func (g *Generator) unit() float64 {
-	high, low := float64(g.next32()>>5), float64(g.next32()>>6)
+// drawUnit is a real number of 53 bits from 0 up to, and without, 1.
+func (g *Generator) drawUnit() float64 {
+	high, low := float64(g.nextWord()>>5), float64(g.nextWord()>>6)
 	return (high*(1<<26) + low) / (1 << 53)
 }
 
-// between is a real number from low up to, and without, high.
-func (g *Generator) between(low, high float64) float64 {
-	return low + (high-low)*g.unit()
+// drawBetween is a real number from low up to, and without, high.
+func (g *Generator) drawBetween(low, high float64) float64 {
+	return low + (high-low)*g.drawUnit()
 }
 
 // Drawn is how many words were taken since the seed.
@@ -110,7 +110,7 @@ func (g *Generator) Clone() *Generator {
 // DrawID is a UUID of version 4 from the next 16 bytes.
 func (g *Generator) DrawID() string {
 	var b [16]byte
-	g.fill(b[:])
+	g.fillBytes(b[:])
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
@@ -119,12 +119,12 @@ func (g *Generator) DrawID() string {
 // DrawSeed is a trial's own seed, below 2³¹.
 func (g *Generator) DrawSeed() uint32 { return uint32(g.UpTo(1<<31 - 1)) }
 
-// fill writes random bytes, the lowest of each word first.
-func (g *Generator) fill(b []byte) {
+// fillBytes writes random bytes, the lowest of each word first.
+func (g *Generator) fillBytes(b []byte) {
 	var word uint32
 	for i := range b {
 		if i%4 == 0 {
-			word = g.next32()
+			word = g.nextWord()
 		}
 		b[i] = byte(word)
 		word >>= 8

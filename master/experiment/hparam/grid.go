@@ -9,22 +9,22 @@ type axis struct {
 	value func(i int) any
 }
 
-// axes lists the axes in the order of their names, those of a nested hyperparameter in its place.
-func (s Space) axes(path []string) []axis {
+// listAxes lists the axes in the order of their names, those of a nested hyperparameter in its place.
+func (s Space) listAxes(path []string) []axis {
 	var out []axis
-	for _, name := range s.names() {
+	for _, name := range s.sortedNames() {
 		here := append(append([]string(nil), path...), name)
 		if p := s[name]; p.Nested != nil {
-			out = append(out, p.Nested.axes(here)...)
+			out = append(out, p.Nested.listAxes(here)...)
 		} else {
-			count, value := p.axis()
+			count, value := p.makeAxis()
 			out = append(out, axis{here, count, value})
 		}
 	}
 	return out
 }
 
-func (p Parameter) axis() (int, func(i int) any) {
+func (p Parameter) makeAxis() (int, func(i int) any) {
 	switch {
 	case p.Int != nil:
 		low, high := p.Int.Min, p.Int.Max
@@ -65,7 +65,7 @@ const Most = 1_000_000
 // many. A hyperparameter that needs a count and has none has no point.
 func (s Space) Points() int {
 	n := 1
-	for _, a := range s.axes(nil) {
+	for _, a := range s.listAxes(nil) {
 		n = min(n*min(max(a.count, 0), Most+1), Most+1)
 	}
 	return n
@@ -73,8 +73,8 @@ func (s Space) Points() int {
 
 // Point is the i-th point of the grid: the last name changes fastest.
 func (s Space) Point(i int) map[string]any {
-	out := s.frame()
-	axes := s.axes(nil)
+	out := s.makeFrame()
+	axes := s.listAxes(nil)
 	for n := len(axes) - 1; n >= 0; n-- {
 		a := axes[n]
 		setPath(out, a.path, a.value(i%a.count))
@@ -83,12 +83,12 @@ func (s Space) Point(i int) map[string]any {
 	return out
 }
 
-// frame is the space's mappings without values.
-func (s Space) frame() map[string]any {
+// makeFrame is the space's mappings without values.
+func (s Space) makeFrame() map[string]any {
 	out := map[string]any{}
 	for name, p := range s {
 		if p.Nested != nil {
-			out[name] = p.Nested.frame()
+			out[name] = p.Nested.makeFrame()
 		}
 	}
 	return out

@@ -45,8 +45,8 @@ type Log struct {
 // Categorical is one of Values.
 type Categorical struct{ Values []any }
 
-// names are sorted, so that the same seed draws the same values.
-func (s Space) names() []string {
+// sortedNames are sorted, so that the same seed draws the same values.
+func (s Space) sortedNames() []string {
 	out := make([]string, 0, len(s))
 	for name := range s {
 		out = append(out, name)
@@ -58,22 +58,22 @@ func (s Space) names() []string {
 // Draw takes one value of each hyperparameter.
 func (s Space) Draw(g *Generator) map[string]any {
 	out := make(map[string]any, len(s))
-	for _, name := range s.names() {
-		out[name] = s[name].draw(g)
+	for _, name := range s.sortedNames() {
+		out[name] = s[name].drawValue(g)
 	}
 	return out
 }
 
-func (p Parameter) draw(g *Generator) any {
+func (p Parameter) drawValue(g *Generator) any {
 	switch {
 	case p.Const != nil:
 		return p.Const.Value
 	case p.Int != nil:
 		return p.Int.Min + int64(g.UpTo(uint64(p.Int.Max)-uint64(p.Int.Min)))
 	case p.Double != nil:
-		return g.between(p.Double.Min, p.Double.Max)
+		return g.drawBetween(p.Double.Min, p.Double.Max)
 	case p.Log != nil:
-		return math.Pow(p.Log.Base, g.between(p.Log.Min, p.Log.Max))
+		return math.Pow(p.Log.Base, g.drawBetween(p.Log.Min, p.Log.Max))
 	case p.Categorical != nil:
 		return p.Categorical.Values[g.UpTo(uint64(len(p.Categorical.Values)-1))]
 	case p.Nested != nil:

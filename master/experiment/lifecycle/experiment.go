@@ -21,8 +21,8 @@ const (
 // Requests is every request.
 func Requests() []Request { return []Request{Pause, Activate, Cancel, Kill, Finish, Fail, Delete} }
 
-// target is the state that a request leads to.
-func (r Request) target() State {
+// targetState is the state that a request leads to.
+func (r Request) targetState() State {
 	switch r {
 	case Pause:
 		return Paused
@@ -47,9 +47,9 @@ func (r Request) target() State {
 // error says why a request cannot be.
 func Ask(s State, r Request) (State, error) {
 	switch {
-	case r.target() == "":
+	case r.targetState() == "":
 		return s, fmt.Errorf("ask the experiment: there is no request %q", r)
-	case s == r.target(), s == Deleted && r == Delete:
+	case s == r.targetState(), s == Deleted && r == Delete:
 		return s, nil
 	case (s.Stopping() || s.Over()) && r != Delete && r != Pause && r != Activate:
 		if s == StoppingCanceled && r == Kill {
@@ -57,15 +57,15 @@ func Ask(s State, r Request) (State, error) {
 		}
 		return s, nil
 	}
-	next, err := step("experiment", experimentTable, s, r.target())
+	next, err := takeStep("experiment", experimentTable, s, r.targetState())
 	if err != nil {
-		return s, refuse(s, r)
+		return s, refuseRequest(s, r)
 	}
 	return next, nil
 }
 
-// refuse says what to do instead.
-func refuse(s State, r Request) error {
+// refuseRequest says what to do instead.
+func refuseRequest(s State, r Request) error {
 	switch {
 	case s == Deleting || s == Deleted || s == DeleteFailed:
 		return fmt.Errorf("%s the experiment: it is being deleted (%s)", r, s)
@@ -81,7 +81,7 @@ func refuse(s State, r Request) error {
 // stopping has ended when none is.
 func Close(s State, open int) State {
 	if s.Stopping() && open == 0 {
-		return s.terminal()
+		return s.terminalState()
 	}
 	return s
 }
@@ -89,7 +89,7 @@ func Close(s State, open int) State {
 // EndDeletion is an experiment's state when its deletion ended.
 func EndDeletion(s State, whole bool) (State, error) {
 	if whole {
-		return step("experiment", experimentTable, s, Deleted)
+		return takeStep("experiment", experimentTable, s, Deleted)
 	}
-	return step("experiment", experimentTable, s, DeleteFailed)
+	return takeStep("experiment", experimentTable, s, DeleteFailed)
 }

@@ -61,7 +61,7 @@ type ending struct {
 	count bool
 }
 
-// judge is the table of what the end of a run means: the first row that applies.
+// judgeEnd is the table of what the end of a run means: the first row that applies.
 //
 //	trial, and end of the run                             next
 //	to be killed                                          CANCELED
@@ -76,14 +76,14 @@ type ending struct {
 //	failed, and a log policy says cancel_retries          ERROR
 //	failed, above max_restarts                             ERROR, a restart counted
 //	failed                                                next run, a restart counted
-func (t Trial) judge(e RunEnd, maxRestarts int) ending {
+func (t Trial) judgeEnd(e RunEnd, maxRestarts int) ending {
 	switch {
 	case t.State == StoppingKilled:
 		return ending{"it was killed", Canceled, false}
 	case t.State == StoppingError:
 		return ending{"the experiment failed", Error, false}
 	case t.State.Stopping() && e.Cause != Failed:
-		return ending{"it was asked to stop", t.State.terminal(), false}
+		return ending{"it was asked to stop", t.State.terminalState(), false}
 	case t.State.Stopping():
 		return ending{"it failed while it stopped", Error, false}
 	case e.Cause == Refused:
@@ -108,9 +108,9 @@ func (t Trial) judge(e RunEnd, maxRestarts int) ending {
 // noted already leads to the same again.
 func (t Trial) EndRun(e RunEnd, maxRestarts int) (Trial, Verdict, string) {
 	if !t.Running {
-		return t, t.verdict(), "the end of the run was noted before"
+		return t, t.verdictOf(), "the end of the run was noted before"
 	}
-	j := t.judge(e, maxRestarts)
+	j := t.judgeEnd(e, maxRestarts)
 	t.Running = false
 	if j.count {
 		t.Restarts++
@@ -125,10 +125,10 @@ func (t Trial) EndRun(e RunEnd, maxRestarts int) (Trial, Verdict, string) {
 	if e.Reason != "" {
 		why = e.Reason + ": " + j.rule
 	}
-	return t, t.verdict(), why
+	return t, t.verdictOf(), why
 }
 
-func (t Trial) verdict() Verdict {
+func (t Trial) verdictOf() Verdict {
 	if t.State == Active {
 		return Again
 	}

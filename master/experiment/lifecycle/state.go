@@ -58,7 +58,7 @@ func experimentTable(from State) []State {
 	case StoppingCanceled:
 		return []State{Canceled, StoppingKilled}
 	case StoppingCompleted, StoppingKilled, StoppingError:
-		return []State{from.terminal()}
+		return []State{from.terminalState()}
 	case Completed, Canceled, Error, DeleteFailed:
 		return []State{Deleting}
 	case Deleting:
@@ -74,7 +74,7 @@ func trialTable(from State) []State {
 	case Active, Paused:
 		return append(experimentTable(from), Completed, Error)
 	case StoppingCompleted, StoppingCanceled:
-		return []State{from.terminal(), StoppingKilled, StoppingError, Error}
+		return []State{from.terminalState(), StoppingKilled, StoppingError, Error}
 	case StoppingKilled:
 		return []State{Canceled}
 	case StoppingError:
@@ -85,15 +85,15 @@ func trialTable(from State) []State {
 }
 
 // Stopping says that the state waits for runs to end.
-func (s State) Stopping() bool { return s.terminal() != "" }
+func (s State) Stopping() bool { return s.terminalState() != "" }
 
 // Over says that nothing runs and nothing will.
 func (s State) Over() bool {
 	return slices.Contains([]State{Completed, Canceled, Error, Deleting, Deleted, DeleteFailed}, s)
 }
 
-// terminal is what a stopping state leads to, empty for any other.
-func (s State) terminal() State {
+// terminalState is what a stopping state leads to, empty for any other.
+func (s State) terminalState() State {
 	switch s {
 	case StoppingCompleted:
 		return Completed
@@ -106,8 +106,8 @@ func (s State) terminal() State {
 	return ""
 }
 
-// step refuses what the table lacks.
-func step(what string, table func(State) []State, from, to State) (State, error) {
+// takeStep refuses what the table lacks.
+func takeStep(what string, table func(State) []State, from, to State) (State, error) {
 	if !slices.Contains(table(from), to) {
 		return from, fmt.Errorf("move the %s: there is no step from %s to %s", what, from, to)
 	}

@@ -70,7 +70,7 @@ func (t Trial) Stop(to State) Trial {
 		t.State = to
 	}
 	if t.State.Stopping() && !t.Running {
-		t.State = t.State.terminal()
+		t.State = t.State.terminalState()
 	}
 	return t
 }

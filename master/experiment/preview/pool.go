@@ -19,23 +19,23 @@ func (l Pool) describeWaits(p Preview) []string {
 		return nil
 	case need > most:
 		return []string{fmt.Sprintf("no trial can start: each needs %s, and pool %s has at most %d; set resources.slots_per_trial or another resource_pool",
-			slots(need), l.Name, most)}
+			formatSlots(need), l.Name, most)}
 	case l.PerMachine > 0 && need > l.PerMachine && need%l.PerMachine != 0:
 		return []string{fmt.Sprintf("no trial can start: each needs %s, and more than one machine of pool %s is used whole; make it a multiple of %d",
-			slots(need), l.Name, l.PerMachine)}
+			formatSlots(need), l.Name, l.PerMachine)}
 	}
 	var out []string
 	if need > l.Slots {
-		out = append(out, fmt.Sprintf("the first trial waits for machines: pool %s has %s now", l.Name, slots(l.Slots)))
+		out = append(out, fmt.Sprintf("the first trial waits for machines: pool %s has %s now", l.Name, formatSlots(l.Slots)))
 	}
-	if fit := l.fit(need, most); fit*need < p.Slots {
-		out = append(out, fmt.Sprintf("%d of %d trials run at once: pool %s has at most %s", fit, p.Slots/need, l.Name, slots(most)))
+	if fit := l.countFitting(need, most); fit*need < p.Slots {
+		out = append(out, fmt.Sprintf("%d of %d trials run at once: pool %s has at most %s", fit, p.Slots/need, l.Name, formatSlots(most)))
 	}
 	return out
 }
 
-// fit is how many trials run at once at most.
-func (l Pool) fit(need, most int) int {
+// countFitting is how many trials run at once at most.
+func (l Pool) countFitting(need, most int) int {
 	if l.PerMachine > 0 && need <= l.PerMachine {
 		return most / l.PerMachine * (l.PerMachine / need)
 	}
@@ -45,14 +45,14 @@ func (l Pool) fit(need, most int) int {
 func describeMaxSlots(limit, atOnce int, p Preview) []string {
 	switch {
 	case atOnce == 0:
-		return []string{fmt.Sprintf("no trial can start: each needs %s, and resources.max_slots is %d", slots(p.SlotsPerTrial), limit)}
+		return []string{fmt.Sprintf("no trial can start: each needs %s, and resources.max_slots is %d", formatSlots(p.SlotsPerTrial), limit)}
 	case atOnce < p.Concurrent:
 		return []string{fmt.Sprintf("%d of %d trials run at once: resources.max_slots is %d", atOnce, p.Concurrent, limit)}
 	}
 	return nil
 }
 
-func slots(n int) string {
+func formatSlots(n int) string {
 	if n == 1 {
 		return "1 slot"
 	}

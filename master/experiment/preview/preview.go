@@ -61,12 +61,12 @@ func Of(x config.Experiment, k Known) (Preview, error) {
 	if k.Pool != nil {
 		p.Waits = append(p.Waits, k.Pool.describeWaits(p)...)
 	}
-	p.Expected, p.AtMost = k.usage(p, c)
+	p.Expected, p.AtMost = k.estimateUsage(p, c)
 	return p, nil
 }
 
-// usage is nothing where it is not known how long a trial takes.
-func (k Known) usage(p Preview, c search.Config) (expected, atMost *Usage) {
+// estimateUsage is nothing where it is not known how long a trial takes.
+func (k Known) estimateUsage(p Preview, c search.Config) (expected, atMost *Usage) {
 	var hours, most float64
 	for _, g := range p.Groups {
 		perTrial := k.HoursPerUnit * float64(g.Units)
@@ -80,10 +80,10 @@ func (k Known) usage(p Preview, c search.Config) (expected, atMost *Usage) {
 		hours += perTrial * float64(g.Trials)
 		most += longest * float64(g.Trials)
 	}
-	return k.price(hours * float64(p.SlotsPerTrial)), k.price(most * float64(p.SlotsPerTrial))
+	return k.priceUsage(hours * float64(p.SlotsPerTrial)), k.priceUsage(most * float64(p.SlotsPerTrial))
 }
 
-func (k Known) price(slotHours float64) *Usage {
+func (k Known) priceUsage(slotHours float64) *Usage {
 	u := &Usage{SlotHours: slotHours}
 	if k.PricePerSlotHour > 0 {
 		dollars := slotHours * k.PricePerSlotHour

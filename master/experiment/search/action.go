@@ -66,7 +66,7 @@ type Rank struct {
 
 // describe reads as "0.412 is 5th of 9, 3 go on".
 func (r Rank) describe() string {
-	return fmt.Sprintf("%s is %s of %d, %s", r.Metric, ordinal(r.Place), r.Of, describeCount(r.GoOn))
+	return fmt.Sprintf("%s is %s of %d, %s", r.Metric, formatOrdinal(r.Place), r.Of, describeCount(r.GoOn))
 }
 
 func describeCount(n int) string {
@@ -76,7 +76,7 @@ func describeCount(n int) string {
 	return fmt.Sprintf("%d go on", n)
 }
 
-func ordinal(n int) string {
+func formatOrdinal(n int) string {
 	suffix := "th"
 	if n/10%10 != 1 {
 		switch n % 10 {

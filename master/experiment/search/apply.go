@@ -13,11 +13,11 @@ type Event struct {
 // state is of no use then.
 func (s *State) Apply(in Input, d Decision) error {
 	s.started = s.started || in.News == Started
-	if s.has(in.Trial) && in.News == Ended {
+	if s.hasTrial(in.Trial) && in.News == Ended {
 		s.noteEnd(in)
 	}
 	for _, a := range d.Actions {
-		if !s.fits(a) {
+		if !s.fitsSearch(a) {
 			return fmt.Errorf("apply the search's decision: %s of trial %d is not of this search", a.Kind, a.Trial)
 		}
 		s.applyAction(a)
@@ -26,19 +26,19 @@ func (s *State) Apply(in Input, d Decision) error {
 	return nil
 }
 
-// fits says whether an action is about what the search has.
-func (s *State) fits(a Action) bool {
+// fitsSearch says whether an action is about what the search has.
+func (s *State) fitsSearch(a Action) bool {
 	switch a.Kind {
 	case CreateTrial:
 		return a.Create != nil && a.Create.Bracket >= 0 && a.Create.Bracket < len(s.brackets) && a.Trial == len(s.trials)+1
 	case RankTrial:
-		if !s.has(a.Trial) || a.Rank == nil || a.Rank.Bracket != s.trials[a.Trial-1].bracket {
+		if !s.hasTrial(a.Trial) || a.Rank == nil || a.Rank.Bracket != s.trials[a.Trial-1].bracket {
 			return false
 		}
 		rungs := s.rungs[a.Rank.Bracket]
 		return a.Rank.Rung >= 0 && a.Rank.Rung < len(rungs) && a.Rank.Place >= 1 && a.Rank.Place <= len(rungs[a.Rank.Rung])+1
 	case StopTrial, DropTrial:
-		return s.has(a.Trial)
+		return s.hasTrial(a.Trial)
 	case FinishSearch:
 		return a.Outcome != ""
 	}
@@ -57,7 +57,7 @@ func (s *State) noteEnd(in Input) {
 		return
 	}
 	c.running--
-	if in.End == Invalid && s.replaces() {
+	if in.End == Invalid && s.replacesInvalid() {
 		c.replaced++
 	}
 }
@@ -69,13 +69,13 @@ func (s *State) applyAction(a Action) {
 		s.counts[a.Create.Bracket].created++
 		s.counts[a.Create.Bracket].running++
 	case RankTrial:
-		s.insert(a.Trial, *a.Rank)
+		s.insertRank(a.Trial, *a.Rank)
 		s.trials[a.Trial-1].rung = a.Rank.Rung + 1
 	case StopTrial:
 		s.trials[a.Trial-1].stopped = true
 		s.counts[s.trials[a.Trial-1].bracket].running--
 	case DropTrial:
-		s.drop(a.Trial)
+		s.dropTrial(a.Trial)
 	case FinishSearch:
 		s.outcome = a.Outcome
 	}

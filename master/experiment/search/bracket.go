@@ -18,17 +18,17 @@ type Bracket struct {
 // Brackets divides a search: how many trials each part has, and where they are compared. The
 // error says what is wrong with the configuration.
 func (c Config) Brackets() ([]Bracket, error) {
-	if err := c.check(); err != nil {
+	if err := c.checkConfig(); err != nil {
 		return nil, err
 	}
 	switch c.Method {
 	case AsyncHalving:
-		return []Bracket{c.bracket(c.Rungs, c.MaxTrials, c.MaxConcurrent)}, nil
+		return []Bracket{c.makeBracket(c.Rungs, c.MaxTrials, c.MaxConcurrent)}, nil
 	case AdaptiveASHA:
 		return c.adaptiveBrackets()
 	case Single, Random, Grid:
 	}
-	n := c.trials()
+	n := c.countTrials()
 	atOnce := n
 	if c.MaxConcurrent > 0 {
 		atOnce = min(n, c.MaxConcurrent)
@@ -36,9 +36,9 @@ func (c Config) Brackets() ([]Bracket, error) {
 	return []Bracket{{Trials: n, Concurrent: atOnce}}, nil
 }
 
-// bracket is one with so many rungs. With no number of trials at once it has as many as lead one
+// makeBracket is one with so many rungs. With no number of trials at once it has as many as lead one
 // of them to the last rung.
-func (c Config) bracket(rungs, trials, concurrent int) Bracket {
+func (c Config) makeBracket(rungs, trials, concurrent int) Bracket {
 	if concurrent == 0 {
 		concurrent = int(min(math.Pow(c.Divisor, float64(rungs-1)), most))
 	}
@@ -61,7 +61,7 @@ func (c Config) adaptiveBrackets() ([]Bracket, error) {
 	var out []Bracket
 	for i, n := range rungs {
 		if trials[i] > 0 {
-			out = append(out, c.bracket(n, trials[i], concurrent[i]))
+			out = append(out, c.makeBracket(n, trials[i], concurrent[i]))
 		}
 	}
 	return out, nil
@@ -71,7 +71,7 @@ func (c Config) adaptiveBrackets() ([]Bracket, error) {
 func (c Config) bracketRungs() []int {
 	out := slices.Clone(c.BracketRungs)
 	if len(out) == 0 {
-		top := min(c.Rungs, c.powers(float64(c.MaxTime)), c.powers(float64(c.MaxTrials)))
+		top := min(c.Rungs, c.countPowers(float64(c.MaxTime)), c.countPowers(float64(c.MaxTrials)))
 		low := 1
 		switch c.Mode {
 		case Aggressive:
@@ -89,8 +89,10 @@ func (c Config) bracketRungs() []int {
 	return out
 }
 
-// powers is how many powers of the divisor, 1 included, are at most n.
-func (c Config) powers(n float64) int { return int(min(math.Log(n)/math.Log(c.Divisor), maxRungs)) + 1 }
+// countPowers is how many powers of the divisor, 1 included, are at most n.
+func (c Config) countPowers(n float64) int {
+	return int(min(math.Log(n)/math.Log(c.Divisor), maxRungs)) + 1
+}
 
 // divideTrials gives each bracket about the same training, and never more trials than there are:
 // the first has what remains, the last go without.

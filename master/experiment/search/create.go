@@ -7,9 +7,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 )
 
-// fill creates trials as long as there are places for them: first in the bracket where one became
+// fillPlaces creates trials as long as there are places for them: first in the bracket where one became
 // free.
-func (s *State) fill(d *Decision, counts []count, first int) {
+func (s *State) fillPlaces(d *Decision, counts []count, first int) {
 	var g *hparam.Generator
 	order := []int{first}
 	for b := range counts {
@@ -24,7 +24,7 @@ func (s *State) fill(d *Decision, counts []count, first int) {
 				g = s.rand.Clone()
 			}
 			created++
-			d.Actions = append(d.Actions, Action{Kind: CreateTrial, Trial: created, Create: s.create(g, b, created)})
+			d.Actions = append(d.Actions, Action{Kind: CreateTrial, Trial: created, Create: s.createTrial(g, b, created)})
 			counts[b].created++
 			counts[b].running++
 		}
@@ -56,7 +56,7 @@ func (s *State) totalTrials() int {
 	return n
 }
 
-func (s *State) create(g *hparam.Generator, bracket, number int) *Create {
+func (s *State) createTrial(g *hparam.Generator, bracket, number int) *Create {
 	c := &Create{Bracket: bracket}
 	if s.config.Method == Grid { // from its end, as in Determined 0.38.1
 		c.Values = s.config.Space.Point(s.totalTrials() - number)
@@ -67,8 +67,8 @@ func (s *State) create(g *hparam.Generator, bracket, number int) *Create {
 	return c
 }
 
-// finish ends the search when its last trial has ended and none follows.
-func (s *State) finish(d *Decision, in Input) {
+// finishSearch ends the search when its last trial has ended and none follows.
+func (s *State) finishSearch(d *Decision, in Input) {
 	created := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Kind == CreateTrial })
 	if in.News != Ended || created || s.endedTrials()+1 < len(s.trials) {
 		return

@@ -27,8 +27,8 @@ func (s *State) Decide(in Input) (Decision, error) {
 	case Ended:
 		d.Actions = s.decideEnded(in, &counts[first])
 	}
-	s.fill(&d, counts, first)
-	s.finish(&d, in)
+	s.fillPlaces(&d, counts, first)
+	s.finishSearch(&d, in)
 	return d, nil
 }
 
@@ -38,7 +38,7 @@ func (s *State) checkInput(in Input) error {
 		return nil
 	case in.News != Validated && in.News != Ended:
 		return fmt.Errorf("decide the search: there is no news %q", in.News)
-	case !s.has(in.Trial):
+	case !s.hasTrial(in.Trial):
 		return fmt.Errorf("decide the search: trial %d does not exist; there are %d", in.Trial, len(s.trials))
 	case in.News == Validated:
 		return nil
@@ -66,11 +66,11 @@ func (s *State) decideValidated(in Input, c *count) []Action {
 	t := s.trials[in.Trial-1]
 	rungs := s.brackets[t.bracket].Rungs
 	for at := t.rung; at < len(rungs) && float64(in.Time) >= float64(rungs[at]); at++ {
-		r := s.rank(t, at, in)
+		r := s.rankTrial(t, at, in)
 		last := at == len(rungs)-1
 		reason := r.describe()
 		if last {
-			reason = fmt.Sprintf("%s is %s of %d", r.Metric, ordinal(r.Place), r.Of)
+			reason = fmt.Sprintf("%s is %s of %d", r.Metric, formatOrdinal(r.Place), r.Of)
 		}
 		out = append(out, Action{Kind: RankTrial, Trial: in.Trial, Rank: &r, Reason: reason})
 		if r.GoesOn {
@@ -99,7 +99,7 @@ func (s *State) decideEnded(in Input, c *count) []Action {
 	c.running--
 	switch {
 	case in.End == Invalid:
-		if s.replaces() {
+		if s.replacesInvalid() {
 			c.replaced++
 		}
 		if t.rung > 0 {
@@ -112,6 +112,6 @@ func (s *State) decideEnded(in Input, c *count) []Action {
 	return nil
 }
 
-// replaces says whether trials with impossible hyperparameters are replaced: where they were
+// replacesInvalid says whether trials with impossible hyperparameters are replaced: where they were
 // drawn, others can be.
-func (s *State) replaces() bool { return s.config.Method != Single && s.config.Method != Grid }
+func (s *State) replacesInvalid() bool { return s.config.Method != Single && s.config.Method != Grid }

@@ -93,7 +93,7 @@ func TestReasonsReadAsSentences(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 111: "111th", 122: "122nd"} {
-		if got := ordinal(n); got != want {
+		if got := formatOrdinal(n); got != want {
 			t.Errorf("%d is %s", n, got)
 		}
 	}

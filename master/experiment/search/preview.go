@@ -29,7 +29,7 @@ func (c Config) Preview(first int) (Preview, error) {
 	p := Preview{Trials: s.totalTrials(), First: s.firstTrials(first)}
 	for _, b := range s.brackets {
 		p.Concurrent += b.Concurrent
-		p.Groups = append(p.Groups, c.groups(b)...)
+		p.Groups = append(p.Groups, c.groupTrials(b)...)
 	}
 	if c.MaxConcurrent > 0 {
 		p.Concurrent = min(p.Concurrent, c.MaxConcurrent)
@@ -37,8 +37,8 @@ func (c Config) Preview(first int) (Preview, error) {
 	return p, nil
 }
 
-// groups divides the trials of a bracket by the rung at which they end.
-func (c Config) groups(b Bracket) []Group {
+// groupTrials divides the trials of a bracket by the rung at which they end.
+func (c Config) groupTrials(b Bracket) []Group {
 	if len(b.Rungs) == 0 {
 		return []Group{{Trials: b.Trials, Units: c.MaxTime, Unit: c.TimeMetric}}
 	}
@@ -62,7 +62,7 @@ func (s *State) firstTrials(n int) []Create {
 	var out []Create
 	g := s.rand.Clone()
 	for i := range min(n, s.totalTrials()) {
-		out = append(out, *s.create(g, 0, i+1))
+		out = append(out, *s.createTrial(g, 0, i+1))
 	}
 	return out
 }

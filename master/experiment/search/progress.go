@@ -23,10 +23,10 @@ func (s *State) Progress(of func(trial int) float64) float64 {
 	if done != done {
 		return 0
 	}
-	return min(done/float64(s.totalTrials()+s.replaced()), 1)
+	return min(done/float64(s.totalTrials()+s.countReplaced()), 1)
 }
 
-func (s *State) replaced() int {
+func (s *State) countReplaced() int {
 	n := 0
 	for _, c := range s.counts {
 		n += c.replaced

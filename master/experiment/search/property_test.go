@@ -103,8 +103,8 @@ func (w *witness) handle(t *rapid.T, in Input) {
 	}
 	w.events = append(w.events, Event{in, d})
 	c := w.state.config
-	if n := w.state.Created() - w.replaced; n > c.trials() {
-		t.Fatalf("%d trials; max_trials is %d", n, c.trials())
+	if n := w.state.Created() - w.replaced; n > c.countTrials() {
+		t.Fatalf("%d trials; max_trials is %d", n, c.countTrials())
 	}
 	if n := len(w.open()); c.MaxConcurrent > 0 && n > c.MaxConcurrent {
 		t.Fatalf("%d trials run; max_concurrent_trials is %d", n, c.MaxConcurrent)
@@ -148,7 +148,7 @@ func (w *witness) checkCreate(t *rapid.T, c Create) {
 }
 
 func (w *witness) forget(number int) {
-	if w.state.replaces() {
+	if w.state.replacesInvalid() {
 		w.replaced++
 	}
 	// What the trial counted is seen in the state alone from now on.

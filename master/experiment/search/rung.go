@@ -23,8 +23,8 @@ func (c Config) rankKey(metric Number) float64 {
 	return -float64(metric)
 }
 
-// place is where a key goes in, counted from 0: before its equals.
-func (r rung) place(key float64) int {
+// findPlace is where a key goes in, counted from 0: before its equals.
+func (r rung) findPlace(key float64) int {
 	return sort.Search(len(r), func(i int) bool { return !isBetter(r[i].key, key) })
 }
 
@@ -35,11 +35,11 @@ func isBetter(a, b float64) bool {
 	return a < b
 }
 
-// rank is the place of a trial that reached a rung. The best one in Divisor go on, at least one;
+// rankTrial is the place of a trial that reached a rung. The best one in Divisor go on, at least one;
 // what is no number never does.
-func (s *State) rank(t trial, at int, in Input) Rank {
+func (s *State) rankTrial(t trial, at int, in Input) Rank {
 	here, key := s.rungs[t.bracket][at], s.config.rankKey(in.Metric)
-	r := Rank{Bracket: t.bracket, Rung: at, Time: in.Time, Metric: in.Metric, Place: here.place(key) + 1, Of: len(here) + 1}
+	r := Rank{Bracket: t.bracket, Rung: at, Time: in.Time, Metric: in.Metric, Place: here.findPlace(key) + 1, Of: len(here) + 1}
 	if last := at == len(s.brackets[t.bracket].Rungs)-1; last {
 		return r
 	}
@@ -54,7 +54,7 @@ func (s *State) rankWorst(t trial) Rank {
 	return Rank{Bracket: t.bracket, Rung: t.rung, Metric: Number(math.NaN()), Worst: true, Place: len(here) + 1, Of: len(here) + 1}
 }
 
-func (s *State) insert(number int, r Rank) {
+func (s *State) insertRank(number int, r Rank) {
 	key := s.config.rankKey(r.Metric)
 	if r.Worst {
 		key = math.NaN()
@@ -63,7 +63,7 @@ func (s *State) insert(number int, r Rank) {
 	s.rungs[r.Bracket][r.Rung] = slices.Insert(here, r.Place-1, entry{number, key})
 }
 
-func (s *State) drop(number int) {
+func (s *State) dropTrial(number int) {
 	rungs := s.rungs[s.trials[number-1].bracket]
 	for i := range rungs {
 		rungs[i] = slices.DeleteFunc(rungs[i], func(e entry) bool { return e.trial == number })

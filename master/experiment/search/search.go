@@ -72,7 +72,7 @@ const most = hparam.Most
 // maxRungs is more than any search has: a rung takes Divisor times the trials of the next.
 const maxRungs = 64
 
-func (c Config) check() error {
+func (c Config) checkConfig() error {
 	switch c.Method {
 	case Single, Random, Grid, AsyncHalving, AdaptiveASHA:
 	default:
@@ -81,7 +81,7 @@ func (c Config) check() error {
 	if c.MaxConcurrent < 0 {
 		return fmt.Errorf("plan the search: %d trials at once; it must be at least 0", c.MaxConcurrent)
 	}
-	if n := c.trials(); n < 1 || n > most {
+	if n := c.countTrials(); n < 1 || n > most {
 		return fmt.Errorf("plan the search: it has %d trials; it must have between 1 and %d", n, most)
 	}
 	if !c.Halving() {
@@ -119,8 +119,8 @@ func (c Config) checkHalving() error {
 	return fmt.Errorf("plan the search: there is no mode %q", c.Mode)
 }
 
-// trials is how many trials the search has, trials with impossible hyperparameters apart.
-func (c Config) trials() int {
+// countTrials is how many trials the search has, trials with impossible hyperparameters apart.
+func (c Config) countTrials() int {
 	switch c.Method {
 	case Single:
 		return 1

@@ -50,11 +50,11 @@ func (c Config) Simulate(curves []Curve) (Simulation, error) {
 		return Simulation{}, err
 	}
 	p := &player{state: s, curves: curves}
-	if err := p.handle(Input{News: Started}); err != nil {
+	if err := p.handleNews(Input{News: Started}); err != nil {
 		return Simulation{}, err
 	}
 	for len(p.runs) > 0 {
-		if err := p.step(); err != nil {
+		if err := p.playPoint(); err != nil {
 			return Simulation{}, err
 		}
 	}
@@ -70,7 +70,7 @@ func checkCurves(curves []Curve) error {
 		for j, p := range curve {
 			t := float64(p.Time)
 			if !(t > before) || math.IsInf(t, 0) || t < 0 {
-				return fmt.Errorf("simulate the search: curve %d has the time %s as its %s; times must be at least 0, and grow", i+1, p.Time, ordinal(j+1))
+				return fmt.Errorf("simulate the search: curve %d has the time %s as its %s; times must be at least 0, and grow", i+1, p.Time, formatOrdinal(j+1))
 			}
 			before = t
 		}
@@ -87,13 +87,13 @@ type player struct {
 	sim    Simulation
 }
 
-// step plays the next point of whichever trial is there first.
-func (p *player) step() error {
+// playPoint plays the next point of whichever trial is there first.
+func (p *player) playPoint() error {
 	r := p.runs[0]
 	curve := p.curves[(r.trial-1)%len(p.curves)]
 	if r.next == len(curve) || p.state.Stopped(r.trial) {
 		heap.Pop(&p.runs)
-		return p.handle(Input{News: Ended, Trial: r.trial, End: Completed})
+		return p.handleNews(Input{News: Ended, Trial: r.trial, End: Completed})
 	}
 	at := curve[r.next]
 	p.now = r.at
@@ -101,8 +101,8 @@ func (p *player) step() error {
 	if r.next < len(curve) {
 		r.at = r.start + float64(curve[r.next].Time)
 	}
-	p.note(r.trial, at)
-	if err := p.handle(Input{News: Validated, Trial: r.trial, Time: at.Time, Metric: at.Metric}); err != nil {
+	p.notePoint(r.trial, at)
+	if err := p.handleNews(Input{News: Validated, Trial: r.trial, Time: at.Time, Metric: at.Metric}); err != nil {
 		return err
 	}
 	if p.state.Stopped(r.trial) {
@@ -112,7 +112,7 @@ func (p *player) step() error {
 	return nil
 }
 
-func (p *player) note(trial int, at Point) {
+func (p *player) notePoint(trial int, at Point) {
 	t := &p.sim.Trials[trial-1]
 	t.Reached = at.Time
 	if c := p.state.config; math.IsNaN(float64(t.Best)) || isBetter(c.rankKey(at.Metric), c.rankKey(t.Best)) {
@@ -120,8 +120,8 @@ func (p *player) note(trial int, at Point) {
 	}
 }
 
-// handle takes news, and starts the trials that follow from it.
-func (p *player) handle(in Input) error {
+// handleNews takes news, and starts the trials that follow from it.
+func (p *player) handleNews(in Input) error {
 	e, err := p.state.Handle(in)
 	if err != nil {
 		return err

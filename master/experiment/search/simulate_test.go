@@ -103,3 +103,18 @@ func BenchmarkDecision(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkReplay rebuilds a search of 10,000 trials from its events.
+func BenchmarkReplay(b *testing.B) {
+	c := halving(10_000, 100)
+	sim, err := c.Simulate(decays(10_000, 16))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Replay(c, sim.Events); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(sim.Events)), "events")
+}

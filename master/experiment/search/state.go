@@ -59,12 +59,12 @@ func (s *State) Running() int {
 }
 
 // Stopped says whether the search stopped a trial.
-func (s *State) Stopped(number int) bool { return s.has(number) && s.trials[number-1].stopped }
+func (s *State) Stopped(number int) bool { return s.hasTrial(number) && s.trials[number-1].stopped }
 
 // Ended says whether a trial has ended.
-func (s *State) Ended(number int) bool { return s.has(number) && s.trials[number-1].ended }
+func (s *State) Ended(number int) bool { return s.hasTrial(number) && s.trials[number-1].ended }
 
-func (s *State) has(number int) bool { return number >= 1 && number <= len(s.trials) }
+func (s *State) hasTrial(number int) bool { return number >= 1 && number <= len(s.trials) }
 
 func (s *State) endedTrials() int {
 	n := 0

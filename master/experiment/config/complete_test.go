@@ -58,7 +58,8 @@ func TestDefaultsAreThoseOf0381(t *testing.T) {
 		`"name":"Experiment (early-amber-otter)"`, `"max_restarts":5`, `"checkpoint_policy":"best"`,
 		`"min_validation_period":{"batches":0}`, `"scheduling_unit":100`, `"experiment_seed":7`, `"slots_per_trial":1`,
 		`"priority":42`, `"preemption_timeout":3600`, `"shm_size":4294967296`, `"smaller_is_better":true`,
-		`"pattern":".*CUDA out of memory.*"`, `"hyperparameters":{}`, `"data":{}`, `"save_experiment_best":0`, `"bucket":"cluster"`,
+		`"pattern":".*CUDA out of memory.*"`, `"hyperparameters":{}`, `"description":null`, `"environment_variables":{"cpu":[],"cuda":[],"rocm":[]}`,
+		`"image":{"cpu":"docker.io/library/python:3.11-slim"`, `{"action":null,"name":"CUDA OOM"`, `"pbs":{}`, `"data":{}`, `"save_experiment_best":0`, `"bucket":"cluster"`,
 		`"tensor_fusion_cycle_time":1`, `"log_retention_days":null`, `"searcher":{"max_length":null,"metric":"loss","name":"single"`,
 	} {
 		if !strings.Contains(string(data), want) {

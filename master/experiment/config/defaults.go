@@ -12,7 +12,7 @@ import (
 // Default has the values of Determined 0.38.1 for what neither the user nor the cluster says.
 func Default() Experiment {
 	return Experiment{
-		Description: new(string), Workspace: new(string), Project: new(string), Debug: new(bool),
+		Workspace: new(string), Project: new(string), Debug: new(bool),
 		MaxRestarts: pointTo(5), CheckpointPolicy: pointTo("best"), PerformInitialValidation: new(bool),
 		MinCheckpointPeriod: &Length{Unit: "batches"}, MinValidationPeriod: &Length{Unit: "batches"},
 		RecordsPerEpoch: new(int), SchedulingUnit: pointTo(100), Data: emptyMapping(),

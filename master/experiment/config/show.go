@@ -13,28 +13,52 @@ func secretKeys() []string {
 	return []string{"access_key", "secret_key", "connection_string", "credential"}
 }
 
-// Show is the whole configuration as JSON-able maps, without secrets.
+// Show is the whole configuration as JSON-able maps in the form of 0.38.1, without secrets: images
+// and variables by device, and of searcher and storage what their kind has.
 func (x Experiment) Show() map[string]any {
 	out := document.Show(x)
-	storage, _ := out["checkpoint_storage"].(map[string]any)
-	for key := range storage {
-		if !x.CheckpointStorage.usesKey(key) {
-			delete(storage, key)
-		}
-	}
+	storage := keepKeys(out["checkpoint_storage"], x.CheckpointStorage.usesKey)
 	for _, key := range secretKeys() {
 		delete(storage, key)
 	}
-	searcher, _ := out["searcher"].(map[string]any)
-	for key := range searcher {
-		if !x.Searcher.usesKey(key) {
-			delete(searcher, key)
+	keepKeys(out["searcher"], x.Searcher.usesKey)
+	keepKeys(out["resources"], func(key string) bool { return key != "slots" }) // it cannot be set
+	if environment, ok := out["environment"].(map[string]any); ok {
+		image, variables := x.Environment.Image, x.Environment.Variables
+		environment["image"] = map[string]any{"cpu": image.CPU, "cuda": image.CUDA, "rocm": image.ROCm}
+		environment["environment_variables"] = map[string]any{"cpu": listed(variables.CPU), "cuda": listed(variables.CUDA), "rocm": listed(variables.ROCm)}
+	}
+	for _, key := range []string{"pbs", "slurm"} {
+		if out[key] == nil {
+			out[key] = map[string]any{}
 		}
 	}
-	if resources, ok := out["resources"].(map[string]any); ok {
-		delete(resources, "slots") // it cannot be set
-	}
+	nullActions(out["log_policies"])
 	return out
+}
+
+// keepKeys removes from a part what it does not have.
+func keepKeys(part any, has func(string) bool) map[string]any {
+	m, _ := part.(map[string]any)
+	for key := range m {
+		if !has(key) {
+			delete(m, key)
+		}
+	}
+	return m
+}
+
+// listed is a list that JSON does not write as null.
+func listed(l []string) []string { return append([]string{}, l...) }
+
+// nullActions shows a policy without an action as one.
+func nullActions(policies any) {
+	list, _ := policies.([]any)
+	for _, p := range list {
+		if m, ok := p.(map[string]any); ok && m["action"] == "" {
+			m["action"] = nil
+		}
+	}
 }
 
 // Store writes a configuration so that Load gives it back, secrets included: it is for the

@@ -50,7 +50,7 @@ func Run(ctx context.Context, s Script) error {
 		return fmt.Errorf("run %s: %w", s.Name, err)
 	}
 	defer func() { _ = out.Close() }() // the script has its own
-	argv := interpreterOf(s)
+	argv := onMachine(interpreterOf(s))
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Env = append(os.Environ(), s.Env...)
 	c.Stdout, c.Stderr = out, out

@@ -1,0 +1,117 @@
+package parts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// insertions keeps what machines are asked for with.
+type insertions struct {
+	next http.RoundTripper
+
+	mu     sync.Mutex // guards bodies
+	bodies [][]byte
+}
+
+// RoundTrip passes a request on.
+func (i *insertions) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/instances") {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		i.mu.Lock()
+		i.bodies = append(i.bodies, body)
+		i.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return i.next.RoundTrip(r)
+}
+
+// What the pools of the manuals ask Google for, word for word.
+func TestThePoolsOfTheManualsAskForTheseMachines(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"gcp-master", "gcp-registry-master"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			yaml, err := os.ReadFile("../../../../docs/examples/" + name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := insertionOf(t, strings.ReplaceAll(string(yaml), "det-lab-project", gcptest.Project))
+			golden := filepath.Join("testdata", name+".insert.golden.json")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(got), string(want)); diff != "" {
+				t.Errorf("(-got +want; -update writes it anew):\n%s", diff)
+			}
+		})
+	}
+}
+
+// insertionOf is what the first machine of a pool is asked for with, without its startup
+// script, which has golden files of its own.
+func insertionOf(t *testing.T, yaml string) []byte {
+	t.Helper()
+	w, p := atGoogle(t)
+	w.GiveImage(gcptest.Project, "det-agent", "", 30)
+	w.GiveAccount(gcptest.Project, "det-agent")
+	w.GiveDisk(gcptest.Project, zoneB, "second", 500)
+	sent := &insertions{next: w.Transport(gcptest.Caller{})}
+	p.open = func(ctx context.Context, o api.Options) (api.Clients, error) {
+		return api.New(ctx, &http.Client{Transport: sent}, o)
+	}
+	env := gcpEnv(t, yaml)
+	m, err := p.Machines(t.Context(), env, env.Config.ResourcePools[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Instances.Launch(t.Context(), cloud.Launch{Token: "first-launch", Offer: m.Offers[0], Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return withoutScript(t, sent.bodies[0])
+}
+
+func withoutScript(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var in map[string]any
+	if err := json.Unmarshal(body, &in); err != nil {
+		t.Fatal(err)
+	}
+	metadata, _ := in["metadata"].(map[string]any)
+	items, _ := metadata["items"].([]any)
+	for _, item := range items {
+		if i, ok := item.(map[string]any); ok && i["key"] == "startup-script" {
+			i["value"] = "…"
+		}
+	}
+	out, err := json.MarshalIndent(in, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, '\n')
+}

@@ -1,0 +1,168 @@
+package elastic_test
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/option"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/test/booter"
+	"github.com/det-deploy/det-deploy/test/booter/gcecloud"
+)
+
+// zoneA and zoneB are the zones of the pools.
+const (
+	zoneA = "us-west1-a"
+	zoneB = "us-west1-b"
+)
+
+// scopeCompute is what a console calls "Compute Engine: Read Write", scopeAll what Google
+// advises instead.
+const (
+	scopeCompute = "https://www.googleapis.com/auth/compute"
+	scopeAll     = "https://www.googleapis.com/auth/cloud-platform"
+)
+
+// masterMachine is the machine that the master runs on.
+const masterMachine = "determined-master"
+
+// google is a project with a machine for the master, which a person has installed.
+type google struct {
+	world *gcptest.World
+	cloud *gcecloud.Cloud
+	calls *compute.Service
+	// agent is the service account of agents.
+	agent string
+}
+
+// googlePool is a pool whose machines come and go; what a test adds follows.
+const googlePool = `
+bind_ip: 10.200.0.1
+data_dir: DIR/master
+security:
+  tls: auto
+  initial_user_password: ` + password + `
+resource_pools:
+  - pool_name: default
+    provider:
+      type: gcp
+      master_url: ` + address + `
+      boot_disk_source_image: ` + gcptest.ImageDebian + `
+      cpu_slots_allowed: true
+      agent_config_file_contents: {container_runtime: process, trust_users: true}
+`
+
+// onGoogle starts a master with a pool; extra is what the pool's provider has more. The
+// master has an account of its own with the roles of the manuals.
+func onGoogle(t *testing.T, extra string) (*cluster, *google) {
+	t.Helper()
+	c, g := prepareGoogle(t, gcecloud.Options{})
+	g.becomeMaster(t, g.masterAccount(), scopeAll)
+	c.launch(strings.NewReplacer("DIR", c.dir, "AGENT", g.agent).Replace(googlePool + indent(extra)))
+	return c, g
+}
+
+// prepareGoogle makes everything but the master's machine and the master.
+func prepareGoogle(t *testing.T, o gcecloud.Options) (*cluster, *google) {
+	t.Helper()
+	c := newCluster(t)
+	world := gcptest.New(t, gcptest.Options{Operation: 200 * time.Millisecond, Provisioning: 300 * time.Millisecond})
+	calls, err := compute.NewService(t.Context(), option.WithHTTPClient(world.Client("")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &google{world: world, cloud: gcecloud.New(t, c.lab, world, o), calls: calls}
+	g.agent = world.GiveAccount(gcptest.Project, "det-agent")
+	c.site, c.Booter = g, booter.Start(t, c.lab, g.cloud)
+	return c, g
+}
+
+// masterAccount is an account with the roles of the manuals' first option.
+func (g *google) masterAccount() string {
+	email := g.world.GiveAccount(gcptest.Project, "det-master")
+	for _, role := range []string{"roles/compute.admin", "roles/iam.serviceAccountUser"} {
+		g.world.Bind("projects/"+gcptest.Project, role, "serviceAccount:"+email)
+	}
+	return email
+}
+
+// becomeMaster makes the master's machine, and has the programs of the test run on it.
+func (g *google) becomeMaster(t *testing.T, account, scope string) {
+	t.Helper()
+	g.insert(t, zoneB, machineOf(masterMachine, zoneB, &compute.ServiceAccount{Email: account, Scopes: []string{scope}}))
+	g.cloud.RunOn(t, masterMachine)
+}
+
+// machineOf is a machine that a person makes.
+func machineOf(name, zone string, account *compute.ServiceAccount) *compute.Instance {
+	out := &compute.Instance{
+		Name: name, MachineType: "zones/" + zone + "/machineTypes/n1-standard-2",
+		Disks: []*compute.AttachedDisk{
+			{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageDebian, DiskSizeGb: 100}},
+		},
+		NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
+	}
+	if account != nil {
+		out.ServiceAccounts = []*compute.ServiceAccount{account}
+	}
+	return out
+}
+
+// insert makes a machine and waits until it exists.
+func (g *google) insert(t *testing.T, zone string, in *compute.Instance) {
+	t.Helper()
+	op, err := g.calls.Instances.Insert(gcptest.Project, zone, in).Do()
+	if err == nil {
+		op, err = g.calls.ZoneOperations.Wait(gcptest.Project, zone, op.Name).Do()
+	}
+	if err != nil || op.Error != nil {
+		t.Fatal(err, op.Error)
+	}
+}
+
+func (g *google) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	return g.cloud.Command(ctx, program, args...)
+}
+
+func (g *google) machines(testing.TB) map[string]bool {
+	out := map[string]bool{}
+	for _, i := range g.world.Instances() {
+		if i.Name != masterMachine {
+			out[i.Name] = i.Status == "PROVISIONING" || i.Status == "STAGING" || i.Status == "RUNNING"
+		}
+	}
+	return out
+}
+
+func TestAGoogleTaskGetsAMachineAndAnIdleMachineGoes(t *testing.T) {
+	t.Parallel()
+	c, g := onGoogle(t, `
+zone: us-west1-b
+instance_type: {machine_type: n1-standard-4, gpu_num: 0}
+service_account: {email: AGENT}
+max_instances: 2
+max_idle_agent_period: 20s
+startup_script: echo "startup script ran" >/dev/console
+`)
+	task := c.run("echo hello from $(hostname); sleep 2")
+	began := time.Now()
+	id := c.machines(1, 3*time.Minute)[0]
+	c.logs(task, "hello from "+id)
+	t.Logf("the task wrote its first line after %s", time.Since(began).Round(time.Millisecond))
+	if text := c.Console(id); !strings.Contains(text, "startup script ran") {
+		t.Errorf("the startup script did not run:\n%s", text)
+	}
+	if i := g.cloud.Find(id); i == nil || i.ServiceAccounts[0].Email != g.agent {
+		t.Errorf("got %+v, want a machine with the pool's account", i)
+	}
+	if err := c.lists(id); err != nil {
+		t.Errorf("the agent is not called as its machine: %v", err)
+	}
+	c.machines(0, 3*time.Minute)
+	c.history(id, "n1-standard-4", "on-demand", "idle")
+}

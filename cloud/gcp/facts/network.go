@@ -11,6 +11,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // clusterMark begins the description of what of a cluster takes no labels.
@@ -62,28 +63,38 @@ func (c Connection) Addresses() int { return 1<<(32-c.Range.Bits()) - 4 }
 
 // Connection asks what a subnetwork gives to machines.
 func (f Facts) Connection(ctx context.Context, at Place) (Connection, error) {
-	home := f.Clients
-	if at.Project != f.Clients.Project {
-		home = f.Clients.In(at.Project)
-	}
-	s, err := home.Subnetworks.Get(ctx, at.Subnetwork)
+	home := f.Clients.In(at.Project)
+	s, addresses, err := f.readSubnetwork(ctx, at)
 	if err != nil {
-		return Connection{}, fmt.Errorf("look at subnetwork %s of project %s in %s: %w", at.Subnetwork, at.Project, home.Region, err)
+		return Connection{}, err
 	}
-	c := Connection{PrivateAccess: s.PrivateIpGoogleAccess}
-	if c.Range, err = netip.ParsePrefix(s.IpCidrRange); err != nil {
-		return Connection{}, fmt.Errorf("look at subnetwork %s: it has no IPv4 addresses (%q)", at.Subnetwork, s.IpCidrRange)
-	}
+	c := Connection{Range: addresses, PrivateAccess: s.PrivateIpGoogleAccess}
 	if path.Base(s.Network) != at.Network {
 		c.OtherNetwork = path.Base(s.Network)
 	}
 	if s.Purpose != "" && s.Purpose != "PRIVATE" {
 		c.Purpose = s.Purpose
 	}
-	if err := c.readRoutes(ctx, home, s); err != nil {
-		return Connection{}, err
+	err = infra.SideBySide(func() error { return c.readRoutes(ctx, home, s) }, func() error { return c.readNAT(ctx, home, s) })
+	return c, err
+}
+
+// Range asks for the addresses of a subnetwork.
+func (f Facts) Range(ctx context.Context, at Place) (netip.Prefix, error) {
+	_, addresses, err := f.readSubnetwork(ctx, at)
+	return addresses, err
+}
+
+func (f Facts) readSubnetwork(ctx context.Context, at Place) (*compute.Subnetwork, netip.Prefix, error) {
+	s, err := f.Clients.Subnetworks.Get(ctx, at.Project+"/"+at.Subnetwork)
+	if err != nil {
+		return nil, netip.Prefix{}, fmt.Errorf("look at subnetwork %s of project %s in %s: %w", at.Subnetwork, at.Project, f.Clients.Region, err)
 	}
-	return c, c.readNAT(ctx, home, s)
+	addresses, err := netip.ParsePrefix(s.IpCidrRange)
+	if err != nil {
+		return nil, netip.Prefix{}, fmt.Errorf("look at subnetwork %s: it has no IPv4 addresses (%q)", at.Subnetwork, s.IpCidrRange)
+	}
+	return s, addresses, nil
 }
 
 // defaultRange is what a route to everywhere leads to.

@@ -145,11 +145,11 @@ func (c *checker) checkFirewall(ctx context.Context) doctor.Result {
 	if err != nil {
 		return doctor.FromError(err, needed)
 	}
-	s, err := c.facts.Connection(ctx, at)
+	addresses, err := c.facts.Range(ctx, at)
 	if err != nil {
 		return doctor.FromError(err, needed)
 	}
-	wrong, odd := closedFlows(rules, c.flows(s.Range))
+	wrong, odd := closedFlows(rules, c.flows(addresses))
 	fix := "open the ports in the rules of network " + at.Network
 	if !c.Spec.Network.Shared() {
 		fix += ", or leave the rules to the cluster with --firewall own"

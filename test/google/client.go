@@ -37,7 +37,7 @@ type Object struct {
 // Clients are all of them.
 func Clients() []Client {
 	gcloud := Client{"gcloud", []string{"address", "disk", "instance", "network"}, readByGcloud}
-	return []Client{gcloud, library("google-cloud-compute"), library("google-api-python-client")}
+	return []Client{gcloud, newLibrary("google-cloud-compute"), newLibrary("google-api-python-client")}
 }
 
 // Read returns the objects of each list. Where the client is not installed, the test is
@@ -47,23 +47,23 @@ func (c Client) Read(t testing.TB, s Site, lists ...List) map[string][]Object {
 	return c.read(t, s, lists)
 }
 
-// library is one of Google's libraries for Python.
-func library(name string) Client {
-	kinds := slices.Sorted(maps.Values(marked("")))
+// newLibrary is one of Google's libraries for Python.
+func newLibrary(name string) Client {
+	kinds := slices.Sorted(maps.Values(markedLists("")))
 	return Client{name, kinds, func(t testing.TB, s Site, lists []List) (out map[string][]Object) {
 		t.Helper()
 		pairs := [][2]string{}
 		for _, l := range lists {
 			pairs = append(pairs, [2]string{l.Name, l.Filter})
 		}
-		program{script: "read_lists.py", args: []string{name, s.URL, gcptest.Project, s.Token}, input: pairs}.run(t, &out)
+		program{script: "read_lists.py", args: []string{name, s.URL, gcptest.Project, s.Token}, input: pairs}.runScript(t, &out)
 		return out
 	}}
 }
 
-// marked are the lists of a cluster's objects. Those of kinds without labels are read whole:
+// markedLists are the lists of a cluster's objects. Those of kinds without labels are read whole:
 // their mark is in the description, for which clients have filters of their own.
-func marked(cluster string) map[List]string {
+func markedLists(cluster string) map[List]string {
 	label := "labels.det-deploy-cluster=" + cluster
 	return map[List]string{
 		{"networks", ""}: "network", {"subnetworks", ""}: "subnetwork", {"firewalls", ""}: "firewall-rule", {"routers", ""}: "router",
@@ -76,7 +76,7 @@ func marked(cluster string) map[List]string {
 func (c Client) Owned(t testing.TB, s Site, cluster string) []string {
 	t.Helper()
 	lists, kinds := []List{}, make(map[string]string)
-	for l, kind := range marked(cluster) {
+	for l, kind := range markedLists(cluster) {
 		if slices.Contains(c.Kinds, kind) {
 			lists, kinds[l.Name] = append(lists, l), kind
 		}

@@ -26,8 +26,8 @@ func FakeGCS(t testing.TB) *http.Client {
 	if testing.Short() {
 		t.Skip("starts an emulator of Cloud Storage; run without -short")
 	}
-	path := filepath.Join(root(), ".cache", "fake-gcs", "fake-gcs-server")
-	need(t, "fake-gcs-server", path)
+	path := filepath.Join(findRoot(), ".cache", "fake-gcs", "fake-gcs-server")
+	requireFile(t, "fake-gcs-server", path)
 	number := strconv.Itoa(port.Free(t))
 	address := "127.0.0.1:" + number
 	cmd := exec.CommandContext(t.Context(), path, "-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", number,

@@ -32,7 +32,7 @@ func Gcloud(t testing.TB, s Site, out any, args ...string) {
 		"CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE="+s.URL+"/compute/v1/", "CLOUDSDK_CORE_DISABLE_PROMPTS=1",
 		"CLOUDSDK_CORE_DISABLE_USAGE_REPORTING=1", "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK=1",
 		"CLOUDSDK_CORE_CHECK_GCE_METADATA=false", "NO_PROXY=127.0.0.1")
-	execute(t, cmd, nil, out)
+	runCommand(t, cmd, nil, out)
 }
 
 // readByGcloud reads one list a command.

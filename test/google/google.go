@@ -34,20 +34,20 @@ func Serve(t testing.TB, w *gcptest.World) Site {
 	return Site{URL: s.URL, Token: w.Token(gcptest.Caller{})}
 }
 
-// needPython skips a test, or fails it under CI=true, where Google's libraries are missing.
-func needPython(t testing.TB) {
+// requirePython skips a test, or fails it under CI=true, where Google's libraries are missing.
+func requirePython(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs Google's libraries for Python; run without -short")
 	}
-	if _, err := os.Stat(filepath.Join(root(), ".cache", "google", "no-index")); err == nil {
+	if _, err := os.Stat(filepath.Join(findRoot(), ".cache", "google", "no-index")); err == nil {
 		t.Skip("no Python index answered when Google's libraries were to be installed")
 	}
-	need(t, "Google's libraries for Python", python())
+	requireFile(t, "Google's libraries for Python", pythonPath())
 }
 
-// need skips a test, or fails it under CI=true, where what make setup installs is missing.
-func need(t testing.TB, what, path string) {
+// requireFile skips a test, or fails it under CI=true, where what make setup installs is missing.
+func requireFile(t testing.TB, what, path string) {
 	t.Helper()
 	if _, err := os.Stat(path); err == nil {
 		return
@@ -59,8 +59,8 @@ func need(t testing.TB, what, path string) {
 	t.Skip(install)
 }
 
-// root is the top of the source tree, in which every test runs.
-func root() string {
+// findRoot is the top of the source tree, in which every test runs.
+func findRoot() string {
 	dir, err := os.Getwd()
 	for err == nil && dir != "/" {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -71,7 +71,7 @@ func root() string {
 	return "."
 }
 
-func python() string { return filepath.Join(root(), ".cache", "google", "bin", "python") }
+func pythonPath() string { return filepath.Join(findRoot(), ".cache", "google", "bin", "python") }
 
 // program is a script of this package that Google's libraries run.
 type program struct {
@@ -81,17 +81,17 @@ type program struct {
 	input  any // sent as JSON
 }
 
-// run decodes what a script prints into out.
-func (p program) run(t testing.TB, out any) {
+// runScript decodes what a script prints into out.
+func (p program) runScript(t testing.TB, out any) {
 	t.Helper()
-	needPython(t)
-	cmd := exec.CommandContext(t.Context(), python(), append([]string{filepath.Join(root(), "test", "google", "clients", p.script)}, p.args...)...)
+	requirePython(t)
+	cmd := exec.CommandContext(t.Context(), pythonPath(), append([]string{filepath.Join(findRoot(), "test", "google", "clients", p.script)}, p.args...)...)
 	cmd.Env = append(os.Environ(), append(p.env, "PYTHONDONTWRITEBYTECODE=1", "NO_PROXY=127.0.0.1")...)
-	execute(t, cmd, p.input, out)
+	runCommand(t, cmd, p.input, out)
 }
 
-// execute runs a command that is to succeed, and decodes what it prints.
-func execute(t testing.TB, cmd *exec.Cmd, input, out any) {
+// runCommand runs a command that is to succeed, and decodes what it prints.
+func runCommand(t testing.TB, cmd *exec.Cmd, input, out any) {
 	t.Helper()
 	in, err := json.Marshal(input)
 	if err != nil {

@@ -13,6 +13,6 @@ func Libraries() []string { return []string{"google-cloud-compute", "google-api-
 // step came to. Zone b of the region is to have no machines of type n1-standard-4.
 func Live(t testing.TB, s Site, library, zone string) (out map[string]any) {
 	t.Helper()
-	program{script: "live.py", args: []string{library, s.URL, gcptest.Project, zone, s.Token}}.run(t, &out)
+	program{script: "live.py", args: []string{library, s.URL, gcptest.Project, zone, s.Token}}.runScript(t, &out)
 	return out
 }

@@ -22,6 +22,6 @@ func JudgeTokens(t testing.TB, metadata, audience, certs string, tokens map[stri
 	if metadata != "" {
 		p.env = []string{"GCE_METADATA_HOST=" + metadata, "GCE_METADATA_IP=" + metadata, "GOOGLE_APPLICATION_CREDENTIALS="}
 	}
-	p.run(t, &out)
+	p.runScript(t, &out)
 	return out
 }

@@ -15,7 +15,7 @@ type Client struct {
 	Name string
 	// Kinds are the kinds of objects that Owned asks it for. gcloud is a process for each.
 	Kinds []string
-	read  func(t testing.TB, s Site, lists []List) map[string][]Object
+	read  func(t testing.TB, sites []Site, lists []List) []Lists
 }
 
 // List is a list of Compute Engine, over all zones and regions.
@@ -25,6 +25,9 @@ type List struct {
 	// Filter leaves objects out; empty leaves none.
 	Filter string
 }
+
+// Lists are the objects of lists, by their names.
+type Lists map[string][]Object
 
 // Object is what a client shows of an object.
 type Object struct {
@@ -40,23 +43,19 @@ func Clients() []Client {
 	return []Client{gcloud, newLibrary("google-cloud-compute"), newLibrary("google-api-python-client")}
 }
 
-// Read returns the objects of each list. Where the client is not installed, the test is
-// skipped.
-func (c Client) Read(t testing.TB, s Site, lists ...List) map[string][]Object {
-	t.Helper()
-	return c.read(t, s, lists)
-}
-
 // newLibrary is one of Google's libraries for Python.
 func newLibrary(name string) Client {
 	kinds := slices.Sorted(maps.Values(markedLists("")))
-	return Client{name, kinds, func(t testing.TB, s Site, lists []List) (out map[string][]Object) {
+	return Client{name, kinds, func(t testing.TB, sites []Site, lists []List) (out []Lists) {
 		t.Helper()
-		pairs := [][2]string{}
-		for _, l := range lists {
-			pairs = append(pairs, [2]string{l.Name, l.Filter})
+		input := map[string][][2]string{"sites": {}, "lists": {}}
+		for _, s := range sites {
+			input["sites"] = append(input["sites"], [2]string{s.URL, s.Token})
 		}
-		program{script: "read_lists.py", args: []string{name, s.URL, gcptest.Project, s.Token}, input: pairs}.runScript(t, &out)
+		for _, l := range lists {
+			input["lists"] = append(input["lists"], [2]string{l.Name, l.Filter})
+		}
+		program{script: "read_lists.py", args: []string{name, gcptest.Project}, input: input}.runScript(t, &out)
 		return out
 	}}
 }
@@ -71,9 +70,10 @@ func markedLists(cluster string) map[List]string {
 	}
 }
 
-// Owned are the objects of Compute Engine that carry a cluster's mark, as this client
-// shows them: "instance/det-lab-master", sorted. Boot disks go with their machines.
-func (c Client) Owned(t testing.TB, s Site, cluster string) []string {
+// Owned are the objects of Compute Engine that carry a cluster's mark at each of some
+// places, as this client shows them: "instance/det-lab-master", sorted. Boot disks go with
+// their machines. Where the client is not installed, the test is skipped.
+func (c Client) Owned(t testing.TB, cluster string, sites ...Site) [][]string {
 	t.Helper()
 	lists, kinds := []List{}, make(map[string]string)
 	for l, kind := range markedLists(cluster) {
@@ -81,11 +81,21 @@ func (c Client) Owned(t testing.TB, s Site, cluster string) []string {
 			lists, kinds[l.Name] = append(lists, l), kind
 		}
 	}
-	found := c.Read(t, s, lists...)
+	var out [][]string
+	for _, found := range c.read(t, sites, lists) {
+		out = append(out, found.owned(cluster, kinds))
+	}
+	if len(out) != len(sites) {
+		t.Fatalf("%s has read %d places, want %d", c.Name, len(out), len(sites))
+	}
+	return out
+}
+
+func (l Lists) owned(cluster string, kinds map[string]string) []string {
 	var out []string
-	for list, objects := range found {
+	for list, objects := range l {
 		for _, o := range objects {
-			boots := list == "disks" && slices.ContainsFunc(found["instances"], func(i Object) bool { return i.Name == o.Name })
+			boots := list == "disks" && slices.ContainsFunc(l["instances"], func(i Object) bool { return i.Name == o.Name })
 			if o.isMarked(cluster) && !boots {
 				out = append(out, kinds[list]+"/"+o.Name)
 			}

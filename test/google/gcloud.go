@@ -36,17 +36,21 @@ func Gcloud(t testing.TB, s Site, out any, args ...string) {
 }
 
 // readByGcloud reads one list a command.
-func readByGcloud(t testing.TB, s Site, lists []List) map[string][]Object {
+func readByGcloud(t testing.TB, sites []Site, lists []List) []Lists {
 	t.Helper()
-	out := make(map[string][]Object)
-	for _, l := range lists {
-		args := append(gcloudName(l.Name), "list")
-		if l.Filter != "" {
-			args = append(args, "--filter="+l.Filter)
+	var out []Lists
+	for _, s := range sites {
+		all := make(Lists)
+		for _, l := range lists {
+			args := append([]string{"compute"}, append(gcloudName(l.Name), "list")...)
+			if l.Filter != "" {
+				args = append(args, "--filter="+l.Filter)
+			}
+			var found []Object
+			Gcloud(t, s, &found, args...)
+			all[l.Name] = found
 		}
-		var found []Object
-		Gcloud(t, s, &found, append([]string{"compute"}, args...)...)
-		out[l.Name] = found
+		out = append(out, all)
 	}
 	return out
 }

@@ -40,7 +40,7 @@ func TestGooglesClientsReadACluster(t *testing.T) {
 				kind, _, _ := strings.Cut(f, "/")
 				return !slices.Contains(c.Kinds, kind)
 			})
-			if d := cmp.Diff(c.Owned(t, site, "lab"), want); d != "" {
+			if d := cmp.Diff(c.Owned(t, "lab", site)[0], want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
 			}
 		})

@@ -15,22 +15,24 @@ import (
 // Google's own clients find by its mark what up made in each layout, and nothing beside it.
 func TestGooglesClientsReadEachLayout(t *testing.T) {
 	t.Parallel()
+	var sites []googletest.Site
+	var all [][]resource.Found
 	for _, l := range layouts() {
-		t.Run(l.name, func(t *testing.T) {
+		s, _ := l.prepared(t, gcptest.Options{Page: 2})
+		must(t, s.up(t.Context()))
+		_, target, err := s.operator(t.Context())
+		must(t, err)
+		found, err := target.Inventory(t.Context(), "lab")
+		must(t, err)
+		sites, all = append(sites, googletest.Serve(t, s.world)), append(all, found)
+	}
+	for _, c := range googletest.Clients() {
+		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := l.prepared(t, gcptest.Options{Page: 2})
-			must(t, s.up(t.Context()))
-			_, target, err := s.operator(t.Context())
-			must(t, err)
-			all, err := target.Inventory(t.Context(), "lab")
-			must(t, err)
-			site := googletest.Serve(t, s.world)
-			for _, c := range googletest.Clients() {
-				t.Run(c.Name, func(t *testing.T) {
-					if d := cmp.Diff(c.Owned(t, site, "lab"), namesOf(all, c.Kinds)); d != "" {
-						t.Errorf("got -, want +:\n%s", d)
-					}
-				})
+			for i, got := range c.Owned(t, "lab", sites...) {
+				if d := cmp.Diff(got, namesOf(all[i], c.Kinds)); d != "" {
+					t.Errorf("%s: got -, want +:\n%s", layouts()[i].name, d)
+				}
 			}
 		})
 	}

@@ -1,9 +1,9 @@
-"""Reads lists of Compute Engine with one of Google's own libraries.
+"""Reads lists of Compute Engine at some places with one of Google's own libraries.
 
-usage: read_lists.py LIBRARY URL PROJECT TOKEN < [["instances", "labels.a=b"], ...]
+usage: read_lists.py LIBRARY PROJECT < {"sites": [["http://...", "token"]], "lists": [["instances", "labels.a=b"]]}
 
-It prints a mapping from the name of each list to its objects, as JSON with the names of
-properties that Google's REST API has.
+It prints for each place a mapping from the name of each list to its objects, as JSON with
+the names of properties that Google's REST API has.
 """
 
 import json
@@ -69,9 +69,12 @@ LIBRARIES = {"google-cloud-compute": with_cloud_compute, "google-api-python-clie
 
 
 def main():
-    library, url, project, token = sys.argv[1:]
-    read = LIBRARIES[library](url, project, token)
-    json.dump({name: read(name, condition) for name, condition in json.load(sys.stdin)}, sys.stdout)
+    library, project = sys.argv[1:]
+    asked, answer = json.load(sys.stdin), []
+    for url, token in asked["sites"]:
+        read = LIBRARIES[library](url, project, token)
+        answer.append({name: read(name, condition) for name, condition in asked["lists"]})
+    json.dump(answer, sys.stdout)
 
 
 main()

@@ -68,10 +68,15 @@ func onTerminal(ts *testscript.TestScript, answers, argv []string) (string, erro
 // environment is the script's own.
 func environment(ts *testscript.TestScript) []string {
 	var out []string
-	for _, name := range []string{
+	names := []string{
 		"PATH", "HOME", "XDG_CONFIG_HOME", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
 		"DET_DEPLOY_ACCESSIBLE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED",
-	} {
+		"GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "CLOUDSDK_CORE_PROJECT", "CLOUDSDK_COMPUTE_REGION",
+	}
+	for _, service := range append(gcloudServices(), "compute", "storage") {
+		names = append(names, endpointVariable(service))
+	}
+	for _, name := range names {
 		out = append(out, name+"="+ts.Getenv(name))
 	}
 	return append(out, "TERM=xterm", "NO_COLOR=1")

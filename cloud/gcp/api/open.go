@@ -35,9 +35,9 @@ type Options struct {
 	// separated by commas, of which each impersonates the next. Empty means that of
 	// gcloud's active configuration, or none.
 	Impersonate string
-	// Unplaced is for questions about projects and regions: there may be none of either,
-	// and what is empty in the clients is then not chosen.
-	Unplaced bool
+	// AnyRegion is for questions that are about no region, and AnyProject for those about
+	// no project: none need be chosen, and it is then empty in the clients.
+	AnyRegion, AnyProject bool
 	// Gate is asked before every call that changes something. Nil lets all pass.
 	Gate *resource.Gate
 	// Log gets one line a call at debug level. Nil is silence.
@@ -59,10 +59,9 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	o.Region = settings.region
 	o.Project = cmp.Or(settings.project, creds.projectID(ctx))
 	switch {
-	case o.Unplaced:
-	case o.Project == "":
+	case o.Project == "" && !o.AnyProject:
 		return Clients{}, unset("no project is chosen", "say which with --project, or run `gcloud config set project`")
-	case o.Region == "":
+	case o.Region == "" && !o.AnyRegion:
 		return Clients{}, unset("no region is chosen", "say where with --region, or run `gcloud config set compute/region`")
 	}
 	creds.quotaProject = settings.quotaProject

@@ -266,7 +266,7 @@ func TestProjectAndRegion(t *testing.T) {
 			given: api.Options{Region: "us-west1"}, project: "from-library", region: "us-west1",
 		},
 		{name: "the machine's project", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, given: api.Options{Region: "us-west1"}, project: "machines-project", region: "us-west1"},
-		{name: "none of either for questions about them", given: api.Options{Unplaced: true}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}},
+		{name: "none of either for questions about them", given: api.Options{AnyRegion: true, AnyProject: true}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}},
 		{name: "no region", given: api.Options{Project: "given"}, refusal: "gcp: no region is chosen"},
 		{
 			name: "no project", given: api.Options{Region: "us-west1"}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"},

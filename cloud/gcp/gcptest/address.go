@@ -35,7 +35,11 @@ func createAddress(c *call, path string, a *compute.Address) error {
 // externalAddress is an address that no machine on the internet has.
 func (w *World) externalAddress() string {
 	w.serial++
-	return "203.0.113." + decimal(int(w.serial%254)+1)
+	network := "203.0.113."
+	if w.opt.Loopback {
+		network = "127.203.113."
+	}
+	return network + decimal(int(w.serial%254)+1)
 }
 
 func addressUser(_ *World, _ string, a *compute.Address) string {

@@ -63,6 +63,9 @@ type Options struct {
 	// Foreign is for clients that are not ours: query parameters that the pinned
 	// documents lack are taken.
 	Foreign bool
+	// Loopback gives addresses of the test's own machine in place of external ones, for
+	// programs that dial them: nothing is sent anywhere else.
+	Loopback bool
 	// NoServices leaves every API but Service Usage and Resource Manager disabled.
 	NoServices bool
 }

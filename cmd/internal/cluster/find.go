@@ -29,7 +29,7 @@ func NewUpgrade(s *term.Streams, all ...Platform) *cobra.Command {
 		Use: "upgrade", Short: "Upgrade a cluster to this version",
 		Long: `Upgrade a cluster to this version of det-deploy, with a way back until the new
 master serves. The help of each platform's own command says what that means there:
-det-deploy aws upgrade, det-deploy k8s upgrade, det-deploy local upgrade.`,
+det-deploy aws upgrade, gcp upgrade, k8s upgrade and local upgrade.`,
 		Example: "  det-deploy upgrade --cluster-id lab",
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/aws"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/gcp"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/k8s"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/local"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/agent"
@@ -31,19 +32,19 @@ func New(s *term.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "det-deploy",
 		Short: "Install, operate and run deep-learning clusters",
-		Long: `det-deploy installs a deep-learning cluster on AWS, Kubernetes or this
-machine, operates it, and is the cluster: its master and its agents.`,
+		Long: `det-deploy installs a deep-learning cluster on AWS, Google Cloud, Kubernetes
+or this machine, operates it, and is the cluster: its master and its agents.`,
 		Example: `  det-deploy local up
   det-deploy login admin
   det-deploy task run --slots 1 -- python train.py`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	platforms := []cluster.Platform{aws.Platform{}, k8s.Platform{}, local.Platform{}}
+	platforms := []cluster.Platform{aws.Platform{}, gcp.Platform{}, k8s.Platform{}, local.Platform{}}
 	addNouns(root, "use", "Using a cluster:",
 		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), top.New(s), user.New(s), audit.New(s))
 	addNouns(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
-	addNouns(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
+	addNouns(root, "install", "Installing a cluster:", aws.New(s), gcp.New(s), k8s.New(s), local.New(s),
 		cluster.NewList(s, platforms...), cluster.NewStatus(s, platforms...), cluster.NewUpgrade(s, platforms...), cluster.NewDown(s, platforms...))
 	root.AddCommand(version.New(s))
 	s.AddAccessibleFlag(root.PersistentFlags())

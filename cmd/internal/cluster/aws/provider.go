@@ -25,8 +25,9 @@ var _ hosted.Provider = (*provider)(nil)
 func words() hosted.Words {
 	return hosted.Words{
 		Name: name, On: "AWS", Account: "account", List: "list --all-regions", ListRegion: "the environment's",
-		Console: func(region, id string) string {
-			return "aws ec2 get-console-output --latest --output text --region " + region + " --instance-id " + id
+		Master: func(string) string { return "master" },
+		Console: func(in hosted.Cloud, id string) string {
+			return "aws ec2 get-console-output --latest --output text --region " + in.Place() + " --instance-id " + id
 		},
 	}
 }

@@ -44,6 +44,8 @@ type Words struct {
 	// List is the command that lists all of them: "list --all-regions". ListRegion is the
 	// region in which list looks otherwise.
 	List, ListRegion string
+	// Master is what the master's machine of a cluster is called.
+	Master func(cluster string) string
 	// Console is the command that shows what a machine writes while it boots.
-	Console func(place, id string) string
+	Console func(in Cloud, id string) string
 }

@@ -102,16 +102,16 @@ func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Healt
 // only its console shows that.
 func (c *Cluster) logsHint(p plan.Plan) string {
 	text := "`" + c.commandLine(cluster.Logs) + "` shows what it does"
-	if id := masterIn(p); id != "" {
-		text += "; while it boots, `" + c.Words.Console(c.Place(), id) + "` does"
+	if id := masterIn(p, c.Words.Master(c.ID())); id != "" {
+		text += "; while it boots, `" + c.Words.Console(c.Cloud, id) + "` does"
 	}
 	return text + "."
 }
 
 // masterIn is the id of the master's machine, or "" while there is none.
-func masterIn(p plan.Plan) string {
+func masterIn(p plan.Plan, name string) string {
 	for _, s := range p.Steps {
-		if s.Found.Kind == "instance" && s.Found.Name == "master" {
+		if s.Found.Kind == "instance" && s.Found.Name == name {
 			return s.Found.ID
 		}
 	}

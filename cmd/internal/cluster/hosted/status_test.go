@@ -13,7 +13,7 @@ func TestStatusNamesTheMachine(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{
 		Cloud: &wire.Hosted{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}},
-		Words: Words{Name: "aws", Console: func(_, id string) string { return "console " + id }},
+		Words: Words{Name: "aws", Master: func(string) string { return "master" }, Console: func(_ Cloud, id string) string { return "console " + id }},
 	}
 	machines := []plan.Step{
 		{Found: resource.Found{Kind: "vpc", ID: "vpc-1", Name: "master"}},

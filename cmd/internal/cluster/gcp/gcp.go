@@ -1,0 +1,67 @@
+// Package gcp is what clusters on Google Cloud have of their own for commands.
+package gcp
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// name is what commands and contexts call Google Cloud.
+const name = "gcp"
+
+// Platform is Google Cloud.
+type Platform struct{}
+
+// New returns `det-deploy gcp`.
+func New(s *term.Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "gcp",
+		Short: "Run a cluster on Google Cloud",
+		Long: `Run a cluster in a Google project: a master on a machine of its own, and agents
+that it launches when tasks wait and removes when they are idle. A cluster is
+known by its id alone; credentials, project and region come from where gcloud and
+Google's libraries find them.`,
+		Example: `  det-deploy gcp up --cluster-id lab
+  det-deploy gcp status --cluster-id lab
+  det-deploy gcp down --cluster-id lab`,
+	}
+	c.AddCommand(cluster.Commands(s, Platform{})...)
+	c.AddCommand(newPolicy(s, runPolicy))
+	return c
+}
+
+// Name is what contexts say of where these clusters are.
+func (Platform) Name() string { return name }
+
+// About describes Google Cloud beside other platforms.
+func (Platform) About() string { return "Google's cloud" }
+
+// Location lists the flags that say where a cluster is.
+func (Platform) Location() []string { return []string{"project", "region", "impersonate"} }
+
+// Select returns the cluster of one command.
+func (Platform) Select(s *term.Streams) cluster.Selection {
+	return hosted.NewSelection(s, new(provider))
+}
+
+// Help is what the verbs do on Google Cloud in particular.
+func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
+	h := map[cluster.Verb]cluster.Help{
+		cluster.Up: {Example: `  det-deploy gcp up --cluster-id lab
+  det-deploy gcp up --cluster-id lab --region us-central1 --inbound-cidr 203.0.113.7/32 --machine n1-standard-8+1xnvidia-tesla-t4 --yes
+  det-deploy gcp up --config-file cluster.yaml --dry-run`},
+		cluster.Plan: {Example: "  det-deploy gcp plan --cluster-id lab --max-agents 10"},
+		cluster.Doctor: {Example: `  det-deploy gcp doctor --cluster-id lab --machine a2-highgpu-8g
+  det-deploy gcp doctor --cluster-id lab --output json`},
+		cluster.List: {Short: "List clusters of a Google project", Example: `  det-deploy gcp list
+  det-deploy gcp list --project my-lab-123 --output json`},
+		cluster.Logs: hosted.LogsHelp(words(), "Cloud Logging", "det-lab-master"),
+		cluster.Upgrade: {Example: `  det-deploy gcp upgrade --cluster-id lab
+  det-deploy gcp upgrade --cluster-id lab --binary arm64=./det-deploy-arm64 --yes`},
+	}[v]
+	h.On = words().On
+	return h, true
+}

@@ -1,0 +1,77 @@
+package gcp
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	gcpwire "github.com/det-deploy/det-deploy/cmd/internal/wire/gcp"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// provider is Google Cloud, as the flags of one command choose it.
+type provider struct{ gcpwire.Account }
+
+var _ hosted.Provider = (*provider)(nil)
+
+func words() hosted.Words {
+	return hosted.Words{
+		Name: name, On: "Google Cloud", Account: "project", List: "list", ListRegion: "all",
+		Master: func(cluster string) string { return "det-" + cluster + "-master" },
+		Console: func(in hosted.Cloud, id string) string {
+			zone, machine, _ := strings.Cut(id, "/")
+			return "gcloud compute instances get-serial-port-output " + machine + " --zone " + zone + " --project " + in.Project()
+		},
+	}
+}
+
+// Words is how Google Cloud is spoken of.
+func (*provider) Words() hosted.Words { return words() }
+
+// Settings are the settings that have a flag.
+func (*provider) Settings() spec.Table { return spec.GCPFlags() }
+
+// AddFlags declares the flags that only Google Cloud has.
+func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
+	f.StringVar(&p.Impersonate, "impersonate", "", "service account to act as")
+	if !hosted.Describes(v) { // there it is a setting of the cluster
+		f.StringVar(&p.Project, "project", "", "Google project (default gcloud's)")
+	}
+}
+
+// Check refuses what no project and no region is called.
+func (p *provider) Check(region string) error {
+	if p.Project != "" && !spec.ValidProject(p.Project) {
+		return usage.Errorf("--project: must be the id of a project such as my-lab-123, not its name or number (is %q)", p.Project)
+	}
+	if region != "" && !spec.ValidGCPRegion(region) {
+		return usage.Errorf("--region: must be a region of Google's such as us-central1 (is %q)", region)
+	}
+	return nil
+}
+
+func (p *provider) request(q wire.HostedRequest) gcpwire.Request {
+	return gcpwire.Request{HostedRequest: q, Account: p.Account}
+}
+
+// Open prepares a cluster.
+func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
+	return gcpwire.Open(ctx, s, p.request(q))
+}
+
+// OpenRemembered prepares it as it is remembered.
+func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
+	return gcpwire.OpenRemembered(ctx, s, p.request(q))
+}
+
+// List lists the clusters of the project: those of one region, or all.
+func (p *provider) List(ctx context.Context, region string) (all []wire.HostedCluster, place string, err error) {
+	all, err = gcpwire.List(ctx, region, p.Account)
+	return all, region, err
+}

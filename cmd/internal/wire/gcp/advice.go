@@ -1,0 +1,195 @@
+package gcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
+)
+
+// Advice is what Google knows that helps to say what a cluster should be.
+type Advice struct {
+	facts facts.Facts
+	// zones are those of the region.
+	zones []string
+}
+
+// Advise asks Google about a region of the project.
+func (a Account) Advise(ctx context.Context, region string) (Advice, error) {
+	c, err := a.open(ctx, api.Options{Region: region})
+	if err != nil {
+		return Advice{}, err
+	}
+	out := Advice{facts: facts.Facts{Clients: c}}
+	out.zones, err = out.facts.Zones(ctx)
+	return out, err
+}
+
+// Projects lists the projects that the caller may see, or none where Google does not say.
+func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
+	c, err := a.open(ctx, api.Options{AnyRegion: true, AnyProject: true})
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Projects.Search(ctx)
+	if cloud.KindOf(err) == cloud.Denied {
+		return nil, nil // an id can be typed all the same
+	}
+	var out []term.Choice
+	for _, p := range all {
+		out = append(out, term.Choice{Value: p.ProjectId, About: strings.TrimPrefix(p.DisplayName, p.ProjectId)})
+	}
+	slices.SortFunc(out, func(a, b term.Choice) int { return cmp.Compare(a.Value, b.Value) })
+	return out, err
+}
+
+// Regions lists the regions that the project may use: first those with clusters, then
+// those with machines, each by name.
+func (a Account) Regions(ctx context.Context) ([]term.Choice, error) {
+	c, err := a.open(ctx, api.Options{AnyRegion: true})
+	if err != nil {
+		return nil, err
+	}
+	names, err := facts.Facts{Clients: c}.Regions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return wire.RegionChoices(names, useOf(ctx, c)), nil
+}
+
+// useOf is what the project has by region. What cannot be asked is not there: the list is the
+// same, in another order.
+func useOf(ctx context.Context, c api.Clients) map[string]wire.RegionUse {
+	out := make(map[string]wire.RegionUse)
+	machines, err := c.Instances.List(ctx, "")
+	if err != nil {
+		machines = nil
+	}
+	for _, m := range machines {
+		zone := path.Base(m.Zone)
+		use := out[zone[:max(strings.LastIndexByte(zone, '-'), 0)]]
+		use.Machines++
+		out[zone[:max(strings.LastIndexByte(zone, '-'), 0)]] = use
+	}
+	who, err := facts.Facts{Clients: c}.Caller(ctx)
+	if err != nil {
+		return out
+	}
+	buckets, err := c.Buckets.List(ctx, bucketPrefix)
+	if err != nil {
+		return out
+	}
+	for _, b := range buckets {
+		if id, ours := control.ClusterOf(b.Name, who.Number); ours {
+			use := out[strings.ToLower(b.Location)]
+			use.Clusters = append(use.Clusters, id)
+			out[strings.ToLower(b.Location)] = use
+		}
+	}
+	return out
+}
+
+// GPUMachines lists the machines with GPUs that the region has, the smallest first, with the
+// zones that have them and what the project's quota leaves of their GPUs.
+func (a Advice) GPUMachines(ctx context.Context) ([]term.Choice, error) {
+	all, err := a.facts.GPUMachines(ctx, a.zones)
+	if err != nil {
+		return nil, err
+	}
+	quotas, err := a.facts.Quotas(ctx)
+	if err != nil {
+		quotas = nil // the list says nothing of them then
+	}
+	var out []term.Choice
+	for _, t := range all {
+		_, about, _ := strings.Cut(t.String(), " ")
+		out = append(out, term.Choice{Value: t.Name, About: strings.Trim(about, "()") + ", zones " + a.zoneLetters(t.Zones) + left(quotas, t)})
+	}
+	return out, nil
+}
+
+// zoneLetters is "a, b" for zones of the region.
+func (a Advice) zoneLetters(zones []string) string {
+	letters := make([]string, len(zones))
+	for i, z := range zones {
+		letters[i] = strings.TrimPrefix(z, a.facts.Clients.Region+"-")
+	}
+	slices.Sort(letters)
+	return strings.Join(letters, " ")
+}
+
+// Offered refuses a machine that no zone of the region has.
+func (a Advice) Offered(ctx context.Context, name string) error {
+	_, err := a.find(ctx, name)
+	return err
+}
+
+func (a Advice) find(ctx context.Context, name string) (facts.Type, error) {
+	wanted, err := machinetype.Parse(name)
+	if err != nil {
+		return facts.Type{}, err
+	}
+	types, err := a.facts.Types(ctx, a.zones, wanted)
+	if err != nil {
+		return facts.Type{}, err
+	}
+	t, found := types[wanted.String()]
+	switch {
+	case !found:
+		return t, fmt.Errorf("there is no machine type %s in %s", name, a.facts.Clients.Region)
+	case len(t.Zones) == 0:
+		return t, errors.New("no zone of " + a.facts.Clients.Region + " has its GPUs")
+	}
+	return t, facts.CheckGPUs(wanted, t.VCPU)
+}
+
+// Room refuses more machines of a type than the project's quotas leave. What a quota is may
+// not be known; then nothing is refused.
+func (a Advice) Room(ctx context.Context, name string, n int) error {
+	t, err := a.find(ctx, name)
+	quotas, quotaErr := a.facts.Quotas(ctx)
+	if err != nil || quotaErr != nil {
+		return nil //nolint:nilerr // the checks tell what could not be asked
+	}
+	use, _ := quotas.UsageOf(unitOf(t))
+	for _, metric := range slices.Sorted(maps.Keys(use)) {
+		if q, need := quotas[metric], use[metric]*n; need > q.Limit-q.Used {
+			return fmt.Errorf("%d of %s take %d of the quota %s of %s, which leaves %d of %d; ask for more at %s",
+				n, name, need, metric, q.Where, max(q.Limit-q.Used, 0), q.Limit, facts.QuotasPage(a.facts.Clients.Project))
+		}
+	}
+	return nil
+}
+
+// unitOf is a machine as far as quotas go.
+func unitOf(t facts.Type) facts.Unit {
+	wanted, _ := machinetype.Parse(t.Name) // it is one that Google has named
+	return facts.Unit{MachineType: wanted.MachineType, VCPU: t.VCPU, GPU: t.GPU, GPUs: t.GPUs}
+}
+
+// left is how many machines of a type the quotas leave, in words; empty where none limits it.
+func left(quotas facts.Quotas, t facts.Type) string {
+	use, _ := quotas.UsageOf(unitOf(t))
+	most := -1
+	for metric, one := range use {
+		if n := max(quotas[metric].Limit-quotas[metric].Used, 0) / one; most < 0 || n < most {
+			most = n
+		}
+	}
+	if most < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", quota for %d", most)
+}

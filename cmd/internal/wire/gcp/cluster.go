@@ -1,0 +1,115 @@
+// Package gcp opens clusters on Google Cloud with what works on them, lists them, and asks
+// Google what helps to say what a cluster should be.
+package gcp
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/gcp"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
+)
+
+// Request says which cluster on Google Cloud is meant, and for what.
+type Request struct {
+	wire.HostedRequest
+	Account
+}
+
+// Account is as whom Google is asked, and about which project. What is empty is as gcloud
+// has it.
+type Account struct {
+	Project, Impersonate string
+}
+
+// open opens clients. What o allows to be empty may be.
+func (a Account) open(ctx context.Context, o api.Options) (api.Clients, error) {
+	o.Project, o.Impersonate = a.Project, a.Impersonate
+	return api.Open(ctx, o)
+}
+
+// Opened is a cluster on Google Cloud, with what works on it.
+type Opened struct {
+	wire.Hosted
+
+	Target *gcp.Target
+
+	free api.Clients
+}
+
+// Open puts together what works on a cluster. It changes nothing.
+func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
+	g, err := openRecord(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	c, err := g.targetConfig(q)
+	if err != nil {
+		return nil, err
+	}
+	gate := new(resource.Gate)
+	q.Project = g.free.Project
+	if c.Clients, err = q.open(ctx, api.Options{Region: g.free.Region, Gate: gate, Log: q.Log}); err != nil {
+		return nil, err
+	}
+	c.Free = g.free
+	if g.Target, err = gcp.Open(ctx, c); err != nil {
+		return nil, err
+	}
+	return g, g.Install(ctx, s, q.HostedRequest, wire.HostedParts{
+		Platform: "gcp", Region: g.free.Region, Project: g.free.Project, Caller: g.Target.Caller.Identity,
+		Target: g.Target, Cluster: g.Target.Cluster, Store: g.Target.Store(), Gate: gate, Logs: g.logs(),
+		Flags: spec.GCPFlags(), New: func() spec.Cluster { return new(spec.GCP) }, MasterSetting: "master-machine-type",
+	})
+}
+
+// OpenRemembered opens a cluster as it is remembered, where q says that it is.
+func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
+	place, err := Locate(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	q.HostedRequest = q.AsRemembered()
+	q.Project, q.Region = place.Project, place.Region
+	return Open(ctx, s, q)
+}
+
+// openRecord opens clients where the cluster is, and reads what is remembered of it.
+func openRecord(ctx context.Context, q Request) (*Opened, error) {
+	place, err := Locate(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	g := &Opened{}
+	q.Project = place.Project
+	if g.free, err = q.open(ctx, api.Options{Region: place.Region, Log: q.Log}); err != nil {
+		return nil, err
+	}
+	return g, g.ReadRecord(ctx, control.Open(g.free, q.Cluster, place.Number))
+}
+
+// targetConfig is the target's, as far as it follows from what is said and remembered.
+func (g *Opened) targetConfig(q Request) (gcp.Config, error) {
+	place := map[string]string{"project": g.free.Project, "region": g.free.Region}
+	if !g.Known {
+		place["master.zone"] = g.free.Zone
+	}
+	r, err := wire.ReadSettings[spec.GCP, layout.Known](q.HostedRequest, g.Opened, spec.GCPFlags(), place)
+	if err != nil {
+		return gcp.Config{}, err
+	}
+	if r.Unread {
+		r.Spec = spec.GCP{Common: spec.Common{Cluster: q.Cluster}, Project: g.free.Project, Region: g.free.Region}
+	}
+	g.Unread = r.Reason
+	c := gcp.Config{Layout: layout.Layout{Spec: r.Spec, Known: r.Known}, Unread: r.Unread}
+	c.Options, err = q.Options(r.All, secret.GCP, storage.SecretSource{Clients: g.free})
+	return c, err
+}

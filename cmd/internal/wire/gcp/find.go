@@ -1,0 +1,113 @@
+package gcp
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
+)
+
+// bucketPrefix begins the names of control buckets.
+const bucketPrefix = "det-deploy-"
+
+// Place is where a cluster is.
+type Place struct {
+	Project string
+	// Number is the project's, which is in the names of buckets.
+	Number uint64
+	Region string
+}
+
+// Locate is where the cluster is: where the user says, where its record is or what
+// was kept of it, and for a new one where the environment points.
+func Locate(ctx context.Context, q Request) (Place, error) {
+	project, err := ProjectOf(ctx, q)
+	if err != nil {
+		return Place{}, err
+	}
+	q.Project = project
+	c, err := q.open(ctx, api.Options{Region: q.Region, AnyRegion: true, Log: q.Log})
+	if err != nil {
+		return Place{}, err
+	}
+	who, err := facts.Facts{Clients: c}.Caller(ctx)
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{Project: c.Project, Number: who.Number, Region: q.Region}
+	if p.Region != "" {
+		return p, nil
+	}
+	if p.Region, err = q.Named("region"); err != nil || p.Region != "" {
+		return p, err
+	}
+	p.Region, err = regionOf(ctx, c, q.Cluster, who.Number)
+	p.Region = cmp.Or(p.Region, c.Region)
+	return p, err
+}
+
+// ProjectOf is the project of the cluster, as the user says it or as the environment has it.
+// It is empty where none is chosen.
+func ProjectOf(ctx context.Context, q Request) (string, error) {
+	if q.Project != "" {
+		return q.Project, nil
+	}
+	if named, err := q.Named("project"); err != nil || named != "" {
+		return named, err
+	}
+	c, err := q.open(ctx, api.Options{AnyRegion: true, AnyProject: true})
+	return c.Project, err
+}
+
+// regionOf is the region of the cluster's buckets. Of a cluster that was taken down its data
+// may be there.
+func regionOf(ctx context.Context, c api.Clients, cluster string, project uint64) (string, error) {
+	for _, name := range []string{control.Name(cluster, project), storage.DataBucket(cluster, project)} {
+		b, err := c.Buckets.Get(ctx, name)
+		switch kind := cloud.KindOf(err); {
+		case kind == cloud.NotFound || kind == cloud.Denied: // a denied one is another project's, or refused when it is read
+		case err != nil:
+			return "", err
+		case b.ProjectNumber == project:
+			return strings.ToLower(b.Location), nil
+		}
+	}
+	return "", nil
+}
+
+// List lists the clusters of a project: those of one region, or of all when it is empty.
+func List(ctx context.Context, region string, a Account) ([]wire.HostedCluster, error) {
+	c, err := a.open(ctx, api.Options{AnyRegion: true})
+	if err != nil {
+		return nil, err
+	}
+	who, err := facts.Facts{Clients: c}.Caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	buckets, err := c.Buckets.List(ctx, bucketPrefix)
+	if err != nil {
+		return nil, err
+	}
+	out := []wire.HostedCluster{}
+	for _, b := range buckets {
+		id, ours := control.ClusterOf(b.Name, who.Number)
+		one := wire.HostedCluster{Cluster: id, Region: strings.ToLower(b.Location)}
+		if !ours || region != "" && one.Region != region {
+			continue
+		}
+		r, _, found, err := record.Read(ctx, control.Open(c, id, who.Number))
+		one.AddRecord("gcp", r, found, err)
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b wire.HostedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return out, nil
+}

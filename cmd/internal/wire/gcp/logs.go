@@ -1,0 +1,22 @@
+package gcp
+
+import (
+	"context"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/gcp/log"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// logs are what the machines write.
+func (g *Opened) logs() wire.HostedLogs {
+	l := log.Log{ID: storage.LogID(g.Target.Spec.Cluster), Clients: g.free}
+	return wire.HostedLogs{Name: "log " + l.ID, Read: func(instance string) wire.MachineLogs {
+		return func(ctx context.Context, since time.Time, show func(string, wire.MachineLog)) error {
+			return l.Read(ctx, log.Query{Since: since, Instance: instance}, func(one log.Line) {
+				show(one.ID, wire.MachineLog{Time: one.Time, Instance: one.Instance, Unit: one.Unit, Message: one.Text})
+			})
+		}
+	}}
+}

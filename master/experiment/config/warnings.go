@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // listWarnings lists what is accepted and does not do what its author may expect; given says whether the
@@ -30,10 +29,6 @@ func (x Experiment) listWarnings(given func(string) bool) document.Errors {
 		}
 	}
 	x.Hyperparameters.warnLists(&w, "hyperparameters")
-	for i, b := range x.BindMounts {
-		at := document.Join(document.Index("bind_mounts", i), "propagation")
-		w.Check(!given(at) || !container.IsShared(b.Propagation), at, "is %s: mounts spread between the machine and trials", b.Propagation)
-	}
 	return w
 }
 

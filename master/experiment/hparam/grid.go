@@ -33,7 +33,7 @@ func (p Parameter) makeAxis() (int, func(i int) any) {
 			count = int(n) + 1
 		}
 		return count, func(i int) any {
-			return int64(math.Round(spacePoint(float64(low), float64(high), i, count)))
+			return roundWithin(spacePoint(float64(low), float64(high), i, count), low, high)
 		}
 	case p.Double != nil:
 		return p.Double.Count, func(i int) any { return spacePoint(p.Double.Min, p.Double.Max, i, p.Double.Count) }
@@ -47,6 +47,18 @@ func (p Parameter) makeAxis() (int, func(i int) any) {
 		return 1, func(int) any { return p.Const.Value }
 	}
 	return 1, func(int) any { return nil }
+}
+
+// roundWithin keeps a point inside its range, beyond which a float that is rounded may be no integer.
+func roundWithin(point float64, low, high int64) int64 {
+	switch r := math.Round(point); {
+	case r >= float64(high):
+		return high
+	case r <= float64(low):
+		return low
+	default:
+		return int64(r)
+	}
 }
 
 // spacePoint is the i-th of count evenly spaced points, both ends included; one point is in the

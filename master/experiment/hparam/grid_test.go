@@ -2,6 +2,7 @@ package hparam_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
@@ -46,6 +47,7 @@ func TestIntsOfAGrid(t *testing.T) {
 		{-5, 0, 3, "[-5,-3,0]"},
 		{1, 4, 1, "[3]"},
 		{7, 7, 5, "[7]"},
+		{math.MinInt64, math.MaxInt64, 2, "[-9223372036854775808,9223372036854775807]"},
 		{-1 << 62, 1 << 62, 2, "[-4611686018427387904,4611686018427387904]"},
 	} {
 		space := hparam.Space{"n": {Int: &hparam.Int{Min: c.min, Max: c.max, Count: c.count}}}

@@ -95,6 +95,14 @@ func TestWhatIsWantedOfARun(t *testing.T) {
 	}
 }
 
+func TestALateReportOfImpossibleHyperparameters(t *testing.T) {
+	for _, trial := range []Trial{{State: Active}, {State: Completed}} {
+		if got := trial.ReportInvalid(time.Unix(0, 0)); got.Invalid() {
+			t.Errorf("%+v without a run became %+v", trial, got)
+		}
+	}
+}
+
 func TestTrialsFollowTheirExperiment(t *testing.T) {
 	for _, c := range []struct {
 		trial Trial

@@ -38,10 +38,10 @@ func (t Trial) Checkpoint() string {
 // Invalid says that its program found its hyperparameters impossible.
 func (t Trial) Invalid() bool { return t.InvalidSince != nil }
 
-// ReportInvalid notes that its program found its hyperparameters impossible. Repeated, it changes
-// nothing.
+// ReportInvalid notes that its program found its hyperparameters impossible. Repeated, or late when
+// nothing runs, it changes nothing.
 func (t Trial) ReportInvalid(at time.Time) Trial {
-	if t.InvalidSince == nil && !t.State.Over() {
+	if t.InvalidSince == nil && t.Running {
 		t.InvalidSince = &at
 	}
 	return t

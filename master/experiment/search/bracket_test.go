@@ -40,16 +40,17 @@ func TestBrackets(t *testing.T) {
 
 func TestImpossibleSearches(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"method":     func(c *Config) { c.Method = "pbt" },
-		"trials":     func(c *Config) { c.MaxTrials = 0 },
-		"too many":   func(c *Config) { c.MaxTrials = most + 1 },
-		"concurrent": func(c *Config) { c.MaxConcurrent = -1 },
-		"divisor":    func(c *Config) { c.Divisor = 1 },
-		"rungs":      func(c *Config) { c.Rungs = 0 },
-		"many rungs": func(c *Config) { c.Rungs = 1000 },
-		"time":       func(c *Config) { c.MaxTime = 0 },
-		"mode":       func(c *Config) { c.Method, c.Mode = AdaptiveASHA, "" },
-		"brackets":   func(c *Config) { c.Method, c.Mode, c.BracketRungs = AdaptiveASHA, Standard, []int{0} },
+		"method":              func(c *Config) { c.Method = "pbt" },
+		"trials":              func(c *Config) { c.MaxTrials = 0 },
+		"too many":            func(c *Config) { c.MaxTrials = most + 1 },
+		"concurrent":          func(c *Config) { c.MaxConcurrent = -1 },
+		"divisor":             func(c *Config) { c.Divisor = 1 },
+		"rungs":               func(c *Config) { c.Rungs = 0 },
+		"many rungs":          func(c *Config) { c.Rungs = 1000 },
+		"no rungs of its own": func(c *Config) { c.Rungs, c.BracketRungs = 0, []int{2} },
+		"time":                func(c *Config) { c.MaxTime = 0 },
+		"mode":                func(c *Config) { c.Method, c.Mode = AdaptiveASHA, "" },
+		"brackets":            func(c *Config) { c.Method, c.Mode, c.BracketRungs = AdaptiveASHA, Standard, []int{0} },
 		"overflow": func(c *Config) {
 			c.Method, c.Mode, c.BracketRungs, c.Divisor = AdaptiveASHA, Standard, []int{60}, 1e300
 		},

@@ -94,7 +94,7 @@ func (c Config) checkHalving() error {
 	switch {
 	case !(c.Divisor > 1):
 		return fmt.Errorf("plan the search: divisor is %v; it must be more than 1", c.Divisor)
-	case c.Rungs < 1 && len(c.BracketRungs) == 0:
+	case c.Rungs < 1 && (c.Method == AsyncHalving || len(c.BracketRungs) == 0):
 		return fmt.Errorf("plan the search: it has %d rungs; it must have at least 1", c.Rungs)
 	case c.MaxTime < 1:
 		return fmt.Errorf("plan the search: max_time is %d; it must be at least 1", c.MaxTime)

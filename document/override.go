@@ -62,7 +62,8 @@ func (d *Document) Set(path, value, source string) *Problem {
 	return d.put(path, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}, source)
 }
 
-// SetYAML is Set for a value that is written as YAML: a number, a list, a mapping.
+// SetYAML is Set for a value that is written as YAML: a number, a list, a mapping. A mapping is
+// merged with one that is there.
 func (d *Document) SetYAML(path, value, source string) *Problem {
 	parsed, err := Parse([]byte("value: "+value), source)
 	if err != nil {
@@ -90,11 +91,22 @@ func (d *Document) put(path string, n *yaml.Node, source string) *Problem {
 		}
 	}
 	d.markSource(n, source)
-	for m.Has(keys[len(keys)-1]) {
-		m.Take(keys[len(keys)-1])
-	}
-	m.Put(keys[len(keys)-1], Node{n})
+	m.merge(keys[len(keys)-1], n)
 	return nil
+}
+
+// merge puts a value at a key; a mapping is merged with one that is there.
+func (m Map) merge(key string, n *yaml.Node) {
+	if there, ok := m.Get(key); ok && n.Kind == yaml.MappingNode && there.node.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			Map(there).merge(n.Content[i].Value, n.Content[i+1])
+		}
+		return
+	}
+	for m.Has(key) {
+		m.Take(key)
+	}
+	m.Put(key, Node{n})
 }
 
 func (d *Document) markSource(n *yaml.Node, source string) {

@@ -53,6 +53,15 @@ func TestSetYAML(t *testing.T) {
 	if got, want := string(x.A.JSON()), `{"b":[1,{"x":2.5}],"c":"x","d":{"e":[1,{"x":2.5}]}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	if p := d.SetYAML("a.d", "{e: 3, f: {g: 4}}", "--config"); p != nil {
+		t.Fatal(p)
+	}
+	if err := d.Decode(&x).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(x.A.JSON()), `{"b":[1,{"x":2.5}],"c":"x","d":{"e":3,"f":{"g":4}}}`; got != want {
+		t.Errorf("merged into %s, want %s", got, want)
+	}
 	if p := d.SetYAML("a.c.d", "1", "--config"); p == nil || p.File != "--config" {
 		t.Errorf("a key below a text: %v", p)
 	}

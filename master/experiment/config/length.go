@@ -46,6 +46,38 @@ func (l Length) MarshalDocument() any { return map[string]int{l.Unit: l.Units} }
 // DocumentShape names the written form.
 func (Length) DocumentShape() string { return "{batches, records or epochs: number}" }
 
+// MaxLength is a length that may lack its unit: programs of the Core API count what they want.
+type MaxLength Length
+
+// UnmarshalDocument reads {unit: number}, or a number.
+func (l *MaxLength) UnmarshalDocument(v document.Value) {
+	if v.IsNumber() {
+		v.Decode(&l.Units)
+		return
+	}
+	(*Length)(l).UnmarshalDocument(v)
+}
+
+// MarshalDocument writes what was read.
+func (l MaxLength) MarshalDocument() any {
+	if l.Unit == "" {
+		return l.Units
+	}
+	return Length(l)
+}
+
+// DocumentShape names the written form.
+func (MaxLength) DocumentShape() string { return "{batches, records or epochs: number}, or a number" }
+
+func (l *MaxLength) validate(at string) document.Errors {
+	if l != nil && l.Unit == "" {
+		var e document.Errors
+		e.Check(l.Units >= 1, at, "must be at least 1 (is %d)", l.Units)
+		return e
+	}
+	return (*Length)(l).validate(at, 1)
+}
+
 func (l *Length) validate(at string, least int) document.Errors {
 	var e document.Errors
 	if l == nil || !slices.Contains(units(), l.Unit) {

@@ -139,7 +139,8 @@ func TestDefaultPoliciesCanBeTakenOut(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	d := parse(t, minimal, "searcher.name=random", "searcher.max_trials=8", "hyperparameters.lr=0.5", "hyperparameters.deep.n={type: int, minval: 1, maxval: 3}",
-		"environment.environment_variables=[A=1, B=2]", "name=3", "labels=[x, y]")
+		"environment.environment_variables=[A=1, B=2]", "name=3", "labels=x, y",
+		"bind_mounts={host_path: /a, container_path: /b}", "searcher={smaller_is_better: false}")
 	var x Experiment
 	if e := d.Decode(&x); len(e) > 0 {
 		t.Fatal(e)
@@ -153,8 +154,9 @@ entrypoint: python3 train.py
 name: "3"
 labels: [x, y]
 hyperparameters: {lr: 0.5, deep: {n: {type: int, minval: 1, maxval: 3}}}
-searcher: {name: random, metric: loss, max_trials: 8}
+searcher: {name: random, metric: loss, max_trials: 8, smaller_is_better: false}
 environment: {environment_variables: [A=1, B=2]}
+bind_mounts: [{host_path: /a, container_path: /b}]
 `)
 	if string(text) != want {
 		t.Errorf("%s\nwant\n%s", text, want)

@@ -15,7 +15,7 @@ const (
 )
 
 // Parse reads a configuration and puts options over it, each "searcher.max_trials=8" with any YAML
-// behind the equals sign, as `--config` of the CLI. The error is document.Errors.
+// behind the equals sign, as `--config` of the CLI; a mapping is merged. The error is document.Errors.
 func Parse(data []byte, name string, options []string) (*document.Document, error) {
 	if len(data) > mostBytes {
 		return nil, refuseSize(name, len(data), "bytes", mostBytes)
@@ -32,7 +32,7 @@ func Parse(data []byte, name string, options []string) (*document.Document, erro
 			e = append(e, document.Problem{File: source, Text: fmt.Sprintf("must be KEY=VALUE with keys separated by dots, as in searcher.max_trials=8 (is %.64q)", option)})
 			continue
 		}
-		if p := d.SetYAML(key, value, source); p != nil {
+		if p := d.SetYAML(key, optionYAML(key, value), source); p != nil {
 			e = append(e, *p)
 		}
 	}
@@ -43,6 +43,20 @@ func Parse(data []byte, name string, options []string) (*document.Document, erro
 		return nil, err
 	}
 	return d, nil
+}
+
+// optionYAML is an option's value as the CLI of 0.38.1 reads it: with commas outside of a list or a
+// mapping it is a list, and one mount is a list of one.
+func optionYAML(key, value string) string {
+	switch {
+	case key == "bind_mounts" && strings.HasPrefix(value, "{"):
+		return "[" + value + "]"
+	case strings.HasPrefix(value, "["), strings.HasPrefix(value, "{"):
+		return value
+	case strings.Contains(value, ","), key == "bind_mounts":
+		return "[" + value + "]"
+	}
+	return value
 }
 
 func refuseSize(name string, n int, what string, most int) error {

@@ -9,22 +9,22 @@ import (
 
 // Searcher is how trials are chosen. Each method has settings of its own; checkKeys says which.
 type Searcher struct {
-	Name                 *string  `yaml:"name" doc:"single, random, grid, async_halving or adaptive_asha"`
-	Metric               *string  `yaml:"metric" doc:"Validation metric that trials are compared by"`
-	SmallerIsBetter      *bool    `yaml:"smaller_is_better" doc:"Whether less of it is better"`
-	SourceTrialID        *int     `yaml:"source_trial_id" doc:"Trial whose latest checkpoint all trials start from"`
-	SourceCheckpointUUID *string  `yaml:"source_checkpoint_uuid" doc:"Checkpoint that all trials start from"`
-	MaxTrials            *int     `yaml:"max_trials" doc:"How many trials there are"`
-	MaxConcurrentTrials  *int     `yaml:"max_concurrent_trials" doc:"How many run at once; 0 is as many as the method wants"`
-	TimeMetric           *string  `yaml:"time_metric" doc:"Validation metric that says how far a trial is"`
-	MaxTime              *int     `yaml:"max_time" doc:"How far a trial goes, in units of time_metric"`
-	MaxLength            *Length  `yaml:"max_length" doc:"Older form of time_metric and max_time"`
-	Divisor              *float64 `yaml:"divisor" doc:"One in so many trials of a rung continues"`
-	NumRungs             *int     `yaml:"num_rungs" doc:"How many times trials are compared"`
-	MaxRungs             *int     `yaml:"max_rungs" doc:"How many times trials are compared at most"`
-	Mode                 *string  `yaml:"mode" doc:"aggressive, standard or conservative"`
-	BracketRungs         []int    `yaml:"bracket_rungs" doc:"Rungs of each bracket, instead of mode and max_rungs"`
-	StopOnce             *bool    `yaml:"stop_once" doc:"No effect"`
+	Name                 *string    `yaml:"name" doc:"single, random, grid, async_halving or adaptive_asha"`
+	Metric               *string    `yaml:"metric" doc:"Validation metric that trials are compared by"`
+	SmallerIsBetter      *bool      `yaml:"smaller_is_better" doc:"Whether less of it is better"`
+	SourceTrialID        *int       `yaml:"source_trial_id" doc:"Trial whose latest checkpoint all trials start from"`
+	SourceCheckpointUUID *string    `yaml:"source_checkpoint_uuid" doc:"Checkpoint that all trials start from"`
+	MaxTrials            *int       `yaml:"max_trials" doc:"How many trials there are"`
+	MaxConcurrentTrials  *int       `yaml:"max_concurrent_trials" doc:"How many run at once; 0 is as many as the method wants"`
+	TimeMetric           *string    `yaml:"time_metric" doc:"Validation metric that says how far a trial is"`
+	MaxTime              *int       `yaml:"max_time" doc:"How far a trial goes, in units of time_metric"`
+	MaxLength            *MaxLength `yaml:"max_length" doc:"Older form of time_metric and max_time"`
+	Divisor              *float64   `yaml:"divisor" doc:"One in so many trials of a rung continues"`
+	NumRungs             *int       `yaml:"num_rungs" doc:"How many times trials are compared"`
+	MaxRungs             *int       `yaml:"max_rungs" doc:"How many times trials are compared at most"`
+	Mode                 *string    `yaml:"mode" doc:"aggressive, standard or conservative"`
+	BracketRungs         []int      `yaml:"bracket_rungs" doc:"Rungs of each bracket, instead of mode and max_rungs"`
+	StopOnce             *bool      `yaml:"stop_once" doc:"No effect"`
 
 	// Of methods that are at their end of life.
 	Budget          document.Raw `yaml:"budget" doc:"Must not be set"`

@@ -36,10 +36,10 @@ func (x Experiment) validate(unmanaged bool) document.Errors {
 	e = append(e, x.Optimizations.validate("optimizations")...)
 	e = append(e, x.Profiling.validate("profiling")...)
 	e = append(e, x.CheckpointStorage.validate("checkpoint_storage", !unmanaged)...)
-	e = append(e, x.Searcher.validate("searcher")...)
+	e = append(e, x.Searcher.validate("searcher", unmanaged)...)
 	grid := x.Searcher.searchMethod() == "grid"
 	e = append(e, x.Hyperparameters.validate("hyperparameters", grid)...)
-	if len(e) == 0 {
+	if len(e) == 0 && !unmanaged {
 		e = append(e, x.validateSearch()...)
 	}
 	return e

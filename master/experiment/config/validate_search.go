@@ -15,9 +15,13 @@ import (
 // mostAtOnce bounds what a search starts at once: each trial is a task that waits for its slots.
 const mostAtOnce = 10_000
 
-func (s Searcher) validate(at string) document.Errors {
+func (s Searcher) validate(at string, unmanaged bool) document.Errors {
 	var e document.Errors
 	key := func(k string) string { return document.Join(at, k) }
+	if unmanaged && valueOf(s.Name) == "custom" { // the search runs elsewhere, too
+		checkKeys(&e, at, s, func(key string) bool { return slices.Contains(sharedKeys(), key) }, "the method custom")
+		return e
+	}
 	if !s.checkName(&e, key("name")) {
 		return e
 	}
@@ -30,7 +34,7 @@ func (s Searcher) validate(at string) document.Errors {
 	if s.stopsTrials() {
 		s.validateHalving(&e, key)
 	}
-	return append(e, s.MaxLength.validate(key("max_length"), 1)...)
+	return append(e, s.MaxLength.validate(key("max_length"))...)
 }
 
 // checkName says whether there is such a method.
@@ -62,6 +66,7 @@ func (s Searcher) validateHalving(e *document.Errors, key func(string) string) {
 		e.Check(valueOf(s.TimeMetric) != "", key("time_metric"), "is required: the validation metric that says how far a trial is, such as epochs")
 		e.Check(s.MaxTime != nil, key("max_time"), "is required: how far a trial goes, in units of time_metric")
 	} else {
+		e.Check(s.MaxLength.Unit != "" || s.MaxLength.Units < 1, key("max_length"), "has no unit; set time_metric and max_time instead")
 		e.Check(s.MaxTime == nil && s.TimeMetric == nil, key("max_length"), "is an older form of time_metric and max_time; keep these")
 	}
 	checkLeast(e, key("max_time"), s.MaxTime, 1)

@@ -24,6 +24,8 @@ func TestRefusals(t *testing.T) {
 		"entrypoint: x\nsearcher: {name: randm, metric: m}":           "did you mean random?",
 		asha(""): "searcher.time_metric: is required",
 		asha(", max_length: {epochs: 4}, max_time: 3"):                                                                                 "max_length: is an older form",
+		asha(", max_length: 3"):                                                                                                        "searcher.max_length: has no unit; set time_metric and max_time",
+		random[:len(random)-2] + ", max_length: 0}":                                                                                    "searcher.max_length: must be at least 1",
 		asha(", max_length: {epochs: 0}"):                                                                                              "searcher.max_length.epochs: must be at least 1",
 		asha(", max_length: {epochs: 1, batches: 2}"):                                                                                  "exactly one of batches, records, epochs",
 		asha(", time_metric: e, max_time: 3, mode: fast"):                                                                              "must be one of aggressive, standard, conservative",
@@ -85,6 +87,10 @@ func TestWithoutAnyStorage(t *testing.T) {
 	l.Unmanaged, l.Request = true, parse(t, "searcher: {name: single, metric: loss}\ndata: null\nlabels: null\nworkspace: null\n")
 	if _, _, err := Complete(l); err != nil {
 		t.Errorf("an unmanaged experiment: %v", err)
+	}
+	l.Request = parse(t, "searcher: {name: custom, metric: loss}\n")
+	if _, _, err := Complete(l); err != nil {
+		t.Errorf("an unmanaged experiment that searches itself: %v", err)
 	}
 }
 

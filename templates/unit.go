@@ -40,11 +40,18 @@ type AgentUnit struct {
 	// Binary is the det-deploy to run, ConfigFile its agent.yaml.
 	Binary     string
 	ConfigFile string
+	// DrainDir is the agent's data_dir on a machine that is shut down while its tasks are
+	// told: its agent stops after them. It is empty elsewhere.
+	DrainDir string
 }
 
 // Render writes det-deploy-agent.service.
 func (u AgentUnit) Render() ([]byte, error) {
-	if err := plainPaths(u.Binary, u.ConfigFile); err != nil {
+	paths := []string{u.Binary, u.ConfigFile}
+	if u.DrainDir != "" {
+		paths = append(paths, u.DrainDir)
+	}
+	if err := plainPaths(paths...); err != nil {
 		return nil, fmt.Errorf("render the agent's unit: %w", err)
 	}
 	return renderTemplate("agent.service.tmpl", u)

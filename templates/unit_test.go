@@ -23,8 +23,11 @@ func TestUnitsRenderGolden(t *testing.T) {
 			Binary: "/usr/local/bin/det-deploy", ConfigFile: "/etc/determined/master.yaml", DataDir: "/var/lib/determined",
 			Needs: "det-deploy-data.service", Environment: "/var/lib/det-deploy/master.env",
 		},
-		"host.service":  templates.HostUnit{Binary: "/usr/local/bin/det-deploy", Args: []string{"--role", "master", "--cluster-id", "lab"}},
-		"data.service":  templates.DataUnit{Binary: "/usr/local/bin/det-deploy", Args: []string{"--volume", "vol-0123456789abcdef0", "--at", "/var/lib/determined"}},
+		"host.service": templates.HostUnit{Binary: "/usr/local/bin/det-deploy", Args: []string{"--role", "master", "--cluster-id", "lab"}},
+		"data.service": templates.DataUnit{Binary: "/usr/local/bin/det-deploy", Args: []string{"--volume", "vol-0123456789abcdef0", "--at", "/var/lib/determined"}},
+		"agent-drain.service": templates.AgentUnit{
+			Binary: "/usr/local/bin/det-deploy", ConfigFile: "/etc/determined/agent.yaml", DrainDir: "/var/lib/determined-agent",
+		},
 		"agent.service": templates.AgentUnit{Binary: "/usr/local/bin/det-deploy", ConfigFile: "/etc/determined/agent.yaml"},
 	}
 	for name, unit := range tests {

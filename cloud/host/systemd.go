@@ -43,6 +43,15 @@ func (s Systemd) Running(ctx context.Context, unit string) (bool, error) {
 	return false, nil
 }
 
+// ShuttingDown reports whether the machine is being powered off or restarted.
+func (Systemd) ShuttingDown(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	// It ends with an error in every state but one, and says which it is.
+	out, _ := exec.CommandContext(ctx, "systemctl", "is-system-running").Output()
+	return strings.TrimSpace(string(out)) == "stopping"
+}
+
 // Run runs systemctl.
 func (s Systemd) Run(ctx context.Context, args ...string) error {
 	_, err := s.runSystemctl(ctx, args...)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,7 +118,7 @@ func (c *google) agent(t *testing.T, master, account, kind string) {
 		Image: gcptest.ImageDebian, Account: account, Scopes: []string{cloudPlatform}, StartupScript: string(script),
 	})
 	must(t, err)
-	made, err := f.Launch(t.Context(), cloud.Launch{Token: kind, Count: 1, Offer: cloud.Offer{Type: "e2-standard-4", Zone: zone, Price: cloud.OnDemand}})
+	made, err := f.Launch(t.Context(), cloud.Launch{Token: kind, Count: 1, Offer: cloud.Offer{Type: "e2-standard-4", Zone: zone, Price: cloud.Spot}})
 	must(t, err)
 	id := string(made[0].ID)
 	const ask = "curl -sf --max-time 55 --unix-socket " + machine.Socket + " http://machine"
@@ -144,5 +145,30 @@ func (c *google) agent(t *testing.T, master, account, kind string) {
 	if got := c.run(id, "systemctl", "is-enabled", "det-deploy-agent.service"); got != "enabled\n" {
 		t.Errorf("got %s, want an agent that starts at every boot", got)
 	}
-	must(t, f.Terminate(t.Context(), []cloud.InstanceID{made[0].ID}))
+	c.preempt(t, id, n.N)
+}
+
+// preempt takes a machine back, whose power key is pressed at that moment. A container of
+// its agent has time until the master knows its end.
+func (c *google) preempt(t *testing.T, id string, after int64) {
+	t.Helper()
+	const order = "/var/lib/determined-agent/containers/x"
+	c.run(id, "sh", "-c", "mkdir -p "+order+" && echo x >"+order+"/start")
+	c.world.Tune(func(o *gcptest.Options) { o.Stopping = 10 * time.Minute })
+	defer c.world.Tune(func(o *gcptest.Options) { o.Stopping = 0 })
+	began := time.Now()
+	c.cloud.Preempt(t, id)
+	journal := func() any { return c.run(id, "journalctl", "--no-pager", "--unit", "det-deploy-agent") }
+	eventually(t, "the machine waits for its tasks", func() bool {
+		return strings.Contains(fmt.Sprint(journal()), "this machine shuts down, waiting for its tasks")
+	}, journal)
+	var n machine.Notice
+	ask := fmt.Sprintf("curl -sf --max-time 55 --unix-socket %s 'http://machine%s?after=%d'", machine.Socket, machine.NoticePath, after)
+	if got := c.run(id, "sh", "-c", ask); json.Unmarshal([]byte(got), &n) != nil || n.Reason != "spot preemption" || n.At.Sub(began) > 35*time.Second {
+		t.Errorf("got %s, want the preemption while the machine shuts down", got)
+	}
+	c.run(id, "rm", "-r", order)
+	ended := time.Now()
+	eventually(t, "the machine is off once its tasks have ended", func() bool { return !slices.Contains(c.boot.Running(), id) }, journal)
+	t.Logf("the machine was off %s after its last task", time.Since(ended).Round(time.Second))
 }

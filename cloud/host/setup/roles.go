@@ -80,11 +80,17 @@ type Agent struct {
 	ConfigFile string
 	Config     []byte
 	DataDir    string
+	// Drains has a machine that is shut down wait for its tasks.
+	Drains bool
 }
 
 // Machine lists what is to be put in place.
 func (r Agent) Machine() (Machine, error) {
-	agent, err := templates.AgentUnit{Binary: Program, ConfigFile: r.ConfigFile}.Render()
+	unit := templates.AgentUnit{Binary: Program, ConfigFile: r.ConfigFile}
+	if r.Drains {
+		unit.DrainDir = r.DataDir
+	}
+	agent, err := unit.Render()
 	if err != nil {
 		return Machine{}, err
 	}

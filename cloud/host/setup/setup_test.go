@@ -132,8 +132,28 @@ func TestAnAgentsMachine(t *testing.T) {
 	}); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
 	}
+	if unit, err := os.ReadFile(filepath.Join(root, "/etc/systemd/system/det-deploy-agent.service")); err != nil || strings.Contains(string(unit), "ExecStop") {
+		t.Errorf("got %s, %v; want a unit that ends at once", unit, err)
+	}
 	info, err := os.Stat(filepath.Join(root, "/etc/determined/agent.yaml"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v; want it for root only", info, err)
+	}
+}
+
+func TestAnAgentThatStopsAfterItsTasks(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var calls []string
+	m, err := setup.Agent{ConfigFile: "/etc/determined/agent.yaml", DataDir: "/var/lib/a", Drains: true}.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, on(t, m, root, &calls))
+	unit, err := os.ReadFile(filepath.Join(root, "/etc/systemd/system/det-deploy-agent.service"))
+	for _, want := range []string{"ExecStop=/usr/local/bin/det-deploy host drain --data-dir /var/lib/a\n", "After=det-deploy-host.service\n"} {
+		if err != nil || !strings.Contains(string(unit), want) {
+			t.Errorf("got %s, %v; want %s", unit, err, want)
+		}
 	}
 }

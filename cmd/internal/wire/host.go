@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 
+	"github.com/det-deploy/det-deploy/agent/disk"
 	aws "github.com/det-deploy/det-deploy/cloud/aws/machine"
 	gcp "github.com/det-deploy/det-deploy/cloud/gcp/machine"
 	"github.com/det-deploy/det-deploy/cloud/host"
+	"github.com/det-deploy/det-deploy/cloud/host/drain"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/host/setup"
 	"github.com/det-deploy/det-deploy/cloud/host/volume"
@@ -64,6 +66,15 @@ func MountVolume(ctx context.Context, v Volume, out io.Writer, terminal bool) er
 	return volume.Volume{ID: v.ID, Device: v.Device, Name: v.Name, At: v.At, Log: hostLog(out, terminal)}.Mount(ctx)
 }
 
+// DrainMachine waits for the tasks of an agent whose machine shuts down.
+func DrainMachine(ctx context.Context, dataDir string, out io.Writer, terminal bool) error {
+	d := drain.Drain{
+		ShuttingDown: host.Systemd{}.ShuttingDown, Log: hostLog(out, terminal),
+		Tasks: func() (int, error) { return disk.Count(dataDir) },
+	}
+	return d.Await(ctx)
+}
+
 // Step is one thing to do on a machine.
 type Step = setup.Step
 
@@ -87,9 +98,13 @@ func MasterMachine(h Host, runArgs []string, v Volume) ([]Step, error) {
 	return planMachine(m)
 }
 
-// AgentMachine says what makes this machine an agent with that agent.yaml.
-func AgentMachine(runArgs []string, configFile string, config []byte, dataDir string) ([]Step, error) {
-	m, err := setup.Agent{RunArgs: runArgs, ConfigFile: configFile, Config: config, DataDir: dataDir}.Machine()
+// AgentMachine says what makes this machine h, an agent with that agent.yaml. RunArgs
+// follows "host run".
+func AgentMachine(h Host, runArgs []string, configFile string, config []byte, dataDir string) ([]Step, error) {
+	m, err := setup.Agent{
+		RunArgs: runArgs, ConfigFile: configFile, Config: config, DataDir: dataDir,
+		Drains: h.Cloud == CloudGCP, // it presses the power key when it announces a preemption
+	}.Machine()
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ const (
 // New returns `det-deploy host`.
 func New(s *term.Streams) *cobra.Command {
 	c := command.NewNoun(s, "host", "Node services (internal)", "  det-deploy host run --role agent --cluster-id lab",
-		newInstall, newMount, newRun)
+		newDrain, newInstall, newMount, newRun)
 	c.Hidden = true
 	return c
 }

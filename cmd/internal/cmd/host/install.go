@@ -158,5 +158,5 @@ func (o *installOptions) steps() ([]wire.Step, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", a.ConfigFile, err)
 	}
-	return wire.AgentMachine(o.flagArgs(), a.ConfigFile, text, a.DataDir)
+	return wire.AgentMachine(o.Host, o.flagArgs(), a.ConfigFile, text, a.DataDir)
 }

@@ -73,6 +73,11 @@ func (s Searcher) usesKey(key string) bool {
 // stopsTrials says whether the method stops trials.
 func (s Searcher) stopsTrials() bool { return s.usesKey("divisor") }
 
+// legacyLength says that max_length stands for time_metric and max_time.
+func (s Searcher) legacyLength() bool {
+	return s.MaxLength != nil && s.TimeMetric == nil && s.MaxTime == nil
+}
+
 // Search is what the search needs of a complete configuration.
 func (x Experiment) Search() search.Config {
 	s := x.Searcher
@@ -86,7 +91,7 @@ func (x Experiment) Search() search.Config {
 	if c.Method == search.AdaptiveASHA {
 		c.Rungs = valueOf(s.MaxRungs)
 	}
-	if l := s.MaxLength; l != nil && s.MaxTime == nil {
+	if l := s.MaxLength; s.legacyLength() {
 		c.TimeMetric, c.MaxTime = l.Unit, uint64(l.Units)
 	}
 	return c

@@ -19,7 +19,7 @@ func (s Searcher) validate(at string, unmanaged bool) document.Errors {
 	var e document.Errors
 	key := func(k string) string { return document.Join(at, k) }
 	if unmanaged && valueOf(s.Name) == "custom" { // the search runs elsewhere, too
-		checkKeys(&e, at, s, func(key string) bool { return slices.Contains(sharedKeys(), key) }, "the method custom")
+		checkKeys(&e, at, s, func(key string) bool { return key == "unit" || slices.Contains(sharedKeys(), key) }, "the method custom")
 		return e
 	}
 	if !s.checkName(&e, key("name")) {
@@ -62,12 +62,11 @@ func (s Searcher) checkName(e *document.Errors, at string) bool {
 }
 
 func (s Searcher) validateHalving(e *document.Errors, key func(string) string) {
-	if s.MaxLength == nil {
+	if s.legacyLength() {
+		e.Check(s.MaxLength.Unit != "" || s.MaxLength.Units < 1, key("max_length"), "has no unit; set time_metric and max_time instead")
+	} else {
 		e.Check(valueOf(s.TimeMetric) != "", key("time_metric"), "is required: the validation metric that says how far a trial is, such as epochs")
 		e.Check(s.MaxTime != nil, key("max_time"), "is required: how far a trial goes, in units of time_metric")
-	} else {
-		e.Check(s.MaxLength.Unit != "" || s.MaxLength.Units < 1, key("max_length"), "has no unit; set time_metric and max_time instead")
-		e.Check(s.MaxTime == nil && s.TimeMetric == nil, key("max_length"), "is an older form of time_metric and max_time; keep these")
 	}
 	checkLeast(e, key("max_time"), s.MaxTime, 1)
 	e.Check(s.Divisor == nil || *s.Divisor > 1, key("divisor"), "must be more than 1 (is %v)", valueOf(s.Divisor))

@@ -23,7 +23,7 @@ func TestRefusals(t *testing.T) {
 		"entrypoint: x\nsearcher: {name: pbt, metric: m}":             "end of life",
 		"entrypoint: x\nsearcher: {name: randm, metric: m}":           "did you mean random?",
 		asha(""): "searcher.time_metric: is required",
-		asha(", max_length: {epochs: 4}, max_time: 3"):                                                                                 "max_length: is an older form",
+		asha(", max_length: {epochs: 4}, max_time: 3"):                                                                                 "searcher.time_metric: is required",
 		asha(", max_length: 3"):                                                                                                        "searcher.max_length: has no unit; set time_metric and max_time",
 		random[:len(random)-2] + ", max_length: 0}":                                                                                    "searcher.max_length: must be at least 1",
 		asha(", max_length: {epochs: 0}"):                                                                                              "searcher.max_length.epochs: must be at least 1",
@@ -91,6 +91,18 @@ func TestWithoutAnyStorage(t *testing.T) {
 	l.Request = parse(t, "searcher: {name: custom, metric: loss}\n")
 	if _, _, err := Complete(l); err != nil {
 		t.Errorf("an unmanaged experiment that searches itself: %v", err)
+	}
+}
+
+func TestMaxLengthBesideWhatTookItsPlace(t *testing.T) {
+	l := cluster()
+	l.Request = parse(t, "entrypoint: x\nsearcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_length: {batches: 9}, time_metric: epochs, max_time: 3}\n")
+	x, warnings, err := Complete(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := x.Search(); c.TimeMetric != "epochs" || c.MaxTime != 3 || len(warnings) != 1 || !strings.Contains(warnings[0].Text, "no effect on the search") {
+		t.Errorf("%+v, %v", c, warnings)
 	}
 }
 

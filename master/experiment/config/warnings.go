@@ -17,6 +17,8 @@ func (x Experiment) listWarnings(given func(string) bool) document.Errors {
 	s := x.Searcher
 	switch {
 	case s.MaxLength == nil:
+	case s.stopsTrials() && !s.legacyLength():
+		w.Add("searcher.max_length", "has no effect on the search: time_metric and max_time take its place")
 	case s.stopsTrials():
 		w.Add("searcher.max_length", "is an older form; it is read as time_metric %s and max_time %d", s.MaxLength.Unit, s.MaxLength.Units)
 	default:

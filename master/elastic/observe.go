@@ -159,7 +159,11 @@ func (m *Machine) compareInstance(i cloud.Instance, asked, now time.Time) bool {
 		return true
 	case cloud.InstanceStopped, cloud.InstanceStopping:
 		if m.State == Terminating {
-			return false
+			wait := 2 * ListLag
+			if i.State == cloud.InstanceStopping {
+				wait = stopWait
+			}
+			return m.repeatEnd(asked, wait)
 		}
 		m.Cause, m.Reason = CauseTaken, endReason(i)
 		if i.State == cloud.InstanceStopped {
@@ -168,12 +172,22 @@ func (m *Machine) compareInstance(i cloud.Instance, asked, now time.Time) bool {
 		m.mustMove(Terminating, now)
 		return true
 	case cloud.InstanceStarting, cloud.InstanceRunning:
-		if m.State == Terminating && !m.Accepted.IsZero() && asked.Sub(m.Accepted) > 2*ListLag {
-			m.Accepted = time.Time{} // it was not carried out: once more
-			return true
-		}
+		return m.repeatEnd(asked, 2*ListLag)
 	}
 	return false
+}
+
+// stopWait is how long a machine may take to stop before it is ended once more.
+const stopWait = 10 * time.Minute
+
+// repeatEnd has a machine ended once more whose end was accepted that long ago, and was
+// not carried out. It says whether it does.
+func (m *Machine) repeatEnd(asked time.Time, after time.Duration) bool {
+	if m.State != Terminating || m.Accepted.IsZero() || asked.Sub(m.Accepted) <= after {
+		return false
+	}
+	m.Accepted = time.Time{}
+	return true
 }
 
 // blameOffer holds a machine's end against its offer. One that ended before its agent

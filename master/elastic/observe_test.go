@@ -1,6 +1,7 @@
 package elastic_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,45 @@ func (s *scene) terminated(id cloud.InstanceID) *scene {
 	}
 	s.f.Machines[id].Accepted = s.now
 	return s
+}
+
+// A machine whose end was accepted and not carried out is ended once more: one that stops
+// has longer.
+func TestAnEndThatWasNotCarriedOutIsRepeated(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		state cloud.InstanceState
+		after time.Duration
+		want  bool
+	}{
+		{cloud.InstanceRunning, 2 * elastic.ListLag, false},
+		{cloud.InstanceRunning, 2*elastic.ListLag + time.Second, true},
+		{cloud.InstanceStopped, 2 * elastic.ListLag, false},
+		{cloud.InstanceStopped, 2*elastic.ListLag + time.Second, true},
+		{cloud.InstanceStopping, 2*elastic.ListLag + time.Second, false},
+		{cloud.InstanceStopping, 10 * time.Minute, false},
+		{cloud.InstanceStopping, 10*time.Minute + time.Second, true},
+	} {
+		s := at(limits()).launched("m").terminated("m").later(tc.after)
+		s.list(cloud.Instance{ID: "m", State: tc.state})
+		if got := len(elastic.Decide(s.f, s.now).Kill) == 1; got != tc.want || s.stateOf("m") != elastic.Terminating {
+			t.Errorf("%s after %v: got it ended again: %t, want %t", tc.state, tc.after, got, tc.want)
+		}
+	}
+}
+
+// A machine that its platform takes back is told from one that a user has stopped.
+func TestWhyAStoppedMachineGoes(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[cloud.Kind]elastic.Cause{cloud.NoCapacity: elastic.CauseTaken, "": elastic.CauseStopped} {
+		for name, s := range map[string]*scene{"known": at(limits()).joined(8, "m"), "a stranger": at(limits())} {
+			s.list(cloud.Instance{ID: "m", State: cloud.InstanceStopped, Kind: kind, Reason: "preempted"})
+			m := s.f.Machines["m"]
+			if m == nil || m.State != elastic.Terminating || m.Cause != want || strings.Contains(m.Reason, "preempted") != (kind != "") {
+				t.Errorf("%s, %q: got %+v", name, kind, m)
+			}
+		}
+	}
 }
 
 func TestAListMayBeLate(t *testing.T) {

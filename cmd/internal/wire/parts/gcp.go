@@ -110,6 +110,10 @@ func (g *gcpProvider) openClients(ctx context.Context, env master.Env, p provide
 	}
 	clients, err := g.open(ctx, api.Options{Project: cmp.Or(p.Project, own), Region: fleet.RegionOf(zone), Log: env.Log})
 	switch {
+	case err != nil && p.Project == "" && own == "":
+		return api.Clients{}, &cloud.Error{
+			Kind: cloud.Invalid, Op: "find the project of agents", Fix: "set provider.project: only a machine of Google's knows its own", Err: err,
+		}
 	case err != nil:
 		return api.Clients{}, err
 	case own != "" && clients.Project != own:

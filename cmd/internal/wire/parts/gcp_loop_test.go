@@ -384,3 +384,43 @@ func (w *googleWorld) forgeProofs(mine string) map[string]cloud.Proof {
 	})
 	return all
 }
+
+// However one call fails, the task gets its machine, there is never more than one for it,
+// and in the end there is none.
+func TestEveryCallOfALaunchFailsInEveryWay(t *testing.T) {
+	t.Parallel()
+	const calls = 8 // from the task's wait until it runs
+	stride, at := faults.Stride(5), 0
+	for _, fault := range gcptest.Faults() {
+		for n := 1; n <= calls; n++ {
+			if at++; at%stride != 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s %d", fault, n), func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, "      zones: [us-west1-b, us-west1-a]", func(t *testing.T, w *googleWorld) {
+					w.later(time.Second)
+					w.google.FailAt(w.google.Calls()+n, fault)
+					w.submit("one", "default").later(30 * time.Second).restartIfKilled()
+					w.later(10 * time.Minute).restartIfKilled()
+					w.later(time.Minute)
+					if got := w.names(); len(got) != 1 || w.on("one") != got[0] {
+						t.Errorf("got machines %v, and the task on %q; refused %v", got, w.on("one"), w.refused)
+					}
+					w.end("one").later(6 * time.Minute).restartIfKilled()
+					w.later(20 * time.Minute)
+					if left := w.names(); len(left) > 0 {
+						t.Errorf("got %v left of an idle pool", left)
+					}
+				})
+			})
+		}
+	}
+}
+
+func (w *googleWorld) restartIfKilled() {
+	w.t.Helper()
+	if w.google.Dead() {
+		w.restart()
+	}
+}

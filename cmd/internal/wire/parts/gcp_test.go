@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
@@ -186,6 +188,12 @@ func TestWhatAMachineOfGoogleWouldNeedIsNamed(t *testing.T) {
 		case tc.want != "" && (cloud.KindOf(err) != cloud.Invalid || !strings.Contains(err.Error(), tc.want)):
 			t.Errorf("%s: got %v, want %s", name, err, tc.want)
 		}
+	}
+	away.open = func(context.Context, api.Options) (api.Clients, error) {
+		return api.Clients{}, errors.New("no project is chosen")
+	}
+	if e, ok := errors.AsType[*cloud.Error](machines(away, "zone: us-west1-b")); !ok || !strings.Contains(e.Fix, "provider.project") {
+		t.Errorf("no project: got %v, want the setting named", e)
 	}
 	if e, ok := errors.AsType[*cloud.Error](machines(home, "project: other")); !ok || e.Fix == "" {
 		t.Errorf("got no word on what to do about another project")

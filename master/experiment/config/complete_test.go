@@ -105,6 +105,10 @@ func TestSecretsAreLeftOutOfWhatIsShown(t *testing.T) {
 			t.Errorf("%s is in %s", bad, data)
 		}
 	}
+	inTrial, err := json.Marshal(x.ShowToTrial()["checkpoint_storage"])
+	if err != nil || !strings.Contains(string(inTrial), `"secret_key":"the-secret-key"`) || strings.Contains(string(inTrial), "credential") {
+		t.Errorf("a trial is shown %s, %v", inTrial, err)
+	}
 	stored, err := x.Store()
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,19 @@ func (x Experiment) Show() map[string]any {
 	return out
 }
 
+// ShowToTrial is Show with the keys of the storage, which a trial's program uploads checkpoints with.
+// It goes into containers of the experiment and nowhere else.
+func (x Experiment) ShowToTrial() map[string]any {
+	out, s := x.Show(), x.CheckpointStorage
+	storage, _ := out["checkpoint_storage"].(map[string]any)
+	for i, value := range []*document.Secret{s.AccessKey, s.SecretKey, s.ConnectionString, s.Credential} {
+		if key := secretKeys()[i]; value != nil && s.usesKey(key) {
+			storage[key] = value.Reveal()
+		}
+	}
+	return out
+}
+
 // keepKeys removes from a part what it does not have.
 func keepKeys(part any, has func(string) bool) map[string]any {
 	m, _ := part.(map[string]any)

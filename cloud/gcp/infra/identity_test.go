@@ -46,6 +46,28 @@ func TestADeletedRoleComesBack(t *testing.T) {
 	})
 }
 
+// For a week it can be undeleted; for another month its ID is no use, and is passed by.
+func TestAnIDThatIsNoUseIsPassedBy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		for _, want := range []string{"", "_1", "_2", ""} {
+			must(t, s.up(t.Context()))
+			s.wantNothingToDo(t)
+			id := identity.RoleID("master", []string{"compute.zones.list", "compute.instances.list"}) + want
+			role, err := s.cluster(t.Context(), nil).Clients.Roles.Get(t.Context(), id)
+			if err != nil || role.Deleted {
+				t.Errorf("got %+v and %v, want the role %s", role, err, id)
+			}
+			must(t, s.down(t.Context()))
+			days := time.Duration(14)
+			if want == "_2" {
+				days = 60
+			}
+			time.Sleep(days * 24 * time.Hour) //nolint:forbidigo // the bubble's clock
+		}
+	})
+}
+
 // What others have is neither changed nor taken away, with its conditions.
 func TestBindingsOfOthersStay(t *testing.T) {
 	bubble(t, func(t *testing.T) {

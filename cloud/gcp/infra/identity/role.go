@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/api/iam/v1"
@@ -17,7 +18,8 @@ import (
 
 // Role is a custom role of the project. Its ID is a hash of what it permits, so that the
 // clusters of a project share it, and one that was deleted is the same when it is
-// undeleted: Google keeps the ID of a deleted role for a week and more.
+// undeleted. That Google takes for a week; then the ID is no use for another month, and the
+// next one is taken.
 type Role struct {
 	In *owner.Cluster
 	// Name is whom it is for: "master" or "agent".
@@ -25,6 +27,8 @@ type Role struct {
 	// Permissions are what it permits.
 	Permissions []string
 
+	// passed is how many IDs are no use because a role of them was deleted.
+	passed int
 	infra.Learned
 }
 
@@ -38,7 +42,13 @@ func RoleID(name string, permissions []string) string {
 	return rolePrefix + strings.ToUpper(name[:1]) + name[1:] + "_" + hex.EncodeToString(sum[:8])
 }
 
-func (r *Role) roleID() string { return RoleID(r.Name, r.Permissions) }
+func (r *Role) roleID() string {
+	id := RoleID(r.Name, r.Permissions)
+	if r.passed == 0 {
+		return id
+	}
+	return id + "_" + strconv.Itoa(r.passed)
+}
 
 // FullName is the role as policies name it.
 func (r *Role) FullName() string { return fullRole(r.In, r.roleID()) }
@@ -58,9 +68,9 @@ func (*Role) Needs() []string { return nil }
 
 // Find looks for it. One that was deleted is not there.
 func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	live, err := r.In.Clients.Roles.Get(ctx, r.roleID())
-	if err != nil || live.Deleted {
-		return resource.Found{}, nil, infra.IgnoreMissing(err)
+	found, err := r.look(ctx)
+	if err != nil || !found {
+		return resource.Found{}, nil, err
 	}
 	bound, err := readBound(ctx, r.In)
 	if err != nil {
@@ -68,6 +78,26 @@ func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	}
 	r.Learn(r.FullName())
 	return foundRole(r.roleID(), bound[r.FullName()]), nil, nil
+}
+
+// look looks for the role under its ID, and under those that are taken where that is no
+// use.
+func (r *Role) look(ctx context.Context) (found bool, err error) {
+	r.passed = 0
+	live, err := r.In.Clients.Roles.Get(ctx, r.roleID())
+	if cloud.KindOf(err) != cloud.NotFound {
+		return err == nil && !live.Deleted, err
+	}
+	all, err := r.In.Clients.Roles.List(ctx)
+	for _, other := range all {
+		rest, same := strings.CutPrefix(other.Name, r.FullName()+"_")
+		n, notNumber := strconv.Atoi(rest)
+		if same && notNumber == nil && !other.Deleted {
+			r.passed = n
+			return true, err
+		}
+	}
+	return false, err
 }
 
 func foundRole(id string, by bound) resource.Found {
@@ -98,14 +128,26 @@ func readBound(ctx context.Context, c *owner.Cluster) (map[string]bound, error) 
 	return out, nil
 }
 
+// mostPassed is how many IDs are tried: roles that came and went every other week for more
+// than a year.
+const mostPassed = 30
+
 // Create makes it, or undeletes it. That another cluster made it meanwhile is fine.
-func (r *Role) Create(ctx context.Context) error {
-	live, err := r.In.Clients.Roles.Get(ctx, r.roleID())
-	switch {
-	case cloud.KindOf(err) == cloud.NotFound:
+func (r *Role) Create(ctx context.Context) (err error) {
+	for r.passed = 0; r.passed < mostPassed; r.passed++ {
 		err = r.createRole(ctx)
-	case err == nil && live.Deleted:
-		err = r.In.Clients.Roles.Undelete(ctx, r.roleID())
+		if cloud.KindOf(err) != cloud.Conflict {
+			break
+		}
+		live, lookErr := r.In.Clients.Roles.Get(ctx, r.roleID())
+		if cloud.KindOf(lookErr) == cloud.NotFound {
+			continue // one that was deleted more than a week ago
+		}
+		err = lookErr
+		if err == nil && live.Deleted {
+			err = r.In.Clients.Roles.Undelete(ctx, r.roleID())
+		}
+		break
 	}
 	if err == nil {
 		r.Learn(r.FullName())
@@ -114,14 +156,10 @@ func (r *Role) Create(ctx context.Context) error {
 }
 
 func (r *Role) createRole(ctx context.Context) error {
-	err := r.In.Clients.Roles.Create(ctx, &iam.CreateRoleRequest{RoleId: r.roleID(), Role: &iam.Role{
+	return r.In.Clients.Roles.Create(ctx, &iam.CreateRoleRequest{RoleId: r.roleID(), Role: &iam.Role{
 		Title: "det-deploy " + r.Name, Description: "What a det-deploy " + r.Name + " does. Shared by the clusters of the project.",
 		IncludedPermissions: slices.Compact(slices.Sorted(slices.Values(r.Permissions))), Stage: "GA",
 	}})
-	if cloud.KindOf(err) == cloud.Conflict {
-		return nil
-	}
-	return err
 }
 
 // Delete removes it, unless an account of another cluster has it.

@@ -86,7 +86,8 @@ func (t Target) Inventory(ctx context.Context, cluster string) ([]resource.Found
 	for _, k := range resourceKinds(&of) {
 		listers = append(listers, infra.Lister{Kind: k.name, List: k.list})
 	}
-	return infra.ListAll(ctx, listers)
+	all, err := infra.ListAll(ctx, listers)
+	return owner.ReleaseSecrets(all), err
 }
 
 // Remove deletes one object of the inventory. What holds it up and is on its way out is

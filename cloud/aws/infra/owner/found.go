@@ -2,7 +2,6 @@ package owner
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -45,21 +44,12 @@ func opensWhat(outside string) string {
 	return "opens " + outside + ", which stays"
 }
 
-// ReleaseSecrets lets go of secrets that open nothing any more: they live as long
-// as the data of the cluster's own. Those that open data of the user's stay, and
-// those of which that is not known.
+// ReleaseSecrets lets go of secrets that open nothing any more, unless it is not known
+// whether they open data of the user's.
 func (c *Cluster) ReleaseSecrets(fs []resource.Found) []resource.Found {
-	if slices.ContainsFunc(fs, func(f resource.Found) bool { return f.Retain != "" && f.Kind != KindSecret && f.Kind != KindLogGroup }) {
-		return fs
-	}
-	why := ""
+	r := infra.Release{Secret: KindSecret, Log: KindLogGroup, OpensData: retainOpensData}
 	if c.Unread {
-		why = retainMayOpen
+		r.Why = retainMayOpen
 	}
-	for i, f := range fs {
-		if f.Kind == KindSecret && f.Retain == retainOpensData {
-			fs[i].Retain = why
-		}
-	}
-	return fs
+	return r.ReleaseSecrets(fs)
 }

@@ -78,7 +78,16 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	if outside := cmp.Or(o.Marks[OpensNote], c.Outside); outside != "" {
 		return "opens " + outside + ", which stays"
 	}
-	return "opens data that is kept"
+	return opensData
+}
+
+// opensData is why a secret is kept that opens the cluster's own data.
+const opensData = "opens data that is kept"
+
+// ReleaseSecrets lets go of secrets that open nothing any more. What of the user's a secret
+// opens is noted on it.
+func ReleaseSecrets(fs []resource.Found) []resource.Found {
+	return infra.Release{Secret: KindSecret, Log: KindLog, OpensData: opensData}.ReleaseSecrets(fs)
 }
 
 // DataDisk is the name of the disk with the master's data.

@@ -184,6 +184,8 @@ func agent() []Row {
 		{"agent/config", nil, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
 		{"agent/lifecycle", []string{"master/api/v1", "master/api/agentv1"}, "a state machine is drawn, tabled and pure"},
 		{"agent/container", nil, "a runtime is defined by who uses it"},
+		{"agent/container/process/watch", nil, "that something was written is told of any directory"},
+		{"agent/container/process", []string{"agent/container", "agent/container/process/watch"}, "a runtime knows only the contract"},
 		{"agent/container/*", []string{"agent/container"}, "a runtime knows only the contract"},
 		{"agent/...", may, cloudless},
 	}

@@ -35,7 +35,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		return fmt.Errorf("read the output of process %s: %w", id, err)
 	}
 	defer t.close()
-	written, stop := r.written.follow(string(d))
+	written, stop := r.written.Follow(string(d))
 	defer stop()
 
 	ctx, cancel := context.WithCancel(ctx)

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/process/watch"
 )
 
 // Options says where and how tasks run.
@@ -52,7 +53,7 @@ type Runtime struct {
 	hidden []string
 
 	// written wakes who follows the output of a container.
-	written watcher
+	written watch.Watcher
 
 	// mu guards children.
 	mu sync.Mutex

@@ -1,23 +1,23 @@
-package process
+package watch
 
 import (
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/container"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestWhoFollowsHearsOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
-	var w watcher
+	var w Watcher
 	one, other := t.TempDir(), t.TempDir()
-	first, stopFirst := w.follow(one)
-	second, stopSecond := w.follow(one)
-	elsewhere, stopElsewhere := w.follow(other)
+	first, stopFirst := w.Follow(one)
+	second, stopSecond := w.Follow(one)
+	elsewhere, stopElsewhere := w.Follow(other)
 	if first == nil || second == nil || elsewhere == nil {
 		t.Skip("the kernel gives this user no more queues of inotify")
 	}
@@ -49,7 +49,7 @@ func TestWhoFollowsHearsOfWhatIsWritten(t *testing.T) {
 	if w.queue != nil || len(w.followers) != 0 {
 		t.Errorf("got queue %v and followers %v, want neither without followers", w.queue, w.followers)
 	}
-	again, stop := w.follow(one)
+	again, stop := w.Follow(one)
 	write(one)
 	await(again)
 	stop()
@@ -58,16 +58,16 @@ func TestWhoFollowsHearsOfWhatIsWritten(t *testing.T) {
 // A directory that is gone before its follower stops is no trouble.
 func TestADirectoryMayGoWhileItIsFollowed(t *testing.T) {
 	t.Parallel()
-	var w watcher
+	var w Watcher
 	dir := filepath.Join(t.TempDir(), "container")
-	if c, stop := w.follow(dir); c != nil {
+	if c, stop := w.Follow(dir); c != nil {
 		stop()
 		t.Error("a directory that does not exist is followed")
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, stop := w.follow(dir)
+	_, stop := w.Follow(dir)
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -75,36 +75,4 @@ func TestADirectoryMayGoWhileItIsFollowed(t *testing.T) {
 	if w.queue != nil {
 		t.Error("the queue is still there")
 	}
-}
-
-// BenchmarkFollow is the promise of 5 ms, at the median, from a line that is printed until
-// its follower has it. Each task prints the time as 20 lines, 50 ms apart.
-func BenchmarkFollow(b *testing.B) {
-	r, err := New(Options{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	var late []time.Duration
-	for i := 0; b.Loop(); i++ {
-		id := strconv.Itoa(i)
-		if err := r.Start(b.Context(), script(id, "for i in $(seq 20); do date +%s%N; sleep 0.05; done")); err != nil {
-			b.Fatal(err)
-		}
-		err := r.Logs(b.Context(), id, container.Position{}, func(lines []container.Line) error {
-			for _, l := range lines {
-				printed, err := strconv.ParseInt(string(l.Text), 10, 64)
-				if err != nil {
-					return err
-				}
-				late = append(late, time.Since(time.Unix(0, printed)))
-			}
-			return nil
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	slices.Sort(late)
-	b.ReportMetric(float64(late[len(late)/2].Microseconds())/1000, "ms/p50")
-	b.ReportMetric(float64(late[len(late)*99/100].Microseconds())/1000, "ms/p99")
 }

@@ -1,4 +1,5 @@
-package process
+// Package watch tells who follows the output of containers that something was written.
+package watch
 
 import (
 	"path/filepath"
@@ -7,10 +8,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watcher tells who follows a container that something was written in its directory. All
+// Watcher tells who follows a container that something was written in its directory. All
 // share one queue of the kernel's, of which a user has few; it is there as long as
-// there are followers.
-type watcher struct {
+// there are followers. The zero Watcher is ready.
+type Watcher struct {
 	mu sync.Mutex
 	// queue is nil without followers.
 	queue *fsnotify.Watcher
@@ -18,9 +19,9 @@ type watcher struct {
 	followers map[string][]chan struct{}
 }
 
-// follow returns a channel that gets a value after something was written in dir, until stop
+// Follow returns a channel that gets a value after something was written in dir, until stop
 // is called. It is nil where the kernel gives no queue or no place in it.
-func (w *watcher) follow(dir string) (written <-chan struct{}, stop func()) {
+func (w *Watcher) Follow(dir string) (written <-chan struct{}, stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.queue == nil && w.open() != nil {
@@ -36,7 +37,7 @@ func (w *watcher) follow(dir string) (written <-chan struct{}, stop func()) {
 	return c, stop
 }
 
-func (w *watcher) open() error {
+func (w *Watcher) open() error {
 	queue, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
@@ -46,14 +47,14 @@ func (w *watcher) open() error {
 	return nil
 }
 
-func (w *watcher) leave(dir string, c chan struct{}) {
+func (w *Watcher) leave(dir string, c chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drop(dir, c)
 }
 
 // drop forgets a follower, and the queue after the last.
-func (w *watcher) drop(dir string, c chan struct{}) {
+func (w *Watcher) drop(dir string, c chan struct{}) {
 	rest := w.followers[dir][:0]
 	for _, other := range w.followers[dir] {
 		if other != c {
@@ -73,7 +74,7 @@ func (w *watcher) drop(dir string, c chan struct{}) {
 
 // pass hands on what the queue reports until it is closed. An error is that of a queue
 // that was full: something was written, and it is not known where.
-func (w *watcher) pass(queue *fsnotify.Watcher) {
+func (w *Watcher) pass(queue *fsnotify.Watcher) {
 	for {
 		select {
 		case e, open := <-queue.Events:
@@ -90,7 +91,7 @@ func (w *watcher) pass(queue *fsnotify.Watcher) {
 	}
 }
 
-func (w *watcher) wake(dir string) {
+func (w *Watcher) wake(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.followers[dir] {
@@ -98,7 +99,7 @@ func (w *watcher) wake(dir string) {
 	}
 }
 
-func (w *watcher) wakeAll() {
+func (w *Watcher) wakeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, all := range w.followers {

@@ -2,10 +2,10 @@ package spec
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 	"github.com/det-deploy/det-deploy/document"
 )
 
@@ -25,13 +25,6 @@ func (Labels) DocumentShape() string { return "map of text" }
 // MarshalDocument writes the mapping.
 func (l Labels) MarshalDocument() any { return map[string]string(l) }
 
-// What Google takes as a label: up to 63 characters each, of any alphabet that has no case
-// or in lower case.
-var (
-	labelKey   = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
-)
-
 // maxLabels is Google's 64 of a resource, less the cluster's own and a pool's.
 const maxLabels = 40
 
@@ -44,8 +37,8 @@ func (l Labels) Validate(path string) document.Errors {
 		ours := strings.HasPrefix(key, "det-deploy-") || strings.HasPrefix(key, "determined-") || key == "managed-by"
 		e.Check(!ours, at, "is a label that the cluster puts on by itself")
 		e.Check(!strings.HasPrefix(key, "goog-"), at, "begins with goog-, which is Google's own")
-		e.Check(labelKey.MatchString(key), at, "must have a key of 1 to 63 lower-case letters, digits, dashes and underscores, a letter first")
-		e.Check(labelValue.MatchString(l[key]), at, "must have a value of up to 63 lower-case letters, digits, dashes and underscores (is %q)", l[key])
+		e.Check(properties.IsLabelKey(key), at, "must have a key of 1 to 63 lower-case letters, digits, dashes and underscores, a letter first")
+		e.Check(properties.IsLabelValue(l[key]), at, "must have a value of up to 63 lower-case letters, digits, dashes and underscores (is %q)", l[key])
 	}
 	return e
 }

@@ -57,7 +57,9 @@ func (t *Target) poolConfig(name string, p spec.GCPPool) (config.Pool, error) {
 	t.setMachines(google, p.Machines)
 	google.CPUSlotsAllowed = p.CPUSlots
 	google.Spot = provider.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand}
-	google.UseCloudLogging, google.Log, google.Metrics = true, storage.LogID(t.Spec.Cluster), &t.Spec.Metrics
+	if google.ServiceAccount.Email != "" { // other machines cannot send anything
+		google.UseCloudLogging, google.Log, google.Metrics = true, storage.LogID(t.Spec.Cluster), &t.Spec.Metrics
+	}
 	out.Provider = &provider.Provider{GCP: google}
 	return out, nil
 }

@@ -50,6 +50,10 @@ func (p GCP) listWarnings(path string, given func(path string) bool) document.Er
 	if err != nil { // it is refused
 		return w
 	}
+	sends := p.ServiceAccount.Email != "" || len(base.ServiceAccounts) > 0
+	const unsent = "has no effect without a service account, as which machines would send"
+	w.Check(sends || !p.UseCloudLogging, at("use_cloud_logging"), unsent)
+	w.Check(sends || p.Metrics == nil || !*p.Metrics, at("metrics"), unsent)
 	w.Check(base.MachineType == "", at("base_config.machineType"), "has no effect: the machine type is that of instance_type")
 	gives := slices.ContainsFunc(p.Machines(), func(m GCPMachine) bool { return m.Type().GPUs > 0 })
 	w.Check(len(base.GuestAccelerators) == 0 || !gives, at("base_config.guestAccelerators"), "has no effect: the GPUs are those of instance_type; set instance_type.gpu_type to \"\" to keep these")

@@ -23,7 +23,7 @@ func page(designators ...[2]string) []byte {
 const (
 	own  = "\x00"
 	t10  = "\x01"
-	port = "\x14"
+	port = "\x10"
 )
 
 func TestANamedDiskIsFound(t *testing.T) {
@@ -39,7 +39,7 @@ func TestANamedDiskIsFound(t *testing.T) {
 		},
 		"by its page": {map[string][]byte{
 			"sys/block/sda/device/vendor": []byte("Google  \n"), "sys/block/sda/device/vpd_pg83": page([2]string{own, "persistent-disk-0"}),
-			"sys/block/sdb/device/vendor": []byte("Google  \n"), "sys/block/sdb/device/vpd_pg83": page([2]string{t10, "Google  x"}, [2]string{port, "det-data"}, [2]string{own, "det-data "}),
+			"sys/block/sdb/device/vendor": []byte("Google  \n"), "sys/block/sdb/device/vpd_pg83": page([2]string{t10, "Google  x"}, [2]string{port, "a port"}, [2]string{own, "det-data "}),
 		}, nil, "dev/sdb"},
 		"of another vendor": {map[string][]byte{
 			"sys/block/sda/device/vendor": []byte("QEMU\n"), "sys/block/sda/device/vpd_pg83": page([2]string{own, "det-data"}),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lmittmann/tint"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/logfile"
 	"github.com/det-deploy/det-deploy/excerpt"
 )
 
@@ -22,7 +23,7 @@ func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
 	if terminal {
 		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour, ReplaceAttr: boundAttr})
 	}
-	return slog.NewTextHandler(Rotating(w), &slog.HandlerOptions{Level: levels[level], ReplaceAttr: boundAttr})
+	return slog.NewTextHandler(logfile.Rotating(w), &slog.HandlerOptions{Level: levels[level], ReplaceAttr: boundAttr})
 }
 
 // boundAttr cuts values that are not bounded where they are logged: a line of a log is some kilobytes at most.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/logfile"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 )
 
@@ -53,6 +53,6 @@ func runSupervise(ctx context.Context, o *superviseOptions) error {
 	}
 	return supervise.Run(ctx, supervise.Config{
 		Dir: supervise.Dir(o.Directory), Program: program,
-		Log: slog.New(slog.NewTextHandler(wire.Rotating(o.Err), nil)),
+		Log: slog.New(slog.NewTextHandler(logfile.Rotating(o.Err), nil)),
 	})
 }

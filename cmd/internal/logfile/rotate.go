@@ -1,4 +1,5 @@
-package wire
+// Package logfile bounds the files that roles log to.
+package logfile
 
 import (
 	"errors"

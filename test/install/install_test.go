@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,25 +12,26 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/test/booter"
-	"github.com/det-deploy/det-deploy/test/booter/ec2cloud"
-	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// person is somebody at a terminal inside of the lab, with an account.
+// person works at a terminal inside of the lab, with an account at a cloud.
 type person struct {
-	t       *testing.T
-	lab     *booter.Lab
-	account *motest.Account
-	home    string
+	t    *testing.T
+	site site
+	home string
 }
 
-func newPerson(t *testing.T) *person {
-	t.Helper()
-	lab := booter.OpenLab(t)
-	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: lab.Wrap(), Client: lab.Client()})
-	p := &person{t: t, lab: lab, account: server.Account(t), home: t.TempDir()}
-	booter.Start(t, lab, ec2cloud.New(p.account))
-	return p
+// site is an emulated cloud.
+type site interface {
+	// command is a program in the lab with the person's credentials.
+	command(ctx context.Context, program string, args ...string) *exec.Cmd
+	// noun is what the commands call the cloud, flags is what its "up" needs, and address
+	// is how a master's public address begins.
+	noun() string
+	flags() []string
+	address() string
+	// left is what still exists, as far as it costs money.
+	left(t testing.TB) []string
 }
 
 // build builds det-deploy under a version of its own.
@@ -48,8 +50,8 @@ func (p *person) build(version string) string {
 
 // types types a command and returns what it says.
 func (p *person) types(program string, args ...string) (string, error) {
-	cmd := p.lab.Command(p.t.Context(), program, args...)
-	cmd.Env = append(p.account.Env(), "PATH="+os.Getenv("PATH"), "HOME="+p.home, "NO_COLOR=1")
+	cmd := p.site.command(p.t.Context(), program, args...)
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+p.home, "NO_COLOR=1")
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	p.t.Logf("%s (%s)\n%s", strings.Join(args, " "), time.Since(start).Round(100*time.Millisecond), out)
@@ -77,30 +79,31 @@ func (p *person) write(name, text string) string {
 	return path
 }
 
-// From nothing to a task's output, over an upgrade that a running task outlives,
+// live goes from nothing to a task's output, over an upgrade that a running task outlives,
 // to nothing again.
-func TestTheLifeOfACluster(t *testing.T) {
-	p := newPerson(t)
+func (p *person) live() {
+	p.t.Helper()
+	t, noun := p.t, p.site.noun()
 	one, two := p.build("v1.0.0"), p.build("v1.1.0")
 	// There is no Docker in the lab's machines.
 	agent := p.write("agent.yaml", "container_runtime: process\ntrust_users: true\n")
 
-	p.does(one, "export DET_MASTER=https://198.18.", "aws", "up", "--yes", "--cluster-id", "lab",
-		"--inbound-cidr", booter.Gateway+"/32", "--master-image", motest.ImageAMD64, "--agent-image", motest.ImageAMD64,
-		"--max-agents", "2", "--agent-config-file", agent)
-	p.does(one, "running", "aws", "status", "--cluster-id", "lab")
-	p.does(one, "nothing to do", "aws", "plan", "--cluster-id", "lab")
+	p.does(one, "export DET_MASTER=https://"+p.site.address(), append([]string{
+		noun, "up", "--yes", "--cluster-id", "lab", "--inbound-cidr", booter.Gateway + "/32", "--max-agents", "2", "--agent-config-file", agent,
+	}, p.site.flags()...)...)
+	p.does(one, "running", noun, "status", "--cluster-id", "lab")
+	p.does(one, "nothing to do", noun, "plan", "--cluster-id", "lab")
 	p.does(one, "hello from a machine", "task", "run", "--slots", "0", "--", "echo", "hello from a machine")
 
-	p.does(two, "", "aws", "list")
-	if out, err := p.types(two, "aws", "up", "--yes", "--cluster-id", "lab"); err == nil || !strings.Contains(out, "upgrade") {
+	p.does(two, "", noun, "list")
+	if out, err := p.types(two, noun, "up", "--yes", "--cluster-id", "lab"); err == nil || !strings.Contains(out, "upgrade") {
 		t.Errorf("up by a newer program: got %v, want a refusal that names upgrade", err)
 	}
 	long := p.does(one, "", "task", "run", "--detach", "--slots", "0", "--", "sh", "-c", "for i in $(seq 90); do echo line $i; sleep 1; done; echo outlived")
 	lines := strings.Fields(long)
 	id := lines[len(lines)-1] // the rest is told beside the answer
-	p.does(two, "", "aws", "upgrade", "--yes", "--cluster-id", "lab")
-	p.does(two, "v1.1.0", "aws", "status", "--cluster-id", "lab")
+	p.does(two, "", noun, "upgrade", "--yes", "--cluster-id", "lab")
+	p.does(two, "v1.1.0", noun, "status", "--cluster-id", "lab")
 	p.eventually("the task that ran meanwhile ends", 4*time.Minute, func() error {
 		out, err := p.types(two, "task", "logs", id)
 		if err == nil && !strings.Contains(out, "outlived") {
@@ -109,12 +112,10 @@ func TestTheLifeOfACluster(t *testing.T) {
 		return err
 	})
 
-	p.does(two, "", "aws", "down", "--yes", "--delete-data", "--cluster-id", "lab")
-	p.does(two, "There are no clusters", "aws", "list")
-	for _, m := range p.account.Machines(t) {
-		if m.State == "running" || m.State == "pending" {
-			t.Errorf("machine %s is left", m.ID)
-		}
+	p.does(two, "", noun, "down", "--yes", "--delete-data", "--cluster-id", "lab")
+	p.does(two, "There are no clusters", noun, "list")
+	if left := p.site.left(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
 	}
 }
 

@@ -123,11 +123,17 @@ func accountKey(tokens string) ([]byte, error) {
 //
 //	google lose BUCKET OBJECT
 //	google log CLUSTER INSTANCE UNIT TEXT
+//	google disable API
 func askGoogle(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: google lose bucket object, or: google log cluster instance unit text")
+	const usage = "usage: google lose bucket object, or: google log cluster instance unit text, or: google disable API"
+	if neg || len(args) < 2 || args[0] != "disable" && len(args) < 3 {
+		ts.Fatalf(usage)
 	}
-	if args[0] == "lose" {
+	switch args[0] {
+	case "disable":
+		sendGoogle(ts, http.MethodPost, ts.Getenv(endpointVariable("serviceusage"))+"v1/projects/"+gcptest.Project+"/services/"+args[1]+":disable", map[string]any{})
+		return
+	case "lose":
 		sendGoogle(ts, http.MethodDelete, ts.Getenv(endpointVariable("storage"))+"b/"+args[1]+"/o/"+url.PathEscape(args[2]), nil)
 		return
 	}

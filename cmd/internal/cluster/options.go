@@ -60,7 +60,7 @@ func (o *changing) validate([]string) error {
 // open prepares the cluster, and the prompt that shows what is done to it.
 func (o *changing) open(ctx context.Context) (prompt, Cluster, error) {
 	ask := newPrompt(o.Streams, o.Output, o.Yes)
-	c, err := o.Open(ctx, Request{Verb: o.verb, Yes: o.Yes, Sink: ask.eventSink()})
+	c, err := o.Open(ctx, Request{Verb: o.verb, Yes: o.Yes, DryRun: o.DryRun, Sink: ask.eventSink()})
 	return ask, c, err
 }
 

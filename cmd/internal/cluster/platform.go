@@ -46,8 +46,8 @@ type Selection interface {
 // Request says for what a cluster is opened.
 type Request struct {
 	Verb Verb
-	// Yes skips the confirmation.
-	Yes bool
+	// Yes skips the confirmation, and DryRun changes nothing.
+	Yes, DryRun bool
 	// Args are the command's arguments.
 	Args []string
 	Sink event.Sink

@@ -18,7 +18,10 @@ import (
 // provider is Google Cloud, as the flags of one command choose it.
 type provider struct{ gcpwire.Account }
 
-var _ hosted.Provider = (*provider)(nil)
+var (
+	_ hosted.Provider = (*provider)(nil)
+	_ hosted.Preparer = (*provider)(nil)
+)
 
 func words() hosted.Words {
 	return hosted.Words{
@@ -58,6 +61,11 @@ func (p *provider) Check(region string) error {
 
 func (p *provider) request(q wire.HostedRequest) gcpwire.Request {
 	return gcpwire.Request{HostedRequest: q, Account: p.Account}
+}
+
+// Prepare offers to enable APIs.
+func (p *provider) Prepare(ctx context.Context, q wire.HostedRequest) (string, func(context.Context) error, error) {
+	return gcpwire.Prepare(ctx, p.request(q))
 }
 
 // Open prepares a cluster.

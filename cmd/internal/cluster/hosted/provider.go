@@ -33,6 +33,14 @@ type Provider interface {
 	Ask(c *Completion) term.Form
 }
 
+// Preparer is a Provider whose cloud may have to be changed before anything can be asked
+// about a cluster.
+type Preparer interface {
+	// Prepare looks what has to be changed, and changes nothing. Where something has,
+	// question asks for the consent, and apply changes it.
+	Prepare(ctx context.Context, q wire.HostedRequest) (question string, apply func(context.Context) error, err error)
+}
+
 // Words is how a cloud is spoken of.
 type Words struct {
 	// Name is what commands and contexts call it: "aws".

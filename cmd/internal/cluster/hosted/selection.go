@@ -84,6 +84,9 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 		if err != nil {
 			return nil, err
 		}
+		if err := w.prepareCloud(ctx, r, w.Request(w.Streams, r, &g)); err != nil {
+			return nil, err
+		}
 		c := NewCompletion(w, &g)
 		if err := c.Complete(ctx, r.Verb == cluster.Up && !r.Yes); err != nil {
 			return nil, err
@@ -96,6 +99,24 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 	}
 	c := &Cluster{Cloud: a, Streams: w.Streams, Words: w.Words, Awaited: !w.NoWait}
 	return c, c.Need(ctx, r.Verb)
+}
+
+// prepareCloud changes, with the user's consent, what has to be changed in a cloud before a
+// cluster can come up there. Without it, what comes next says what is missing.
+func (w *Selection) prepareCloud(ctx context.Context, r cluster.Request, q wire.HostedRequest) error {
+	p, needed := w.Provider.(Preparer)
+	if !needed || r.Verb != cluster.Up || r.DryRun {
+		return nil
+	}
+	question, apply, err := p.Prepare(ctx, q)
+	if err != nil || question == "" {
+		return err
+	}
+	agreed, err := w.Agreed(ctx, r.Yes, question)
+	if err != nil || !agreed {
+		return err
+	}
+	return apply(ctx)
 }
 
 // List lists the clusters of the account.

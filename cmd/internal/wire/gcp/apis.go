@@ -1,0 +1,29 @@
+package gcp
+
+import (
+	"context"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
+)
+
+// Prepare asks whether the project has enabled the APIs that a cluster uses. If not,
+// question asks for the consent to enable them, which apply does. What cannot be asked is
+// left to the checks.
+func Prepare(ctx context.Context, q Request) (question string, apply func(context.Context) error, err error) {
+	if q.Project, err = ProjectOf(ctx, q); err != nil || q.Project == "" {
+		return "", nil, err // it is asked for, and the checks look at it then
+	}
+	c, err := q.open(ctx, api.Options{AnyRegion: true, Log: q.Log})
+	if err != nil {
+		return "", nil, err
+	}
+	f := facts.Facts{Clients: c}
+	off, err := f.DisabledAPIs(ctx, facts.RequiredAPIs())
+	if err != nil || len(off) == 0 {
+		return "", nil, nil //nolint:nilerr // the checks say what could not be asked
+	}
+	question = "Project " + c.Project + " has not enabled " + strings.Join(off, ", ") + ". Enable them?"
+	return question, func(ctx context.Context) error { return f.EnableAPIs(ctx, off) }, nil
+}

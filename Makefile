@@ -82,7 +82,7 @@ bench: build ## measure the promises; prints one line each
 .PHONY: faults
 faults: ## what test takes a sample of: every call on a cloud fails in every way, 200 tasks outlive crashes, partitions and full disks; hours
 	DET_CRASH_TASKS=200 $(GO) test -count=1 -timeout 1h -run Crash ./cmd/det-deploy
-	DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./cloud/gcp/infra ./installer/target/aws
+	DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./cloud/gcp/infra ./installer/target/aws ./installer/target/gcp
 
 .PHONY: fuzz
 fuzz: ## every fuzz target, each for FUZZTIME (10s); FUZZ=./k8s/... for a part

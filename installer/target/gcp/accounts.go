@@ -1,8 +1,8 @@
 package gcp
 
 import (
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
@@ -119,8 +119,9 @@ func (b *blueprint) addSecretRoles(names []string) {
 func (b *blueprint) secretGrants() []identity.Grant {
 	var out []identity.Grant
 	for _, name := range b.ForeignSecrets() {
-		if !strings.Contains(name, "/") || path.Dir(path.Dir(name)) == "projects/"+b.Spec.Project {
-			out = append(out, identity.Grant{Role: secretReader, If: identity.SecretCondition(b.cluster, path.Base(name))})
+		project, id := storage.SecretOf(name, b.Spec.Project)
+		if project == b.Spec.Project || project == strconv.FormatUint(b.Caller.Number, 10) {
+			out = append(out, identity.Grant{Role: secretReader, If: identity.SecretCondition(b.cluster, id)})
 		}
 	}
 	return out

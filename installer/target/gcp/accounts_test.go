@@ -174,12 +174,13 @@ func addVersion(t *testing.T, c api.Clients, id string) {
 // that count for these alone.
 func TestRolesOnWhatIsTheUsers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := newStage(t, gcptest.Options{}, "data-bucket", "theirs", "initial-password", "gcp-sm:their-password")
+		s := newStage(t, gcptest.Options{}, "data-bucket", "theirs", "initial-password", "gcp-sm:their-password",
+			"db-url", "gcp-sm:projects/"+gcptest.Project+"/secrets/their-database/versions/1")
 		c := s.clients(nil)
 		for _, name := range []string{"theirs", "theirs-too"} {
 			must(t, c.Buckets.Insert(t.Context(), &storage.Bucket{Name: name, Location: "us-central1"}))
 		}
-		for _, id := range []string{"their-password", "their-password-2"} {
+		for _, id := range []string{"their-password", "their-password-2", "their-database"} {
 			must(t, c.Secrets.Create(t.Context(), id, &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}}))
 			addVersion(t, c, id)
 		}
@@ -192,7 +193,8 @@ func TestRolesOnWhatIsTheUsers(t *testing.T) {
 			return err
 		}
 		_, err := boss.Secrets.Read(t.Context(), "their-password")
-		must(t, errors.Join(err, write("theirs")))
+		_, databaseErr := boss.Secrets.Read(t.Context(), "their-database")
+		must(t, errors.Join(err, databaseErr, write("theirs")))
 		_, err = boss.Secrets.Read(t.Context(), "their-password-2")
 		for _, err := range []error{err, write("theirs-too")} {
 			if cloud.KindOf(err) != cloud.Denied {

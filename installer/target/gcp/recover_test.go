@@ -29,14 +29,16 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 			},
 		},
 		"shared network": {
-			shared, nil,
+			shared,
+			nil,
 			map[string]string{
 				"host-project": "net-host", "network": "default", "subnetwork": "default", "firewall": "existing",
 				"data-disk-size": "100", "data-disk-type": "pd-balanced",
 			},
 		},
 		"disk and account of the user's": {
-			userOwned, []string{"network", "default", "subnetwork", "default"},
+			userOwned,
+			[]string{"network", "default", "subnetwork", "default"},
 			map[string]string{
 				"inbound-cidr": "203.0.113.0/24", "network": "default", "subnetwork": "default", "data-disk": "mine",
 				"master-service-account": "boss@" + gcptest.Project + ".iam.gserviceaccount.com",

@@ -44,14 +44,14 @@ func (b *Bucket) Define() infra.Definition[*storage.Bucket] {
 	}
 	d.Compare = compareBucket
 	d.Change = func(ctx context.Context, _ []resource.Drift) error {
-		return b.In.Clients.Buckets.Patch(ctx, b.Identity(), closedBucket())
+		return b.In.Clients.Buckets.Patch(ctx, b.Identity(), ClosedBucket())
 	}
 	d.Describe = func() []string { return []string{b.FullName() + " in " + b.In.Clients.Region + ", private"} }
 	return d
 }
 
 func (b *Bucket) createBucket(ctx context.Context, _ string) error {
-	in := closedBucket()
+	in := ClosedBucket()
 	in.Name, in.Location, in.Labels = b.FullName(), b.In.Clients.Region, b.In.AllLabels()
 	return owner.Insert(ctx, b.In, b.Define(), in.Name, func() error {
 		err := b.In.Clients.Buckets.Insert(ctx, in)
@@ -77,9 +77,9 @@ func (b *Bucket) refuseTaken(ctx context.Context) error {
 	}
 }
 
-// closedBucket has access by roles alone, none for the public, and no copies of what was
+// ClosedBucket has access by roles alone, none for the public, and no copies of what was
 // deleted.
-func closedBucket() *storage.Bucket {
+func ClosedBucket() *storage.Bucket {
 	return &storage.Bucket{
 		IamConfiguration: &storage.BucketIamConfiguration{
 			UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{Enabled: true},

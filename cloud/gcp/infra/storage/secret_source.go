@@ -23,3 +23,15 @@ func (s SecretSource) Secret(ctx context.Context, ref secret.Ref) (string, error
 	project, id, _ := strings.Cut(rest, "/secrets/")
 	return readSecret(ctx, s.Clients.In(project), id)
 }
+
+// SecretOf is the project and the ID of the secret that a reference names, whichever
+// version of it: "ID", "ID/versions/2", or either behind "projects/PROJECT/secrets/". The
+// project is another's only in the last form.
+func SecretOf(name, own string) (project, id string) {
+	project = own
+	if rest, whole := strings.CutPrefix(name, "projects/"); whole {
+		project, name, _ = strings.Cut(rest, "/secrets/")
+	}
+	id, _, _ = strings.Cut(name, "/versions/")
+	return project, id
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
@@ -38,7 +39,8 @@ func (c *checker) existingChecks() []doctor.Check {
 	}
 	for _, name := range c.ForeignSecrets() {
 		out = append(out, doctor.Existing("secret "+name, "store it in Secret Manager of project "+s.Project, func(ctx context.Context) error {
-			_, err := c.Clients.Secrets.Get(ctx, name)
+			project, id := storage.SecretOf(name, s.Project)
+			_, err := c.Clients.In(project).Secrets.Get(ctx, id)
 			return err
 		}))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	datastore "github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	infrastorage "github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -69,11 +70,27 @@ func (b Bucket) Make(ctx context.Context) error {
 			b.owned.Store(err == nil)
 			return err
 		}
-		if lookErr := b.checkOwned(ctx); cloud.KindOf(lookErr) != cloud.NotFound {
+		lookErr := b.checkOwned(ctx)
+		switch {
+		case cloud.KindOf(lookErr) == cloud.NotFound:
+			return err // one of that name is going
+		case lookErr != nil:
 			return lookErr
 		}
-		return err // one of that name is going
+		return b.addLabels(ctx)
 	})
+}
+
+// addLabels puts labels onto a bucket that was made without some of them.
+func (b Bucket) addLabels(ctx context.Context) error {
+	if len(b.Labels) < 2 { // it was made with the mark
+		return nil
+	}
+	live, err := b.Clients.Buckets.Get(ctx, b.Name)
+	if err != nil || len(infra.MarkDrift(live.Labels, b.Labels)) == 0 {
+		return err
+	}
+	return b.Clients.Buckets.Patch(ctx, b.Name, &storage.Bucket{Labels: b.Labels}) // beside those that it has
 }
 
 // taken refuses a bucket that another project has under our name.
@@ -85,14 +102,9 @@ func (b Bucket) taken(why error) error {
 }
 
 func (b Bucket) wanted() *storage.Bucket {
-	return &storage.Bucket{
-		Name: b.Name, Location: b.Clients.Region, Labels: b.Labels,
-		IamConfiguration: &storage.BucketIamConfiguration{
-			UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{Enabled: true},
-			PublicAccessPrevention:   "enforced",
-		},
-		SoftDeletePolicy: &storage.BucketSoftDeletePolicy{RetentionDurationSeconds: 0, ForceSendFields: []string{"RetentionDurationSeconds"}},
-	}
+	out := infrastorage.ClosedBucket()
+	out.Name, out.Location, out.Labels = b.Name, b.Clients.Region, b.Labels
+	return out
 }
 
 // checkOwned refuses a bucket that belongs to another project.

@@ -90,6 +90,24 @@ func TestTheBucketIsPrivateAndMarked(t *testing.T) {
 	}
 }
 
+// Labels that are asked for later are put on by the next run, beside those of others.
+func TestLabelsOfTheUsersAreAdded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		_, b := fresh(t, gcptest.Options{})
+		must(t, b.Make(t.Context()))
+		must(t, b.Clients.Buckets.Patch(t.Context(), b.Name, &storage.Bucket{Labels: map[string]string{"cost": "42"}}))
+		b.Labels = map[string]string{"det-deploy-cluster": "lab", "team": "ml"}
+		for range 2 {
+			must(t, b.Make(t.Context()))
+		}
+		live, err := b.Clients.Buckets.Get(t.Context(), b.Name)
+		must(t, err)
+		if got := live.Labels; len(got) != 3 || got["team"] != "ml" || got["cost"] != "42" || got["det-deploy-cluster"] != "lab" {
+			t.Errorf("got labels %v", got)
+		}
+	})
+}
+
 // Google takes one write a second to an object, and a bucket made or removed every two
 // seconds: what comes too soon is written again under the same condition.
 func TestWritesThatComeTooSoonAreRepeated(t *testing.T) {

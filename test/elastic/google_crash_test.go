@@ -165,5 +165,4 @@ max_idle_agent_period: 20s
 	if i := g.cloud.Find(id); !strings.HasSuffix(i.Zone, "/"+zoneB) {
 		t.Errorf("got a machine in %s, want %s", i.Zone, zoneB)
 	}
-	c.machines(0, 3*time.Minute)
 }

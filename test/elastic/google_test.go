@@ -146,7 +146,7 @@ zone: us-west1-b
 instance_type: {machine_type: n1-standard-4, gpu_num: 0}
 service_account: {email: AGENT}
 max_instances: 2
-max_idle_agent_period: 20s
+max_idle_agent_period: 10s
 startup_script: echo "startup script ran" >/dev/console
 `)
 	task := c.run("echo hello from $(hostname); sleep 2")

@@ -198,7 +198,7 @@ func TestAMasterThatIsKilledWhileItLaunchesMakesNoSecondMachine(t *testing.T) {
 // other.
 func TestAMasterThatIsKilledAnyTimeFindsItsMachine(t *testing.T) {
 	t.Parallel()
-	for seconds := range 20 {
+	for seconds := 0; seconds < 20; seconds += faults.Stride(3) {
 		t.Run(fmt.Sprint(seconds), func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, "", func(t *testing.T, w *googleWorld) {
@@ -390,7 +390,7 @@ func (w *googleWorld) forgeProofs(mine string) map[string]cloud.Proof {
 func TestEveryCallOfALaunchFailsInEveryWay(t *testing.T) {
 	t.Parallel()
 	const calls = 8 // from the task's wait until it runs
-	stride, at := faults.Stride(5), 0
+	stride, at := faults.Stride(9), 0
 	for _, fault := range gcptest.Faults() {
 		for n := 1; n <= calls; n++ {
 			if at++; at%stride != 0 {

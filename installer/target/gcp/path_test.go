@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/installertest"
+	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
 // How long `up` takes from nothing when each call takes 200 ms, an operation of Compute
@@ -13,26 +16,15 @@ import (
 // logged here.
 func TestHowManyCallsUpWaitsFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const each = 200 * time.Millisecond
-		s := newStage(t, gcptest.Options{Latency: each, Operation: 2 * time.Second, Page: 500})
+		const call = 200 * time.Millisecond
+		s := newStage(t, gcptest.Options{Latency: call, Operation: 2 * time.Second, Page: 500})
 		s.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-		last := time.Now()
-		passed := func(stage string) time.Duration {
-			d := time.Since(last)
-			last = time.Now()
-			t.Logf("up, %-7s %5.1f s, as long as %2d calls of 200 ms", stage, d.Seconds(), d/each)
-			return d
-		}
-		in, _, err := s.operator(t.Context())
-		must(t, err)
-		total := passed("looking")
-		must(t, in.Check(t.Context()).Err())
-		total += passed("checks")
-		p, err := in.Plan(t.Context())
-		must(t, err)
-		total += passed("plan")
-		must(t, in.Up(t.Context(), p))
-		total += passed("making")
-		t.Logf("up, in all  %5.1f s", total.Seconds())
+		var in *installer.Installer
+		var p plan.Plan
+		installertest.LogParts(t, call,
+			installertest.Part{Name: "looking", Do: func() (err error) { in, _, err = s.operator(t.Context()); return err }},
+			installertest.Part{Name: "checks", Do: func() error { return in.Check(t.Context()).Err() }},
+			installertest.Part{Name: "plan", Do: func() (err error) { p, err = in.Plan(t.Context()); return err }},
+			installertest.Part{Name: "making", Do: func() error { return in.Up(t.Context(), p) }})
 	})
 }

@@ -1,6 +1,7 @@
 package facts_test
 
 import (
+	"context"
 	"testing"
 
 	"google.golang.org/api/compute/v1"
@@ -55,6 +56,10 @@ func TestASnapshotForADisk(t *testing.T) {
 	must(t, f.SnapshotFits(t.Context(), "older", 200))
 	wantRefusal(t, f.SnapshotFits(t.Context(), "older", 100), cloud.Invalid, "it is of 200 GB")
 	wantRefusal(t, f.SnapshotFits(t.Context(), "nobodys", 100), cloud.NotFound, "")
+	f.Clients.Snapshots.Get = func(context.Context, string) (*compute.Snapshot, error) {
+		return &compute.Snapshot{Name: "older", Status: "UPLOADING"}, nil
+	}
+	wantRefusal(t, f.SnapshotFits(t.Context(), "older", 100), cloud.Invalid, "its state is UPLOADING")
 }
 
 func TestAnExistingAccount(t *testing.T) {

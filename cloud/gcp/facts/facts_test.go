@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/api/cloudresourcemanager/v3"
+	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
@@ -77,6 +80,20 @@ func TestZones(t *testing.T) {
 	if diff := cmp.Diff(got, []string{"us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f"}); diff != "" || err != nil {
 		t.Errorf("%v (-got +want):\n%s", err, diff)
 	}
+	list := f.Clients.Catalog.Zones
+	f.Clients.Catalog.Zones = func(ctx context.Context) ([]*compute.Zone, error) {
+		all, err := list(ctx)
+		for _, z := range all {
+			if z.Name == "us-central1-f" {
+				z.Status = "DOWN"
+			}
+		}
+		return all, err
+	}
+	if got, err = f.Zones(t.Context()); err != nil || slices.Contains(got, "us-central1-f") {
+		t.Errorf("got %v and %v, want no zone that is out of order", got, err)
+	}
+	f.Clients.Catalog.Zones = list
 	f.Clients.Region = "moon-east1"
 	_, err = f.Zones(t.Context())
 	wantRefusal(t, err, cloud.Invalid, "no such region")
@@ -163,6 +180,19 @@ func TestAPIsAreEnabled(t *testing.T) {
 	if _, err := f.Zones(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// Google takes a while to enable an API.
+func TestEnablingIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := of(t, gcptest.New(t, gcptest.Options{NoServices: true, Operation: time.Minute}))
+		must(t, f.EnableAPIs(t.Context(), facts.RequiredAPIs()))
+		off, err := f.DisabledAPIs(t.Context(), facts.RequiredAPIs())
+		if err != nil || len(off) > 0 {
+			t.Errorf("got %v off and %v, want none", off, err)
+		}
+	})
 }
 
 func TestWhatTheCallerMayNot(t *testing.T) {

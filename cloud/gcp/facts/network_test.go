@@ -50,6 +50,22 @@ func TestWhatASubnetworkGives(t *testing.T) {
 	if got, err = f.Connection(t.Context(), at); err != nil || got.NAT != "out" {
 		t.Errorf("got %+v and %v, want the router", got, err)
 	}
+	must(t, f.Clients.In("hosts").Routers.Delete(t.Context(), "out"))
+	must(t, f.Clients.In("hosts").Networks.Insert(t.Context(), &compute.Network{Name: "far", ForceSendFields: []string{"AutoCreateSubnetworks"}}))
+	for network, nat := range map[string]*compute.RouterNat{
+		"far": {Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"},
+		"default": {
+			Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "LIST_OF_SUBNETWORKS",
+			Subnetworks: []*compute.RouterNatSubnetworkToNat{{Name: "projects/hosts/regions/us-central1/subnetworks/other", SourceIpRangesToNat: []string{"ALL_IP_RANGES"}}},
+		},
+	} {
+		must(t, f.Clients.In("hosts").Routers.Insert(t.Context(), &compute.Router{
+			Name: "of-" + network, Network: "projects/hosts/global/networks/" + network, Nats: []*compute.RouterNat{nat},
+		}))
+	}
+	if got, err = f.Connection(t.Context(), at); err != nil || got.NAT != "" {
+		t.Errorf("got %+v and %v, want no router for that subnetwork", got, err)
+	}
 	at.Network = "other"
 	if got, err = f.Connection(t.Context(), at); err != nil || got.OtherNetwork != "default" {
 		t.Errorf("got %+v and %v, want that it is of another network", got, err)
@@ -113,6 +129,11 @@ func TestRulesOfOneNetwork(t *testing.T) {
 	got, err := f.FirewallRules(t.Context(), facts.Place{Project: gcptest.Project, Network: "default"})
 	if err != nil || len(got) != 2 {
 		t.Errorf("got %d rules and %v, want the two of the default network", len(got), err)
+	}
+	must(t, f.Clients.Firewalls.Patch(t.Context(), got[0].Name, &compute.Firewall{Disabled: true}))
+	got, err = f.FirewallRules(t.Context(), facts.Place{Project: gcptest.Project, Network: "default"})
+	if err != nil || len(got) != 1 {
+		t.Errorf("got %d rules and %v, want those that are enforced", len(got), err)
 	}
 	got, err = f.FirewallRules(t.Context(), facts.Place{Project: gcptest.Project, Network: "other"})
 	if err != nil || len(got) != 0 {

@@ -76,7 +76,7 @@ func TestMetricsOfGPUs(t *testing.T) {
 // What Google says is used includes what the cluster uses, and that is known.
 func TestWhatAClusterUses(t *testing.T) {
 	t.Parallel()
-	f := of(t, gcptest.New(t, gcptest.Options{}))
+	f := of(t, gcptest.New(t, gcptest.Options{IgnoreFilters: true}))
 	const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"
 	insert := func(name, cluster string) {
 		must(t, f.Clients.Instances.Insert(t.Context(), "us-central1-b", &compute.Instance{
@@ -91,6 +91,9 @@ func TestWhatAClusterUses(t *testing.T) {
 	}
 	insert("a", "lab")
 	insert("b", "lab-2")
+	insert("off", "lab")
+	must(t, f.Clients.Instances.Stop(t.Context(), "us-central1-b/off"))
+	giveDisk(t, f, "europe-west4-a", "b", 500) // of a name that the cluster's disks could have
 	all, err := f.Own(t.Context(), "lab")
 	must(t, err)
 	q, err := f.Quotas(t.Context())
@@ -103,7 +106,7 @@ func TestWhatAClusterUses(t *testing.T) {
 			t.Errorf("got %v without a quota", unknown)
 		}
 	}
-	want := facts.Usage{"INSTANCES": 1, "CPUS": 8, "CPUS_ALL_REGIONS": 8, "NVIDIA_T4_GPUS": 2, "GPUS_ALL_REGIONS": 2, "IN_USE_ADDRESSES": 1, "SSD_TOTAL_GB": 200}
+	want := facts.Usage{"INSTANCES": 1, "CPUS": 8, "CPUS_ALL_REGIONS": 8, "NVIDIA_T4_GPUS": 2, "GPUS_ALL_REGIONS": 2, "IN_USE_ADDRESSES": 1, "SSD_TOTAL_GB": 400}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}

@@ -109,9 +109,14 @@ func TestZonesOfPools(t *testing.T) {
 		t.Errorf("got %v, want those that offer the machine in the order that was given", got)
 	}
 	l.Known.Zones = []string{"us-central1-a"}
-	l.Known.Types = nil
+	one := l.Known.Types["a2-ultragpu-1g"]
+	one.Zones = []string{"us-central1-a"}
+	l.Known.Types["a2-ultragpu-1g"] = one
 	if l, err = p.look(t, l); err != nil || !slices.Contains(l.Known.Zones, "us-central1-c") || slices.Contains(l.Known.Zones, "us-central1-b") {
 		t.Errorf("got %v and %v, want zones that are named to be added, and no others", l.Known.Zones, err)
+	}
+	if zones := l.Known.Types["a2-ultragpu-1g"].Zones; !slices.Contains(zones, "us-central1-c") {
+		t.Errorf("got the machine in %v, want the zone that was added among them", zones)
 	}
 	_, err = p.look(t, wanted(t, "", "pool-zone", "us-central1-x"))
 	if err == nil || !strings.Contains(err.Error(), "no such zone") {
@@ -128,6 +133,9 @@ func TestWhatGoogleDoesNotHave(t *testing.T) {
 	}
 	l, err := p.look(t, wanted(t, "", "machine", "n1-standard-8+1xnvidia-tesla-k80"))
 	must(t, err)
+	if got := l.PoolZones(l.Spec.Pools[spec.ComputePool]); len(got) == 0 {
+		t.Error("got no zones of a pool whose machine is nowhere, want those that it may be in: the check names them")
+	}
 	if zones := l.Known.Types["n1-standard-8+1xnvidia-tesla-k80"].Zones; len(zones) > 0 {
 		t.Errorf("got K80 in %v, want it nowhere", zones)
 	}

@@ -93,7 +93,9 @@ func TestWhatAClusterUses(t *testing.T) {
 	insert("b", "lab-2")
 	insert("off", "lab")
 	must(t, f.Clients.Instances.Stop(t.Context(), "us-central1-b/off"))
-	giveDisk(t, f, "europe-west4-a", "b", 500) // of a name that the cluster's disks could have
+	must(t, f.Clients.Disks.Insert(t.Context(), "europe-west4-a", &compute.Disk{
+		Name: "far", SizeGb: 500, Labels: map[string]string{"det-deploy-cluster": "lab"}, Type: "projects/" + gcptest.Project + "/zones/europe-west4-a/diskTypes/pd-balanced",
+	}))
 	all, err := f.Own(t.Context(), "lab")
 	must(t, err)
 	q, err := f.Quotas(t.Context())

@@ -9,10 +9,15 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
+
+// baseCheck looks at what pools say in Google's own form.
+type baseCheck struct{ *checker }
 
 // baseConfigChecks is one for each pool that says something in Google's own form.
 func (c *checker) baseConfigChecks() []doctor.Check {
@@ -20,7 +25,7 @@ func (c *checker) baseConfigChecks() []doctor.Check {
 	all := c.Spec.AllPools()
 	for _, name := range append(c.Spec.PoolNames(), spec.AuxPool) {
 		if p := all[name]; p.BaseConfig.JSON() != nil {
-			out = append(out, doctor.Check{Name: "base_config of " + name, Look: func(ctx context.Context) doctor.Result { return c.checkBaseConfig(ctx, name, p) }})
+			out = append(out, doctor.Check{Name: "base_config of " + name, Look: func(ctx context.Context) doctor.Result { return baseCheck{c}.checkBaseConfig(ctx, name, p) }})
 		}
 	}
 	return out
@@ -28,7 +33,7 @@ func (c *checker) baseConfigChecks() []doctor.Check {
 
 // checkBaseConfig holds the disks of a pool's base_config against what there is. Its form
 // was checked when cluster.yaml was read.
-func (c *checker) checkBaseConfig(ctx context.Context, name string, p spec.GCPPool) doctor.Result {
+func (c baseCheck) checkBaseConfig(ctx context.Context, name string, p spec.GCPPool) doctor.Result {
 	const needed = "disks that the pool's machines can have"
 	fix := "correct base_config of " + name + " in cluster.yaml"
 	base, err := properties.Parse(p.BaseConfig.JSON())
@@ -56,7 +61,7 @@ func (c *checker) checkBaseConfig(ctx context.Context, name string, p spec.GCPPo
 }
 
 // judgeDisk lists what is wrong with a disk that machines of a pool are to have.
-func (c *checker) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.AttachedDisk) ([]string, error) {
+func (c baseCheck) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.AttachedDisk) ([]string, error) {
 	if d.InitializeParams != nil {
 		return c.judgeNewDisk(ctx, d.InitializeParams)
 	}
@@ -68,7 +73,7 @@ func (c *checker) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.Atta
 	switch {
 	case !strings.HasPrefix(zone, c.Spec.Region+"-"):
 		return []string{fmt.Sprintf("%s is in %s, and the cluster in %s", name, zone, c.Spec.Region)}, nil
-	case !c.Known.Types.OfferedIn(zone, typesOf(p)):
+	case !c.Known.Types.OfferedIn(zone, layout.TypesOf(p)):
 		wrong = append(wrong, fmt.Sprintf("%s is in %s, which offers none of the pool's machines", name, zone))
 	}
 	live, err := c.diskClients(d.Source).Disks.Get(ctx, zone+"/"+name)
@@ -92,7 +97,7 @@ func (c *checker) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.Atta
 func isShareable(d *compute.Disk) bool { return d.AccessMode == "READ_WRITE_MANY" }
 
 // findWriter is a machine that has a disk attached for writing, and is not the cluster's.
-func (c *checker) findWriter(ctx context.Context, zone string, d *compute.Disk) (string, error) {
+func (c baseCheck) findWriter(ctx context.Context, zone string, d *compute.Disk) (string, error) {
 	for _, user := range d.Users {
 		m, err := c.Clients.Instances.Get(ctx, zone+"/"+path.Base(user))
 		if isDenied(err) {
@@ -110,7 +115,7 @@ func (c *checker) findWriter(ctx context.Context, zone string, d *compute.Disk) 
 }
 
 // judgeNewDisk checks that a disk holds what it is made from.
-func (c *checker) judgeNewDisk(ctx context.Context, in *compute.AttachedDiskInitializeParams) ([]string, error) {
+func (c baseCheck) judgeNewDisk(ctx context.Context, in *compute.AttachedDiskInitializeParams) ([]string, error) {
 	switch {
 	case in.DiskSizeGb == 0:
 		return nil, nil
@@ -138,4 +143,15 @@ func zoneAndName(link string) (zone, name string) {
 		return "", path.Base(link)
 	}
 	return parts[i+1], path.Base(link)
+}
+
+// diskClients are those of the project that a link names, or of the cluster's.
+func (c baseCheck) diskClients(link string) api.Clients {
+	parts := strings.Split(link, "/")
+	for i, part := range parts[:len(parts)-1] {
+		if part == "projects" && parts[i+1] != c.Clients.Project {
+			return c.Clients.In(parts[i+1])
+		}
+	}
+	return c.Clients
 }

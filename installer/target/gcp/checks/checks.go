@@ -52,7 +52,7 @@ func (s Subject) List() []doctor.Check {
 		{Name: "machine types", Look: c.checkTypes},
 		{Name: "images", Look: c.checkImages},
 		{Name: "GPU drivers", Look: c.checkDrivers},
-		{Name: "quotas", Look: c.checkQuotas},
+		{Name: "quotas", Look: quotaCheck{c}.checkQuotas},
 		{Name: "organization policies", Look: c.checkConstraints},
 		{Name: "network", Look: c.checkNetwork},
 	}...)

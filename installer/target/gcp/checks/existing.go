@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/spec"
-	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
 
 // existingChecks is a check for each existing thing that the user names.
@@ -122,16 +120,3 @@ func (c *checker) shareCommands() []string {
 	}
 	return out
 }
-
-// diskClients are those of the project that a link names, or of the cluster's.
-func (c *checker) diskClients(link string) api.Clients {
-	parts := strings.Split(link, "/")
-	for i, part := range parts[:len(parts)-1] {
-		if part == "projects" && parts[i+1] != c.Clients.Project {
-			return c.Clients.In(parts[i+1])
-		}
-	}
-	return c.Clients
-}
-
-func typesOf(p spec.GCPPool) []string { return layout.TypesOf(p) }

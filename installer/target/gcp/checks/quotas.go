@@ -17,6 +17,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
+// quotaCheck compares quotas with what a cluster takes.
+type quotaCheck struct{ *checker }
+
 // part is so many machines or disks of a cluster.
 type part struct {
 	facts.Unit
@@ -26,7 +29,7 @@ type part struct {
 
 // parts are what a cluster takes of quotas. A pool counts by its machine with the most
 // vCPUs. It is pure.
-func (c *checker) parts() []part {
+func (c quotaCheck) parts() []part {
 	m := c.Spec.Master
 	master := facts.Unit{MachineType: m.MachineType, VCPU: c.Known.Types[m.MachineType].VCPU, Address: true, DiskGB: map[string]int{bootDiskType: m.BootDisk}}
 	if m.Disk.Name == "" {
@@ -49,7 +52,7 @@ func (c *checker) parts() []part {
 const bootDiskType = "pd-balanced"
 
 // unitOf is one machine of a pool.
-func (c *checker) unitOf(p spec.GCPPool) facts.Unit {
+func (c quotaCheck) unitOf(p spec.GCPPool) facts.Unit {
 	largest := slices.MaxFunc(p.Machines, func(a, b spec.GCPMachine) int { return c.knownType(a.Type()).VCPU - c.knownType(b.Type()).VCPU })
 	t := c.knownType(largest.Type())
 	kind := cmp.Or(p.BootDisk.Type, c.Spec.Agents.BootDisk.Type)
@@ -59,11 +62,11 @@ func (c *checker) unitOf(p spec.GCPPool) facts.Unit {
 	}
 }
 
-func (c *checker) knownType(t machinetype.Type) machines.Type { return c.Known.Types[t.String()] }
+func (c quotaCheck) knownType(t machinetype.Type) machines.Type { return c.Known.Types[t.String()] }
 
 // checkQuotas compares what the cluster may need with what the project has left. What it
 // uses itself is not counted twice.
-func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
+func (c quotaCheck) checkQuotas(ctx context.Context) doctor.Result {
 	var quotas facts.Quotas
 	var own []facts.Unit
 	singles := c.singles()
@@ -91,7 +94,7 @@ func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
 	return v.Result()
 }
 
-func (c *checker) weighParts(v *machines.Quotas, quotas facts.Quotas, used facts.Usage) {
+func (c quotaCheck) weighParts(v *machines.Quotas, quotas facts.Quotas, used facts.Usage) {
 	demands := make(map[string]machines.Demand)
 	unpublished := make(map[string]bool)
 	for _, p := range c.parts() {
@@ -130,7 +133,7 @@ func lookForSingles(ctx context.Context, all []single) {
 	wg.Wait()
 }
 
-func (c *checker) singles() []single {
+func (c quotaCheck) singles() []single {
 	out := []single{{metric: "STATIC_ADDRESSES", n: 1, get: func(ctx context.Context) error {
 		_, err := c.Clients.Addresses.Get(ctx, c.Owner.FullName("master"))
 		return err
@@ -160,7 +163,7 @@ func (c *checker) singles() []single {
 }
 
 // weighSingles counts what the cluster takes one of, unless it exists already.
-func (c *checker) weighSingles(v *machines.Quotas, quotas facts.Quotas, singles []single) {
+func (c quotaCheck) weighSingles(v *machines.Quotas, quotas facts.Quotas, singles []single) {
 	for _, s := range singles {
 		q, published := quotas[s.metric]
 		if !published {

@@ -28,8 +28,8 @@ func TestTheLineSaysTheSame(t *testing.T) {
 	}
 	g.Flags = append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"})
 	got := hosted.NewCompletion(w, &g).CommandLine()
-	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --metrics=false --db-url env:DB_URL" +
-		" --spot=true --slots '' --startup-script-file " + script + " --max-agents 3"
+	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --slots '' --metrics=false --db-url env:DB_URL" +
+		" --spot=true --startup-script-file " + script + " --max-agents 3"
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

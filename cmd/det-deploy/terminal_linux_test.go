@@ -55,7 +55,8 @@ func onTerminal(ts *testscript.TestScript, answers, argv []string) (string, erro
 		if err != nil {
 			break // the last program has left the terminal
 		}
-		if strings.HasSuffix(screen.String(), ": ") && len(answers) > 0 {
+		asked := strings.HasSuffix(screen.String(), ": ") || strings.HasSuffix(screen.String(), "[y/N] ")
+		if asked && len(answers) > 0 {
 			hung.Reset(prompted)
 			_, err := keyboard.WriteString(answers[0] + "\n")
 			ts.Check(err)

@@ -32,7 +32,7 @@ func (p *provider) Ask(c *hosted.Completion) term.Form {
 		Locate: func(ctx context.Context, a term.Answers) string {
 			return f.projectOf(ctx, a) + "/" + f.regionOf(ctx, a)
 		},
-		Advise: f.advise,
+		Advise: f.advise, Skip: func(a term.Answer) bool { return a.Key == pageAPIs },
 	}
 	if p.Impersonate != "" {
 		c.Account = []string{"--impersonate", p.Impersonate}
@@ -40,6 +40,7 @@ func (p *provider) Ask(c *hosted.Completion) term.Form {
 	return term.Form{Title: "Create a cluster on Google Cloud", Pages: []term.Page{
 		{Key: hosted.PageCluster, Field: c.AskCluster},
 		{Key: pageProject, Field: f.askProject},
+		{Key: pageAPIs, Field: f.askAPIs},
 		{Key: hosted.PageRegion, Field: f.askRegion},
 		{Key: hosted.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
 		{Key: pageMachine, Field: c.UnlessKnown(f.askMachine)},

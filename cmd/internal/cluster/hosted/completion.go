@@ -7,6 +7,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/document"
@@ -32,6 +33,8 @@ type Completion struct {
 	Given *spec.Given
 	// Known is true when the cluster has a record, which says the rest.
 	Known bool
+	// DryRun is true when nothing may be changed.
+	DryRun bool
 
 	words    Words
 	provider Provider
@@ -68,10 +71,11 @@ func NewCompletion(w *Selection, g *spec.Given) *Completion {
 	return c
 }
 
-// Complete fills in what can be inferred, and asks by the form for the rest where ask is
-// true and stdin is a terminal.
-func (c *Completion) Complete(ctx context.Context, ask bool) error {
-	ask = ask && c.CanAsk()
+// Complete fills in what can be inferred, and asks by the form for the rest where up has
+// not been agreed to and stdin is a terminal.
+func (c *Completion) Complete(ctx context.Context, r cluster.Request) error {
+	ask := r.Verb == cluster.Up && !r.Yes && c.CanAsk()
+	c.DryRun = r.DryRun
 	if c.Cluster != "" || !ask {
 		if err := c.CheckID(c.words); err != nil {
 			return err

@@ -88,7 +88,7 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 			return nil, err
 		}
 		c := NewCompletion(w, &g)
-		if err := c.Complete(ctx, r.Verb == cluster.Up && !r.Yes); err != nil {
+		if err := c.Complete(ctx, r); err != nil {
 			return nil, err
 		}
 		given = &g

@@ -1,0 +1,37 @@
+package gcp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	gcpwire "github.com/det-deploy/det-deploy/cmd/internal/wire/gcp"
+)
+
+// pageAPIs is the page of the APIs that a project of the answers has not enabled. Its answer
+// is no setting.
+const pageAPIs = "apis"
+
+// askAPIs asks for the consent to enable the APIs that a cluster uses, and enables them. For
+// a project that was said, Prepare has done so.
+func (f *form) askAPIs(ctx context.Context, a term.Answers) (*term.Field, error) {
+	project, answered := a.Get(pageProject)
+	if !answered || f.DryRun {
+		return nil, nil
+	}
+	q := f.p.request(f.Describe(a))
+	q.Project = project
+	question, enable, err := gcpwire.Prepare(ctx, q)
+	if err != nil || question == "" {
+		return nil, err
+	}
+	return &term.Field{
+		Label: "Enable APIs", Help: question, Flag: "--yes", Default: "yes", Choices: []term.Choice{{Value: "yes", About: "enable them now"}},
+		Check: func(ctx context.Context, answer string) error {
+			if answer != "yes" {
+				return errors.New("a cluster needs them: answer yes, or end with Ctrl-C")
+			}
+			return enable(ctx)
+		},
+	}, nil
+}

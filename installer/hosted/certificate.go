@@ -74,6 +74,9 @@ func (l *leaf) staleReason(ctx context.Context) (string, error) {
 		return "", err
 	}
 	have, err := l.Read(ctx)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return "it has no value yet", nil
+	}
 	if err != nil {
 		return "", err
 	}

@@ -65,7 +65,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"an image for another architecture", []string{"agent-image", awstest.ImageGPUARM64}, nil, nil, "images", doctor.Fail, "is for arm64", "--agent-image"},
 		{"an image that is not there", []string{"master-image", "ami-0123456789abcdef0"}, nil, nil, "images", doctor.Fail, "ami-0123456789abcdef0", ""},
 		{"no program for the architecture", []string{"master-instance-type", "m6g.large"}, nil, func(s *stage) {
-			s.programs = program.Set{"amd64": s.programs["amd64"]}
+			s.Programs = program.Set{"amd64": s.Programs["amd64"]}
 		}, "programs", doctor.Fail, "there is none for linux/arm64", "--binary arm64=PATH"},
 		{"never used spot", []string{"spot", "true"}, nil, nil, "spot", doctor.Pass, "never used spot instances; `up` makes the service-linked role", ""},
 		{"agents without a way out", []string{"agent-public-ip", "false"}, nil, nil, "agents' way out", doctor.Fail, "no NAT gateway", "--vpc"},
@@ -116,8 +116,8 @@ func TestARuleYoungerThanAClusterWarns(t *testing.T) {
 		t.Run(check, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newStage(inMemory(awstest.Options{}))
-				must(t, s.up(t.Context()))
-				s.set(flags...)
+				must(t, s.Up(t.Context()))
+				s.Set(flags...)
 				in, _, err := s.operator(t.Context())
 				must(t, err)
 				r := in.Check(t.Context())
@@ -137,19 +137,19 @@ func TestTheirNetworkIsCheckedAgainstThePorts(t *testing.T) {
 	if r := check(t, s); r["network"].Answer != doctor.Pass || r["security groups"].Answer != doctor.Pass {
 		t.Errorf("got %+v and %+v, want both to pass", r["network"], r["security groups"])
 	}
-	narrow := group(t, c.clients(nil).EC2, s.settings["vpc"], "narrow", 443)
+	narrow := group(t, c.clients(nil).EC2, s.Settings["vpc"], "narrow", 443)
 	_, err := c.clients(nil).EC2.AuthorizeSecurityGroupIngress(t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{
 		GroupId: &narrow, IpPermissions: []types.IpPermission{{
 			IpProtocol: sdk.String("tcp"), FromPort: sdk.Int32(8443), ToPort: sdk.Int32(8443), IpRanges: []types.IpRange{{CidrIp: sdk.String("198.51.100.0/24")}},
 		}},
 	})
 	must(t, err)
-	s.set("master-security-group", narrow)
+	s.Set("master-security-group", narrow)
 	if r := check(t, s)["security groups"]; r.Answer != doctor.Unknown || !strings.Contains(r.Found, "does not let 203.0.113.0/24 in on port 8443") {
 		t.Errorf("got %+v, want that who is to reach the master is not let in", r)
 	}
-	closed := group(t, c.clients(nil).EC2, s.settings["vpc"], "closed", 443)
-	s.set("master-security-group", closed)
+	closed := group(t, c.clients(nil).EC2, s.Settings["vpc"], "closed", 443)
+	s.Set("master-security-group", closed)
 	if r := check(t, s)["security groups"]; r.Answer != doctor.Fail || !strings.Contains(r.Found, "admits no address on port 8443") {
 		t.Errorf("got %+v, want that the port is closed", r)
 	}
@@ -200,9 +200,9 @@ func TestWhatIsBroughtMustFit(t *testing.T) {
 func TestAnotherVersionIsAnUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		must(t, s.up(t.Context()))
-		s.version = "v1.1.0"
-		err := s.up(t.Context())
+		must(t, s.Up(t.Context()))
+		s.Version = "v1.1.0"
+		err := s.Up(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "runs v1.0.0, and this program is v1.1.0") {
 			t.Errorf("got %v, want a refusal", err)
 		}

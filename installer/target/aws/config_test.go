@@ -72,10 +72,10 @@ func TestMasterYAML(t *testing.T) {
 func TestSecurityAndPolicyReachTheMaster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		s.file = "security: {visibility: private, audit: {retention_days: 30}, proxies: {trusted: [10.0.0.0/8]}, limits: {tasks_per_user: 5}}\n" +
+		s.File = "security: {visibility: private, audit: {retention_days: 30}, proxies: {trusted: [10.0.0.0/8]}, limits: {tasks_per_user: 5}}\n" +
 			"task_policy: {host_paths: [/data]}\npools: {compute-pool: {instance_types: [g5.xlarge], task_policy: {root: false}}}\n"
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
 		must(t, err)
 		got := m.Security
@@ -110,8 +110,8 @@ func golden(t *testing.T, file string, got []byte) {
 func TestSecretsAreNowhereElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "db-url", "env:DB_URL", "registry-user", "ann", "registry-password", "env:REGISTRY")
-		before := strings.Join(s.plan(t), "\n")
-		must(t, s.up(t.Context()))
+		before := strings.Join(s.Plan(t), "\n")
+		must(t, s.Up(t.Context()))
 		var secrets []string
 		for _, name := range []string{"admin-password", "db-url", "registry-password"} {
 			text, found := s.world.Secret("det-deploy/lab/" + name)
@@ -152,9 +152,9 @@ func TestTheMasterIsToldTheRootDevice(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newStage(inMemory(awstest.Options{}))
 				if image != "" {
-					s.set("agent-image", image)
+					s.Set("agent-image", image)
 				}
-				must(t, s.up(t.Context()))
+				must(t, s.Up(t.Context()))
 				m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
 				must(t, err)
 				for _, p := range m.ResourcePools {

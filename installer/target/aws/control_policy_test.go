@@ -25,7 +25,7 @@ const theirs = `{"Sid":"Theirs","Effect":"Deny","Principal":"*","Action":"s3:Del
 func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		b := s.clients(nil).S3
 		name := sdk.String(control.Name("lab", s.account))
 		for _, before := range []struct{ name, policy string }{
@@ -37,11 +37,11 @@ func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 			}
 			_, err := b.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: name, Policy: sdk.String(before.policy)})
 			must(t, err)
-			if p := s.plan(t); len(p) != 1 || !strings.Contains(p[0], "aws/bucket-policy/control") {
+			if p := s.Plan(t); len(p) != 1 || !strings.Contains(p[0], "aws/bucket-policy/control") {
 				t.Errorf("%s: the plan says %v", before.name, p)
 			}
-			must(t, s.up(t.Context()))
-			s.wantNothingToDo(t)
+			must(t, s.Up(t.Context()))
+			s.WantNothingToDo(t)
 			got := controlPolicy(t, b, name)
 			var doc struct{ Statement []struct{ Sid string } }
 			must(t, json.Unmarshal([]byte(got), &doc))
@@ -49,7 +49,7 @@ func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 				t.Errorf("%s: got %s, want theirs and ours", before.name, got)
 			}
 		}
-		_, err := s.down(t.Context(), true)
+		_, err := s.Down(t.Context(), true)
 		must(t, err)
 		s.wantLeft(t)
 	})
@@ -60,8 +60,8 @@ func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 func TestTheControlBucketCarriesTheUsersTags(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "tag", "team=ml")
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		b, name := s.clients(nil).S3, sdk.String(control.Name("lab", s.account))
 		wantTags(t, b, name, "det-deploy-cluster=lab", "team=ml")
 		_, err := b.PutBucketTagging(t.Context(), &s3.PutBucketTaggingInput{Bucket: name, Tagging: &types.Tagging{TagSet: []types.Tag{
@@ -69,11 +69,11 @@ func TestTheControlBucketCarriesTheUsersTags(t *testing.T) {
 		}}})
 		must(t, err)
 		want := "update aws/bucket-policy/control; tags.team:  → ml"
-		if p := s.plan(t); len(p) != 1 || p[0] != want {
+		if p := s.Plan(t); len(p) != 1 || p[0] != want {
 			t.Errorf("got the plan %v, want %s", p, want)
 		}
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		wantTags(t, b, name, "det-deploy-cluster=lab", "team=ml", "theirs=yes")
 	})
 }

@@ -52,8 +52,8 @@ func TestEachUserHasAPassword(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newStage(inMemory(awstest.Options{}), tc.flags...)
-				must(t, s.up(t.Context()))
-				s.wantNothingToDo(t)
+				must(t, s.Up(t.Context()))
+				s.WantNothingToDo(t)
 				admin, determined := s.passwords(t)
 				if (admin == determined) != tc.one || tc.admin != "" && admin != tc.admin || tc.own != "" && determined != tc.own {
 					t.Errorf("got the given ones: %v and %v, the same: %v", admin == tc.admin, determined == tc.own, admin == determined)
@@ -84,10 +84,10 @@ func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 			Generate: func() (secret.Value, error) { return secret.Literal("dD1-OLD"), nil },
 		}
 		must(t, old.Create(t.Context()))
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
-		must(t, s.upgrade(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
+		must(t, s.Upgrade(t.Context()))
+		s.WantNothingToDo(t)
 		if admin, determined := s.passwords(t); admin != "dD1-OLD" || determined != admin {
 			t.Error("got another password, want the one that both users have")
 		}
@@ -103,7 +103,7 @@ func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 // An `up` that ends between the two must not look like a cluster with one.
 func TestThePasswordOfDeterminedIsStoredFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		plan := newStage(inMemory(awstest.Options{})).plan(t)
+		plan := newStage(inMemory(awstest.Options{})).Plan(t)
 		at := func(name string) int {
 			return slices.IndexFunc(plan, func(line string) bool { return strings.HasPrefix(line, "create aws/secret/"+name) })
 		}

@@ -19,12 +19,12 @@ const key = "arn:aws:kms:us-west-2:" + awstest.Account + ":key/0ab1"
 func TestTheMastersRoleMayUseTheAccountsKey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		if got := s.rolePolicy(t, "master"); strings.Contains(got, "kms:") {
 			t.Errorf("got %s with Amazon's own key, want nothing of KMS", got)
 		}
 		s.world.SetDiskKey(key)
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		for _, want := range []string{"kms:CreateGrant", "kms:GenerateDataKeyWithoutPlaintext", key} {
 			if got := s.rolePolicy(t, "master"); !strings.Contains(got, want) {
 				t.Errorf("got %s, want %s in it", got, want)
@@ -33,7 +33,7 @@ func TestTheMastersRoleMayUseTheAccountsKey(t *testing.T) {
 		if got := s.rolePolicy(t, "agent"); strings.Contains(got, "kms:") {
 			t.Errorf("got %s, want nothing of KMS for agents, which launch nothing", got)
 		}
-		s.wantNothingToDo(t)
+		s.WantNothingToDo(t)
 	})
 }
 

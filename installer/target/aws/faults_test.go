@@ -1,7 +1,6 @@
 package aws_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -10,51 +9,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/installertest"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
-
-// life is a stage as the suite of all clouds sees it.
-type life struct {
-	*stage
-
-	change []string
-}
-
-func (l life) World() installertest.World { return l.world }
-
-func (l life) Up(ctx context.Context) error { return l.up(ctx) }
-
-func (l life) Update(ctx context.Context) error {
-	l.set(l.change...)
-	return l.up(ctx)
-}
-
-func (l life) Upgrade(ctx context.Context) error {
-	l.version, l.programs = "v1.1.0", programs("another")
-	return l.upgrade(ctx)
-}
-
-func (l life) Down(ctx context.Context) error {
-	_, err := l.down(ctx, true)
-	return err
-}
-
-func (l life) Resume() { l.resume() }
-
-func (l life) WantWhole(t *testing.T) {
-	t.Helper()
-	l.wantNothingToDo(t)
-	l.wantVersion(t)
-	l.wantTwoPasswords(t)
-}
-
-// resume lets the next process go on at once, without waiting for the lease of the
-// one who was killed: that is when lists lag most.
-func (s *stage) resume() {
-	s.world.Revive()
-	s.dead = func(record.Holder) bool { return true }
-}
 
 func suite() installertest.Suite {
 	s := installertest.Suite{
@@ -69,7 +27,7 @@ func suite() installertest.Suite {
 			return func(t *testing.T) installertest.Stage {
 				t.Helper()
 				made, _ := l.prepared(t, inMemory(o))
-				return life{made, l.change}
+				return hostedtest.Life{Stage: &made.Stage, In: made.world, Change: l.change, Whole: made.wantTwoPasswords}
 			}
 		}
 		s.Layouts = append(s.Layouts, installertest.Layout{
@@ -107,11 +65,11 @@ func TestAHalfMadeClusterIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		s.world.FailChange(12, faults.KillAfter) // behind the record and six of what is made side by side
-		if err := s.up(t.Context()); !errors.Is(err, faults.ErrInjected) {
+		if err := s.Up(t.Context()); !errors.Is(err, faults.ErrInjected) {
 			t.Fatalf("got %v, want the injected failure", err)
 		}
-		s.resume()
-		s.programs = nil
+		s.Resume(s.world)
+		s.Programs = nil
 		in, _, err := s.operator(t.Context())
 		must(t, err)
 		state, p, err := in.Status(t.Context())
@@ -128,10 +86,10 @@ func TestASlowCloud(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{
 			Boot: 40 * time.Second, Shutdown: 90 * time.Second, Linger: 60 * time.Second, Lag: 5 * time.Second, Shy: 2, FreshProfile: 3, Disk: 45 * time.Second, Reuse: 60 * time.Second,
 		}))
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
-		s.wantNothingToDo(t)
-		r, err := s.down(t.Context(), true)
+		s.WantNothingToDo(t)
+		r, err := s.Down(t.Context(), true)
 		must(t, err)
 		s.wantLeft(t)
 		if len(r.Left) > 0 {

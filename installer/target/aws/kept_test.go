@@ -46,9 +46,9 @@ func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
 		volume, flags := bring(t, c)
 		before := c.world.Live()
 		s := newStage(c, flags...)
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		password := s.password(t)
-		receipt, err := s.down(t.Context(), false)
+		receipt, err := s.Down(t.Context(), false)
 		must(t, err)
 		wantKept(t, receipt.Kept, "admin-password", volume)
 		if got := s.password(t); got != password {
@@ -61,11 +61,11 @@ func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
 			t.Errorf("got %+v, want nothing to remove", p.Steps)
 		}
 		wantKept(t, installer.KeptReceipt(p).Kept, "admin-password", volume)
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		if got := s.password(t); got != password {
 			t.Errorf("got password %q after another up, want the first one", got)
 		}
-		_, err = s.down(t.Context(), true)
+		_, err = s.Down(t.Context(), true)
 		must(t, err)
 		s.wantLeft(t, before...)
 	})
@@ -79,7 +79,7 @@ func TestAPasswordThatMayOpenTheUsersDataStays(t *testing.T) {
 		_, flags := bring(t, c)
 		before := c.world.Live()
 		s := newStage(c, flags...)
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		password := s.password(t)
 		_, err := s.clients(nil).Secrets.TagResource(t.Context(), &sm.TagResourceInput{
 			SecretId: sdk.String(storage.SecretName("lab", "admin-password")), Tags: []smtypes.Tag{{Key: sdk.String(owner.OpensTag), Value: sdk.String("")}},
@@ -109,7 +109,7 @@ func (s *stage) unread(t *testing.T) *installer.Installer {
 	gate := new(resource.Gate)
 	free := s.clients(nil)
 	target, err := aws.Open(t.Context(), aws.Config{
-		Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Unread: true, Clients: s.clients(gate), Free: free, Options: hosted.Options{Pause: s.machine(free)},
+		Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Unread: true, Clients: s.clients(gate), Free: free, Options: hosted.Options{Pause: s.Pause},
 	})
 	must(t, err)
 	return &installer.Installer{
@@ -121,8 +121,8 @@ func (s *stage) unread(t *testing.T) *installer.Installer {
 func TestASecondDownNamesWhatTheFirstOneKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		must(t, s.up(t.Context()))
-		receipt, err := s.down(t.Context(), false)
+		must(t, s.Up(t.Context()))
+		receipt, err := s.Down(t.Context(), false)
 		must(t, err)
 		p, err := s.forgotten(t).PlanDown(t.Context(), false)
 		must(t, err)

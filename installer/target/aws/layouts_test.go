@@ -128,15 +128,15 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s, before := l.prepared(t, inMemory(awstest.Options{}))
-				must(t, s.up(t.Context()))
-				if s.tried != 1 {
-					t.Errorf("got %d tasks run to try the cluster, want 1", s.tried)
+				must(t, s.Up(t.Context()))
+				if s.Tried != 1 {
+					t.Errorf("got %d tasks run to try the cluster, want 1", s.Tried)
 				}
-				s.wantNothingToDo(t)
-				s.set(l.change...)
-				must(t, s.up(t.Context()))
-				s.wantNothingToDo(t)
-				_, err := s.down(t.Context(), true)
+				s.WantNothingToDo(t)
+				s.Set(l.change...)
+				must(t, s.Up(t.Context()))
+				s.WantNothingToDo(t)
+				_, err := s.Down(t.Context(), true)
 				must(t, err)
 				s.wantLeft(t, before...)
 			})

@@ -27,7 +27,7 @@ func overHTTP(t *testing.T) *cloudy {
 				return nil
 			}
 		},
-		account: a.ID, programs: programs("one"), version: "v1.0.0", settle: time.Second,
+		account: a.ID, settle: time.Second,
 	}
 }
 
@@ -47,12 +47,12 @@ func TestEachLayoutComesAndGoesOverHTTP(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			c := overHTTP(t)
 			s := newStage(c, l.prepare(t, c)...)
-			must(t, s.up(t.Context()))
-			s.wantNothingToDo(t)
-			s.set(l.change...)
-			must(t, s.up(t.Context()))
-			s.wantNothingToDo(t)
-			_, err := s.down(t.Context(), true)
+			must(t, s.Up(t.Context()))
+			s.WantNothingToDo(t)
+			s.Set(l.change...)
+			must(t, s.Up(t.Context()))
+			s.WantNothingToDo(t)
+			_, err := s.Down(t.Context(), true)
 			must(t, err)
 			_, target, err := s.operator(t.Context())
 			must(t, err)

@@ -30,7 +30,7 @@ func TestALifeOverABadNetwork(t *testing.T) {
 		return api.New(cfg, api.Options{Gate: gate})
 	}
 	s := newStage(c)
-	s.dead = func(record.Holder) bool { return true }
+	s.Dead = func(record.Holder) bool { return true }
 	changing := regexp.MustCompile(`^(Allocate|Associate|Attach|Authorize|Add|Create|Delete|Detach|Disassociate|Modify|Put|Release|Revoke|Run|Stop|Tag|Terminate|Update)`)
 	insist := func(what string, run func() error) {
 		t.Helper()
@@ -48,15 +48,15 @@ func TestALifeOverABadNetwork(t *testing.T) {
 		}
 		t.Fatalf("%s: still fails after 30 runs: %v", what, err)
 	}
-	up := func() error { return s.up(t.Context()) }
+	up := func() error { return s.Up(t.Context()) }
 	for failed(p) < wanted {
 		insist("up", up)
-		s.wantNothingToDo(t)
-		s.set("max-agents", "9", "inbound-cidr", "198.51.100.0/24", "data-volume-size", "200")
+		s.WantNothingToDo(t)
+		s.Set("max-agents", "9", "inbound-cidr", "198.51.100.0/24", "data-volume-size", "200")
 		insist("update", up)
-		s.wantNothingToDo(t)
+		s.WantNothingToDo(t)
 		insist("down", func() error {
-			_, err := s.down(t.Context(), true)
+			_, err := s.Down(t.Context(), true)
 			return err
 		})
 		_, target, err := s.operator(t.Context())

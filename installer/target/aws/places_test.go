@@ -18,16 +18,16 @@ import (
 func TestZonesComeAndGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b", "master-zone", "us-west-2b")
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		for _, zones := range []string{"us-west-2b", "us-west-2c,us-west-2b", "us-west-2a,us-west-2b,us-west-2c"} {
-			s.set("zone", zones)
-			for _, l := range s.plan(t) {
+			s.Set("zone", zones)
+			for _, l := range s.Plan(t) {
 				if strings.HasPrefix(l, "replace ") {
 					t.Errorf("zones %s: got %s, want everything to stay that does", zones, l)
 				}
 			}
-			must(t, s.up(t.Context()))
-			s.wantNothingToDo(t)
+			must(t, s.Up(t.Context()))
+			s.WantNothingToDo(t)
 		}
 	})
 }
@@ -36,9 +36,9 @@ func TestZonesComeAndGo(t *testing.T) {
 func TestPlacesOfZonesAreReadBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b,us-west-2c", "master-zone", "us-west-2b")
-		must(t, s.up(t.Context()))
-		s.set("zone", "us-west-2b,us-west-2c")
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
+		s.Set("zone", "us-west-2b,us-west-2c")
+		must(t, s.Up(t.Context()))
 		must(t, control.Open(s.clients(nil), "lab", awstest.Account).Destroy(t.Context()))
 		target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: s.clients(nil), Free: s.clients(nil)})
 		must(t, err)

@@ -24,12 +24,11 @@ import (
 func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "max-agents", "7", "key-pair", "")
-		must(t, s.up(t.Context()))
-		want, err := s.recorded(t.Context(), s.clients(nil))
+		must(t, s.Up(t.Context()))
+		store := s.store()
+		r, version, _, err := record.Read(t.Context(), store)
 		must(t, err)
-		store := control.Open(s.clients(nil), "lab", awstest.Account)
-		_, version, _, err := record.Read(t.Context(), store)
-		must(t, err)
+		want := r.Settings
 		must(t, store.Delete(t.Context(), record.Key, version))
 		target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: s.clients(nil), Free: s.clients(nil)})
 		must(t, err)
@@ -46,7 +45,7 @@ func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
 func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "inbound-cidr", "198.51.100.0/24,203.0.113.0/24", "data-volume-size", "150", "tag", "team=ml", "network-cidr", "10.9.0.0/16")
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		store := control.Open(s.clients(nil), "lab", awstest.Account)
 		must(t, store.Destroy(t.Context()))
 		target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: s.clients(nil), Free: s.clients(nil)})
@@ -61,9 +60,9 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 		if d := cmp.Diff(got.Settings, want); d != "" || got.Whole {
 			t.Errorf("whole %v, settings (-got +want):\n%s", got.Whole, d)
 		}
-		s.settings = got.Settings
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		s.Settings = got.Settings
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 	})
 }
 
@@ -71,7 +70,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 func TestACopyOfTheNetworkIsNotReadBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "network-cidr", "10.9.0.0/16")
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		c := s.clients(nil)
 		must(t, control.Open(c, "lab", awstest.Account).Destroy(t.Context()))
 		seen, err := c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{{Name: sdk.String("cidr"), Values: []string{"10.9.0.0/16"}}}})
@@ -104,7 +103,7 @@ func TestNothingIsReadBackOfNoCluster(t *testing.T) {
 func TestDownWithoutASpec(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		must(t, downByID(t.Context(), s, func(gate *resource.Gate) api.Clients { return s.clients(gate) }))
 		s.wantLeft(t)
 		must(t, downByID(t.Context(), s, func(gate *resource.Gate) api.Clients { return s.clients(gate) })) // and twice
@@ -115,7 +114,7 @@ func TestDownWithoutASpec(t *testing.T) {
 func downByID(ctx context.Context, s *stage, clients func(*resource.Gate) api.Clients) error {
 	gate := new(resource.Gate)
 	target, err := aws.Open(ctx, aws.Config{
-		Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: clients(gate), Free: clients(nil), Options: hosted.Options{Pause: s.machine(clients(nil))},
+		Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: clients(gate), Free: clients(nil), Options: hosted.Options{Pause: s.Pause},
 	})
 	if err != nil {
 		return err

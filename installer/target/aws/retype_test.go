@@ -13,19 +13,19 @@ import (
 func TestAMasterOfAnotherArchitectureIsAnotherMachine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		must(t, s.up(t.Context()))
-		s.set("master-instance-type", "m6i.xlarge")
-		if got := s.plan(t); !slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, "update aws/instance/master; type: ") }) {
+		must(t, s.Up(t.Context()))
+		s.Set("master-instance-type", "m6i.xlarge")
+		if got := s.Plan(t); !slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, "update aws/instance/master; type: ") }) {
 			t.Errorf("got %v, want the machine to be changed", got)
 		}
-		s.set("master-instance-type", "m6g.large")
-		if got := s.plan(t); !slices.ContainsFunc(got, func(l string) bool {
+		s.Set("master-instance-type", "m6g.large")
+		if got := s.Plan(t); !slices.ContainsFunc(got, func(l string) bool {
 			return strings.HasPrefix(l, "replace aws/instance/master; architecture: x86_64 → arm64")
 		}) {
 			t.Errorf("got %v, want the machine to be replaced", got)
 		}
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		for _, i := range s.world.Instances() {
 			if i.State.Name == "running" && i.InstanceType != "m6g.large" {
 				t.Errorf("got a machine of type %s, want the new one alone", i.InstanceType)

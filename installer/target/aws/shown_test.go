@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
@@ -53,20 +54,20 @@ func TestKeptDataInAnotherZoneNamesTheFlag(t *testing.T) {
 		} {
 			c := inMemory(awstest.Options{})
 			s := newStage(c, "zone", tt.first, "master-zone", tt.name)
-			must(t, s.up(t.Context()))
-			_, err := s.down(t.Context(), false)
+			must(t, s.Up(t.Context()))
+			_, err := s.Down(t.Context(), false)
 			must(t, err)
 			s = newStage(c, "zone", tt.second)
-			err = s.up(t.Context())
+			err = s.Up(t.Context())
 			if !errors.Is(err, plan.ErrRefused) || event.Hint(err) != tt.want {
 				t.Errorf("%s: got %v and the hint %q, want %q", tt.name, err, event.Hint(err), tt.want)
 			}
 			for flag := range strings.SplitSeq(strings.TrimPrefix(event.Hint(err), "--"), " --") {
 				name, value, _ := strings.Cut(flag, " ")
-				s.set(name, value)
+				s.Set(name, value)
 			}
-			must(t, s.up(t.Context()))
-			s.wantNothingToDo(t)
+			must(t, s.Up(t.Context()))
+			s.WantNothingToDo(t)
 		}
 	})
 }
@@ -78,17 +79,17 @@ func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 		const id = "aws/service-linked-role/" + identity.SpotRoleName
 		c := inMemory(awstest.Options{})
 		s := newStage(c)
-		if got := s.plan(t); slices.Contains(got, "create "+id) {
+		if got := s.Plan(t); slices.Contains(got, "create "+id) {
 			t.Errorf("without spot pools: the plan has %s", id)
 		}
-		s.set("spot", "true")
-		if got := s.plan(t); !slices.Contains(got, "create "+id) {
+		s.Set("spot", "true")
+		if got := s.Plan(t); !slices.Contains(got, "create "+id) {
 			t.Errorf("got %v, want the plan to make the role", got)
 		}
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		before := c.world.Live()
-		receipt, err := s.down(t.Context(), true)
+		receipt, err := s.Down(t.Context(), true)
 		must(t, err)
 		_, err = c.clients(nil).IAM.GetRole(t.Context(), &iam.GetRoleInput{RoleName: sdk.String(identity.SpotRoleName)})
 		must(t, err)
@@ -105,14 +106,14 @@ func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 
 // slowProgram takes its time to be read, by a clock of its own.
 type slowProgram struct {
-	programFile
+	hostedtest.ProgramFile
 
 	late *atomic.Int64 // nanoseconds
 }
 
 func (p slowProgram) Read(b []byte) (int, error) {
 	p.late.Add(int64(4 * time.Second))
-	return p.programFile.Read(b[:min(len(b), 1_000_000)])
+	return p.ProgramFile.Read(b[:min(len(b), 1_000_000)])
 }
 
 // Who watches a first `up` sees how far the upload is.
@@ -124,7 +125,7 @@ func TestUpTellsHowFarAnUploadIs(t *testing.T) {
 		late := new(atomic.Int64)
 		target.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
 		target.Open = func(string) (io.ReadSeekCloser, error) {
-			return slowProgram{programFile{bytes.NewReader(make([]byte, 3_000_000))}, late}, nil
+			return slowProgram{hostedtest.ProgramFile{Reader: bytes.NewReader(make([]byte, 3_000_000))}, late}, nil
 		}
 		var told []string
 		in.Emit = func(e event.Event) {

@@ -1,14 +1,9 @@
 package aws_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,16 +12,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
-	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer"
-	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/hosted"
-	"github.com/det-deploy/det-deploy/installer/hosted/probe"
-	"github.com/det-deploy/det-deploy/installer/hosted/program"
-	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
@@ -43,257 +32,55 @@ type cloudy struct {
 	// world is nil over HTTP.
 	world   *awstest.World
 	account string
-	// programs are the hashes of det-deploy.
-	programs program.Set
-	version  string
-	settle   time.Duration
+	settle  time.Duration
 }
 
 func inMemory(o awstest.Options) *cloudy {
 	w := awstest.New(o)
-	return &cloudy{clients: w.Clients, pause: w.Sleep, world: w, account: awstest.Account, programs: programs("one"), version: "v1.0.0", settle: 10 * time.Second}
+	return &cloudy{clients: w.Clients, pause: w.Sleep, world: w, account: awstest.Account, settle: 10 * time.Second}
 }
 
-// programs are det-deploy for both architectures, of some build.
-func programs(build string) program.Set {
-	return program.Set{
-		"amd64": {Path: build + "/amd64", SHA256: strings.Repeat("a", 63) + fmt.Sprint(len(build)%10)},
-		"arm64": {Path: build + "/arm64", SHA256: strings.Repeat("b", 63) + fmt.Sprint(len(build)%10)},
-	}
-}
-
-// stage is a cluster that somebody works on.
+// stage is a cluster in an account that somebody works on.
 type stage struct {
+	hostedtest.Stage
 	*cloudy
-	settings map[string]string
-	// file is a cluster.yaml that is given, or nothing.
-	file string
-	dead func(record.Holder) bool
-	// ill is what the master's machine says that is wrong.
-	ill string
-	// silent is a machine that says nothing.
-	silent bool
-	tried  int
 }
 
 func newStage(c *cloudy, flags ...string) *stage {
-	s := &stage{cloudy: c, settings: map[string]string{"region": "us-west-2", "inbound-cidr": "203.0.113.0/24"}}
-	s.set(flags...)
+	s := &stage{cloudy: c}
+	s.Stage = hostedtest.New(hostedtest.Platform{
+		Name: "aws", Flags: spec.AWSFlags(), New: func() spec.Cluster { return new(spec.AWS) }, Open: s.open,
+		Store: func() record.Store { return s.store() }, Sleep: c.pause, Settle: c.settle,
+		Lenient: func(err error) bool { return c.world == nil || errors.Is(err, faults.ErrInjected) },
+	}, map[string]string{"region": "us-west-2", "inbound-cidr": "203.0.113.0/24"}, flags...)
 	return s
 }
 
-func (s *stage) set(flags ...string) {
-	for i := 0; i < len(flags); i += 2 {
-		s.settings[flags[i]] = flags[i+1]
-	}
-}
+// store is the control bucket.
+func (s *stage) store() control.Bucket { return control.Open(s.clients(nil), "lab", s.account) }
 
-// programFile is what stands in for det-deploy's file.
-type programFile struct{ *bytes.Reader }
-
-func (programFile) Close() error { return nil }
-
-// target is the cluster as a new process sees it.
-func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, error) {
-	free := s.clients(nil)
-	recorded, err := s.recorded(ctx, free)
-	if err != nil {
-		return nil, err
-	}
-	given := make([]document.Given, 0, len(s.settings))
-	for _, f := range spec.AWSFlags() {
-		if v, ok := s.settings[f.Flag]; ok {
-			given = append(given, document.Given{Path: f.Path, Value: v, Source: "--" + f.Flag})
-		}
-	}
-	settings, err := spec.AWSFlags().Merge(new(spec.AWS), s.given(given), recorded)
-	if err != nil {
-		return nil, err
-	}
+// open opens the cluster as a new process sees it.
+func (s *stage) open(ctx context.Context, gate *resource.Gate, recorded map[string]string, o hosted.Options) (hostedtest.Target, record.Store, error) {
 	var a spec.AWS
-	if err := spec.AWSFlags().Read(&a, "lab", settings); err != nil {
-		return nil, err
+	if err := spec.AWSFlags().Read(&a, "lab", o.Settings); err != nil {
+		return nil, nil, err
 	}
 	known, err := layout.ReadKnown(recorded)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	t, err := aws.Open(ctx, aws.Config{
-		Layout: layout.Layout{Spec: a, Known: known}, Clients: s.clients(gate), Free: free,
-		Options: hosted.Options{
-			Settings: settings, Version: s.version, Programs: s.programs, Secrets: secret.Resolver{LookupEnv: variables},
-			Ask: func(probe.Endpoint) (probe.Master, error) { return answering{s}, nil },
-			Open: func(path string) (io.ReadSeekCloser, error) {
-				return programFile{bytes.NewReader([]byte(path))}, nil
-			},
-			Pause: s.machine(free),
-		},
-	})
+	t, err := aws.Open(ctx, aws.Config{Layout: layout.Layout{Spec: a, Known: known}, Clients: s.clients(gate), Free: s.clients(nil), Options: o})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return t, t.Look(ctx)
+	return t, t.Store(), nil
 }
-
-func (s *stage) given(flags []document.Given) spec.Given {
-	g := spec.Given{Flags: flags}
-	if s.file != "" {
-		g.File, g.FileName = []byte(s.file), "cluster.yaml"
-	}
-	return g
-}
-
-func variables(name string) (string, bool) { return "secret of " + name, true }
-
-func (s *stage) recorded(ctx context.Context, free api.Clients) (map[string]string, error) {
-	r, _, _, err := record.Read(ctx, control.Open(free, "lab", s.account))
-	return r.Settings, err
-}
-
-// machine is the master's machine: while somebody waits, it does what the manifest
-// says.
-func (s *stage) machine(free api.Clients) func(context.Context, time.Duration) error {
-	return func(ctx context.Context, d time.Duration) error {
-		// Over a bad network the machine tries again at the next glance.
-		if err := s.act(ctx, free); err != nil && s.world != nil && !errors.Is(err, faults.ErrInjected) {
-			return err
-		}
-		return s.pause(ctx, d)
-	}
-}
-
-func (s *stage) act(ctx context.Context, free api.Clients) error {
-	if s.silent {
-		return nil
-	}
-	store := control.Open(free, "lab", s.account)
-	o, err := store.Get(ctx, manifest.Key)
-	if err != nil {
-		return nil //nolint:nilerr // there is nothing to do
-	}
-	m, err := manifest.Parse(o.Data)
-	if err != nil {
-		return err
-	}
-	st := manifest.Status{
-		Schema: manifest.StatusSchema, Generation: m.Generation, Version: m.Version, Phase: m.Phase,
-		ConfigSHA256: m.Files[manifest.ConfigFile].SHA256, Ready: s.ill == "" && m.Phase != manifest.Stop, Error: s.ill, Instance: "i-1",
-		At: time.Now(),
-	}
-	data, err := json.Marshal(st)
-	if err != nil {
-		return err
-	}
-	was := ""
-	if o, err := store.Get(ctx, manifest.StatusKey); err == nil {
-		was = o.Version
-	}
-	_, err = store.Put(ctx, manifest.StatusKey, data, was)
-	return err
-}
-
-// answering is a master that is well.
-type answering struct{ s *stage }
-
-func (answering) Cluster(context.Context) (string, error)             { return "lab", nil }
-func (answering) Login(context.Context, string, string) (bool, error) { return true, nil }
-func (a answering) Try(context.Context, probe.Trial) error            { a.s.tried++; return nil }
-func (answering) Close()                                              {}
 
 // operator is a new process.
 func (s *stage) operator(ctx context.Context) (*installer.Installer, *aws.Target, error) {
-	gate := new(resource.Gate)
-	t, err := s.target(ctx, gate)
-	if err != nil {
-		return nil, nil, err
-	}
-	settings, err := t.Remember()
-	if err != nil {
-		return nil, nil, err
-	}
-	return &installer.Installer{
-		Cluster: "lab", Platform: "aws", Settings: settings, Deployment: t, Store: t.Store(), Gate: gate,
-		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.dead, Apply: apply.Config{Settle: s.settle},
-	}, t, nil
-}
-
-func (s *stage) up(ctx context.Context) error {
-	in, _, err := s.operator(ctx)
-	if err != nil {
-		return err
-	}
-	if err := in.Check(ctx).Err(); err != nil {
-		return err
-	}
-	p, err := in.Plan(ctx)
-	if err != nil {
-		return err
-	}
-	return in.Up(ctx, p)
-}
-
-// down brings no programs, as the command does not.
-func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, error) {
-	brought := s.programs
-	s.programs = nil
-	defer func() { s.programs = brought }()
-	in, _, err := s.operator(ctx)
-	if err != nil {
-		return installer.Receipt{}, err
-	}
-	p, err := in.PlanDown(ctx, deleteData)
-	if err != nil {
-		return installer.Receipt{}, err
-	}
-	return in.Down(ctx, p, deleteData)
-}
-
-func (s *stage) upgrade(ctx context.Context) error {
-	in, target, err := s.operator(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = in.Upgrade(ctx, target.Release())
-	return err
-}
-
-// wantVersion looks what the machine is told to run.
-func (s *stage) wantVersion(t *testing.T) {
-	t.Helper()
-	_, target, err := s.operator(t.Context())
-	must(t, err)
-	runs, mode, err := target.Runs(t.Context())
-	if err != nil || !runs.Same(target.Release()) || mode != installer.Serve {
-		t.Errorf("got %s in mode %s and %v, want %s that serves", runs, mode, err, target.Release())
-	}
-}
-
-// plan lists what up would do, leaving out what stays.
-func (s *stage) plan(t *testing.T) []string {
-	t.Helper()
-	in, _, err := s.operator(t.Context())
-	must(t, err)
-	p, err := in.Plan(t.Context())
-	must(t, err)
-	out := []string{}
-	for _, step := range p.Steps {
-		if !step.Verb.Changes() && step.Verb != plan.Refuse {
-			continue
-		}
-		line := string(step.Verb) + " " + step.ID
-		for _, d := range step.Diff {
-			line += fmt.Sprintf("; %s: %s → %s", d.Path, d.Have, d.Want)
-		}
-		out = append(out, line)
-	}
-	return out
-}
-
-func (s *stage) wantNothingToDo(t *testing.T) {
-	t.Helper()
-	if got := s.plan(t); len(got) > 0 {
-		t.Errorf("got a plan with something to do, want none:\n%s", strings.Join(got, "\n"))
-	}
+	in, t, err := s.Operator(ctx)
+	target, _ := t.(*aws.Target)
+	return in, target, err
 }
 
 func (s *stage) wantLeft(t *testing.T, want ...string) {

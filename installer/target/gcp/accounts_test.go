@@ -80,12 +80,12 @@ func TestTheMasterLaunchesMachines(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s, _ := l.prepared(t, gcptest.Options{})
 				email := masterEmail
-				if given := s.settings["master-service-account"]; strings.Contains(given, "@") {
+				if given := s.Settings["master-service-account"]; strings.Contains(given, "@") {
 					email = given
 				} else if given == "default" {
 					email = "415104041262-compute@developer.gserviceaccount.com"
 				}
-				must(t, s.up(t.Context()))
+				must(t, s.Up(t.Context()))
 				for _, pool := range []string{"compute-pool", "aux-pool"} {
 					must(t, s.launch(t, email, pool))
 				}
@@ -99,15 +99,15 @@ func TestTheMasterLaunchesMachines(t *testing.T) {
 func TestTheMasterUsesTheDisksOfItsPools(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "default-compute-pool", "seed")
-		s.file = seedPool
+		s.File = seedPool
 		s.world.GiveDisk(gcptest.Project, "us-central1-a", "second", 500)
 		s.world.GiveImage(gcptest.Project, "agents-1", "agents", 50)
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		must(t, s.launch(t, masterEmail, "seed"))
-		s.file = strings.ReplaceAll(s.file, "disks/second", "disks/third")
+		s.File = strings.ReplaceAll(s.File, "disks/second", "disks/third")
 		s.world.GiveDisk(gcptest.Project, "us-central1-a", "third", 500)
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		must(t, s.launch(t, masterEmail, "seed"))
 		for _, role := range s.world.Bindings("projects/" + gcptest.Project) {
 			if strings.Contains(role, "disks/second") {
@@ -124,7 +124,7 @@ func TestWhatTheMasterReadsAndWrites(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		neighbours(t, s.world)
 		addVersion(t, s.clients(nil), "det-deploy-lab-2-admin-password")
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		boss, worker, bucket := s.as(t, masterEmail), s.as(t, agentEmail), control.Name("lab", gcptest.Number)
 		write := func(c api.Clients, bucket, name string) error {
 			_, err := c.Objects.Write(t.Context(), &storage.Object{Bucket: bucket, Name: name}, bytes.NewReader([]byte("x")), nil)
@@ -185,8 +185,8 @@ func TestRolesOnWhatIsTheUsers(t *testing.T) {
 			addVersion(t, c, id)
 		}
 		before := append(s.world.Bindings("buckets/theirs"), s.world.Bindings("projects/"+gcptest.Project)...)
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		boss := s.as(t, masterEmail)
 		write := func(bucket string) error {
 			_, err := boss.Objects.Write(t.Context(), &storage.Object{Bucket: bucket, Name: "a"}, bytes.NewReader([]byte("x")), nil)
@@ -201,7 +201,7 @@ func TestRolesOnWhatIsTheUsers(t *testing.T) {
 				t.Errorf("got %v, want that it is denied", err)
 			}
 		}
-		_, err = s.down(t.Context(), true)
+		_, err = s.Down(t.Context(), true)
 		must(t, err)
 		after := append(s.world.Bindings("buckets/theirs"), s.world.Bindings("projects/"+gcptest.Project)...)
 		if strings.Join(after, "\n") != strings.Join(before, "\n") {
@@ -215,18 +215,18 @@ func TestAnAgentsAccountOfTheUsersIsAskedFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		worker := s.world.GiveAccount(gcptest.Project, "worker")
-		s.set("agent-service-account", worker)
-		err := s.up(t.Context())
+		s.Set("agent-service-account", worker)
+		err := s.Up(t.Context())
 		want := "gcloud iam service-accounts add-iam-policy-binding " + worker + " --member serviceAccount:" + masterEmail + " --role roles/iam.serviceAccountUser"
 		if cloud.KindOf(err) != cloud.Denied || !strings.Contains(event.Hint(err), want) {
 			t.Fatalf("got %v and the hint %q, want %q", err, event.Hint(err), want)
 		}
 		on := "projects/" + gcptest.Project + "/serviceAccounts/" + worker
 		s.world.Bind(on, "roles/iam.serviceAccountUser", "serviceAccount:"+masterEmail)
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		must(t, s.launch(t, masterEmail, "compute-pool"))
-		_, err = s.down(t.Context(), true)
+		_, err = s.Down(t.Context(), true)
 		must(t, err)
 		if got := s.world.Bindings(on); len(got) != 1 {
 			t.Errorf("got %v, want the role that the user gave", got)
@@ -239,7 +239,7 @@ func TestAnAgentsAccountOfTheUsersIsAskedFor(t *testing.T) {
 func TestTheDefaultAccountHasTheCloudPlatformScope(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "master-service-account", "default")
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		live, err := s.clients(nil).Instances.Get(t.Context(), "us-central1-a/det-lab-master")
 		must(t, err)
 		want := engine.ServiceAccount{Email: "415104041262-compute@developer.gserviceaccount.com", Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}}

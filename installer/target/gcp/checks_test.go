@@ -10,7 +10,7 @@ import (
 func TestChecksOfANewClusterPass(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, gcptest.Options{})
-	target, err := s.target(t.Context(), nil)
+	target, err := s.target(t.Context())
 	must(t, err)
 	for _, c := range target.Checks() {
 		if r := c.Look(t.Context()); r.Answer != doctor.Pass {

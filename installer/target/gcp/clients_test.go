@@ -19,7 +19,7 @@ func TestGooglesClientsReadEachLayout(t *testing.T) {
 	var all [][]resource.Found
 	for _, l := range layouts() {
 		s, _ := l.prepared(t, gcptest.Options{Page: 2})
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		_, target, err := s.operator(t.Context())
 		must(t, err)
 		found, err := target.Inventory(t.Context(), "lab")

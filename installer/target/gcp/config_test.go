@@ -66,7 +66,7 @@ func TestMasterYAML(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newStage(t, gcptest.Options{}, tc.flags...)
-				s.file = tc.file
+				s.File = tc.file
 				in, _, err := s.operator(t.Context())
 				must(t, err)
 				p, err := in.Plan(t.Context())
@@ -103,8 +103,8 @@ func golden(t *testing.T, file string, got []byte) {
 func TestSecretsAreNowhereElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "db-url", "env:DB_URL", "registry-user", "ann", "registry-password", "env:REGISTRY")
-		places := map[string]string{"the plan": strings.Join(s.plan(t), "\n")}
-		must(t, s.up(t.Context()))
+		places := map[string]string{"the plan": strings.Join(s.Plan(t), "\n")}
+		must(t, s.Up(t.Context()))
 		c := s.clients(nil)
 		secrets := []string{"PRIVATE KEY"}
 		for _, name := range []string{"admin-password", "db-url", "registry-password", "tls-key"} {

@@ -1,7 +1,6 @@
 package gcp_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -13,59 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/installertest"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/plan"
-	"github.com/det-deploy/det-deploy/installer/record"
 )
-
-// life is a stage as the suite of all clouds sees it.
-type life struct {
-	*stage
-
-	change []string
-}
-
-func (l life) World() installertest.World { return l.world }
-
-// Up is tried again while a list lags behind what the last process did: the plan that was
-// made then is not the one under the lock.
-func (l life) Up(ctx context.Context) (err error) {
-	for range 3 {
-		if err = l.up(ctx); !errors.Is(err, installer.ErrPlanChanged) {
-			return err
-		}
-	}
-	return err
-}
-
-func (l life) Update(ctx context.Context) error {
-	l.set(l.change...)
-	return l.Up(ctx)
-}
-
-func (l life) Upgrade(ctx context.Context) error {
-	l.version, l.programs = "v1.1.0", programs("another")
-	return l.upgrade(ctx)
-}
-
-func (l life) Down(ctx context.Context) error {
-	_, err := l.down(ctx, true)
-	return err
-}
-
-func (l life) Resume() { l.resume() }
-
-func (l life) WantWhole(t *testing.T) {
-	t.Helper()
-	l.wantNothingToDo(t)
-	l.wantVersion(t)
-}
-
-// resume lets the next process go on at once, without waiting for the lease of the
-// one who was killed: that is when lists lag most.
-func (s *stage) resume() {
-	s.world.Revive()
-	s.dead = func(record.Holder) bool { return true }
-}
 
 // slow is Google on a bad day: operations and machines take their time, lists lag, a new
 // account is not known and a role does not count yet, and writes are limited.
@@ -90,7 +39,7 @@ func suite() installertest.Suite {
 			return func(t *testing.T) installertest.Stage {
 				t.Helper()
 				made, _ := l.prepared(t, o)
-				return life{made, l.change}
+				return hostedtest.Life{Stage: &made.Stage, In: made.world, Change: l.change}
 			}
 		}
 		s.Layouts = append(s.Layouts, installertest.Layout{Name: l.name, New: on(gcptest.Options{IgnoreFilters: true}), Slow: on(slow())})
@@ -131,10 +80,10 @@ func (s *stage) wantPolicy(t *testing.T, want []string) {
 func TestASlowCloud(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
-		s.wantNothingToDo(t)
-		r, err := s.down(t.Context(), true)
+		s.WantNothingToDo(t)
+		r, err := s.Down(t.Context(), true)
 		must(t, err)
 		s.wantLeft(t)
 		if len(r.Left) > 0 {
@@ -148,11 +97,11 @@ func TestAHalfMadeClusterIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.world.FailChange(12, faults.KillAfter) // behind the record and six of what is made side by side
-		if err := s.up(t.Context()); !errors.Is(err, faults.ErrInjected) {
+		if err := s.Up(t.Context()); !errors.Is(err, faults.ErrInjected) {
 			t.Fatalf("got %v, want the injected failure", err)
 		}
-		s.resume()
-		s.programs = nil
+		s.Resume(s.world)
+		s.Programs = nil
 		in, _, err := s.operator(t.Context())
 		must(t, err)
 		state, p, err := in.Status(t.Context())
@@ -162,12 +111,29 @@ func TestAHalfMadeClusterIsShown(t *testing.T) {
 	})
 }
 
+// A secret and its value are made by two calls, and either may be the last.
+func TestSecretsWithoutAValueGetOne(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		s.world.FailOp("secretmanager.projects.secrets.addVersion", slices.Repeat([]faults.Fault{faults.Refuse, ""}, 4)...)
+		for range 5 {
+			if err := s.Up(t.Context()); err == nil {
+				break
+			}
+		}
+		s.world.Revive()
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
+		s.WantVersion(t)
+	})
+}
+
 // Some lists see no zone that Google does not reach: then nothing is planned, for what is
 // there would be taken for gone.
 func TestNothingIsPlannedWithoutEveryZone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		before := s.world.Live()
 		s.world.Unreachable("us-central1-a")
 		in, _, err := s.operator(t.Context())

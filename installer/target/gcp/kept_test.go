@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -30,7 +31,7 @@ func (s *stage) byID(t *testing.T) *installer.Installer {
 	gate, free := new(resource.Gate), s.clients(nil)
 	place := spec.GCP{Common: spec.Common{Cluster: "lab"}, Project: gcptest.Project, Region: "us-central1"}
 	target, err := gcp.Open(t.Context(), gcp.Config{
-		Layout: layout.Layout{Spec: place}, Unread: true, Clients: s.clients(gate), Free: free, Options: hosted.Options{Pause: s.machine(free)},
+		Layout: layout.Layout{Spec: place}, Unread: true, Clients: s.clients(gate), Free: free, Options: hosted.Options{Pause: s.Pause},
 	})
 	must(t, err)
 	return &installer.Installer{
@@ -78,10 +79,10 @@ func (s *stage) writeLog(t *testing.T) {
 func TestDownKeepsDataAndWhatOpensIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
-		must(t, s.up(t.Context()))
-		must(t, life{s, nil}.Upgrade(t.Context()))
+		must(t, s.Up(t.Context()))
+		must(t, hostedtest.Life{Stage: &s.Stage}.Upgrade(t.Context()))
 		password := s.password(t)
-		receipt, err := s.down(t.Context(), false)
+		receipt, err := s.Down(t.Context(), false)
 		must(t, err)
 		want := []string{
 			"bucket det-deploy-lab-data-415104041262: holds the checkpoints",
@@ -97,8 +98,8 @@ func TestDownKeepsDataAndWhatOpensIt(t *testing.T) {
 		if again := kept(installer.KeptReceipt(planDown(t, s.byID(t)))); !slices.Equal(again, got) {
 			t.Errorf("a second down: got %q, want %q", again, got)
 		}
-		must(t, s.up(t.Context()))
-		s.wantNothingToDo(t)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
 		if now := s.password(t); now != password {
 			t.Errorf("got password %q after another up, want the first one", now)
 		}
@@ -119,8 +120,8 @@ func planDown(t *testing.T, in *installer.Installer) plan.Plan {
 func TestSecretsGoWithTheDataThatTheyOpen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
-		must(t, s.up(t.Context()))
-		_, err := s.down(t.Context(), false)
+		must(t, s.Up(t.Context()))
+		_, err := s.Down(t.Context(), false)
 		must(t, err)
 		c := s.clients(nil)
 		must(t, errors.Join(c.Buckets.Delete(t.Context(), "det-deploy-lab-data-415104041262"), c.Disks.Delete(t.Context(), "us-central1-a/det-lab-data")))
@@ -135,9 +136,9 @@ func TestWhatOpensTheUsersDiskStays(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "data-disk", "mine")
 		s.world.GiveDisk(gcptest.Project, "us-central1-b", "mine", 200)
 		before := s.world.Live()
-		must(t, s.up(t.Context()))
-		must(t, life{s, nil}.Upgrade(t.Context()))
-		receipt, err := s.down(t.Context(), false)
+		must(t, s.Up(t.Context()))
+		must(t, hostedtest.Life{Stage: &s.Stage}.Upgrade(t.Context()))
+		receipt, err := s.Down(t.Context(), false)
 		must(t, err)
 		if got := strings.Join(kept(receipt), "\n"); !strings.Contains(got, "admin-password: opens disk mine, which stays") || !strings.Contains(got, "snapshot ") {
 			t.Errorf("got %s", got)
@@ -154,7 +155,7 @@ func TestWhatOpensTheUsersDiskStays(t *testing.T) {
 func TestALogStaysWhereSettingsCannotBeRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		s.writeLog(t)
 		if got := kept(s.downByID(t, false)); !slices.Contains(got, "log det-deploy-lab: the logs are to be kept") {
 			t.Errorf("got %q, want the log among it", got)
@@ -176,17 +177,17 @@ func TestKeptDataNamesTheFlagThatFits(t *testing.T) {
 			{"data-disk-type", "pd-ssd", "pd-balanced", "--data-disk-type pd-ssd"},
 		} {
 			s := newStage(t, gcptest.Options{}, tt.flag, tt.first)
-			must(t, s.up(t.Context()))
-			_, err := s.down(t.Context(), false)
+			must(t, s.Up(t.Context()))
+			_, err := s.Down(t.Context(), false)
 			must(t, err)
-			s.set(tt.flag, tt.second)
-			err = s.up(t.Context())
+			s.Set(tt.flag, tt.second)
+			err = s.Up(t.Context())
 			if !errors.Is(err, plan.ErrRefused) || event.Hint(err) != tt.want {
 				t.Errorf("%s: got %v and the hint %q, want %q", tt.flag, err, event.Hint(err), tt.want)
 			}
-			s.set(tt.flag, tt.first)
-			must(t, s.up(t.Context()))
-			s.wantNothingToDo(t)
+			s.Set(tt.flag, tt.first)
+			must(t, s.Up(t.Context()))
+			s.WantNothingToDo(t)
 		}
 	})
 }

@@ -107,7 +107,7 @@ func (l variant) prepared(t *testing.T, o gcptest.Options) (*stage, []string) {
 	t.Helper()
 	s := newStage(t, o)
 	neighbours(t, s.world)
-	s.set(l.prepare(t, s.world)...)
+	s.Set(l.prepare(t, s.world)...)
 	return s, s.world.Live()
 }
 
@@ -118,15 +118,15 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s, before := l.prepared(t, gcptest.Options{IgnoreFilters: true})
 				policy := s.world.Bindings("projects/" + gcptest.Project)
-				must(t, s.up(t.Context()))
-				if s.tried != 1 {
-					t.Errorf("got %d tasks run to try the cluster, want 1", s.tried)
+				must(t, s.Up(t.Context()))
+				if s.Tried != 1 {
+					t.Errorf("got %d tasks run to try the cluster, want 1", s.Tried)
 				}
-				s.wantNothingToDo(t)
-				s.set(l.change...)
-				must(t, s.up(t.Context()))
-				s.wantNothingToDo(t)
-				_, err := s.down(t.Context(), true)
+				s.WantNothingToDo(t)
+				s.Set(l.change...)
+				must(t, s.Up(t.Context()))
+				s.WantNothingToDo(t)
+				_, err := s.Down(t.Context(), true)
 				must(t, err)
 				s.wantLeft(t, before...)
 				s.wantPolicy(t, policy)

@@ -19,7 +19,7 @@ func (s *stage) allow(t *testing.T, permissions []string) {
 		gcptest.Project: permissions,
 		"net-host":      slices.Concat(permissions, []string{"compute.subnetworks.getIamPolicy", "compute.subnetworks.setIamPolicy"}),
 	} {
-		if project != gcptest.Project && s.settings["host-project"] != project {
+		if project != gcptest.Project && s.Settings["host-project"] != project {
 			continue
 		}
 		role := &iam.CreateRoleRequest{RoleId: "installers", Role: &iam.Role{Title: "installer", Stage: "GA", IncludedPermissions: permissions}}
@@ -41,11 +41,11 @@ func TestTheInstallersRoleIsEnough(t *testing.T) {
 				s, _ := l.prepared(t, gcptest.Options{})
 				s.allow(t, identity.InstallerPermissions())
 				before := s.world.Live()
-				must(t, s.up(t.Context()))
-				s.set(l.change...)
-				must(t, s.up(t.Context()))
-				s.wantNothingToDo(t)
-				_, err := s.down(t.Context(), true)
+				must(t, s.Up(t.Context()))
+				s.Set(l.change...)
+				must(t, s.Up(t.Context()))
+				s.WantNothingToDo(t)
+				_, err := s.Down(t.Context(), true)
 				must(t, err)
 				s.wantLeft(t, before...)
 			})

@@ -49,9 +49,9 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newStage(t, gcptest.Options{})
 				neighbours(t, s.world)
-				s.set(tc.prepare(t, s.world)...)
-				s.set(tc.flags...)
-				must(t, s.up(t.Context()))
+				s.Set(tc.prepare(t, s.world)...)
+				s.Set(tc.flags...)
+				must(t, s.Up(t.Context()))
 				must(t, control.Open(s.clients(nil), "lab", gcptest.Number).Destroy(t.Context()))
 				got, err := s.byID(t).Deployment.(*gcp.Target).Recover(t.Context())
 				must(t, err)
@@ -71,7 +71,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 func TestACopyOfTheSettingsIsReadBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "max-agents", "7")
-		must(t, s.up(t.Context()))
+		must(t, s.Up(t.Context()))
 		got, err := s.byID(t).Deployment.(*gcp.Target).Recover(t.Context())
 		must(t, err)
 		if !got.Whole || got.Settings["max-agents"] != "7" {

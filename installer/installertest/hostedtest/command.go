@@ -1,0 +1,119 @@
+package hostedtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/apply"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Operator is a new process.
+func (s *Stage) Operator(ctx context.Context) (*installer.Installer, Target, error) {
+	gate := new(resource.Gate)
+	t, store, err := s.open(ctx, gate)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings, err := t.Remember()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &installer.Installer{
+		Cluster: Cluster, Platform: s.Platform.Name, Settings: settings, Deployment: t, Store: store, Gate: gate,
+		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.Dead, Apply: apply.Config{Settle: s.Platform.Settle},
+	}, t, nil
+}
+
+// Up checks, plans and makes the cluster.
+func (s *Stage) Up(ctx context.Context) error {
+	in, _, err := s.Operator(ctx)
+	if err != nil {
+		return err
+	}
+	if err := in.Check(ctx).Err(); err != nil {
+		return err
+	}
+	p, err := in.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	return in.Up(ctx, p)
+}
+
+// Down takes the cluster down. It brings no programs, as the command does not.
+func (s *Stage) Down(ctx context.Context, deleteData bool) (installer.Receipt, error) {
+	brought := s.Programs
+	s.Programs = nil
+	defer func() { s.Programs = brought }()
+	in, _, err := s.Operator(ctx)
+	if err != nil {
+		return installer.Receipt{}, err
+	}
+	p, err := in.PlanDown(ctx, deleteData)
+	if err != nil {
+		return installer.Receipt{}, err
+	}
+	return in.Down(ctx, p, deleteData)
+}
+
+// Upgrade brings the cluster to the stage's version.
+func (s *Stage) Upgrade(ctx context.Context) error {
+	in, target, err := s.Operator(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = in.Upgrade(ctx, target.Release())
+	return err
+}
+
+// WantVersion looks what the machine is told to run.
+func (s *Stage) WantVersion(t *testing.T) {
+	t.Helper()
+	_, target, err := s.Operator(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, mode, err := target.Runs(t.Context())
+	if err != nil || !runs.Same(target.Release()) || mode != installer.Serve {
+		t.Errorf("got %s in mode %s and %v, want %s that serves", runs, mode, err, target.Release())
+	}
+}
+
+// Plan lists what up would do, leaving out what stays.
+func (s *Stage) Plan(t *testing.T) []string {
+	t.Helper()
+	in, _, err := s.Operator(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := in.Plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []string{}
+	for _, step := range p.Steps {
+		if !step.Verb.Changes() && step.Verb != plan.Refuse {
+			continue
+		}
+		line := string(step.Verb) + " " + step.ID
+		for _, d := range step.Diff {
+			line += fmt.Sprintf("; %s: %s → %s", d.Path, d.Have, d.Want)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// WantNothingToDo complains of a plan that changes something.
+func (s *Stage) WantNothingToDo(t *testing.T) {
+	t.Helper()
+	if got := s.Plan(t); len(got) > 0 {
+		t.Errorf("got a plan with something to do, want none:\n%s", strings.Join(got, "\n"))
+	}
+}

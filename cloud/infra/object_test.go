@@ -187,12 +187,12 @@ func TestWhatItNeedsIsKnownFirst(t *testing.T) {
 
 func TestAKindThatCannotBeListedRefusesTheInventory(t *testing.T) {
 	t.Parallel()
-	one := infra.Lister{Kind: "box", List: func(context.Context) ([]resource.Found, error) { return []resource.Found{{Kind: "box", ID: "1"}}, nil }}
-	bad := infra.Lister{Kind: "bag", List: func(context.Context) ([]resource.Found, error) { return nil, errors.New("a zone is out of reach") }}
-	if fs, err := infra.ListAll(t.Context(), []infra.Lister{one, bad}); err == nil || len(fs) > 0 || !strings.Contains(err.Error(), "list each bag: a zone") {
+	one := infra.Listed{Kind: "box", List: func(context.Context) ([]resource.Found, error) { return []resource.Found{{Kind: "box", ID: "1"}}, nil }}
+	bad := infra.Listed{Kind: "bag", List: func(context.Context) ([]resource.Found, error) { return nil, errors.New("a zone is out of reach") }}
+	if fs, err := (infra.Inventory{one, bad}).List(t.Context()); err == nil || len(fs) > 0 || !strings.Contains(err.Error(), "list each bag: a zone") {
 		t.Errorf("got %v and %v, want a refusal and nothing that could be taken for the whole", fs, err)
 	}
-	if fs, err := infra.ListAll(t.Context(), []infra.Lister{one, one}); err != nil || len(fs) != 2 {
+	if fs, err := (infra.Inventory{one, one}).List(t.Context()); err != nil || len(fs) != 2 {
 		t.Errorf("got %v and %v, want both", fs, err)
 	}
 }

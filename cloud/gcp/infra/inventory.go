@@ -5,8 +5,6 @@ package infra
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
@@ -22,25 +20,17 @@ type Target struct{ *owner.Cluster }
 
 var _ resource.Target = Target{}
 
-// kind is one kind of what a cluster consists of: how it is listed, and how one of it is
-// removed.
-type kind struct {
-	name   string
-	list   func(context.Context) ([]resource.Found, error)
-	remove func(ctx context.Context, id string) error
-}
-
 // resourceKinds has those that others need first. Going backwards is the order of `down`.
-func resourceKinds(c *owner.Cluster) []kind {
-	return []kind{
-		ownKind(c, owner.KindLog, storage.ListLogs, storage.DeleteLog),
+func resourceKinds(c *owner.Cluster) infra.Inventory {
+	return infra.Inventory{
+		infra.ListedOf(c, owner.KindLog, storage.ListLogs, storage.DeleteLog),
 		markedKind(c, storage.Secrets(c)),
 		markedKind(c, storage.Buckets(c)),
 		markedKind(c, storage.Snapshots(c)),
 		markedKind(c, storage.Disks(c)),
-		ownKind(c, owner.KindRole, identity.ListRoles, identity.DeleteRole),
-		ownKind(c, owner.KindAccount, identity.ListAccounts, identity.DeleteAccount),
-		ownKind(c, owner.KindBinding, identity.ListBindings, identity.DeleteBinding),
+		infra.ListedOf(c, owner.KindRole, identity.ListRoles, identity.DeleteRole),
+		infra.ListedOf(c, owner.KindAccount, identity.ListAccounts, identity.DeleteAccount),
+		infra.ListedOf(c, owner.KindBinding, identity.ListBindings, identity.DeleteBinding),
 		markedKind(c, network.Networks(c)),
 		markedKind(c, network.Subnetworks(c)),
 		markedKind(c, network.Firewalls(c)),
@@ -52,51 +42,24 @@ func resourceKinds(c *owner.Cluster) []kind {
 }
 
 // markedKind is a kind of objects that carry marks.
-func markedKind[T any](c *owner.Cluster, k owner.Kind[T]) kind {
-	return kind{k.Name, owner.Inventory(c, k), k.Delete}
-}
-
-// ownKind is a kind that is listed in a way of its own.
-func ownKind(
-	c *owner.Cluster, name string,
-	list func(context.Context, *owner.Cluster) ([]resource.Found, error), remove func(context.Context, *owner.Cluster, string) error,
-) kind {
-	return kind{
-		name:   name,
-		list:   func(ctx context.Context) ([]resource.Found, error) { return list(ctx, c) },
-		remove: func(ctx context.Context, id string) error { return remove(ctx, c, id) },
-	}
+func markedKind[T any](c *owner.Cluster, k owner.Kind[T]) infra.Listed {
+	return infra.Listed{Kind: k.Name, List: owner.Inventory(c, k), Remove: k.Delete}
 }
 
 // Kinds lists the name of every kind, those that others need first.
-func (Target) Kinds() []string {
-	var out []string
-	for _, k := range resourceKinds(new(owner.Cluster)) {
-		out = append(out, k.name)
-	}
-	return out
-}
+func (Target) Kinds() []string { return resourceKinds(new(owner.Cluster)).Kinds() }
 
 // Inventory lists everything that carries the mark of a cluster, which may be another
 // than t's in the same project.
 func (t Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
 	of := *t.Cluster
 	of.ID = cluster
-	var listers []infra.Lister
-	for _, k := range resourceKinds(&of) {
-		listers = append(listers, infra.Lister{Kind: k.name, List: k.list})
-	}
-	all, err := infra.ListAll(ctx, listers)
+	all, err := resourceKinds(&of).List(ctx)
 	return owner.ReleaseSecrets(all), err
 }
 
 // Remove deletes one object of the inventory. What holds it up and is on its way out is
 // waited for. That it is gone already is fine.
 func (t Target) Remove(ctx context.Context, f resource.Found) error {
-	all := resourceKinds(t.Cluster)
-	i := slices.IndexFunc(all, func(k kind) bool { return k.name == f.Kind })
-	if i < 0 {
-		return fmt.Errorf("remove %s: this program knows no %s on Google Cloud", f, f.Kind)
-	}
-	return all[i].remove(ctx, f.ID)
+	return resourceKinds(t.Cluster).Remove(ctx, f)
 }

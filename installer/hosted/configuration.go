@@ -155,6 +155,12 @@ type Configuration struct {
 	manifest *manifests.Cache
 }
 
+// With lists all of it, with the master's address between the programs and what is signed
+// for it.
+func (p Configuration) With(address Address) []resource.Resource {
+	return slices.Concat(p.Programs, []resource.Resource{address}, p.Rest)
+}
+
 // ProgramIDs are the IDs of the programs.
 func (p Configuration) ProgramIDs() []string {
 	ids := make([]string, len(p.Programs))

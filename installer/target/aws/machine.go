@@ -44,9 +44,7 @@ func (b *blueprint) addMachine() error {
 	if err != nil {
 		return err
 	}
-	b.addResources(c.Programs...)
-	b.addResources(address)
-	b.addResources(c.Rest...)
+	b.addResources(c.With(address)...)
 
 	volume := b.addVolume()
 	m := b.Spec.Master

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	engine "google.golang.org/api/compute/v1"
-
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
@@ -16,23 +13,6 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/templates"
 )
-
-// masterAddress is the address that stays when the master's machine changes.
-type masterAddress struct {
-	*infra.Object[*engine.Address]
-
-	address *network.Address
-}
-
-var _ hosted.Address = masterAddress{}
-
-func newMasterAddress(c *owner.Cluster) masterAddress {
-	a := &network.Address{In: c, Name: "master"}
-	return masterAddress{infra.Named(a), a}
-}
-
-// PublicIP implements hosted.Address.
-func (a masterAddress) PublicIP() string { return a.address.PublicIP() }
 
 // addMachine adds the master's machine, with its disk, its address, its secrets and its
 // program.
@@ -43,9 +23,7 @@ func (b *blueprint) addMachine() error {
 	if err != nil {
 		return err
 	}
-	b.addResources(c.Programs...)
-	b.addResources(address)
-	b.addResources(c.Rest...)
+	b.addResources(c.With(address)...)
 	b.addSecretRoles(c.MasterSecrets)
 
 	m := b.Spec.Master

@@ -76,16 +76,15 @@ func (l Layout) Look(ctx context.Context, clients api.Clients, password func(con
 	k.Types, k.Images, k.Subnets = maps.Clone(k.Types), maps.Clone(k.Images), maps.Clone(k.Subnets)
 	k.Roots, k.Zones = maps.Clone(k.Roots), slices.Clone(k.Zones)
 	r := &reader{Layout: l, facts: facts.Facts{Clients: clients}}
-	for _, look := range []func(context.Context) error{
-		r.readTypes, r.readVolume, r.readSubnets, r.chooseZones, r.readImages, r.readRootDisks, r.readRoles, r.readDiskKey,
-	} {
-		if err := look(ctx); err != nil {
-			return Known{}, err
-		}
-	}
 	var err error
-	r.Known.DeterminedPassword, err = password(ctx)
-	return r.Known, err
+	r.Known.DeterminedPassword, err = machines.Look(
+		ctx, password,
+		r.readTypes, r.readVolume, r.readSubnets, r.chooseZones, r.readImages, r.readRootDisks, r.readRoles, r.readDiskKey,
+	)
+	if err != nil {
+		return Known{}, err
+	}
+	return r.Known, nil
 }
 
 // reader is a Look under way: what it knows so far replaces the caller's at the end.

@@ -55,29 +55,28 @@ type Layout struct {
 	Known Known
 }
 
+// reader is a Look under way: what it knows so far replaces the caller's at the end.
+type reader struct {
+	Layout
+
+	facts facts.Facts
+}
+
 // Look asks Google for everything that the spec mentions and that is not known yet, and
 // by password whether `up` generates one for the user determined. It changes nothing.
 func (l Layout) Look(ctx context.Context, clients api.Clients, password func(context.Context) (bool, error)) (Known, error) {
 	k := &l.Known
 	k.Types, k.Images, k.Zones = maps.Clone(k.Types), maps.Clone(k.Images), slices.Clone(k.Zones)
 	r := &reader{Layout: l, facts: facts.Facts{Clients: clients}}
-	for _, look := range []func(context.Context) error{
-		r.readZones, r.readTypes, r.readDisk, r.chooseMasterZone, r.readImages, r.readDefaultAccount,
-	} {
-		if err := look(ctx); err != nil {
-			return Known{}, err
-		}
-	}
 	var err error
-	r.Known.DeterminedPassword, err = password(ctx)
-	return r.Known, err
-}
-
-// reader is a Look under way: what it knows so far replaces the caller's at the end.
-type reader struct {
-	Layout
-
-	facts facts.Facts
+	r.Known.DeterminedPassword, err = machines.Look(
+		ctx, password,
+		r.readZones, r.readTypes, r.readDisk, r.chooseMasterZone, r.readImages, r.readDefaultAccount,
+	)
+	if err != nil {
+		return Known{}, err
+	}
+	return r.Known, nil
 }
 
 // allTypes lists every type of machine that the spec names.

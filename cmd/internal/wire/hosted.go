@@ -42,6 +42,9 @@ type HostedParts struct {
 	// Platform is the cloud's name, and Region where in it the cluster is; Project is of
 	// a cloud that has projects.
 	Platform, Region, Project string
+	// Account are the flags that said in which account the cluster is, and as whom it is
+	// worked on.
+	Account []string
 	// Caller is who the user is there.
 	Caller string
 	Target HostedTarget
@@ -140,6 +143,10 @@ func (h *Hosted) Place() string { return h.parts.Region }
 
 // Project is the project that the cluster is in, of a cloud that has projects.
 func (h *Hosted) Project() string { return h.parts.Project }
+
+// Account are the flags that said in which account the cluster is: commands about it need
+// them again.
+func (h *Hosted) Account() []string { return h.parts.Account }
 
 // UnreadError says why the settings that are remembered cannot be read, if they cannot.
 func (h *Hosted) UnreadError() error { return h.Unread }

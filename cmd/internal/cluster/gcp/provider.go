@@ -68,9 +68,24 @@ func (p *provider) Prepare(ctx context.Context, q wire.HostedRequest) (string, f
 	return gcpwire.Prepare(ctx, p.request(q))
 }
 
-// Open prepares a cluster.
+// Open prepares a cluster. Where nothing says the project, it is that of the cluster of this
+// ID that is known here.
 func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
-	return gcpwire.Open(ctx, s, p.request(q))
+	r := p.request(q)
+	project, err := gcpwire.ProjectOf(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if project == "" {
+		known, err := cluster.Remembered(s, q.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		if known.Platform == name {
+			r.Project = known.Project
+		}
+	}
+	return gcpwire.Open(ctx, s, r)
 }
 
 // OpenRemembered prepares it as it is remembered.

@@ -5,6 +5,7 @@ package hosted
 
 import (
 	"context"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
@@ -23,6 +24,8 @@ type Cloud interface {
 	// has projects.
 	Place() string
 	Project() string
+	// Account are the flags that said in which account it is.
+	Account() []string
 	// Exists reports whether anything of the cluster is there, with or without a record.
 	Exists(ctx context.Context) (bool, error)
 	// Lost reports whether the cluster runs and has lost its record.
@@ -59,7 +62,8 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // commandLine is a command line that is about the cluster: "det-deploy aws up --cluster-id
 // lab".
 func (c *Cluster) commandLine(v cluster.Verb) string {
-	return "det-deploy " + c.Words.Name + " " + string(v) + " --cluster-id " + c.ID()
+	args := []string{"det-deploy", c.Words.Name, string(v), "--cluster-id", c.ID()}
+	return strings.Join(append(args, c.Account()...), " ")
 }
 
 // Need refuses a verb that needs more of a cluster than there is.

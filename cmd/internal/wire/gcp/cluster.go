@@ -55,6 +55,10 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 		return nil, err
 	}
 	gate := new(resource.Gate)
+	account, err := q.accountFlags()
+	if err != nil {
+		return nil, err
+	}
 	q.Project = g.free.Project
 	if c.Clients, err = q.open(ctx, api.Options{Region: g.free.Region, Gate: gate, Log: q.Log}); err != nil {
 		return nil, err
@@ -64,10 +68,30 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 		return nil, err
 	}
 	return g, g.Install(ctx, s, q.HostedRequest, wire.HostedParts{
-		Platform: "gcp", Region: g.free.Region, Project: g.free.Project, Caller: g.Target.Caller.Identity,
+		Platform: "gcp", Region: g.free.Region, Project: g.free.Project, Account: account, Caller: g.Target.Caller.Identity,
 		Target: g.Target, Cluster: g.Target.Cluster, Store: g.Target.Store(), Gate: gate, Logs: g.logs(),
 		Flags: spec.GCPFlags(), New: func() spec.Cluster { return new(spec.GCP) }, MasterSetting: "master-machine-type",
 	})
+}
+
+// accountFlags are the flags that say the project and as whom it is worked on, where the
+// environment does not.
+func (q Request) accountFlags() ([]string, error) {
+	project := q.Project
+	if project == "" {
+		var err error
+		if project, err = q.Named("project"); err != nil {
+			return nil, err
+		}
+	}
+	var out []string
+	if project != "" {
+		out = append(out, "--project", project)
+	}
+	if q.Impersonate != "" {
+		out = append(out, "--impersonate", q.Impersonate)
+	}
+	return out, nil
 }
 
 // OpenRemembered opens a cluster as it is remembered, where q says that it is.

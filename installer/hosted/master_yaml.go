@@ -19,8 +19,10 @@ import (
 const (
 	// MasterPort is where the master answers, with TLS always.
 	MasterPort = 8443
-	// FirstAgentPort to LastAgentPort are those on which the master and agents reach agents.
-	FirstAgentPort, LastAgentPort = 1024, 65535
+	// FirstAgentPort is the first port on which the master and agents reach agents.
+	FirstAgentPort = 1024
+	// LastAgentPort is the last one.
+	LastAgentPort = 65535
 	// InternetPort is the one on which machines reach the internet.
 	InternetPort = 443
 	// dataDir is where the machine mounts the data volume.

@@ -17,7 +17,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	datastore "github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
-	infrastorage "github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -102,7 +101,7 @@ func (b Bucket) taken(why error) error {
 }
 
 func (b Bucket) wanted() *storage.Bucket {
-	out := infrastorage.ClosedBucket()
+	out := datastore.ClosedBucket()
 	out.Name, out.Location, out.Labels = b.Name, b.Clients.Region, b.Labels
 	return out
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 )
@@ -175,18 +175,7 @@ func (s *stage) plan(t *testing.T) []string {
 	t.Helper()
 	p, err := s.operator().Plan(t.Context())
 	must(t, err)
-	out := []string{}
-	for _, step := range p.Steps {
-		if !step.Verb.Changes() && step.Verb != plan.Refuse {
-			continue
-		}
-		line := string(step.Verb) + " " + step.ID
-		for _, d := range step.Diff {
-			line += fmt.Sprintf("; %s: %s → %s", d.Path, d.Have, d.Want)
-		}
-		out = append(out, line)
-	}
-	return out
+	return hostedtest.ListChanges(p)
 }
 
 func (s *stage) wantNothingToDo(t *testing.T) {

@@ -3,7 +3,6 @@ package infra_test
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -26,7 +25,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 )
@@ -226,25 +225,7 @@ func (s *stage) plan(t *testing.T) []string {
 	t.Helper()
 	p, err := s.operator(t.Context()).Plan(t.Context())
 	must(t, err)
-	out := []string{}
-	for _, step := range p.Steps {
-		if !step.Verb.Changes() && step.Verb != plan.Refuse {
-			continue
-		}
-		line := string(step.Verb) + " " + step.ID
-		for _, d := range step.Diff {
-			line += fmt.Sprintf("; %s: %s → %s", d.Path, d.Have, d.Want)
-		}
-		out = append(out, line)
-	}
-	return out
-}
-
-func (s *stage) wantNothingToDo(t *testing.T) {
-	t.Helper()
-	if got := s.plan(t); len(got) > 0 {
-		t.Errorf("got a plan with something to do, want none:\n%s", strings.Join(got, "\n"))
-	}
+	return hostedtest.ListChanges(p)
 }
 
 // live lists the inventory as "kind/name", sorted.
@@ -260,6 +241,13 @@ func (s *stage) live(t *testing.T) []string {
 		out = append(out, f.Kind+"/"+name)
 	}
 	return out
+}
+
+func (s *stage) wantNothingToDo(t *testing.T) {
+	t.Helper()
+	if got := s.plan(t); len(got) > 0 {
+		t.Errorf("got a plan with something to do, want none:\n%s", strings.Join(got, "\n"))
+	}
 }
 
 // everything lists what is in the project, whosever it is.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
@@ -96,6 +97,11 @@ func (s *Stage) Plan(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ListChanges(p)
+}
+
+// ListChanges lists what a plan changes or refuses, each with its differences.
+func ListChanges(p plan.Plan) []string {
 	out := []string{}
 	for _, step := range p.Steps {
 		if !step.Verb.Changes() && step.Verb != plan.Refuse {
@@ -115,5 +121,23 @@ func (s *Stage) WantNothingToDo(t *testing.T) {
 	t.Helper()
 	if got := s.Plan(t); len(got) > 0 {
 		t.Errorf("got a plan with something to do, want none:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// ComesAndGoes has the cluster come up and taken down with its data, in a cloud whose lists
+// lag less than settle.
+func (s *Stage) ComesAndGoes(t *testing.T, settle time.Duration) {
+	t.Helper()
+	if err := s.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(settle) //nolint:forbidigo // the clock of the test's bubble
+	s.WantNothingToDo(t)
+	r, err := s.Down(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Left) > 0 {
+		t.Errorf("got left %v", r.Left)
 	}
 }

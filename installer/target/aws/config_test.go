@@ -2,18 +2,15 @@ package aws_test
 
 import (
 	"flag"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
-	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
@@ -23,14 +20,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // onMaster is a file of the master's machine.
 func (s *stage) onMaster(t *testing.T, path string) []byte {
 	t.Helper()
-	store := control.Open(s.clients(nil), "lab", s.account)
-	o, err := store.Get(t.Context(), manifest.Key)
+	data, err := s.ReadMasterFile(t.Context(), path)
 	must(t, err)
-	m, err := manifest.Parse(o.Data)
-	must(t, err)
-	o, err = store.Get(t.Context(), m.Files[path].Key)
-	must(t, err)
-	return o.Data
+	return data
 }
 
 // numbered is what is another one in each run.
@@ -63,7 +55,7 @@ func TestMasterYAML(t *testing.T) {
 				if unbuilt := config.Unbuilt(m); len(unbuilt) > 0 {
 					t.Errorf("the master would refuse to start: %v", unbuilt)
 				}
-				golden(t, "testdata/"+name+".golden", numbered.ReplaceAll(got, []byte("$1-…")))
+				hostedtest.Golden(t, *update, "testdata/"+name+".golden", numbered.ReplaceAll(got, []byte("$1-…")))
 			})
 		})
 	}
@@ -90,19 +82,6 @@ func TestSecurityAndPolicyReachTheMaster(t *testing.T) {
 			t.Error("got no TLS")
 		}
 	})
-}
-
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		must(t, os.MkdirAll("testdata", 0o755))
-		must(t, os.WriteFile(file, got, 0o644))
-	}
-	want, err := os.ReadFile(file)
-	must(t, err)
-	if d := cmp.Diff(string(got), string(want)); d != "" {
-		t.Errorf("got -, want +; run with -update when it is meant:\n%s", d)
-	}
 }
 
 // A secret is in Secrets Manager and nowhere else: not in the bucket, not in user

@@ -86,15 +86,8 @@ func TestASlowCloud(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{
 			Boot: 40 * time.Second, Shutdown: 90 * time.Second, Linger: 60 * time.Second, Lag: 5 * time.Second, Shy: 2, FreshProfile: 3, Disk: 45 * time.Second, Reuse: 60 * time.Second,
 		}))
-		must(t, s.Up(t.Context()))
-		time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
-		s.WantNothingToDo(t)
-		r, err := s.Down(t.Context(), true)
-		must(t, err)
+		s.ComesAndGoes(t, 10*time.Second)
 		s.wantLeft(t)
-		if len(r.Left) > 0 {
-			t.Errorf("got left %v", r.Left)
-		}
 	})
 }
 

@@ -2,35 +2,20 @@ package gcp_test
 
 import (
 	"flag"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/target/gcp"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
-
-// onMaster is a file of the master's machine.
-func (s *stage) onMaster(t *testing.T, path string) []byte {
-	t.Helper()
-	store := control.Open(s.clients(nil), "lab", gcptest.Number)
-	o, err := store.Get(t.Context(), manifest.Key)
-	must(t, err)
-	m, err := manifest.Parse(o.Data)
-	must(t, err)
-	o, err = store.Get(t.Context(), m.Files[path].Key)
-	must(t, err)
-	return o.Data
-}
 
 const seedPool = `pools:
   seed:
@@ -44,6 +29,14 @@ const seedPool = `pools:
     machines: [n2-standard-8]
     cpu_slots: true
 `
+
+// onMaster is a file of the master's machine.
+func (s *stage) onMaster(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := s.ReadMasterFile(t.Context(), path)
+	must(t, err)
+	return data
+}
 
 func TestMasterYAML(t *testing.T) {
 	t.Parallel()
@@ -79,22 +72,9 @@ func TestMasterYAML(t *testing.T) {
 				if unbuilt := config.Unbuilt(m); len(unbuilt) > 0 {
 					t.Errorf("the master would refuse to start: %v", unbuilt)
 				}
-				golden(t, "testdata/"+name+".golden", got)
+				hostedtest.Golden(t, *update, "testdata/"+name+".golden", got)
 			})
 		})
-	}
-}
-
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		must(t, os.MkdirAll("testdata", 0o755))
-		must(t, os.WriteFile(file, got, 0o644))
-	}
-	want, err := os.ReadFile(file)
-	must(t, err)
-	if d := cmp.Diff(string(got), string(want)); d != "" {
-		t.Errorf("got -, want +; run with -update when it is meant:\n%s", d)
 	}
 }
 

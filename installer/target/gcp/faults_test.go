@@ -1,7 +1,6 @@
 package gcp_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -10,10 +9,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
-	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/installertest"
 	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
-	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
 // slow is Google on a bad day: operations and machines take their time, lists lag, a new
@@ -80,34 +77,8 @@ func (s *stage) wantPolicy(t *testing.T, want []string) {
 func TestASlowCloud(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
-		must(t, s.Up(t.Context()))
-		time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
-		s.WantNothingToDo(t)
-		r, err := s.Down(t.Context(), true)
-		must(t, err)
+		s.ComesAndGoes(t, 10*time.Second)
 		s.wantLeft(t)
-		if len(r.Left) > 0 {
-			t.Errorf("got left %v", r.Left)
-		}
-	})
-}
-
-// Looking needs no programs: what is not there yet is shown as missing.
-func TestAHalfMadeClusterIsShown(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, gcptest.Options{})
-		s.world.FailChange(12, faults.KillAfter) // behind the record and six of what is made side by side
-		if err := s.Up(t.Context()); !errors.Is(err, faults.ErrInjected) {
-			t.Fatalf("got %v, want the injected failure", err)
-		}
-		s.Resume(s.world)
-		s.Programs = nil
-		in, _, err := s.operator(t.Context())
-		must(t, err)
-		state, p, err := in.Status(t.Context())
-		if err != nil || state != installer.Degraded || p.Count(plan.Create) == 0 {
-			t.Errorf("got %s with %s and %v, want that something is missing", state, p.Summary(), err)
-		}
 	})
 }
 

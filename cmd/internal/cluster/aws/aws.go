@@ -58,10 +58,10 @@ func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
   det-deploy aws doctor --cluster-id lab --output json`},
 		cluster.List: {Short: "List clusters of an AWS account", Example: `  det-deploy aws list
   det-deploy aws list --all-regions --output json`},
-		cluster.Logs: hosted.LogsHelp(words(), "CloudWatch", "i-0ab1c2"),
+		cluster.Logs: hosted.LogsHelp(newWords(), "CloudWatch", "i-0ab1c2"),
 		cluster.Upgrade: {Example: `  det-deploy aws upgrade --cluster-id lab
   det-deploy aws upgrade --cluster-id lab --binary arm64=./det-deploy-arm64 --yes`},
 	}[v]
-	h.On = words().On
+	h.On = newWords().On
 	return h, true
 }

@@ -51,7 +51,7 @@ func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(hosted.PageRegion); ok {
 		return answer
 	}
-	region, err := awswire.RegionOf(ctx, f.p.request(f.Describe(a)))
+	region, err := awswire.RegionOf(ctx, f.p.newRequest(f.Describe(a)))
 	if err != nil {
 		return "" // it is asked for
 	}

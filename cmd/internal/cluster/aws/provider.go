@@ -22,7 +22,7 @@ type provider struct {
 
 var _ hosted.Provider = (*provider)(nil)
 
-func words() hosted.Words {
+func newWords() hosted.Words {
 	return hosted.Words{
 		Name: name, On: "AWS", Account: "account", List: "list --all-regions", ListRegion: "the environment's",
 		Master: func(string) string { return "master" },
@@ -33,7 +33,7 @@ func words() hosted.Words {
 }
 
 // Words is how AWS is spoken of.
-func (*provider) Words() hosted.Words { return words() }
+func (*provider) Words() hosted.Words { return newWords() }
 
 // Settings are the settings that have a flag.
 func (*provider) Settings() spec.Table { return spec.AWSFlags() }
@@ -62,18 +62,18 @@ func checkRegion(region string) error {
 	return usage.Errorf("--region: must be an AWS region such as us-west-2 (is %q)", region)
 }
 
-func (p *provider) request(q wire.HostedRequest) awswire.Request {
+func (p *provider) newRequest(q wire.HostedRequest) awswire.Request {
 	return awswire.Request{HostedRequest: q, Profile: p.Profile}
 }
 
 // Open prepares a cluster.
 func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
-	return awswire.Open(ctx, s, p.request(q))
+	return awswire.Open(ctx, s, p.newRequest(q))
 }
 
 // OpenRemembered prepares it as it is remembered.
 func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
-	return awswire.OpenRemembered(ctx, s, p.request(q))
+	return awswire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 
 // List lists the clusters of the account: those of one region, unless all are asked for.

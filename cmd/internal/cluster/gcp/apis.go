@@ -19,7 +19,7 @@ func (f *form) askAPIs(ctx context.Context, a term.Answers) (*term.Field, error)
 	if !answered || f.DryRun {
 		return nil, nil
 	}
-	q := f.p.request(f.Describe(a))
+	q := f.p.newRequest(f.Describe(a))
 	q.Project = project
 	question, enable, err := gcpwire.Prepare(ctx, q)
 	if err != nil || question == "" {

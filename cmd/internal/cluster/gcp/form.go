@@ -60,7 +60,7 @@ func (f *form) projectOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(pageProject); ok {
 		return answer
 	}
-	project, err := gcpwire.ProjectOf(ctx, f.p.request(f.Describe(a)))
+	project, err := gcpwire.ProjectOf(ctx, f.p.newRequest(f.Describe(a)))
 	if err != nil {
 		return "" // it is asked for
 	}
@@ -73,7 +73,7 @@ func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(hosted.PageRegion); ok {
 		return answer
 	}
-	q := f.p.request(f.Describe(a))
+	q := f.p.newRequest(f.Describe(a))
 	q.Project = f.projectOf(ctx, a)
 	place, err := gcpwire.Locate(ctx, q)
 	if err != nil {

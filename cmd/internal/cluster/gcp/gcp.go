@@ -58,10 +58,10 @@ func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
   det-deploy gcp doctor --cluster-id lab --output json`},
 		cluster.List: {Short: "List clusters of a Google project", Example: `  det-deploy gcp list
   det-deploy gcp list --project my-lab-123 --output json`},
-		cluster.Logs: hosted.LogsHelp(words(), "Cloud Logging", "det-lab-master"),
+		cluster.Logs: hosted.LogsHelp(newWords(), "Cloud Logging", "det-lab-master"),
 		cluster.Upgrade: {Example: `  det-deploy gcp upgrade --cluster-id lab
   det-deploy gcp upgrade --cluster-id lab --binary arm64=./det-deploy-arm64 --yes`},
 	}[v]
-	h.On = words().On
+	h.On = newWords().On
 	return h, true
 }

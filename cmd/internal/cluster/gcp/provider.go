@@ -23,7 +23,7 @@ var (
 	_ hosted.Preparer = (*provider)(nil)
 )
 
-func words() hosted.Words {
+func newWords() hosted.Words {
 	return hosted.Words{
 		Name: name, On: "Google Cloud", Account: "project", List: "list", ListRegion: "all",
 		Master: func(cluster string) string { return "det-" + cluster + "-master" },
@@ -35,7 +35,7 @@ func words() hosted.Words {
 }
 
 // Words is how Google Cloud is spoken of.
-func (*provider) Words() hosted.Words { return words() }
+func (*provider) Words() hosted.Words { return newWords() }
 
 // Settings are the settings that have a flag.
 func (*provider) Settings() spec.Table { return spec.GCPFlags() }
@@ -59,19 +59,19 @@ func (p *provider) Check(region string) error {
 	return nil
 }
 
-func (p *provider) request(q wire.HostedRequest) gcpwire.Request {
+func (p *provider) newRequest(q wire.HostedRequest) gcpwire.Request {
 	return gcpwire.Request{HostedRequest: q, Account: p.Account}
 }
 
 // Prepare offers to enable APIs.
 func (p *provider) Prepare(ctx context.Context, q wire.HostedRequest) (string, func(context.Context) error, error) {
-	return gcpwire.Prepare(ctx, p.request(q))
+	return gcpwire.Prepare(ctx, p.newRequest(q))
 }
 
 // Open prepares a cluster. Where nothing says the project, it is that of the cluster of this
 // ID that is known here.
 func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
-	r := p.request(q)
+	r := p.newRequest(q)
 	project, err := gcpwire.ProjectOf(ctx, r)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedReque
 
 // OpenRemembered prepares it as it is remembered.
 func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
-	return gcpwire.OpenRemembered(ctx, s, p.request(q))
+	return gcpwire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 
 // List lists the clusters of the project: those of one region, or all.

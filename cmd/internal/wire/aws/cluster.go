@@ -60,7 +60,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 		Platform: "aws", Region: a.free.Region, Caller: a.Target.Caller.ARN,
 		Target: a.Target, Cluster: a.Target.Cluster, Store: a.Target.Store(), Gate: gate,
 		Flags: spec.AWSFlags(), New: func() spec.Cluster { return new(spec.AWS) }, MasterSetting: "master-instance-type",
-		Logs: a.logs(),
+		Logs: a.openLogs(),
 	})
 }
 

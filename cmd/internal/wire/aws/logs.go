@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// logs are what the machines write.
-func (a *Opened) logs() wire.HostedLogs {
+// openLogs are what the machines write.
+func (a *Opened) openLogs() wire.HostedLogs {
 	group := a.Target.Spec.Logs.Group
 	if group == "" {
 		group = storage.LogGroupName(a.Target.Spec.Cluster)

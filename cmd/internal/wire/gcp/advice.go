@@ -28,7 +28,7 @@ type Advice struct {
 
 // Advise asks Google about a region of the project.
 func (a Account) Advise(ctx context.Context, region string) (Advice, error) {
-	c, err := a.open(ctx, api.Options{Region: region})
+	c, err := a.openClients(ctx, api.Options{Region: region})
 	if err != nil {
 		return Advice{}, err
 	}
@@ -39,7 +39,7 @@ func (a Account) Advise(ctx context.Context, region string) (Advice, error) {
 
 // Projects lists the projects that the caller may see, or none where Google does not say.
 func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
-	c, err := a.open(ctx, api.Options{AnyRegion: true, AnyProject: true})
+	c, err := a.openClients(ctx, api.Options{AnyRegion: true, AnyProject: true})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
 // Regions lists the regions that the project may use: first those with clusters, then
 // those with machines, each by name.
 func (a Account) Regions(ctx context.Context) ([]term.Choice, error) {
-	c, err := a.open(ctx, api.Options{AnyRegion: true})
+	c, err := a.openClients(ctx, api.Options{AnyRegion: true})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (a Advice) GPUMachines(ctx context.Context) ([]term.Choice, error) {
 	var out []term.Choice
 	for _, t := range all {
 		_, about, _ := strings.Cut(t.String(), " ")
-		out = append(out, term.Choice{Value: t.Name, About: strings.Trim(about, "()") + ", zones " + a.zoneLetters(t.Zones) + left(quotas, t)})
+		out = append(out, term.Choice{Value: t.Name, About: strings.Trim(about, "()") + ", zones " + a.zoneLetters(t.Zones) + describeRoom(quotas, t)})
 	}
 	return out, nil
 }
@@ -132,11 +132,11 @@ func (a Advice) zoneLetters(zones []string) string {
 
 // Offered refuses a machine that no zone of the region has.
 func (a Advice) Offered(ctx context.Context, name string) error {
-	_, err := a.find(ctx, name)
+	_, err := a.findMachine(ctx, name)
 	return err
 }
 
-func (a Advice) find(ctx context.Context, name string) (facts.Type, error) {
+func (a Advice) findMachine(ctx context.Context, name string) (facts.Type, error) {
 	wanted, err := machinetype.Parse(name)
 	if err != nil {
 		return facts.Type{}, err
@@ -158,7 +158,7 @@ func (a Advice) find(ctx context.Context, name string) (facts.Type, error) {
 // Room refuses more machines of a type than the project's quotas leave. What a quota is may
 // not be known; then nothing is refused.
 func (a Advice) Room(ctx context.Context, name string, n int) error {
-	t, err := a.find(ctx, name)
+	t, err := a.findMachine(ctx, name)
 	quotas, quotaErr := a.facts.Quotas(ctx)
 	if err != nil || quotaErr != nil {
 		return nil //nolint:nilerr // the checks tell what could not be asked
@@ -179,8 +179,8 @@ func unitOf(t facts.Type) facts.Unit {
 	return facts.Unit{MachineType: wanted.MachineType, VCPU: t.VCPU, GPU: t.GPU, GPUs: t.GPUs}
 }
 
-// left is how many machines of a type the quotas leave, in words; empty where none limits it.
-func left(quotas facts.Quotas, t facts.Type) string {
+// describeRoom is how many machines of a type the quotas leave, in words; empty where none limits it.
+func describeRoom(quotas facts.Quotas, t facts.Type) string {
 	use, _ := quotas.UsageOf(unitOf(t))
 	most := -1
 	for metric, one := range use {

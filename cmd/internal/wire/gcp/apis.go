@@ -15,7 +15,7 @@ func Prepare(ctx context.Context, q Request) (question string, apply func(contex
 	if q.Project, err = ProjectOf(ctx, q); err != nil || q.Project == "" {
 		return "", nil, err // it is asked for, and the checks look at it then
 	}
-	c, err := q.open(ctx, api.Options{AnyRegion: true, Log: q.Log})
+	c, err := q.openClients(ctx, api.Options{AnyRegion: true, Log: q.Log})
 	if err != nil {
 		return "", nil, err
 	}

@@ -29,8 +29,8 @@ type Account struct {
 	Project, Impersonate string
 }
 
-// open opens clients. What o allows to be empty may be.
-func (a Account) open(ctx context.Context, o api.Options) (api.Clients, error) {
+// openClients opens clients. What o allows to be empty may be.
+func (a Account) openClients(ctx context.Context, o api.Options) (api.Clients, error) {
 	o.Project, o.Impersonate = a.Project, a.Impersonate
 	return api.Open(ctx, o)
 }
@@ -60,7 +60,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 		return nil, err
 	}
 	q.Project = g.free.Project
-	if c.Clients, err = q.open(ctx, api.Options{Region: g.free.Region, Gate: gate, Log: q.Log}); err != nil {
+	if c.Clients, err = q.openClients(ctx, api.Options{Region: g.free.Region, Gate: gate, Log: q.Log}); err != nil {
 		return nil, err
 	}
 	c.Free = g.free
@@ -69,7 +69,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	}
 	return g, g.Install(ctx, s, q.HostedRequest, wire.HostedParts{
 		Platform: "gcp", Region: g.free.Region, Project: g.free.Project, Account: account, Caller: g.Target.Caller.Identity,
-		Target: g.Target, Cluster: g.Target.Cluster, Store: g.Target.Store(), Gate: gate, Logs: g.logs(),
+		Target: g.Target, Cluster: g.Target.Cluster, Store: g.Target.Store(), Gate: gate, Logs: g.openLogs(),
 		Flags: spec.GCPFlags(), New: func() spec.Cluster { return new(spec.GCP) }, MasterSetting: "master-machine-type",
 	})
 }
@@ -113,7 +113,7 @@ func openRecord(ctx context.Context, q Request) (*Opened, error) {
 	}
 	g := &Opened{}
 	q.Project = place.Project
-	if g.free, err = q.open(ctx, api.Options{Region: place.Region, Log: q.Log}); err != nil {
+	if g.free, err = q.openClients(ctx, api.Options{Region: place.Region, Log: q.Log}); err != nil {
 		return nil, err
 	}
 	return g, g.ReadRecord(ctx, control.Open(g.free, q.Cluster, place.Number))

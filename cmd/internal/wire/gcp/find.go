@@ -34,7 +34,7 @@ func Locate(ctx context.Context, q Request) (Place, error) {
 		return Place{}, err
 	}
 	q.Project = project
-	c, err := q.open(ctx, api.Options{Region: q.Region, AnyRegion: true, Log: q.Log})
+	c, err := q.openClients(ctx, api.Options{Region: q.Region, AnyRegion: true, Log: q.Log})
 	if err != nil {
 		return Place{}, err
 	}
@@ -63,7 +63,7 @@ func ProjectOf(ctx context.Context, q Request) (string, error) {
 	if named, err := q.Named("project"); err != nil || named != "" {
 		return named, err
 	}
-	c, err := q.open(ctx, api.Options{AnyRegion: true, AnyProject: true})
+	c, err := q.openClients(ctx, api.Options{AnyRegion: true, AnyProject: true})
 	return c.Project, err
 }
 
@@ -85,7 +85,7 @@ func regionOf(ctx context.Context, c api.Clients, cluster string, project uint64
 
 // List lists the clusters of a project: those of one region, or of all when it is empty.
 func List(ctx context.Context, region string, a Account) ([]wire.HostedCluster, error) {
-	c, err := a.open(ctx, api.Options{AnyRegion: true})
+	c, err := a.openClients(ctx, api.Options{AnyRegion: true})
 	if err != nil {
 		return nil, err
 	}

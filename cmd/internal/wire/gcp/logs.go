@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// logs are what the machines write.
-func (g *Opened) logs() wire.HostedLogs {
+// openLogs are what the machines write.
+func (g *Opened) openLogs() wire.HostedLogs {
 	l := log.Log{ID: storage.LogID(g.Target.Spec.Cluster), Clients: g.free}
 	return wire.HostedLogs{Name: "log " + l.ID, Read: func(instance string) wire.MachineLogs {
 		return func(ctx context.Context, since time.Time, show func(string, wire.MachineLog)) error {

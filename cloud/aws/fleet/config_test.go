@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest"
 )
 
 func TestWhatAmazonWouldRefuseIsRefusedFirst(t *testing.T) {
@@ -35,15 +35,7 @@ func TestWhatAmazonWouldRefuseIsRefusedFirst(t *testing.T) {
 			c := fleet.Config{Cluster: "lab", Pool: "gpu", Tag: fleet.Tag{Key: "k", Value: "v"}, Name: "n", Image: "ami-1", Log: slog.New(slog.DiscardHandler)}
 			tc.change(&c)
 			_, err := fleet.New(nil, c)
-			if tc.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			if cloud.KindOf(err) != cloud.Invalid || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
+			cloudtest.CheckInvalid(t, err, tc.want)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
@@ -62,15 +63,7 @@ func TestWhatGoogleWouldRefuseIsRefusedFirst(t *testing.T) {
 			c := config(t)
 			tc.change(&c)
 			_, err := fleet.New(api.Clients{}, c)
-			if tc.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			if cloud.KindOf(err) != cloud.Invalid || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
+			cloudtest.CheckInvalid(t, err, tc.want)
 		})
 	}
 }

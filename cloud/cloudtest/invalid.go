@@ -1,0 +1,20 @@
+package cloudtest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// CheckInvalid fails the test unless err refuses a setting in words that contain want, or is
+// nil where want is empty.
+func CheckInvalid(t testing.TB, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Error(err)
+	case want != "" && (cloud.KindOf(err) != cloud.Invalid || !strings.Contains(err.Error(), want)):
+		t.Errorf("got %v, want %q", err, want)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/installer/hosted/probe"
 )
@@ -44,6 +45,9 @@ func (s *Stage) act(ctx context.Context) error {
 		was = o.Version
 	}
 	_, err = store.Put(ctx, manifest.StatusKey, data, was)
+	if cloud.KindOf(err) == cloud.Conflict { // a step that waits beside this one has just written it
+		return nil
+	}
 	return err
 }
 

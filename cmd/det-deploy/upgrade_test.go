@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"compress/gzip"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,11 +26,13 @@ const (
 // those of commit d397a73 had when they were killed: testdata/upgrade holds their
 // directories. There, admin and ada had logged in, gone was deactivated; ada's task
 // ended had exited with 3, running held both slots of agent a, queued waited for
-// them. Its machine is gone, so running's process is too. The only change: its
-// logins do not expire, and its process has an ID that no process can have.
+// them. Its machine is gone, so running's process is too. What is changed: its logins
+// do not expire, its process has an ID that no process can have, and ended ended just
+// now, since a day later it is listed no more.
 func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\n"})
 	unpackOld(t, c.Dir)
+	endNow(t, filepath.Join(c.Dir, "master", "master.db"), oldEnded)
 	session, err := os.ReadFile(filepath.Join(c.Dir, "session-ada"))
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +100,21 @@ func count(all []string, line string) (n int) {
 		}
 	}
 	return n
+}
+
+// endNow has a stored task end at this moment.
+func endNow(t *testing.T, file, task string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	_, err = db.ExecContext(t.Context(), `UPDATE documents SET at = ?, doc = CAST(json_set(doc, '$.ended', ?) AS BLOB)
+		WHERE kind = 'task' AND id = ?`, now.UnixMicro(), now.Format(time.RFC3339Nano), task)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // unpackOld unpacks the directories of the last version's cluster.

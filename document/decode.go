@@ -168,6 +168,7 @@ func (d *decoder) complainUnknown(key *yaml.Node, path string, v reflect.Value, 
 	}
 	if hint != "" {
 		d.addProblem(key, Join(path, key.Value), "unknown key", hint)
+		d.problems[len(d.problems)-1].Unknown = true
 		return
 	}
 	if k := naming.Nearest(key.Value, known); k != "" {
@@ -176,7 +177,8 @@ func (d *decoder) complainUnknown(key *yaml.Node, path string, v reflect.Value, 
 		hint = "known here: " + strings.Join(known, ", ")
 	}
 	d.addProblem(key, Join(path, key.Value), "unknown key", hint)
-	d.problems[len(d.problems)-1].Unread = meant
+	last := &d.problems[len(d.problems)-1]
+	last.Unread, last.Unknown = meant, true
 }
 
 func (d *decoder) decodeList(n *yaml.Node, path string, v reflect.Value) {

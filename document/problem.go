@@ -20,6 +20,8 @@ type Problem struct {
 	Text string `json:"text"`
 	// Hint is what to write instead; it may be empty.
 	Hint string `json:"hint,omitempty"`
+	// Unknown says that nothing reads the key.
+	Unknown bool `json:"-"`
 	// Unread is the path of what else was not read: what an unknown key was probably to
 	// be, or all of what has no valid type.
 	Unread string `json:"-"`

@@ -43,6 +43,9 @@ func (s *Store) writeBackup(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	for i, t := range archive.Tables() {
+		if t.Since > s.meta.Schema {
+			continue
+		}
 		if err := backupTable(ctx, conn, f, i+1, t); err != nil {
 			return fmt.Errorf("read %s: %w", t.Name, err)
 		}

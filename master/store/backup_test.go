@@ -22,7 +22,8 @@ func fill(t testing.TB, s *store.Store) {
 		var errs []error
 		for i := range 300 {
 			errs = append(errs, fruits.Put(tx, fmt.Sprint("id", i), "ü", time.UnixMicro(int64(i)), fruit{Size: i}),
-				store.PutChunk(tx, store.Chunk{Task: "t", Pos: int64(i), Lines: 1, FirstSeq: -1, LastSeq: -1, Data: bytes.Repeat([]byte{byte(i), 0}, i)}))
+				store.PutChunk(tx, store.Chunk{Task: "t", Pos: int64(i), Lines: 1, FirstSeq: -1, LastSeq: -1, Data: bytes.Repeat([]byte{byte(i), 0}, i)}),
+				store.PutMetric(tx, store.MetricRow{Trial: 7, Group: "training", Steps: int64(i), Run: 1, At: int64(i), Doc: fmt.Append(nil, i)}))
 		}
 		return errors.Join(append(errs, store.SetLogMark(tx, "t", "c", 300))...)
 	}); err != nil {
@@ -45,7 +46,11 @@ func content(t *testing.T, s *store.Store) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next)
+	metrics, err := store.MetricRows(t.Context(), s, store.AllMetrics(7, "training", 1000))
+	if err != nil || len(metrics) == 0 {
+		t.Fatalf("got %d rows of metrics and %v", len(metrics), err)
+	}
+	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics)
 }
 
 func roundTrip(t *testing.T, from, to store.Config) {

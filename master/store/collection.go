@@ -85,6 +85,35 @@ func (c Collection[T]) ByParent(ctx context.Context, r Reader, parent string) ([
 	return c.findDocument(ctx, r, " AND parent = ?", parent)
 }
 
+// keysEach is how many keys one query names.
+const keysEach = 500
+
+// ByParents reads the documents of several parents, in the order of All for each 500 of them.
+func (c Collection[T]) ByParents(ctx context.Context, r Reader, parents []string) ([]Doc[T], error) {
+	return c.findKeys(ctx, r, "parent", parents)
+}
+
+// ByIDs reads several documents, in the order of All for each 500 of them.
+func (c Collection[T]) ByIDs(ctx context.Context, r Reader, ids []string) ([]Doc[T], error) {
+	return c.findKeys(ctx, r, "id", ids)
+}
+
+func (c Collection[T]) findKeys(ctx context.Context, r Reader, column string, keys []string) ([]Doc[T], error) {
+	var all []Doc[T]
+	for some := range slices.Chunk(keys, keysEach) {
+		args := make([]any, 0, len(some))
+		for _, key := range some {
+			args = append(args, key)
+		}
+		docs, err := c.findDocument(ctx, r, " AND "+column+" IN (?"+strings.Repeat(", ?", len(some)-1)+")", args...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, docs...)
+	}
+	return all, nil
+}
+
 // Parents lists the parents of all documents, each once, in no order.
 func (c Collection[T]) Parents(ctx context.Context, r Reader) ([]string, error) {
 	var all []string
@@ -128,7 +157,7 @@ func (c Collection[T]) Last(ctx context.Context, r Reader) (doc Doc[T], found bo
 }
 
 func (c Collection[T]) findDocument(ctx context.Context, r Reader, where string, args ...any) ([]Doc[T], error) {
-	docs, err := c.readDocuments(ctx, r, where+" ORDER BY at", args...)
+	docs, err := c.readDocuments(ctx, r, where, args...)
 	sortDocs(docs)
 	return docs, err
 }

@@ -16,8 +16,8 @@ import (
 // has not been made yet.
 //
 // A SQLite file is copied with the schema it has. A PostgreSQL database is copied
-// row by row into the schema of this program, which must be its own: what an older
-// one had in other tables would be passed over in silence.
+// row by row into the schema of this program; a migration may add tables, and one that
+// changes or removes one must say here how its rows are carried over.
 func Copy(ctx context.Context, from Config, path string) (schema int64, found bool, err error) {
 	from.ReadOnly = true
 	if from.URL != "" {

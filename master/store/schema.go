@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -54,12 +55,12 @@ func (s *Store) schemaHave(ctx context.Context) (have int64, err error) {
 	return have, nil
 }
 
-// checkSchema refuses what this program cannot read as it stands.
+// checkSchema refuses what this program cannot read as it is. An older store can be
+// backed up and copied: what was added to the schema later it does not have.
 func (s *Store) checkSchema(ctx context.Context) (int64, error) {
-	have, know, err := s.compareSchemas(ctx)
-	if err == nil && have < know {
-		err = fmt.Errorf("open store read-only: its schema is version %d, this program needs %d; "+
-			"start the master once to bring it up to date", have, know)
+	have, _, err := s.compareSchemas(ctx)
+	if err == nil && have == 0 {
+		err = errors.New("open store read-only: the database is empty; start the master once to create its tables")
 	}
 	return have, err
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -11,11 +12,17 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
 
 func edit(t *testing.T, path string, queries ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	editIn(t, "sqlite", path, queries...)
+}
+
+func editIn(t *testing.T, driver, address string, queries ...string) {
+	t.Helper()
+	db, err := sql.Open(driver, address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +47,74 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	newer, is := errors.AsType[*store.SchemaError](err)
 	if !is || newer.Have != 99 || !errors.Is(err, store.ErrNewerSchema) || !strings.Contains(err.Error(), "newer one") {
 		t.Fatalf("got %v, want a refusal that names version 99 and what to do", err)
+	}
+}
+
+// older are the statements that make a store what the program before schema 2 left.
+var older = []string{"DROP TABLE metrics", "DELETE FROM schema_version WHERE version_id = 2"}
+
+// A program that is tried, backs up or starts on the store of an older one reads all
+// that was there and adds the rest.
+func TestAnOlderStoreIsCarriedOver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, copied, restored := filepath.Join(dir, "store.db"), filepath.Join(dir, "copy.db"), filepath.Join(dir, "restored.db")
+	s := storetest.Open(t, store.Config{Path: path})
+	put(t, s, store.Doc[fruit]{ID: "a"})
+	closeStore(t, s)
+	edit(t, path, older...)
+	if schema, found, err := store.Copy(t.Context(), store.Config{Path: path}, copied); err != nil || !found || schema != 1 {
+		t.Fatalf("copy: got version %d, found %t and %v, want version 1", schema, found, err)
+	}
+	restoreFrom(t, store.Config{Path: path, ReadOnly: true}, restored)
+	for _, of := range []string{copied, restored, path} {
+		wantCurrent(t, of)
+	}
+}
+
+func TestAnOlderPostgresIsCarriedOver(t *testing.T) {
+	t.Parallel()
+	cfg := store.Config{URL: store.URL(postgrestest.Start(t, postgrestest.Options{}).URL())}
+	s := storetest.Open(t, cfg)
+	put(t, s, store.Doc[fruit]{ID: "a"})
+	closeStore(t, s)
+	editIn(t, "pgx", string(cfg.URL), older...)
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if schema, found, err := store.Copy(t.Context(), cfg, copied); err != nil || !found || schema != 1 {
+		t.Fatalf("copy: got version %d, found %t and %v, want version 1", schema, found, err)
+	}
+	wantCurrent(t, copied)
+	if s := storetest.Open(t, cfg); s.Meta().Schema != 2 || ids(t)(fruits.All(t.Context(), s)) != "a" {
+		t.Errorf("got schema %d, want the store brought to 2 with what it had", s.Meta().Schema)
+	}
+}
+
+func restoreFrom(t *testing.T, from store.Config, path string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore(t, s)
+	var file bytes.Buffer
+	if err := s.Backup(t.Context(), &file); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Restore(t.Context(), &file, store.Config{Path: path}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantCurrent(t *testing.T, path string) {
+	t.Helper()
+	s := storetest.Open(t, store.Config{Path: path})
+	if got := ids(t)(fruits.All(t.Context(), s)); got != "a" || s.Meta().Schema != 2 {
+		t.Errorf("%s: got %q in schema %d, want a in 2", filepath.Base(path), got, s.Meta().Schema)
+	}
+	if err := s.Write(t.Context(), func(tx *store.Tx) error {
+		return store.PutMetric(tx, store.MetricRow{Trial: 1, Group: "training", Run: 1, Doc: []byte("{}")})
+	}); err != nil {
+		t.Errorf("%s: %v", filepath.Base(path), err)
 	}
 }
 

@@ -43,6 +43,7 @@ var suite = []struct {
 	{"a document that is not ours is named", testUndecodable},
 	{"log chunks are found by line", testChunks},
 	{"a transaction sees its own writes", testReadsOwnWrites},
+	{"who asked hears how a write ended", testOnEnd},
 	{"a store keeps its name", testKeepsName},
 	{"a closed store refuses", testClosed},
 }
@@ -125,6 +126,12 @@ func testDocuments(t *testing.T, fresh func(t *testing.T) store.Config) {
 	list := ids(t)
 	check("all", list(fruits.All(ctx, s)), "z B b a")
 	check("by parent", list(fruits.ByParent(ctx, s, "tree")), "B b")
+	check("by parents", list(fruits.ByParents(ctx, s, []string{"bush", "nothing", "tree"})), "B b a")
+	check("by no parents", list(fruits.ByParents(ctx, s, nil)), "")
+	check("by ids", list(fruits.ByIDs(ctx, s, []string{"b", "nothing", "z"})), "z b")
+	many := make([]string, 1200)
+	many[1100] = "a"
+	check("by many ids", list(fruits.ByIDs(ctx, s, many)), "a")
 	check("before", list(fruits.Before(ctx, s, day.Add(time.Microsecond))), "B b")
 	check("after", list(fruits.After(ctx, s, day)), "a")
 	if err := s.Write(ctx, func(tx *store.Tx) error {
@@ -331,6 +338,29 @@ func testReadsOwnWrites(t *testing.T, fresh func(t *testing.T) store.Config) {
 	if err := fruits.Delete(kept, "a"); err == nil {
 		t.Error("a transaction that has ended is accepted")
 	}
+}
+
+func testOnEnd(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	mine := errors.New("mine")
+	var wg sync.WaitGroup
+	for i := range 60 {
+		wg.Go(func() {
+			var heard []error
+			err := s.Write(t.Context(), func(tx *store.Tx) error {
+				tx.OnEnd(func(err error) { heard = append(heard, err) })
+				tx.OnEnd(func(err error) { heard = append(heard, err) })
+				if i%3 == 0 {
+					return mine
+				}
+				return fruits.Put(tx, strconv.Itoa(i), "", time.Time{}, fruit{Size: i})
+			})
+			if len(heard) != 2 || !errors.Is(heard[0], err) || !errors.Is(heard[1], err) {
+				t.Errorf("write %d: got %v, want the answer %v twice, before it was given", i, heard, err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func testKeepsName(t *testing.T, fresh func(t *testing.T) store.Config) {

@@ -15,9 +15,15 @@ type Tx struct {
 	// statement that carries the others.
 	ctx  context.Context
 	w    *writer
+	r    *request
 	err  error // the first refused statement; the write cannot succeed any more
 	over bool
 }
+
+// OnEnd calls fn with the answer of this write, before its caller has it: nil once it is
+// durable. Who keeps in memory what the store holds keeps in step that way. fn runs in
+// the writer's goroutine, so it must be quick and must not write.
+func (tx *Tx) OnEnd(fn func(error)) { tx.r.ended = append(tx.r.ended, fn) }
 
 func (tx *Tx) execQuery(query string, args ...any) error {
 	_, err := tx.changeRows(query, args...)

@@ -45,6 +45,8 @@ type request struct {
 	fn    func(*Tx) error
 	raw   func(ctx context.Context, w *writer) error // instead of fn: alone, without the lease
 	state atomic.Int32
+	// ended is called with the answer, before the caller has it.
+	ended []func(error)
 	done  chan error
 }
 
@@ -62,7 +64,12 @@ func (r *request) abandon() bool {
 	return r.state.CompareAndSwap(requestWaiting, requestAbandoned)
 }
 
-func (r *request) answer(err error) { r.done <- err }
+func (r *request) answer(err error) {
+	for _, fn := range r.ended {
+		fn(err)
+	}
+	r.done <- err
+}
 
 func (s *Store) enqueueRequest(ctx context.Context, r *request) error {
 	if s.queue == nil {
@@ -190,7 +197,7 @@ func (w *writer) runGroup(ctx context.Context, group []*request) {
 	}
 	var errs []error
 	for i, r := range begun {
-		err, lost := w.runOne(ctx, r.fn, len(begun) > 1)
+		err, lost := w.runOne(ctx, r, len(begun) > 1)
 		if lost {
 			// No caller's write is done: the transaction is gone with its connection.
 			w.abortTransaction(ctx)
@@ -220,16 +227,16 @@ func answerAll(group []*request, err error) {
 	}
 }
 
-// runOne calls fn inside a savepoint, or inside the bare transaction when it is
-// the only one. Lost says that the transaction itself is gone.
-func (w *writer) runOne(ctx context.Context, fn func(*Tx) error, savepoint bool) (err error, lost bool) {
+// runOne calls the request's fn inside a savepoint, or inside the bare transaction when
+// it is the only one. Lost says that the transaction itself is gone.
+func (w *writer) runOne(ctx context.Context, r *request, savepoint bool) (err error, lost bool) {
 	if savepoint {
 		if err := w.execQuery(ctx, "SAVEPOINT one"); err != nil {
 			return err, true
 		}
 	}
-	tx := &Tx{ctx: ctx, w: w}
-	err = fn(tx)
+	tx := &Tx{ctx: ctx, w: w, r: r}
+	err = r.fn(tx)
 	tx.over = true
 	if err == nil && tx.err != nil {
 		err = fmt.Errorf("a statement of this write was refused: %w", tx.err)

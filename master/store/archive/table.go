@@ -20,18 +20,20 @@ type Column struct {
 
 // Table is one table of a store.
 type Table struct {
-	Name    string
+	Name string
+	// Since is the version of the schema that made the table.
+	Since   int64
 	Columns []Column
 }
 
-// Tables is what a backup holds, in schema version 1. The position of a table
-// is its number in the file. The lease is not state but who may change it.
+// Tables is what a backup holds. The position of a table is its number in the file,
+// so a new one goes to the end. The lease is not state but who may change it.
 func Tables() []Table {
 	return []Table{
-		{"documents", []Column{
+		{"documents", 1, []Column{
 			{"kind", Text}, {"id", Text}, {"parent", Text}, {"at", Int}, {"doc", Bytes},
 		}},
-		{"log_chunks", []Column{
+		{"log_chunks", 1, []Column{
 			{"task", Text},
 			{"pos", Int},
 			{"allocation", Text},
@@ -43,7 +45,10 @@ func Tables() []Table {
 			{"lines", Int},
 			{"data", Bytes},
 		}},
-		{"log_marks", []Column{{"task", Text}, {"container", Text}, {"next_seq", Int}}},
+		{"log_marks", 1, []Column{{"task", Text}, {"container", Text}, {"next_seq", Int}}},
+		{"metrics", 2, []Column{
+			{"trial", Int}, {"grp", Text}, {"steps", Int}, {"run", Int}, {"at", Int}, {"doc", Bytes},
+		}},
 	}
 }
 

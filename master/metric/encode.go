@@ -1,0 +1,91 @@
+package metric
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+const (
+	// MaxBytes bounds what is stored for one step of one group: some 100,000 numbers.
+	// Lists and pictures belong into files.
+	MaxBytes = 4 << 20
+	// maxNames bounds the metrics of a group: each has a summary in memory.
+	maxNames = 10_000
+	maxName  = 1024
+	maxGroup = 255
+)
+
+// checkReport says everything that is wrong with the keys of a report.
+func (r Report) checkReport() error {
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(r.Trial <= 0 || r.Run <= 0, "trial and run: must be positive (%d, %d)", r.Trial, r.Run)
+	refuse(r.Steps < 0 || r.Base < 0, "steps completed: must not be negative (%d)", min(r.Steps, r.Base))
+	refuse(r.Group == "" || len(r.Group) > maxGroup, "group: must have 1 to %d bytes (%q)", maxGroup, excerpt.Of(r.Group))
+	refuse(!utf8.ValidString(r.Group) || strings.ContainsRune(r.Group, 0), "group: must be UTF-8 without a zero byte (%q)", excerpt.Of(r.Group))
+	refuse(strings.Contains(r.Group, "."), "group: must not contain a dot, which separates groups from names (%q)", excerpt.Of(r.Group))
+	refuse(len(r.Values.Averages) > maxNames, "metrics: at most %d names in a report (%d)", maxNames, len(r.Values.Averages))
+	for name := range r.Values.Averages {
+		if name == "" || len(name) > maxName {
+			errs = append(errs, fmt.Errorf("metrics: names must have 1 to %d bytes (%q)", maxName, excerpt.Of(name)))
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// prepare is the report with its values as they come back from the store, and its row, or
+// an ErrInvalid.
+func (r Report) prepare() (Report, store.MetricRow, error) {
+	values, err := r.Values.normalize()
+	if err != nil {
+		return r, store.MetricRow{}, &InvalidError{Report: r, Err: err}
+	}
+	r.Values = values
+	row, err := r.encodeRow()
+	return r, row, err
+}
+
+// encodeRow is the report as it is stored, or an ErrInvalid.
+func (r Report) encodeRow() (store.MetricRow, error) {
+	row := store.MetricRow{Trial: r.Trial, Group: r.Group, Steps: r.Steps, Run: r.Run, At: r.At.UnixMicro()}
+	err := r.checkReport()
+	if err == nil {
+		row.Doc, err = json.Marshal(r.Values)
+	}
+	if err == nil && len(row.Doc) > MaxBytes {
+		err = fmt.Errorf("metrics: at most %d MiB for a step of a group (%d bytes); write large data to files", MaxBytes>>20, len(row.Doc))
+	}
+	if err != nil {
+		return row, &InvalidError{Report: r, Err: err}
+	}
+	return row, nil
+}
+
+func decodeRow(row store.MetricRow) (Report, error) {
+	r := Report{Trial: row.Trial, Run: row.Run, Group: row.Group, Steps: row.Steps, At: time.UnixMicro(row.At).UTC()}
+	if err := json.Unmarshal(row.Doc, &r.Values); err != nil {
+		return r, fmt.Errorf("read metrics of trial %d, group %q, step %d: they are not what this program writes: %w", r.Trial, r.Group, r.Steps, err)
+	}
+	return r, nil
+}
+
+// show is a value in a sentence.
+func show(value any) string {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("%T", value)
+	}
+	return excerpt.Of(string(b))
+}

@@ -1,0 +1,143 @@
+package metric
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// maxDepth bounds how deep the values of a report are nested.
+const maxDepth = 32
+
+// The texts that stand for what JSON has no numbers for.
+const (
+	notANumber       = "NaN"
+	infinity         = "Infinity"
+	negativeInfinity = "-Infinity"
+)
+
+// Number is a value as a number, the three texts for special ones included.
+func Number(value any) (x float64, ok bool) {
+	switch v := value.(type) {
+	case float64:
+		return v, true
+	case string:
+		switch v {
+		case notANumber:
+			return math.NaN(), true
+		case infinity:
+			return math.Inf(1), true
+		case negativeInfinity:
+			return math.Inf(-1), true
+		}
+	}
+	return 0, false
+}
+
+// JSONNumber is a number as JSON can hold it: x itself, or one of the three texts.
+func JSONNumber(x float64) any {
+	switch {
+	case math.IsNaN(x):
+		return notANumber
+	case math.IsInf(x, 1):
+		return infinity
+	case math.IsInf(x, -1):
+		return negativeInfinity
+	}
+	return x
+}
+
+// normalize is the values as they come back from the store, so that what is sent again
+// compares equal.
+func (v Values) normalize() (Values, error) {
+	averages, err := normalizeMap(v.Averages, maxDepth)
+	if err != nil {
+		return v, err
+	}
+	n := Values{Averages: averages}
+	for _, batch := range v.Batches {
+		b, err := normalizeMap(batch, maxDepth)
+		if err != nil {
+			return v, err
+		}
+		n.Batches = append(n.Batches, b)
+	}
+	return n, nil
+}
+
+func normalizeMap(m map[string]any, depth int) (map[string]any, error) {
+	if depth == 0 {
+		return nil, fmt.Errorf("values: must not be nested deeper than %d", maxDepth)
+	}
+	n := make(map[string]any, len(m))
+	for name, value := range m {
+		v, err := normalizeValue(value, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		n[strings.ToValidUTF8(name, "\uFFFD")] = v
+	}
+	return n, nil
+}
+
+func normalizeValue(value any, depth int) (any, error) {
+	switch v := value.(type) {
+	case nil, bool:
+		return v, nil
+	case float64:
+		return JSONNumber(v), nil
+	case int:
+		return float64(v), nil
+	case int64:
+		return float64(v), nil
+	case string:
+		return strings.ToValidUTF8(v, "\uFFFD"), nil
+	case map[string]any:
+		return normalizeMap(v, depth)
+	case []any:
+		return normalizeList(v, depth)
+	}
+	return nil, fmt.Errorf("values: must be what JSON has (%T)", value)
+}
+
+func normalizeList(list []any, depth int) (any, error) {
+	if depth <= 0 {
+		return nil, fmt.Errorf("values: must not be nested deeper than %d", maxDepth)
+	}
+	n := make([]any, len(list))
+	for i, e := range list {
+		var err error
+		if n[i], err = normalizeValue(e, depth-1); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// addValues adds what is sent for a step to what is stored for it. Added is what was not
+// there. A name with another value is a ConflictError.
+func (r Report) addValues(sent Values) (all, added Values, err error) {
+	all = Values{Averages: maps.Clone(r.Values.Averages), Batches: r.Values.Batches}
+	added.Averages = map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(sent.Averages)) {
+		want := sent.Averages[name]
+		have, found := all.Averages[name]
+		if found && !reflect.DeepEqual(have, want) {
+			return all, added, &ConflictError{Report: r, Name: name, Have: have, Want: want}
+		}
+		if !found {
+			all.Averages[name], added.Averages[name] = want, want
+		}
+	}
+	switch {
+	case sent.Batches == nil:
+	case all.Batches == nil:
+		all.Batches, added.Batches = sent.Batches, sent.Batches
+	case !reflect.DeepEqual(all.Batches, sent.Batches):
+		return all, added, &ConflictError{Report: r, Name: "the list of batch metrics", Have: len(all.Batches), Want: len(sent.Batches)}
+	}
+	return all, added, nil
+}

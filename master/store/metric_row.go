@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+
+	"github.com/det-deploy/det-deploy/master/store/archive"
+)
+
+// MetricRow is what a run of a trial reported for one step of one group. What is in
+// Doc is known to the package that owns metrics.
+type MetricRow struct {
+	Trial int64
+	Group string
+	Steps int64
+	Run   int64
+	// At is when it was reported, in microseconds.
+	At  int64
+	Doc []byte
+}
+
+const metricInsert = "INSERT INTO metrics (trial, grp, steps, run, at, doc) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (trial, grp, steps, run) DO "
+
+// AddMetric writes a row unless there is one with its trial, group, steps and run.
+func AddMetric(tx *Tx, m MetricRow) (added bool, err error) {
+	n, err := writeMetric(tx, metricInsert+"NOTHING", m)
+	return n > 0, err
+}
+
+// PutMetric writes a row, over the one with its trial, group, steps and run if there
+// is one.
+func PutMetric(tx *Tx, m MetricRow) error {
+	_, err := writeMetric(tx, metricInsert+"UPDATE SET at = excluded.at, doc = excluded.doc", m)
+	return err
+}
+
+func writeMetric(tx *Tx, query string, m MetricRow) (rows int64, err error) {
+	if err = archive.CheckText("group", m.Group); err == nil {
+		rows, err = tx.changeRows(query, m.Trial, m.Group, m.Steps, m.Run, m.At, m.Doc)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("put metrics of trial %d, group %q, step %d: %w", m.Trial, m.Group, m.Steps, err)
+	}
+	return rows, nil
+}
+
+// MetricRange selects rows of one group of a trial, in the order of steps and runs.
+type MetricRange struct {
+	Trial int64
+	Group string
+	// AfterSteps and AfterRun leave out the row with these keys and what is before it.
+	AfterSteps, AfterRun int64
+	// ToSteps is the last step that is read.
+	ToSteps int64
+	// Limit bounds the answer; it must be positive.
+	Limit int
+}
+
+// AllMetrics is the range of all rows of a group, a page of limit rows at a time.
+func AllMetrics(trial int64, group string, limit int) MetricRange {
+	return MetricRange{Trial: trial, Group: group, AfterSteps: math.MinInt64, ToSteps: math.MaxInt64, Limit: limit}
+}
+
+const metricColumns = "SELECT trial, grp, steps, run, at, doc FROM metrics "
+
+// MetricRows reads a page of rows.
+func MetricRows(ctx context.Context, r Reader, q MetricRange) ([]MetricRow, error) {
+	if q.Limit <= 0 {
+		return nil, fmt.Errorf("read metrics of trial %d: limit: must be positive (%d)", q.Trial, q.Limit)
+	}
+	return readMetrics(ctx, r, q.Trial, metricColumns+"WHERE trial = ? AND grp = ? AND (steps, run) > (?, ?) AND steps <= ? "+
+		"ORDER BY steps, run LIMIT ?", q.Trial, q.Group, q.AfterSteps, q.AfterRun, q.ToSteps, q.Limit)
+}
+
+// LastMetricRows reads the rows of the greatest step of a group, in the order of runs.
+func LastMetricRows(ctx context.Context, r Reader, trial int64, group string) ([]MetricRow, error) {
+	return readMetrics(ctx, r, trial, metricColumns+"WHERE trial = ? AND grp = ? AND steps = "+
+		"(SELECT MAX(steps) FROM metrics WHERE trial = ? AND grp = ?) ORDER BY run", trial, group, trial, group)
+}
+
+func readMetrics(ctx context.Context, r Reader, trial int64, query string, args ...any) ([]MetricRow, error) {
+	var all []MetricRow
+	err := r.queryRows(ctx, query, args, func(rows *sql.Rows) error {
+		var m MetricRow
+		err := rows.Scan(&m.Trial, &m.Group, &m.Steps, &m.Run, &m.At, &m.Doc)
+		all = append(all, m)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read metrics of trial %d: %w", trial, err)
+	}
+	return all, nil
+}
+
+// MetricGroups lists the groups of a trial's rows, each once, in no order, without
+// the empty one. It reads a row a group, however many rows there are.
+func MetricGroups(ctx context.Context, r Reader, trial int64) ([]string, error) {
+	var groups []string
+	for last := ""; ; {
+		var next sql.NullString
+		err := r.queryRows(ctx, "SELECT MIN(grp) FROM metrics WHERE trial = ? AND grp > ?", []any{trial, last},
+			func(rows *sql.Rows) error { return rows.Scan(&next) })
+		if err != nil {
+			return nil, fmt.Errorf("read metric groups of trial %d: %w", trial, err)
+		}
+		if !next.Valid {
+			return groups, nil
+		}
+		last = next.String
+		groups = append(groups, last)
+	}
+}
+
+// DeleteMetricsBeyond removes what runs before run reported in steps after steps, and
+// all that they reported in the groups of profiling. It returns how many rows that were.
+func DeleteMetricsBeyond(tx *Tx, trial, run, steps int64, profiling []string) (int64, error) {
+	n, err := tx.changeRows("DELETE FROM metrics WHERE trial = ? AND grp <> '' AND run < ? AND steps > ?", trial, run, steps)
+	for _, group := range profiling {
+		if err == nil {
+			var more int64
+			more, err = tx.changeRows("DELETE FROM metrics WHERE trial = ? AND grp = ? AND run < ?", trial, group, run)
+			n += more
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("delete metrics of trial %d before run %d beyond step %d: %w", trial, run, steps, err)
+	}
+	return n, nil
+}
+
+// DeleteMetrics removes all rows of a trial.
+func DeleteMetrics(tx *Tx, trial int64) error {
+	if err := tx.execQuery("DELETE FROM metrics WHERE trial = ?", trial); err != nil {
+		return fmt.Errorf("delete metrics of trial %d: %w", trial, err)
+	}
+	return nil
+}

@@ -13,31 +13,14 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/test/dettest"
 	"github.com/det-deploy/det-deploy/test/dockertest"
 )
 
 // detCLI is the unmodified client of upstream, installed by test/setup.
 func detCLI(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the det client and Docker; run without -short")
-	}
-	home, err := filepath.Abs("../../.cache/det")
-	if err != nil {
-		t.Fatal(err)
-	}
-	det := filepath.Join(home, "bin", "det")
-	if _, err := os.Stat(det); err == nil {
-		return det
-	}
-	if _, err := os.Stat(filepath.Join(home, "no-index")); err == nil {
-		t.Skip("no Python index answered when the det client was to be installed")
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("the det client is missing; install it with: make setup")
-	}
-	t.Skip("the det client is missing; install it with: make setup")
-	return ""
+	return filepath.Join(dettest.Home(t), "bin", "det")
 }
 
 // client runs det as one user with a home of its own.

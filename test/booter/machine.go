@@ -149,16 +149,19 @@ func (m *machine) command(ctx context.Context, name string, args ...string) (*ex
 	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...), nil
 }
 
-// init is the machine's first process, as this machine counts.
+// init is the machine's first process, as this machine counts. Before it is systemd its
+// root is still this machine's: what were done "inside" would be done here.
 func (m *machine) init() (string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", m.cmd.Process.Pid, m.cmd.Process.Pid))
 	if err != nil {
 		return "", err
 	}
-	if pid, _, found := strings.Cut(string(text), " "); found {
-		return pid, nil
+	pid, _, _ := strings.Cut(string(text), " ")
+	name, err := os.ReadFile(filepath.Join("/proc", pid, "comm"))
+	if err != nil || !strings.HasPrefix(string(name), "systemd") {
+		return "", fmt.Errorf("%s has not started yet", m.id)
 	}
-	return "", fmt.Errorf("%s has not started yet", m.id)
+	return pid, nil
 }
 
 // journal is what our units wrote there, for a test that fails.

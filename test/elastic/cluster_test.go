@@ -15,6 +15,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/booter"
 	"github.com/det-deploy/det-deploy/test/clustertest"
+	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
 // password is that of both built-in users.
@@ -54,7 +55,7 @@ type cluster struct {
 // newCluster prepares a cluster; its site and its Booter are the caller's to set.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	return &cluster{t: t, lab: booter.OpenLab(t), dir: t.TempDir(), det: detCLI(t), scheme: "https"}
+	return &cluster{t: t, lab: booter.OpenLab(t), dir: t.TempDir(), det: filepath.Join(dettest.Home(t), "bin", "det"), scheme: "https"}
 }
 
 // launch starts the master on a file.
@@ -137,27 +138,6 @@ func (c *cluster) stop() {
 }
 
 func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
-
-// detCLI is the unmodified client, installed by test/setup.
-func detCLI(t *testing.T) string {
-	t.Helper()
-	home, err := filepath.Abs("../../.cache/det")
-	if err != nil {
-		t.Fatal(err)
-	}
-	det := filepath.Join(home, "bin", "det")
-	if _, err := os.Stat(det); err == nil {
-		return det
-	}
-	if _, err := os.Stat(filepath.Join(home, "no-index")); err == nil {
-		t.Skip("no Python index answered when the det client was to be installed")
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("the det client is missing; install it with: make setup")
-	}
-	t.Skip("the det client is missing; install it with: make setup")
-	return ""
-}
 
 // client runs det against the master.
 func (c *cluster) client(stdin string, args ...string) (string, error) {

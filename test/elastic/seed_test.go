@@ -14,6 +14,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/test/booter/gcecloud"
+	"github.com/det-deploy/det-deploy/test/installed"
 )
 
 // beforeSeed is what a master's file has before a pool of the manual, whose machines have
@@ -117,13 +118,9 @@ func TestAnImageIsPulledAsTheManualSays(t *testing.T) {
 // credentialHelper is the archive in which Google publishes its helper.
 func credentialHelper(t *testing.T) []byte {
 	t.Helper()
-	program, err := os.ReadFile("../../.cache/gcr/docker-credential-gcr")
-	switch {
-	case err == nil:
-	case os.Getenv("CI") == "true":
-		t.Fatal("docker-credential-gcr is missing; install it with: make setup")
-	default:
-		t.Skip("docker-credential-gcr is missing; install it with: make setup")
+	program, err := os.ReadFile(installed.File(t, "docker-credential-gcr", "gcr", "docker-credential-gcr"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)

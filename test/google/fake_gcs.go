@@ -5,12 +5,12 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/test/installed"
 	"github.com/det-deploy/det-deploy/test/port"
 )
 
@@ -26,8 +26,7 @@ func FakeGCS(t testing.TB) *http.Client {
 	if testing.Short() {
 		t.Skip("starts an emulator of Cloud Storage; run without -short")
 	}
-	path := filepath.Join(findRoot(), ".cache", "fake-gcs", "fake-gcs-server")
-	requireFile(t, "fake-gcs-server", path)
+	path := installed.File(t, "fake-gcs-server", "fake-gcs", "fake-gcs-server")
 	number := strconv.Itoa(port.Free(t))
 	address := "127.0.0.1:" + number
 	cmd := exec.CommandContext(t.Context(), path, "-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", number,

@@ -6,15 +6,14 @@ package googletest
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/test/installed"
 )
 
 // Site is a Google in memory that answers over loopback.
@@ -40,38 +39,10 @@ func requirePython(t testing.TB) {
 	if testing.Short() {
 		t.Skip("runs Google's libraries for Python; run without -short")
 	}
-	if _, err := os.Stat(filepath.Join(findRoot(), ".cache", "google", "no-index")); err == nil {
-		t.Skip("no Python index answered when Google's libraries were to be installed")
-	}
-	requireFile(t, "Google's libraries for Python", pythonPath())
+	installed.Environment(t, "Google's libraries", "google", "python")
 }
 
-// requireFile skips a test, or fails it under CI=true, where what make setup installs is missing.
-func requireFile(t testing.TB, what, path string) {
-	t.Helper()
-	if _, err := os.Stat(path); err == nil {
-		return
-	}
-	install := fmt.Sprintf("%s: not installed; run: make setup", what)
-	if os.Getenv("CI") == "true" {
-		t.Fatal(install)
-	}
-	t.Skip(install)
-}
-
-// findRoot is the top of the source tree, in which every test runs.
-func findRoot() string {
-	dir, err := os.Getwd()
-	for err == nil && dir != "/" {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-	return "."
-}
-
-func pythonPath() string { return filepath.Join(findRoot(), ".cache", "google", "bin", "python") }
+func pythonPath() string { return installed.InProject(".cache", "google", "bin", "python") }
 
 // program is a script of this package that Google's libraries run.
 type program struct {
@@ -85,7 +56,7 @@ type program struct {
 func (p program) runScript(t testing.TB, out any) {
 	t.Helper()
 	requirePython(t)
-	cmd := exec.CommandContext(t.Context(), pythonPath(), append([]string{filepath.Join(findRoot(), "test", "google", "clients", p.script)}, p.args...)...)
+	cmd := exec.CommandContext(t.Context(), pythonPath(), append([]string{installed.InProject("test", "google", "clients", p.script)}, p.args...)...)
 	cmd.Env = append(os.Environ(), append(p.env, "PYTHONDONTWRITEBYTECODE=1", "NO_PROXY=127.0.0.1")...)
 	runCommand(t, cmd, p.input, out)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
 // plainHelm installs the exported chart with nothing but Helm and kubectl, and runs
@@ -76,17 +78,5 @@ func (p *person) helm() string {
 // det is the unmodified client, installed by test/setup.
 func (p *person) det() string {
 	p.t.Helper()
-	home, err := filepath.Abs("../../.cache/det")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	det := filepath.Join(home, "bin", "det")
-	if _, err := os.Stat(det); err == nil {
-		return det
-	}
-	if _, err := os.Stat(filepath.Join(home, "no-index")); err != nil && os.Getenv("CI") == "true" {
-		p.t.Fatal("the det client is missing; install it with: make setup")
-	}
-	p.t.Skip("the det client is missing; install it with: make setup")
-	return ""
+	return filepath.Join(dettest.Home(p.t), "bin", "det")
 }

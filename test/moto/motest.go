@@ -13,16 +13,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-)
 
-// install says how to get what is missing.
-const install = "moto is not installed; run: make setup"
+	"github.com/det-deploy/det-deploy/test/installed"
+)
 
 // startLimit is how long the server may take until it tells its port: two
 // seconds of Python, more on a loaded machine.
@@ -89,35 +87,13 @@ func need(t testing.TB) {
 	if testing.Short() {
 		t.Skip("starts an emulated cloud; run without -short")
 	}
-	home := filepath.Join(root(), ".cache", "moto")
-	if _, err := os.Stat(filepath.Join(home, "no-index")); err == nil {
-		t.Skip("no Python index answered when moto was to be installed")
-	}
-	if _, err := os.Stat(python()); err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal(install)
-	}
-	t.Skip(install)
+	installed.Environment(t, "moto", "moto", "python")
 }
 
-// root is the top of the source tree, in which every test runs.
-func root() string {
-	dir, err := os.Getwd()
-	for err == nil && dir != "/" {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-	return "."
-}
-
-func python() string { return filepath.Join(root(), ".cache", "moto", "bin", "python") }
+func python() string { return installed.InProject(".cache", "moto", "bin", "python") }
 
 func start(p Place) (*Server, error) {
-	args := slices.Concat(p.Wrap, []string{python(), filepath.Join(root(), "test", "moto", "world", "serve.py"), p.Address})
+	args := slices.Concat(p.Wrap, []string{python(), installed.InProject("test", "moto", "world", "serve.py"), p.Address})
 	// It ends when its input does; no test's context ends it.
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // see above
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go: Docker Engine, PostgreSQL, cloud-init,
-# Google's guest agent and what a Kubernetes node needs from Debian; the det client,
-# moto and Google's libraries from a Python index, each in an environment of its own;
+# Google's guest agent, torch and what a Kubernetes node needs from Debian; the det client,
+# the harness, moto and Google's libraries from a Python index, each in an environment of its own;
 # Google's credential helper for Docker and fake-gcs-server from the Go proxy, which
 # takes a minute; and builds Kubernetes, which takes 8 to 15 minutes the first time,
 # and its image of PostgreSQL. On a machine where this may not install anything (not
 # root, not Debian) it says what is missing and goes on; under CI=true a missing part
 # is an error. Only "no Python index answers" may be missing there: the marker
-# no-index in .cache/det, .cache/moto or .cache/google makes the tests say so.
+# no-index in .cache/{det,harness,moto,google} makes the tests say so.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 DET_VERSION=0.38.1
 DET_HOME=.cache/det
+HARNESS_HOME=.cache/harness
+TENSORBOARD_VERSION=2.21.0
 MOTO_VERSION=5.2.1
 MOTO_HOME=.cache/moto
 GCR_HELPER_VERSION=2.2.1
@@ -30,7 +32,8 @@ have_postgres() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || co
 have_cloud_init() { command -v cloud-init >/dev/null; }
 have_google_guest_agent() { [ -x /usr/bin/google_metadata_script_runner ]; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
-have_venv() { python3 -c 'import venv, ensurepip' 2>/dev/null; }
+have_torch() { /usr/bin/python3 -c 'import torch' 2>/dev/null; } # 131 MB, without CUDA's gigabytes
+have_venv() { python3 -c 'import venv, ensurepip' && /usr/bin/python3 -c 'import venv, ensurepip'; } 2>/dev/null
 
 debian_packages() {
 	local packages=()
@@ -41,6 +44,7 @@ debian_packages() {
 	have_google_guest_agent || packages+=(google-guest-agent)
 	have_shellcheck || packages+=(shellcheck)
 	have_venv || packages+=(python3-venv)
+	have_torch || packages+=(python3-torch)
 	[ ${#packages[@]} -eq 0 ] && return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		missing+=("${packages[*]} (install with: sudo apt-get install -y ${packages[*]})")
@@ -84,7 +88,7 @@ gcr_helper() {
 # environment NAME HOME MODULE VERSION REQUIREMENT... makes one Python
 # environment, unless it has the module in that version already.
 environment() {
-	local name=$1 home=$2 module=$3 version=$4
+	local name=$1 home=$2 module=$3 version=$4 make=${venv:-python3 -m venv}
 	shift 4
 	rm -f "$home/no-index"
 	if [ -x "$home/bin/python" ] && "$home/bin/python" -c \
@@ -94,7 +98,7 @@ environment() {
 	have_venv || { missing+=("python3 with venv"); return 0; }
 	echo "setup: installing $name $version"
 	mkdir -p .cache
-	python3 -m venv "$home"
+	$make "$home"
 	if "$home/bin/pip" install -q "$@"; then
 		return 0
 	fi
@@ -104,6 +108,13 @@ environment() {
 		echo "setup: no Python index answers; the tests with $name are skipped"
 		touch "$home/no-index"
 	fi
+}
+
+# harness is what the image of a training program has: Debian's Python, which every user
+# may read, with torch, and what trials need of Determined.
+harness() {
+	venv="/usr/bin/python3 -m venv --system-site-packages" environment "the harness" "$HARNESS_HOME" determined "$DET_VERSION" \
+		"determined==$DET_VERSION" "setuptools<81" "tensorboard==$TENSORBOARD_VERSION"
 }
 
 # google_libraries keeps, of the 110 MB of documents that come with them, the one that the
@@ -123,6 +134,7 @@ fake_gcs_server() {
 
 debian_packages
 environment "the det client" "$DET_HOME" determined "$DET_VERSION" "determined==$DET_VERSION" "setuptools<81"
+harness
 gcr_helper
 environment moto "$MOTO_HOME" moto "$MOTO_VERSION" "moto[server]==$MOTO_VERSION"
 google_libraries

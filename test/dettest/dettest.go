@@ -1,0 +1,98 @@
+// Package dettest is the unmodified det client of Determined 0.38.1 in a test, with the
+// Python environment that it and its harness are installed in. Only tests may import it.
+package dettest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/test/installed"
+)
+
+// Home is the Python environment with the client and the harness.
+func Home(t testing.TB) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the det client; run without -short")
+	}
+	return installed.Environment(t, "the det client", "det", "det")
+}
+
+// Client runs det as one user, with a home of its own.
+type Client struct {
+	t               *testing.T
+	det, url, files string
+}
+
+// Login is a client that has logged in at a master.
+func Login(t *testing.T, url, user, password string) *Client {
+	t.Helper()
+	c := &Client{t: t, det: filepath.Join(Home(t), "bin", "det"), url: url, files: t.TempDir()}
+	c.OK(password+"\n", "user", "login", user)
+	return c
+}
+
+// On is the same client, which reports to a subtest.
+func (c *Client) On(t *testing.T) *Client {
+	other := *c
+	other.t = t
+	return &other
+}
+
+// Command is an invocation that has not started.
+func (c *Client) Command(stdin string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(c.t.Context(), c.det, args...)
+	cmd.Env = append(os.Environ(), "DET_MASTER="+c.url, "HOME="+c.files)
+	cmd.Stdin = strings.NewReader(stdin)
+	return cmd
+}
+
+// Exec runs det; out is both of its streams.
+func (c *Client) Exec(stdin string, args ...string) (out string, err error) {
+	cmd := c.Command(stdin, args...)
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	err = cmd.Run()
+	return both.String(), err
+}
+
+// OK runs det and wants success.
+func (c *Client) OK(stdin string, args ...string) string {
+	c.t.Helper()
+	out, err := c.Exec(stdin, args...)
+	if err != nil {
+		c.t.Fatalf("det %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// Want runs det and looks for words in what it prints.
+func (c *Client) Want(args []string, words ...string) string {
+	c.t.Helper()
+	out := c.OK("", args...)
+	c.look(args, out, words)
+	return out
+}
+
+// Refused runs det and wants a failure that says the words.
+func (c *Client) Refused(args []string, words ...string) {
+	c.t.Helper()
+	out, err := c.Exec("", args...)
+	if err == nil {
+		c.t.Errorf("det %s succeeded, want it refused:\n%s", strings.Join(args, " "), out)
+	}
+	c.look(args, out, words)
+}
+
+func (c *Client) look(args []string, out string, words []string) {
+	c.t.Helper()
+	for _, w := range words {
+		if !strings.Contains(out, w) {
+			c.t.Errorf("det %s: got %q, want it to contain %q", strings.Join(args, " "), out, w)
+		}
+	}
+}

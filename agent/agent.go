@@ -85,7 +85,7 @@ type Agent struct {
 func (a *Agent) Hello() *agentv1.Hello {
 	h := &agentv1.Hello{
 		AgentId: a.host.AgentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
-		Hostname: a.hostname, Devices: a.devices, Health: a.healthNow(),
+		Hostname: a.hostname, Devices: a.devices, Health: a.healthNow(), Machine: bootID(),
 	}
 	for _, u := range a.listTasks() {
 		h.Containers = append(h.Containers, &agentv1.Report{

@@ -204,7 +204,9 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	_, isPlain := a.runtime.(plain)
 	a.host.Docker = !isPlain
-	a.guard = guardOf(cfg)
+	if a.guard = guardOf(cfg); isPlain {
+		a.guard = a.guard.ForProcesses()
+	}
 	cfg.Log.Info("agent is ready", "agent_id", id, "slots", len(found.Devices), "docker", a.host.Docker)
 	return a, nil
 }

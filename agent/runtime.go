@@ -77,6 +77,9 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 			s.ProtectedPaths, hiddenFromTasks(),
 		),
 	})
+	if err == nil && r.FixedPaths() != nil {
+		cfg.Log.Warn("tasks cannot have their files at fixed paths; trials of experiments are refused on this agent", "err", r.FixedPaths())
+	}
 	return plain{r}, err
 }
 

@@ -22,11 +22,11 @@ func cut(data []byte, portions func(left int) int) [][]byte {
 		s.Write(data[:n])
 		data = data[n:]
 		for {
-			text, _, ok := s.Next(len(data) == 0)
+			c, ok := s.Next(len(data) == 0)
 			if !ok {
 				break
 			}
-			out = append(out, bytes.Clone(text))
+			out = append(out, bytes.Clone(c.Text))
 		}
 		if len(data) == 0 {
 			return out
@@ -49,6 +49,11 @@ func TestSplitter(t *testing.T) {
 		{name: "a line of the limit is whole", data: full + "\n", want: []string{full}},
 		{name: "a longer one is cut", data: full + "yz\n", want: []string{full, "yz"}},
 		{name: "the limit without a newline is whole", data: full, want: []string{full}},
+		{name: "a progress bar is a line each time", data: "\r10%\r20%\r100%\n", want: []string{"10%", "20%", "100%"}},
+		{name: "both ends are one", data: "a\r\n\r\nb\r\n", want: []string{"a", "", "b"}},
+		{name: "returns over nothing are no lines", data: "\r\r\ra\r\rb\r", want: []string{"a", "b"}},
+		{name: "a line of the limit ends in a return", data: full + "\r" + full + "\r\n", want: []string{full, full}},
+		{name: "what is cut at the limit ends in a return", data: full + "y\r\nz", want: []string{full, "y", "z"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,26 +71,81 @@ func TestSplitter(t *testing.T) {
 func TestSplitterDoesNotCareHowBytesArrive(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var data []byte
-		for range rapid.IntRange(0, 6).Draw(t, "lines") {
-			n := rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(MaxLine-2, MaxLine+2), rapid.Just(2*MaxLine)).Draw(t, "length")
-			data = append(data, bytes.Repeat([]byte{'x'}, n)...)
-			data = append(data, '\n')
-		}
-		if rapid.Bool().Draw(t, "ends without newline") && len(data) > 0 {
-			data = data[:len(data)-1]
-		}
+		data := drawOutput(t)
 		want := cut(data, all)
 		got := cut(data, func(left int) int { return rapid.IntRange(1, left).Draw(t, "portion") })
-		if d := cmp.Diff(len(want), len(got)); d != "" {
-			t.Fatalf("number of lines differs:\n%s", d)
-		}
-		for i := range want {
-			if !bytes.Equal(want[i], got[i]) {
-				t.Fatalf("line %d: got %d bytes, want %d", i, len(got[i]), len(want[i]))
+		compareLines(t, got, want)
+	})
+}
+
+// A reader that begins behind any line gets the lines that follow, if it knows whether the
+// byte before was a carriage return.
+func TestReadingGoesOnBehindAnyLine(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		data := drawOutput(t)
+		want := cut(data, all)
+		var s Splitter
+		at, n := 0, 0
+		for n < len(want) {
+			next := min(at+len(s.buf)+s.passed+rapid.IntRange(1, 40).Draw(t, "portion"), len(data))
+			s.Write(data[at+len(s.buf)+s.passed : next])
+			c, ok := s.Next(next == len(data))
+			if !ok {
+				continue
 			}
+			if !bytes.Equal(c.Text, want[n]) {
+				t.Fatalf("line %d: got %d bytes, want %d", n, len(c.Text), len(want[n]))
+			}
+			at, n = at+c.Size, n+1
+			s = Splitter{AfterReturn: data[at-1] == '\r'}
 		}
 	})
+}
+
+// drawOutput is what a program printed.
+func drawOutput(t *rapid.T) []byte {
+	var data []byte
+	for range rapid.IntRange(0, 6).Draw(t, "lines") {
+		n := rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(MaxLine-2, MaxLine+2), rapid.Just(2*MaxLine)).Draw(t, "length")
+		data = append(data, bytes.Repeat([]byte{'x'}, n)...)
+		data = append(data, rapid.SampledFrom([]string{"\n", "\r", "\r\n", "\r\r", "\n\r"}).Draw(t, "end")...)
+	}
+	if rapid.Bool().Draw(t, "ends without newline") && len(data) > 0 {
+		data = data[:len(data)-1]
+	}
+	return data
+}
+
+func compareLines(t *rapid.T, got, want [][]byte) {
+	if len(want) != len(got) {
+		t.Fatalf("got %d lines, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if !bytes.Equal(want[i], got[i]) {
+			t.Fatalf("line %d: got %d bytes, want %d", i, len(got[i]), len(want[i]))
+		}
+	}
+}
+
+// BenchmarkSplitter cuts lines of some 90 bytes, and the updates of a progress bar.
+func BenchmarkSplitter(b *testing.B) {
+	line := strings.Repeat("x", 89)
+	for name, end := range map[string]string{"lines": "\n", "progress": "\r"} {
+		data := []byte(strings.Repeat(line+end, 256<<10/90))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				var s Splitter
+				s.Write(data)
+				for {
+					if _, ok := s.Next(false); !ok {
+						break
+					}
+				}
+			}
+		})
+	}
 }
 
 func TestAuthIsNeverPrinted(t *testing.T) {

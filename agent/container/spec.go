@@ -48,6 +48,10 @@ type Spec struct {
 	// HostGateway names the host from inside a network of its own; empty
 	// adds no name.
 	HostGateway string
+	// FixedPaths says that the program reads files at paths it does not learn from
+	// its arguments or variables: a runtime that cannot show Files, Mounts and
+	// WorkDir where they say refuses it in Prepare.
+	FixedPaths bool
 }
 
 // Vendor is who made the GPUs.

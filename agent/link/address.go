@@ -33,3 +33,38 @@ func addressOf(ctx context.Context, local net.Addr) string {
 	}
 	return ""
 }
+
+// interfaceAddresses are the addresses at which other machines may find this one, of each
+// network interface the first, IPv4 before IPv6.
+func interfaceAddresses() map[string]string {
+	out := map[string]string{}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return out
+	}
+	for _, i := range interfaces {
+		addresses, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		if ip := chooseAddress(addresses); ip != "" {
+			out[i.Name] = ip
+		}
+	}
+	return out
+}
+
+func chooseAddress(addresses []net.Addr) string {
+	first := ""
+	for _, a := range addresses {
+		p, ok := a.(*net.IPNet)
+		switch {
+		case !ok || !p.IP.IsGlobalUnicast():
+		case p.IP.To4() != nil:
+			return p.IP.String()
+		case first == "":
+			first = p.IP.String()
+		}
+	}
+	return first
+}

@@ -62,3 +62,26 @@ func TestAHelloSaysWhereThisMachineIs(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestOfAnInterfaceTheFirstAddressCounts(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]string{
+		"127.0.0.1/8":                       "",
+		"10.0.0.1/8 10.0.0.2/8":             "10.0.0.1",
+		"fe80::1/64 fd00::1/64 10.0.0.1/24": "10.0.0.1",
+		"fe80::1/64 fd00::1/64 fd00::2/64":  "fd00::1",
+		"":                                  "",
+	} {
+		var addresses []net.Addr
+		for f := range strings.FieldsSeq(list) {
+			ip, n, err := net.ParseCIDR(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			addresses = append(addresses, &net.IPNet{IP: ip, Mask: n.Mask})
+		}
+		if got := chooseAddress(addresses); got != want {
+			t.Errorf("%q: got %q, want %q", list, got, want)
+		}
+	}
+}

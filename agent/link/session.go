@@ -118,7 +118,7 @@ func (l *link) dialMaster(ctx context.Context) (*Conn, *agentv1.Welcome, error) 
 		return nil, nil, fmt.Errorf("connect: %w", err)
 	}
 	ws.SetReadLimit(maxMessage)
-	hello.Address = addressOf(dctx, local)
+	hello.Address, hello.Addresses = addressOf(dctx, local), interfaceAddresses()
 	c := &Conn{ws: ws}
 	w, err := c.sendHello(dctx, hello)
 	if err != nil {

@@ -18,6 +18,9 @@ import (
 // for lead, and whether they reach what no task may have. It knows what of this machine no task may have, besides policy.Guarded.
 type Guard struct {
 	own []string
+	// plain says that tasks are processes of the machine: they have its network whatever
+	// they ask for.
+	plain bool
 	// table is where the kernel lists the mounts; empty is its usual place.
 	table string
 }
@@ -33,11 +36,26 @@ func NewGuard(own ...string) Guard {
 	return g
 }
 
+// ForProcesses is the same guard for tasks that are processes of the machine.
+func (g Guard) ForProcesses() Guard {
+	g.plain = true
+	return g
+}
+
+// requested is what a spec asks for that is not had without asking.
+func (g Guard) requested(s *agentv1.Spec) policy.Asked {
+	asked := policy.OfSpec(s)
+	if g.plain {
+		asked.HostNetwork = nil
+	}
+	return asked
+}
+
 // Resolve is the spec with every path of the machine followed to where it leads, or an
 // error that names what is refused. It is asked right before a container is made: what
 // it found is what is mounted.
 func (g Guard) Resolve(s *agentv1.Spec) (*agentv1.Spec, error) {
-	asked := policy.OfSpec(s)
+	asked := g.requested(s)
 	if len(asked.Mounts)+len(asked.Devices) == 0 {
 		return s, policy.Check(policy.FromAPI(s.GetPolicy()), asked)
 	}
@@ -59,7 +77,7 @@ func (g Guard) Resolve(s *agentv1.Spec) (*agentv1.Spec, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	asked = policy.OfSpec(out)
+	asked = g.requested(out)
 	asked.Never = w.never
 	return out, policy.Check(resolvePolicy(policy.FromAPI(s.GetPolicy())), asked)
 }

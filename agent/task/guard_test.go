@@ -104,6 +104,17 @@ func TestNoPathLeadsToWhatNobodyMayHave(t *testing.T) {
 	}
 }
 
+func TestProcessesHaveTheMachinesNetworkWithoutAsking(t *testing.T) {
+	t.Parallel()
+	s := &agentv1.Spec{NetworkMode: "host", User: &agentv1.User{Uid: 1000}, Policy: &apiv1.TaskPolicy{}}
+	if _, err := NewGuard().Resolve(s); err == nil {
+		t.Error("a container got the machine's network, want it refused")
+	}
+	if _, err := NewGuard().ForProcesses().Resolve(s); err != nil {
+		t.Errorf("a process: got %v, want it to run", err)
+	}
+}
+
 func TestALinkOutOfWhatIsAllowedIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -40,7 +40,7 @@ func specOf(o *agentv1.Start, h Host) container.Spec {
 		Memory:  s.GetPolicy().GetMaxMemory(),
 		SlotIDs: o.GetDeviceIds(), ShmSize: s.GetShmSize(), NetworkMode: h.networkOf(s),
 		AddCaps: s.GetAddCapabilities(), DropCaps: s.GetDropCapabilities(),
-		HostGateway: h.gatewayName(),
+		HostGateway: h.gatewayName(), FixedPaths: s.GetFixedPaths(),
 	}
 	spec.GPUs, spec.GPUVendor = gpusOf(devices)
 	for _, p := range s.GetPorts() {
@@ -49,7 +49,7 @@ func specOf(o *agentv1.Start, h Host) container.Spec {
 	if u := s.GetUser(); u != nil {
 		spec.User = &container.User{UID: int(u.GetUid()), GID: int(u.GetGid())}
 	}
-	spec.Files = append(spec.Files, infoFile(spec))
+	spec.Files = append(spec.Files, infoFiles(spec)...)
 	if len(h.MasterCert) > 0 {
 		spec.Files = append(spec.Files, container.File{Path: certPath, Content: h.MasterCert, Mode: 0o644})
 	}
@@ -60,14 +60,19 @@ func specOf(o *agentv1.Start, h Host) container.Spec {
 	return spec
 }
 
-// infoFile tells programs where they run. It holds the task's token, and is for the
-// task's user alone.
-func infoFile(s container.Spec) container.File {
-	f := container.File{Path: agentv1.ClusterInfoPath, Content: agentv1.ClusterInfo(s.Env), Mode: 0o600}
-	if s.User != nil {
-		f.UID, f.GID = s.User.UID, s.User.GID
+// infoFiles are those in which programs learn where they run. One holds the task's token;
+// they are for the task's user alone.
+func infoFiles(s container.Spec) []container.File {
+	files := []container.File{
+		{Path: agentv1.ClusterInfoPath, Content: agentv1.ClusterInfo(s.Env), Mode: 0o600},
+		{Path: agentv1.ResourcesInfoPath, Content: agentv1.ResourcesInfo(s.GPUs), Mode: 0o600},
 	}
-	return f
+	for i := range files {
+		if s.User != nil {
+			files[i].UID, files[i].GID = s.User.UID, s.User.GID
+		}
+	}
+	return files
 }
 
 func authOf(a *agentv1.RegistryAuth) container.Auth {

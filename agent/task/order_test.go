@@ -77,19 +77,26 @@ func TestATaskIsToldWhereItRuns(t *testing.T) {
 	o := &agentv1.Start{ContainerId: "id", DeviceIds: []int32{1}, Spec: &agentv1.Spec{
 		Environment: []string{"DET_TASK_ID=t", "DET_SESSION_TOKEN=secret"}, User: &agentv1.User{Uid: 7, Gid: 8},
 	}}
-	s := specOf(o, testHost(apiv1.Device_TYPE_CPU))
-	i := slices.IndexFunc(s.Files, func(f container.File) bool { return f.Path == agentv1.ClusterInfoPath })
-	if i < 0 {
-		t.Fatalf("there is no %s among %v", agentv1.ClusterInfoPath, s.Files)
-	}
-	f := s.Files[i]
-	for _, want := range []string{`"master_url":"http://10.0.0.1:8080"`, `"agent_id":"me"`, `"slot_ids":[1]`, `"task_id":"t"`, `"session_token":"secret"`} {
-		if !strings.Contains(string(f.Content), want) {
-			t.Errorf("got %s, want %s in it", f.Content, want)
+	s := specOf(o, testHost(apiv1.Device_TYPE_CUDA))
+	for path, want := range map[string][]string{
+		agentv1.ClusterInfoPath: {
+			`"master_url":"http://10.0.0.1:8080"`, `"agent_id":"me"`, `"slot_ids":[1]`, `"task_id":"t"`, `"session_token":"secret"`,
+		},
+		agentv1.ResourcesInfoPath: {`{"gpu_uuids":["GPU-b"]}`},
+	} {
+		i := slices.IndexFunc(s.Files, func(f container.File) bool { return f.Path == path })
+		if i < 0 {
+			t.Fatalf("there is no %s among %v", path, s.Files)
 		}
-	}
-	if f.Mode != 0o600 || f.UID != 7 || f.GID != 8 {
-		t.Errorf("got mode %o of %d:%d, want it for the task's user alone", f.Mode, f.UID, f.GID)
+		f := s.Files[i]
+		for _, w := range want {
+			if !strings.Contains(string(f.Content), w) {
+				t.Errorf("%s: got %s, want %s in it", path, f.Content, w)
+			}
+		}
+		if f.Mode != 0o600 || f.UID != 7 || f.GID != 8 {
+			t.Errorf("%s: got mode %o of %d:%d, want it for the task's user alone", path, f.Mode, f.UID, f.GID)
+		}
 	}
 }
 

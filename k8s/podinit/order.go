@@ -26,6 +26,8 @@ type Order struct {
 	// Context is where below the volume the context directory goes; empty when
 	// the task has none.
 	Context string `json:"context,omitempty"`
+	// GPUs says that the task's container is given some, which it alone sees.
+	GPUs bool `json:"gpus,omitempty"`
 	// UID and GID are the task's account, which owns what has no other owner.
 	UID int `json:"uid"`
 	GID int `json:"gid"`

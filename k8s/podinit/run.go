@@ -45,7 +45,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := unpackFiles(filepath.Join(c.OrderDir, keyFiles), into, order); err != nil {
 		return fmt.Errorf("put the files of the task in place: %w", err)
 	}
-	if err := reportExit(into, c.Environ); err != nil {
+	if err := writeInfoFiles(into, c.Environ, order.GPUs); err != nil {
 		return fmt.Errorf("tell the task where it runs: %w", err)
 	}
 	if order.Context == "" {
@@ -62,19 +62,29 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// infoFile is agentv1.ClusterInfoPath in the volume.
-const infoFile = "run/info/cluster.json"
+// The files of the task's information in the volume.
+const (
+	clusterInfoFile   = "run/info/cluster.json"
+	resourcesInfoFile = "run/info/resources.json"
+)
 
-// reportExit writes the file from which programs learn where they run. It holds the task's
-// token; this program runs as the task's user.
-func reportExit(into *os.Root, environ []string) error {
-	if err := into.MkdirAll(path.Dir(infoFile), 0o755); err != nil {
+// writeInfoFiles writes the files from which programs learn where they run. One holds the
+// task's token; this program runs as the task's user.
+func writeInfoFiles(into *os.Root, environ []string, gpus bool) error {
+	if err := rewriteFile(into, clusterInfoFile, agentv1.ClusterInfo(environ)); err != nil || gpus {
 		return err
 	}
-	if err := into.Remove(infoFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	return rewriteFile(into, resourcesInfoFile, agentv1.ResourcesInfo(nil))
+}
+
+func rewriteFile(into *os.Root, name string, content []byte) error {
+	if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return into.WriteFile(infoFile, agentv1.ClusterInfo(environ), 0o600)
+	if err := into.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return into.WriteFile(name, content, 0o600)
 }
 
 func unpackFiles(name string, into *os.Root, o Order) error {

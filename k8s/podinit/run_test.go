@@ -138,7 +138,7 @@ func TestRun(t *testing.T) {
 	want := []string{
 		"drwxr-xr-x files", "-rw------- files/2 1",
 		"drwx------ run", "drwxr-xr-x run/etc", "-rw-r--r-- run/etc/passwd 3",
-		"drwxr-xr-x run/info", fmt.Sprintf("-rw------- run/info/cluster.json %d", len(info)),
+		"drwxr-xr-x run/info", fmt.Sprintf("-rw------- run/info/cluster.json %d", len(info)), "-rw------- run/info/resources.json 17",
 		"drwxr-x--- run/workdir", "Lrwxrwxrwx run/workdir/now",
 		"dr-xr-xr-x run/workdir/src", "-rw-r----- run/workdir/src/train.py 200000",
 	}
@@ -150,8 +150,24 @@ func TestRun(t *testing.T) {
 			t.Errorf("got - want +:\n%s", diff)
 		}
 	}
-	if got, err := os.ReadFile(filepath.Join(w.FilesDir, infoFile)); err != nil || string(got) != string(info) {
+	if got, err := os.ReadFile(filepath.Join(w.FilesDir, clusterInfoFile)); err != nil || string(got) != string(info) {
 		t.Errorf("got %s, %v, want %s", got, err, info)
+	}
+}
+
+// Which GPUs a container got is known in the container alone: a file that says there are
+// none would be believed.
+func TestGPUsAreLeftToTheContainer(t *testing.T) {
+	t.Parallel()
+	for _, gpus := range []bool{false, true} {
+		w := newWorld(t, Order{GPUs: gpus}, packed(t), nil)
+		if err := Run(t.Context(), w.Config); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(w.FilesDir, resourcesInfoFile))
+		if gpus && !os.IsNotExist(err) || !gpus && string(got) != "{\"gpu_uuids\":[]}\n" {
+			t.Errorf("with GPUs %t: got %q, %v", gpus, got, err)
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type Line struct {
 	At      time.Time
 	Stdtype string // "stdout", "stderr" or empty
 	Level   Level
+	Rank    *int   // of the process that printed it; nil for none, or for its batch's
 	Source  string // "task", "master", "agent" or what the sender calls itself
 	// Text has no newline at its end; one that it has is taken off. Broken UTF-8 is
 	// replaced, because it could not be sent on.
@@ -60,7 +61,7 @@ type Batch struct {
 	Allocation string
 	Container  string
 	Agent      string
-	Rank       *int // nil for none
+	Rank       *int // of lines that have none of their own; nil for none
 	// FirstSeq is the number of Lines[0]; a container's first line is 0.
 	FirstSeq int64
 	Lines    []Line
@@ -74,7 +75,6 @@ type Entry struct {
 	Allocation string
 	Container  string
 	Agent      string
-	Rank       *int
 	Line
 }
 

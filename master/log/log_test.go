@@ -318,7 +318,7 @@ func TestMessage(t *testing.T) {
 		e    log.Entry
 		want string
 	}{
-		"all there":        {log.Entry{Container: "f6114bb3-aaaa", Rank: &rank, Line: log.Line{At: at, Level: log.Info, Text: "text"}}, "[2022-03-02T02:15:18.299569Z] f6114bb3 [rank=1] || INFO: text\n"},
+		"all there":        {log.Entry{Container: "f6114bb3-aaaa", Line: log.Line{At: at, Rank: &rank, Level: log.Info, Text: "text"}}, "[2022-03-02T02:15:18.299569Z] f6114bb3 [rank=1] || INFO: text\n"},
 		"no container":     {log.Entry{Line: log.Line{At: at, Text: "text"}}, "[2022-03-02T02:15:18.299569Z]          || text\n"},
 		"no rank":          {log.Entry{Container: "f6114bb3", Line: log.Line{At: at, Level: log.Error, Text: ""}}, "[2022-03-02T02:15:18.299569Z] f6114bb3 || ERROR: \n"},
 		"several lines":    {log.Entry{Line: log.Line{At: at, Text: "a\n[2022-03-02T02:15:18.299569Z] f6114bb3 [rank=0] || INFO: forged"}}, "[2022-03-02T02:15:18.299569Z]          || a\n    [2022-03-02T02:15:18.299569Z] f6114bb3 [rank=0] || INFO: forged\n"},

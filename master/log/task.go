@@ -163,20 +163,27 @@ func (n *draft) addRequest(ctx context.Context, s *store.Store, r *request, now 
 	if n.task.isFull() && !r.ofMaster() {
 		return nil // it counts as stored, and is not asked for again
 	}
-	rank := -1
-	if b.Rank != nil {
-		rank = *b.Rank
-	}
 	var pieces [1]Line
 	for _, line := range lines {
 		for _, piece := range cleanLine(pieces[:0], line, now) {
-			n.addLine(b, who{b.Agent, piece.Source, piece.Stdtype, rank}, piece, seq)
+			n.addLine(b, who{b.Agent, piece.Source, piece.Stdtype, rankOf(b, piece)}, piece, seq)
 		}
 		if seq >= 0 {
 			seq++
 		}
 	}
 	return nil
+}
+
+// rankOf is a line's rank, -1 for none.
+func rankOf(b Batch, l Line) int {
+	switch {
+	case l.Rank != nil:
+		return *l.Rank
+	case b.Rank != nil:
+		return *b.Rank
+	}
+	return -1
 }
 
 // isFull says whether a task has printed as much as is kept.

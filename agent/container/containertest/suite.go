@@ -55,6 +55,7 @@ func (s Suite) Run(t *testing.T) {
 		{"phases go from absent to running to ended to absent", bench.phases},
 		{"output is read in order, and again from any line", bench.output},
 		{"long lines are cut and a last line needs no newline", bench.longLines},
+		{"a carriage return ends a line", bench.returns},
 		{"many lines all arrive", bench.manyLines},
 		{"output is followed while the program runs", bench.follow},
 		{"kill gives 137 and leaves no descendant", bench.kill},
@@ -258,6 +259,22 @@ func (b bench) longLines() {
 	for i, l := range all {
 		if got := texts(b.lines(b.r, "l", l.Next), ""); !slices.Equal(got, want[i+1:]) {
 			b.t.Errorf("after line %d: got lines of %v bytes, want %v", i, lengths(got), lengths(want[i+1:]))
+		}
+	}
+}
+
+// returns prints a progress bar. Each line is read on behind, and has its own time where
+// the runtime sees it come.
+func (b bench) returns() {
+	b.start("r", `printf '10%%\r20%%\r'; sleep 1; printf '\n30%%\r\n\rend\n'`)
+	want := []string{"10%", "20%", "30%", "end"}
+	all := b.lines(b.r, "r", container.Position{})
+	if got := texts(all, ""); !slices.Equal(got, want) {
+		b.t.Fatalf("got %q, want %q", got, want)
+	}
+	for i, l := range all {
+		if got := texts(b.lines(b.r, "r", l.Next), ""); !slices.Equal(got, want[i+1:]) {
+			b.t.Errorf("after line %d: got %q, want %q", i, got, want[i+1:])
 		}
 	}
 }

@@ -133,22 +133,25 @@ func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool)
 // first piece was written and how many lines were cut from longer ones since the last
 // newline, as bytes of stdout: see packPosition; and when the piece with that newline was, as
 // bytes of stderr, in nanoseconds since 1970. They are 0 from agents that knew neither.
+// Agents that took carriage returns for text counted other lines: a log that such a one
+// began to read is counted as it did, to its end.
 type demux struct {
-	from   container.Position
-	emit   func([]container.Line) error
-	next   container.Position // after the last line that was cut
-	begun  bool
-	seeks  bool // only whether the piece at which from is can be found
-	sought sought
-	look   bool           // for the piece at which from is
-	skip   int            // lines without a newline that were emitted after it
-	first  int64          // microseconds: when the log's first piece was written
-	inside int            // lines since the last that ended in a newline
-	known  map[int64]bool // the times of pieces to which the log went back
-	run    []container.Line
-	splits [2]container.Splitter
-	at     [2]time.Time
-	whole  [2]bool // the last piece ended its line
+	from    container.Position
+	emit    func([]container.Line) error
+	next    container.Position // after the last line that was cut
+	begun   bool
+	seeks   bool // only whether the piece at which from is can be found
+	sought  sought
+	look    bool           // for the piece at which from is
+	skip    int            // lines without a newline that were emitted after it
+	first   int64          // microseconds: when the log's first piece was written
+	inside  int            // lines since the last that ended in a newline
+	returns bool           // a carriage return ends a line
+	known   map[int64]bool // the times of pieces to which the log went back
+	run     []container.Line
+	splits  [2]container.Splitter
+	at      [2]time.Time
+	whole   [2]bool // the last piece ended its line
 }
 
 var streams = [2]string{container.Stdout, container.Stderr}
@@ -196,6 +199,9 @@ func (d *demux) takeFrame(stream int, frame []byte) error {
 		if err := d.checkFirst(at); err != nil {
 			return err
 		}
+		for i := range d.splits {
+			d.splits[i].NewlinesOnly = !d.returns
+		}
 	}
 	if d.goesBack(stream, at) && !d.known[at.UnixNano()] {
 		if err := d.flushLines(); err != nil {
@@ -230,8 +236,8 @@ func (d *demux) goesBack(stream int, at time.Time) bool {
 // the piece at from is gone too, the lines between were never read. Timestamps do not
 // tell: clocks are set, and a long line has the time of its first piece.
 func (d *demux) checkFirst(at time.Time) error {
-	was, inside := unpackPosition(d.from.Stdout)
-	d.begun, d.first = true, at.UnixMicro()
+	was, inside, returns := unpackPosition(d.from.Stdout)
+	d.begun, d.first, d.returns = true, at.UnixMicro(), returns || d.from.Lines == 0
 	if was == 0 || was == d.first {
 		return nil
 	}
@@ -251,37 +257,46 @@ func (d *demux) checkFirst(at time.Time) error {
 	return nil
 }
 
-// insideBits are those of a position that count lines without a newline. Of a line that
-// is longer than so many, some is emitted again once the start of the log is gone.
-const insideBits = 12
+// insideBits are those of a position that count lines without a newline, above them one
+// says that a carriage return ends a line. Of a line that is longer than so many, some is
+// emitted again once the start of the log is gone.
+const (
+	insideBits = 11
+	returnsBit = 1 << insideBits
+)
 
-// packPosition makes one number of a time in microseconds since 1970 and a count. Without a count
-// it is the time in nanoseconds.
-func packPosition(first int64, inside int) int64 {
-	if inside == 0 {
-		return first * 1000
+// packPosition makes one number of a time in microseconds since 1970, a count and whether a
+// carriage return ends a line. Without a count it is the time in nanoseconds, to which
+// returns adds one.
+func packPosition(first int64, inside int, returns bool) int64 {
+	mark, bit := int64(0), int64(0)
+	if returns {
+		mark, bit = 1, returnsBit
 	}
-	return -(first<<insideBits | int64(min(inside, 1<<insideBits-1)))
+	if inside == 0 {
+		return first*1000 + mark
+	}
+	return -(first<<(insideBits+1) | bit | int64(min(inside, returnsBit-1)))
 }
 
-func unpackPosition(n int64) (first int64, inside int) {
+func unpackPosition(n int64) (first int64, inside int, returns bool) {
 	if n >= 0 {
-		return n / 1000, 0
+		return n / 1000, 0, n%1000 != 0
 	}
-	return -n >> insideBits, int(-n & (1<<insideBits - 1))
+	return -n >> (insideBits + 1), int(-n & (returnsBit - 1)), -n&returnsBit != 0
 }
 
 func (d *demux) cutLines(stream int, final bool) error {
 	for {
-		text, n, ok := d.splits[stream].Next(final)
+		c, ok := d.splits[stream].Next(final)
 		if !ok {
 			return nil
 		}
-		if !d.isNew(d.at[stream].UnixNano(), n > len(text)) {
+		if !d.isNew(d.at[stream].UnixNano(), c.Newline) {
 			continue
 		}
 		d.run = append(d.run, container.Line{
-			At: d.at[stream], Stream: streams[stream], Text: bytes.Clone(text), Next: d.next,
+			At: d.at[stream], Stream: streams[stream], Text: bytes.Clone(c.Text), Next: d.next,
 		})
 		if len(d.run) >= maxRun {
 			if err := d.flushLines(); err != nil {
@@ -306,7 +321,7 @@ func (d *demux) isNew(at int64, ends bool) bool {
 		return false
 	}
 	d.next.Lines++
-	d.next.Stdout = packPosition(d.first, d.inside)
+	d.next.Stdout = packPosition(d.first, d.inside, d.returns)
 	return d.next.Lines > d.from.Lines
 }
 

@@ -103,3 +103,45 @@ func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
 		}
 	}
 }
+
+// A progress bar that ends its lines with carriage returns only is read on behind each of
+// them, also when the start of the log is gone; both ends together are one.
+func TestAProgressBarIsReadOnFromEachOfItsLines(t *testing.T) {
+	t.Parallel()
+	bar := slices.Concat(
+		piece(1, 101, "a\r\n"), piece(1, 102, "\r10%\r20"), piece(2, 103, "b\n"), piece(1, 102, "%\r30%\r"), piece(1, 102, "\n"),
+		piece(1, 104, "c\r\n"), piece(1, 105, "d\n"),
+	)
+	whole := slices.Concat(piece(1, 100, "gone\n"), bar)
+	var all []container.Line
+	lines, err := readFrames(whole, container.Position{}, &all)
+	want := []string{"1 stdout gone", "2 stdout a", "3 stdout 10%", "4 stderr b", "5 stdout 20%", "6 stdout 30%", "7 stdout c", "8 stdout d"}
+	if err != nil || !slices.Equal(lines, want) {
+		t.Fatalf("got %q, %v, want %q", lines, err, want)
+	}
+	for i := 1; i < len(all); i++ {
+		for rest, data := range map[string][]byte{"whole": whole, "rotated": bar} {
+			if got, err := readFrames(data, all[i].Next, nil); err != nil || !slices.Equal(got, want[i+1:]) {
+				t.Errorf("%s, after line %d: got %q and %v, want %q", rest, i+1, got, err, want[i+1:])
+			}
+		}
+	}
+}
+
+// The lines that an agent counted that took carriage returns for text are counted so by
+// the agent after it.
+func TestALogIsCountedAsItWasBegun(t *testing.T) {
+	t.Parallel()
+	data := slices.Concat(piece(1, 100, "1%\r2%\r3%\n"), piece(1, 101, "4%\r5%\n"), piece(1, 102, "6%\r7%\n"))
+	for _, from := range []container.Position{{Lines: 1}, {Lines: 1, Stdout: second(100), Stderr: second(100)}} {
+		var all []container.Line
+		got, err := readFrames(data, from, &all)
+		if want := []string{"2 stdout 4%\r5%", "3 stdout 6%\r7%"}; err != nil || !slices.Equal(got, want) {
+			t.Fatalf("got %q, %v, want %q", got, err, want)
+		}
+		got, err = readFrames(data, all[0].Next, nil)
+		if want := []string{"3 stdout 6%\r7%"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("and then: got %q, %v, want %q", got, err, want)
+		}
+	}
+}

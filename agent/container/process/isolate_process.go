@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,46 +14,53 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/process/rootfs"
 )
 
-// taskRoot is where an isolated task sees its own files; runDir is another name for a
-// part of them. Outside of tasks both are empty directories.
+// taskRoot is where an isolated task sees all of its own files; each is at its own path,
+// too. Outside of tasks it is an empty directory.
 const taskRoot = "/run/det-deploy-task"
 
 // initScript is the first process of an isolated task. It is root with next to no
 // capabilities, so that the task can neither signal it nor take its lock, and it
 // knows nothing of the task's variables. Its own id is read while /proc is the
-// machine's. What it starts is the task, and ends when it ends: see wrapper for the
-// rest.
+// machine's. It sees the machine's programs and not the task's files, which may be in
+// their place: nsenter shows these to the task as it makes it the task's user. What it
+// starts is the task, and ends when it ends: see wrapper for the rest.
 const initScript = `trap : HUP INT QUIT TERM
-exec 5>&2 2>/dev/null
+exec 6>&2 2>/dev/null
 read -r pid rest </proc/self/stat && echo "$pid" >&3 || exit 125
-mount -t proc -o nosuid,nodev,noexec proc /proc 2>&5 || { echo "$?" >&3; exit; }
-(exec setpriv "$@" /bin/sh -c '. /proc/self/fd/4' 2>&5 3>&- 5>&-)
+mount -t proc -o nosuid,nodev,noexec proc /proc 2>&6 || { echo "$?" >&3; exit; }
+(exec setpriv "$@" /bin/sh -c '. /proc/self/fd/4' 2>&6 3>&- 6>&-)
 echo "$?" >&3`
 
-// initCapabilities are what the first process needs: to mount, and to become the
-// task's user.
-var initCapabilities = map[int]bool{unix.CAP_SYS_ADMIN: true, unix.CAP_SETUID: true, unix.CAP_SETGID: true}
+// initCapabilities are what the first process needs: to mount, to enter the namespace of
+// the task's files, and to become the task's user.
+var initCapabilities = map[int]bool{unix.CAP_SYS_ADMIN: true, unix.CAP_SYS_CHROOT: true, unix.CAP_SETUID: true, unix.CAP_SETGID: true}
 
 // account is whom an isolated task runs as.
 type account struct {
 	container.User
 
+	// claimed says that it is one of Accounts, which another task has later.
+	claimed bool
 	// groups are those that it has besides, to reach its GPUs.
 	groups []int
 }
 
+// setprivOptions let setpriv set the groups, which nsenter cannot, and nsenter the user:
+// what comes after it is the task's.
 func (a account) setprivOptions() []string {
-	out := []string{"--reuid", strconv.Itoa(a.UID), "--regid", strconv.Itoa(a.GID)}
-	if len(a.groups) == 0 {
-		return append(out, "--clear-groups")
+	groups := []string{"--clear-groups"}
+	if len(a.groups) > 0 {
+		list := make([]string, len(a.groups))
+		for i, g := range a.groups {
+			list[i] = strconv.Itoa(g)
+		}
+		groups = []string{"--groups", strings.Join(list, ",")}
 	}
-	list := make([]string, len(a.groups))
-	for i, g := range a.groups {
-		list[i] = strconv.Itoa(g)
-	}
-	return append(out, "--groups", strings.Join(list, ","))
+	return append(append([]string{"--regid", strconv.Itoa(a.GID)}, groups...),
+		"nsenter", "--mount=/proc/self/fd/5", "--setuid", strconv.Itoa(a.UID))
 }
 
 // canIsolate tries what every start does and says why it cannot be done.
@@ -74,13 +80,19 @@ func canIsolate(a Accounts) error {
 		}
 	}
 	var said bytes.Buffer
-	cmd := initCommand(`mount -t proc proc /proc && exec setpriv "$@" true`, account{User: container.User{UID: a.First, GID: a.First}})
+	cmd := initCommand(`mount -t proc proc /proc && exec setpriv "$@" /bin/sh -c 'test -r /proc/self/stat'`, account{User: container.User{UID: a.First, GID: a.First}})
 	cmd.Stdout, cmd.Stderr = &said, &said
-	err := onOwnThread(func() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = null.Close() }()
+	cmd.ExtraFiles = []*os.File{null, null} // in the place of lock and program
+	err = onOwnThread(func() error {
 		if err := enterNamespaces(); err != nil {
 			return err
 		}
-		return cmd.Start()
+		return startInTree(cmd, rootfs.Tree{Stage: taskRoot})
 	})
 	if err == nil {
 		err = cmd.Wait()
@@ -122,10 +134,12 @@ func onOwnThread(f func() error) error {
 	return <-done
 }
 
-// enterNamespaces gives this thread namespaces of its own and takes from it what no task
-// shall have.
-func enterNamespaces() error {
-	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWIPC); err != nil {
+// enterNamespaces gives this thread namespaces of its own.
+func enterNamespaces() error { return enterMounts(unix.CLONE_NEWNS | unix.CLONE_NEWIPC) }
+
+// enterMounts gives this thread a mount namespace of its own, and others.
+func enterMounts(flags int) error {
+	if err := unix.Unshare(flags); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}
 	// What the machine unmounts goes here, too; nothing comes back.
@@ -164,9 +178,9 @@ type view struct {
 	spec   container.Spec
 }
 
-// arrangeMounts builds the view in the mount namespace of this thread. What is shown is
-// opened before the first thing is covered.
-func (v view) arrangeMounts() error {
+// start builds the view in the mount namespace of this thread and starts the first process
+// in it. What is shown is opened before the first thing is covered.
+func (v view) start(cmd *exec.Cmd) error {
 	root, err := openPath(v.d.rootDir())
 	if err != nil {
 		return err
@@ -191,36 +205,78 @@ func (v view) arrangeMounts() error {
 			return fmt.Errorf("hide %s: %w", h, err)
 		}
 	}
-	if err := bindMount(root, taskRoot, false); err != nil {
+	if err := v.privateDirs(tmp); err != nil {
 		return err
 	}
-	for i, m := range v.spec.Mounts {
-		if err := bindMount(sources[i], filepath.Join(taskRoot, m.ContainerPath), m.ReadOnly); err != nil {
-			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
-		}
+	places := placesOf(fdPath(root), v.spec)
+	for i, f := range sources {
+		places[i].Source = fdPath(f)
 	}
-	if err := showRunDir(); err != nil {
-		return err
-	}
-	return v.privateDirs(tmp)
+	return startInTree(cmd, rootfs.Tree{
+		Places: append(places, rootfs.Place{Path: taskRoot, Source: fdPath(root)}),
+		Stage:  taskRoot, UID: v.spec.User.UID, GID: v.spec.User.GID,
+	})
 }
 
-// showRunDir shows the task's files under /run/determined where libraries look for them,
-// with what is mounted below.
-func showRunDir() error {
-	files, err := openPath(taskRoot + runDir)
+// startInTree starts the first process of a task in a copy of this thread's mount
+// namespace, with the thread's own, in which the task's files are in their places, in its
+// hands. What is mounted in the copy goes there, too: the task's /proc.
+func startInTree(cmd *exec.Cmd, tree rootfs.Tree) error {
+	tasks, err := os.Open(threadMounts)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = files.Close() }()
-	return bindMount(files, runDir, false)
+	defer func() { _ = tasks.Close() }()
+	first, err := copyMounts()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = first.Close() }()
+	if err := enterMountsOf(tasks); err != nil {
+		return err
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("keep mounts to the task: %w", err)
+	}
+	if err := tree.Enter(); err != nil {
+		return err
+	}
+	if err := enterMountsOf(first); err != nil {
+		return err
+	}
+	if err := confineProcess(); err != nil {
+		return err
+	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, tasks)
+	return cmd.Start()
 }
+
+// copyMounts gives this thread a copy of its mount namespace, which shares its mounts.
+func copyMounts() (*os.File, error) {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+		return nil, fmt.Errorf("share mounts with the task: %w", err)
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return nil, fmt.Errorf("unshare: %w", err)
+	}
+	return os.Open(threadMounts)
+}
+
+func enterMountsOf(namespace *os.File) error {
+	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("change the mount namespace: %w", err)
+	}
+	return nil
+}
+
+// threadMounts is the mount namespace of the thread that opens it.
+const threadMounts = "/proc/thread-self/ns/mnt"
 
 // privateDirs gives the task its own in the place of directories in which all users
 // of a machine may write.
 func (v view) privateDirs(tmp *os.File) error {
 	for _, p := range []string{"/tmp", "/var/tmp"} {
-		if err := bindMount(tmp, p, false); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := bindMount(tmp, p); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
@@ -275,16 +331,9 @@ func openPath(p string) (*os.File, error) {
 func fdPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
 // bindMount shows a file or directory at target, with what is mounted below it.
-func bindMount(source *os.File, target string, readOnly bool) error {
+func bindMount(source *os.File, target string) error {
 	if err := unix.Mount(fdPath(source), target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("mount %s at %s: %w", source.Name(), target, err)
-	}
-	if !readOnly {
-		return nil
-	}
-	err := unix.MountSetattr(unix.AT_FDCWD, target, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-	if err != nil {
-		return fmt.Errorf("make it read-only, for which Linux 5.12 is needed: %w", err)
 	}
 	return nil
 }

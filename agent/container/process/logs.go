@@ -91,19 +91,30 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 		next: from,
 		buf:  make([]byte, readSize),
 	}
-	if err := errors.Join(t.out.measureSize(), t.err.measureSize()); err != nil {
+	if err := errors.Join(t.out.inspectFile(), t.err.inspectFile()); err != nil {
 		t.close()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (s *stream) measureSize() error {
+// inspectFile notes the size of the file, and whether reading begins behind a carriage
+// return.
+func (s *stream) inspectFile() error {
 	info, err := s.file.Stat()
-	if err == nil {
-		s.found = info.Size()
+	if err != nil {
+		return err
 	}
-	return err
+	s.found = info.Size()
+	if s.at == 0 {
+		return nil
+	}
+	var before [1]byte
+	if _, err := s.file.ReadAt(before[:], s.at-1); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	s.split.AfterReturn = before[0] == '\r'
+	return nil
 }
 
 func (t *tail) close() {
@@ -176,12 +187,12 @@ func (t *tail) drainLines(emit func([]container.Line) error) error {
 func (t *tail) cutLines(s *stream, lines []container.Line, final bool) []container.Line {
 	now := time.Now()
 	for {
-		text, n, ok := s.split.Next(final)
+		c, ok := s.split.Next(final)
 		if !ok {
 			return lines
 		}
 		t.next.Lines++
-		*t.streamPosition(s) += int64(n)
-		lines = append(lines, container.Line{At: now, Stream: s.name, Text: text, Next: t.next})
+		*t.streamPosition(s) += int64(c.Size)
+		lines = append(lines, container.Line{At: now, Stream: s.name, Text: c.Text, Next: t.next})
 	}
 }

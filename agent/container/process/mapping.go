@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// mapping turns paths of the container into paths of the host, wherever they
-// stand as a whole: as an argument, after the "=" of one, as a variable's
+// mapping is for machines that do not let a task have its files where they belong. It
+// turns paths of the container into paths of the host, wherever they stand as a whole: as an argument, after the "=" of one, as a variable's
 // value or an element of its list. Paths inside a script are out of its
 // reach; DET_RUN_DIR is for these.
 type mapping struct {
@@ -47,6 +47,12 @@ func (m mapping) mapPath(p string) string {
 		return p
 	}
 	return filepath.Join(m.root, p)
+}
+
+// mapSpec maps what the program is started with.
+func (m mapping) mapSpec(s container.Spec) container.Spec {
+	s.WorkDir, s.Command, s.Env = m.mapPath(workDir(s)), m.mapArgs(s.Command), m.mapEnv(s.Env)
+	return s
 }
 
 func (m mapping) mapArgs(args []string) []string {

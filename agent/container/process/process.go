@@ -49,6 +49,9 @@ type Runtime struct {
 	opts Options
 	// notIsolated is why tasks are not isolated, or nil.
 	notIsolated error
+	// notPlaced is why the files of tasks are not at the paths that they should have, or
+	// nil.
+	notPlaced error
 	// hidden are the real paths of what no task may see.
 	hidden []string
 
@@ -79,12 +82,18 @@ func New(o Options) (*Runtime, error) {
 	// outlive both. A kernel without the call leaves it open.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	r := &Runtime{opts: o, children: map[string]int{}, notIsolated: canIsolate(o.Accounts)}
+	if r.notIsolated != nil {
+		r.notPlaced = canPlace()
+	}
 	for _, p := range append([]string{o.Dir}, o.Hidden...) {
+		if p == "" {
+			continue // a file that this agent does not have; it would be the working directory
+		}
 		// What is not there now may come later, under this name.
 		if real, err := filepath.EvalSymlinks(p); err == nil {
 			p = real
 		}
-		if p != "" && !slices.Contains(r.hidden, p) {
+		if !slices.Contains(r.hidden, p) {
 			r.hidden = append(r.hidden, p)
 		}
 	}
@@ -95,6 +104,11 @@ func New(o Options) (*Runtime, error) {
 // and otherwise the reason why they are not: then each may do whatever this
 // agent's user may, also to the agent and to other tasks.
 func (r *Runtime) Isolation() error { return r.notIsolated }
+
+// FixedPaths is nil when the files, mounts and work directory of tasks are where they say,
+// and otherwise the reason why they are not, with what to change: then they are below
+// other directories, and only tasks that can do with it run.
+func (r *Runtime) FixedPaths() error { return r.notPlaced }
 
 // List names the containers that have a directory; a directory belongs to
 // one agent of one cluster.

@@ -12,13 +12,13 @@ import (
 // variables, which hold the tokens of the task and of its owner, never stand in a file
 // of the disk or in the environment of a shell that is root. The one that the client's
 // library wants in a file is the task's, which ends with it.
-func programFile(env []string, dir string, argv []string) (*os.File, error) {
+func programFile(text string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("det-deploy-task", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), "program")
-	if _, err := f.WriteString(programText(env, dir, argv)); err != nil {
+	if _, err := f.WriteString(text); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func programText(env []string, dir string, argv []string) string {
 	for _, a := range argv {
 		b.WriteString(" " + shellescape.Quote(a))
 	}
-	b.WriteString(" 4<&-\n")
+	b.WriteString(" 4<&- 5<&-\n")
 	return b.String()
 }
 

@@ -32,6 +32,7 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 	if err := spec.Validate(); err != nil {
 		return err
 	}
+	spec.User = runnableUser(spec.User)
 	if err := r.checkSpec(spec); err != nil {
 		return err
 	}
@@ -44,6 +45,7 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 // Start lays out the directory and starts the shell. It does not wait for
 // the program: one that does not exist ends with 127, and says so in its log.
 func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
+	spec.User = runnableUser(spec.User)
 	start := r.startPlain
 	if r.notIsolated == nil {
 		start = r.startIsolated
@@ -56,30 +58,6 @@ func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
 	defer r.mu.Unlock()
 	r.children[spec.ID] = pid
 	return nil
-}
-
-// startPlain starts a task as the agent's own user, or as the one that was asked for.
-func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
-	if err := d.makeAnew(spec.User); err != nil {
-		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
-	}
-	if err := errors.Join(d.lendFiles(r.opts.Lent, spec.User), d.layOut(spec, false)); err != nil {
-		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
-	}
-	env, m := inheritedEnviron(), newMapping(d.rootDir(), spec)
-	if credentialOf(spec.User) != nil {
-		env = account{User: *spec.User}.taskEnv(d.rootDir())
-	}
-	return d.launchShell(nil, (*exec.Cmd).Start, &exec.Cmd{
-		Path: "/bin/sh",
-		Args: append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, m.mapArgs(spec.Command)...),
-		Env:  append(append(env, m.mapEnv(spec.Env)...), markKey+"="+string(d)),
-		Dir:  m.mapPath(workDir(spec)),
-		SysProcAttr: &syscall.SysProcAttr{
-			Setsid:     true,
-			Credential: credentialOf(spec.User),
-		},
-	})
 }
 
 // launchShell starts a shell with the lock in its hands, and after it the other file.
@@ -136,6 +114,15 @@ func inheritedEnviron() []string {
 	return out
 }
 
+// runnableUser is nil, the agent's own user, in the place of root where the agent is not: root
+// is whom tasks run as whose owners have no account of their own.
+func runnableUser(u *container.User) *container.User {
+	if u != nil && u.UID == 0 && os.Getuid() != 0 {
+		return nil
+	}
+	return u
+}
+
 // credentialOf is nil when nothing has to be switched.
 func credentialOf(u *container.User) *syscall.Credential {
 	if u == nil || u.UID == os.Getuid() && u.GID == os.Getgid() {
@@ -155,13 +142,16 @@ func (r *Runtime) checkSpec(s container.Spec) error {
 		return fmt.Errorf("capabilities %s: the process runtime cannot change them; use the docker runtime",
 			strings.Join(append(append([]string{}, s.AddCaps...), s.DropCaps...), ", "))
 	}
+	if s.FixedPaths && r.notPlaced != nil {
+		return fmt.Errorf("the task needs its files at fixed paths, which this agent cannot give a plain process: %w; or use the docker runtime", r.notPlaced)
+	}
 	isolated := r.notIsolated == nil
 	if u := s.User; isolated && u != nil && r.opts.Accounts.containsUID(u.UID) {
 		return fmt.Errorf("run as user %d: users %d to %d are those of tasks without an account (task_users)", u.UID, r.opts.Accounts.First, r.opts.Accounts.Last)
 	}
 	for _, m := range s.Mounts {
-		if m.ReadOnly && !isolated {
-			return fmt.Errorf("bind mount %s: the process runtime can make it read-only only where it isolates tasks (%w); use the docker runtime", m.ContainerPath, r.notIsolated)
+		if m.ReadOnly && r.notPlaced != nil {
+			return fmt.Errorf("bind mount %s: this agent cannot make it read-only for a plain process: %w; or use the docker runtime", m.ContainerPath, r.notPlaced)
 		}
 		if _, err := os.Stat(m.HostPath); err != nil {
 			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)

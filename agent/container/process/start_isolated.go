@@ -31,8 +31,7 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 	if err := errors.Join(d.layOut(spec, true), d.giveTo(who)); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	m := newMapping(taskRoot, spec)
-	program, err := programFile(append(who.taskEnv(taskRoot), m.mapEnv(spec.Env)...), m.mapPath(workDir(spec)), m.mapArgs(spec.Command))
+	program, err := programFile(who.umask(spec) + programText(append(who.taskEnv(taskRoot), spec.Env...), workDir(spec), spec.Command))
 	if err != nil {
 		return 0, fmt.Errorf("write down the program: %w", err)
 	}
@@ -43,13 +42,7 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 			if err := enterNamespaces(); err != nil {
 				return err
 			}
-			if err := v.arrangeMounts(); err != nil {
-				return err
-			}
-			if err := confineProcess(); err != nil {
-				return err
-			}
-			return cmd.Start()
+			return v.start(cmd)
 		})
 	}, initCommand(initScript, who))
 }
@@ -64,7 +57,7 @@ func (r *Runtime) accountOf(d dir, spec container.Spec) (account, error) {
 		if err != nil {
 			return who, err
 		}
-		who.User = container.User{UID: uid, GID: uid}
+		who.User, who.claimed = container.User{UID: uid, GID: uid}, true
 	}
 	return who, d.replaceFile("user", strconv.Itoa(who.UID)+"\n")
 }
@@ -78,6 +71,16 @@ func ownedBy(spec container.Spec, u container.User) container.Spec {
 		spec.Files[i].UID, spec.Files[i].GID = u.UID, u.GID
 	}
 	return spec
+}
+
+// umask leaves what a task of an experiment writes open to the next one, which runs as another
+// user: they write into one directory of checkpoints, and a third deletes them. Which of them sees
+// that directory at all is decided by who may look into its parent.
+func (a account) umask(spec container.Spec) string {
+	if !a.claimed || !spec.FixedPaths {
+		return ""
+	}
+	return "umask 0\n"
 }
 
 // giveTo makes what is the task's own, beside the files. Its output is, so that it

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -107,6 +108,45 @@ func TestIsolatedTasksReachNothingOfOthers(t *testing.T) {
 	}
 }
 
+// The first process of a task is root: it must run no program that the task puts where
+// the machine's is, nor load a library of the task's.
+func TestIsolatedTasksGiveRootNoPrograms(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	programs := openDir(t)
+	for _, name := range []string{"sh", "mount", "setpriv", "nsenter", "ld.so.preload", "liboops.so"} {
+		text := "#!/usr/bin/dash\necho it runs as $(/usr/bin/id -u)\n"
+		if name == "ld.so.preload" {
+			text = "/etc/liboops.so\n"
+		}
+		if err := os.WriteFile(filepath.Join(programs, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binaries, err := filepath.EvalSymlinks("/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, change := range []func(*container.Spec){
+		func(s *container.Spec) { s.Mounts = []container.Mount{{HostPath: programs, ContainerPath: binaries}} },
+		func(s *container.Spec) {
+			s.Mounts = []container.Mount{{HostPath: programs, ContainerPath: "/usr/sbin"}, {HostPath: programs, ContainerPath: "/usr/local/bin"}}
+		},
+		func(s *container.Spec) { s.Mounts = []container.Mount{{HostPath: programs, ContainerPath: "/etc"}} },
+		func(s *container.Spec) { s.WorkDir = "/lib/x86_64-linux-gnu" },
+		func(s *container.Spec) { s.WorkDir = "/lib64" },
+		func(s *container.Spec) {
+			s.Files = []container.File{{Path: binaries + "/setpriv", Content: []byte("#!/usr/bin/dash\necho it runs as $(/usr/bin/id -u)\n"), Mode: 0o755}}
+		},
+	} {
+		spec := script(fmt.Sprintf("programs-%d", i), "id -u")
+		change(&spec)
+		if said, _ := outcome(t, r, spec); strings.Contains(said, "it runs as 0") || strings.Contains(said, "liboops") && strings.Contains(said, "mount") {
+			t.Errorf("task %d: got %q: root runs a program of the task's", i, said)
+		}
+	}
+}
+
 func TestIsolatedTasksHaveWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -118,7 +158,7 @@ func TestIsolatedTasksHaveWhatTheyNeed(t *testing.T) {
 		`test "$QUOTED" = "it's \"so\" \$HOME` + "\n" + `two"`,
 		"test $(ls /proc | grep -c '^[0-9]') -lt 8",
 		`test "$(whoami 2>/dev/null || echo $USER)" = "task-$(id -u)"`,
-		`test "$PWD" = /run/det-deploy-task/run/determined/workdir && touch here`,
+		`test "$PWD" = /run/determined/workdir && touch here`,
 		`test "$(cat /run/determined/info/cluster.json)" = "of this task" && touch /run/determined/workdir/here`,
 		`test "$(df -k /dev/shm | tail -1 | awk '{print $2}')" = 4`,
 	} {
@@ -187,6 +227,17 @@ func TestALinkedAccountIsTheTasksUser(t *testing.T) {
 	spec.User = &container.User{UID: 80001, GID: 80001}
 	if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "task_users") {
 		t.Errorf("an account within the range: got %v, want it refused", err)
+	}
+}
+
+// A setting that names no file hides nothing, wherever the agent works.
+func TestWhatIsNotSetIsNotHidden(t *testing.T) {
+	t.Parallel()
+	o := plainOptions(t)
+	o.Hidden = []string{"", "/no/such"}
+	r := withOptions(t, o)
+	if want := []string{r.opts.Dir, "/no/such"}; !slices.Equal(r.hidden, want) {
+		t.Errorf("got %q hidden, want %q", r.hidden, want)
 	}
 }
 

@@ -77,8 +77,10 @@ type Follower struct {
 
 // New returns a follower; run Follow or StoreInitTail in a goroutine of its own.
 func New(c Config) *Follower {
+	begun := c.Mark.Seq > 0
+	c.Mark.Returns = c.Mark.Returns || !begun
 	return &Follower{
-		cfg: c, mark: c.Mark, marked: c.Mark.Seq > 0,
+		cfg: c, mark: c.Mark, marked: begun,
 		ended: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}),
 	}
 }

@@ -23,6 +23,9 @@ type Mark struct {
 	Last  time.Time `json:"last,omitzero"`
 	// Seq is the number of the line that follows.
 	Seq uint64 `json:"seq"`
+	// Returns says that a carriage return ends a line. Masters that took it for text have
+	// numbered other lines; a log that such a one began is numbered so to its end.
+	Returns bool `json:"returns,omitempty"`
 }
 
 // sinceTime is the time from which a node is asked for lines, zero for all.

@@ -70,8 +70,13 @@ func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 		for i := range rapid.IntRange(0, 60).Draw(t, "lines") {
 			at = at.Add(time.Duration(rapid.SampledFrom([]int{-3, 0, 1, 400_000_000, 2_000_000_000}).Draw(t, "step")))
 			text := fmt.Sprintf("line %d", i)
-			if rapid.IntRange(0, 15).Draw(t, "long") == 0 {
+			switch rapid.IntRange(0, 15).Draw(t, "long") {
+			case 0:
 				text = strings.Repeat(text+" ", 25_000)
+			case 1, 2:
+				text = strings.Repeat("\r"+text, 3)
+			case 3:
+				text += "\r"
 			}
 			file = append(file, fileLine{at, text})
 		}
@@ -107,10 +112,44 @@ func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 // pieces is a line as it is stored.
 func pieces(text string) []string {
 	var out []string
-	for len(text) > longestLine {
-		out, text = append(out, text[:longestLine]), text[longestLine:]
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' }) {
+		for len(line) > longestLine {
+			out, line = append(out, line[:longestLine]), line[longestLine:]
+		}
+		out = append(out, line)
 	}
-	return append(out, text)
+	if out == nil {
+		return []string{""}
+	}
+	return out
+}
+
+// A log that was begun before carriage returns ended lines is numbered as it was.
+func TestALogIsNumberedAsItWasBegun(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	file := []fileLine{{at, "1%\r2%"}, {at.Add(time.Second), "3%\r4%"}}
+	for _, c := range []struct {
+		mark Mark
+		want []string
+	}{
+		{Mark{}, []string{"1%", "2%", "3%", "4%"}},
+		{Mark{Second: at, Newer: 1, First: at, Turn: at, Last: at, Seq: 1}, []string{"1%\r2%", "3%\r4%"}},
+		{Mark{Second: at, Newer: 1, First: at, Turn: at, Last: at, Seq: 2, Returns: true}, []string{"1%", "2%", "3%", "4%"}},
+	} {
+		store := &book{lines: c.want[:c.mark.Seq]}
+		l := reader(store)
+		l = New(Config{Log: l.cfg.Log, Store: store, Metrics: l.cfg.Metrics, SaveMark: l.cfg.SaveMark, Mark: c.mark})
+		if err := l.storeLines(t.Context(), bytes.NewReader(served(file, l.mark.sinceTime())), true); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(store.lines, c.want); d != "" {
+			t.Errorf("%+v: got -, want +:\n%s", c.mark, d)
+		}
+		if l.mark.Returns != (c.mark.Seq == 0 || c.mark.Returns) {
+			t.Errorf("%+v became %+v", c.mark, l.mark)
+		}
+	}
 }
 
 func TestARotatedLogIsSaid(t *testing.T) {

@@ -128,20 +128,41 @@ func (l *Follower) addText(b *batch, place *resumePoint, now *partialLine, text 
 		return
 	}
 	now.rest = append(now.rest, text...)
-	for len(now.rest) > longestLine {
-		b.addPiece(now.rest[:longestLine], now.at)
-		now.pieces++
-		now.rest = append(now.rest[:0], now.rest[longestLine:]...)
-	}
+	now.addPieces(b)
 }
 
-// finishLine adds the last piece of a line to the batch, and the mark behind it.
+// addPieces adds to the batch what is known to be a piece of the line: what ends in a
+// carriage return, as each update of a progress bar does, and what is too long.
+func (now *partialLine) addPieces(b *batch) {
+	left := now.rest
+	for {
+		window := left[:min(len(left), longestLine+1)]
+		end, size := longestLine, longestLine
+		if i := bytes.IndexByte(window, '\r'); i >= 0 && b.mark.Returns {
+			end, size = i, i+1
+		} else if len(window) <= longestLine {
+			break
+		}
+		if end > 0 {
+			b.addPiece(left[:end], now.at)
+			now.pieces++
+		}
+		left = left[size:]
+	}
+	now.rest = append(now.rest[:0], left...)
+}
+
+// finishLine adds the last piece of a line to the batch, and the mark behind it. Behind a
+// carriage return there is none.
 func (now *partialLine) finishLine(b *batch) {
 	if now.stored {
 		return
 	}
-	b.addPiece(now.rest, now.at)
-	b.mark = b.mark.advance(now.at, now.pieces+1)
+	if len(now.rest) > 0 || now.pieces == 0 {
+		b.addPiece(now.rest, now.at)
+		now.pieces++
+	}
+	b.mark = b.mark.advance(now.at, now.pieces)
 }
 
 // reportGap says that lines are missing.

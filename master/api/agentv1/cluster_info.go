@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// ClusterInfoPath is where the client's library looks, inside of a task, for what
-// ClusterInfo writes.
-const ClusterInfoPath = "/run/determined/info/cluster.json"
-
 // clusterInfo has the keys that the library takes, and no others.
 type clusterInfo struct {
 	MasterURL        string  `json:"master_url"`
@@ -57,9 +53,5 @@ func ClusterInfo(environ []string) []byte {
 	if json.Unmarshal([]byte(text("DET_SLOT_IDS")), &info.SlotIDs) != nil || info.SlotIDs == nil {
 		info.SlotIDs = []int32{} // a task may set its variables as it likes
 	}
-	data, err := json.Marshal(info)
-	if err != nil { // texts and numbers
-		panic(err)
-	}
-	return append(data, '\n')
+	return mustContent(info)
 }

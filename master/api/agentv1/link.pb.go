@@ -596,7 +596,13 @@ type Hello struct {
 	// address is the IP of the agent's machine by its own account, which counts where
 	// the master sees loopback or one address for several machines. It is empty where
 	// the machine has none but loopback.
-	Address       string `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`
+	Address string `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`
+	// addresses are the IPs of the machine's network interfaces by their names, of each the
+	// first that other machines may reach.
+	Addresses map[string]string `protobuf:"bytes,15,rep,name=addresses,proto3" json:"addresses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// machine is the same for agents that share a running kernel, and for no others; empty
+	// where the agent does not know it.
+	Machine       string `protobuf:"bytes,16,opt,name=machine,proto3" json:"machine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +731,20 @@ func (x *Hello) GetHealth() *Health {
 func (x *Hello) GetAddress() string {
 	if x != nil {
 		return x.Address
+	}
+	return ""
+}
+
+func (x *Hello) GetAddresses() map[string]string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+func (x *Hello) GetMachine() string {
+	if x != nil {
+		return x.Machine
 	}
 	return ""
 }
@@ -1427,7 +1447,11 @@ type Spec struct {
 	StartupHook  string `protobuf:"bytes,20,opt,name=startup_hook,json=startupHook,proto3" json:"startup_hook,omitempty"`
 	// policy is what the task may do to the machine, judged again where it is
 	// started; without one nothing is refused but what no user may have.
-	Policy        *v1.TaskPolicy `protobuf:"bytes,21,opt,name=policy,proto3" json:"policy,omitempty"`
+	Policy *v1.TaskPolicy `protobuf:"bytes,21,opt,name=policy,proto3" json:"policy,omitempty"`
+	// fixed_paths says that the program reads files at fixed paths, such as
+	// /run/determined/info: a runtime that cannot show the container's files
+	// where they belong refuses it.
+	FixedPaths    bool `protobuf:"varint,22,opt,name=fixed_paths,json=fixedPaths,proto3" json:"fixed_paths,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1607,6 +1631,13 @@ func (x *Spec) GetPolicy() *v1.TaskPolicy {
 		return x.Policy
 	}
 	return nil
+}
+
+func (x *Spec) GetFixedPaths() bool {
+	if x != nil {
+		return x.FixedPaths
+	}
+	return false
 }
 
 type RegistryAuth struct {
@@ -2532,7 +2563,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x03ack\x18\x05 \x01(\v2\x17.detdeploy.agent.v1.AckH\x00R\x03ack\x125\n" +
 	"\alog_ack\x18\x06 \x01(\v2\x1a.detdeploy.agent.v1.LogAckH\x00R\x06logAck\x12:\n" +
 	"\bshutdown\x18\a \x01(\v2\x1c.detdeploy.agent.v1.ShutdownH\x00R\bshutdownB\x06\n" +
-	"\x04body\"\xe9\x03\n" +
+	"\x04body\"\x89\x05\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x18\n" +
@@ -2554,7 +2585,12 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"proof_kind\x18\v \x01(\tR\tproofKind\x12\x1c\n" +
 	"\tpreparing\x18\f \x01(\bR\tpreparing\x122\n" +
 	"\x06health\x18\r \x01(\v2\x1a.detdeploy.agent.v1.HealthR\x06health\x12\x18\n" +
-	"\aaddress\x18\x0e \x01(\tR\aaddress\"\xe9\x01\n" +
+	"\aaddress\x18\x0e \x01(\tR\aaddress\x12F\n" +
+	"\taddresses\x18\x0f \x03(\v2(.detdeploy.agent.v1.Hello.AddressesEntryR\taddresses\x12\x18\n" +
+	"\amachine\x18\x10 \x01(\tR\amachine\x1a<\n" +
+	"\x0eAddressesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +
 	"\x06Health\x123\n" +
 	"\x04lack\x18\x01 \x01(\x0e2\x1f.detdeploy.agent.v1.Health.LackR\x04lack\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x19\n" +
@@ -2623,7 +2659,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
 	"device_ids\x18\x05 \x03(\x05R\tdeviceIds\x12\x12\n" +
 	"\x04rank\x18\x06 \x01(\x05R\x04rank\x12\x14\n" +
-	"\x05rerun\x18\a \x01(\bR\x05rerun\"\xd0\x06\n" +
+	"\x05rerun\x18\a \x01(\bR\x05rerun\"\xf1\x06\n" +
 	"\x04Spec\x12 \n" +
 	"\vdescription\x18\x01 \x01(\tR\vdescription\x12\x1b\n" +
 	"\ttask_type\x18\x02 \x01(\tR\btaskType\x12\x14\n" +
@@ -2648,7 +2684,9 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\acontext\x18\x12 \x01(\bR\acontext\x12#\n" +
 	"\rsession_token\x18\x13 \x01(\tR\fsessionToken\x12!\n" +
 	"\fstartup_hook\x18\x14 \x01(\tR\vstartupHook\x124\n" +
-	"\x06policy\x18\x15 \x01(\v2\x1c.detdeploy.api.v1.TaskPolicyR\x06policy\"\xe5\x01\n" +
+	"\x06policy\x18\x15 \x01(\v2\x1c.detdeploy.api.v1.TaskPolicyR\x06policy\x12\x1f\n" +
+	"\vfixed_paths\x18\x16 \x01(\bR\n" +
+	"fixedPaths\"\xe5\x01\n" +
 	"\fRegistryAuth\x12\x1a\n" +
 	"\busername\x18\x01 \x01(\tR\busername\x12\x1a\n" +
 	"\bpassword\x18\x02 \x01(\tR\bpassword\x12\x12\n" +
@@ -2734,7 +2772,7 @@ func file_master_api_agentv1_link_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_master_api_agentv1_link_proto_goTypes = []any{
 	(Health_Lack)(0),        // 0: detdeploy.agent.v1.Health.Lack
 	(Notice_Kind)(0),        // 1: detdeploy.agent.v1.Notice.Kind
@@ -2767,12 +2805,13 @@ var file_master_api_agentv1_link_proto_goTypes = []any{
 	(*Signal)(nil),          // 28: detdeploy.agent.v1.Signal
 	(*Ack)(nil),             // 29: detdeploy.agent.v1.Ack
 	(*Shutdown)(nil),        // 30: detdeploy.agent.v1.Shutdown
-	nil,                     // 31: detdeploy.agent.v1.Welcome.ProgramsEntry
-	(*v1.Device)(nil),       // 32: detdeploy.api.v1.Device
-	(v1.Container_State)(0), // 33: detdeploy.api.v1.Container.State
-	(*v1.File)(nil),         // 34: detdeploy.api.v1.File
-	(*v1.TaskPolicy)(nil),   // 35: detdeploy.api.v1.TaskPolicy
-	(*v1.Address)(nil),      // 36: detdeploy.api.v1.Address
+	nil,                     // 31: detdeploy.agent.v1.Hello.AddressesEntry
+	nil,                     // 32: detdeploy.agent.v1.Welcome.ProgramsEntry
+	(*v1.Device)(nil),       // 33: detdeploy.api.v1.Device
+	(v1.Container_State)(0), // 34: detdeploy.api.v1.Container.State
+	(*v1.File)(nil),         // 35: detdeploy.api.v1.File
+	(*v1.TaskPolicy)(nil),   // 36: detdeploy.api.v1.TaskPolicy
+	(*v1.Address)(nil),      // 37: detdeploy.api.v1.Address
 }
 var file_master_api_agentv1_link_proto_depIdxs = []int32{
 	6,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
@@ -2789,36 +2828,37 @@ var file_master_api_agentv1_link_proto_depIdxs = []int32{
 	29, // 11: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
 	27, // 12: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
 	30, // 13: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
-	32, // 14: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
+	33, // 14: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
 	8,  // 15: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
 	7,  // 16: detdeploy.agent.v1.Hello.health:type_name -> detdeploy.agent.v1.Health
-	0,  // 17: detdeploy.agent.v1.Health.lack:type_name -> detdeploy.agent.v1.Health.Lack
-	33, // 18: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
-	13, // 19: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
-	31, // 20: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
-	10, // 21: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
-	1,  // 22: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
-	33, // 23: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
-	16, // 24: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
-	17, // 25: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
-	18, // 26: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
-	19, // 27: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
-	20, // 28: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
-	21, // 29: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
-	34, // 30: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
-	35, // 31: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
-	33, // 32: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
-	24, // 33: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
-	36, // 34: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
-	2,  // 35: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
-	26, // 36: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
-	3,  // 37: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
-	33, // 38: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	31, // 17: detdeploy.agent.v1.Hello.addresses:type_name -> detdeploy.agent.v1.Hello.AddressesEntry
+	0,  // 18: detdeploy.agent.v1.Health.lack:type_name -> detdeploy.agent.v1.Health.Lack
+	34, // 19: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
+	13, // 20: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
+	32, // 21: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
+	10, // 22: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
+	1,  // 23: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
+	34, // 24: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
+	16, // 25: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
+	17, // 26: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
+	18, // 27: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
+	19, // 28: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
+	20, // 29: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
+	21, // 30: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
+	35, // 31: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
+	36, // 32: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
+	34, // 33: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
+	24, // 34: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
+	37, // 35: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
+	2,  // 36: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
+	26, // 37: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
+	3,  // 38: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
+	34, // 39: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_master_api_agentv1_link_proto_init() }
@@ -2850,7 +2890,7 @@ func file_master_api_agentv1_link_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_agentv1_link_proto_rawDesc), len(file_master_api_agentv1_link_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

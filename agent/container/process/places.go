@@ -1,0 +1,36 @@
+package process
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/process/rootfs"
+)
+
+// placesOf lists what a task sees at paths of its own: its mounts, in their order, and
+// then its files below root. What is below a mount is the mount's.
+func placesOf(root string, spec container.Spec) []rootfs.Place {
+	var out []rootfs.Place
+	for _, m := range spec.Mounts {
+		out = append(out, rootfs.Place{Path: filepath.Clean(m.ContainerPath), Source: m.HostPath, ReadOnly: m.ReadOnly})
+	}
+	mounts := out
+	for _, p := range newMapping(root, spec).prefixes {
+		mounted := func(m rootfs.Place) bool { return isWithin(p, m.Path) }
+		if !slices.ContainsFunc(mounts, mounted) {
+			out = append(out, rootfs.Place{Path: p, Source: filepath.Join(root, p)})
+		}
+	}
+	return out
+}
+
+// placeOf follows the links of a mount's source.
+func placeOf(m container.Mount) (rootfs.Place, error) {
+	real, err := filepath.EvalSymlinks(m.HostPath)
+	if err != nil {
+		return rootfs.Place{}, fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
+	}
+	return rootfs.Place{Path: filepath.Clean(m.ContainerPath), Source: real, ReadOnly: m.ReadOnly}, nil
+}

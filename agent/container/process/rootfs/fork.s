@@ -1,0 +1,1 @@
+// fork.go declares functions of the runtime, which have no body there.

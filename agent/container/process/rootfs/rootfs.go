@@ -1,0 +1,196 @@
+// Package rootfs shows a task its files where the task looks for them: in the machine's
+// file tree, with places of the task's own, in a mount namespace of its own.
+//
+// The tree is put together on a directory and then becomes the root of the namespace:
+// the machine's mounts, the places over them, and where a place does not exist on the
+// machine, a read-only stand-in of its parent that has it.
+package rootfs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Place is a path at which a task sees something of its own.
+type Place struct {
+	// Path is absolute.
+	Path string
+	// Source is the file or directory that is shown there.
+	Source string
+	// ReadOnly holds for what is mounted below Source, too, and needs Linux 5.12.
+	ReadOnly bool
+}
+
+// Tree is what a task sees of the machine's files.
+type Tree struct {
+	Places []Place
+	// Stage is a directory of the machine on which the tree is put together.
+	// Nothing in it changes.
+	Stage string
+	// UID and GID are the task's user. Places that this user may make on the machine
+	// are made there, so that their parents remain the machine's.
+	UID, GID int
+}
+
+// Enter makes the tree what this thread sees. The thread must have a mount namespace
+// of its own, and be locked to its goroutine for good.
+func (t Tree) Enter() error {
+	steps, err := t.steps()
+	if err != nil {
+		return err
+	}
+	return steps.run()
+}
+
+// steps are the system calls that build the tree and make it the root. It makes the
+// places that the user may make.
+func (t Tree) steps() (*steps, error) {
+	sites, err := t.findSites()
+	if err != nil {
+		return nil, err
+	}
+	s := &steps{}
+	parents := missingIn(sites)
+	if _, missing := parents["/"]; !missing {
+		s.bind("/", t.Stage, false)
+	}
+	for _, p := range slices.Sorted(mapKeys(parents)) {
+		if err := s.standIn(p, t.Stage, parents[p]); err != nil {
+			return nil, err
+		}
+	}
+	for _, site := range sites {
+		s.bind(site.Source, filepath.Join(t.Stage, site.Path), site.ReadOnly)
+	}
+	s.enter(t.Stage, isMountPoint("/"))
+	return s, s.err
+}
+
+// isMountPoint is true where the kernel does not say.
+func isMountPoint(path string) bool {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, 0, 0, &st)
+	return err != nil || st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0 || st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
+}
+
+// site is a place with the path that it really has on the machine.
+type site struct {
+	Place
+
+	// parent is the deepest directory that exists, and missing the rest of the path; it is
+	// empty for what exists, and for what another place has.
+	parent, missing string
+	isDir           bool
+}
+
+// findSites resolves the places, parents before what is below them.
+func (t Tree) findSites() ([]site, error) {
+	var out []site
+	for _, p := range t.Places {
+		s, err := t.findSite(p)
+		if err != nil {
+			return nil, fmt.Errorf("show %s: %w", p.Path, err)
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b site) int { return cmp.Compare(a.Path, b.Path) })
+	for i := range out {
+		within := func(o site) bool { return strings.HasPrefix(out[i].Path, o.Path+"/") }
+		if slices.ContainsFunc(out, within) {
+			out[i].missing = ""
+		}
+	}
+	return out, nil
+}
+
+func (t Tree) findSite(p Place) (site, error) {
+	look := os.Lstat
+	if filepath.Dir(p.Source) == "/proc/self/fd" {
+		look = os.Stat
+	}
+	info, err := look(p.Source)
+	if err != nil {
+		return site{}, err
+	}
+	if info.Mode()&os.ModeSymlink != 0 {
+		return site{}, errors.New("it is a link; a task can have links only below its work directory and /run/determined")
+	}
+	s := site{Place: p, isDir: info.IsDir()}
+	if err := s.resolve(); err != nil || s.missing == "" {
+		return s, err
+	}
+	if makeAs(t.UID, t.GID, p.Path, s.isDir) == nil {
+		err = s.resolve()
+	}
+	return s, err
+}
+
+// resolve finds how much of the path exists.
+func (s *site) resolve() error {
+	for parent, missing := filepath.Clean(s.Path), ""; ; {
+		real, err := filepath.EvalSymlinks(parent)
+		if err == nil {
+			s.Path, s.parent, s.missing = filepath.Join(real, missing), real, missing
+			return nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		parent, missing = filepath.Dir(parent), filepath.Join(filepath.Base(parent), missing)
+	}
+}
+
+// makeAs makes a file or directory, and its parents, with the rights of a user. For root,
+// who may make everything, it makes only what every user may.
+func makeAs(uid, gid int, path string, isDir bool) error {
+	if os.Geteuid() == 0 {
+		if uid == 0 {
+			uid, gid = nobody, nobody
+		}
+		if err := errors.Join(unix.Setfsgid(gid), unix.Setfsuid(uid)); err != nil {
+			return err
+		}
+		defer func() { _ = errors.Join(unix.Setfsuid(0), unix.Setfsgid(0)) }() // they do not fail
+	}
+	if isDir {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+const nobody = 65534
+
+// missingIn lists what has to be made in which existing directory.
+func missingIn(sites []site) map[string][]site {
+	out := map[string][]site{}
+	for _, s := range sites {
+		if s.missing != "" {
+			out[s.parent] = append(out[s.parent], s)
+		}
+	}
+	return out
+}
+
+func mapKeys(m map[string][]site) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package rootfs
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// steps are system calls that are carried out one after the other, by a thread or by a
+// process that was forked and may do nothing else.
+type steps struct {
+	list []step
+	// keep has what the arguments point to.
+	keep []any
+	err  error
+}
+
+// step is one system call. What it may return without failing is at least least.
+type step struct {
+	number   uintptr
+	args     [6]uintptr
+	least    uintptr
+	optional bool
+	// what says for people what it does.
+	what string
+}
+
+func (s *steps) add(what string, number uintptr, args ...uintptr) {
+	c := step{number: number, what: what}
+	copy(c.args[:], args)
+	s.list = append(s.list, c)
+}
+
+func (s *steps) last() *step { return &s.list[len(s.list)-1] }
+
+// text is a C string that lives as long as the steps.
+func (s *steps) text(t string) uintptr {
+	p, err := unix.BytePtrFromString(t)
+	if err != nil {
+		s.err = fmt.Errorf("path %q: %w", t, err)
+		return 0
+	}
+	s.keep = append(s.keep, p)
+	return uintptr(unsafe.Pointer(p))
+}
+
+// cwd is what paths are relative to.
+const cwd = ^uintptr(99) // AT_FDCWD, -100
+
+func (s *steps) mkdir(path string) {
+	s.add("make "+path, unix.SYS_MKDIRAT, cwd, s.text(path), 0o755)
+	s.add("open "+path, unix.SYS_FCHMODAT, cwd, s.text(path), 0o755) // whatever the umask
+}
+
+func (s *steps) mkfile(path string) {
+	s.add("make "+path, unix.SYS_MKNODAT, cwd, s.text(path), unix.S_IFREG|0o644)
+}
+
+func (s *steps) symlink(link, path string) {
+	s.add("make the link "+path, unix.SYS_SYMLINKAT, s.text(link), cwd, s.text(path))
+}
+
+func (s *steps) mount(source, target, fstype string, flags uintptr, options string) {
+	s.add("mount "+target, unix.SYS_MOUNT, s.text(source), s.text(target), s.text(fstype), flags, s.text(options))
+}
+
+// bind shows a file or directory at target, with what is mounted below it.
+func (s *steps) bind(source, target string, readOnly bool) {
+	s.mount(source, target, "", unix.MS_BIND|unix.MS_REC, "")
+	if !readOnly {
+		return
+	}
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	s.keep = append(s.keep, attr)
+	s.add("make "+target+" read-only, for which Linux 5.12 is needed", unix.SYS_MOUNT_SETATTR,
+		cwd, s.text(target), unix.AT_RECURSIVE, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr))
+}
+
+// enter makes a mount the root and removes the former one; that stays, out of reach, where
+// it is no mount, as in a chroot.
+func (s *steps) enter(root string, canPivot bool) {
+	s.add("enter "+root, unix.SYS_CHDIR, s.text(root))
+	if canPivot {
+		s.add("make "+root+" the root", unix.SYS_PIVOT_ROOT, s.text("."), s.text("."))
+		s.add("leave the machine's root", unix.SYS_UMOUNT2, s.text("."), unix.MNT_DETACH)
+	} else {
+		s.add("make "+root+" the root", unix.SYS_CHROOT, s.text("."))
+	}
+	s.add("enter the root", unix.SYS_CHDIR, s.text("/"))
+}
+
+// run carries the steps out in this thread.
+func (s *steps) run() error {
+	defer runtime.KeepAlive(s)
+	for i := range s.list {
+		c := &s.list[i]
+		_, _, errno := syscall.RawSyscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])
+		if errno != 0 && !c.optional {
+			return fmt.Errorf("%s: %w", c.what, errno)
+		}
+	}
+	return nil
+}

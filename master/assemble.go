@@ -44,13 +44,17 @@ func (m *Master) openTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if resolved, err = withWheels(resolved, &m.wheels); err != nil {
+		return err
+	}
 	m.logs = mlog.New(ctx, m.store)
 	m.logs.LimitTask(int64(cfg.Security.Limits.LogPerTask))
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: m.store, Logs: m.logs, Tokens: m.auth, Log: m.log,
 		Defaults: taskDefaults(resolved), Policy: taskPolicies(resolved), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 		AdministratorsOnly: !cfg.Security.TrustUsers,
-		Limits:             taskLimits(cfg.Security.Limits),
+		WorkspaceName:      m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
+		Limits: taskLimits(cfg.Security.Limits),
 	})
 	return err
 }
@@ -104,10 +108,11 @@ func (m *Master) serverConfig() server.Config {
 	cfg := m.parts.Config
 	c := server.Config{
 		Identity: m.identity, Certificate: m.certificate, Accounts: m.auth, Admissions: m.admissions,
-		Tasks: m.tasks, Logs: m.tasks, Queue: m.rm, Machines: m.rm, Launches: m.launchers,
+		Workspaces: m.workspaces, Templates: m.templates, Models: m.models, Tasks: m.tasks, Logs: m.tasks, Queue: m.rm, Machines: m.rm, Launches: m.launchers,
 		MasterLog: m.ring, Binaries: m.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
 		Health: m.checkLease, Readiness: server.NewReadiness(m.log, m.readinessChecks()...), Log: m.log, Metrics: m.metrics,
 		Audit:       auditAPI{m.audit},
+		Harness:     &m.wheels,
 		PrivateLogs: cfg.Security.Visibility == security.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
 		SpoolDir: cfg.DataDir,
@@ -115,6 +120,7 @@ func (m *Master) serverConfig() server.Config {
 	if m.agents != nil {
 		c.Agents = m.agents
 	}
+	m.serveExperiments(&c)
 	return c
 }
 

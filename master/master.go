@@ -16,23 +16,43 @@ import (
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/certificate"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	checkpointview "github.com/det-deploy/det-deploy/master/checkpoint/view"
+	"github.com/det-deploy/det-deploy/master/experiment"
+	"github.com/det-deploy/det-deploy/master/harness"
 	"github.com/det-deploy/det-deploy/master/launcher"
 	mlog "github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/metric"
+	"github.com/det-deploy/det-deploy/master/model"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/template"
+	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
 // Master is a master with all of its parts.
 type Master struct {
 	*deps
 
-	listener  net.Listener
-	auth      *auth.Auth
-	audit     *audit.Log
-	logs      *mlog.Logs
-	tasks     *task.Tasks
-	launchers *launcher.Launchers
-	metrics   *prometheus.Registry
+	listener net.Listener
+	auth     *auth.Auth
+	audit    *audit.Log
+	logs     *mlog.Logs
+	wheels   harness.Wheels
+	tasks    *task.Tasks
+	// What tasks and experiments belong to, begin with and lead to.
+	workspaces *workspace.Workspaces
+	templates  *template.Templates
+	models     *model.Models
+	// experiments own the tasks of their trials; trialMetrics is what these report, and
+	// checkpoints what they save.
+	experiments  *experiment.Experiments
+	trialMetrics *metric.Metrics
+	checkpoints  *checkpoint.Checkpoints
+	// checkpointView is how clients see them.
+	checkpointView *checkpointview.Checkpoints
+	launchers      *launcher.Launchers
+	metrics        *prometheus.Registry
 	// rm runs the tasks. It is agents, unless they run on Kubernetes.
 	rm         ResourceManager
 	agents     *agentrm.RM
@@ -103,7 +123,7 @@ func (m *Master) closeLogs() {
 func assembleMaster(ctx context.Context, d *deps) (*Master, error) {
 	m := &Master{deps: d, metrics: prometheus.NewRegistry()}
 	for _, open := range []func(context.Context) error{
-		m.openAccounts, m.openTasks, m.openLaunchers, m.openResourceManager, m.configureServer, m.restoreState,
+		m.openAccounts, m.openWorkspaces, m.openTasks, m.openExperiments, m.openLaunchers, m.openResourceManager, m.attachWorkspaces, m.configureServer, m.restoreState,
 	} {
 		if err := open(ctx); err != nil {
 			m.closeLogs()

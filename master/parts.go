@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/certificate"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -33,6 +34,8 @@ type Parts struct {
 	Kubernetes func(Env, KubernetesDeps) (Kubernetes, error)
 	// Uploads write a backup into object storage, by the scheme of its URL: "s3".
 	Uploads map[string]Upload
+	// Buckets read checkpoints in object storage, by the type of the storage: "s3".
+	Buckets checkpoint.Buckets
 }
 
 // Upload writes all that it reads from from to url, or leaves no object.

@@ -32,12 +32,14 @@ func (m *Master) Run(ctx context.Context) error {
 	for _, run := range []func(context.Context) error{
 		m.rm.Run,
 		m.launchers.Run,
+		m.experiments.Reconcile,
+		m.checkpoints.Run,
 		func(ctx context.Context) error { return s.Run(ctx, m.listener) },
 		m.watchLease,
 	} {
 		g.Go(func() error { return run(ctx) })
 	}
-	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.audit.Run, m.endOrphans, freeMemory} {
+	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans, freeMemory} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	return g.Wait()
@@ -60,7 +62,7 @@ func (m *Master) sweepExpired(ctx context.Context) {
 	m.admissions.EndRevoked()
 	for {
 		_, err := m.tasks.Collect(ctx, time.Now(), m.parts.Config.RetentionPolicy.Keep())
-		err = errors.Join(err, m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launchers), m.audit.Sweep(ctx))
+		err = errors.Join(err, m.experiments.SweepLogs(ctx, time.Now(), logDays(m.parts.Config.RetentionPolicy)), m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launchers), m.audit.Sweep(ctx))
 		if err != nil && ctx.Err() == nil {
 			m.log.Warn("cannot delete what has expired", "err", err)
 		}

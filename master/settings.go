@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/security"
+	"github.com/det-deploy/det-deploy/master/harness"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/server"
@@ -29,6 +30,7 @@ func agentPools(cfg config.Master) []agentrm.Pool {
 			MaxAux:        p.MaxAuxContainersPerAgent,
 			ReconnectWait: time.Duration(p.AgentReconnectWait),
 			Scheduler:     schedulerOf(p.EffectiveScheduler(*cfg.ResourceManager.Agent)),
+			Interface:     p.EffectiveTaskContainer(cfg.TaskContainerDefaults).DtrainInterface,
 			Policy:        taskPolicy(cfg, p),
 			Metadata:      metadataOf(cfg.ResourceManager.Agent.Metadata),
 		})
@@ -129,16 +131,33 @@ func firstPasswords(ctx context.Context, s security.Settings, secrets secret.Res
 // withRegistries is cfg with the passwords of image registries, which go to agents
 // with each task.
 func withRegistries(ctx context.Context, cfg config.Master, from secret.Resolver) (config.Master, error) {
+	return changeDefaults(cfg, "registry_auth.password", func(d container.Defaults) (container.Defaults, error) {
+		return withRegistry(ctx, d, from)
+	})
+}
+
+// withWheels is cfg with the hashes of wheels, which are read meanwhile.
+func withWheels(cfg config.Master, wheels *harness.Wheels) (config.Master, error) {
+	return changeDefaults(cfg, "harness_wheel", func(d container.Defaults) (container.Defaults, error) {
+		var err error
+		d.HarnessWheel, err = wheels.Load(d.HarnessWheel)
+		return d, err
+	})
+}
+
+// changeDefaults is cfg with other defaults of tasks, the cluster's and each pool's. An error
+// names the setting, of which key is the end.
+func changeDefaults(cfg config.Master, key string, change func(container.Defaults) (container.Defaults, error)) (config.Master, error) {
 	var err error
-	if cfg.TaskContainerDefaults, err = withRegistry(ctx, cfg.TaskContainerDefaults, from); err != nil {
-		return cfg, fmt.Errorf("task_container_defaults.registry_auth.password: %w", err)
+	if cfg.TaskContainerDefaults, err = change(cfg.TaskContainerDefaults); err != nil {
+		return cfg, fmt.Errorf("task_container_defaults.%s: %w", key, err)
 	}
 	pools := make([]config.Pool, len(cfg.ResourcePools))
 	for i, p := range cfg.ResourcePools {
 		if p.TaskContainerDefaults != nil {
-			d, err := withRegistry(ctx, *p.TaskContainerDefaults, from)
+			d, err := change(*p.TaskContainerDefaults)
 			if err != nil {
-				return cfg, fmt.Errorf("resource_pools[%d].task_container_defaults.registry_auth.password: %w", i, err)
+				return cfg, fmt.Errorf("resource_pools[%d].task_container_defaults.%s: %w", i, key, err)
 			}
 			p.TaskContainerDefaults = &d
 		}

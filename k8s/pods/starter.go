@@ -65,7 +65,8 @@ func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duratio
 func (s *starter) assignmentOf(a *allocation) rm.Assignment {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
-	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.decided}
+	p, _ := s.cfg.findPool(a.Pool)
+	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.decided, Ports: podspec.HostPorts(a.Request, p.Template)}
 	for _, c := range a.containers {
 		out.Containers = append(out.Containers, c.describeContainer())
 	}

@@ -201,6 +201,7 @@ func (b *builder) filesAndMaster() error {
 	order := podinit.Order{
 		Allocation: string(b.request.Allocation), Task: string(b.request.Task),
 		Master: m.masterURL(), CertName: m.CertName, NoVerify: m.NoVerify, UID: int(uid), GID: int(gid),
+		GPUs: b.slots > 0 && b.request.Template.SlotType.GPU() || b.seesNVIDIA(),
 	}
 	if b.spec.GetContext() {
 		if order.Context = b.files.workDir(); order.Context == "" || path.Clean(b.spec.GetWorkDir()) == "/" {

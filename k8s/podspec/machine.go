@@ -167,6 +167,7 @@ func (b *builder) setNetwork() error {
 		}
 		b.main.Ports = append(b.main.Ports, port)
 	}
+	b.declareHostPorts()
 	return nil
 }
 

@@ -76,6 +76,11 @@ type Template struct {
 	// CPUPodSpec and GPUPodSpec are Pods as JSON that tasks without and with
 	// slots of GPUs are laid over; empty for none.
 	CPUPodSpec, GPUPodSpec []byte
+	// CheckpointGCPodSpec is the Pod as JSON that tasks which delete checkpoints bring as
+	// theirs; empty for none.
+	CheckpointGCPodSpec []byte
+	// HostNetwork says that the pool's pods are on the network of their nodes.
+	HostNetwork bool
 }
 
 // Coscheduler is the scheduler plugin that starts groups of pods together.

@@ -1,12 +1,15 @@
 package podspec
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -20,7 +23,11 @@ func checkPolicy(p policy.Policy, r rm.Request, t Template) error {
 		return err
 	}
 	_, field := t.poolSpec(r)
-	r.PodSpec = nil
+	if t.givesPodSpec(r) {
+		field = "task_container_defaults.checkpoint_gc_pod_spec"
+	} else {
+		r.PodSpec = nil
+	}
 	pool, err := userPod(r, t)
 	if err != nil {
 		return err
@@ -30,6 +37,17 @@ func checkPolicy(p policy.Policy, r rm.Request, t Template) error {
 		joinViolations(field, policy.Judge(policy.Policy{Free: true}, given)),
 		joinViolations(taskField, policy.Judge(p, withoutOwn(requestedResources(merged), given))),
 	)
+}
+
+// givesPodSpec reports whether a task's pod spec is the cluster's and not its owner's: that
+// of a task that deletes checkpoints. No user submits such a task.
+func (t Template) givesPodSpec(r rm.Request) bool {
+	return r.JobType == apiv1.Job_TYPE_CHECKPOINT_GC && len(t.CheckpointGCPodSpec) > 0 && sameJSON(r.PodSpec, t.CheckpointGCPodSpec)
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // judgeSpec says what of the rest of a task its policy does not allow.

@@ -58,3 +58,30 @@ func TestAnAddressThatTheMasterSeesComesFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestAGangIsFoundOnTheInterfaceOfItsPool(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, func(c *Config) { c.Pools[0].Interface = "ib0" })
+	has := func(addresses map[string]string) func(*agentv1.Hello) {
+		return func(h *agentv1.Hello) { h.Address, h.Addresses = "192.168.0.1", addresses }
+	}
+	a, _ := c.join("a", 2, has(map[string]string{"eth0": "192.168.0.1", "ib0": "10.0.0.1"}))
+	b, _ := c.join("b", 2, has(map[string]string{"eth0": "192.168.0.2", "ib0": "10.0.0.2"}))
+	c.submit("gang", 4)
+	a.reports(a.started(), running)
+	c.await(t, "gang.1 rank 0 RUNNING")
+	b.reports(b.started(), running)
+	c.await(t, "gang.1 rank 1 RUNNING")
+	if diff := cmp.Diff(c.where(), []string{"10.0.0.1", "10.0.0.2"}); diff != "" {
+		t.Errorf("hosts: got -, want +:\n%s", diff)
+	}
+}
+
+func TestAMachineWithoutTheInterfaceIsNamed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, func(c *Config) { c.Pools[0].Interface = "ib0" })
+	c.join("a", 2, func(h *agentv1.Hello) { h.Addresses = map[string]string{"ib0": "10.0.0.1"} })
+	c.join("b", 2, func(h *agentv1.Hello) { h.Addresses = map[string]string{"eth0": "10.0.0.2", "eth1": "10.0.1.2"} })
+	c.submit("gang", 4)
+	c.await(t, "gang.1 ended: refused: agent b has no address on the network interface ib0, which task_container_defaults.dtrain_network_interface of pool default names; it has eth0, eth1")
+}

@@ -72,13 +72,17 @@ var presences = map[Presence][]Presence{
 
 // agent is one machine. state.mu guards it.
 type agent struct {
-	id       rm.AgentID
-	pool     string
-	version  string
-	address  string
-	own      string // its address by its own account
-	devices  []*apiv1.Device
-	presence Presence
+	id      rm.AgentID
+	pool    string
+	version string
+	address string
+	own     string // its address by its own account
+	// machine is the same for agents on one machine; empty for agents that do not say.
+	machine string
+	// interfaces are the addresses of its network interfaces by their names.
+	interfaces map[string]string
+	devices    []*apiv1.Device
+	presence   Presence
 	// since is when the presence began; registered when the agent first joined.
 	since      time.Time
 	registered time.Time

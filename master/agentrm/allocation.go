@@ -46,7 +46,9 @@ type allocation struct {
 	placedAt  time.Time
 
 	containers []*container
-	release    *release
+	// ports are the numbers that its containers were given, in the order of Request.Ports.
+	ports   []int
+	release *release
 	// launched says that the owner has said what to run.
 	launched bool
 }

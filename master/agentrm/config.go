@@ -83,6 +83,9 @@ type Pool struct {
 	ReconnectWait time.Duration
 	Scheduler     pool.Scheduler
 	Metadata      map[string]string
+	// Interface is the network interface by which containers on several machines find
+	// each other; empty takes the address at which the master knows a machine.
+	Interface string
 	// Policy is what tasks of this pool may do, to be shown.
 	Policy *apiv1.TaskPolicy
 }

@@ -38,6 +38,8 @@ type owner struct {
 	next map[rm.ContainerID]uint64
 	// hosts are those of containers that run, in the order in which they came.
 	hosts []string
+	// ports are the numbers that allocations were given, in the order in which they came.
+	ports []string
 	// listens says that every program asks for the preemption signal.
 	listens bool
 	// files makes what is to be run large.
@@ -65,6 +67,11 @@ func (o *owner) note(format string, args ...any) error {
 }
 
 func (o *owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, error) {
+	if len(a.Ports) > 0 {
+		o.mu.Lock()
+		o.ports = append(o.ports, fmt.Sprint(a.Allocation, a.Ports))
+		o.mu.Unlock()
+	}
 	var specs []*agentv1.Spec
 	for range a.Containers {
 		specs = append(specs, &agentv1.Spec{Entrypoint: []string{"true"}, Files: o.files})

@@ -63,6 +63,7 @@ type allocationDoc struct {
 	Priority   int            `json:"priority"`
 	PlacedAt   time.Time      `json:"placed_at"`
 	Release    *release       `json:"release,omitempty"`
+	Ports      []int          `json:"ports,omitempty"`
 	Containers []containerDoc `json:"containers"`
 }
 
@@ -121,7 +122,7 @@ func (r *records) saveAgent(ctx context.Context, id rm.AgentID) error {
 }
 
 func (a *allocation) toDoc() allocationDoc {
-	d := allocationDoc{Request: a.Request, Pool: a.Pool, Priority: a.Priority, PlacedAt: a.placedAt}
+	d := allocationDoc{Request: a.Request, Pool: a.Pool, Priority: a.Priority, PlacedAt: a.placedAt, Ports: a.ports}
 	if a.release != nil {
 		copied := *a.release
 		d.Release = &copied

@@ -82,7 +82,7 @@ func (r *records) restoreAllocation(d allocationDoc) {
 		a = r.addOrphan(d, err)
 	}
 	a.setPhase(Placed)
-	a.Pool, a.placedAt = d.Pool, d.PlacedAt
+	a.Pool, a.placedAt, a.ports = d.Pool, d.PlacedAt, d.Ports
 	if a.release == nil {
 		a.release = d.Release
 	}

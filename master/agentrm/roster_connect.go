@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -69,6 +70,7 @@ func (r *roster) connectAgent(l *link, h *agentv1.Hello, who arrival) error {
 		return err
 	}
 	a.address, a.own, l.agent = l.address, ownAddress(h.GetAddress()), a.id
+	a.interfaces, a.machine = h.GetAddresses(), excerpt.Of(h.GetMachine())
 	a.version, a.devices, a.pool = h.GetVersion(), sortDevices(h.GetDevices()), who.Pool
 	r.setSickness(a, sicknessOf(h.GetHealth()))
 	known := r.reconcileContainers(a, h, who.next)

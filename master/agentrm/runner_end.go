@@ -86,7 +86,7 @@ func (r *runner) describeChange(c *container, change *agentv1.Change) rm.Contain
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if agent := r.agents[c.agent]; agent != nil && out.State == apiv1.Container_STATE_RUNNING {
-		out.Host = r.hostOn(agent, c.allocation)
+		out.Host, out.Machine = r.hostOn(agent, c.allocation), agent.machine
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package agentrm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -49,7 +50,11 @@ func (r *runner) launchAllocation(ctx context.Context, a *allocation) time.Durat
 	if err := r.records.saveAllocation(ctx, a); err != nil {
 		return r.logRetry(ctx, "store placement", a, err)
 	}
-	specs, err := r.cfg.Tasks.Assigned(ctx, r.assignmentOf(a))
+	var specs []*agentv1.Spec
+	err := r.checkInterfaces(a)
+	if err == nil {
+		specs, err = r.cfg.Tasks.Assigned(ctx, r.assignmentOf(a))
+	}
 	if ctx.Err() != nil {
 		return retryAfter
 	}
@@ -67,7 +72,7 @@ func (r *runner) launchAllocation(ctx context.Context, a *allocation) time.Durat
 func (r *runner) assignmentOf(a *allocation) rm.Assignment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.placedAt}
+	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, Ports: slices.Clone(a.ports), At: a.placedAt}
 	for _, c := range a.containers {
 		out.Containers = append(out.Containers, c.describeForOwner())
 	}

@@ -51,7 +51,11 @@ func newState(c Config) *state {
 // hostOn is where the containers of an allocation on other agents find one on a. That is
 // where its link comes from, unless that is loopback or another agent's address too, as
 // behind a balancer or NAT: then it is what the agent says itself, if it says anything.
+// The interface that its pool names goes first.
 func (s *state) hostOn(a *agent, of *allocation) string {
+	if address := ownAddress(a.interfaces[s.interfaceOf(of)]); address != "" {
+		return address
+	}
 	if a.own == "" || !isLoopback(a.address) && !s.sharesAddress(a, of) {
 		return a.address
 	}

@@ -76,7 +76,11 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		},
 		{
 			"a pod spec of checkpoint deletion", "{resource_manager: {type: kubernetes, max_slots_per_pod: 1}, task_container_defaults: " +
-				"{checkpoint_gc_pod_spec: {a: b}}}", "task_container_defaults.checkpoint_gc_pod_spec", "",
+				"{checkpoint_gc_pod_spec: {a: b}}}", "", "",
+		},
+		{
+			"a pod spec of checkpoint deletion on agents", "task_container_defaults: {checkpoint_gc_pod_spec: {a: b}}",
+			"task_container_defaults.checkpoint_gc_pod_spec", "",
 		},
 		{
 			"a gateway", "resource_manager: {type: kubernetes, max_slots_per_pod: 1, internal_task_gateway: " +
@@ -164,7 +168,7 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"open to other sites", "enable_cors: true", "", "enable_cors"},
 		{"idle notebooks", "notebook_timeout: 60", "", "notebook_timeout"},
 		{"keys of shells", "security: {ssh: {key_type: RSA, rsa_key_size: 2048}}", "", "security.ssh"},
-		{"where experiments store", "checkpoint_storage: {type: directory, container_path: /c}", "", "checkpoint_storage"},
+		{"where experiments store", "checkpoint_storage: {type: directory, container_path: /c}", "", ""},
 		{
 			"one task on unlike agents", "resource_manager: {scheduler: {type: priority, allow_heterogeneous_fits: true}}",
 			"resource_manager.scheduler.allow_heterogeneous_fits", "",

@@ -17,7 +17,7 @@ type TaskPolicy struct {
 	Capabilities []string       `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
 	Devices      []string       `yaml:"devices" doc:"Devices of the machine, or directories of devices, that tasks may open; none when empty"`
 	Privileged   *bool          `yaml:"privileged" doc:"Tasks may run as privileged containers; Kubernetes only, other runtimes have none"`
-	HostNetwork  *bool          `yaml:"host_network" doc:"Tasks may use their machine's network"`
+	HostNetwork  *bool          `yaml:"host_network" doc:"Tasks may use their machine's network; when empty, only trials with containers on several machines; when false, not even those"`
 	HostPID      *bool          `yaml:"host_pid" doc:"Pods may see the processes of their node"`
 	HostIPC      *bool          `yaml:"host_ipc" doc:"Pods may use the shared memory of their node"`
 	Root         *bool          `yaml:"root" doc:"Programs may run as root inside their containers; true when empty"`
@@ -91,6 +91,7 @@ func (t TaskPolicy) Rules() policy.Policy {
 	}
 	p.Capabilities, p.Devices, p.Images = t.Capabilities, t.Devices, t.Images
 	p.MaxShm, p.MaxMemory = int64(t.MaxShm), int64(t.MaxMemory)
+	p.DeniesHostNetwork = t.HostNetwork != nil && !*t.HostNetwork
 	for _, b := range []struct {
 		from *bool
 		to   *bool

@@ -89,7 +89,6 @@ func unbuiltTask(e *document.Errors, path string, t container.Defaults, onKubern
 		return raw.IsZero() || slices.Contains([]string{"{}", "null"}, string(raw.JSON()))
 	}
 	const unbuilt = "is not built yet; remove the setting"
-	e.Check(empty(t.CheckpointGCSpec), document.Join(path, "checkpoint_gc_pod_spec"), unbuilt)
 	e.Check(empty(t.Slurm), document.Join(path, "slurm"), unbuilt)
 	e.Check(empty(t.PBS), document.Join(path, "pbs"), unbuilt)
 	if onKubernetes {
@@ -98,5 +97,6 @@ func unbuiltTask(e *document.Errors, path string, t container.Defaults, onKubern
 	const why = "is for resource_manager.type kubernetes, and this one runs tasks on agents; remove the setting"
 	e.Check(empty(t.CPUPodSpec), document.Join(path, "cpu_pod_spec"), why)
 	e.Check(empty(t.GPUPodSpec), document.Join(path, "gpu_pod_spec"), why)
+	e.Check(empty(t.CheckpointGCSpec), document.Join(path, "checkpoint_gc_pod_spec"), why)
 	e.Check(t.Kubernetes == nil || t.Kubernetes.MaxSlotsPerPod == nil, document.Join(path, "kubernetes.max_slots_per_pod"), why)
 }

@@ -44,8 +44,6 @@ func idleSettings() []idleSetting {
 		{"tensorboard_timeout", "TensorBoards are not built yet"},
 		{"notebook_timeout", "notebooks are not built yet"},
 		{"reserved_ports", "experiments, whose ports these are, are not built yet"},
-		{"checkpoint_storage", "experiments are not built yet; clients are shown the setting"},
-		{"task_container_defaults.log_policies", "experiments, which they act on, are not built yet"},
 		{"security.ssh", "shells, whose keys these are, are not built yet"},
 		{"security.token", "access tokens are not built yet; logins last seven days"},
 		{"resource_manager.require_authentication", "agents are always authenticated"},

@@ -22,6 +22,9 @@ type Policy struct {
 	Devices                       []string
 	Privileged                    bool
 	HostNetwork, HostPID, HostIPC bool
+	// DeniesHostNetwork keeps the machine's network even from tasks that the cluster would
+	// put there itself. Masters judge by it; it is not sent.
+	DeniesHostNetwork bool
 	// Root lets programs run as root inside their containers.
 	Root bool
 	// Images are the beginnings of the images that may run; none means all.
@@ -41,6 +44,13 @@ type HostPath struct {
 
 // Default is the policy of a cluster whose administrator said nothing.
 func Default() Policy { return Policy{Root: true} }
+
+// ForPeers is p for a task whose containers on several machines find each other on the
+// network of these, where the cluster puts them itself.
+func (p Policy) ForPeers() Policy {
+	p.HostNetwork = p.HostNetwork || !p.DeniesHostNetwork
+	return p
+}
 
 // Allow is p with what the cluster itself gives to tasks, which is never refused.
 // Amounts stay: what is given by default is cut to them.

@@ -24,7 +24,8 @@ type Changed struct {
 // then nothing is altered.
 func (q *Queue) Change(id rm.JobID, c rm.Change, now time.Time) (Changed, error) {
 	j, found := q.jobs[id]
-	if !found || j.Empty() {
+	// What was changed for a job holds for its later allocations, and so must this.
+	if !found || j.Empty() && !j.Settings.Changed() {
 		return Changed{}, rm.ErrUnknownJob
 	}
 	if err := q.checkChange(j, c); err != nil {

@@ -90,7 +90,7 @@ func (l Line) API() *apiv1.Job {
 	head := l.Entries[0]
 	priority, weight := int32(head.Priority), l.jobWeight() //nolint:gosec // 1 to 99
 	out := &apiv1.Job{
-		JobId: string(head.Job), EntityId: string(head.Task), Type: head.JobType, Name: head.Name,
+		JobId: string(head.Job), EntityId: cmp.Or(head.Entity, string(head.Task)), Type: head.JobType, Name: cmp.Or(head.JobName, head.Name),
 		Username: head.Username, UserId: head.UserID,
 		ResourcePool: head.Pool, Priority: &priority, Weight: &weight, SubmissionTime: timestamppb.New(head.Submitted),
 		Summary: &apiv1.JobSummary{State: l.jobState(), JobsAhead: int32(l.Ahead)}, //nolint:gosec // jobs of one pool

@@ -148,11 +148,12 @@ func TestWhatWasChangedHoldsForLaterAllocations(t *testing.T) {
 	restarted := newQueue()
 	restarted.Restore("a", stored)
 	for what, q := range map[string]*Queue{"later": q, "after a restart": restarted} {
-		if _, err := q.Change("a", rm.Change{}, noon); !errors.Is(err, rm.ErrUnknownJob) {
-			t.Errorf("%s: changing a job without allocations: got %v, want %v", what, err, rm.ErrUnknownJob)
+		if _, err := q.Change("b", rm.Change{}, noon); !errors.Is(err, rm.ErrUnknownJob) {
+			t.Errorf("%s: changing a job of which nothing is known: got %v, want %v", what, err, rm.ErrUnknownJob)
 		}
+		q.mustChange(t, "a", rm.Change{Priority: ptr(8)}) // between two allocations
 		e := q.mustAdd(t, request("a", 2, func(r *rm.Request) { r.Allocation, r.MaxSlots = "a.2", 1 }))
-		if e.Priority != 7 || e.SlotLimit() != 3 || e.Pool != "other" || q.List("other")[0].API().GetWeight() != 2 {
+		if e.Priority != 8 || e.SlotLimit() != 3 || e.Pool != "other" || q.List("other")[0].API().GetWeight() != 2 {
 			t.Errorf("%s: got %+v, want what was changed", what, e)
 		}
 	}
@@ -273,6 +274,24 @@ func TestRequestsChooseTheirPool(t *testing.T) {
 	}
 	if len(q.List("default"))+len(q.List("other")) != 0 {
 		t.Error("a refused request is queued")
+	}
+}
+
+func TestAJobOfManyTasksHasANameOfItsOwn(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	for i, id := range []rm.AllocationID{"5.a.1", "5.b.1"} {
+		q.mustAdd(t, request("exp", i, func(r *rm.Request) {
+			r.Allocation, r.Task, r.Name, r.JobName, r.Entity = id, rm.TaskID(id), "Trial", "resnet", "5"
+		}))
+	}
+	q.mustAdd(t, request("a", 9, func(r *rm.Request) { r.Name = "a command" }))
+	list := q.List("default")
+	if j := list[0].API(); len(list) != 2 || j.GetName() != "resnet" || j.GetEntityId() != "5" || j.GetRequestedSlots() != 2 {
+		t.Errorf("got %v in a list of %d", j, len(list))
+	}
+	if j := list[1].API(); j.GetName() != "a command" || j.GetEntityId() != "a" {
+		t.Errorf("got %v, want a job that is its task", j)
 	}
 }
 

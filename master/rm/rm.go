@@ -37,8 +37,12 @@ type Request struct {
 	Job        JobID
 	JobType    apiv1.Job_Type
 	Name       string
-	Username   string
-	UserID     int32
+	// JobName and Entity are the name and the number that clients know the job by; empty
+	// are Name and Task.
+	JobName  string
+	Entity   string
+	Username string
+	UserID   int32
 	// Workspace is the name of the one that the task belongs to.
 	Workspace string
 
@@ -63,6 +67,9 @@ type Request struct {
 	// Policy is what the task may do to its machine; nil is an administrator's. It is
 	// not stored: a request carries the policy of the moment it is made.
 	Policy *apiv1.TaskPolicy `json:"-"`
+	// Ports are base numbers. Of each, all containers get one port number, at or above the
+	// base, that nothing else on their machines was given.
+	Ports []int `json:",omitempty"`
 	// PodSpec is what the task says of its pod, as JSON, for those who run tasks
 	// as pods; empty for nothing.
 	PodSpec   []byte

@@ -55,7 +55,10 @@ type Assignment struct {
 	Allocation AllocationID
 	Pool       string
 	Containers []Container
-	At         time.Time
+	// Ports are those of the request, in its order; nil where each container has a network
+	// of its own.
+	Ports []int
+	At    time.Time
 }
 
 // ContainerChange is a container's new state.
@@ -71,7 +74,10 @@ type ContainerChange struct {
 	// Host is where the allocation's other containers find it: the address of its pod,
 	// or of its machine. It is empty before the container runs.
 	Host string
-	At   time.Time
+	// Machine is the same for containers on one machine and for no others; empty where that
+	// is not known.
+	Machine string
+	At      time.Time
 }
 
 // End is why nothing of an allocation is left.

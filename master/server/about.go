@@ -4,15 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // clusterCalls is what the master says of itself and its cluster.
@@ -23,8 +19,6 @@ func (k *clusterCalls) routes() []route {
 		getRoute("master", open, plainCall(k.master)),
 		getRoute("master/telemetry", open, plainCall(k.telemetry)),
 		getRoute("master/config", admin, plainCall(k.masterConfig)),
-		getRoute("workspaces", user, plainCall(k.workspaces)),
-		getRoute("workspaces/{workspace}", user, plainCall(k.workspace)),
 	}
 	if k.cfg.MasterLog != nil {
 		list = append(list, getRoute("master/logs", admin, streamCall(k.shared, k.masterLogs)))
@@ -99,43 +93,4 @@ func (k *clusterCalls) masterConfig(*call) (*apiv1.GetMasterConfigResponse, erro
 	}
 	out := &apiv1.GetMasterConfigResponse{}
 	return out, protojson.Unmarshal(b, out)
-}
-
-// uncategorized is the one workspace there is.
-func uncategorized() *apiv1.Workspace {
-	return &apiv1.Workspace{
-		Id: 1, Name: rm.Uncategorized, Username: "admin", UserId: 1, Immutable: true, NumProjects: 1,
-	}
-}
-
-func (k *clusterCalls) workspaces(c *call) (*apiv1.GetWorkspacesResponse, error) {
-	w := uncategorized()
-	list := []*apiv1.Workspace{w}
-	if name := c.textParam("nameCaseSensitive"); name != "" && name != w.GetName() {
-		list = nil
-	}
-	if name := c.textParam("name"); !strings.Contains(strings.ToLower(w.GetName()), strings.ToLower(name)) {
-		list = nil
-	}
-	if b := c.flagParam("archived"); b != nil && *b {
-		list = nil
-	}
-	if b := c.flagParam("pinned"); b != nil && *b {
-		list = nil
-	}
-	if names := c.allValues("users"); len(names) > 0 && !slices.Contains(names, w.GetUsername()) {
-		list = nil
-	}
-	if ids := c.numberParams("userIds"); len(ids) > 0 && !slices.Contains(ids, w.GetUserId()) {
-		list = nil
-	}
-	part, p := cutPage(c, list)
-	return &apiv1.GetWorkspacesResponse{Workspaces: part, Pagination: p}, c.bad
-}
-
-func (k *clusterCalls) workspace(c *call) (*apiv1.GetWorkspaceResponse, error) {
-	if id, err := strconv.Atoi(c.PathValue("workspace")); err != nil || id != 1 {
-		return nil, status.Missing("workspace", c.PathValue("workspace"))
-	}
-	return &apiv1.GetWorkspaceResponse{Workspace: uncategorized()}, nil
 }

@@ -78,7 +78,7 @@ func (g *guard) recordCall(ctx context.Context, c *call, err error) {
 
 // named is what the path of a call names, for one that was refused at the door.
 func (c *call) named() string {
-	for _, name := range []string{"agent", "command", "allocation", "user"} {
+	for _, name := range []string{"agent", "command", "allocation", "experiment", "trial", "project", "workspace", "template", "model", "user"} {
 		if v := c.PathValue(name); v != "" {
 			return v
 		}
@@ -190,7 +190,13 @@ func (s *shared) ownerOf(c *call, task string) string {
 		return "no such task"
 	case err != nil:
 		return ""
-	case owner == c.user.GetId():
+	}
+	return s.describeOwner(c, owner)
+}
+
+// describeOwner says whose the thing is that a call is about.
+func (s *shared) describeOwner(c *call, owner int32) string {
+	if owner == c.user.GetId() {
 		return "own"
 	}
 	return "of user " + s.userTarget(owner)

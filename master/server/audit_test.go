@@ -12,12 +12,18 @@ import (
 
 // unaudited is what changes something and is not recorded, and why.
 var unaudited = map[string]string{
-	"POST commands":                                        "tasks have logs and records of their own",
-	"POST task/logs":                                       "what a task says",
-	"POST allocations/{allocation}/ready":                  "what a task says",
-	"POST allocations/{allocation}/waiting":                "what a task says",
-	"POST allocations/{allocation}/acceleratorData":        "what a task says",
-	"POST allocations/{allocation}/signals/ack_preemption": "what a task says",
+	"POST commands":                                              "tasks have logs and records of their own",
+	"POST task/logs":                                             "what a task says",
+	"POST allocations/{allocation}/ready":                        "what a task says",
+	"POST allocations/{allocation}/waiting":                      "what a task says",
+	"POST allocations/{allocation}/acceleratorData":              "what a task says",
+	"POST allocations/{allocation}/signals/ack_preemption":       "what a task says",
+	"POST allocations/{allocation}/resources/{resources}/daemon": "what a task says",
+	"POST allocations/{allocation}/all_gather":                   "what a task says",
+	"POST allocations/{allocation}/notify_container_running":     "what a task says",
+	"POST allocations/{allocation}/proxy_address":                "what a task says",
+	"POST workspaces/{workspace}/pin":                            "what its user sees first, and no other",
+	"POST workspaces/{workspace}/unpin":                          "what its user sees first, and no other",
 }
 
 func TestEveryChangeIsAudited(t *testing.T) {

@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -107,4 +108,24 @@ func TestAProgramThatCannotBeRead(t *testing.T) {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// Wheels are for users and for tasks, not for strangers.
+func TestAWheelIsGivenToThoseWhoSayWhoTheyAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) {
+		c.Harness = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })
+	})
+	const path = "/harness/aa/determined-0.38.1-py3-none-any.whl"
+	for name, c := range map[string]struct {
+		token string
+		want  int
+	}{
+		"a task": {w.task, http.StatusOK}, "a user": {w.user, http.StatusOK},
+		"a stranger": {"", http.StatusUnauthorized}, "an old task": {w.task + "x", http.StatusUnauthorized},
+	} {
+		if r := w.ask(t, "GET", path, c.token, ""); r.Code != c.want || c.want == http.StatusOK && r.Body.String() != path {
+			t.Errorf("%s: got %d and %q, want %d", name, r.Code, r.Body, c.want)
+		}
+	}
 }

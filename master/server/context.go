@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -29,13 +30,18 @@ func (t *taskCalls) sendContext(c *call) error {
 	if err != nil {
 		return err
 	}
+	return t.sendArchive(c, size, parts)
+}
+
+// sendArchive writes an archive of so many bytes, part by part.
+func (s *shared) sendArchive(c *call, size int64, parts iter.Seq2[[]byte, error]) error {
 	out := newContextAnswer(c.w, size)
 	for part, err := range parts {
 		if err != nil && !out.started {
 			return err
 		}
 		if err != nil {
-			t.logFailure(c, err)
+			s.logFailure(c, err)
 			return nil // the client sees that it is not whole
 		}
 		if out.writeFile(part) != nil {

@@ -8,29 +8,33 @@ import (
 
 // gauges is the state of the cluster, read at each scrape.
 type gauges struct {
-	queue    Queue
-	machines Machines
+	queue       Queue
+	machines    Machines
+	experiments Experiments
 
-	poolAgents, poolSlots, poolJobs, agents, sick *prometheus.Desc
+	poolAgents, poolSlots, poolJobs, agents, sick, experimentStates, trials *prometheus.Desc
 }
 
-func newGauges(q Queue, m Machines) *gauges {
+func newGauges(q Queue, m Machines, x Experiments) *gauges {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("det_deploy_"+name, help, labels, nil)
 	}
 	return &gauges{
-		queue: q, machines: m,
+		queue: q, machines: m, experiments: x,
 		poolAgents: desc("pool_agents", "Agents of a resource pool.", "pool"),
 		poolSlots:  desc("pool_slots", "Slots of a resource pool, all of them and those in use.", "pool", "state"),
 		poolJobs:   desc("pool_jobs", "Jobs of a resource pool that wait or run.", "pool", "state"),
 		agents:     desc("agents", "Agents by what an operator wants of them.", "state"),
 		sick:       desc("sick_agents", "Agents that cannot start containers, by what their machines lack.", "lack"),
+
+		experimentStates: desc("experiments", "Experiments by their state.", "state"),
+		trials:           desc("trials", "Trials of experiments, those that run or will and those that have ended.", "state"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{g.poolAgents, g.poolSlots, g.poolJobs, g.agents, g.sick} {
+	for _, d := range []*prometheus.Desc{g.poolAgents, g.poolSlots, g.poolJobs, g.agents, g.sick, g.experimentStates, g.trials} {
 		ch <- d
 	}
 }
@@ -52,6 +56,14 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 			set(g.poolJobs, p.GetStats().GetQueuedCount(), p.GetName(), "queued")
 			set(g.poolJobs, p.GetStats().GetScheduledCount(), p.GetName(), "scheduled")
 		}
+	}
+	if g.experiments != nil {
+		states, open, ended := g.experiments.Count()
+		for state, n := range states {
+			set(g.experimentStates, int32(n), state)
+		}
+		set(g.trials, int32(open), "open")
+		set(g.trials, int32(ended), "ended")
 	}
 	if g.machines != nil {
 		count := map[string]int32{"enabled": 0, "draining": 0, "disabled": 0}

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -93,6 +95,15 @@ type Tasks interface {
 	// Rendezvous is where the containers of an allocation are, for one of them. It waits
 	// until all have started; after timeout the error's code is Unavailable.
 	Rendezvous(ctx context.Context, allocation, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error)
+	// FindAllocation is one allocation, running or ended, of a task that is remembered.
+	FindAllocation(ctx context.Context, allocation string) (*apiv1.Allocation, error)
+	// MarkDaemon says that an allocation need not wait for the end of a container.
+	MarkDaemon(ctx context.Context, allocation, container string) error
+	// AllGather waits until all programs of an allocation have sent something, and answers
+	// that. After a while the error's code is Unavailable. AllRunning is the same for
+	// programs that say that they run.
+	AllGather(ctx context.Context, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error)
+	AllRunning(ctx context.Context, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error)
 	// AckPreemption says that the allocation has seen it and will stop.
 	AckPreemption(ctx context.Context, allocation string) error
 	// PostAcceleratorData keeps what a container sees.

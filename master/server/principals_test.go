@@ -53,6 +53,11 @@ var decisions = map[string]string{
 	"GET job-queues-v2":                               "user tools admin admin-tools",
 	"GET job-queues/stats":                            "user tools admin admin-tools",
 	"POST job-queues":                                 "user tools admin admin-tools",
+	"GET resources/allocation/raw":                    "user admin",
+	"GET resources/allocation/aggregated":             "user admin",
+	"GET /resources/allocation/raw":                   "user admin",
+	"GET /resources/allocation/aggregated":            "user admin",
+	"GET /resources/allocation/allocations-csv":       "user admin",
 	"POST commands":                                   "user tools admin admin-tools",
 	"GET commands":                                    "user tools admin admin-tools",
 	"GET commands/{command}":                          "user tools admin admin-tools",
@@ -69,6 +74,11 @@ var decisions = map[string]string{
 	"POST allocations/{allocation}/acceleratorData":   "task",
 	"GET allocations/{allocation}/signals/preemption": "task",
 	"GET allocations/{allocation}/resources/{resources}/rendezvous": "task",
+	"POST allocations/{allocation}/resources/{resources}/daemon":    "task",
+	"POST allocations/{allocation}/all_gather":                      "task",
+	"POST allocations/{allocation}/notify_container_running":        "task",
+	"POST allocations/{allocation}/proxy_address":                   "task",
+	"GET allocations/{allocation}":                                  "user tools admin admin-tools",
 	"POST allocations/{allocation}/signals/ack_preemption":          "task",
 	"POST allocations/{allocation}/signals/pending_preemption":      "user tools admin admin-tools",
 }
@@ -96,10 +106,13 @@ func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 	w.remake(t, func(c *Config) { c.Launches, c.Audit = launches{}, &notes{} })
 	who := w.principals(t)
 	path := strings.NewReplacer("{user}", "2", "{username}", "determined", "{agent}", "a", "{slot}", "0", "{pool}", "default",
-		"{workspace}", "1", "{command}", "t1", "{task}", "t1", "{allocation}", "t1.1", "{session}", "none")
+		"{workspace}", "99", "{command}", "t1", "{task}", "t1", "{allocation}", "t1.1", "{session}", "none")
 	for _, r := range w.routes() {
 		name := r.method + " " + r.path
 		may, decided := decisions[name]
+		if !decided {
+			may, decided = workspaceDecisions[name]
+		}
 		if !decided {
 			t.Errorf("%s: got no decision on who may call it; add a row", name)
 			continue
@@ -116,7 +129,7 @@ func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 			if r.path == "auth/login" {
 				body = `{"username":"determined","password":"` + password + `"}`
 			}
-			rec := w.ask(t, r.method, prefix+path.Replace(r.path), text, body)
+			rec := w.ask(t, r.method, path.Replace(r.fullPath()), text, body)
 			got := rec.Code != http.StatusUnauthorized && rec.Code != http.StatusForbidden
 			if want := slices.Contains(allowed, principal); got != want {
 				t.Errorf("%s by %s: got %d %s, want it let through: %v", name, principal, rec.Code, rec.Body, want)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 
 	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -94,6 +95,23 @@ func (g *guard) refuseCall(c *call, err error, streams bool) {
 // retryAfter is the seconds after which a call that was refused may be repeated: what
 // is short of room has some by then, and who guessed may guess again.
 var retryAfter = map[int]string{http.StatusServiceUnavailable: "5", http.StatusTooManyRequests: "6"}
+
+// serveCall serves a call. A panic ends this call alone, and its place is logged: what the
+// standard library does is to close the connection, and clients say that the master is gone.
+func (s *shared) serveCall(r route, c *call) (err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p == http.ErrAbortHandler { //nolint:errorlint // it is compared as the standard library does
+			panic(p)
+		}
+		s.cfg.Log.Error("a request panicked", "method", excerpt.Of(c.Method), "path", excerpt.Of(c.URL.Path), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		err = errors.New("this is a mistake of the master; its log says where")
+	}()
+	return r.serve(c)
+}
 
 // logFailure logs what the client cannot do anything about.
 func (s *shared) logFailure(c *call, err error) {

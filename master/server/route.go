@@ -43,7 +43,7 @@ const (
 // route is one call of the API.
 type route struct {
 	method string
-	// path is below /api/v1/.
+	// path is below /api/v1/, or from the root where it begins with a slash.
 	path   string
 	access access
 	// limit bounds the body; 0 is small.
@@ -60,16 +60,26 @@ type endpoint struct {
 	in, out protoreflect.MessageDescriptor
 	// streams says that out is a line, and that there may be many.
 	streams bool
-	serve   func(c *call) error
+	// file is the media type of an answer that is no message.
+	file  string
+	serve func(c *call) error
 }
 
 const prefix = "/api/v1/"
+
+// fullPath is the path as it is called.
+func (r route) fullPath() string {
+	if strings.HasPrefix(r.path, "/") {
+		return r.path
+	}
+	return prefix + r.path
+}
 
 // portHandler is everything on the port.
 func (s *Server) portHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
-		mux.Handle(r.method+" "+prefix+r.path, s.guard.guarded(r))
+		mux.Handle(r.method+" "+r.fullPath(), s.guard.guarded(r))
 	}
 	mux.HandleFunc(prefix, s.notBuilt)
 	health := &healthCalls{s.shared}
@@ -86,6 +96,9 @@ func (s *Server) portHandler() http.Handler {
 	if s.cfg.Binaries != nil {
 		mux.Handle("GET /binaries/{platform}", s.cfg.Binaries)
 	}
+	if s.cfg.Harness != nil {
+		mux.Handle("GET /harness/{sha256}/{name}", s.guard.guarded(route{access: either, endpoint: endpoint{serve: s.serveHarness}}))
+	}
 	if s.cfg.Agents != nil {
 		mux.Handle("/agents", s.cfg.Agents)
 	}
@@ -94,6 +107,12 @@ func (s *Server) portHandler() http.Handler {
 		return s.meter.countCall(strictTransport(s.sites(mux)))
 	}
 	return s.meter.countCall(s.sites(mux))
+}
+
+// serveHarness hands out a wheel.
+func (s *Server) serveHarness(c *call) error {
+	s.cfg.Harness.ServeHTTP(c.w, c.Request)
+	return nil
 }
 
 // sites is the API, with the true addresses of clients, for pages of other sites where the configuration says so.
@@ -144,7 +163,7 @@ func (g *guard) guarded(r route) http.Handler {
 			MarkKnown(req.Context())
 		}
 		if err == nil {
-			err = r.serve(c)
+			err = g.serveCall(r, c)
 		}
 		if err != nil {
 			c.releaseAll()

@@ -49,11 +49,23 @@ type Config struct {
 	// Admissions is which machines may be agents.
 	Admissions Admissions
 	Tasks      Tasks
+	Workspaces Workspaces
+	Templates  Templates
+	Models     Models
 	Logs       TaskLogs
-	Queue      Queue
-	Machines   Machines
+	// Experiments and Trials are both there, or neither.
+	Experiments Experiments
+	Trials      Trials
+	// Checkpoints is what trials saved.
+	Checkpoints Checkpoints
+	// TrialMetrics is what trials report; it needs Trials.
+	TrialMetrics TrialMetrics
+	Queue        Queue
+	Machines     Machines
 	// Launches is what the master launches machines with.
 	Launches Launches
+	// Book is what was used when, by whom.
+	Book Book
 	// MasterLog holds the master's own log; nil has none.
 	MasterLog *Ring
 	// Settings is the master's configuration as administrators may see it.
@@ -74,6 +86,8 @@ type Config struct {
 	Agents http.Handler
 	// Binaries serves det-deploy's own programs below /binaries/.
 	Binaries http.Handler
+	// Harness serves the wheels of the client's library below /harness/, to users and tasks.
+	Harness http.Handler
 	// Metrics is where the server counts, and what /metrics shows; nil makes one.
 	Metrics *prometheus.Registry
 	// HideMetrics answers 404 where the metrics would be.
@@ -155,7 +169,7 @@ func New(cfg Config) (*Server, error) {
 	if s.meter, err = newMeter(cfg.Metrics); err != nil {
 		return nil, err
 	}
-	if err := cfg.Metrics.Register(newGauges(cfg.Queue, cfg.Machines)); err != nil {
+	if err := cfg.Metrics.Register(newGauges(cfg.Queue, cfg.Machines, cfg.Experiments)); err != nil {
 		return nil, fmt.Errorf("register the cluster's metrics: %w", err)
 	}
 	s.handler = s.portHandler()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -29,9 +28,6 @@ func (t *taskCalls) routes() []route {
 }
 
 func (t *taskCalls) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
-	if id := in.GetWorkspaceId(); id != 0 && id != 1 {
-		return nil, status.New(status.NotFound, "workspace '%d' not found", id)
-	}
 	return t.cfg.Tasks.Launch(c.Context(), c.user, in, c.contents)
 }
 
@@ -51,6 +47,11 @@ var commandOrder = map[string]func(a, b *apiv1.Command) int{
 
 func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
 	names, ids, workspace := c.allValues("users"), c.numberParams("userIds"), int32(c.numberParam("workspaceId"))
+	if workspace != 0 && t.cfg.Workspaces != nil {
+		if _, err := t.cfg.Workspaces.Get(c.user, workspace); err != nil {
+			return nil, err
+		}
+	}
 	list := slices.DeleteFunc(slices.Clone(t.cfg.Tasks.Commands()), func(m *apiv1.Command) bool {
 		byName, byID := slices.Contains(names, m.GetUsername()), slices.Contains(ids, m.GetUserId())
 		return (len(names)+len(ids) > 0 && !byName && !byID) || (workspace != 0 && m.GetWorkspaceId() != workspace)

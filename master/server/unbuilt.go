@@ -10,31 +10,26 @@ import (
 
 // The parts of Determined 0.38.1 that are known and not built: what they come with.
 const (
-	withExperiments = "it comes with experiments, which a later version brings"
-	withProxy       = "shells, notebooks and tensorboards come with a proxy to tasks, in a later version; until then a program runs as a command"
-	afterwards      = "it may come in a version after the one that brings experiments"
-	inEnterprise    = "it belongs to Determined Enterprise; a cluster of det-deploy has users and administrators"
+	withProxy    = "shells, notebooks and tensorboards come with a proxy to tasks, in a later version; until then a program runs as a command"
+	afterwards   = "it may come in a later version"
+	inEnterprise = "it belongs to Determined Enterprise; a cluster of det-deploy has users and administrators"
 )
 
 // unbuilt is what begins with which path, the longest first where one begins another.
 var unbuilt = []struct{ prefix, comes string }{
-	{"/api/v1/experiment", withExperiments}, // experiments, experiments-search
-	{"/api/v1/trial", withExperiments},
-	{"/api/v1/checkpoint", withExperiments},
-	{"/api/v1/runs", withExperiments},
-	{"/api/v1/metrics", withExperiments},
-	{"/api/v1/searcher", withExperiments},
-	{"/api/v1/preview-hp-search", withExperiments},
-	{"/api/v1/model", withExperiments},
-	{"/api/v1/project", withExperiments},
-	{"/api/v1/workspaces", withExperiments},
-	{"/api/v1/template", withExperiments},
-	{"/api/v1/user/projects", withExperiments},
-	{"/api/v1/resources", withExperiments},
-	{"/resources/allocation", withExperiments},
-	{"/experiments", withExperiments},
-	{"/checkpoints", withExperiments},
-	{"/task-logs", withExperiments},
+	{"/api/v1/experiment", afterwards}, // experiments, experiments-search
+	{"/api/v1/trial", afterwards},
+	{"/api/v1/runs", afterwards},
+	{"/api/v1/metrics", afterwards},
+	{"/api/v1/searcher", afterwards},
+	{"/api/v1/preview-hp-search", afterwards},
+	{"/api/v1/checkpoints", afterwards}, // metrics of those that used one
+	{"/api/v1/model", afterwards},
+	{"/api/v1/project", afterwards},
+	{"/api/v1/workspaces", afterwards},
+	{"/api/v1/user/projects", afterwards},
+	{"/experiments", afterwards},
+	{"/task-logs", afterwards},
 	{"/api/v1/shells", withProxy},
 	{"/api/v1/notebooks", withProxy},
 	{"/api/v1/tensorboards", withProxy},

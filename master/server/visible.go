@@ -75,3 +75,18 @@ func (t *taskCalls) checkFilesReader(c *call, task string) error {
 	}
 	return status.New(status.PermissionDenied, "the files of task %s are for its owner and administrators", task)
 }
+
+// hideExperiment takes out of x what is for its owner and administrators: what was
+// submitted as it was written, and the variables of its containers.
+func (c *call) hideExperiment(x *apiv1.Experiment) {
+	if x == nil || c.allocation != "" || c.owns(x.GetUserId()) {
+		return
+	}
+	x.OriginalConfig = ""
+	environment := x.GetConfig().GetFields()["environment"].GetStructValue().GetFields()
+	if _, found := environment["environment_variables"]; !found {
+		return
+	}
+	x.Config = proto.CloneOf(x.Config)
+	delete(x.Config.Fields["environment"].GetStructValue().GetFields(), "environment_variables")
+}

@@ -17,12 +17,17 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/accounting"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/model"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/master/template"
+	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,6 +41,7 @@ var start = time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC)
 type world struct {
 	*Server
 	auth    *auth.Auth
+	store   *store.Store
 	cluster *cluster
 	ring    *Ring
 	admin   string
@@ -51,12 +57,29 @@ func newWorld(t testing.TB, edit ...func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{auth: a, cluster: newCluster(), ring: NewRing(3, slog.DiscardHandler)}
+	spaces, err := workspace.Open(t.Context(), workspace.Config{Store: st, Users: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates, err := template.Open(t.Context(), template.Config{Store: st, Workspaces: spaces})
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := model.Open(t.Context(), model.Config{Store: st, Workspaces: spaces, Users: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spaces.Attach(nil, templates, models)
+	w := &world{auth: a, store: st, cluster: newCluster(), ring: NewRing(3, slog.DiscardHandler)}
 	cfg := Config{
 		Identity: Identity{ClusterID: st.Meta().ClusterID, ClusterName: "lab", MasterID: "m1", Version: "1.2.3"},
-		Accounts: a, Admissions: doors{a}, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring, Audit: &notes{},
+		Accounts: a, Admissions: doors{a}, Workspaces: spaces, Templates: templates, Models: models, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring, Audit: &notes{},
 		Settings: func() map[string]any {
 			return map[string]any{"resource_manager": map[string]any{"type": "agent"}, "feature_switches": []string{}, "port": 8080}
+		},
+		Book: &accounting.Book{
+			Store: st, Placed: placed, Experiment: func(rm.JobID) (int32, []string) { return 7, []string{"vision"} },
+			Workspace: func(int32) string { return "lab" }, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
 		},
 		SpoolDir: t.TempDir(),
 	}
@@ -108,7 +131,7 @@ func (w *world) serve(t testing.TB) *httptest.Server {
 }
 
 func squeeze(s string) string {
-	return strings.NewReplacer(`": `, `":`, `, "`, `,"`).Replace(strings.TrimSpace(s))
+	return strings.NewReplacer(`": `, `":`, `, "`, `,"`, `}, {`, `},{`).Replace(strings.TrimSpace(s))
 }
 
 // cluster stands for the packages that run tasks.
@@ -263,6 +286,28 @@ func (c *cluster) Preempt(_ context.Context, by *apiv1.User, allocation string) 
 		return status.New(status.PermissionDenied, "nobody asks")
 	}
 	return nil
+}
+
+func (c *cluster) FindAllocation(_ context.Context, id string) (*apiv1.Allocation, error) {
+	if id != "t1.1" {
+		return nil, status.Missing("allocation", id)
+	}
+	return &apiv1.Allocation{TaskId: "t1", AllocationId: id, Slots: 8, State: apiv1.Task_STATE_RUNNING}, nil
+}
+
+func (c *cluster) MarkDaemon(_ context.Context, _, container string) error {
+	if container != "c1" {
+		return status.Missing("resources", container)
+	}
+	return nil
+}
+
+func (c *cluster) AllGather(_ context.Context, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error) {
+	return []*structpb.Struct{r.GetData(), {}}, nil
+}
+
+func (c *cluster) AllRunning(_ context.Context, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error) {
+	return []*structpb.Struct{r.GetData()}, nil
 }
 
 func (c *cluster) AckPreemption(context.Context, string) error { return nil }

@@ -13,10 +13,8 @@ import (
 // Commands lists commands, oldest first; ended ones for as long as they are listed.
 func (v *views) Commands() []*apiv1.Command {
 	out := []*apiv1.Command{}
-	for _, e := range v.reg.listTasks() {
-		if s := e.latestSnapshot(); s.task.Kind == lifecycle.Command {
-			out = append(out, v.showCommand(s))
-		}
+	for _, e := range v.reg.listKind(lifecycle.Command) {
+		out = append(out, v.showCommand(e.latestSnapshot()))
 	}
 	return out
 }
@@ -130,6 +128,12 @@ const (
 // allocations and for a restart. The errors have the codes NotFound,
 // PermissionDenied, InvalidArgument and FailedPrecondition for a task that has ended.
 func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error {
+	if owner, found := o.ownerOfJob(id); found {
+		if err := checkPriority(c); err != nil {
+			return err
+		}
+		return owner.ChangeJob(ctx, by, id, c)
+	}
 	e, found := o.reg.findTask(rm.TaskID(id))
 	if !found {
 		return status.Missing("job", string(id))
@@ -138,14 +142,14 @@ func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c r
 	if err := checkAllowed(by, s.task, "change"); err != nil {
 		return err
 	}
-	if p := c.Priority; p != nil && (*p < highestPriority || *p > lowestPriority) {
-		return status.New(status.InvalidArgument, "priority: must be between %d and %d (is %d)", highestPriority, lowestPriority, *p)
+	if err := checkPriority(c); err != nil {
+		return err
 	}
 	if s.hasEnded() {
 		return status.New(status.FailedPrecondition, "task %s has ended; its job is in no queue", id)
 	}
 	if manager == nil {
-		return status.New(status.Unavailable, "the master is starting; try again in a moment")
+		return errStarting()
 	}
 	switch err := manager.Change(ctx, id, c); {
 	case errors.Is(err, rm.ErrUnknownJob):
@@ -153,13 +157,33 @@ func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c r
 	case err != nil:
 		return status.New(status.InvalidArgument, "%v", err)
 	}
-	return o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
+	return o.records.applyChange(ctx, e, changeTask(c))
+}
+
+func checkPriority(c rm.Change) error {
+	if p := c.Priority; p != nil && (*p < highestPriority || *p > lowestPriority) {
+		return status.New(status.InvalidArgument, "priority: must be between %d and %d (is %d)", highestPriority, lowestPriority, *p)
+	}
+	return nil
+}
+
+// ownerOfJob is who owns the tasks of a job.
+func (o *owners) ownerOfJob(id rm.JobID) (Owner, bool) {
+	for _, e := range o.reg.listJob(id) {
+		return o.reg.ownerOf(e.latestSnapshot().task.Kind)
+	}
+	return nil, false
+}
+
+// changeTask notes a change of its job for the later allocations of a task.
+func changeTask(c rm.Change) edit {
+	return func(s snapshot) (snapshot, error) {
 		set(&s.task.Priority, c.Priority)
 		set(&s.task.Weight, c.Weight)
 		set(&s.task.MaxSlots, c.MaxSlots)
 		set(&s.task.Pool, c.Pool)
 		return s, nil
-	})
+	}
 }
 
 func set[T any](field, value *T) {

@@ -15,45 +15,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// partBytes is how much of a context is one document of the store, and in memory at a
-// time.
-const partBytes = 512 << 10
-
-// partID orders the parts of a context by their ids.
-func partID(task rm.TaskID, n int) string { return fmt.Sprintf("%s/%06d", task, n) }
-
-// parts cuts what is written to it, and puts each part.
-type parts struct {
-	put     func(n int, b []byte) error
-	b       []byte
-	n       int
-	written int64
-}
-
-// Write implements io.Writer.
-func (p *parts) Write(b []byte) (int, error) {
-	for rest := b; len(rest) > 0; {
-		k := min(len(rest), partBytes-len(p.b))
-		p.b, rest = append(p.b, rest[:k]...), rest[k:]
-		if len(p.b) < partBytes {
-			break
-		}
-		if err := p.flush(); err != nil {
-			return 0, err
-		}
-	}
-	return len(b), nil
-}
-
-func (p *parts) flush() error {
-	if len(p.b) == 0 {
-		return nil
-	}
-	err := p.put(p.n, p.b)
-	p.n, p.written, p.b = p.n+1, p.written+int64(len(p.b)), p.b[:0]
-	return err
-}
-
 // contexts are the files that came with tasks.
 type contexts struct{ *shared }
 
@@ -70,16 +31,16 @@ func (c *contexts) storeFiles(ctx context.Context, task *lifecycle.Task, files [
 	if err := c.dropParts(ctx, task.ID); err != nil {
 		return 0, err
 	}
-	p := &parts{put: func(n int, b []byte) error {
+	p := &archive.Parts{Put: func(n int, b []byte) error {
 		return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-			return toDocs().parts.Put(tx, partID(task.ID, n), string(task.ID), task.Submitted, b)
+			return toDocs().parts.Put(tx, archive.PartID(string(task.ID), n), string(task.ID), task.Submitted, b)
 		})
 	}}
 	err := archive.Pack(p, files, contents)
 	if err == nil {
-		err = p.flush()
+		err = p.Flush()
 	}
-	return p.written, refusedFiles(err)
+	return p.Written, refusedFiles(err)
 }
 
 // refusedFiles is a refusal where the files are at fault.
@@ -137,6 +98,9 @@ func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64,
 	if !found {
 		return 0, nil, status.Missing("task", id)
 	}
+	if owner, found := c.reg.ownerOf(e.latestSnapshot().task.Kind); found {
+		return owner.Context(ctx, rm.TaskID(id))
+	}
 	// Earlier versions kept it in one document.
 	d, whole, err := toDocs().contexts.Get(ctx, c.cfg.Store, id)
 	if err != nil {
@@ -150,16 +114,11 @@ func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64,
 }
 
 func (c *contexts) readParts(ctx context.Context, id rm.TaskID, size int64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		read := int64(0)
-		for n := 0; read < size; n++ {
-			d, found, err := toDocs().parts.Get(ctx, c.cfg.Store, partID(id, n))
-			if err == nil && !found {
-				err = fmt.Errorf("read the files of task %s: %d of %d bytes are there: %w", id, read, size, io.ErrUnexpectedEOF)
-			}
-			if read += int64(len(d.Value)); !yield(d.Value, err) || err != nil {
-				return
-			}
+	return archive.ReadParts(size, func(n int) ([]byte, bool, error) {
+		d, found, err := toDocs().parts.Get(ctx, c.cfg.Store, archive.PartID(string(id), n))
+		if err == nil && !found {
+			err = fmt.Errorf("read the files of task %s: part %d is missing: %w", id, n, io.ErrUnexpectedEOF)
 		}
-	}
+		return d.Value, found, err
+	})
 }

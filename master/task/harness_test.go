@@ -20,6 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
@@ -142,6 +143,7 @@ type master struct {
 	machine *machine
 	doors   *doors
 	edit    func(*task.Config)
+	owner   *owner // of trials, nil for none
 
 	store *store.Store
 	logs  *log.Logs
@@ -184,6 +186,9 @@ func (m *master) open() {
 	m.edit(&c)
 	if m.tasks, err = task.Open(m.t.Context(), c); err != nil {
 		m.t.Fatal(err)
+	}
+	if m.owner != nil {
+		m.tasks.Own(lifecycle.Trial, m.owner)
 	}
 }
 

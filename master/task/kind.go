@@ -17,15 +17,20 @@ type kind struct {
 	// takesData says that a submission may have data besides its configuration.
 	takesData bool
 
+	// owned says that an Owner decides about it.
+	owned bool
+
 	// How the resource manager, clients and the queue know it.
 	jobType  apiv1.Job_Type
 	taskType apiv1.TaskType
 	// singleNode keeps its slots on one machine: one program on two would run twice.
 	singleNode bool
+	// ports are those that its containers' programs listen at for each other.
+	ports []spec.Port
 	// job is the job that the queue orders.
 	job func(lifecycle.Task) rm.JobID
 
-	// proxyPorts are the ports that the master serves of it.
+	// proxyPorts are the ports that the master serves of it; nil where it serves none.
 	proxyPorts func(spec.Config) []spec.ProxyPort
 	// rerun says whether another allocation follows one that was preempted.
 	rerun func(lifecycle.Task) bool
@@ -41,5 +46,20 @@ func kindOf(k lifecycle.Kind) kind {
 			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
 			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },
 		},
+		lifecycle.Trial: {
+			noun: "trial", title: "Trial", owned: true,
+			jobType: apiv1.Job_TYPE_EXPERIMENT, taskType: apiv1.TaskType_TASK_TYPE_TRIAL,
+			ports: spec.TrialPorts(), job: ownedJob, rerun: neverRerun,
+		},
+		lifecycle.CheckpointGC: {
+			noun: "checkpoint deletion", title: "Checkpoint GC", owned: true, singleNode: true,
+			jobType: apiv1.Job_TYPE_CHECKPOINT_GC, taskType: apiv1.TaskType_TASK_TYPE_CHECKPOINT_GC,
+			job: ownedJob, rerun: neverRerun,
+		},
 	}[k]
 }
+
+func ownedJob(t lifecycle.Task) rm.JobID { return t.Job }
+
+// neverRerun leaves what follows to the owner.
+func neverRerun(lifecycle.Task) bool { return false }

@@ -11,16 +11,16 @@ import (
 // Every row is whole: what is missing of one would be found by whoever runs such a task.
 func TestEveryKindOfTaskIsWhole(t *testing.T) {
 	t.Parallel()
-	for _, name := range []lifecycle.Kind{lifecycle.Command} {
+	for _, name := range []lifecycle.Kind{lifecycle.Command, lifecycle.Trial, lifecycle.CheckpointGC} {
 		k := kindOf(name)
-		if k.noun == "" || k.title == "" || k.job == nil || k.proxyPorts == nil || k.rerun == nil {
+		if k.noun == "" || k.title == "" || k.job == nil || !k.owned && k.proxyPorts == nil || k.rerun == nil {
 			t.Errorf("%s: got %+v, want every function and name set", name, k)
 		}
 		if k.taskType != apiv1.TaskType(apiv1.TaskType_value["TASK_TYPE_"+string(name)]) || k.jobType == apiv1.Job_TYPE_UNSPECIFIED {
 			t.Errorf("%s: clients know it as %s and %s", name, k.taskType, k.jobType)
 		}
 	}
-	p := &policies{&shared{cfg: Config{Tokens: noTokens{}}}}
+	p := &policies{&shared{cfg: Config{Tokens: noTokens{}, WorkspaceName: func(int32) string { return "w" }}}}
 	r := p.requestOf(lifecycle.Task{ID: "t", Kind: lifecycle.Command}, lifecycle.Allocation{ID: "t.1"})
 	if r.Job != rm.JobID("t") || r.JobType != apiv1.Job_TYPE_COMMAND || !r.SingleNode {
 		t.Errorf("got a request of job %q, %s and one machine %t, want those of a command", r.Job, r.JobType, r.SingleNode)

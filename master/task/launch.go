@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -44,13 +42,12 @@ type launches struct {
 func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.LaunchCommandResponse, error) {
-	if l.cfg.AdministratorsOnly && !user.GetAdmin() {
-		return nil, status.New(status.PermissionDenied, "only administrators may run tasks in this cluster, "+
-			"because tasks are not isolated from its machine; to let everybody: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
+	if err := l.policies.checkMayRun(user); err != nil {
+		return nil, err
 	}
 	manager := l.reg.managerOf()
 	if manager == nil {
-		return nil, status.New(status.Unavailable, "the master is starting; try again in a moment")
+		return nil, errStarting()
 	}
 	id := taskID(user, req.GetRequestId())
 	e, fresh := l.reg.reserveID(id)
@@ -108,11 +105,19 @@ type draft struct {
 	req  *apiv1.LaunchCommandRequest
 	// contents are those of the files; nil where the files have them.
 	contents archive.Contents
+	// config is the request's, laid over its template.
+	config *structpb.Struct
+	// warnings are about the template.
+	warnings []string
 }
 
 // createTask checks and stores a new task. The caller holds e.change.
 func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) error {
 	if err := l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), 0); err != nil {
+		return err
+	}
+	d, err := l.applyTemplate(ctx, d)
+	if err != nil {
 		return err
 	}
 	task, err := l.makeTask(manager, d)
@@ -199,30 +204,26 @@ func judgeRefusal(err error, final bool, task *lifecycle.Task) error {
 // makeTask makes the task out of what was sent.
 func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task, error) {
 	var task lifecycle.Task
-	if name := d.req.GetTemplateName(); name != "" {
-		return task, status.New(status.NotFound,
-			"template '%s' not found: this version has no templates; put its settings into the configuration", excerpt.Of(name))
-	}
 	k := kindOf(d.kind)
 	if len(d.req.GetData()) > 0 && !k.takesData {
 		return task, status.New(status.InvalidArgument, "data: %ss take none; send files instead", k.noun)
 	}
-	asked, err := spec.Decode(d.req.GetConfig())
+	asked, err := spec.Decode(d.config)
 	if err != nil {
 		return task, status.New(status.InvalidArgument, "%v", err)
 	}
-	pool, err := choosePool(manager.PoolSettings(), asked.Resources)
+	at, err := l.policies.findPlace(manager, d.user, d.req.GetWorkspaceId(), asked.Resources)
 	if err != nil {
 		return task, err
 	}
-	defaults, allowed := l.cfg.Defaults(pool), l.policies.policyOf(d.user.GetId(), pool)
-	defaults.ShmSize = capDefault(defaults.ShmSize, allowed.MaxShm)
-	cfg, warnings, err := spec.Complete(d.req.GetConfig(), defaults)
+	pool := at.pool
+	defaults, allowed := l.policies.defaultsFor(d.user, pool), l.policies.policyOf(d.user.GetId(), pool)
+	cfg, warnings, err := spec.Complete(d.config, defaults)
 	if err != nil {
 		return task, status.New(status.InvalidArgument, "%v", err)
 	}
 	cfg.Resources.ResourcePool = pool
-	if err := policy.Check(allowed, spec.Asks(asked, cfg, l.policies.unixUser(d.user))); err != nil {
+	if err := policy.Check(allowed, spec.Asks(asked, cfg, at.unix)); err != nil {
 		return task, status.New(status.PermissionDenied, "%v", err)
 	}
 	if cfg.Description == "" {
@@ -239,9 +240,9 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 	r := cfg.Resources
 	task = lifecycle.Task{
 		ID: d.id, Kind: d.kind, Name: cfg.Description, UserID: d.user.GetId(), Username: d.user.GetUsername(),
-		Unix: l.policies.unixUser(d.user), Workspace: max(d.req.GetWorkspaceId(), 1), Submitted: l.cfg.Now().UTC(),
+		Unix: at.unix, Workspace: at.workspace.ID, Submitted: l.cfg.Now().UTC(),
 		Pool: pool, Slots: *r.Slots, Weight: r.Weight, Preemptible: r.Preemptible,
-		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: warnings,
+		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: append(d.warnings, warnings...),
 		PodSpec: cfg.Environment.PodSpec.JSON(),
 	}
 	if r.MaxSlots != nil {
@@ -251,35 +252,4 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 		task.Priority = *r.Priority
 	}
 	return task, nil
-}
-
-// choosePool finds the pool a task names, or the default one for its slots.
-func choosePool(pools []rm.PoolSettings, r spec.Resources) (string, error) {
-	var names []string
-	for _, p := range pools {
-		names = append(names, p.Name)
-		compute := r.Slots == nil || *r.Slots > 0
-		if r.ResourcePool == "" && (compute && p.DefaultCompute || !compute && p.DefaultAux) {
-			return p.Name, nil
-		}
-	}
-	slices.Sort(names)
-	switch {
-	case r.ResourcePool == "":
-		return "", status.New(status.InvalidArgument, "there is no default resource pool; name one of %q in resources.resource_pool", names)
-	case !slices.Contains(names, r.ResourcePool):
-		return "", status.New(status.InvalidArgument, "resources.resource_pool: there is no resource pool %q; there are %q", excerpt.Of(r.ResourcePool), names)
-	}
-	return r.ResourcePool, nil
-}
-
-// unixUser is the account that a user's tasks run as.
-func (p *policies) unixUser(u *apiv1.User) security.AgentUser {
-	g := u.GetAgentUserGroup()
-	if g == nil || g.AgentUid == nil {
-		return p.cfg.DefaultUser
-	}
-	return security.AgentUser{
-		User: g.GetAgentUser(), UID: int(g.GetAgentUid()), Group: g.GetAgentGroup(), GID: int(g.GetAgentGid()),
-	}
 }

@@ -61,26 +61,38 @@ func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment
 	if err != nil {
 		return nil, err
 	}
-	return run.buildSpecs(ctx, e.latestSnapshot().task, as)
+	s := e.latestSnapshot()
+	a, _ := s.allocationByID(as.Allocation)
+	return run.buildSpecs(ctx, s.task, a, as)
 }
 
 // buildSpecs builds what to run. Its tokens are made again each time, because only their
 // hashes are kept.
-func (run *runs) buildSpecs(ctx context.Context, task lifecycle.Task, as rm.Assignment) ([]*agentv1.Spec, error) {
-	cfg, err := spec.Load(task.Config)
+func (run *runs) buildSpecs(ctx context.Context, task lifecycle.Task, a lifecycle.Allocation, as rm.Assignment) ([]*agentv1.Spec, error) {
+	program, err := run.programOf(ctx, task, a, as)
 	if err != nil {
 		return nil, fmt.Errorf("assign allocation %s: %w", as.Allocation, err)
 	}
+	// Where each container has a network of its own, as in pods, it is found there.
+	program.HostNetwork = program.HostNetwork && len(as.Ports) > 0
 	own, user, err := run.cfg.Tokens.TaskTokens(ctx, task.UserID, string(as.Allocation))
 	if err != nil {
 		return nil, fmt.Errorf("assign allocation %s: %w", as.Allocation, err)
 	}
 	return spec.Build(spec.Run{
-		Config: cfg, Defaults: run.cfg.Defaults(as.Pool), Task: task.ID, Allocation: as.Allocation,
+		Program: program, Defaults: run.cfg.Defaults(as.Pool), Task: task.ID, Allocation: as.Allocation,
 		Type: string(task.Kind), Username: task.Username, User: task.Unix,
-		Session: own, UserToken: user, HasContext: task.HasContext, HasHook: task.HasHook,
-		Policy: run.policies.policyOf(task.UserID, as.Pool),
+		Ports: spec.NumberPorts(kindOf(task.Kind).ports, as.Ports), Session: own, UserToken: user, Policy: run.policies.policyOf(task.UserID, as.Pool),
 	}, as.Containers), nil
+}
+
+// programOf is what a task runs: its owner says, or its own configuration.
+func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle.Allocation, as rm.Assignment) (spec.Program, error) {
+	if owner, found := run.reg.ownerOf(task.Kind); found {
+		return owner.Run(ctx, RunOrder{Task: task.ID, Job: task.Job, Run: a.Run, Assignment: as, Unix: task.Unix, Defaults: run.cfg.Defaults(as.Pool)})
+	}
+	cfg, err := spec.Load(task.Config)
+	return spec.Program{Config: cfg, HasContext: task.HasContext, HasHook: task.HasHook}, err
 }
 
 // Changed implements rm.Tasks.
@@ -138,12 +150,15 @@ func (run *runs) Ended(ctx context.Context, id rm.AllocationID, end rm.End) erro
 	}
 	if err := run.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
 		s, err := finishAllocation(s, id, end)
-		return forgetRefusals(s, e.said), err
+		return forgetPast(s, e.said), err
 	}); err != nil {
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
+	if err := run.settleRun(ctx, e); err != nil {
+		return err
+	}
 	s, r := e.latestSnapshot(), run.reg.managerOf()
-	if s.hasEnded() || r == nil {
+	if !s.isOpen() || r == nil {
 		return nil
 	}
 	return run.submitCurrent(ctx, r, e)
@@ -155,7 +170,8 @@ func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, err
 	if !found || a.Over() {
 		return s, nil
 	}
-	done, err := a.Finish(end, kindOf(s.task.Kind).rerun(s.task))
+	kind := kindOf(s.task.Kind)
+	done, err := a.Finish(end, kind.rerun(s.task))
 	if err != nil {
 		return s, err
 	}
@@ -163,32 +179,37 @@ func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, err
 	if done.End.Again {
 		return s.withAllocation(done.Next(s.task, end.At)), nil
 	}
+	if kind.owned {
+		return s, nil // its owner says what follows
+	}
 	s.task.Ended = end.At
 	s.task.Config, err = spec.Forget(s.task.Config)
 	return s, err
 }
 
-// keptRefusals is how many allocations that no machine could start are kept of a task:
-// one that waits for a day is refused more than a thousand times, and the last ones
-// say what is to be known.
-const keptRefusals = 20
+// keptPast is how many allocations are kept of a task that were run again: one that waits for a
+// day may be refused more than a thousand times, and the last ones say what is to be known.
+const keptPast = 20
 
-// forgetRefusals leaves out the older allocations that could not be started for what
-// a machine lacks, as far as their lines are in the log: said of them are. It is pure.
-func forgetRefusals(s snapshot, said int64) snapshot {
-	refused := 0
+// forgetPast leaves out the older allocations that could not be started for what a machine lacks,
+// or whose owner said what follows, as far as their lines are in the log: said of them are. It
+// is pure.
+func forgetPast(s snapshot, said int64) snapshot {
+	owned, last := kindOf(s.task.Kind).owned, s.currentAllocation().ID
+	past := func(a lifecycle.Allocation) bool { return a.ID != last && (notHere(a) || owned && a.Over()) }
+	n := 0
 	for _, a := range s.allocations {
-		if notHere(a) {
-			refused++
+		if past(a) {
+			n++
 		}
 	}
-	if refused <= keptRefusals {
+	if n <= keptPast {
 		return s
 	}
 	kept := make([]lifecycle.Allocation, 0, len(s.allocations))
 	for _, a := range s.allocations {
-		if notHere(a) && refused > keptRefusals && a.FirstLine+int64(len(a.Lines)) <= said {
-			refused--
+		if past(a) && n > keptPast && a.FirstLine+int64(len(a.Lines)) <= said {
+			n--
 			continue
 		}
 		kept = append(kept, a)

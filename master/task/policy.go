@@ -22,7 +22,11 @@ func (p *policies) policyOf(userID int32, pool string) policy.Policy {
 // requestOf is what is asked of the resource manager, with the policy in force.
 func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Request {
 	r, k := task.Request(a), kindOf(task.Kind)
-	r.Job, r.JobType, r.SingleNode = k.job(task), k.jobType, k.singleNode
+	r.Job, r.JobType, r.SingleNode = k.job(task), k.jobType, k.singleNode || task.SingleNode
+	for _, port := range k.ports {
+		r.Ports = append(r.Ports, port.Base)
+	}
+	r.Workspace = p.cfg.WorkspaceName(task.Workspace)
 	r.Policy = p.policyOf(task.UserID, task.Pool).API()
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
 // Task describes a task of any kind, also one that is no longer listed. The error
@@ -84,12 +85,16 @@ type collector struct {
 
 	records  *records
 	contexts *contexts
+	runs     *runs
 }
 
 // Collect takes tasks that ended long before now out of the lists, with the files
 // that came with them; their logs stay. Logs are removed with their task when
 // keepLogs is not zero and has passed as well. It says how many tasks it moved.
 func (c *collector) Collect(ctx context.Context, now time.Time, keepLogs time.Duration) (int, error) {
+	if err := c.runs.settleAll(ctx); err != nil {
+		return 0, err
+	}
 	n := 0
 	for _, e := range c.reg.listTasks() {
 		if s := e.latestSnapshot(); !s.hasEnded() || now.Sub(s.task.Ended) < c.cfg.Listed {
@@ -108,6 +113,9 @@ func (c *collector) Collect(ctx context.Context, now time.Time, keepLogs time.Du
 		return n, err
 	}
 	for _, d := range old {
+		if d.Value.Kind == lifecycle.Trial { // their experiments say how long
+			continue
+		}
 		if err := c.cfg.Logs.Delete(ctx, d.ID); err != nil {
 			return n, err
 		}

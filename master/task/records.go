@@ -68,6 +68,9 @@ func (rec *records) loadAll(ctx context.Context) error {
 			close(e.ended)
 		}
 		rec.reg.putTask(d.Value.ID, e)
+		if kindOf(d.Value.Kind).owned {
+			rec.reg.joinJob(d.Value, e)
+		}
 	}
 	return nil
 }
@@ -139,7 +142,7 @@ func (rec *records) saveChange(ctx context.Context, before, after snapshot) erro
 			}
 		}
 		for _, a := range changed {
-			if err := putAllocation(tx, a); err != nil {
+			if err := errors.Join(putAllocation(tx, a), putAccount(tx, before, after.task, a)); err != nil {
 				return err
 			}
 		}

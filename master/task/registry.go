@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,11 +17,17 @@ type registry struct {
 	mu      sync.RWMutex // guards what follows; held for moments only
 	entries map[rm.TaskID]*entry
 	rm      rm.ResourceManager // nil until attached
+	owners  map[lifecycle.Kind]Owner
+	jobs    map[rm.JobID]map[rm.TaskID]*entry // those of owners
 
 	usage *usage
 }
 
-func newRegistry() *registry { return &registry{entries: map[rm.TaskID]*entry{}, usage: newUsage()} }
+func newRegistry() *registry {
+	return &registry{
+		entries: map[rm.TaskID]*entry{}, owners: map[lifecycle.Kind]Owner{}, jobs: map[rm.JobID]map[rm.TaskID]*entry{}, usage: newUsage(),
+	}
+}
 
 // entry is one task. Each change holds its mutex change from the look at what there is
 // until memory agrees with the store; readers take the last snapshot and never wait.
@@ -32,7 +39,8 @@ type entry struct {
 
 	cur   atomic.Pointer[snapshot] // nil until stored
 	news  atomic.Pointer[chan struct{}]
-	usage *usage        // of all users
+	usage *usage // of all users
+	watch logWatch
 	ended chan struct{} // closed when the task has ended and its last line is in the log
 }
 
@@ -41,6 +49,13 @@ func newEntry(u *usage) *entry {
 	news := make(chan struct{})
 	e.news.Store(&news)
 	return e
+}
+
+// isGone says that the entry is of no task, once the caller that changes it is done.
+func (e *entry) isGone() bool {
+	e.change.Lock()
+	defer e.change.Unlock()
+	return e.gone
 }
 
 // snapshot is a task at one moment. It is not changed once it is published.
@@ -54,6 +69,14 @@ func (s snapshot) currentAllocation() lifecycle.Allocation {
 }
 
 func (s snapshot) hasEnded() bool { return !s.task.Ended.IsZero() }
+
+// isOpen says that an allocation is queued or runs.
+func (s snapshot) isOpen() bool { return !s.hasEnded() && !s.currentAllocation().Over() }
+
+// waitsForOwner says that a run has ended and the owner has not said what follows.
+func (s snapshot) waitsForOwner() bool {
+	return !s.hasEnded() && !s.task.Held && s.currentAllocation().Over()
+}
 
 func (s snapshot) allocationByID(id rm.AllocationID) (lifecycle.Allocation, bool) {
 	i := slices.IndexFunc(s.allocations, func(a lifecycle.Allocation) bool { return a.ID == id })
@@ -157,17 +180,67 @@ func (r *registry) dropTask(id rm.TaskID) {
 
 // listTasks lists the stored tasks, oldest first.
 func (r *registry) listTasks() []*entry {
+	return r.listWhere(func(snapshot) bool { return true })
+}
+
+// listKind lists the stored tasks of one kind, oldest first.
+func (r *registry) listKind(k lifecycle.Kind) []*entry {
+	return r.listWhere(func(s snapshot) bool { return s.task.Kind == k })
+}
+
+// listWhere lists the stored tasks that a condition leaves in, oldest first.
+func (r *registry) listWhere(in func(snapshot) bool) []*entry {
 	r.mu.RLock()
-	defer r.mu.RUnlock()
-	out := make([]*entry, 0, len(r.entries))
+	var out []*entry
 	for _, e := range r.entries {
-		if e.cur.Load() != nil {
+		if s := e.cur.Load(); s != nil && in(*s) {
 			out = append(out, e)
 		}
 	}
+	r.mu.RUnlock()
 	slices.SortFunc(out, func(a, b *entry) int {
 		x, y := a.latestSnapshot().task, b.latestSnapshot().task
 		return cmp.Or(x.Submitted.Compare(y.Submitted), strings.Compare(string(x.ID), string(y.ID)))
 	})
 	return out
+}
+
+func (r *registry) setOwner(k lifecycle.Kind, o Owner) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owners[k] = o
+}
+
+func (r *registry) ownerOf(k lifecycle.Kind) (Owner, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	o, found := r.owners[k]
+	return o, found
+}
+
+// joinJob makes a task of an owner found by its job.
+func (r *registry) joinJob(t lifecycle.Task, e *entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.jobs[t.Job] == nil {
+		r.jobs[t.Job] = map[rm.TaskID]*entry{}
+	}
+	r.jobs[t.Job][t.ID] = e
+}
+
+// leaveJob undoes joinJob.
+func (r *registry) leaveJob(t lifecycle.Task) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.jobs[t.Job], t.ID)
+	if len(r.jobs[t.Job]) == 0 {
+		delete(r.jobs, t.Job)
+	}
+}
+
+// listJob lists the owned tasks of a job.
+func (r *registry) listJob(id rm.JobID) []*entry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Collect(maps.Values(r.jobs[id]))
 }

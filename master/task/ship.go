@@ -34,9 +34,17 @@ func (w *logWriter) Ship(ctx context.Context, by *apiv1.User, req *apiv1.PostTas
 		if err != nil {
 			return status.New(status.InvalidArgument, "logs[%d].level: %v", i, err)
 		}
-		batches = addLine(batches, l, line)
+		for _, text := range log.SplitReturns(line.Text) {
+			line.Text = text
+			batches = addLine(batches, l, readHead(line, l))
+		}
 	}
 	for _, b := range batches {
+		if a, found := e.latestSnapshot().allocationByID(rm.AllocationID(b.Allocation)); found {
+			if err := w.watchLines(ctx, e, a, b); err != nil {
+				return err
+			}
+		}
 		if err := w.cfg.Logs.AppendUnsequenced(ctx, b); err != nil {
 			return err
 		}
@@ -51,6 +59,15 @@ func shipped(l *apiv1.TaskLog) (log.Line, error) {
 		line.At = l.GetTimestamp().AsTime()
 	}
 	return line, err
+}
+
+// readHead reads what a sender has not read itself: the log shipper of the client's library
+// has.
+func readHead(line log.Line, l *apiv1.TaskLog) log.Line {
+	if l.RankId != nil || line.Level != log.Unspecified {
+		return line
+	}
+	return log.ReadHead(line)
 }
 
 // addLine puts a line behind the last batch when both are of one container.

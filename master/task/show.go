@@ -83,15 +83,8 @@ func showDevices(c lifecycle.Container) []*apiv1.Device {
 }
 
 func (v *views) showTask(s snapshot) *apiv1.Task {
-	config := string(s.task.Config)
-	if shown, err := v.shownConfig(s); err == nil {
-		if text, err := shown.MarshalJSON(); err == nil {
-			config = string(text)
-		}
-	}
 	out := &apiv1.Task{
-		TaskId: string(s.task.ID), TaskType: kindOf(s.task.Kind).taskType,
-		StartTime: formatTime(s.task.Submitted), Config: &config,
+		TaskId: string(s.task.ID), TaskType: kindOf(s.task.Kind).taskType, StartTime: formatTime(s.task.Submitted), Config: v.configText(s),
 	}
 	if s.hasEnded() {
 		out.EndTime = formatTime(s.task.Ended)
@@ -101,6 +94,20 @@ func (v *views) showTask(s snapshot) *apiv1.Task {
 		out.Allocations = append(out.Allocations, showAllocation(s.task, s.allocations[i]))
 	}
 	return out
+}
+
+// configText is a task's configuration as JSON; nil where its owner has it.
+func (v *views) configText(s snapshot) *string {
+	if kindOf(s.task.Kind).owned {
+		return nil
+	}
+	config := string(s.task.Config)
+	if shown, err := v.shownConfig(s); err == nil {
+		if text, err := shown.MarshalJSON(); err == nil {
+			config = string(text)
+		}
+	}
+	return &config
 }
 
 func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocation {
@@ -124,10 +131,9 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 // Summaries lists the allocations that have not ended.
 func (v *views) Summaries() map[string]*apiv1.AllocationSummary {
 	out := map[string]*apiv1.AllocationSummary{}
-	for _, e := range v.reg.listTasks() {
-		if s := e.latestSnapshot(); !s.hasEnded() {
-			out[string(s.currentAllocation().ID)] = v.summarizeTask(s)
-		}
+	for _, e := range v.reg.listWhere(snapshot.isOpen) {
+		s := e.latestSnapshot()
+		out[string(s.currentAllocation().ID)] = v.summarizeTask(s)
 	}
 	return out
 }
@@ -171,6 +177,9 @@ func (v *views) effectivePriority(s snapshot) int {
 }
 
 func proxyPorts(task lifecycle.Task) []*apiv1.ProxyPortConfig {
+	if kindOf(task.Kind).owned {
+		return nil
+	}
 	cfg, err := spec.Load(task.Config)
 	if err != nil {
 		return nil // it could be read when it was accepted

@@ -17,6 +17,7 @@ type programs struct {
 	*shared
 
 	records *records
+	runs    *runs
 }
 
 // findAllocation finds an allocation. The error has the code NotFound.
@@ -82,6 +83,33 @@ func (p *programs) reportState(ctx context.Context, id string, change func(lifec
 	}
 	_, err := p.records.changeAllocation(ctx, rm.AllocationID(id), change)
 	return err
+}
+
+// MarkDaemon notes that the allocation need not wait for the end of a container: when all
+// others have ended, it is killed. The error has the code NotFound.
+func (p *programs) MarkDaemon(ctx context.Context, id, container string) error {
+	e, a, err := p.findAllocation(id)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(a.Containers, func(c lifecycle.Container) bool { return string(c.ID) == container }) {
+		return status.Missing("resources", excerpt.Of(container))
+	}
+	err = p.reportState(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.MarkDaemon(rm.ContainerID(container)) })
+	if err != nil {
+		return err
+	}
+	return p.runs.killDoomed(ctx, p.reg.managerOf(), e)
+}
+
+// FindAllocation is one allocation of a task that is remembered. The error has the code
+// NotFound.
+func (p *programs) FindAllocation(_ context.Context, id string) (*apiv1.Allocation, error) {
+	e, a, err := p.findAllocation(id)
+	if err != nil {
+		return nil, err
+	}
+	return showAllocation(e.latestSnapshot().task, a), nil
 }
 
 // PostAcceleratorData accepts what a container says of the accelerators it sees. Nothing

@@ -20,7 +20,7 @@ type logWriter struct{ *shared }
 // AppendLogs implements rm.Logs.
 func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1.Logs) (uint64, error) {
 	all := l.GetFirstSeq() + uint64(len(l.GetLines()))
-	_, a, found := w.reg.findAllocation(rm.AllocationID(l.GetAllocationId()))
+	e, a, found := w.reg.findAllocation(rm.AllocationID(l.GetAllocationId()))
 	if !found || all > math.MaxInt64 {
 		return all, nil
 	}
@@ -31,9 +31,12 @@ func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1
 	}
 	now := w.cfg.Now()
 	for i, line := range l.GetLines() {
-		b.Lines[i] = log.Line{
+		b.Lines[i] = log.ReadHead(log.Line{
 			At: agentv1.Instant(line.GetAtUs(), now), Stdtype: line.GetStdtype(), Source: containerSource, Text: string(line.GetText()),
-		}
+		})
+	}
+	if err := w.watchLines(ctx, e, a, b); err != nil {
+		return 0, err
 	}
 	next, err := w.cfg.Logs.Append(ctx, b)
 	if gap, is := asGap(err); is {

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/log"
@@ -24,6 +25,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/token"
+	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
 // Tokens makes and ends what a task shows to the master. master/auth has it.
@@ -58,6 +60,14 @@ type Config struct {
 	AdministratorsOnly bool
 	// Limits is what the tasks of one user may take.
 	Limits Limits
+	// WorkspaceName is the name of a workspace; nil knows only the one that every cluster
+	// has.
+	WorkspaceName func(id int32) string
+	// OpenWorkspace is a workspace that takes new tasks; nil knows only the one that every
+	// cluster has.
+	OpenWorkspace func(id int32) (workspace.Workspace, error)
+	// Template is the configuration of a template, JSON; nil knows none.
+	Template func(ctx context.Context, name string) ([]byte, error)
 	// Listed is how long an ended task stays listed; DefaultListed when zero.
 	Listed time.Duration
 	// Now is the clock; nil is the system's.
@@ -75,9 +85,11 @@ type Tasks struct {
 	*contexts
 	*runs
 	*programs
+	*gathers
 	*logWriter
 	*views
 	*owners
+	*owned
 	*collector
 }
 
@@ -97,11 +109,13 @@ func newTasks(cfg Config) (*Tasks, *records) {
 		launches:  &launches{shared: s, records: records, contexts: contexts, views: views, policies: policies, runs: runs},
 		contexts:  contexts,
 		runs:      runs,
-		programs:  &programs{shared: s, records: records},
+		programs:  &programs{shared: s, records: records, runs: runs},
+		gathers:   &gathers{shared: s, records: records, open: map[gatherKey]*gathering{}},
 		logWriter: &logWriter{s},
 		views:     views,
 		owners:    &owners{shared: s, records: records, views: views, runs: runs},
-		collector: &collector{shared: s, records: records, contexts: contexts},
+		owned:     &owned{shared: s, records: records, policies: policies, runs: runs},
+		collector: &collector{shared: s, records: records, contexts: contexts, runs: runs},
 	}, records
 }
 
@@ -125,6 +139,15 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	if cfg.Policy == nil {
 		cfg.Policy = func(string) policy.Policy { return policy.Default() }
 	}
+	if cfg.WorkspaceName == nil {
+		cfg.WorkspaceName = func(int32) string { return rm.Uncategorized }
+	}
+	if cfg.OpenWorkspace == nil {
+		cfg.OpenWorkspace = firstWorkspace
+	}
+	if cfg.Template == nil {
+		cfg.Template = func(_ context.Context, name string) ([]byte, error) { return nil, status.Missing("template", name) }
+	}
 	if cfg.Listed == 0 {
 		cfg.Listed = DefaultListed
 	}
@@ -136,35 +159,38 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 }
 
 // Attach gives the resource manager every task that has not ended, and from then on
-// every new one. It is called once, when r knows what it knew before a restart.
+// every new one. It is called once, when r knows what it knew before a restart. A task whose
+// owner does not answer keeps no other from running.
 func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
 	for _, e := range run.reg.listTasks() {
-		s := e.latestSnapshot()
-		// What was placed and has ended is told again by the resource manager when
-		// its last line may be missing; what was never placed only we know.
-		if s.hasEnded() && len(s.currentAllocation().Containers) > 0 {
-			continue
-		}
-		if err := run.records.flushLines(ctx, e); err != nil {
-			return fmt.Errorf("attach the resource manager: %w", err)
-		}
-		if s.hasEnded() {
-			continue
-		}
-		if err := run.submitCurrent(ctx, r, e); err != nil {
+		if err := run.logUndecided(run.attachTask(ctx, r, e)); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
 		}
 	}
 	run.reg.attachManager(r)
 	// What was launched or killed while we were at it has not been handed over.
-	for _, e := range run.reg.listTasks() {
-		if s := e.latestSnapshot(); !s.hasEnded() {
-			if err := run.submitCurrent(ctx, r, e); err != nil {
-				return fmt.Errorf("attach the resource manager: %w", err)
-			}
+	for _, e := range run.reg.listWhere(snapshot.isOpen) {
+		if err := run.logUndecided(run.submitCurrent(ctx, r, e)); err != nil {
+			return fmt.Errorf("attach the resource manager: %w", err)
 		}
 	}
 	return nil
+}
+
+func (run *runs) attachTask(ctx context.Context, r rm.ResourceManager, e *entry) error {
+	s := e.latestSnapshot()
+	// What was placed and has ended is told again by the resource manager when
+	// its last line may be missing; what was never placed only we know.
+	if s.hasEnded() && len(s.currentAllocation().Containers) > 0 {
+		return nil
+	}
+	if err := run.records.flushLines(ctx, e); err != nil {
+		return err
+	}
+	if err := run.settleRun(ctx, e); err != nil || !e.latestSnapshot().isOpen() {
+		return err
+	}
+	return run.submitCurrent(ctx, r, e)
 }
 
 // submitCurrent submits the current allocation, which may be known already, and kills it

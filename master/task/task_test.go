@@ -555,6 +555,47 @@ func TestContainersAndShippersWriteIntoOneLog(t *testing.T) {
 	}
 }
 
+// What programs print carries its rank and level as text. A log keeps both as such,
+// whether the line came from a container or through the API.
+func TestRanksAndLevelsAreReadWhereALineIsTakenIn(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()
+	a := first(id)
+	m.assign(a, 2)
+	_, err := m.tasks.AppendLogs(t.Context(), "a1", &agentv1.Logs{
+		ContainerId: string(containerID(a, 1)), AllocationId: string(a),
+		Lines: []*agentv1.Line{{Text: []byte("[rank=3] WARNING: hot")}, {Text: []byte("plain")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank, level := int32(7), "INFO"
+	err = m.tasks.Ship(t.Context(), ann(), &apiv1.PostTaskLogsRequest{Logs: []*apiv1.TaskLog{
+		{TaskId: id, Log: "\r[rank=4] ERROR: a\r[rank=5] b\r\n"},
+		{TaskId: id, Log: "[rank=1] INFO: read by the sender\n", RankId: &rank},
+		{TaskId: id, Log: "ERROR: read by the sender\n", Level: &level},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for e, err := range m.logs.Query(t.Context(), log.Filter{Task: id, Sources: []string{"", "task"}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, message, _ := strings.Cut(e.Message(), "Z] ")
+		got = append(got, strings.TrimLeft(strings.TrimSpace(message[8:]), " "))
+	}
+	want := []string{
+		"[rank=3] || WARNING: hot", "[rank=1] || plain", "[rank=4] || ERROR: a", "[rank=5] || b",
+		"[rank=7] || [rank=1] INFO: read by the sender", "|| INFO: ERROR: read by the sender",
+	}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("-got +want:\n%s", d)
+	}
+}
+
 func TestEndedTasksLeaveTheListAndKeepTheirLog(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

@@ -28,8 +28,12 @@ type taken struct {
 
 func newUsage() *usage { return &usage{of: map[int32]taken{}} }
 
-// noteChange notes that a task goes from one snapshot, nil for none, to the next.
+// noteChange notes that a task goes from one snapshot, nil for none, to the next. How many tasks
+// an owner has at once is its own matter.
 func (u *usage) noteChange(from *snapshot, to snapshot) {
+	if kindOf(to.task.Kind).owned {
+		return
+	}
 	was, is := from != nil && !from.hasEnded(), !to.hasEnded()
 	switch {
 	case !was && is:

@@ -13,8 +13,8 @@ printf '%-46s %s ms\n' "version, mean of 20" "$((($(date +%s%N) - start) / 20000
 
 echo "== parts"
 go test -run '^$' -bench . -benchtime 1s \
-	./master/pool ./master/store ./master/log ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher \
-	./cmd/internal/wire/parts ./cloud/gcp/gcptest 2>/dev/null |
+	./master/pool ./master/store ./master/log ./master/metric ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher \
+	./cmd/internal/wire/parts ./cloud/gcp/gcptest ./test/bench/metrics 2>/dev/null |
 	grep -E '^Benchmark|^pkg' || true
 
 echo "== a cluster on this machine (process runtime, embedded database)"

@@ -47,9 +47,12 @@ type Client struct {
 	sessions
 	users
 	tasks
+	experiments
+	trials
 	machines
 	queue
 	logs
+	checkpoints
 }
 
 // transport sends calls to one master and reads the answers.
@@ -87,7 +90,10 @@ func New(cfg Config) (*Client, error) {
 			ForceAttemptHTTP2:     true,
 		}},
 	}
-	return &Client{transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, machines: machines{t}, queue: queue{t}, logs: logs{t}}, nil
+	return &Client{
+		transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, experiments: experiments{t}, trials: trials{t},
+		checkpoints: checkpoints{t}, machines: machines{t}, queue: queue{t}, logs: logs{t},
+	}, nil
 }
 
 // URL is the master's base address.

@@ -20,6 +20,9 @@ type LogQuery struct {
 	Tail, Head int
 	// The filters: each leaves lines that match one of its values.
 	Agents, Containers, Ranks, Sources, Stdtypes []string
+	// Level leaves lines of this level and above; unspecified leaves all, also those
+	// that do not say.
+	Level apiv1.LogLevel
 	// Since and Until leave lines of a time.
 	Since, Until time.Time
 }
@@ -72,6 +75,9 @@ func (q LogQuery) values() url.Values {
 		"follow": {strconv.FormatBool(q.Follow)}, "agentIds": q.Agents, "containerIds": q.Containers,
 		"rankIds": q.Ranks, "sources": q.Sources, "stdtypes": q.Stdtypes,
 	}
+	if q.Level != apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
+		v["levels"] = levelsFrom(q.Level)
+	}
 	if q.Tail > 0 {
 		v.Set("limit", strconv.Itoa(q.Tail))
 		v.Set("orderBy", "ORDER_BY_DESC")
@@ -86,6 +92,15 @@ func (q LogQuery) values() url.Values {
 		v.Set("timestampBefore", q.Until.UTC().Format(time.RFC3339Nano))
 	}
 	return v
+}
+
+// levelsFrom are the names of a level and those above it.
+func levelsFrom(level apiv1.LogLevel) []string {
+	var out []string
+	for ; apiv1.LogLevel_name[int32(level)] != ""; level++ {
+		out = append(out, level.String())
+	}
+	return out
 }
 
 // reversed turns a log that was read newest first around.

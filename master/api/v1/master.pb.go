@@ -23,58 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type WorkspaceState int32
-
-const (
-	WorkspaceState_WORKSPACE_STATE_UNSPECIFIED   WorkspaceState = 0
-	WorkspaceState_WORKSPACE_STATE_DELETING      WorkspaceState = 1
-	WorkspaceState_WORKSPACE_STATE_DELETE_FAILED WorkspaceState = 2
-	WorkspaceState_WORKSPACE_STATE_DELETED       WorkspaceState = 3
-)
-
-// Enum value maps for WorkspaceState.
-var (
-	WorkspaceState_name = map[int32]string{
-		0: "WORKSPACE_STATE_UNSPECIFIED",
-		1: "WORKSPACE_STATE_DELETING",
-		2: "WORKSPACE_STATE_DELETE_FAILED",
-		3: "WORKSPACE_STATE_DELETED",
-	}
-	WorkspaceState_value = map[string]int32{
-		"WORKSPACE_STATE_UNSPECIFIED":   0,
-		"WORKSPACE_STATE_DELETING":      1,
-		"WORKSPACE_STATE_DELETE_FAILED": 2,
-		"WORKSPACE_STATE_DELETED":       3,
-	}
-)
-
-func (x WorkspaceState) Enum() *WorkspaceState {
-	p := new(WorkspaceState)
-	*p = x
-	return p
-}
-
-func (x WorkspaceState) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (WorkspaceState) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_master_proto_enumTypes[0].Descriptor()
-}
-
-func (WorkspaceState) Type() protoreflect.EnumType {
-	return &file_master_api_v1_master_proto_enumTypes[0]
-}
-
-func (x WorkspaceState) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use WorkspaceState.Descriptor instead.
-func (WorkspaceState) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_v1_master_proto_rawDescGZIP(), []int{0}
-}
-
 type GetMasterResponse_Product int32
 
 const (
@@ -105,11 +53,11 @@ func (x GetMasterResponse_Product) String() string {
 }
 
 func (GetMasterResponse_Product) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_master_proto_enumTypes[1].Descriptor()
+	return file_master_api_v1_master_proto_enumTypes[0].Descriptor()
 }
 
 func (GetMasterResponse_Product) Type() protoreflect.EnumType {
-	return &file_master_api_v1_master_proto_enumTypes[1]
+	return &file_master_api_v1_master_proto_enumTypes[0]
 }
 
 func (x GetMasterResponse_Product) Number() protoreflect.EnumNumber {
@@ -501,273 +449,11 @@ func (x *GetMasterConfigResponse) GetConfig() *structpb.Struct {
 	return nil
 }
 
-// Workspace is a named place for tasks. Until workspaces can be made there
-// is one, "Uncategorized", with id 1.
-type Workspace struct {
-	state                   protoimpl.MessageState `protogen:"open.v1"`
-	Id                      int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name                    string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Archived                bool                   `protobuf:"varint,3,opt,name=archived,proto3" json:"archived,omitempty"`
-	Username                string                 `protobuf:"bytes,4,opt,name=username,proto3" json:"username,omitempty"`
-	Immutable               bool                   `protobuf:"varint,5,opt,name=immutable,proto3" json:"immutable,omitempty"`
-	NumProjects             int32                  `protobuf:"varint,6,opt,name=num_projects,json=numProjects,proto3" json:"num_projects,omitempty"`
-	Pinned                  bool                   `protobuf:"varint,7,opt,name=pinned,proto3" json:"pinned,omitempty"`
-	UserId                  int32                  `protobuf:"varint,8,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	NumExperiments          int32                  `protobuf:"varint,9,opt,name=num_experiments,json=numExperiments,proto3" json:"num_experiments,omitempty"`
-	State                   WorkspaceState         `protobuf:"varint,10,opt,name=state,proto3,enum=detdeploy.api.v1.WorkspaceState" json:"state,omitempty"`
-	ErrorMessage            string                 `protobuf:"bytes,11,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
-	AgentUserGroup          *AgentUserGroup        `protobuf:"bytes,12,opt,name=agent_user_group,json=agentUserGroup,proto3" json:"agent_user_group,omitempty"`
-	CheckpointStorageConfig *structpb.Struct       `protobuf:"bytes,13,opt,name=checkpoint_storage_config,json=checkpointStorageConfig,proto3" json:"checkpoint_storage_config,omitempty"`
-	PinnedAt                *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=pinned_at,json=pinnedAt,proto3" json:"pinned_at,omitempty"`
-	DefaultComputePool      *string                `protobuf:"bytes,15,opt,name=default_compute_pool,json=defaultComputePool,proto3,oneof" json:"default_compute_pool,omitempty"`
-	DefaultAuxPool          *string                `protobuf:"bytes,16,opt,name=default_aux_pool,json=defaultAuxPool,proto3,oneof" json:"default_aux_pool,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
-}
-
-func (x *Workspace) Reset() {
-	*x = Workspace{}
-	mi := &file_master_api_v1_master_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Workspace) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Workspace) ProtoMessage() {}
-
-func (x *Workspace) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_master_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Workspace.ProtoReflect.Descriptor instead.
-func (*Workspace) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_master_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Workspace) GetId() int32 {
-	if x != nil {
-		return x.Id
-	}
-	return 0
-}
-
-func (x *Workspace) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Workspace) GetArchived() bool {
-	if x != nil {
-		return x.Archived
-	}
-	return false
-}
-
-func (x *Workspace) GetUsername() string {
-	if x != nil {
-		return x.Username
-	}
-	return ""
-}
-
-func (x *Workspace) GetImmutable() bool {
-	if x != nil {
-		return x.Immutable
-	}
-	return false
-}
-
-func (x *Workspace) GetNumProjects() int32 {
-	if x != nil {
-		return x.NumProjects
-	}
-	return 0
-}
-
-func (x *Workspace) GetPinned() bool {
-	if x != nil {
-		return x.Pinned
-	}
-	return false
-}
-
-func (x *Workspace) GetUserId() int32 {
-	if x != nil {
-		return x.UserId
-	}
-	return 0
-}
-
-func (x *Workspace) GetNumExperiments() int32 {
-	if x != nil {
-		return x.NumExperiments
-	}
-	return 0
-}
-
-func (x *Workspace) GetState() WorkspaceState {
-	if x != nil {
-		return x.State
-	}
-	return WorkspaceState_WORKSPACE_STATE_UNSPECIFIED
-}
-
-func (x *Workspace) GetErrorMessage() string {
-	if x != nil {
-		return x.ErrorMessage
-	}
-	return ""
-}
-
-func (x *Workspace) GetAgentUserGroup() *AgentUserGroup {
-	if x != nil {
-		return x.AgentUserGroup
-	}
-	return nil
-}
-
-func (x *Workspace) GetCheckpointStorageConfig() *structpb.Struct {
-	if x != nil {
-		return x.CheckpointStorageConfig
-	}
-	return nil
-}
-
-func (x *Workspace) GetPinnedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.PinnedAt
-	}
-	return nil
-}
-
-func (x *Workspace) GetDefaultComputePool() string {
-	if x != nil && x.DefaultComputePool != nil {
-		return *x.DefaultComputePool
-	}
-	return ""
-}
-
-func (x *Workspace) GetDefaultAuxPool() string {
-	if x != nil && x.DefaultAuxPool != nil {
-		return *x.DefaultAuxPool
-	}
-	return ""
-}
-
-type GetWorkspacesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Workspaces    []*Workspace           `protobuf:"bytes,1,rep,name=workspaces,proto3" json:"workspaces,omitempty"`
-	Pagination    *Pagination            `protobuf:"bytes,2,opt,name=pagination,proto3" json:"pagination,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetWorkspacesResponse) Reset() {
-	*x = GetWorkspacesResponse{}
-	mi := &file_master_api_v1_master_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetWorkspacesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetWorkspacesResponse) ProtoMessage() {}
-
-func (x *GetWorkspacesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_master_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetWorkspacesResponse.ProtoReflect.Descriptor instead.
-func (*GetWorkspacesResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_master_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *GetWorkspacesResponse) GetWorkspaces() []*Workspace {
-	if x != nil {
-		return x.Workspaces
-	}
-	return nil
-}
-
-func (x *GetWorkspacesResponse) GetPagination() *Pagination {
-	if x != nil {
-		return x.Pagination
-	}
-	return nil
-}
-
-type GetWorkspaceResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Workspace     *Workspace             `protobuf:"bytes,1,opt,name=workspace,proto3" json:"workspace,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetWorkspaceResponse) Reset() {
-	*x = GetWorkspaceResponse{}
-	mi := &file_master_api_v1_master_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetWorkspaceResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetWorkspaceResponse) ProtoMessage() {}
-
-func (x *GetWorkspaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_master_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetWorkspaceResponse.ProtoReflect.Descriptor instead.
-func (*GetWorkspaceResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_master_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *GetWorkspaceResponse) GetWorkspace() *Workspace {
-	if x != nil {
-		return x.Workspace
-	}
-	return nil
-}
-
 var File_master_api_v1_master_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_master_proto_rawDesc = "" +
 	"\n" +
-	"\x1amaster/api/v1/master.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/user.proto\"\xdb\x01\n" +
+	"\x1amaster/api/v1/master.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\x01\n" +
 	"\x0eClusterMessage\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x129\n" +
 	"\n" +
@@ -804,41 +490,7 @@ const file_master_api_v1_master_proto_rawDesc = "" +
 	"\vsegment_key\x18\x02 \x01(\tR\n" +
 	"segmentKey\"J\n" +
 	"\x17GetMasterConfigResponse\x12/\n" +
-	"\x06config\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x06config\"\xcd\x05\n" +
-	"\tWorkspace\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
-	"\barchived\x18\x03 \x01(\bR\barchived\x12\x1a\n" +
-	"\busername\x18\x04 \x01(\tR\busername\x12\x1c\n" +
-	"\timmutable\x18\x05 \x01(\bR\timmutable\x12!\n" +
-	"\fnum_projects\x18\x06 \x01(\x05R\vnumProjects\x12\x16\n" +
-	"\x06pinned\x18\a \x01(\bR\x06pinned\x12\x17\n" +
-	"\auser_id\x18\b \x01(\x05R\x06userId\x12'\n" +
-	"\x0fnum_experiments\x18\t \x01(\x05R\x0enumExperiments\x126\n" +
-	"\x05state\x18\n" +
-	" \x01(\x0e2 .detdeploy.api.v1.WorkspaceStateR\x05state\x12#\n" +
-	"\rerror_message\x18\v \x01(\tR\ferrorMessage\x12J\n" +
-	"\x10agent_user_group\x18\f \x01(\v2 .detdeploy.api.v1.AgentUserGroupR\x0eagentUserGroup\x12S\n" +
-	"\x19checkpoint_storage_config\x18\r \x01(\v2\x17.google.protobuf.StructR\x17checkpointStorageConfig\x127\n" +
-	"\tpinned_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\bpinnedAt\x125\n" +
-	"\x14default_compute_pool\x18\x0f \x01(\tH\x00R\x12defaultComputePool\x88\x01\x01\x12-\n" +
-	"\x10default_aux_pool\x18\x10 \x01(\tH\x01R\x0edefaultAuxPool\x88\x01\x01B\x17\n" +
-	"\x15_default_compute_poolB\x13\n" +
-	"\x11_default_aux_pool\"\x92\x01\n" +
-	"\x15GetWorkspacesResponse\x12;\n" +
-	"\n" +
-	"workspaces\x18\x01 \x03(\v2\x1b.detdeploy.api.v1.WorkspaceR\n" +
-	"workspaces\x12<\n" +
-	"\n" +
-	"pagination\x18\x02 \x01(\v2\x1c.detdeploy.api.v1.PaginationR\n" +
-	"pagination\"Q\n" +
-	"\x14GetWorkspaceResponse\x129\n" +
-	"\tworkspace\x18\x01 \x01(\v2\x1b.detdeploy.api.v1.WorkspaceR\tworkspace*\x8f\x01\n" +
-	"\x0eWorkspaceState\x12\x1f\n" +
-	"\x1bWORKSPACE_STATE_UNSPECIFIED\x10\x00\x12\x1c\n" +
-	"\x18WORKSPACE_STATE_DELETING\x10\x01\x12!\n" +
-	"\x1dWORKSPACE_STATE_DELETE_FAILED\x10\x02\x12\x1b\n" +
-	"\x17WORKSPACE_STATE_DELETED\x10\x03B6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
+	"\x06config\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x06configB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
 
 var (
 	file_master_api_v1_master_proto_rawDescOnce sync.Once
@@ -852,44 +504,31 @@ func file_master_api_v1_master_proto_rawDescGZIP() []byte {
 	return file_master_api_v1_master_proto_rawDescData
 }
 
-var file_master_api_v1_master_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_master_api_v1_master_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_master_api_v1_master_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_master_api_v1_master_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_master_api_v1_master_proto_goTypes = []any{
-	(WorkspaceState)(0),             // 0: detdeploy.api.v1.WorkspaceState
-	(GetMasterResponse_Product)(0),  // 1: detdeploy.api.v1.GetMasterResponse.Product
-	(*ClusterMessage)(nil),          // 2: detdeploy.api.v1.ClusterMessage
-	(*SSOProvider)(nil),             // 3: detdeploy.api.v1.SSOProvider
-	(*GetMasterResponse)(nil),       // 4: detdeploy.api.v1.GetMasterResponse
-	(*GetTelemetryResponse)(nil),    // 5: detdeploy.api.v1.GetTelemetryResponse
-	(*GetMasterConfigResponse)(nil), // 6: detdeploy.api.v1.GetMasterConfigResponse
-	(*Workspace)(nil),               // 7: detdeploy.api.v1.Workspace
-	(*GetWorkspacesResponse)(nil),   // 8: detdeploy.api.v1.GetWorkspacesResponse
-	(*GetWorkspaceResponse)(nil),    // 9: detdeploy.api.v1.GetWorkspaceResponse
-	(*timestamppb.Timestamp)(nil),   // 10: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),         // 11: google.protobuf.Struct
-	(*AgentUserGroup)(nil),          // 12: detdeploy.api.v1.AgentUserGroup
-	(*Pagination)(nil),              // 13: detdeploy.api.v1.Pagination
+	(GetMasterResponse_Product)(0),  // 0: detdeploy.api.v1.GetMasterResponse.Product
+	(*ClusterMessage)(nil),          // 1: detdeploy.api.v1.ClusterMessage
+	(*SSOProvider)(nil),             // 2: detdeploy.api.v1.SSOProvider
+	(*GetMasterResponse)(nil),       // 3: detdeploy.api.v1.GetMasterResponse
+	(*GetTelemetryResponse)(nil),    // 4: detdeploy.api.v1.GetTelemetryResponse
+	(*GetMasterConfigResponse)(nil), // 5: detdeploy.api.v1.GetMasterConfigResponse
+	(*timestamppb.Timestamp)(nil),   // 6: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),         // 7: google.protobuf.Struct
 }
 var file_master_api_v1_master_proto_depIdxs = []int32{
-	10, // 0: detdeploy.api.v1.ClusterMessage.start_time:type_name -> google.protobuf.Timestamp
-	10, // 1: detdeploy.api.v1.ClusterMessage.end_time:type_name -> google.protobuf.Timestamp
-	10, // 2: detdeploy.api.v1.ClusterMessage.created_time:type_name -> google.protobuf.Timestamp
-	3,  // 3: detdeploy.api.v1.GetMasterResponse.sso_providers:type_name -> detdeploy.api.v1.SSOProvider
-	1,  // 4: detdeploy.api.v1.GetMasterResponse.product:type_name -> detdeploy.api.v1.GetMasterResponse.Product
-	2,  // 5: detdeploy.api.v1.GetMasterResponse.cluster_message:type_name -> detdeploy.api.v1.ClusterMessage
-	11, // 6: detdeploy.api.v1.GetMasterConfigResponse.config:type_name -> google.protobuf.Struct
-	0,  // 7: detdeploy.api.v1.Workspace.state:type_name -> detdeploy.api.v1.WorkspaceState
-	12, // 8: detdeploy.api.v1.Workspace.agent_user_group:type_name -> detdeploy.api.v1.AgentUserGroup
-	11, // 9: detdeploy.api.v1.Workspace.checkpoint_storage_config:type_name -> google.protobuf.Struct
-	10, // 10: detdeploy.api.v1.Workspace.pinned_at:type_name -> google.protobuf.Timestamp
-	7,  // 11: detdeploy.api.v1.GetWorkspacesResponse.workspaces:type_name -> detdeploy.api.v1.Workspace
-	13, // 12: detdeploy.api.v1.GetWorkspacesResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	7,  // 13: detdeploy.api.v1.GetWorkspaceResponse.workspace:type_name -> detdeploy.api.v1.Workspace
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	6, // 0: detdeploy.api.v1.ClusterMessage.start_time:type_name -> google.protobuf.Timestamp
+	6, // 1: detdeploy.api.v1.ClusterMessage.end_time:type_name -> google.protobuf.Timestamp
+	6, // 2: detdeploy.api.v1.ClusterMessage.created_time:type_name -> google.protobuf.Timestamp
+	2, // 3: detdeploy.api.v1.GetMasterResponse.sso_providers:type_name -> detdeploy.api.v1.SSOProvider
+	0, // 4: detdeploy.api.v1.GetMasterResponse.product:type_name -> detdeploy.api.v1.GetMasterResponse.Product
+	1, // 5: detdeploy.api.v1.GetMasterResponse.cluster_message:type_name -> detdeploy.api.v1.ClusterMessage
+	7, // 6: detdeploy.api.v1.GetMasterConfigResponse.config:type_name -> google.protobuf.Struct
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_master_proto_init() }
@@ -897,16 +536,13 @@ func file_master_api_v1_master_proto_init() {
 	if File_master_api_v1_master_proto != nil {
 		return
 	}
-	file_master_api_v1_page_proto_init()
-	file_master_api_v1_user_proto_init()
-	file_master_api_v1_master_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_master_proto_rawDesc), len(file_master_api_v1_master_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   8,
+			NumEnums:      1,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2178,6 +2178,418 @@ func (*AckAllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
 	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
 }
 
+type GetAllocationResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Allocation    *Allocation            `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetAllocationResponse) Reset() {
+	*x = GetAllocationResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetAllocationResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetAllocationResponse) ProtoMessage() {}
+
+func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
+func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *GetAllocationResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+// AllocationAllGatherRequest is what one of several programs has for the others.
+type AllocationAllGatherRequest struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	AllocationId string                 `protobuf:"bytes,1,opt,name=allocation_id,json=allocationId,proto3" json:"allocation_id,omitempty"`
+	// request_uuid is the program's own; repeated, it is the same request.
+	RequestUuid   string           `protobuf:"bytes,2,opt,name=request_uuid,json=requestUuid,proto3" json:"request_uuid,omitempty"`
+	NumPeers      int32            `protobuf:"varint,3,opt,name=num_peers,json=numPeers,proto3" json:"num_peers,omitempty"`
+	Data          *structpb.Struct `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllocationAllGatherRequest) Reset() {
+	*x = AllocationAllGatherRequest{}
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllocationAllGatherRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllocationAllGatherRequest) ProtoMessage() {}
+
+func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllocationAllGatherRequest.ProtoReflect.Descriptor instead.
+func (*AllocationAllGatherRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *AllocationAllGatherRequest) GetAllocationId() string {
+	if x != nil {
+		return x.AllocationId
+	}
+	return ""
+}
+
+func (x *AllocationAllGatherRequest) GetRequestUuid() string {
+	if x != nil {
+		return x.RequestUuid
+	}
+	return ""
+}
+
+func (x *AllocationAllGatherRequest) GetNumPeers() int32 {
+	if x != nil {
+		return x.NumPeers
+	}
+	return 0
+}
+
+func (x *AllocationAllGatherRequest) GetData() *structpb.Struct {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+// AllocationAllGatherResponse is what all of them had.
+type AllocationAllGatherResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []*structpb.Struct     `protobuf:"bytes,1,rep,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllocationAllGatherResponse) Reset() {
+	*x = AllocationAllGatherResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllocationAllGatherResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllocationAllGatherResponse) ProtoMessage() {}
+
+func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllocationAllGatherResponse.ProtoReflect.Descriptor instead.
+func (*AllocationAllGatherResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AllocationAllGatherResponse) GetData() []*structpb.Struct {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+// NotifyContainerRunningRequest is like AllocationAllGatherRequest.
+type NotifyContainerRunningRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AllocationId  string                 `protobuf:"bytes,1,opt,name=allocation_id,json=allocationId,proto3" json:"allocation_id,omitempty"`
+	RequestUuid   string                 `protobuf:"bytes,2,opt,name=request_uuid,json=requestUuid,proto3" json:"request_uuid,omitempty"`
+	NumPeers      int32                  `protobuf:"varint,3,opt,name=num_peers,json=numPeers,proto3" json:"num_peers,omitempty"`
+	Rank          int32                  `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
+	NodeName      string                 `protobuf:"bytes,5,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
+	Data          *structpb.Struct       `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotifyContainerRunningRequest) Reset() {
+	*x = NotifyContainerRunningRequest{}
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotifyContainerRunningRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotifyContainerRunningRequest) ProtoMessage() {}
+
+func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotifyContainerRunningRequest.ProtoReflect.Descriptor instead.
+func (*NotifyContainerRunningRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *NotifyContainerRunningRequest) GetAllocationId() string {
+	if x != nil {
+		return x.AllocationId
+	}
+	return ""
+}
+
+func (x *NotifyContainerRunningRequest) GetRequestUuid() string {
+	if x != nil {
+		return x.RequestUuid
+	}
+	return ""
+}
+
+func (x *NotifyContainerRunningRequest) GetNumPeers() int32 {
+	if x != nil {
+		return x.NumPeers
+	}
+	return 0
+}
+
+func (x *NotifyContainerRunningRequest) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *NotifyContainerRunningRequest) GetNodeName() string {
+	if x != nil {
+		return x.NodeName
+	}
+	return ""
+}
+
+func (x *NotifyContainerRunningRequest) GetData() *structpb.Struct {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type NotifyContainerRunningResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []*structpb.Struct     `protobuf:"bytes,1,rep,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotifyContainerRunningResponse) Reset() {
+	*x = NotifyContainerRunningResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotifyContainerRunningResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotifyContainerRunningResponse) ProtoMessage() {}
+
+func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotifyContainerRunningResponse.ProtoReflect.Descriptor instead.
+func (*NotifyContainerRunningResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *NotifyContainerRunningResponse) GetData() []*structpb.Struct {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type PostAllocationProxyAddressRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AllocationId  string                 `protobuf:"bytes,1,opt,name=allocation_id,json=allocationId,proto3" json:"allocation_id,omitempty"`
+	ProxyAddress  string                 `protobuf:"bytes,2,opt,name=proxy_address,json=proxyAddress,proto3" json:"proxy_address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PostAllocationProxyAddressRequest) Reset() {
+	*x = PostAllocationProxyAddressRequest{}
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PostAllocationProxyAddressRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PostAllocationProxyAddressRequest) ProtoMessage() {}
+
+func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PostAllocationProxyAddressRequest.ProtoReflect.Descriptor instead.
+func (*PostAllocationProxyAddressRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *PostAllocationProxyAddressRequest) GetAllocationId() string {
+	if x != nil {
+		return x.AllocationId
+	}
+	return ""
+}
+
+func (x *PostAllocationProxyAddressRequest) GetProxyAddress() string {
+	if x != nil {
+		return x.ProxyAddress
+	}
+	return ""
+}
+
+type PostAllocationProxyAddressResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PostAllocationProxyAddressResponse) Reset() {
+	*x = PostAllocationProxyAddressResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PostAllocationProxyAddressResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PostAllocationProxyAddressResponse) ProtoMessage() {}
+
+func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PostAllocationProxyAddressResponse.ProtoReflect.Descriptor instead.
+func (*PostAllocationProxyAddressResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
+}
+
+type MarkAllocationResourcesDaemonResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MarkAllocationResourcesDaemonResponse) Reset() {
+	*x = MarkAllocationResourcesDaemonResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MarkAllocationResourcesDaemonResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MarkAllocationResourcesDaemonResponse) ProtoMessage() {}
+
+func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MarkAllocationResourcesDaemonResponse.ProtoReflect.Descriptor instead.
+func (*MarkAllocationResourcesDaemonResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
+}
+
 type AllocationPendingPreemptionSignalResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2186,7 +2598,7 @@ type AllocationPendingPreemptionSignalResponse struct {
 
 func (x *AllocationPendingPreemptionSignalResponse) Reset() {
 	*x = AllocationPendingPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2610,7 @@ func (x *AllocationPendingPreemptionSignalResponse) String() string {
 func (*AllocationPendingPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2623,7 @@ func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.
 
 // Deprecated: Use AllocationPendingPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPendingPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
 }
 
 type ResourcesSummary_Devices struct {
@@ -2223,7 +2635,7 @@ type ResourcesSummary_Devices struct {
 
 func (x *ResourcesSummary_Devices) Reset() {
 	*x = ResourcesSummary_Devices{}
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2647,7 @@ func (x *ResourcesSummary_Devices) String() string {
 func (*ResourcesSummary_Devices) ProtoMessage() {}
 
 func (x *ResourcesSummary_Devices) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2862,32 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x05slots\x18\x03 \x03(\x05R\x05slots\"m\n" +
 	" AllocationRendezvousInfoResponse\x12I\n" +
 	"\x0frendezvous_info\x18\x01 \x01(\v2 .detdeploy.api.v1.RendezvousInfoR\x0erendezvousInfo\"'\n" +
-	"%AckAllocationPreemptionSignalResponse\"+\n" +
+	"%AckAllocationPreemptionSignalResponse\"U\n" +
+	"\x15GetAllocationResponse\x12<\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.AllocationR\n" +
+	"allocation\"\xae\x01\n" +
+	"\x1aAllocationAllGatherRequest\x12#\n" +
+	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12!\n" +
+	"\frequest_uuid\x18\x02 \x01(\tR\vrequestUuid\x12\x1b\n" +
+	"\tnum_peers\x18\x03 \x01(\x05R\bnumPeers\x12+\n" +
+	"\x04data\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x04data\"J\n" +
+	"\x1bAllocationAllGatherResponse\x12+\n" +
+	"\x04data\x18\x01 \x03(\v2\x17.google.protobuf.StructR\x04data\"\xe2\x01\n" +
+	"\x1dNotifyContainerRunningRequest\x12#\n" +
+	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12!\n" +
+	"\frequest_uuid\x18\x02 \x01(\tR\vrequestUuid\x12\x1b\n" +
+	"\tnum_peers\x18\x03 \x01(\x05R\bnumPeers\x12\x12\n" +
+	"\x04rank\x18\x04 \x01(\x05R\x04rank\x12\x1b\n" +
+	"\tnode_name\x18\x05 \x01(\tR\bnodeName\x12+\n" +
+	"\x04data\x18\x06 \x01(\v2\x17.google.protobuf.StructR\x04data\"M\n" +
+	"\x1eNotifyContainerRunningResponse\x12+\n" +
+	"\x04data\x18\x01 \x03(\v2\x17.google.protobuf.StructR\x04data\"m\n" +
+	"!PostAllocationProxyAddressRequest\x12#\n" +
+	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12#\n" +
+	"\rproxy_address\x18\x02 \x01(\tR\fproxyAddress\"$\n" +
+	"\"PostAllocationProxyAddressResponse\"'\n" +
+	"%MarkAllocationResourcesDaemonResponse\"+\n" +
 	")AllocationPendingPreemptionSignalResponse*\xcd\x01\n" +
 	"\bTaskType\x12\x19\n" +
 	"\x15TASK_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -2478,7 +2915,7 @@ func file_master_api_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_master_api_v1_task_proto_goTypes = []any{
 	(TaskType)(0),                                     // 0: detdeploy.api.v1.TaskType
 	(LaunchWarning)(0),                                // 1: detdeploy.api.v1.LaunchWarning
@@ -2514,59 +2951,72 @@ var file_master_api_v1_task_proto_goTypes = []any{
 	(*RendezvousInfo)(nil),                            // 31: detdeploy.api.v1.RendezvousInfo
 	(*AllocationRendezvousInfoResponse)(nil),          // 32: detdeploy.api.v1.AllocationRendezvousInfoResponse
 	(*AckAllocationPreemptionSignalResponse)(nil),     // 33: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
-	(*AllocationPendingPreemptionSignalResponse)(nil), // 34: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
-	(*ResourcesSummary_Devices)(nil),                  // 35: detdeploy.api.v1.ResourcesSummary.Devices
-	nil,                                               // 36: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	nil,                                               // 37: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	(*timestamppb.Timestamp)(nil),                     // 38: google.protobuf.Timestamp
-	(*Container)(nil),                                 // 39: detdeploy.api.v1.Container
-	(*structpb.Struct)(nil),                           // 40: google.protobuf.Struct
-	(*Pagination)(nil),                                // 41: detdeploy.api.v1.Pagination
-	(*Device)(nil),                                    // 42: detdeploy.api.v1.Device
+	(*GetAllocationResponse)(nil),                     // 34: detdeploy.api.v1.GetAllocationResponse
+	(*AllocationAllGatherRequest)(nil),                // 35: detdeploy.api.v1.AllocationAllGatherRequest
+	(*AllocationAllGatherResponse)(nil),               // 36: detdeploy.api.v1.AllocationAllGatherResponse
+	(*NotifyContainerRunningRequest)(nil),             // 37: detdeploy.api.v1.NotifyContainerRunningRequest
+	(*NotifyContainerRunningResponse)(nil),            // 38: detdeploy.api.v1.NotifyContainerRunningResponse
+	(*PostAllocationProxyAddressRequest)(nil),         // 39: detdeploy.api.v1.PostAllocationProxyAddressRequest
+	(*PostAllocationProxyAddressResponse)(nil),        // 40: detdeploy.api.v1.PostAllocationProxyAddressResponse
+	(*MarkAllocationResourcesDaemonResponse)(nil),     // 41: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
+	(*AllocationPendingPreemptionSignalResponse)(nil), // 42: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
+	(*ResourcesSummary_Devices)(nil),                  // 43: detdeploy.api.v1.ResourcesSummary.Devices
+	nil,                                               // 44: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	nil,                                               // 45: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	(*timestamppb.Timestamp)(nil),                     // 46: google.protobuf.Timestamp
+	(*Container)(nil),                                 // 47: detdeploy.api.v1.Container
+	(*structpb.Struct)(nil),                           // 48: google.protobuf.Struct
+	(*Pagination)(nil),                                // 49: detdeploy.api.v1.Pagination
+	(*Device)(nil),                                    // 50: detdeploy.api.v1.Device
 }
 var file_master_api_v1_task_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Task.task_type:type_name -> detdeploy.api.v1.TaskType
 	5,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
-	38, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
-	38, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	46, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
+	46, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
-	38, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
-	38, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
+	46, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
+	46, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
 	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
 	8,  // 8: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
 	3,  // 9: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
 	10, // 10: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	36, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	44, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
 	9,  // 12: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
 	11, // 13: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	38, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	46, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
 	12, // 15: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
 	7,  // 16: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	37, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	45, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
 	2,  // 18: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	38, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	39, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	40, // 21: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	46, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	47, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	48, // 21: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
 	15, // 22: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
 	16, // 23: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	40, // 24: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	48, // 24: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
 	1,  // 25: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
 	16, // 26: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	41, // 27: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	49, // 27: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
 	16, // 28: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	40, // 29: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	48, // 29: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
 	16, // 30: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
 	16, // 31: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
 	25, // 32: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
 	31, // 33: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	42, // 34: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	35, // 35: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 36: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	5,  // 34: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	48, // 35: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	48, // 36: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	48, // 37: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	48, // 38: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	50, // 39: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	43, // 40: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 41: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }
@@ -2590,7 +3040,7 @@ func file_master_api_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_task_proto_rawDesc), len(file_master_api_v1_task_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   34,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

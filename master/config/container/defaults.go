@@ -31,6 +31,7 @@ type Defaults struct {
 	BindMounts        []BindMount      `yaml:"bind_mounts" doc:"Directories of the machine that tasks get"`
 	WorkDir           string           `yaml:"work_dir" doc:"Directory in which tasks start"`
 	StartupHook       string           `yaml:"startup_hook" doc:"Shell script that runs before each task"`
+	HarnessWheel      Wheel            `yaml:"harness_wheel" doc:"Wheel of the library determined, installed at the start of trials whose image lacks it"`
 	LogPolicies       []LogPolicy      `yaml:"log_policies" doc:"What to do when a log line matches"`
 	Slurm             document.Raw     `yaml:"slurm" doc:"Settings for Slurm"`
 	PBS               document.Raw     `yaml:"pbs" doc:"Settings for PBS"`
@@ -66,6 +67,7 @@ func (t Defaults) Validate(path string) document.Errors {
 	e.Check(t.PreemptionTimeout >= 0, at("preemption_timeout"), "must be at least 0 (is %v)", t.PreemptionTimeout)
 	e = append(e, portRange(at("nccl_port_range"), t.NCCLPortRange)...)
 	e = append(e, portRange(at("gloo_port_range"), t.GLOOPortRange)...)
+	e = append(e, t.HarnessWheel.Validate(at("harness_wheel"))...)
 	for i, d := range t.Devices {
 		e = append(e, d.Validate(document.Index(at("devices"), i))...)
 	}

@@ -3,6 +3,7 @@ package helm
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -20,6 +21,7 @@ const (
 	given = "/etc/determined/given"   // entries of existing Secrets
 	pull  = "/etc/determined/pull"    // the pull Secret, where tasks are elsewhere
 	made  = "/run/determined/secrets" // what the init step made
+	wheel = "/etc/determined/harness" // the ConfigMap with the wheel of the library
 )
 
 // Map is the master's configuration that values ask for.
@@ -118,6 +120,9 @@ func (v Values) mapTasks(t container.Defaults) container.Defaults {
 	}
 	t.LogPolicies = w.LogPolicies
 	t.StartupHook = w.StartupHook
+	if own := w.HarnessWheel; own != nil {
+		t.HarnessWheel = container.Wheel{File: path.Join(wheel, own.File), SHA256: own.SHA256}
+	}
 	t.ShmSize = cmp.Or(w.ShmSize, t.ShmSize)
 	if w.PreemptionTimeout != nil {
 		t.PreemptionTimeout = *w.PreemptionTimeout

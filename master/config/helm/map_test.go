@@ -117,6 +117,14 @@ func TestWhatValuesMean(t *testing.T) {
 			},
 		},
 		{
+			name:   "a wheel of the library",
+			values: `{taskContainerDefaults: {harnessWheel: {configMap: wheels, file: determined-0.38.1-py3-none-any.whl, sha256: "` + strings.Repeat("0a", 32) + `"}}}`,
+			want: map[string]string{
+				"task_container_defaults.harness_wheel.file":   "/etc/determined/harness/determined-0.38.1-py3-none-any.whl",
+				"task_container_defaults.harness_wheel.sha256": strings.Repeat("0a", 32),
+			},
+		},
+		{
 			name: "a password of digits", values: `{db: {password: 12345}}`,
 			want: map[string]string{"db.password": "12345"},
 		},

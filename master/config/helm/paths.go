@@ -16,6 +16,7 @@ func renamedKeys() [][2]string {
 		{"checkpoint_storage.access_key", "checkpointStorage.accessKey"},
 		{"checkpoint_storage.connection_string", "checkpointStorage.connection_string"},
 		{"checkpoint_storage.account_url", "checkpointStorage.account_url"},
+		{"task_container_defaults.harness_wheel.sha256", "taskContainerDefaults.harnessWheel.sha256"},
 		{"task_container_defaults.cpu_pod_spec", "taskContainerDefaults.cpuPodSpec"},
 		{"resource_manager.default_aux_resource_pool", "defaultAuxResourcePool"},
 		{"resource_manager.default_compute_resource_pool", "defaultComputeResourcePool"},

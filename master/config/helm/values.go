@@ -112,9 +112,17 @@ type Tasks struct {
 	ROCmImage         string                `yaml:"rocmImage"`
 	LogPolicies       []container.LogPolicy `yaml:"logPolicies"`
 	StartupHook       string                `yaml:"startupHook"`
+	HarnessWheel      *Wheel                `yaml:"harnessWheel"`
 	ShmSize           document.Bytes        `yaml:"shmSizeBytes"`
 	PreemptionTimeout *document.Seconds     `yaml:"preemptionTimeout"`
 	Environment       container.Environment `yaml:"environmentVariables"`
+}
+
+// Wheel is a Python wheel in a ConfigMap, which the chart mounts.
+type Wheel struct {
+	ConfigMap string `yaml:"configMap"`
+	File      string `yaml:"file"`
+	SHA256    string `yaml:"sha256"`
 }
 
 // Policy is what tasks may do to their nodes.

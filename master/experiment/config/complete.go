@@ -12,8 +12,10 @@ type Layers struct {
 	Request, Template *document.Document
 	// Container is what the cluster or the pool gives to every task.
 	Container container.Defaults
-	// Workspace and Cluster are where checkpoints are kept, references to secrets resolved.
-	Workspace, Cluster *config.CheckpointStorage
+	// Workspace and Cluster are where checkpoints are kept, nil for nothing said; references to
+	// secrets of the cluster's are resolved.
+	Workspace *Storage
+	Cluster   *config.CheckpointStorage
 	// Priority is the pool's, 0 for none.
 	Priority int
 	// Name and Seed are for an experiment that has none: random comes in.
@@ -29,10 +31,11 @@ func Complete(l Layers) (Experiment, document.Errors, error) {
 	request, wrong := readPart(l.Request)
 	template, templateWrong := readPart(l.Template)
 	x := request.Merge(template).Merge(containerPart(l.Container))
-	for _, c := range []*config.CheckpointStorage{l.Workspace, l.Cluster} {
-		if c != nil {
-			x = x.Merge(Experiment{CheckpointStorage: StorageOf(*c)})
-		}
+	if l.Workspace != nil {
+		x = x.Merge(Experiment{CheckpointStorage: *l.Workspace})
+	}
+	if l.Cluster != nil {
+		x = x.Merge(Experiment{CheckpointStorage: StorageOf(*l.Cluster)})
 	}
 	x = x.Merge(l.masterPart()).Merge(Default()).completeKinds()
 	ours, theirs := l.divideProblems(x.validate(l.Unmanaged))

@@ -112,7 +112,8 @@ func TestMerge(t *testing.T) {
 
 func TestTheOrderOfLayers(t *testing.T) {
 	l := cluster()
-	l.Workspace = &config.CheckpointStorage{S3: &config.S3Storage{Saved: config.Saved{TrialBest: 6}, Bucket: "workspace"}}
+	workspace := StorageOf(config.CheckpointStorage{S3: &config.S3Storage{Saved: config.Saved{TrialBest: 6}, Bucket: "workspace"}})
+	l.Workspace = &workspace
 	l.Container.BindMounts = []container.BindMount{{HostPath: "/c", ContainerPath: "/c", Propagation: "rprivate"}}
 	l.Container.Environment = container.Environment{CPU: []string{"A=cluster"}}
 	l.Container.RegistryAuth = &container.RegistryAuth{Username: "cluster"}

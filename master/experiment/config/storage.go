@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -145,4 +147,29 @@ func nonEmpty(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// DecodeStorage reads a storage that stands by itself, such as a workspace's, as JSON. The error
+// is document.Errors with every complaint.
+func DecodeStorage(data []byte) (Storage, error) {
+	var s Storage
+	d, err := document.Parse(data, "")
+	if err != nil {
+		return s, fmt.Errorf("read the checkpoint storage: %w", err)
+	}
+	unread := d.Decode(&s)
+	whole := Experiment{CheckpointStorage: s}.Merge(Default()).completeKinds()
+	return s, d.Blame(unread, whole.CheckpointStorage.validate("", true)).Err()
+}
+
+// Show is what is set of a storage, without its secrets.
+func (s Storage) Show() map[string]any {
+	out := keepKeys(document.Show(s), s.usesKey)
+	maps.DeleteFunc(out, func(key string, value any) bool { return value == nil || slices.Contains(secretKeys(), key) })
+	return out
+}
+
+// HasSecrets reports whether a key is set.
+func (s Storage) HasSecrets() bool {
+	return s.AccessKey != nil || s.SecretKey != nil || s.ConnectionString != nil || s.Credential != nil
 }

@@ -88,6 +88,28 @@ func TestContentsComeBackWhereTheyWere(t *testing.T) {
 	}
 }
 
+// The files of an experiment come under another name, in two spellings.
+func TestContentsOfAModelDefinitionAreTakenOut(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"modelDefinition", "model_definition"} {
+		text := `{"config":"name: e","` + name + `":[{"path":"d","type":53},{"path":"a","content":"aGk="}]}`
+		s, err := Place{Dir: t.TempDir()}.Spool(int64(len(text)), strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close() //nolint:errcheck // it was only read
+		parts, err := s.Sift(generous)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, size := parts.Content(1)
+		b, err := io.ReadAll(content)
+		if string(b) != "hi" || size != 2 || err != nil || bytes.Contains(parts.Rest, []byte("aGk=")) {
+			t.Errorf("%s: got %q (%d), %v, and %s", name, b, size, err, parts.Rest)
+		}
+	}
+}
+
 func TestWhatIsNotBase64IsRefused(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{"a", "aGk=aGk=", "aG=k", "a===", "=", "aGk?", `aG\nk`, `aGk\u003d`, `aGk=\"`, "aGk\x00", "aGk= "} {

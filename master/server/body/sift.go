@@ -76,6 +76,11 @@ func sift(from io.ReaderAt, size int64, l Limits) (*Sifted, error) {
 // files is the depth of a file's own fields: {"files": [{...
 const files = 3
 
+// holdsFiles says whether a list of this name is the files of a task or an experiment.
+func holdsFiles(key string) bool {
+	return key == "files" || key == "modelDefinition" || key == "model_definition"
+}
+
 // level is one of the objects and lists that are open.
 type level struct {
 	list bool
@@ -159,7 +164,7 @@ func (s *sifter) level() (l *level, known bool) {
 
 // inFiles says whether what comes belongs to a file, and to which.
 func (s *sifter) inFiles() (file int, is bool) {
-	is = s.depth >= files-1 && !s.levels[1].list && s.levels[1].key == "files" && s.levels[2].list
+	is = s.depth >= files-1 && !s.levels[1].list && holdsFiles(s.levels[1].key) && s.levels[2].list
 	return s.levels[2].item, is
 }
 

@@ -13,9 +13,10 @@ func First(t Task, at time.Time) Allocation {
 	return next(t, 1, 0, at)
 }
 
-// Next is the allocation that follows one that ended and is to be run again.
+// Next is the allocation that follows one that ended and is to be run again, as the same run.
 func (a Allocation) Next(t Task, at time.Time) Allocation {
 	n := next(t, a.Number+1, a.FirstLine+int64(len(a.Lines)), at)
+	n.Run = a.Run
 	if a.End != nil && a.End.Cause == rm.CauseNotHere {
 		n.delayStart(a, at)
 	}
@@ -79,7 +80,7 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 		return a
 	}
 	if !a.Containers[i].State.mayPrecede(to) {
-		return a.noteLocation(i, to, n.Host)
+		return a.noteLocation(i, to, n)
 	}
 	a.Containers = slices.Clone(a.Containers)
 	c := &a.Containers[i]
@@ -88,7 +89,7 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 		c.Agent = n.Agent // on Kubernetes it is chosen after the assignment
 	}
 	if n.Host != "" {
-		c.Host = n.Host
+		c.Host, c.Machine = n.Host, n.Machine
 	}
 	for _, ad := range n.Addresses {
 		c.Addresses = append(c.Addresses, Address{ad.GetContainerIp(), ad.GetContainerPort(), ad.GetHostIp(), ad.GetHostPort()})
@@ -102,12 +103,12 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 
 // noteLocation notes where a container runs that was told to run without it, as by a master of
 // an earlier version.
-func (a Allocation) noteLocation(i int, to ContainerState, host string) Allocation {
-	if c := a.Containers[i]; host == "" || c.Host != "" || c.State != ContainerRunning || to != ContainerRunning {
+func (a Allocation) noteLocation(i int, to ContainerState, n rm.ContainerChange) Allocation {
+	if c := a.Containers[i]; n.Host == "" || c.Host != "" || c.State != ContainerRunning || to != ContainerRunning {
 		return a
 	}
 	a.Containers = slices.Clone(a.Containers)
-	a.Containers[i].Host = host
+	a.Containers[i].Host, a.Containers[i].Machine = n.Host, n.Machine
 	return a
 }
 
@@ -148,7 +149,8 @@ func (a *Allocation) noteExit(c *Container, n rm.ContainerChange) {
 	// One of a gang that stops as it was asked to must not take from the others
 	// the time that they have left.
 	asked := a.Preempted != nil && c.Exit.Kind == Exited && c.Exit.Code == endedBySIGTERM
-	if a.Failure != nil || a.Killed != nil || asked {
+	cleaned := c.Daemon && a.leavesDaemons()
+	if a.Failure != nil || a.Killed != nil || asked || cleaned {
 		return
 	}
 	a.Failure = &Failure{Rank: c.Rank, Exit: *c.Exit}
@@ -179,6 +181,8 @@ func (a Allocation) Doomed() (reason string, doomed bool) {
 		return a.Killed.Reason, true
 	case a.Failure != nil && a.countRemaining() > 0:
 		return a.Failure.failureText(), true
+	case a.leavesDaemons() && a.countRemaining() > 0:
+		return onlyDaemons, true
 	}
 	return "", false
 }

@@ -74,7 +74,11 @@ func (a Allocation) hasFinished() bool {
 }
 
 func (a Allocation) allSucceeded() bool {
+	daemonsCount := !a.leavesDaemons()
 	for _, c := range a.Containers {
+		if c.Daemon && !daemonsCount {
+			continue
+		}
 		if c.Exit == nil || c.Exit.Kind != Exited || c.Exit.Code != 0 {
 			return false
 		}

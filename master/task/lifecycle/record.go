@@ -14,8 +14,15 @@ import (
 // Kind is what kind of task it is, as programs read it in DET_TASK_TYPE.
 type Kind string
 
-// Command runs one program to its end.
-const Command Kind = "COMMAND"
+// The kinds of tasks.
+const (
+	// Command runs one program to its end.
+	Command Kind = "COMMAND"
+	// Trial runs one trial of an experiment, as often as the experiment wants.
+	Trial Kind = "TRIAL"
+	// CheckpointGC deletes files of checkpoints.
+	CheckpointGC Kind = "CHECKPOINT_GC"
+)
 
 // Task is what is kept of a task apart from its allocations. It changes rarely.
 type Task struct {
@@ -38,8 +45,21 @@ type Task struct {
 	Preemptible       bool          `json:"preemptible,omitempty"`
 	PreemptionTimeout time.Duration `json:"preemption_timeout_ns"`
 
-	// Config is the whole configuration, as spec.Store writes it.
-	Config     json.RawMessage `json:"config"`
+	// Job is what the queue orders, of a task with an owner: many tasks may be one job.
+	Job rm.JobID `json:"job,omitempty"`
+	// JobName and Entity are what clients know the job by.
+	JobName string `json:"job_name,omitempty"`
+	Entity  string `json:"entity,omitempty"`
+	// Held says that its owner has stopped it until it is started again.
+	Held bool `json:"held,omitempty"`
+	// SingleNode forbids more than one machine, of a task with an owner.
+	SingleNode bool `json:"single_node,omitempty"`
+	// Excluded lists the machines that it must not run on.
+	Excluded []rm.AgentID `json:"excluded,omitempty"`
+
+	// Config is the whole configuration, as spec.Store writes it; of a task with an
+	// owner there is none.
+	Config     json.RawMessage `json:"config,omitempty"`
 	HasContext bool            `json:"has_context,omitempty"`
 	// HasHook says that a script to run before the program is among the files.
 	HasHook bool `json:"has_hook,omitempty"`
@@ -55,27 +75,30 @@ type Task struct {
 // Request is what is asked of the resource manager, without what its kind adds.
 func (t Task) Request(a Allocation) rm.Request {
 	return rm.Request{
-		Allocation: a.ID, Task: t.ID, Name: t.Name,
-		Username: t.Username, UserID: t.UserID, Workspace: rm.Uncategorized, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
+		Allocation: a.ID, Task: t.ID, Name: t.Name, JobName: t.JobName, Entity: t.Entity,
+		Username: t.Username, UserID: t.UserID, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
 		MaxSlots: t.MaxSlots, Preemptible: t.Preemptible, PreemptionTimeout: t.PreemptionTimeout, Submitted: t.Submitted,
-		PodSpec:   t.PodSpec,
+		PodSpec: t.PodSpec, ExcludedAgents: t.Excluded,
 		NotBefore: a.NotBefore, Delayed: a.Delayed, Avoid: a.Avoid,
 	}
 }
 
 // Allocation is one try to run a task.
 type Allocation struct {
-	ID         rm.AllocationID `json:"id"`
-	Task       rm.TaskID       `json:"task"`
-	Number     int             `json:"number"`
-	Name       string          `json:"name"`
-	State      State           `json:"state"`
-	Created    time.Time       `json:"created"`
-	Assigned   time.Time       `json:"assigned,omitzero"`
-	Started    time.Time       `json:"started,omitzero"`
-	Pool       string          `json:"pool,omitempty"`
-	Containers []Container     `json:"containers,omitempty"`
-	Ready      bool            `json:"ready,omitempty"`
+	ID     rm.AllocationID `json:"id"`
+	Task   rm.TaskID       `json:"task"`
+	Number int             `json:"number"`
+	// Run is its owner's number of it, from 1; 0 where there is no owner. What could not be
+	// started on a machine for what that lacked is tried again as the same run.
+	Run        int         `json:"run,omitempty"`
+	Name       string      `json:"name"`
+	State      State       `json:"state"`
+	Created    time.Time   `json:"created"`
+	Assigned   time.Time   `json:"assigned,omitzero"`
+	Started    time.Time   `json:"started,omitzero"`
+	Pool       string      `json:"pool,omitempty"`
+	Containers []Container `json:"containers,omitempty"`
+	Ready      bool        `json:"ready,omitempty"`
 	// Waiting is what the program said of itself: it runs but has nothing to do yet.
 	Waiting bool `json:"waiting,omitempty"`
 	// Listens says that the program asks for the preemption signal.
@@ -87,6 +110,9 @@ type Allocation struct {
 	Preempted *Stop    `json:"preempted,omitempty"`
 	Failure   *Failure `json:"failure,omitempty"`
 	End       *Ending  `json:"end,omitempty"`
+
+	// Gathered is what its programs last gave each other, by what for.
+	Gathered map[GatherKind]Gathered `json:"gathered,omitempty"`
 
 	// NotHere counts how often in a row the task could not be started for what a machine
 	// lacked; NotBefore is when it is tried again, and Delayed why so late.
@@ -115,6 +141,10 @@ type Container struct {
 	Addresses []Address      `json:"addresses,omitempty"`
 	// Host is where the other containers find it.
 	Host string `json:"host,omitempty"`
+	// Machine is the same for containers on one machine; empty where that is not known.
+	Machine string `json:"machine,omitempty"`
+	// Daemon says that the allocation does not wait for its end.
+	Daemon bool `json:"daemon,omitempty"`
 }
 
 // Device is one slot of a container.

@@ -44,10 +44,10 @@ func (a Allocation) Rendezvous(of rm.ContainerID) (r Rendezvous, complete bool, 
 }
 
 // checkReachable says why containers on several agents cannot find each other, nil if they
-// can.
+// can. Those of one machine share its addresses, loopback among them; their ports differ.
 func checkReachable(all []Container) error {
 	first := map[string]Container{}
-	several := slices.ContainsFunc(all, func(c Container) bool { return c.Agent != all[0].Agent })
+	several := slices.ContainsFunc(all, func(c Container) bool { return c.Agent != all[0].Agent && !onOneMachine(c, all[0]) })
 	for _, c := range all {
 		other, known := first[c.Host]
 		switch {
@@ -56,13 +56,15 @@ func checkReachable(all []Container) error {
 				"have it reach the master by an address of its network", c.Agent, c.Host, c.Rank)
 		case !known:
 			first[c.Host] = c
-		case other.Agent != c.Agent:
+		case other.Agent != c.Agent && !onOneMachine(other, c):
 			return fmt.Errorf("agents %s and %s are both known by the address %s, at which the containers of rank %d and %d cannot both be found; "+
 				"have each reach the master from an address of its own", other.Agent, c.Agent, c.Host, other.Rank, c.Rank)
 		}
 	}
 	return nil
 }
+
+func onOneMachine(a, b Container) bool { return a.Machine != "" && a.Machine == b.Machine }
 
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)

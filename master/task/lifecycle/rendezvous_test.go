@@ -78,20 +78,24 @@ func TestContainersThatRanBeforeMeetToo(t *testing.T) {
 func TestContainersThatCannotBeFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		agents [2]rm.AgentID
-		hosts  [2]string
-		want   string
+		agents   [2]rm.AgentID
+		hosts    [2]string
+		want     string
+		machines [2]string
 	}{
-		"one is on the master's machine": {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "127.0.0.1"}, "agent b is known by its loopback address"},
-		"both are":                       {[2]rm.AgentID{"a", "b"}, [2]string{"::1", "::1"}, "agent a is known by its loopback address"},
-		"both are behind one address":    {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.1"}, "agents a and b are both known by the address 10.0.0.1"},
-		"both are on one agent":          {[2]rm.AgentID{"a", "a"}, [2]string{"127.0.0.1", "127.0.0.1"}, ""},
-		"each has its own":               {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.2"}, ""},
+		"one is on the master's machine": {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "127.0.0.1"}, "agent b is known by its loopback address", [2]string{}},
+		"both are":                       {[2]rm.AgentID{"a", "b"}, [2]string{"::1", "::1"}, "agent a is known by its loopback address", [2]string{}},
+		"both are behind one address":    {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.1"}, "agents a and b are both known by the address 10.0.0.1", [2]string{}},
+		"both are on one agent":          {[2]rm.AgentID{"a", "a"}, [2]string{"127.0.0.1", "127.0.0.1"}, "", [2]string{}},
+		"both are on one machine":        {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.1"}, "", [2]string{"m", "m"}},
+		"both are on the master's":       {[2]rm.AgentID{"a", "b"}, [2]string{"127.0.0.1", "127.0.0.1"}, "", [2]string{"m", "m"}},
+		"they are on two":                {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.1"}, "agents a and b are both known", [2]string{"m", "n"}},
+		"each has its own":               {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.2"}, "", [2]string{}},
 	} {
 		a := placed(2)
 		for rank := range 2 {
 			n := runsAt(rank, c.hosts[rank])
-			n.Agent = c.agents[rank]
+			n.Agent, n.Machine = c.agents[rank], c.machines[rank]
 			a = a.Change(n)
 		}
 		_, complete, err := a.Rendezvous(id(0))

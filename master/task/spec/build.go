@@ -12,9 +12,31 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// Run is everything beside the configuration that a container's spec depends on.
+// Program is what the containers of a task run, whatever kind it is of.
+type Program struct {
+	// Config has the defaults of cluster and pool in it.
+	Config Config
+	// Argv is executed; nil is the configuration's entrypoint.
+	Argv []string
+	// Variables come after the ones that every task has and before the user's.
+	Variables []string
+	// Files are there before the program starts, beside those that every task has.
+	Files []*apiv1.File
+	// HasContext says that the task comes with files in its work directory, HasHook that
+	// HookFile is among them and runs before the program.
+	HasContext, HasHook bool
+	// TrialInfo is the content of trial.json, empty for what is no trial.
+	TrialInfo []byte
+	// HostNetwork puts containers that have siblings onto their machines' network.
+	HostNetwork bool
+	// FixedPaths says that the program reads files at fixed paths, as RunDir.
+	FixedPaths bool
+}
+
+// Run is everything beside its program that a container's spec depends on.
 type Run struct {
-	Config     Config
+	Program
+
 	Defaults   container.Defaults
 	Task       rm.TaskID
 	Allocation rm.AllocationID
@@ -24,12 +46,12 @@ type Run struct {
 	Username string
 	// User is the Unix account to run as.
 	User security.AgentUser
+	// Ports are those that the program listens at for the allocation's other containers.
+	Ports []Port
 	// Session is the allocation's token, UserToken one that acts as the owner.
 	Session, UserToken token.Text
 	// Policy is what the task may do to the machine.
 	Policy policy.Policy
-	// HasContext says that the task came with files, HasHook that HookFile is among them.
-	HasContext, HasHook bool
 }
 
 // Build is what each container is to run, in the order of containers.
@@ -37,6 +59,10 @@ func Build(r Run, containers []rm.Container) []*agentv1.Spec {
 	out := make([]*agentv1.Spec, len(containers))
 	for i, c := range containers {
 		out[i] = buildSpec(r, c)
+		if r.HostNetwork && len(containers) > 1 {
+			out[i].NetworkMode, out[i].Policy = "host", r.Policy.ForPeers().API()
+		}
+		out[i].Files = append(out[i].Files, infoFiles(r, containers)...)
 	}
 	return out
 }
@@ -58,7 +84,7 @@ func buildSpec(r Run, c rm.Container) *agentv1.Spec {
 			Name: r.User.User, Uid: int32(r.User.UID), Group: r.User.Group, Gid: int32(r.User.GID),
 		},
 		Files: buildFiles(r), Context: r.HasContext,
-		SessionToken: string(r.Session), StartupHook: r.Defaults.StartupHook,
+		SessionToken: string(r.Session), StartupHook: r.Defaults.StartupHook, FixedPaths: r.FixedPaths,
 		Ports: publishedPorts(n), Policy: r.Policy.API(),
 	}
 	if size := cfg.Resources.ShmSize; size != nil {
@@ -79,7 +105,10 @@ func buildSpec(r Run, c rm.Container) *agentv1.Spec {
 }
 
 func argv(r Run) []string {
-	program := r.Config.Entrypoint.Argv()
+	program := r.Argv
+	if program == nil {
+		program = r.Config.Entrypoint.Argv()
+	}
 	if r.HasHook {
 		return afterHook(program)
 	}

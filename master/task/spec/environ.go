@@ -3,6 +3,7 @@ package spec
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -12,6 +13,11 @@ import (
 
 // RunDir is the directory that belongs to us inside a container.
 const RunDir = "/run/determined"
+
+// harnessWheel names the wheel of the client's library that the cluster was given:
+// /harness/<SHA-256>/<file name> below DET_MASTER, for requests with the allocation's token.
+// It is missing where the cluster was given none.
+const harnessWheel = "DET_HARNESS_WHEEL"
 
 // resourcesType says how the containers of one allocation find each other: through
 // the master.
@@ -39,11 +45,16 @@ func buildVariables(r Run, c rm.Container, kind apiv1.Device_Type) []string {
 		{"DET_INTER_NODE_NETWORK_INTERFACE", r.Defaults.DtrainInterface},
 		{"NCCL_PORT_RANGE", r.Defaults.NCCLPortRange},
 		{"GLOO_PORT_RANGE", r.Defaults.GLOOPortRange},
+		{harnessWheel, r.Defaults.HarnessWheel.URLPath()},
 	} {
 		if v.value != "" {
 			out = append(out, v.name+"="+v.value)
 		}
 	}
+	for _, p := range r.Ports {
+		out = append(out, p.Variable+"="+strconv.Itoa(p.Number))
+	}
+	out = append(out, r.Variables...)
 	return append(out, assignedVariables(variablesFor(r.Config.Environment.Variables, kind))...)
 }
 

@@ -3,7 +3,9 @@ package spec
 import (
 	"fmt"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // The tar type bytes that API files use.
@@ -28,6 +30,7 @@ func buildFiles(r Run) []*apiv1.File {
 	if r.Config.WorkDir == DefaultWorkDir {
 		out = append(out, directory(DefaultWorkDir, 0o700))
 	}
+	out = append(out, r.Files...)
 	if uid == 0 {
 		return out
 	}
@@ -43,3 +46,25 @@ func buildFiles(r Run) []*apiv1.File {
 		root("group", 0o644, "%s:x:%d:\n", r.User.Group, gid),
 	)
 }
+
+// infoFiles tell a program what the master alone knows about where it runs; who starts
+// the container adds the rest. They are for the task's user alone. Where there are
+// several containers, no address is known yet, and each asks for them.
+func infoFiles(r Run, containers []rm.Container) []*apiv1.File {
+	var out []*apiv1.File
+	add := func(path string, content []byte) {
+		out = append(out, &apiv1.File{
+			Path: path, Type: typeFile, Mode: 0o600, Content: content, Uid: int32(r.User.UID), Gid: int32(r.User.GID),
+		})
+	}
+	if len(containers) == 1 {
+		add(agentv1.RendezvousInfoPath, agentv1.RendezvousInfo([]string{loopback}, 0, []int{len(containers[0].Devices)}))
+	}
+	if len(r.TrialInfo) > 0 {
+		add(agentv1.TrialInfoPath, r.TrialInfo)
+	}
+	return out
+}
+
+// loopback is where the only container of an allocation finds itself.
+const loopback = "127.0.0.1"

@@ -40,7 +40,7 @@ func FuzzComplete(f *testing.F) {
 			return
 		}
 		checkKept(t, c)
-		for _, made := range Build(Run{Config: c, Defaults: defaults, Task: "t", Allocation: "t.1"}, []rm.Container{{}, {}}) {
+		for _, made := range Build(Run{Program: Program{Config: c}, Defaults: defaults, Task: "t", Allocation: "t.1"}, []rm.Container{{}, {}}) {
 			if len(made.GetEntrypoint()) == 0 || made.GetImage() == "" || !path.IsAbs(made.GetWorkDir()) || made.GetShmSize() < 1 {
 				t.Errorf("got %v, which cannot be run", made)
 			}

@@ -46,7 +46,7 @@ func TestTheHookOfATaskRunsBeforeItsProgram(t *testing.T) {
 
 func TestOnlyAHookNeedsAShell(t *testing.T) {
 	t.Parallel()
-	r := Run{Config: Config{Entrypoint: Entrypoint{"/program", "-x"}}, HasContext: true}
+	r := Run{Program: Program{Config: Config{Entrypoint: Entrypoint{"/program", "-x"}}, HasContext: true}}
 	if got := argv(r); len(got) != 2 || got[0] != "/program" {
 		t.Errorf("without a hook: got %q, want the program alone", got)
 	}

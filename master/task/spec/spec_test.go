@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/security"
@@ -151,7 +153,7 @@ func TestANameWithoutAValueChangesNothingAndIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Build(Run{Config: c}, []rm.Container{{ID: "c"}})[0].GetEnvironment()
+	got := Build(Run{Program: Program{Config: c}}, []rm.Container{{ID: "c"}})[0].GetEnvironment()
 	if slices.Contains(got, "PATH") || !slices.Contains(got, "A=1") || !slices.Contains(got, "EMPTY=") {
 		t.Errorf("got %q, want A=1 and EMPTY= and no bare PATH", got)
 	}
@@ -271,9 +273,9 @@ func TestBuild(t *testing.T) {
 	d.GLOOPortRange = "1000:2000"
 	d.StartupHook = "echo hook"
 	r := Run{
-		Config:   complete(t, `{"entrypoint":["a | b"],"environment":{"environment_variables":["DET_USER=other"]},"bind_mounts":[{"host_path":"/a","container_path":"b"}]}`, d),
+		Program:  Program{Config: complete(t, `{"entrypoint":["a | b"],"environment":{"environment_variables":["DET_USER=other"]},"bind_mounts":[{"host_path":"/a","container_path":"b"}]}`, d), HasContext: true},
 		Defaults: d, Task: "t", Allocation: "t.1", Type: "COMMAND", Username: "ann",
-		User: security.AgentUser{User: "ann", UID: 1001, Group: "lab", GID: 1002}, Session: "own", UserToken: "usr", HasContext: true,
+		User: security.AgentUser{User: "ann", UID: 1001, Group: "lab", GID: 1002}, Session: "own", UserToken: "usr",
 	}
 	got := Build(r, []rm.Container{
 		{ID: "c0", Devices: []*apiv1.Device{{Type: apiv1.Device_TYPE_CUDA}}}, {ID: "c1"},
@@ -315,6 +317,62 @@ func TestBuild(t *testing.T) {
 	for _, f := range Build(r, []rm.Container{{ID: "c"}})[0].GetFiles() {
 		if strings.HasPrefix(f.GetPath(), "/run/determined/etc") {
 			t.Errorf("root got %s, want the image's own", f.GetPath())
+		}
+	}
+}
+
+// What a program learns from files is for its user alone; several containers ask the
+// master for their addresses.
+func TestInfoFilesAreThoseThatTheMasterAloneKnows(t *testing.T) {
+	t.Parallel()
+	r := Run{Program: Program{TrialInfo: []byte("{}\n")}, User: security.AgentUser{User: "ann", UID: 7, GID: 8}}
+	two := []rm.Container{{ID: "c0", Devices: []*apiv1.Device{{Id: 0}, {Id: 1}}}, {ID: "c1"}}
+	for _, c := range []struct {
+		trial []byte
+		of    []rm.Container
+		want  map[string]string
+	}{
+		{r.TrialInfo, two[:1], map[string]string{
+			agentv1.TrialInfoPath:      "{}\n",
+			agentv1.RendezvousInfoPath: `{"container_addrs":["127.0.0.1"],"container_rank":0,"container_slot_counts":[2]}` + "\n",
+		}},
+		{r.TrialInfo, two, map[string]string{agentv1.TrialInfoPath: "{}\n"}},
+		{nil, two, map[string]string{}},
+	} {
+		r.TrialInfo = c.trial
+		for _, s := range Build(r, c.of) {
+			got := map[string]string{}
+			for _, f := range s.GetFiles() {
+				if f.GetType() != typeFile || path.Dir(f.GetPath()) != agentv1.InfoDir {
+					continue
+				}
+				got[f.GetPath()] = string(f.GetContent())
+				if f.GetMode() != 0o600 || f.GetUid() != 7 || f.GetGid() != 8 {
+					t.Errorf("%s has mode %o of %d:%d", f.GetPath(), f.GetMode(), f.GetUid(), f.GetGid())
+				}
+			}
+			if d := cmp.Diff(got, c.want); d != "" {
+				t.Errorf("%d containers (-got +want):\n%s", len(c.of), d)
+			}
+		}
+	}
+}
+
+func TestTheClustersWheelIsNamedInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for wheel, want := range map[container.Wheel]string{
+		{}: "",
+		{File: "/w/determined-0.38.1-py3-none-any.whl", SHA256: "aa"}: "DET_HARNESS_WHEEL=/harness/aa/determined-0.38.1-py3-none-any.whl",
+	} {
+		s := Build(Run{Defaults: container.Defaults{HarnessWheel: wheel}}, []rm.Container{{ID: "c"}})[0]
+		got := ""
+		for _, v := range s.GetEnvironment() {
+			if strings.HasPrefix(v, "DET_HARNESS_WHEEL=") {
+				got = v
+			}
+		}
+		if got != want {
+			t.Errorf("%v: got %q, want %q", wheel, got, want)
 		}
 	}
 }

@@ -149,3 +149,26 @@ func Pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	}
 }
+
+// clockTick is what the kernel counts processor time in, on every Linux of ours.
+const clockTick = 10 * time.Millisecond
+
+// Processor is the processor time that the process has taken. On a machine that others
+// use, it says more than how long something took.
+func (m *Master) Processor() (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	const user, system = 11, 12 // behind the name
+	var ticks int64
+	for _, i := range []int{user, system} {
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * clockTick, nil
+}

@@ -87,11 +87,20 @@ func readLog(ctx context.Context, master *client.Client, task string) ([]string,
 		if err != nil {
 			return nil, err
 		}
-		for one := range strings.Lines(line.GetLog()) {
+		for one := range strings.Lines(levelOf(line) + line.GetLog()) {
 			lines = append(lines, term.Harmless(one))
 		}
 	}
 	return lines, nil
+}
+
+// levelOf is what a line said of its level at its beginning.
+func levelOf(line *apiv1.TaskLogsResponse) string {
+	level, _ := strings.CutPrefix(line.GetLevel().String(), "LOG_LEVEL_")
+	if line.GetLevel() == apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
+		return ""
+	}
+	return level + ": "
 }
 
 // buildSnapshot puts together what the master says at a time.

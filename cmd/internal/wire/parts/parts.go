@@ -17,5 +17,6 @@ func Of(cfg config.Master, log slog.Handler) master.Parts {
 		Providers:  map[string]master.Provider{"aws": awsProvider{}, "gcp": newGCPProvider(), "local": localProvider{}},
 		Kubernetes: newKubernetes,
 		Uploads:    map[string]master.Upload{"s3": backupUpload(cfg.CheckpointStorage)},
+		Buckets:    checkpointBuckets(),
 	}
 }

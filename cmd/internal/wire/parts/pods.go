@@ -102,6 +102,7 @@ func podTemplate(env master.Env, k config.KubernetesRM) (podspec.Template, error
 func poolTemplate(env master.Env, t podspec.Template, p config.Pool) podspec.Template {
 	d := p.EffectiveTaskContainer(env.Config.TaskContainerDefaults)
 	t.CPUPodSpec, t.GPUPodSpec = d.CPUPodSpec.JSON(), d.GPUPodSpec.JSON()
+	t.CheckpointGCPodSpec, t.HostNetwork = d.CheckpointGCSpec.JSON(), d.NetworkMode == "host"
 	if most := env.Config.ResourceManager.Kubernetes.MaxSlotsPerPod; most != nil {
 		t.MaxSlotsPerPod = *most
 	}

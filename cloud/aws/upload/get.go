@@ -1,0 +1,41 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Get reads an object, and says its bytes. The kind of the error is cloud.NotFound where there is no such
+// object.
+func Get(ctx context.Context, api *s3.Client, bucket, name string) (io.ReadCloser, int64, error) {
+	out, err := api.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &name}, func(o *s3.Options) {
+		o.DisableLogOutputChecksumValidationSkipped = true
+	})
+	if err != nil {
+		return nil, 0, readError(bucket, name, err)
+	}
+	return out.Body, aws.ToInt64(out.ContentLength), nil
+}
+
+// readError says what the bucket's refusal means.
+func readError(bucket, name string, err error) error {
+	e := &cloud.Error{Kind: cloud.Unknown, Op: "s3:GetObject", Resource: Scheme + bucket + "/" + name, Err: err}
+	if refusal, ok := errors.AsType[smithy.APIError](err); ok {
+		switch refusal.ErrorCode() {
+		case "NoSuchBucket", "NoSuchKey":
+			e.Kind = cloud.NotFound
+		case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch":
+			e.Kind, e.Fix = cloud.Denied, "allow s3:GetObject and s3:ListBucket on the bucket to the account of the master"
+		case "PermanentRedirect", "AuthorizationHeaderMalformed":
+			e.Kind, e.Fix = cloud.Invalid, "set AWS_REGION of the master to the bucket's region"
+		}
+	}
+	return e
+}

@@ -1,0 +1,85 @@
+package accounting
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// WriteRaw writes a line for each entry of a list, below the names of its columns.
+func WriteRaw(w io.Writer, list []*apiv1.ResourceAllocationRawEntry) error {
+	out := [][]string{{"experiment_id", "kind", "username", "labels", "slots", "start_time", "end_time", "seconds"}}
+	for _, e := range list {
+		end := ""
+		if e.GetEndTime() != nil {
+			end = inLine(e.GetEndTime().AsTime())
+		}
+		out = append(out, []string{
+			number(e.GetExperimentId()), e.GetKind(), e.GetUsername(), strings.Join(e.GetLabels(), ","), number(e.GetSlots()),
+			inLine(e.GetStartTime().AsTime()), end, decimal(e.GetSeconds()),
+		})
+	}
+	return csv.NewWriter(w).WriteAll(out)
+}
+
+// WriteAggregated writes a line for each sum of each period.
+func WriteAggregated(w io.Writer, list []*apiv1.ResourceAllocationAggregatedEntry) error {
+	out := [][]string{{"aggregation_type", "aggregation_key", "date", "seconds"}}
+	for _, e := range list {
+		for _, by := range []struct {
+			name string
+			sums map[string]float64
+		}{
+			{"experiment_label", e.GetByExperimentLabel()},
+			{"username", e.GetByUsername()},
+			{"resource_pool", e.GetByResourcePool()},
+			{"total", map[string]float64{"total": e.GetSeconds()}},
+		} {
+			for _, key := range slices.Sorted(maps.Keys(by.sums)) {
+				out = append(out, []string{by.name, key, e.GetPeriodStart(), decimal(by.sums[key])})
+			}
+		}
+	}
+	return csv.NewWriter(w).WriteAll(out)
+}
+
+// WriteAllocations writes a line for each allocation that had slots between from and until.
+// Images are pulled from its placement until its programs run.
+func (b *Book) WriteAllocations(ctx context.Context, w io.Writer, from, until time.Time) error {
+	list, err := b.Between(ctx, from, until)
+	if err != nil {
+		return err
+	}
+	out := [][]string{{
+		"allocation_id", "task_type", "username", "workspace_name", "experiment_id", "slots", "start_time", "end_time", "imagepulling_time",
+	}}
+	for _, e := range list {
+		id, _ := b.Experiment(e.Job)
+		end := ""
+		if !e.End.IsZero() {
+			end = inLine(e.End)
+		}
+		pulling := time.Duration(0)
+		if !e.Ran.IsZero() {
+			pulling = e.Ran.Sub(e.Start)
+		}
+		out = append(out, []string{
+			string(e.Allocation), e.Kind, e.Username, b.Workspace(e.Workspace), number(id), number(int32(e.Slots)), inLine(e.Start), end,
+			decimal(pulling.Seconds()),
+		})
+	}
+	return csv.NewWriter(w).WriteAll(out)
+}
+
+func inLine(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func number(n int32) string { return strconv.Itoa(int(n)) }
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'f', 6, 64) }

@@ -1,0 +1,64 @@
+package agentrm
+
+import "slices"
+
+// highestPort is the last port there is.
+const highestPort = 65535
+
+// choosePorts finds a free number at or above each base, no number twice. Where there is
+// none, it is the base.
+func choosePorts(bases []int, used map[int]bool) []int {
+	var out []int
+	mine := make(map[int]bool)
+	for _, base := range bases {
+		n := base
+		for n <= highestPort && (used[n] || mine[n]) {
+			n++
+		}
+		if n > highestPort {
+			n = base
+		}
+		mine[n] = true
+		out = append(out, n)
+	}
+	return out
+}
+
+// portsNear are the numbers that other allocations have on the machines of one. The caller
+// holds mu.
+func (s *state) portsNear(a *allocation) map[int]bool {
+	used := make(map[int]bool)
+	if len(a.Ports) == 0 {
+		return used
+	}
+	for _, agent := range s.agents {
+		if !s.sharesMachine(a, agent) {
+			continue
+		}
+		for _, c := range agent.containers {
+			for _, n := range c.allocation.ports {
+				used[n] = true
+			}
+		}
+	}
+	return used
+}
+
+// sharesMachine reports whether an agent may be on a machine of an allocation.
+func (s *state) sharesMachine(a *allocation, agent *agent) bool {
+	return slices.ContainsFunc(a.containers, func(c *container) bool {
+		return c.agent == agent.id || sameMachine(s.agents[c.agent], agent)
+	})
+}
+
+// sameMachine reports whether two agents may be on one machine. Where one of them does not
+// say, they may if they share an address, by the master's account or their own.
+func sameMachine(a, b *agent) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	if a.machine != "" && b.machine != "" {
+		return a.machine == b.machine
+	}
+	return a.address != "" && a.address == b.address || a.own != "" && a.own == b.own
+}

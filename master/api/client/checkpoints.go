@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// checkpoints are what trials saved.
+type checkpoints struct{ *transport }
+
+// CheckpointQuery says which checkpoints are listed: those of an experiment, of a trial, or all.
+type CheckpointQuery struct {
+	Experiment, Trial int32
+	// States leaves those in these states; empty leaves all.
+	States []apiv1.Checkpoint_State
+	// Deleting leaves those that wait for their deletion.
+	Deleting bool
+}
+
+// Checkpoints lists checkpoints in the order of their reports.
+func (p checkpoints) Checkpoints(ctx context.Context, q CheckpointQuery) ([]*apiv1.Checkpoint, error) {
+	path, query := "/api/v1/checkpoints", url.Values{}
+	switch {
+	case q.Trial != 0:
+		path = fmt.Sprintf("/api/v1/trials/%d/checkpoints", q.Trial)
+	case q.Experiment != 0:
+		path = fmt.Sprintf("/api/v1/experiments/%d/checkpoints", q.Experiment)
+	}
+	for _, s := range q.States {
+		query.Add("states", s.String())
+	}
+	if q.Deleting {
+		query.Set("deleting", "true")
+	}
+	var all []*apiv1.Checkpoint
+	for {
+		out := &apiv1.GetCheckpointsResponse{}
+		query.Set("offset", fmt.Sprint(len(all)))
+		query.Set("limit", "200")
+		err := p.do(ctx, call{op: "list checkpoints", method: http.MethodGet, path: path, query: query, out: out})
+		all = append(all, out.GetCheckpoints()...)
+		if err != nil || len(out.GetCheckpoints()) == 0 || len(all) >= int(out.GetPagination().GetTotal()) {
+			return all, err
+		}
+	}
+}
+
+// Checkpoint returns one checkpoint.
+func (p checkpoints) Checkpoint(ctx context.Context, id string) (*apiv1.Checkpoint, error) {
+	out := &apiv1.GetCheckpointResponse{}
+	err := p.do(ctx, call{op: "describe checkpoint " + id, method: http.MethodGet, path: "/api/v1/checkpoints/" + url.PathEscape(id), out: out})
+	return out.GetCheckpoint(), err
+}
+
+// DeleteCheckpoints deletes checkpoints: all of them or none. Their files are deleted afterwards.
+func (p checkpoints) DeleteCheckpoints(ctx context.Context, ids ...string) error {
+	return p.do(ctx, call{
+		op: "delete checkpoints", method: http.MethodDelete, path: "/api/v1/checkpoints",
+		in: &apiv1.DeleteCheckpointsRequest{CheckpointUuids: ids},
+	})
+}
+
+// DownloadCheckpoint returns the files of a checkpoint as a gzipped tar, which the caller must close.
+func (p checkpoints) DownloadCheckpoint(ctx context.Context, id string) (io.ReadCloser, error) {
+	return p.sendWithRetries(ctx, call{op: "download checkpoint " + id, method: http.MethodGet, path: "/checkpoints/" + url.PathEscape(id)})
+}

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// experiments are searches over trials.
+type experiments struct{ *transport }
+
+// ExperimentQuery says which experiments are wanted, the newest first.
+type ExperimentQuery struct {
+	// Users are whose; empty is everybody's.
+	Users []string
+	// Archived includes those that were archived.
+	Archived bool
+	// States are like "ACTIVE"; empty is all.
+	States []string
+	// Labels must all be there.
+	Labels []string
+	// Limit is how many; 0 is all.
+	Limit int
+}
+
+// pageSize is how much of a list is asked for at a time.
+const pageSize = 200
+
+// Experiments lists experiments.
+func (e experiments) Experiments(ctx context.Context, q ExperimentQuery) (all []*apiv1.Experiment, err error) {
+	query := url.Values{"users": q.Users, "labels": q.Labels, "sortBy": {"SORT_BY_ID"}, "orderBy": {"ORDER_BY_DESC"}}
+	if !q.Archived {
+		query.Set("archived", "false")
+	}
+	for _, s := range q.States {
+		query.Add("states", "STATE_"+s)
+	}
+	err = readPages(q.Limit, query, func() (int, *apiv1.Pagination, error) {
+		out := &apiv1.GetExperimentsResponse{}
+		err := e.do(ctx, call{op: "list experiments", method: http.MethodGet, path: "/api/v1/experiments", query: query, out: out})
+		all = append(all, out.GetExperiments()...)
+		return len(all), out.GetPagination(), err
+	})
+	return all, err
+}
+
+// readPages reads a list page by page until it has so many, or all with 0.
+func readPages(limit int, query url.Values, read func() (have int, p *apiv1.Pagination, err error)) error {
+	for have := 0; ; {
+		size := pageSize
+		if limit > 0 {
+			size = min(size, limit-have)
+		}
+		query.Set("offset", strconv.Itoa(have))
+		query.Set("limit", strconv.Itoa(size))
+		now, p, err := read()
+		if err != nil || now == have || now >= int(p.GetTotal()) || now == limit {
+			return err
+		}
+		have = now
+	}
+}
+
+// CreateExperiment submits an experiment. A lost reply is an error: it may have been accepted.
+func (e experiments) CreateExperiment(ctx context.Context, in *apiv1.CreateExperimentRequest) (*apiv1.CreateExperimentResponse, error) {
+	out := &apiv1.CreateExperimentResponse{}
+	return out, e.do(ctx, call{op: "create the experiment", method: http.MethodPost, path: "/api/v1/experiments", in: in, out: out, once: true})
+}
+
+// Experiment describes one experiment.
+func (e experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error) {
+	out := &apiv1.GetExperimentResponse{}
+	return out, e.do(ctx, call{op: "look at experiment " + number(id), method: http.MethodGet, path: experimentPath(id), out: out})
+}
+
+// ExperimentHistory is what happened to an experiment, the oldest first.
+func (e experiments) ExperimentHistory(ctx context.Context, id int32) (all []*apiv1.ExperimentEvent, err error) {
+	query := url.Values{}
+	err = readPages(0, query, func() (int, *apiv1.Pagination, error) {
+		out := &apiv1.GetExperimentHistoryResponse{}
+		err := e.do(ctx, call{op: "read the history of experiment " + number(id), method: http.MethodGet, path: experimentPath(id) + "/history", query: query, out: out})
+		all = append(all, out.GetEvents()...)
+		return len(all), out.GetPagination(), err
+	})
+	return all, err
+}
+
+// ExperimentTrials lists the trials of an experiment by their number.
+func (e experiments) ExperimentTrials(ctx context.Context, id int32) (all []*apiv1.Trial, err error) {
+	query := url.Values{"sortBy": {"SORT_BY_ID"}}
+	err = readPages(0, query, func() (int, *apiv1.Pagination, error) {
+		out := &apiv1.GetExperimentTrialsResponse{}
+		err := e.do(ctx, call{op: "list the trials of experiment " + number(id), method: http.MethodGet, path: experimentPath(id) + "/trials", query: query, out: out})
+		all = append(all, out.GetTrials()...)
+		return len(all), out.GetPagination(), err
+	})
+	return all, err
+}
+
+// ChangeExperiment asks for what a verb says: pause, activate, cancel, kill, archive or
+// unarchive. It may be repeated.
+func (e experiments) ChangeExperiment(ctx context.Context, id int32, verb string) error {
+	return e.do(ctx, call{op: verb + " experiment " + number(id), method: http.MethodPost, path: experimentPath(id) + "/" + verb})
+}
+
+// DeleteExperiment removes an ended experiment with its checkpoints, metrics and logs.
+func (e experiments) DeleteExperiment(ctx context.Context, id int32) error {
+	return e.do(ctx, call{op: "delete experiment " + number(id), method: http.MethodDelete, path: experimentPath(id)})
+}
+
+func experimentPath(id int32) string { return "/api/v1/experiments/" + number(id) }
+
+func number(id int32) string { return strconv.Itoa(int(id)) }

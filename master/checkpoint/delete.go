@@ -1,0 +1,184 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Order is what a user wants of checkpoints.
+type Order struct {
+	UserID int32
+	UUIDs  []string
+	// Globs are which of their files are deleted; without one the master only looks which there are.
+	Globs []string
+	// May says whether the user may change the checkpoints of an experiment.
+	May func(experiment int32) error
+}
+
+// Delete marks checkpoints, all of them or none. Their files are deleted afterwards.
+func (c *Checkpoints) Delete(ctx context.Context, o Order) error {
+	now := c.cfg.Now()
+	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		docs, err := records().ByIDs(ctx, tx, o.UUIDs)
+		if err != nil {
+			return err
+		}
+		for _, d := range docs {
+			if err := o.May(d.Value.Experiment); err != nil {
+				return err
+			}
+		}
+		d := Deletion{Globs: o.Globs, UserID: o.UserID, Asked: now, Due: now}
+		return MarkForDeletion(ctx, tx, c.uses, d, o.UUIDs)
+	})
+	c.Wake()
+	return err
+}
+
+// cleaned are the experiments whose event files are deleted.
+func cleaned() store.Collection[struct{}] {
+	return store.Collection[struct{}]{Kind: "tensorboard_deleted"}
+}
+
+// DeleteTensorBoards deletes the event files of an experiment. While a deletion waits, another one is not added.
+func (c *Checkpoints) DeleteTensorBoards(ctx context.Context, experiment, user int32) error {
+	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.orderCleaning(ctx, tx, experiment, user) })
+	c.Wake()
+	return err
+}
+
+func (c *Checkpoints) orderCleaning(ctx context.Context, tx *store.Tx, experiment, user int32) error {
+	waiting, err := deletions().ByParent(ctx, tx, record.Key(experiment))
+	if err != nil {
+		return err
+	}
+	for _, d := range waiting {
+		if d.Value.TensorBoards {
+			return nil
+		}
+	}
+	now := c.cfg.Now()
+	return putDeletion(tx, Deletion{
+		ID: uuid.NewString(), Experiment: experiment, TensorBoards: true, UserID: user, Asked: now, Due: now,
+	})
+}
+
+// triesOfAll is how many tasks may fail before the deletion of an experiment has.
+const triesOfAll = 3
+
+// DeleteAll marks all checkpoints of an experiment that is being deleted, and says how much is
+// left to delete. It is asked again until that is nothing, and then forgets the checkpoints.
+// It refuses with FailedPrecondition when something else needs one of them, or when
+// deleting has failed repeatedly.
+func (c *Checkpoints) DeleteAll(ctx context.Context, experiment int32) (left int, err error) {
+	all, err := OfExperiment(ctx, c.cfg.Store, experiment)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.markExperiment(ctx, experiment, all); err != nil {
+		return 0, err
+	}
+	if left, err = c.remains(ctx, experiment); err != nil || left > 0 {
+		c.Wake()
+		return left, err
+	}
+	return 0, c.forget(ctx, experiment, all)
+}
+
+// markExperiment marks what is not marked yet. The experiment is DELETING, so that nothing comes to need a
+// checkpoint between the transactions.
+func (c *Checkpoints) markExperiment(ctx context.Context, experiment int32, all []Record) error {
+	var open []Record
+	for _, rec := range all {
+		if rec.State.Deletable() {
+			open = append(open, rec)
+		}
+	}
+	if err := refuseNeeded(ctx, c.cfg.Store, c.uses, open); err != nil {
+		return err
+	}
+	now := c.cfg.Now()
+	for some := range slices.Chunk(uuidsOf(open), markedEach) {
+		err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+			return MarkForDeletion(ctx, tx, c.uses, Deletion{Globs: AllFiles(), Asked: now, Due: now}, some)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if _, found, err := cleaned().Get(ctx, c.cfg.Store, record.Key(experiment)); err != nil || found {
+		return err
+	}
+	if ran, err := c.everRan(ctx, experiment); err != nil || !ran {
+		return err
+	}
+	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.orderCleaning(ctx, tx, experiment, 0) })
+}
+
+// everRan reports whether a trial of an experiment has begun to run: without one there are no event
+// files, and no task is needed to delete them.
+func (c *Checkpoints) everRan(ctx context.Context, experiment int32) (bool, error) {
+	docs, err := record.Docs().Trials.ByParent(ctx, c.cfg.Store, record.Key(experiment))
+	return slices.ContainsFunc(docs, func(d store.Doc[record.Trial]) bool { return d.Value.Life.Run > 0 }), err
+}
+
+// remains counts what deletions have not done.
+func (c *Checkpoints) remains(ctx context.Context, experiment int32) (left int, err error) {
+	waiting, err := deletions().ByParent(ctx, c.cfg.Store, record.Key(experiment))
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range waiting {
+		if d.Value.Tries-d.Value.GivenUp >= triesOfAll {
+			return 0, c.giveUp(ctx, d.Value)
+		}
+		left += max(1, len(d.Value.UUIDs))
+	}
+	return left, nil
+}
+
+// giveUp says why a deletion fails. All deletions of its experiment are still tried, and may fail as often
+// again before the experiment, deleted again, is told.
+func (c *Checkpoints) giveUp(ctx context.Context, failed Deletion) error {
+	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		waiting, err := deletions().ByParent(ctx, tx, record.Key(failed.Experiment))
+		if err != nil {
+			return err
+		}
+		for _, d := range waiting {
+			d.Value.GivenUp = d.Value.Tries
+			if err := putDeletion(tx, d.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return status.New(status.FailedPrecondition, "deleting files failed %d times: %s; the log of task %s says more", failed.Tries, failed.Failure, failed.ID)
+}
+
+// forget removes the documents of an experiment whose files are deleted.
+func (c *Checkpoints) forget(ctx context.Context, experiment int32, all []Record) error {
+	trials := map[int32]bool{}
+	for _, rec := range all {
+		trials[rec.Trial] = true
+	}
+	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for trial := range trials {
+			if _, err := records().DeleteByParent(tx, trialKey(trial)); err != nil {
+				return err
+			}
+		}
+		key := record.Key(experiment)
+		return errors.Join(cleaned().Delete(tx, key), collections().Delete(tx, key), Release(tx, SourceOf(experiment)))
+	})
+}

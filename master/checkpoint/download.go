@@ -1,0 +1,98 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// Buckets opens storages that are not directories, by type: "s3".
+type Buckets map[string]func(ctx context.Context, c config.CheckpointStorage) (storage.Source, error)
+
+// Download packs the files of a checkpoint, which stays until the end of that. Nothing is written before
+// the first file was found.
+func (c *Checkpoints) Download(ctx context.Context, uuid string, f storage.Format, w io.Writer) error {
+	rec, release, err := c.Hold(ctx, uuid)
+	if err != nil {
+		return err
+	}
+	defer release()
+	where, err := StorageOf(ctx, c.cfg.Store, rec.Experiment, rec.Storage)
+	if err != nil {
+		return err
+	}
+	src, err := c.openSource(ctx, where.Typed())
+	if err != nil {
+		return fmt.Errorf("download checkpoint %s: %w", uuid, err)
+	}
+	err = storage.Checkpoint{Source: src, UUID: rec.UUID, Resources: rec.Resources, Saved: rec.Reported}.Pack(ctx, f, w)
+	return errors.Join(err, src.Close())
+}
+
+// openSource opens a storage. With its own rights the master reads only what an administrator has
+// configured: an experiment may name any other place.
+func (c *Checkpoints) openSource(ctx context.Context, s config.CheckpointStorage) (storage.Source, error) {
+	if !c.isConfigured(s) && !hasKeys(s) {
+		return nil, status.New(status.FailedPrecondition, "the master reads only the checkpoint storages of the cluster and its workspaces, and those with keys of their own; "+
+			"download it from the storage itself, with `det checkpoint download --mode direct`")
+	}
+	if dir := storage.DirectoryOf(s); dir != "" {
+		return storage.OpenDirectory(dir)
+	}
+	open, found := c.cfg.Buckets[typeOf(s)]
+	if !found {
+		return nil, status.New(status.Unimplemented, "the master cannot read checkpoint storages of type %s; "+
+			"download it from the storage itself, with `det checkpoint download --mode direct`", typeOf(s))
+	}
+	return open(ctx, s)
+}
+
+// hasKeys says that a storage is read with keys that its configuration has.
+func hasKeys(s config.CheckpointStorage) bool { return s.S3 != nil && !s.S3.AccessKey.IsZero() }
+
+func typeOf(s config.CheckpointStorage) string {
+	switch {
+	case s.SharedFS != nil:
+		return "shared_fs"
+	case s.Directory != nil:
+		return "directory"
+	case s.S3 != nil:
+		return "s3"
+	case s.GCS != nil:
+		return "gcs"
+	case s.Azure != nil:
+		return "azure"
+	}
+	return "none"
+}
+
+// isConfigured says that an administrator has configured the same place.
+func (c *Checkpoints) isConfigured(s config.CheckpointStorage) bool {
+	for _, own := range c.cfg.Storages() {
+		if samePlace(own, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func samePlace(a, b config.CheckpointStorage) bool {
+	if typeOf(a) != typeOf(b) {
+		return false
+	}
+	switch {
+	case a.S3 != nil:
+		return a.S3.Bucket == b.S3.Bucket && a.S3.EndpointURL == b.S3.EndpointURL && storage.ObjectName(a.S3.Prefix, "x") == storage.ObjectName(b.S3.Prefix, "x")
+	case a.GCS != nil:
+		return a.GCS.Bucket == b.GCS.Bucket && storage.ObjectName(a.GCS.Prefix, "x") == storage.ObjectName(b.GCS.Prefix, "x")
+	case a.Azure != nil:
+		return a.Azure.Container == b.Azure.Container
+	default:
+		return storage.DirectoryOf(a) == storage.DirectoryOf(b)
+	}
+}

@@ -1,0 +1,144 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Deletion is what one task deletes: files of checkpoints of one experiment that are in
+// one storage. It is stored until that is done.
+type Deletion struct {
+	ID         string `json:"id"`
+	Experiment int32  `json:"experiment"`
+	Storage    int32  `json:"storage,omitempty"`
+	// UUIDs are the checkpoints, and the only ones that the task is told of.
+	UUIDs []string `json:"uuids"`
+	// Globs are which files of each; without one the task only looks which files there are.
+	Globs []string `json:"globs,omitempty"`
+	// TensorBoards also deletes the experiment's event files.
+	TensorBoards bool `json:"tensorboards,omitempty"`
+	// UserID is who asked, 0 for the experiment's policy.
+	UserID int32     `json:"user_id,omitempty"`
+	Asked  time.Time `json:"asked"`
+	// Tries is how many tasks failed, Failure why the latest did, and Due when the next begins.
+	Tries   int       `json:"tries,omitempty"`
+	Failure string    `json:"failure,omitempty"`
+	Due     time.Time `json:"due"`
+	// GivenUp is the tries after which the deletion of the experiment was called a failure.
+	GivenUp int `json:"given_up,omitempty"`
+}
+
+// AllFiles is the globs that leave nothing.
+func AllFiles() []string { return []string{"**/*"} }
+
+func deletions() store.Collection[Deletion] {
+	return store.Collection[Deletion]{Kind: "checkpoint_deletion"}
+}
+
+func putDeletion(tx *store.Tx, d Deletion) error {
+	return deletions().Put(tx, d.ID, record.Key(d.Experiment), d.Due, d)
+}
+
+// MarkForDeletion marks checkpoints DELETING, if d has globs, and stores what is to be done, d for each
+// experiment and storage; ID, Experiment, Storage and UUIDs of d are not read. It refuses all of them when
+// one is unknown or needed, see Needs. Those that are being deleted, or have been, are left as
+// they are.
+func MarkForDeletion(ctx context.Context, tx *store.Tx, uses Uses, d Deletion, uuids []string) error {
+	var all []Record
+	for _, uuid := range uuids {
+		rec, found, err := Get(ctx, tx, uuid)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return NotFound(uuid)
+		}
+		if rec.State.Deletable() {
+			all = append(all, rec)
+		}
+	}
+	if len(d.Globs) > 0 {
+		if err := refuseNeeded(ctx, tx, uses, all); err != nil {
+			return err
+		}
+	}
+	return markAll(tx, d, all)
+}
+
+// refuseNeeded names the checkpoints that must stay, and why.
+func refuseNeeded(ctx context.Context, r store.Reader, uses Uses, all []Record) error {
+	needs, err := Needs(ctx, r, uses, all)
+	maps.DeleteFunc(needs, func(id string, _ []string) bool {
+		return !slices.ContainsFunc(all, func(rec Record) bool { return rec.UUID == id })
+	})
+	if err != nil || len(needs) == 0 {
+		return err
+	}
+	const named = 5
+	var words []string
+	for _, id := range slices.Sorted(maps.Keys(needs)) {
+		if len(words) == named {
+			words = append(words, fmt.Sprintf("and %d more", len(needs)-named))
+			break
+		}
+		words = append(words, fmt.Sprintf("checkpoint %s: %s", id, strings.Join(needs[id], ", and ")))
+	}
+	return status.New(status.FailedPrecondition, "no checkpoint was deleted, because some are in use: %s", strings.Join(words, "; "))
+}
+
+// markAll marks records that may be deleted, one deletion for each experiment and storage.
+func markAll(tx *store.Tx, d Deletion, all []Record) error {
+	type place struct{ experiment, storage int32 }
+	by := map[place][]Record{}
+	for _, rec := range all {
+		at := place{rec.Experiment, rec.Storage}
+		by[at] = append(by[at], rec)
+	}
+	places := slices.SortedFunc(maps.Keys(by), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.experiment, b.experiment), cmp.Compare(a.storage, b.storage))
+	})
+	for _, at := range places {
+		d.ID, d.Experiment, d.Storage, d.UUIDs = uuid.NewString(), at.experiment, at.storage, nil
+		for _, rec := range by[at] {
+			rec.Deletion = d.ID
+			if len(d.Globs) > 0 {
+				rec.Before, rec.State = rec.State, Deleting
+			}
+			d.UUIDs = append(d.UUIDs, rec.UUID)
+			if err := putRecord(tx, rec); err != nil {
+				return err
+			}
+		}
+		if err := putDeletion(tx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Deletions lists the deletions that are not done, in the order in which they are due.
+func Deletions(ctx context.Context, r store.Reader) ([]Deletion, error) {
+	docs, err := deletions().All(ctx, r)
+	all := make([]Deletion, 0, len(docs))
+	for _, d := range docs {
+		all = append(all, d.Value)
+	}
+	return all, err
+}
+
+// DeletionOf reads a deletion that is not done.
+func DeletionOf(ctx context.Context, r store.Reader, id string) (Deletion, bool, error) {
+	d, found, err := deletions().Get(ctx, r, id)
+	return d.Value, found, err
+}

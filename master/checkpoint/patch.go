@@ -1,0 +1,86 @@
+package checkpoint
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Patch is which files a checkpoint still has.
+type Patch struct {
+	UUID      string
+	Resources map[string]int64
+}
+
+// afterDeletion is a record whose files are known to be these.
+func (r Record) afterDeletion(files map[string]int64) Record {
+	before := r.State
+	if before == Deleting {
+		before = r.Before
+	}
+	switch {
+	case len(files) == 0:
+		r.State, files = Deleted, nil
+	case before == Completed && maps.Equal(files, r.Resources):
+		r.State = Completed
+	default:
+		r.State = PartiallyDeleted
+	}
+	r.Resources, r.Before = files, ""
+	return r
+}
+
+// Reporter is who says which files are left: the task of a deletion about its checkpoints, a trial's about
+// its own, or a user who may delete them.
+type Reporter struct {
+	// Task is the task that reports, empty for a user.
+	Task string
+	// May says whether a user may change the checkpoints of an experiment.
+	May func(experiment int32) error
+}
+
+// PatchAll stores what is left of checkpoints, all of them or none. Repeated, it changes nothing.
+func (c *Checkpoints) PatchAll(ctx context.Context, by Reporter, all []Patch) error {
+	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for _, p := range all {
+			rec, found, err := Get(ctx, tx, p.UUID)
+			if err != nil {
+				return err
+			}
+			if !found {
+				return NotFound(p.UUID)
+			}
+			if err := by.check(ctx, tx, rec); err != nil {
+				return err
+			}
+			if rec.State == Deleted && len(p.Resources) == 0 {
+				continue
+			}
+			if err := putRecord(tx, rec.afterDeletion(p.Resources)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// check refuses who may not speak of a checkpoint: while it is DELETING, only its deletion's task may.
+func (by Reporter) check(ctx context.Context, tx *store.Tx, rec Record) error {
+	switch {
+	case by.Task != "" && by.Task == rec.Deletion:
+		return nil
+	case rec.State == Deleting:
+		return status.New(status.FailedPrecondition, "checkpoint %s is being deleted", rec.UUID)
+	case by.Task == "":
+		return by.May(rec.Experiment)
+	}
+	trial, _, err := record.Docs().Trials.Get(ctx, tx, trialKey(rec.Trial))
+	if err != nil || slices.Contains(trial.Value.Tasks, by.Task) {
+		return err
+	}
+	return status.New(status.PermissionDenied, "checkpoint %s is not one of this task's", rec.UUID)
+}

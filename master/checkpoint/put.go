@@ -1,0 +1,55 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Put stores a checkpoint that was reported. A report that is repeated changes nothing,
+// whatever became of the checkpoint since.
+func Put(ctx context.Context, tx *store.Tx, r Record) error {
+	before, found, err := Get(ctx, tx, r.UUID)
+	switch {
+	case err != nil:
+		return err
+	case found && before.Trial != r.Trial:
+		return status.New(status.AlreadyExists, "checkpoint %s belongs to trial %d; save it under an ID of its own", r.UUID, before.Trial)
+	case found && !mayReplace(before, r):
+		return nil
+	}
+	return putRecord(tx, r)
+}
+
+// mayReplace says that r says more of a checkpoint than what is stored. What is being
+// deleted, or has been, was reported before: the report is a late repetition.
+func mayReplace(before, r Record) bool {
+	if before.State == Completed {
+		return r.State == Completed && !sameReport(before, r)
+	}
+	return before.State == Active || before.State == Error
+}
+
+func sameReport(a, b Record) bool {
+	a.Reported, a.Deletion = b.Reported, b.Deletion
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// StepsOf reads steps_completed of a checkpoint's metadata, 0 where it is missing.
+func StepsOf(metadata map[string]any) (int32, error) {
+	value, found := metadata["steps_completed"]
+	if !found || value == nil {
+		return 0, nil
+	}
+	steps, ok := value.(float64)
+	if !ok || steps < 0 || steps != math.Trunc(steps) || steps > math.MaxInt32 {
+		return 0, status.New(status.InvalidArgument, "steps_completed of a checkpoint's metadata must be a whole number from 0 (is %s)", fmt.Sprint(value))
+	}
+	return int32(steps), nil
+}

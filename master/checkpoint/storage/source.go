@@ -1,0 +1,95 @@
+// Package storage reads the files of checkpoints where they are kept, and packs them.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// Source reads the files of a checkpoint storage.
+type Source interface {
+	// Open reads a file by its path below the storage's directory or prefix, and says its bytes. The
+	// error is fs.ErrNotExist where there is no such file.
+	Open(ctx context.Context, name string) (io.ReadCloser, int64, error)
+	// Close ends what the source holds.
+	Close() error
+}
+
+// OpenDirectory reads the files of a storage that is a directory of this machine. Links
+// that lead out of it are not followed.
+func OpenDirectory(dir string) (Source, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the checkpoint storage %s, which this master must see: %w", dir, err)
+	}
+	return &directory{root}, nil
+}
+
+// DirectoryOf is the directory of a storage that is one, empty for others.
+func DirectoryOf(c config.CheckpointStorage) string {
+	switch {
+	case c.Directory != nil:
+		return filepath.Clean(c.Directory.ContainerPath)
+	case c.SharedFS == nil:
+		return ""
+	}
+	inside := c.SharedFS.StoragePath
+	if inside == "" {
+		inside = c.SharedFS.CheckpointPath
+	}
+	if filepath.IsAbs(inside) {
+		return filepath.Clean(inside)
+	}
+	return filepath.Join(c.SharedFS.HostPath, inside)
+}
+
+type directory struct{ root *os.Root }
+
+// Open implements Source.
+func (d *directory) Open(_ context.Context, name string) (io.ReadCloser, int64, error) {
+	f, err := d.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("read %s: it is not a file", name)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// Close implements Source.
+func (d *directory) Close() error { return d.root.Close() }
+
+// ObjectName is the name of a file in a bucket, as the client's library makes it.
+func ObjectName(prefix, name string) string {
+	return strings.TrimLeft(path.Join(prefix, name), "/")
+}
+
+// metadataFile is beside the files of every checkpoint, and not always listed.
+const metadataFile = "metadata.json"
+
+// FilesOf is the paths of a checkpoint's files, of which the last may be missing.
+func FilesOf(resources map[string]int64) (names []string, maybe string) {
+	for _, name := range sortedKeys(resources) {
+		if !strings.HasSuffix(name, "/") && fs.ValidPath(name) {
+			names = append(names, name)
+		}
+	}
+	if _, listed := resources[metadataFile]; !listed {
+		maybe = metadataFile
+	}
+	return names, maybe
+}

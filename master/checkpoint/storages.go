@@ -1,0 +1,133 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// place is where files are, keys included: it stays in the store.
+type place struct {
+	YAML string `json:"yaml"`
+}
+
+// storages are documents found by number; their parent is a hash of what they say.
+func storages() store.Collection[place] {
+	return store.Collection[place]{Kind: "checkpoint_storage"}
+}
+
+// StorageID numbers a storage. The same place with the same keys has one number, however
+// many checkpoints are kept there.
+func StorageID(ctx context.Context, tx *store.Tx, s config.Storage) (int32, error) {
+	s.SaveExperimentBest, s.SaveTrialBest, s.SaveTrialLatest = nil, nil, nil
+	data, err := document.MarshalWithSecrets(s)
+	if err != nil {
+		return 0, fmt.Errorf("store a checkpoint storage: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	same, err := storages().ByParent(ctx, tx, hash)
+	if err != nil {
+		return 0, err
+	}
+	if len(same) > 0 {
+		return storageNumber(same[0].ID)
+	}
+	last, found, err := storages().Last(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	id := int32(1)
+	if found {
+		if id, err = storageNumber(last.ID); err != nil {
+			return 0, err
+		}
+		id++
+	}
+	return id, storages().Put(tx, record.Key(id), hash, time.Time{}, place{string(data)})
+}
+
+func storageNumber(id string) (int32, error) {
+	n, err := strconv.ParseInt(id, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("read the number of checkpoint storage %q: %w", id, err)
+	}
+	return int32(n), nil
+}
+
+// StorageOf is where the files of an experiment's checkpoints with a storage's number
+// are, keys included; 0 is where its configuration says.
+func StorageOf(ctx context.Context, r store.Reader, experiment, id int32) (config.Storage, error) {
+	if id == 0 {
+		x, err := ConfigOf(ctx, r, experiment)
+		return x.CheckpointStorage, err
+	}
+	d, found, err := storages().Get(ctx, r, record.Key(id))
+	if err != nil {
+		return config.Storage{}, err
+	}
+	if !found {
+		return config.Storage{}, fmt.Errorf("checkpoint storage %d is not in the store; restore a backup", id)
+	}
+	var s config.Storage
+	if err := document.Decode([]byte(d.Value.YAML), "stored checkpoint storage", &s); err != nil {
+		return config.Storage{}, fmt.Errorf("load checkpoint storage %d: %w", id, err)
+	}
+	return s, nil
+}
+
+// ConfigOf reads an experiment's complete configuration, secrets included.
+func ConfigOf(ctx context.Context, r store.Reader, experiment int32) (config.Experiment, error) {
+	d, found, err := record.Docs().Configs.Get(ctx, r, record.Key(experiment))
+	if err != nil {
+		return config.Experiment{}, err
+	}
+	if !found {
+		return config.Experiment{}, fmt.Errorf("the configuration of experiment %d is not in the store; restore a backup", experiment)
+	}
+	return config.Load(d.Value.Complete)
+}
+
+// RunStorage numbers the storage that a run of an experiment saves checkpoints in: that of
+// the experiment's configuration, else, for one that runs elsewhere, what the run says. It is 0 where
+// neither names one.
+func RunStorage(ctx context.Context, s *store.Store, experiment int32, said map[string]any) (id int32, err error) {
+	x, err := ConfigOf(ctx, s, experiment)
+	if err != nil {
+		return 0, err
+	}
+	place := x.CheckpointStorage
+	if place.Type == nil {
+		if place, err = readStorage(said); err != nil || place.Type == nil {
+			return 0, err
+		}
+	}
+	err = s.Write(ctx, func(tx *store.Tx) (err error) {
+		id, err = StorageID(ctx, tx, place)
+		return err
+	})
+	return id, err
+}
+
+// readStorage reads a storage as a run says it.
+func readStorage(said map[string]any) (config.Storage, error) {
+	var place config.Storage
+	data, err := json.Marshal(said)
+	if err == nil && len(said) > 0 {
+		err = document.Decode(data, "checkpoint_storage", &place)
+	}
+	if err != nil {
+		return config.Storage{}, status.New(status.InvalidArgument, "checkpoint_storage: %v", err)
+	}
+	return place, nil
+}

@@ -1,0 +1,141 @@
+package view
+
+import (
+	"context"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
+	"github.com/det-deploy/det-deploy/master/experiment"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Caller is who calls: a user, or the task of an allocation.
+type Caller struct {
+	User *apiv1.User
+	// Task and Allocation are empty for a user.
+	Task, Allocation string
+}
+
+// Report takes in a checkpoint that a trial has saved. Repeated, it changes nothing. A
+// task reports those of its own trial alone, and a user those of trials that run elsewhere.
+func (v *Checkpoints) Report(ctx context.Context, by Caller, in *apiv1.Checkpoint) error {
+	if id, err := uuid.Parse(in.GetUuid()); err != nil || id.String() != in.GetUuid() {
+		return status.New(status.InvalidArgument, "uuid: must be a UUID in lower case (%.64q)", in.GetUuid())
+	}
+	if by.Task != "" && in.GetTaskId() != by.Task {
+		return status.New(status.PermissionDenied, "this token is for task %s, which reports its own checkpoints alone", by.Task)
+	}
+	trial, found, err := v.tasks.trialOf(ctx, in.GetTaskId())
+	if err != nil {
+		return err
+	}
+	if !found {
+		return status.New(status.InvalidArgument, "task_id: only trials report checkpoints, and %.64q is none of a trial", in.GetTaskId())
+	}
+	if by.Task == "" {
+		if err := v.may(ctx, by.User)(trial.experiment); err != nil {
+			return err
+		}
+	}
+	rec, err := v.recordOf(in, trial)
+	if err != nil {
+		return err
+	}
+	news := experiment.Checkpointed{UUID: rec.UUID, Trial: rec.Trial, Steps: rec.Steps}
+	return v.cfg.Trials.Checkpointed(ctx, news, func(ctx context.Context, tx *store.Tx) error { return checkpoint.Put(ctx, tx, rec) })
+}
+
+// recordOf is a report as it is stored.
+func (v *Checkpoints) recordOf(in *apiv1.Checkpoint, trial taskTrial) (checkpoint.Record, error) {
+	metadata := in.GetMetadata().AsMap()
+	steps, err := checkpoint.StepsOf(metadata)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	states := map[apiv1.Checkpoint_State]checkpoint.State{
+		apiv1.Checkpoint_STATE_ACTIVE: checkpoint.Active, apiv1.Checkpoint_STATE_COMPLETED: checkpoint.Completed, apiv1.Checkpoint_STATE_ERROR: checkpoint.Error,
+	}
+	state, found := states[in.GetState()]
+	if !found {
+		return checkpoint.Record{}, status.New(status.InvalidArgument, "state: must be STATE_ACTIVE, STATE_COMPLETED or STATE_ERROR")
+	}
+	reported := v.cfg.Now().UTC()
+	if at := in.GetReportTime(); at.IsValid() && at.AsTime().Unix() > 0 {
+		reported = at.AsTime().Truncate(time.Microsecond)
+	}
+	return checkpoint.Record{
+		UUID: in.GetUuid(), Experiment: trial.experiment, Trial: trial.id, Task: in.GetTaskId(), Allocation: in.GetAllocationId(),
+		Reported: reported, State: state, Steps: steps, Metadata: metadata, Resources: in.GetResources(), Storage: in.GetStorageId(),
+	}, nil
+}
+
+// Patch takes in which files checkpoints still have.
+func (v *Checkpoints) Patch(ctx context.Context, by Caller, in *apiv1.PatchCheckpointsRequest) error {
+	var all []checkpoint.Patch
+	for _, p := range in.GetCheckpoints() {
+		if p.GetResources() != nil {
+			all = append(all, checkpoint.Patch{UUID: p.GetUuid(), Resources: p.GetResources().GetResources()})
+		}
+	}
+	return v.cfg.Checkpoints.PatchAll(ctx, checkpoint.Reporter{Task: by.Task, May: v.may(ctx, by.User)}, all)
+}
+
+// Delete deletes checkpoints: it refuses all of them when one is needed.
+func (v *Checkpoints) Delete(ctx context.Context, by *apiv1.User, uuids []string) error {
+	return v.order(ctx, by, uuids, checkpoint.AllFiles())
+}
+
+// RemoveFiles deletes the files of checkpoints that match. Without globs it only looks which files there are.
+func (v *Checkpoints) RemoveFiles(ctx context.Context, by *apiv1.User, uuids, globs []string) error {
+	return v.order(ctx, by, uuids, globs)
+}
+
+func (v *Checkpoints) order(ctx context.Context, by *apiv1.User, uuids, globs []string) error {
+	if len(uuids) == 0 {
+		return status.New(status.InvalidArgument, "checkpoint_uuids: name at least one checkpoint")
+	}
+	return v.cfg.Checkpoints.Delete(ctx, checkpoint.Order{UserID: by.GetId(), UUIDs: uuids, Globs: globs, May: v.may(ctx, by)})
+}
+
+// SetMetadata replaces what a program and users say of a checkpoint. Its steps stay.
+func (v *Checkpoints) SetMetadata(ctx context.Context, by *apiv1.User, id string, metadata map[string]any) (*apiv1.Checkpoint, error) {
+	var rec checkpoint.Record
+	err := v.cfg.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		var found bool
+		if rec, found, err = checkpoint.Get(ctx, tx, id); err != nil {
+			return err
+		}
+		if !found {
+			return checkpoint.NotFound(id)
+		}
+		if err := v.may(ctx, by)(rec.Experiment); err != nil {
+			return err
+		}
+		rec.Metadata = maps.Clone(metadata)
+		return checkpoint.SetMetadata(tx, rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.newPage().show(ctx, rec)
+}
+
+// DeleteTensorBoards deletes the event files of an experiment.
+func (v *Checkpoints) DeleteTensorBoards(ctx context.Context, by *apiv1.User, experiment int32) error {
+	if err := v.may(ctx, by)(experiment); err != nil {
+		return err
+	}
+	return v.cfg.Checkpoints.DeleteTensorBoards(ctx, experiment, by.GetId())
+}
+
+// Download packs the files of a checkpoint.
+func (v *Checkpoints) Download(ctx context.Context, uuid string, f storage.Format, w io.Writer) error {
+	return v.cfg.Checkpoints.Download(ctx, uuid, f, w)
+}

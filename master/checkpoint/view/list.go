@@ -1,0 +1,169 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+)
+
+// Checkpoint is one checkpoint whole. The error has the code NotFound.
+func (v *Checkpoints) Checkpoint(ctx context.Context, uuid string) (*apiv1.Checkpoint, error) {
+	rec, found, err := checkpoint.Get(ctx, v.cfg.Store, uuid)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, checkpoint.NotFound(uuid)
+	}
+	return v.newPage().show(ctx, rec)
+}
+
+// List is the checkpoints of an experiment, of a trial, or all. What they were trained with is read
+// for the page alone.
+func (v *Checkpoints) List(ctx context.Context, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error) {
+	all, err := v.listed(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = slices.DeleteFunc(all, func(rec checkpoint.Record) bool {
+		return len(r.GetStates()) > 0 && !slices.Contains(r.GetStates(), stateOf(rec.State)) || r.GetDeleting() && rec.State != checkpoint.Deleting
+	})
+	p := v.newPage()
+	if err := p.sort(ctx, r, all); err != nil {
+		return nil, nil, err
+	}
+	start, pagination := cutPage(len(all), r.GetOffset(), r.GetLimit())
+	shown := make([]*apiv1.Checkpoint, 0, int(pagination.GetEndIndex())-start)
+	for _, rec := range all[start:pagination.GetEndIndex()] {
+		m, err := p.show(ctx, rec)
+		if err != nil {
+			return nil, nil, err
+		}
+		shown = append(shown, m)
+	}
+	return shown, pagination, nil
+}
+
+// listed is what a list is made of.
+func (v *Checkpoints) listed(ctx context.Context, r *apiv1.GetCheckpointsRequest) ([]checkpoint.Record, error) {
+	switch {
+	case r.GetTrialId() != 0:
+		if _, found, err := record.Docs().Trials.Get(ctx, v.cfg.Store, record.Key(r.GetTrialId())); err != nil || !found {
+			return nil, cmp.Or(err, status.Missing("trial", fmt.Sprint(r.GetTrialId())))
+		}
+		return checkpoint.OfTrials(ctx, v.cfg.Store, r.GetTrialId())
+	case r.GetExperimentId() != 0:
+		if _, found, err := record.Docs().Experiments.Get(ctx, v.cfg.Store, record.Key(r.GetExperimentId())); err != nil || !found {
+			return nil, cmp.Or(err, status.Missing("experiment", fmt.Sprint(r.GetExperimentId())))
+		}
+		return checkpoint.OfExperiment(ctx, v.cfg.Store, r.GetExperimentId())
+	default:
+		return checkpoint.All(ctx, v.cfg.Store)
+	}
+}
+
+// cutPage says where the page of a list begins. A negative offset counts from the end; a limit of 0 is none.
+func cutPage(total int, offset, limit int32) (start int, p *apiv1.Pagination) {
+	start = int(offset)
+	if start < 0 {
+		start += total
+	}
+	start = min(max(start, 0), total)
+	end := total
+	if limit > 0 {
+		end = min(start+int(limit), total)
+	}
+	return start, &apiv1.Pagination{
+		Offset: offset, Limit: limit, StartIndex: int32(start), EndIndex: int32(end), Total: int32(total),
+	}
+}
+
+// sorted is a checkpoint with the number that it is sorted by; NaN, which is last, for none.
+type sorted struct {
+	checkpoint.Record
+	number float64
+}
+
+// sort orders all as the request says.
+func (p *page) sort(ctx context.Context, r *apiv1.GetCheckpointsRequest, all []checkpoint.Record) error {
+	by := r.GetSortByAttr()
+	descending := r.GetOrderBy() == apiv1.GetCheckpointsRequest_ORDER_BY_DESC
+	if by == apiv1.GetCheckpointsRequest_SORT_BY_SEARCHER_METRIC || r.GetSortByMetric() != "" {
+		return p.sortByMetric(ctx, r, all)
+	}
+	slices.SortStableFunc(all, func(a, b checkpoint.Record) int {
+		if descending {
+			a, b = b, a
+		}
+		return cmp.Or(compareBy(by, a, b), a.Reported.Compare(b.Reported), strings.Compare(a.UUID, b.UUID))
+	})
+	return nil
+}
+
+func compareBy(by apiv1.GetCheckpointsRequest_SortBy, a, b checkpoint.Record) int {
+	switch by {
+	case apiv1.GetCheckpointsRequest_SORT_BY_UUID:
+		return strings.Compare(a.UUID, b.UUID)
+	case apiv1.GetCheckpointsRequest_SORT_BY_TRIAL_ID:
+		return cmp.Compare(a.Trial, b.Trial)
+	case apiv1.GetCheckpointsRequest_SORT_BY_BATCH_NUMBER:
+		return cmp.Compare(a.Steps, b.Steps)
+	case apiv1.GetCheckpointsRequest_SORT_BY_STATE:
+		return strings.Compare(string(a.State), string(b.State))
+	case apiv1.GetCheckpointsRequest_SORT_BY_UNSPECIFIED, apiv1.GetCheckpointsRequest_SORT_BY_END_TIME,
+		apiv1.GetCheckpointsRequest_SORT_BY_SEARCHER_METRIC:
+	}
+	return 0
+}
+
+// sortByMetric orders by a metric of validations; those without one are last in either order.
+func (p *page) sortByMetric(ctx context.Context, r *apiv1.GetCheckpointsRequest, all []checkpoint.Record) error {
+	list := make([]sorted, 0, len(all))
+	descending := r.GetOrderBy() == apiv1.GetCheckpointsRequest_ORDER_BY_DESC
+	for _, rec := range all {
+		s, err := p.settingsOf(ctx, rec.Experiment)
+		if err != nil {
+			return err
+		}
+		if r.GetOrderBy() == apiv1.GetCheckpointsRequest_ORDER_BY_UNSPECIFIED {
+			descending = !s.smallerIsBetter
+		}
+		value, err := p.searcherMetric(ctx, rec, cmp.Or(r.GetSortByMetric(), s.metric))
+		if err != nil {
+			return err
+		}
+		number := math.NaN()
+		if value != nil {
+			number = *value
+		}
+		list = append(list, sorted{rec, number})
+	}
+	slices.SortStableFunc(list, func(a, b sorted) int { return compareNumbers(a.number, b.number, descending) })
+	for i, one := range list {
+		all[i] = one.Record
+	}
+	return nil
+}
+
+func compareNumbers(a, b float64, descending bool) int {
+	switch {
+	case math.IsNaN(a) && math.IsNaN(b):
+		return 0
+	case math.IsNaN(a):
+		return 1
+	case math.IsNaN(b):
+		return -1
+	case descending:
+		return cmp.Compare(b, a)
+	default:
+		return cmp.Compare(a, b)
+	}
+}

@@ -1,0 +1,128 @@
+// Package change works out what one piece of news makes of an experiment: its record, its trials and
+// its events, with what the search decides. It reads no clock, stores nothing and runs nothing.
+package change
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+)
+
+// rules is what a configuration says about the life of an experiment.
+type rules struct {
+	search      search.Config
+	maxRestarts int
+}
+
+func rulesOf(c config.Experiment) rules {
+	r := rules{search: c.Search()}
+	if c.MaxRestarts != nil {
+		r.maxRestarts = *c.MaxRestarts
+	}
+	return r
+}
+
+// Experiment is an experiment with its trials, as it was stored last.
+type Experiment struct {
+	Record record.Experiment
+	// Config is complete; a light experiment has none.
+	Config config.Experiment
+
+	rules rules
+	light bool
+	// trials are in the order in which they were created, which is that of their numbers.
+	trials []record.Trial
+	byID   map[int32]int
+	byTask map[string]int
+	// search is nil for an experiment that runs elsewhere, and before it is created.
+	search *search.State
+}
+
+// Load rebuilds an experiment of what was stored. Events are in their order.
+func Load(x record.Experiment, c config.Experiment, trials []record.Trial, events []record.Event) (*Experiment, error) {
+	out := &Experiment{Record: x, Config: c, rules: rulesOf(c), byID: map[int32]int{}, byTask: map[string]int{}}
+	slices.SortFunc(trials, func(a, b record.Trial) int { return int(a.ID - b.ID) })
+	for _, t := range trials {
+		out.addTrial(t)
+	}
+	if x.Unmanaged {
+		return out, nil
+	}
+	var facts []search.Event
+	for _, e := range events {
+		if e.Search != nil {
+			facts = append(facts, *e.Search)
+		}
+	}
+	var err error
+	if out.search, err = search.Replay(out.rules.search, facts); err != nil {
+		return nil, fmt.Errorf("rebuild the search of experiment %d: %w", x.ID, err)
+	}
+	return out, nil
+}
+
+// Light is an experiment that has ended without its trials and its search, for what needs neither.
+func Light(x record.Experiment) *Experiment {
+	return &Experiment{Record: x, light: true, byID: map[int32]int{}, byTask: map[string]int{}}
+}
+
+// IsLight says that trials and search are missing.
+func (x *Experiment) IsLight() bool { return x.light }
+
+func (x *Experiment) addTrial(t record.Trial) {
+	at := len(x.trials)
+	x.trials = append(x.trials, t)
+	x.byID[t.ID] = at
+	for _, task := range t.Tasks {
+		x.byTask[task] = at
+	}
+}
+
+// Trial is one trial.
+func (x *Experiment) Trial(id int32) (record.Trial, bool) {
+	if at, found := x.byID[id]; found {
+		return x.trials[at], true
+	}
+	return record.Trial{}, false
+}
+
+// TrialOfTask is the trial that a task runs or ran.
+func (x *Experiment) TrialOfTask(task string) (record.Trial, bool) {
+	if at, found := x.byTask[task]; found {
+		return x.trials[at], true
+	}
+	return record.Trial{}, false
+}
+
+// Trials is all trials, in the order of their ids.
+func (x *Experiment) Trials() []record.Trial { return slices.Clone(x.trials) }
+
+// OpenTrials is the trials that have not ended.
+func (x *Experiment) OpenTrials() []record.Trial {
+	out := make([]record.Trial, 0, x.Record.Open)
+	for _, t := range x.trials {
+		if !t.Life.State.Over() {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Publish makes what a draft has come to the experiment. It is called once the draft is stored.
+func (x *Experiment) Publish(d *Draft) {
+	x.Record = d.Record
+	if d.Config != nil {
+		x.Config, x.rules = *d.Config, rulesOf(*d.Config)
+	}
+	for _, t := range d.Changed() {
+		if at, found := x.byID[t.ID]; found {
+			x.trials[at] = t
+			x.byTask[t.Task()] = at
+			continue
+		}
+		x.addTrial(t)
+	}
+}

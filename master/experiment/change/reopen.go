@@ -1,0 +1,63 @@
+package change
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+)
+
+// Reopen makes an experiment that has ended run again: a single trial from where it was, of a grid or
+// random search the trials that did not complete. The error says why that cannot be.
+func (d *Draft) Reopen() ([]int32, error) {
+	if err := d.checkReopen(); err != nil {
+		return nil, err
+	}
+	d.Record.State, d.Record.Failure, d.Record.Ended = lifecycle.Active, "", time.Time{}
+	d.Record.LogsDropped = false
+	d.note(record.Event{Kind: record.Continued, By: d.by, State: lifecycle.Active})
+	var ids []int32
+	for _, t := range d.all() {
+		if !d.reopens(t) {
+			continue
+		}
+		ids = append(ids, t.ID)
+		d.Record.Open++
+		d.put(reopenTrial(t))
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("continue experiment %d: all of its trials completed; fork it instead", d.Record.ID)
+	}
+	return ids, d.settle()
+}
+
+func (d *Draft) checkReopen() error {
+	method := d.x.rules.search.Method
+	switch {
+	case d.Record.Unmanaged:
+		return errors.New("continue the experiment: it runs elsewhere")
+	case d.Record.State == lifecycle.Completed || d.Record.State == lifecycle.Canceled || d.Record.State == lifecycle.Error:
+	default:
+		return fmt.Errorf("continue experiment %d: it has not ended (%s)", d.Record.ID, d.Record.State)
+	}
+	if method != search.Single && method != search.Grid && method != search.Random {
+		return fmt.Errorf("continue experiment %d: trials of %s were compared with each other; fork it instead", d.Record.ID, method)
+	}
+	return nil
+}
+
+func (d *Draft) reopens(t record.Trial) bool {
+	return d.x.rules.search.Method == search.Single || t.Life.State != lifecycle.Completed
+}
+
+// reopenTrial gives a trial another task. The numbers of its runs go on: what they report is told
+// apart by them.
+func reopenTrial(t record.Trial) record.Trial {
+	t.Tasks = append(t.Tasks[:len(t.Tasks):len(t.Tasks)], fmt.Sprintf("%s-%d", t.Tasks[0], len(t.Tasks)))
+	t.Life = lifecycle.Trial{State: lifecycle.Active, Run: t.Life.Run, Latest: t.Life.Latest, WarmStart: t.Life.WarmStart}
+	t.Ended, t.Reason, t.Progress = time.Time{}, "", 0
+	return t
+}

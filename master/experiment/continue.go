@@ -1,0 +1,99 @@
+package experiment
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Continuation is another life of an experiment that has ended.
+type Continuation struct {
+	By *apiv1.User
+	ID int32
+	// Override is YAML that is laid over the configuration; an experiment with several trials takes none.
+	Override string
+}
+
+// Continue runs an experiment again from the latest checkpoints of its trials: of one that has a
+// single trial, or of a grid or random search those that did not complete. The errors have the codes
+// NotFound, PermissionDenied, InvalidArgument and FailedPrecondition.
+func (c *creations) Continue(ctx context.Context, o Continuation) (View, error) {
+	e, err := c.reg.find(o.ID)
+	if err != nil {
+		return View{}, err
+	}
+	if err := checkAllowed(o.By, e.snapshot(), "continue"); err != nil {
+		return View{}, err
+	}
+	overlaid, err := c.overlay(ctx, o)
+	if err != nil {
+		return View{}, err
+	}
+	err = c.ask(ctx, o.By, e, demand{verb: "continue", do: func(ctx context.Context, tx *store.Tx, d *change.Draft) error {
+		if _, err := c.cfg.Places.OpenProject(ctx, tx, d.Record.ProjectID); err != nil {
+			return err
+		}
+		ids, err := d.Reopen()
+		if err != nil {
+			return refuse(err)
+		}
+		for _, id := range ids {
+			if t, _ := d.Trial(id); t.Life.Checkpoint() != "" {
+				if _, err := checkpoint.CheckSource(ctx, tx, t.Life.Checkpoint()); err != nil {
+					return err
+				}
+			}
+		}
+		if overlaid != nil {
+			d.Config = overlaid
+			d.Record.Queue = queueOf(*overlaid)
+			d.Record.Name = *overlaid.Name
+		}
+		d.Record.Archived = false
+		return nil
+	}})
+	if err != nil {
+		return View{}, err
+	}
+	return c.viewOf(e.snapshot(), e), nil
+}
+
+// overlay is the configuration that a continuation changes, nil where it stays.
+func (c *creations) overlay(ctx context.Context, o Continuation) (*config.Experiment, error) {
+	request, err := config.Parse([]byte(o.Override), "override", nil)
+	if err != nil {
+		return nil, status.New(status.InvalidArgument, "%v", err)
+	}
+	if request.CountValues() <= 1 { // nothing, or {}
+		return nil, nil //nolint:nilnil // see above
+	}
+	old, _, err := loadConfig(ctx, c.cfg.Store, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	if old.Search().Method != search.Single {
+		return nil, status.New(status.InvalidArgument, "continue experiment %d: the configuration of an experiment with several trials cannot be changed; fork it instead", o.ID)
+	}
+	complete, err := old.Store()
+	if err != nil {
+		return nil, err
+	}
+	below, err := config.Parse(complete, "configuration", nil)
+	if err != nil {
+		return nil, err
+	}
+	x, _, err := config.Complete(config.Layers{Request: request, Template: below, Cluster: c.cfg.Storage})
+	if err != nil {
+		return nil, status.New(status.InvalidArgument, "%v", err)
+	}
+	if x.Search().Method != search.Single {
+		return nil, status.New(status.InvalidArgument, "continue experiment %d: the searcher must stay %s; fork it instead", o.ID, search.Single)
+	}
+	return &x, nil
+}

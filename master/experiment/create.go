@@ -1,0 +1,199 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/definition"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Order is an experiment as it is submitted.
+type Order struct {
+	By *apiv1.User
+	// Config is YAML, Template the name of one that is laid under it, empty for none.
+	Config, Template string
+	// Project goes before the names in the configuration when it is not 0.
+	Project int32
+	// Parent is the experiment whose files it takes when it has none itself, 0 for none.
+	Parent int32
+	// Activate starts it at once; otherwise it is paused.
+	Activate bool
+	// ValidateOnly stores nothing.
+	ValidateOnly bool
+	Files        []*apiv1.File
+	// Contents, if not nil, are those of the files, which have none themselves.
+	Contents func(file int) (io.Reader, int64)
+	// Unmanaged experiments run elsewhere. With an external id a repeated order answers with the
+	// experiment of the first.
+	Unmanaged  bool
+	ExternalID string
+}
+
+// Created is an experiment that was accepted, or that would be.
+type Created struct {
+	// View has no ID when it was only validated.
+	View     View
+	Settings Settings
+	Warnings []string
+}
+
+// creations makes experiments.
+type creations struct{ *shared }
+
+// Create accepts an experiment. The answer is given once it is stored with its first trials. The
+// errors have the codes InvalidArgument, NotFound, PermissionDenied, FailedPrecondition and
+// Unavailable while nothing can run yet.
+func (c *creations) Create(ctx context.Context, o Order) (Created, error) {
+	if e, found := c.sameOrder(o); found {
+		return c.createdView(ctx, e)
+	}
+	p, err := c.planExperiment(ctx, o)
+	if err != nil {
+		return Created{}, err
+	}
+	if !o.ValidateOnly {
+		if err := c.storeExperiment(ctx, o, &p); err != nil {
+			return Created{}, err
+		}
+	}
+	return Created{View: c.viewOf(p.record, nil), Settings: Settings{Config: p.config.Show(), Original: p.original}, Warnings: p.record.Warnings}, nil
+}
+
+// sameOrder is an experiment that was made of the same order before.
+func (c *creations) sameOrder(o Order) (*entry, bool) {
+	if o.ExternalID == "" {
+		return nil, false
+	}
+	c.reg.mu.RLock()
+	defer c.reg.mu.RUnlock()
+	e, found := c.reg.entries[c.reg.external[o.ExternalID]]
+	return e, found
+}
+
+func (c *creations) createdView(ctx context.Context, e *entry) (Created, error) {
+	x, original, err := loadConfig(ctx, c.cfg.Store, e.id)
+	return Created{View: c.viewOf(e.snapshot(), nil), Settings: Settings{Config: asChanged(x, e.snapshot()).Show(), Original: original}}, err
+}
+
+// plan is an experiment that was judged and is not stored.
+type plan struct {
+	record   record.Experiment
+	config   config.Experiment
+	original string
+}
+
+// storeExperiment stores an experiment with its files and its first trials. The files are stored
+// first; they are removed again when the experiment is not, and by the next start otherwise.
+func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error {
+	var err error
+	if err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		p.record.ID, err = nextID(ctx, tx, "experiment")
+		return err
+	}); err != nil {
+		return fmt.Errorf("number the experiment: %w", err)
+	}
+	if p.record.ModelBytes, err = c.saveFiles(ctx, o, p.record.ID); err == nil {
+		err = c.writeExperiment(ctx, p)
+	}
+	if err != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
+		drop := c.cfg.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return definition.Delete(tx, p.record.ID) })
+		if drop != nil {
+			c.cfg.Log.Warn("cannot remove the files of an experiment that was not stored; the next start does", "experiment_id", p.record.ID, "err", drop)
+		}
+	}
+	return err
+}
+
+func (c *creations) saveFiles(ctx context.Context, o Order, id int32) (int64, error) {
+	if len(o.Files) > 0 || o.Parent == 0 {
+		return definition.Save(ctx, c.cfg.Store, id, o.Files, o.Contents)
+	}
+	parent, err := c.reg.find(o.Parent)
+	if err != nil {
+		return 0, err
+	}
+	size := parent.snapshot().ModelBytes
+	return size, definition.Copy(ctx, c.cfg.Store, o.Parent, id, size)
+}
+
+// writeExperiment is the transaction that makes the experiment.
+func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
+	complete, err := p.config.Store()
+	if err != nil {
+		return err
+	}
+	x, err := change.Load(p.record, p.config, nil, nil)
+	if err != nil {
+		return status.New(status.InvalidArgument, "%v", err)
+	}
+	var d *change.Draft
+	err = c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if _, err := c.cfg.Places.OpenProject(ctx, tx, p.record.ProjectID); err != nil {
+			return err
+		}
+		docs, key := record.Docs(), record.Key(p.record.ID)
+		if err := docs.Configs.Put(tx, key, "", time.Time{}, record.Config{Original: p.original, Complete: complete}); err != nil {
+			return err
+		}
+		d = x.Draft(p.record.Started, func() (int32, error) { return nextID(ctx, tx, "trial") })
+		d.Begin(p.record.Username)
+		if err := d.Start(); err != nil {
+			return err
+		}
+		d.Seal()
+		return c.storeDraft(ctx, tx, d)
+	})
+	if err != nil {
+		return err
+	}
+	x.Publish(d)
+	p.record = x.Record
+	c.reg.add(&entry{id: x.Record.ID, rec: x.Record, open: x})
+	c.dirty.wake(x.Record.ID)
+	return nil
+}
+
+// newRecord is what is kept of an experiment that is submitted.
+func newRecord(o Order, x config.Experiment, at time.Time) record.Experiment {
+	state := lifecycle.Paused
+	if o.Activate || o.Unmanaged {
+		state = lifecycle.Active
+	}
+	r := record.Experiment{
+		State: state, Name: *x.Name, Labels: x.Labels, UserID: o.By.GetId(), Username: o.By.GetUsername(),
+		JobID: uuid.NewString(), Started: at, ForkedFrom: o.Parent, Unmanaged: o.Unmanaged, ExternalID: o.ExternalID,
+		Queue: queueOf(x), LogDays: x.Retention.LogDays,
+		Searcher: record.Searcher{Name: *x.Searcher.Name, Metric: *x.Searcher.Metric, SmallerIsBetter: *x.Searcher.SmallerIsBetter},
+	}
+	if x.Description != nil {
+		r.Description = *x.Description
+	}
+	return r
+}
+
+// queueOf is what decides when the trials of a configuration are served.
+func queueOf(x config.Experiment) record.Queue {
+	q := record.Queue{Slots: *x.Resources.SlotsPerTrial, MaxSlots: x.Resources.MaxSlots, Weight: 1}
+	if x.Resources.Priority != nil {
+		q.Priority = *x.Resources.Priority
+	}
+	if x.Resources.Weight != nil {
+		q.Weight = *x.Resources.Weight
+	}
+	if x.Resources.ResourcePool != nil {
+		q.Pool = *x.Resources.ResourcePool
+	}
+	return q
+}

@@ -1,0 +1,81 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/definition"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// deleteExperiment takes the next step of a deletion: checkpoints first, whose files tasks delete, then logs,
+// then all that is stored.
+func (r *reconciler) deleteExperiment(ctx context.Context, e *entry) error {
+	left, err := r.cfg.Checkpoints.DeleteAll(ctx, e.id)
+	if status.Of(err) == status.FailedPrecondition {
+		return r.endDeletion(ctx, e, err.Error())
+	}
+	if err != nil || left > 0 {
+		return err
+	}
+	docs, err := record.Docs().Trials.ByParent(ctx, r.cfg.Store, record.Key(e.id))
+	if err != nil {
+		return fmt.Errorf("read the trials of experiment %d: %w", e.id, err)
+	}
+	trials := values(docs)
+	for _, t := range trials {
+		for _, id := range t.Tasks {
+			if err := r.cfg.Tasks.Forget(ctx, rm.TaskID(id)); err != nil {
+				return err
+			}
+		}
+	}
+	return r.dropDocuments(ctx, e, trials)
+}
+
+// endDeletion notes how a deletion ended; reason is why it failed, empty for one that did not.
+func (r *reconciler) endDeletion(ctx context.Context, e *entry, reason string) error {
+	return r.submit(ctx, e, &job{light: true, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		return refuse(d.EndDeletion(reason))
+	}})
+}
+
+// dropDocuments removes all that is stored of an experiment, the trials in parts: an experiment of
+// 10,000 trials must not keep others waiting.
+func (r *reconciler) dropDocuments(ctx context.Context, e *entry, trials []record.Trial) error {
+	const most = 100
+	for len(trials) > 0 {
+		part := trials[:min(most, len(trials))]
+		trials = trials[len(part):]
+		if err := r.cfg.Store.Write(ctx, func(tx *store.Tx) error { return r.dropTrials(tx, part) }); err != nil {
+			return fmt.Errorf("delete trials of experiment %d: %w", e.id, err)
+		}
+	}
+	return r.endDeletion(ctx, e, "")
+}
+
+// dropExperiment removes what is stored of an experiment whose trials are gone.
+func dropExperiment(tx *store.Tx, id int32) error {
+	docs, key := record.Docs(), record.Key(id)
+	search, others := record.EventParents(id)
+	_, first := docs.Events.DeleteByParent(tx, search)
+	_, second := docs.Events.DeleteByParent(tx, others)
+	return errors.Join(first, second, docs.Configs.Delete(tx, key), definition.Delete(tx, id), docs.Experiments.Delete(tx, key))
+}
+
+func (r *reconciler) dropTrials(tx *store.Tx, trials []record.Trial) error {
+	docs := record.Docs()
+	for _, t := range trials {
+		key := record.Key(t.ID)
+		err := errors.Join(r.cfg.Metrics.Delete(tx, int64(t.ID)), docs.Trials.Delete(tx, key), docs.Sources.Delete(tx, key), docs.Metadata.Delete(tx, key))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// SweepLogs removes the logs of trials that ended so many days ago as their trial, their experiment or
+// otherwise the cluster says; -1 is for ever.
+func (r *reconciler) SweepLogs(ctx context.Context, now time.Time, days int) error {
+	var errs []error
+	for _, e := range r.reg.all() {
+		x := e.snapshot()
+		if isOpen(x) || x.LogsDropped || !x.TrialLogDays && !isDue(x.Ended, daysOf(days, x.LogDays), now) {
+			continue
+		}
+		errs = append(errs, r.sweepExperiment(ctx, e, now, days))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *reconciler) sweepExperiment(ctx context.Context, e *entry, now time.Time, days int) error {
+	docs, err := record.Docs().Trials.ByParent(ctx, r.cfg.Store, record.Key(e.id))
+	if err != nil {
+		return fmt.Errorf("read the trials of experiment %d: %w", e.id, err)
+	}
+	left := 0
+	for _, d := range docs {
+		if !isDue(d.Value.Ended, daysOf(days, e.snapshot().LogDays, d.Value.LogDays), now) {
+			left++
+			continue
+		}
+		for _, id := range d.Value.Tasks {
+			if err := r.cfg.Tasks.DropLog(ctx, rm.TaskID(id)); err != nil {
+				return err
+			}
+		}
+	}
+	if left > 0 {
+		return nil
+	}
+	return r.submit(ctx, e, &job{light: true, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		d.Record.LogsDropped = !isOpen(d.Record)
+		return nil
+	}})
+}
+
+// daysOf is the last number that there is.
+func daysOf(days int, more ...*int) int {
+	for _, m := range more {
+		if m != nil {
+			days = *m
+		}
+	}
+	return days
+}
+
+func isDue(ended time.Time, days int, now time.Time) bool {
+	return days >= 0 && !ended.IsZero() && !now.Before(ended.Add(time.Duration(days)*24*time.Hour))
+}
+
+// logEnd writes into a trial's log what the end of a run led to. The log is for people: a line that
+// cannot be written is none.
+func (r *runs) logEnd(ctx context.Context, t record.Trial) {
+	if t.LastEnd == nil {
+		return
+	}
+	level := log.Info
+	if t.Life.State == lifecycle.Error {
+		level = log.Error
+	}
+	text := fmt.Sprintf("run %d of trial %d ended: %s", t.LastEnd.Run, t.ID, t.Reason)
+	if err := r.cfg.Tasks.Write(ctx, rm.TaskID(t.Task()), level, text); err != nil {
+		r.cfg.Log.Warn("cannot write into the log of a trial", "trial_id", t.ID, "err", err)
+	}
+}

@@ -1,0 +1,138 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/definition"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/program"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/spec"
+)
+
+// runs answers for the tasks of trials.
+type runs struct{ *shared }
+
+// ofTask is the experiment that a task belongs to: "<experiment>.<request>".
+func (s *shared) ofTask(id rm.TaskID) (*entry, error) {
+	number, _, _ := strings.Cut(string(id), ".")
+	var experiment int32
+	if _, err := fmt.Sscan(number, &experiment); err != nil {
+		return nil, status.Missing("task", string(id))
+	}
+	return s.reg.find(experiment)
+}
+
+// Run implements task.Owner.
+func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
+	e, err := r.ofTask(o.Task)
+	if err != nil {
+		return spec.Program{}, err
+	}
+	var x record.Experiment
+	var c config.Experiment
+	var t record.Trial
+	found := false
+	e.readOpen(func(open *change.Experiment) {
+		x, c = open.Record, open.Config
+		t, found = open.TrialOfTask(string(o.Task))
+	})
+	if !found || t.Life.Run != o.Run || !t.Life.Running {
+		return spec.Program{}, fmt.Errorf("run %d of task %s: its trial does not want it", o.Run, o.Task)
+	}
+	err = r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		d.PlaceRun(t.ID, o.Run)
+		return nil
+	}})
+	if err != nil {
+		return spec.Program{}, err
+	}
+	hparams, err := json.Marshal(t.Hparams)
+	if err != nil {
+		return spec.Program{}, fmt.Errorf("run %d of trial %d: %w", o.Run, t.ID, err)
+	}
+	p, err := program.Trial{
+		Config: c, Defaults: o.Defaults, Experiment: int(x.ID), Trial: int(t.ID), Run: o.Run, Seed: int64(t.Seed),
+		HParams: hparams, Steps: int64(t.Base), Checkpoint: t.Life.Checkpoint(),
+	}.Program()
+	p.HasContext = x.ModelBytes > 0
+	return p, err
+}
+
+// Context implements task.Owner.
+func (r *runs) Context(ctx context.Context, id rm.TaskID) (int64, iter.Seq2[[]byte, error], error) {
+	e, err := r.ofTask(id)
+	if err != nil {
+		return 0, nil, err
+	}
+	x := e.snapshot()
+	return x.ModelBytes, definition.Read(ctx, r.cfg.Store, x.ID, x.ModelBytes), nil
+}
+
+// Ended implements task.Owner.
+func (r *runs) Ended(ctx context.Context, end task.RunEnd) (task.Next, error) {
+	e, err := r.ofTask(end.Task)
+	if err != nil {
+		return task.Done, nil //nolint:nilerr // the experiment was deleted
+	}
+	verdict, again, ended := lifecycle.Done, task.Again, record.Trial{}
+	err = r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		t, found := d.TrialOfTask(string(end.Task))
+		if !found || t.Task() != string(end.Task) {
+			return nil
+		}
+		if m := t.Matched; m != nil && m.Run == end.Run && m.Exclude != "" {
+			again = task.Hold // reconcile starts it with an order that excludes the machine
+		}
+		before := len(d.Events)
+		var err error
+		verdict, err = d.EndRun(t.ID, end.Run, describeEnd(end))
+		if len(d.Events) > before { // otherwise it was asked before
+			ended, _ = d.Trial(t.ID)
+		}
+		return err
+	}})
+	if err == nil {
+		r.logEnd(ctx, ended)
+	}
+	return map[lifecycle.Verdict]task.Next{lifecycle.Again: again, lifecycle.Held: task.Hold, lifecycle.Done: task.Done}[verdict], err
+}
+
+// ChangeJob implements task.Owner.
+func (r *runs) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error {
+	e, err := r.reg.ofJob(id)
+	if err != nil {
+		return err
+	}
+	return r.changeQueue(ctx, by, e, c)
+}
+
+// describeEnd is the end of a run in the words of the states.
+func describeEnd(end task.RunEnd) lifecycle.RunEnd {
+	out := lifecycle.RunEnd{Heeded: end.Heeded, Reason: end.Status}
+	switch end.Cause {
+	case rm.CauseExited:
+		out.Cause = lifecycle.Failed
+		if end.Code != nil && *end.Code == 0 {
+			out.Cause = lifecycle.Exited
+		}
+	case rm.CauseKilled:
+		out.Cause = lifecycle.Killed
+	case rm.CauseRefused:
+		out.Cause = lifecycle.Refused
+	case rm.CausePreempted, rm.CauseAgentLost, rm.CauseNotHere:
+		out.Cause = lifecycle.Lost
+	}
+	return out
+}

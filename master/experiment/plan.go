@@ -1,0 +1,169 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/program"
+	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/petname"
+	"github.com/det-deploy/det-deploy/master/workspace"
+)
+
+// planExperiment judges an order.
+func (c *creations) planExperiment(ctx context.Context, o Order) (plan, error) {
+	p := plan{original: o.Config}
+	if o.Unmanaged {
+		return p, status.New(status.Unimplemented, "experiments that run outside of the cluster are not supported yet; submit it as a managed one, with an entrypoint")
+	}
+	layers, asked, err := c.readLayers(ctx, o)
+	if err != nil {
+		return p, err
+	}
+	project, space, err := c.findProject(o, asked)
+	if err != nil {
+		return p, err
+	}
+	layers.Workspace = space.Storage
+	place, err := c.placeOf(o, asked, space)
+	if err != nil {
+		return p, err
+	}
+	layers.Container, layers.Priority = place.Defaults, place.Priority
+	x, warnings, err := config.Complete(layers)
+	if err != nil {
+		return p, status.New(status.InvalidArgument, "%v", err)
+	}
+	x.Resources.ResourcePool = &place.Pool
+	p.config, p.record = x, newRecord(o, x, c.cfg.Now().UTC())
+	p.record.ProjectID, p.record.Unix = project.ID, place.Unix
+	for _, w := range warnings {
+		p.record.Warnings = append(p.record.Warnings, w.String())
+	}
+	if p.record.Searcher.SourceCheckpoint, p.record.Searcher.SourceTrial, err = c.findSource(ctx, x.Searcher); err != nil {
+		return p, err
+	}
+	return p, c.admit(o, &p, place, space)
+}
+
+// readLayers reads what the user wrote, and what of it decides where the experiment goes.
+func (c *creations) readLayers(ctx context.Context, o Order) (config.Layers, config.Experiment, error) {
+	var asked config.Experiment
+	layers := config.Layers{
+		Cluster: c.cfg.Storage, Unmanaged: o.Unmanaged, Seed: uint32(min(c.cfg.Now().Unix(), math.MaxUint32)), //nolint:gosec // it fits
+		Name: fmt.Sprintf("Experiment (%s)", petname.Of(uuid.New())),
+	}
+	var err error
+	if layers.Request, err = config.Parse([]byte(o.Config), "config", nil); err != nil {
+		return layers, asked, status.New(status.InvalidArgument, "%v", err)
+	}
+	_ = layers.Request.Decode(&asked) // Complete says what is wrong
+	if o.Template == "" {
+		return layers, asked, nil
+	}
+	if c.cfg.Templates == nil {
+		return layers, asked, status.Missing("template", o.Template)
+	}
+	text, err := c.cfg.Templates.Template(ctx, o.Template)
+	if err != nil {
+		return layers, asked, err
+	}
+	if layers.Template, err = config.Parse(text, "template "+o.Template, nil); err != nil {
+		return layers, asked, status.New(status.InvalidArgument, "%v", err)
+	}
+	var below config.Experiment
+	_ = layers.Template.Decode(&below) // Complete says what is wrong
+	return layers, asked.Merge(below), nil
+}
+
+// findProject is where the experiment belongs: the project of the order, the one that the
+// configuration names, the parent's, or the one that every cluster has.
+func (c *creations) findProject(o Order, x config.Experiment) (workspace.Project, workspace.Workspace, error) {
+	project, err := c.nameProject(o, x)
+	if err != nil {
+		return project, workspace.Workspace{}, err
+	}
+	space, err := c.cfg.Places.Workspace(project.WorkspaceID)
+	return project, space, err
+}
+
+func (c *creations) nameProject(o Order, x config.Experiment) (workspace.Project, error) {
+	var space, name string
+	if x.Workspace != nil {
+		space = *x.Workspace
+	}
+	if x.Project != nil {
+		name = *x.Project
+	}
+	switch {
+	case o.Project != 0:
+		return c.cfg.Places.Project(o.Project)
+	case space != "" && name != "":
+		return c.cfg.Places.ProjectNamed(space, name)
+	case space != "" || name != "":
+		return workspace.Project{}, status.New(status.InvalidArgument, "workspace and project must both be set, or neither")
+	}
+	if o.Parent != 0 {
+		parent, err := c.reg.find(o.Parent)
+		if err != nil {
+			return workspace.Project{}, err
+		}
+		return c.cfg.Places.Project(parent.snapshot().ProjectID)
+	}
+	return c.cfg.Places.Project(1)
+}
+
+// placeOf is the pool of the experiment, with what it gives to containers.
+func (c *creations) placeOf(o Order, x config.Experiment, space workspace.Workspace) (task.Place, error) {
+	if o.Unmanaged {
+		return task.Place{}, nil
+	}
+	pool := ""
+	if x.Resources.ResourcePool != nil {
+		pool = *x.Resources.ResourcePool
+	}
+	return c.cfg.Tasks.Place(o.By, space.ID, pool, x.Resources.SlotsPerTrial)
+}
+
+// findSource is the checkpoint that all trials start from, and the trial that it is of when the
+// configuration names that.
+func (c *creations) findSource(ctx context.Context, s config.Searcher) (id string, trial int32, err error) {
+	if s.SourceCheckpointUUID != nil && *s.SourceCheckpointUUID != "" {
+		_, err := checkpoint.CheckSource(ctx, c.cfg.Store, *s.SourceCheckpointUUID)
+		return *s.SourceCheckpointUUID, 0, err
+	}
+	if s.SourceTrialID == nil {
+		return "", 0, nil
+	}
+	trial = int32(*s.SourceTrialID) //nolint:gosec // checked by what follows
+	if _, err := c.ofTrial(ctx, trial); err != nil {
+		return "", trial, err
+	}
+	rec, found, err := checkpoint.Latest(ctx, c.cfg.Store, trial)
+	if err == nil && !found {
+		err = status.New(status.FailedPrecondition, "searcher.source_trial_id: trial %d has no checkpoint to start from", trial)
+	}
+	return rec.UUID, trial, err
+}
+
+// admit asks whether the experiment may run, and ever can.
+func (c *creations) admit(o Order, p *plan, place task.Place, space workspace.Workspace) error {
+	if o.Unmanaged {
+		return nil
+	}
+	order := orderOf(p.record, p.config)
+	order.Workspace = space.ID
+	a, err := c.cfg.Tasks.Admit(o.By, order, program.Asks(p.config, place.Defaults, p.record.Unix))
+	if err != nil {
+		return err
+	}
+	p.record.Exceeds = a.Exceeds
+	p.record.Warnings = append(p.record.Warnings, a.Warnings...)
+	return nil
+}

@@ -1,0 +1,26 @@
+package program
+
+import "strconv"
+
+// largestVariable is how long a text the environment takes in bytes. The kernel executes nothing
+// with a longer one than 128 KiB; programs of the library read trial.json.
+const largestVariable = 96 << 10
+
+// buildVariables are what programs of trials read of their trial.
+func (t Trial) buildVariables(cfg []byte) []string {
+	out := []string{
+		"DET_EXPERIMENT_ID=" + strconv.Itoa(t.Experiment),
+		"DET_TRIAL_ID=" + strconv.Itoa(t.Trial),
+		"DET_TRIAL_RUN_ID=" + strconv.Itoa(t.Run),
+		"DET_TRIAL_SEED=" + strconv.FormatInt(t.Seed, 10),
+		"DET_STEPS_COMPLETED=" + strconv.FormatInt(t.Steps, 10),
+	}
+	for _, v := range []struct{ name, value string }{
+		{"DET_HPARAMS", string(t.HParams)}, {"DET_EXPERIMENT_CONFIG", string(cfg)}, {"DET_LATEST_CHECKPOINT", t.Checkpoint},
+	} {
+		if v.value != "" && len(v.value) <= largestVariable {
+			out = append(out, v.name+"="+v.value)
+		}
+	}
+	return out
+}

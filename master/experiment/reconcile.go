@@ -1,0 +1,191 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task"
+	tasklife "github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+const (
+	// period is how often everything is looked at, whether anything happened or not: a task that was
+	// not ready for what was asked is asked again.
+	period = 2 * time.Second
+	// parallel is how many experiments are carried out at once, and how many trials of one are stopped.
+	parallel = 16
+)
+
+// reconciler makes the tasks match the documents.
+type reconciler struct{ *shared }
+
+// Reconcile carries out what was decided until ctx ends. It is called once, when tasks can be started.
+// One experiment that takes long keeps no other waiting.
+func (r *reconciler) Reconcile(ctx context.Context) error {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for {
+		for _, id := range r.dirty.take() {
+			g.Go(func() error {
+				r.reconcileOne(ctx, id)
+				return nil
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return g.Wait()
+		case <-r.dirty.wakes:
+		case <-tick.C:
+			r.wakeAll()
+		}
+	}
+}
+
+func (r *reconciler) wakeAll() {
+	for _, e := range r.reg.all() {
+		if r.needsWork(e.snapshot()) {
+			r.dirty.wake(e.id)
+		}
+	}
+}
+
+// reconcileOne carries out what one experiment wants. What fails is tried again by the next tick.
+func (r *reconciler) reconcileOne(ctx context.Context, id int32) {
+	defer r.dirty.finish(id)
+	if err := r.reconcile(ctx, id); err != nil && ctx.Err() == nil {
+		r.cfg.Log.Warn("cannot carry out what an experiment wants; trying again", "experiment_id", id, "err", err)
+	}
+}
+
+// needsWork says that there may be something to carry out for an experiment.
+func (s *shared) needsWork(x record.Experiment) bool {
+	return x.State == lifecycle.Deleting || isOpen(x) && !x.Unmanaged
+}
+
+// reconcile carries out what one experiment wants.
+func (r *reconciler) reconcile(ctx context.Context, id int32) error {
+	e, err := r.reg.find(id)
+	if err != nil {
+		return nil //nolint:nilerr // it was deleted meanwhile
+	}
+	x := e.snapshot()
+	if x.State == lifecycle.Deleting {
+		return r.deleteExperiment(ctx, e)
+	}
+	var s settings
+	var trials []record.Trial
+	if !e.readOpen(func(x *change.Experiment) { s, trials = settingsOf(x), x.OpenTrials() }) || x.Unmanaged {
+		return nil
+	}
+	if s.workspace, err = r.workspaceOf(x.ProjectID); err != nil {
+		return err
+	}
+	if err := r.applyQueue(ctx, e, x); err != nil {
+		return err
+	}
+	// In their order, so that the first trials are served first.
+	for _, t := range trials {
+		if err := r.startRun(ctx, s, t); err != nil {
+			return err
+		}
+	}
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for _, t := range trials {
+		g.Go(func() error { return r.stopRun(ctx, t) })
+	}
+	return g.Wait()
+}
+
+// applyQueue makes the job in its queue what the experiment says. A queue that knows no such job hears
+// it with the next task.
+func (r *reconciler) applyQueue(ctx context.Context, e *entry, x record.Experiment) error {
+	if e.applied != nil && sameQueue(*e.applied, x.Queue) {
+		return nil
+	}
+	q := x.Queue
+	c := rm.Change{Weight: &q.Weight, MaxSlots: new(int), Pool: &q.Pool}
+	if q.Priority > 0 {
+		c.Priority = &q.Priority
+	}
+	if q.MaxSlots != nil {
+		c.MaxSlots = q.MaxSlots
+	}
+	if err := r.cfg.Tasks.Change(ctx, rm.JobID(x.JobID), c); err != nil && !errors.Is(err, rm.ErrUnknownJob) {
+		return fmt.Errorf("change the job of experiment %d: %w", x.ID, err)
+	}
+	e.applied = &q
+	return nil
+}
+
+func sameQueue(a, b record.Queue) bool {
+	x, y := a.MaxSlots, b.MaxSlots
+	a.MaxSlots, b.MaxSlots = nil, nil
+	return a == b && equal(x, y)
+}
+
+// startRun starts the run that the documents have, unless it was started. One that was not is started
+// also when it is to stop: its end is then known like any other's.
+func (r *reconciler) startRun(ctx context.Context, s settings, t record.Trial) error {
+	if !t.Life.Running {
+		return nil
+	}
+	status, found := r.cfg.Tasks.Status(rm.TaskID(t.Task()))
+	if found && status.Run >= t.Life.Run {
+		return nil
+	}
+	return r.cfg.Tasks.Start(ctx, s.startOrder(t))
+}
+
+// stopRun signals or kills a run that is to stop.
+func (r *reconciler) stopRun(ctx context.Context, t record.Trial) error {
+	id, want := rm.TaskID(t.Task()), t.Life.Wanted(r.cfg.Now())
+	if want != lifecycle.Signal && want != lifecycle.End {
+		return nil
+	}
+	status, found := r.cfg.Tasks.Status(id)
+	switch {
+	case !found || status.Run != t.Life.Run || status.State == tasklife.Terminated:
+		return nil // its end is on its way
+	case want == lifecycle.Signal:
+		return r.cfg.Tasks.Signal(ctx, id, signalReason(t))
+	}
+	return r.cfg.Tasks.End(ctx, id, killReason(t))
+}
+
+func signalReason(t record.Trial) string {
+	switch {
+	case t.Stopped:
+		return "the search stopped the trial: " + t.Reason
+	case t.Life.State == lifecycle.Paused:
+		return "the experiment was paused"
+	}
+	return "the experiment was canceled"
+}
+
+func killReason(t record.Trial) string {
+	switch {
+	case t.Life.Invalid():
+		return "its hyperparameters are impossible"
+	case t.Life.State == lifecycle.StoppingError:
+		return "the experiment failed"
+	}
+	return "killed on request"
+}
+
+// settings is what all trials of an experiment have in common for their tasks.
+type settings struct {
+	record.Experiment
+	order     task.StartOrder
+	workspace int32
+}

@@ -1,0 +1,87 @@
+package record
+
+import (
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+)
+
+// Trial is what is kept of a trial.
+type Trial struct {
+	ID         int32 `json:"id"`
+	Experiment int32 `json:"experiment"`
+	// Number counts the trials of the search from 1; 0 is a trial that the search does not know.
+	Number    int    `json:"number,omitempty"`
+	RequestID string `json:"request_id"`
+	// Tasks are its tasks, the present one last: each continuation has one.
+	Tasks []string `json:"tasks"`
+	// Life decides what becomes of it.
+	Life    lifecycle.Trial `json:"life"`
+	Seed    uint32          `json:"seed"`
+	Hparams map[string]any  `json:"hparams"`
+	Created time.Time       `json:"created"`
+	Ended   time.Time       `json:"ended,omitzero"`
+	// Reason is why it ended or what became of its latest run.
+	Reason string `json:"reason,omitempty"`
+	// LastEnd is what was decided upon the latest run that ended.
+	LastEnd *EndedRun `json:"last_end,omitempty"`
+	// RunBegan is when the present run began, Trained how long earlier ones took.
+	RunBegan time.Time     `json:"run_began,omitzero"`
+	Trained  time.Duration `json:"trained_ns,omitempty"`
+
+	// Stopped says that the search stopped it, Told that the search knows of its end.
+	Stopped bool `json:"stopped,omitempty"`
+	Told    bool `json:"told,omitempty"`
+	// Progress is what its program says, from 0 to 1.
+	Progress    float64   `json:"progress,omitempty"`
+	RunnerState string    `json:"runner_state,omitempty"`
+	Heard       time.Time `json:"heard,omitzero"`
+	// Steps is how far it is, in batches.
+	Steps int32 `json:"steps"`
+	// LatestSteps is how far Life.Latest is, Base how far the checkpoint was that the present run
+	// started from.
+	LatestSteps int32 `json:"latest_steps,omitempty"`
+	Base        int32 `json:"base,omitempty"`
+	// Latest and Best are validations by the searcher's metric.
+	Latest *Best `json:"latest,omitempty"`
+	Best   *Best `json:"best,omitempty"`
+	// Matched is the log policy that matched last.
+	Matched *Match `json:"matched,omitempty"`
+	LogDays *int   `json:"log_days,omitempty"`
+	// ExternalID is what an unmanaged trial is called elsewhere.
+	ExternalID string `json:"external_id,omitempty"`
+}
+
+// Task is the trial's present task.
+func (t Trial) Task() string {
+	if len(t.Tasks) == 0 {
+		return ""
+	}
+	return t.Tasks[len(t.Tasks)-1]
+}
+
+// Match is a line that a log policy matched.
+type Match struct {
+	Policy string `json:"policy"`
+	Run    int    `json:"run"`
+	// NoRetry forbids another run after a failure of this one; Exclude is a machine that the trial does
+	// not run on any more, empty for none.
+	NoRetry bool   `json:"no_retry,omitempty"`
+	Exclude string `json:"exclude,omitempty"`
+}
+
+// EndedRun is what was decided upon the end of a run, so that the same is answered when it is asked
+// again.
+type EndedRun struct {
+	Run  int               `json:"run"`
+	Next lifecycle.Verdict `json:"next"`
+}
+
+// Metric is the searcher's metric of the trial's best validation; false for none.
+func (t Trial) Metric() (search.Number, bool) {
+	if t.Best == nil {
+		return 0, false
+	}
+	return t.Best.Metric, true
+}

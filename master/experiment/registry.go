@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// registry is all experiments.
+type registry struct {
+	mu      sync.RWMutex // guards what follows; held for moments only
+	entries map[int32]*entry
+	// trials is which experiment the trials belong to that are in memory.
+	trials map[int32]int32
+	jobs   map[rm.JobID]int32
+	// external is experiments that run elsewhere by what they are called there.
+	external map[string]int32
+}
+
+func newRegistry() *registry {
+	return &registry{entries: map[int32]*entry{}, trials: map[int32]int32{}, jobs: map[rm.JobID]int32{}, external: map[string]int32{}}
+}
+
+// find is one experiment. The error has the code NotFound.
+func (r *registry) find(id int32) (*entry, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	e, found := r.entries[id]
+	if !found {
+		return nil, status.Missing("experiment", strconv.Itoa(int(id)))
+	}
+	return e, nil
+}
+
+// all is every experiment by its number.
+func (r *registry) all() []*entry {
+	r.mu.RLock()
+	out := make([]*entry, 0, len(r.entries))
+	for _, e := range r.entries {
+		out = append(out, e)
+	}
+	r.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	return out
+}
+
+// add shows a new experiment.
+func (r *registry) add(e *entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries[e.id] = e
+	r.jobs[rm.JobID(e.rec.JobID)] = e.id
+	if e.rec.ExternalID != "" {
+		r.external[e.rec.ExternalID] = e.id
+	}
+	if e.open != nil {
+		for _, t := range e.open.Trials() {
+			r.trials[t.ID] = e.id
+		}
+	}
+}
+
+// note follows what a draft made of an experiment. The caller leads it.
+func (r *registry) note(e *entry, x *change.Experiment, d *change.Draft) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range d.Created() {
+		r.trials[id] = e.id
+	}
+	if isOpen(x.Record) && !isOpen(d.Before()) {
+		for _, t := range x.Trials() {
+			r.trials[t.ID] = e.id
+		}
+	}
+	if !isOpen(x.Record) && isOpen(d.Before()) {
+		for _, t := range x.Trials() {
+			delete(r.trials, t.ID)
+		}
+	}
+	if e.gone {
+		delete(r.entries, e.id)
+		delete(r.jobs, rm.JobID(x.Record.JobID))
+		delete(r.external, x.Record.ExternalID)
+	}
+}
+
+// ofJob is the experiment that is a job. The error has the code NotFound.
+func (r *registry) ofJob(job rm.JobID) (*entry, error) {
+	r.mu.RLock()
+	id, found := r.jobs[job]
+	r.mu.RUnlock()
+	if !found {
+		return nil, status.Missing("job", string(job))
+	}
+	return r.find(id)
+}
+
+// ofTrial is the experiment of a trial. The error has the code NotFound.
+func (s *shared) ofTrial(ctx context.Context, trial int32) (*entry, error) {
+	s.reg.mu.RLock()
+	id, found := s.reg.trials[trial]
+	s.reg.mu.RUnlock()
+	if !found {
+		d, stored, err := record.Docs().Trials.Get(ctx, s.cfg.Store, record.Key(trial))
+		if err != nil {
+			return nil, fmt.Errorf("read trial %d: %w", trial, err)
+		}
+		if !stored {
+			return nil, status.Missing("trial", strconv.Itoa(int(trial)))
+		}
+		id = d.Value.Experiment
+	}
+	e, err := s.reg.find(id)
+	if err != nil {
+		return nil, status.Missing("trial", strconv.Itoa(int(trial)))
+	}
+	return e, nil
+}

@@ -1,0 +1,173 @@
+package experiment
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+	"github.com/det-deploy/det-deploy/master/metric"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// reports is what programs say.
+type reports struct{ *shared }
+
+// changeTrial takes a piece of news of one trial to its experiment. The error has the code NotFound.
+func (s *shared) changeTrial(ctx context.Context, trial int32, by string,
+	do func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error,
+) error {
+	e, err := s.ofTrial(ctx, trial)
+	if err != nil {
+		return err
+	}
+	return s.submit(ctx, e, &job{by: by, do: func(ctx context.Context, tx *store.Tx, d *change.Draft) error {
+		t, found := d.Trial(trial)
+		if !found {
+			return status.Missing("trial", strconv.Itoa(int(trial)))
+		}
+		return do(ctx, tx, d, t)
+	}})
+}
+
+// Report takes in what a program measured. The answer is given once the metrics, what the search made
+// of them, the trial and the experiment are stored; repeated, it changes nothing. The report's Base is
+// not read. The errors have the codes NotFound, InvalidArgument, AlreadyExists for other values at the
+// same step, and FailedPrecondition for a run that is not the present one.
+func (r *reports) Report(ctx context.Context, m metric.Report) error {
+	if m.Trial < 1 || m.Trial > math.MaxInt32 {
+		return status.Missing("trial", strconv.FormatInt(m.Trial, 10))
+	}
+	return r.changeTrial(ctx, int32(m.Trial), "", func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
+		if m.Run != int64(t.Life.Run) {
+			return status.New(status.FailedPrecondition, "run %d of trial %d cannot report metrics: its present run is %d", m.Run, t.ID, t.Life.Run)
+		}
+		m.Base = int64(t.Base)
+		stored, err := r.cfg.Metrics.Put(ctx, tx, m)
+		if err != nil || !stored.News() {
+			return err
+		}
+		if stored.Removed > 0 {
+			if err := revalidate(ctx, tx, d, t); err != nil {
+				return err
+			}
+		}
+		return noteReport(d, t.ID, stored.Merged)
+	})
+}
+
+// noteReport takes in what is known of a step that a trial reported.
+func noteReport(d *change.Draft, trial int32, m metric.Report) error {
+	if metric.IsProfiling(m.Group) {
+		return nil
+	}
+	steps := int32(min(m.Steps, math.MaxInt32)) //nolint:gosec // it fits
+	d.Train(trial, steps)
+	if m.Group != metric.Validation {
+		return nil
+	}
+	return d.Validate(trial, steps, m.Values.Averages)
+}
+
+// revalidate reads the validations of a trial again of which a later run has replaced some.
+func revalidate(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
+	if t.Latest == nil || t.Latest.Steps <= t.Base && t.Best.Steps <= t.Base {
+		return nil
+	}
+	d.ForgetValidations(t.ID)
+	for v, err := range metric.Read(ctx, tx, int64(t.ID), metric.Validation, -1) {
+		if err != nil {
+			return err
+		}
+		if v.Steps <= int64(t.Base) {
+			d.Revalidate(t.ID, int32(v.Steps), v.Values.Averages) //nolint:gosec // checked when it was stored
+		}
+	}
+	return nil
+}
+
+// ReportProgress takes in how much of a trial is done, from 0 to 1. The error has the code NotFound.
+func (r *reports) ReportProgress(ctx context.Context, trial int32, progress float64) error {
+	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
+		d.ReportProgress(trial, progress)
+		return nil
+	})
+}
+
+// ReportInvalid takes in that a program found its hyperparameters impossible. The errors have the codes
+// NotFound, and InvalidArgument when it was said before.
+func (r *reports) ReportInvalid(ctx context.Context, trial int32) error {
+	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
+		if !d.ReportInvalid(trial) {
+			return status.New(status.InvalidArgument, "trial %d has reported its early exit before, or does not run", trial)
+		}
+		return nil
+	})
+}
+
+// SetRunnerState takes in what a program is doing, in its own words. The error has the code NotFound.
+func (r *reports) SetRunnerState(ctx context.Context, trial int32, state string) error {
+	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
+		d.SetRunnerState(trial, state)
+		return nil
+	})
+}
+
+// Metadata is what a program keeps of itself. The error has the code NotFound.
+func (r *reports) Metadata(ctx context.Context, trial int32) (map[string]any, error) {
+	if _, err := r.ofTrial(ctx, trial); err != nil {
+		return nil, err
+	}
+	d, _, err := record.Docs().Metadata.Get(ctx, r.cfg.Store, record.Key(trial))
+	return d.Value, err
+}
+
+// SetMetadata replaces the metadata of a trial and returns it. The error has the code NotFound.
+func (r *reports) SetMetadata(ctx context.Context, trial int32, metadata map[string]any) (map[string]any, error) {
+	err := r.changeTrial(ctx, trial, "", func(_ context.Context, tx *store.Tx, _ *change.Draft, t record.Trial) error {
+		return record.Docs().Metadata.Put(tx, record.Key(trial), record.Key(t.Experiment), time.Time{}, metadata)
+	})
+	return metadata, err
+}
+
+// StartRun takes in that a run begins to report. The error has the code NotFound.
+func (r *reports) StartRun(ctx context.Context, trial int32) error {
+	return r.SetRunnerState(ctx, trial, "")
+}
+
+// Checkpointed is a checkpoint that a trial reports.
+type Checkpointed struct {
+	UUID  string
+	Trial int32
+	// Steps is how far the trial was.
+	Steps int32
+}
+
+// Checkpointed notes a checkpoint as its trial's latest, in the transaction in which put stores it.
+// The errors are put's, and have the code NotFound.
+func (r *reports) Checkpointed(ctx context.Context, c Checkpointed, put func(context.Context, *store.Tx) error) error {
+	return r.changeTrial(ctx, c.Trial, "", func(ctx context.Context, tx *store.Tx, d *change.Draft, _ record.Trial) error {
+		if err := put(ctx, tx); err != nil {
+			return err
+		}
+		d.Checkpoint(c.Trial, c.UUID, c.Steps)
+		return nil
+	})
+}
+
+// BestValidation is the best validation of an experiment by its searcher's metric; false for none.
+// The error has the code NotFound.
+func (r *reports) BestValidation(_ context.Context, id int32) (search.Number, bool, error) {
+	e, err := r.reg.find(id)
+	if err != nil {
+		return 0, false, err
+	}
+	if best := e.snapshot().Best; best != nil {
+		return best.Metric, true, nil
+	}
+	return 0, false, nil
+}

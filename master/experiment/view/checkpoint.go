@@ -1,0 +1,65 @@
+package view
+
+import (
+	"context"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+)
+
+// showCheckpoints adds what is known of a trial's checkpoints.
+func showCheckpoints(m *apiv1.Trial, best *record.Best, list []checkpoint.Record) error {
+	for _, r := range list {
+		if !r.State.Usable() {
+			continue
+		}
+		m.CheckpointCount++
+		m.TotalCheckpointSize += r.Bytes()
+		if best == nil || r.Steps != best.Steps {
+			continue
+		}
+		w, err := showCheckpoint(r)
+		if err != nil {
+			return err
+		}
+		m.BestCheckpoint = w
+	}
+	return nil
+}
+
+func showCheckpoint(r checkpoint.Record) (*apiv1.CheckpointWorkload, error) {
+	metadata, err := toStruct(r.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.CheckpointWorkload{
+		Uuid: r.UUID, EndTime: toTime(r.Reported), State: checkpointState(r.State), Resources: r.Resources,
+		TotalBatches: r.Steps, Metadata: metadata,
+	}, nil
+}
+
+// checkpointState is a state as clients know it. They know of no deletion that is under way, and
+// describing a trial ends with an error for a checkpoint of which some files were deleted.
+func checkpointState(s checkpoint.State) apiv1.CheckpointWorkload_State {
+	switch s {
+	case checkpoint.Deleting:
+		return apiv1.CheckpointWorkload_STATE_DELETED
+	case checkpoint.PartiallyDeleted:
+		return apiv1.CheckpointWorkload_STATE_COMPLETED
+	case checkpoint.Active, checkpoint.Completed, checkpoint.Error, checkpoint.Deleted:
+	}
+	return apiv1.CheckpointWorkload_State(apiv1.CheckpointWorkload_State_value["STATE_"+string(s)])
+}
+
+// countCheckpoints is how many checkpoints trials have, and their bytes.
+func (e *Experiments) countCheckpoints(ctx context.Context, trials []int32) (n int32, bytes int64, err error) {
+	list, err := checkpoint.OfTrials(ctx, e.cfg.Store, trials...)
+	for _, r := range list {
+		if r.State.Usable() {
+			n++
+			bytes += r.Bytes()
+		}
+	}
+	return n, bytes, err
+}

@@ -1,0 +1,53 @@
+package view
+
+import (
+	"context"
+	"io"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment"
+)
+
+// Create accepts an experiment, or only says whether it would be.
+func (e *Experiments) Create(ctx context.Context, by *apiv1.User, r *apiv1.CreateExperimentRequest,
+	contents func(file int) (io.Reader, int64),
+) (*apiv1.CreateExperimentResponse, error) {
+	if r.GetConfig() == "" && r.GetParentId() == 0 {
+		return nil, status.New(status.InvalidArgument, "config: must be set: it is what is to be run, as YAML")
+	}
+	made, err := e.cfg.Experiments.Create(ctx, experiment.Order{
+		By: by, Config: r.GetConfig(), Template: r.GetTemplate(), Project: r.GetProjectId(), Parent: r.GetParentId(),
+		Activate: r.GetActivate(), ValidateOnly: r.GetValidateOnly(), Files: r.GetModelDefinition(), Contents: contents,
+		Unmanaged: r.GetUnmanaged(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	x := e.show(made.View)
+	if x.Config, err = toStruct(made.Settings.Config); err != nil {
+		return nil, err
+	}
+	x.OriginalConfig = made.Settings.Original
+	x.Hyperparameters = x.GetConfig().GetFields()["hyperparameters"].GetStructValue()
+	return &apiv1.CreateExperimentResponse{
+		Experiment: x, Config: x.GetConfig(), Warnings: launchWarnings(made.View), ConfigWarnings: made.Warnings,
+	}, nil
+}
+
+// Continue runs an experiment again.
+func (e *Experiments) Continue(ctx context.Context, by *apiv1.User, r *apiv1.ContinueExperimentRequest) (*apiv1.ContinueExperimentResponse, error) {
+	v, err := e.cfg.Experiments.Continue(ctx, experiment.Continuation{By: by, ID: r.GetId(), Override: r.GetOverrideConfig()})
+	if err != nil {
+		return nil, err
+	}
+	x, err := e.showWhole(ctx, v)
+	return &apiv1.ContinueExperimentResponse{Experiment: x, Warnings: launchWarnings(v)}, err
+}
+
+func launchWarnings(v experiment.View) []apiv1.LaunchWarning {
+	if v.Exceeds {
+		return []apiv1.LaunchWarning{apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment"
+)
+
+// Experiments answers for experiments.
+type Experiments struct{ cfg Config }
+
+// Experiment is one experiment whole.
+func (e *Experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error) {
+	v, err := e.cfg.Experiments.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	x, err := e.showWhole(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.GetExperimentResponse{Experiment: x, Config: x.GetConfig()}, nil
+}
+
+// Owner is the user who created an experiment.
+func (e *Experiments) Owner(id int32) (int32, error) {
+	v, err := e.cfg.Experiments.Get(id)
+	return v.UserID, err
+}
+
+// BestMetric is the best value of the searcher's metric, nil for none.
+func (e *Experiments) BestMetric(id int32) (*float64, error) {
+	v, err := e.cfg.Experiments.Get(id)
+	if err != nil || v.Best == nil {
+		return nil, err
+	}
+	return new(float64(v.Best.Metric)), nil
+}
+
+// showWhole also reads what lists leave out: the trials.
+func (e *Experiments) showWhole(ctx context.Context, v experiment.View) (*apiv1.Experiment, error) {
+	x, err := e.showConfigured(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	trials, err := e.cfg.Experiments.Trials(ctx, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trials {
+		x.TrialIds = append(x.TrialIds, t.ID)
+	}
+	x.CheckpointCount, x.CheckpointSize, err = e.countCheckpoints(ctx, x.TrialIds)
+	return x, err
+}
+
+// showConfigured is an experiment with its configuration.
+func (e *Experiments) showConfigured(ctx context.Context, v experiment.View) (*apiv1.Experiment, error) {
+	x := e.show(v)
+	s, err := e.cfg.Experiments.Settings(ctx, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	if x.Config, err = toStruct(s.Config); err != nil {
+		return nil, err
+	}
+	x.OriginalConfig = s.Original
+	x.Hyperparameters = x.GetConfig().GetFields()["hyperparameters"].GetStructValue()
+	return x, nil
+}
+
+// show is an experiment without its configuration.
+func (e *Experiments) show(v experiment.View) *apiv1.Experiment {
+	x := &apiv1.Experiment{
+		Id: v.ID, Name: v.Name, Description: v.Description, Notes: v.Notes, Labels: v.Labels,
+		State:     apiv1.Experiment_State(apiv1.Experiment_State_value["STATE_"+v.Shown]),
+		StartTime: toTime(v.Started), EndTime: toTime(v.Ended), Duration: new(int32(e.cfg.endOr(v).Sub(v.Started).Seconds())),
+		Archived: v.Archived, NumTrials: int32(v.Trials), UserId: v.UserID, Username: v.Username, DisplayName: v.Username,
+		ResourcePool: v.Queue.Pool, SearcherType: v.Searcher.Name, SearcherMetric: v.Searcher.Metric, JobId: v.JobID,
+		Progress: wrapperspb.Double(v.Progress), Unmanaged: v.Unmanaged, ModelDefinitionSize: new(int32(min(v.ModelBytes, math.MaxInt32))),
+	}
+	if u, err := e.cfg.Users.User(v.UserID); err == nil {
+		x.Username, x.DisplayName = u.GetUsername(), cmp.Or(u.GetDisplayName(), u.GetUsername())
+	}
+	if v.ForkedFrom != 0 {
+		x.ForkedFrom = wrapperspb.Int32(v.ForkedFrom)
+	}
+	if v.ExternalID != "" {
+		x.ExternalExperimentId = new(v.ExternalID)
+	}
+	if v.Best != nil {
+		x.BestTrialId, x.BestTrialSearcherMetric = new(v.Best.Trial), wrapperspb.Double(float64(v.Best.Metric))
+	}
+	e.showPlace(x, v.ProjectID)
+	return x
+}
+
+// endOr is when an experiment ended, or now.
+func (c Config) endOr(v experiment.View) time.Time {
+	if v.Ended.IsZero() {
+		return c.Now()
+	}
+	return v.Ended
+}
+
+// showPlace names the project; one that was deleted has a number alone.
+func (e *Experiments) showPlace(x *apiv1.Experiment, project int32) {
+	x.ProjectId = project
+	p, err := e.cfg.Places.Project(project)
+	if err != nil {
+		return
+	}
+	x.ProjectName, x.ProjectOwnerId, x.WorkspaceId, x.ParentArchived = p.Name, p.UserID, p.WorkspaceID, p.Archived
+	if w, err := e.cfg.Places.Workspace(p.WorkspaceID); err == nil {
+		x.WorkspaceName = w.Name
+	}
+}

@@ -1,0 +1,119 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+)
+
+// History is what happened to an experiment, the oldest first.
+func (e *Experiments) History(ctx context.Context, id int32, offset, limit int) (*apiv1.GetExperimentHistoryResponse, error) {
+	all, err := e.cfg.Experiments.History(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	trials, err := e.cfg.Experiments.Trials(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := history{ids: map[int]int32{}}
+	for _, t := range trials {
+		h.ids[t.Number] = t.ID
+	}
+	from, to, page := cutPage(len(all), int32(offset), int32(limit))
+	out := &apiv1.GetExperimentHistoryResponse{Pagination: page}
+	for _, event := range all[from:to] {
+		out.Events = append(out.Events, h.show(event))
+	}
+	return out, nil
+}
+
+// history knows the ids of the trials that the search counts from 1.
+type history struct{ ids map[int]int32 }
+
+func (h history) show(v record.Event) *apiv1.ExperimentEvent {
+	m := &apiv1.ExperimentEvent{Number: int32(v.Number), Time: toTime(v.At), Username: v.By, Kind: string(v.Kind), Text: h.describe(v)}
+	if v.Trial != 0 {
+		m.TrialId = &v.Trial
+	}
+	return m
+}
+
+// describe is an event in words.
+func (h history) describe(v record.Event) string {
+	switch v.Kind {
+	case record.Created:
+		return joinReason("the experiment was created", v.Reason)
+	case record.Asked:
+		return joinReason(fmt.Sprintf("%s was asked for; the experiment is %s", v.Request, v.State), v.Reason)
+	case record.StateChanged:
+		return joinReason(fmt.Sprintf("the experiment is %s", v.State), v.Reason)
+	case record.RunBegan:
+		return joinReason(fmt.Sprintf("trial %d began run %d", v.Trial, v.Run), v.Reason)
+	case record.RunEnded:
+		return joinReason(fmt.Sprintf("run %d of trial %d ended (%s)", v.Run, v.Trial, v.Cause), v.Reason)
+	case record.Continued:
+		return joinReason("the experiment was continued", v.Reason)
+	case record.Searched:
+		return h.describeSearch(v)
+	case record.Changed, record.Reported:
+	}
+	if v.Trial != 0 {
+		return joinReason(fmt.Sprintf("trial %d", v.Trial), v.Reason)
+	}
+	return v.Reason
+}
+
+func joinReason(text, reason string) string {
+	if reason == "" {
+		return text
+	}
+	return text + ": " + reason
+}
+
+// describeSearch is news of the search and what followed: "trial 7 was stopped at 16 epochs: 0.412 is
+// 5th of 9, 3 go on".
+func (h history) describeSearch(v record.Event) string {
+	if v.Search == nil {
+		return v.Reason
+	}
+	parts := []string{h.describeInput(v)}
+	for _, a := range v.Search.Decision.Actions {
+		if text := h.describeAction(a); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (h history) describeInput(v record.Event) string {
+	in := v.Search.Input
+	switch in.News {
+	case search.Started:
+		return "the search began"
+	case search.Validated:
+		return fmt.Sprintf("trial %d reported %s at step %d", h.ids[in.Trial], in.Metric, v.Steps)
+	case search.Ended:
+		return fmt.Sprintf("trial %d ended: %s", h.ids[in.Trial], in.End)
+	}
+	return string(in.News)
+}
+
+func (h history) describeAction(a search.Action) string {
+	switch a.Kind {
+	case search.CreateTrial:
+		return fmt.Sprintf("trial %d was created", h.ids[a.Trial])
+	case search.StopTrial:
+		return fmt.Sprintf("trial %d was %s", h.ids[a.Trial], a.Reason)
+	case search.FinishSearch:
+		return "the search is over: " + a.Reason
+	case search.DropTrial:
+		return fmt.Sprintf("trial %d counts no more: %s", h.ids[a.Trial], a.Reason)
+	case search.RankTrial:
+	}
+	return a.Reason
+}

@@ -1,0 +1,201 @@
+package view
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/metric"
+)
+
+// Trials answers for trials.
+type Trials struct{ cfg Config }
+
+// Trial is one trial whole.
+func (t *Trials) Trial(ctx context.Context, id int32) (*apiv1.Trial, error) {
+	v, err := t.cfg.Experiments.Trial(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	m, err := t.show(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := t.cfg.Experiments.Metadata(ctx, id)
+	if err == nil && len(kept) > 0 {
+		m.Metadata, err = toStruct(kept)
+	}
+	return m, err
+}
+
+// TrialTasks is whose trial it is and where it runs.
+func (t *Trials) TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error) {
+	return t.cfg.Experiments.TrialTasks(ctx, id)
+}
+
+// List is the trials of an experiment that a request asks for.
+func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) (*apiv1.GetExperimentTrialsResponse, error) {
+	x, err := t.cfg.Experiments.Get(r.GetExperimentId())
+	if err != nil {
+		return nil, err
+	}
+	all, err := t.cfg.Experiments.Trials(ctx, r.GetExperimentId())
+	if err != nil {
+		return nil, err
+	}
+	list := filterTrials(all, r.GetStates())
+	sortBy(list, trialOrder(r.GetSortBy(), t.cfg.Now()), r.GetDescending())
+	from, to, page := cutPage(len(list), r.GetOffset(), r.GetLimit())
+	out := &apiv1.GetExperimentTrialsResponse{Pagination: page, Trials: make([]*apiv1.Trial, 0, to-from)}
+	for _, v := range list[from:to] {
+		m, err := t.show(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		m.LogRetentionDays = orDays(m.LogRetentionDays, x.LogDays)
+		out.Trials = append(out.Trials, m)
+	}
+	return out, nil
+}
+
+// filterTrials leaves those in that are shown in one of the states; ACTIVE stands for all that an
+// active trial is shown as.
+func filterTrials(all []experiment.TrialView, states []apiv1.Trial_State) []experiment.TrialView {
+	if len(states) == 0 {
+		return all
+	}
+	wanted := map[string]bool{}
+	for _, s := range states {
+		wanted[strings.TrimPrefix(s.String(), "STATE_")] = true
+	}
+	var list []experiment.TrialView
+	for _, v := range all {
+		if wanted[v.Shown] || wanted[string(v.Life.State)] {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+func trialOrder(key apiv1.GetExperimentTrialsRequest_SortBy, now time.Time) order[experiment.TrialView] {
+	type view = experiment.TrialView
+	orders := map[apiv1.GetExperimentTrialsRequest_SortBy]order[view]{
+		apiv1.GetExperimentTrialsRequest_SORT_BY_START_TIME:               func(a, b view) int { return a.Created.Compare(b.Created) },
+		apiv1.GetExperimentTrialsRequest_SORT_BY_END_TIME:                 func(a, b view) int { return compareEnds(a.Ended, b.Ended) },
+		apiv1.GetExperimentTrialsRequest_SORT_BY_STATE:                    by(func(v view) string { return v.Shown }),
+		apiv1.GetExperimentTrialsRequest_SORT_BY_BEST_VALIDATION_METRIC:   func(a, b view) int { return compareBest(a.Best, b.Best) },
+		apiv1.GetExperimentTrialsRequest_SORT_BY_LATEST_VALIDATION_METRIC: func(a, b view) int { return compareBest(a.Latest, b.Latest) },
+		apiv1.GetExperimentTrialsRequest_SORT_BY_BATCHES_PROCESSED:        by(func(v view) int32 { return v.Steps }),
+		apiv1.GetExperimentTrialsRequest_SORT_BY_DURATION:                 by(func(v view) time.Duration { return trainedUntil(v.Trial, now) }),
+		apiv1.GetExperimentTrialsRequest_SORT_BY_RESTARTS:                 by(func(v view) int { return v.Life.Restarts }),
+	}
+	if o, found := orders[key]; found {
+		return o
+	}
+	return by(func(v view) int32 { return v.ID })
+}
+
+// trainedUntil is how long the runs of a trial took.
+func trainedUntil(t record.Trial, now time.Time) time.Duration {
+	if t.RunBegan.IsZero() {
+		return t.Trained
+	}
+	return t.Trained + max(now.Sub(t.RunBegan), 0)
+}
+
+// show is a trial with its validations and checkpoints.
+func (t *Trials) show(ctx context.Context, v experiment.TrialView) (*apiv1.Trial, error) {
+	m, err := t.showRecord(v)
+	if err != nil {
+		return nil, err
+	}
+	summary, err := t.cfg.Metrics.Summary(ctx, int64(v.ID))
+	if err != nil {
+		return nil, err
+	}
+	if m.SummaryMetrics, err = toStruct(summary.Shown()); err != nil {
+		return nil, err
+	}
+	if m.LatestValidation, err = t.validation(ctx, v.ID, v.Latest); err != nil {
+		return nil, err
+	}
+	if m.BestValidation, err = t.validation(ctx, v.ID, v.Best); err != nil {
+		return nil, err
+	}
+	list, err := checkpoint.OfTrials(ctx, t.cfg.Store, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	return m, showCheckpoints(m, v.Best, list)
+}
+
+// showRecord is what is stored of a trial.
+func (t *Trials) showRecord(v experiment.TrialView) (*apiv1.Trial, error) {
+	hparams, err := toStruct(v.Hparams)
+	if err != nil {
+		return nil, err
+	}
+	m := &apiv1.Trial{
+		Id: v.ID, ExperimentId: v.Experiment, StartTime: toTime(v.Created), EndTime: toTime(v.Ended),
+		State:    apiv1.Trial_State(apiv1.Trial_State_value["STATE_"+v.Shown]),
+		Restarts: int32(v.Life.Restarts), Hparams: hparams, TotalBatchesProcessed: v.Steps, RunnerState: v.RunnerState,
+		WallClockTime: wrapperspb.Double(trainedUntil(v.Trial, t.cfg.Now()).Seconds()),
+		TaskId:        v.Task(), TaskIds: v.Tasks, Run: int32(v.Life.Run), Reason: v.Reason,
+	}
+	if v.Life.WarmStart != "" {
+		m.WarmStartCheckpointUuid = wrapperspb.String(v.Life.WarmStart)
+	}
+	if v.Best != nil {
+		m.SearcherMetricValue = wrapperspb.Double(float64(v.Best.Metric))
+	}
+	if v.Matched != nil {
+		m.LogPolicyMatched = new(v.Matched.Policy)
+	}
+	m.LogRetentionDays = orDays(nil, v.LogDays)
+	return m, nil
+}
+
+func orDays(days *int32, otherwise *int) *int32 {
+	if days == nil && otherwise != nil {
+		return new(int32(*otherwise))
+	}
+	return days
+}
+
+// validation is all metrics of a validation; nil for none.
+func (t *Trials) validation(ctx context.Context, trial int32, at *record.Best) (*apiv1.MetricsWorkload, error) {
+	if at == nil {
+		return nil, nil
+	}
+	r, found, err := metric.At(ctx, t.cfg.Store, int64(trial), metric.Validation, int64(at.Steps))
+	if err != nil || !found {
+		return nil, err
+	}
+	return showReport(r, false)
+}
+
+// showReport is a report of metrics; those of single batches are left out unless they are wanted.
+func showReport(r metric.Report, withBatches bool) (*apiv1.MetricsWorkload, error) {
+	averages, err := toStruct(r.Values.Averages)
+	if err != nil {
+		return nil, err
+	}
+	w := &apiv1.MetricsWorkload{EndTime: toTime(r.At), TotalBatches: int32(r.Steps), Metrics: &apiv1.Metrics{AvgMetrics: averages}}
+	if !withBatches {
+		return w, nil
+	}
+	for _, b := range r.Values.Batches {
+		batch, err := toStruct(b)
+		if err != nil {
+			return nil, err
+		}
+		w.Metrics.BatchMetrics = append(w.Metrics.BatchMetrics, batch)
+	}
+	return w, nil
+}

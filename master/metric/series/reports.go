@@ -1,0 +1,92 @@
+package series
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/metric"
+)
+
+const (
+	// reportsEach is how many reports are sent at a time.
+	reportsEach = 100
+	// mostTrials bounds the trials of one request.
+	mostTrials = 10_000
+)
+
+// Reports sends all reports of a group of some trials, trial by trial, in the order of their
+// steps.
+func (s *Series) Reports(ctx context.Context, trials []int32, group string, send func(*apiv1.GetMetricsResponse) error) error {
+	if group == "" {
+		return status.New(status.InvalidArgument, "group: must be named; training and validation are two of them")
+	}
+	if len(trials) == 0 || len(trials) > mostTrials {
+		return status.New(status.InvalidArgument, "trialIds: must be 1 to %d trials (%d)", mostTrials, len(trials))
+	}
+	trials = slices.Compact(slices.Sorted(slices.Values(trials)))
+	for _, id := range trials {
+		if _, err := s.cfg.Experiments.Trial(ctx, id); err != nil {
+			return err
+		}
+	}
+	out := &apiv1.GetMetricsResponse{}
+	count := int32(0)
+	for _, id := range trials {
+		for r, err := range metric.Read(ctx, s.cfg.Store, int64(id), group, -1) {
+			if err != nil {
+				return err
+			}
+			count++
+			shown, err := ShowReport(r, count)
+			if err != nil {
+				return err
+			}
+			if out.Metrics = append(out.Metrics, shown); len(out.Metrics) < reportsEach {
+				continue
+			}
+			if err := send(out); err != nil {
+				return err
+			}
+			out = &apiv1.GetMetricsResponse{}
+		}
+	}
+	if len(out.GetMetrics()) > 0 {
+		return send(out)
+	}
+	return nil
+}
+
+// ShowReport is a report as clients read it. Number tells reports of one answer apart.
+func ShowReport(r metric.Report, number int32) (*apiv1.MetricsReport, error) {
+	averages, err := showValues(r.Values.Averages)
+	if err != nil {
+		return nil, err
+	}
+	key := "avg_metrics"
+	if r.Group == metric.Validation {
+		key = "validation_metrics"
+	}
+	shown := &apiv1.MetricsReport{
+		TrialId: int32(r.Trial), TrialRunId: int32(r.Run), Group: r.Group, EndTime: showTime(r.At), Id: number,
+		Metrics: &structpb.Struct{Fields: map[string]*structpb.Value{key: structpb.NewStructValue(averages)}},
+	}
+	if !metric.IsProfiling(r.Group) {
+		shown.TotalBatches = int32(r.Steps)
+	}
+	if len(r.Values.Batches) > 0 {
+		batches := &structpb.ListValue{}
+		for _, b := range r.Values.Batches {
+			one, err := showValues(b)
+			if err != nil {
+				return nil, err
+			}
+			batches.Values = append(batches.Values, structpb.NewStructValue(one))
+		}
+		shown.Metrics.Fields["batch_metrics"] = structpb.NewListValue(batches)
+	}
+	return shown, nil
+}

@@ -1,0 +1,51 @@
+package series
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment"
+)
+
+// Snapshot sends the value that each trial had for a metric at a step, or at most a margin of
+// steps from it, until the experiment has ended.
+func (s *Series) Snapshot(ctx context.Context, q *apiv1.TrialsSnapshotRequest, send func(*apiv1.TrialsSnapshotResponse) error) error {
+	steps, margin := q.GetBatchesProcessed(), q.GetBatchesMargin()
+	if steps < 0 || margin < 0 {
+		return status.New(status.InvalidArgument, "batchesProcessed and batchesMargin: must not be negative (%d, %d)", steps, margin)
+	}
+	c, err := curveOf(q)
+	if err != nil {
+		return err
+	}
+	return s.follow(ctx, []int32{q.GetExperimentId()}, q.GetPeriodSeconds(), func(trials []experiment.TrialView) error {
+		out := &apiv1.TrialsSnapshotResponse{}
+		for _, t := range trials {
+			m, err := s.nearest(ctx, t, c, int64(steps), int64(margin))
+			if err != nil {
+				return err
+			}
+			if m != nil {
+				out.Trials = append(out.Trials, m)
+			}
+		}
+		return send(out)
+	})
+}
+
+// nearest is the report of a trial that is nearest to a step, nil for none.
+func (s *Series) nearest(ctx context.Context, t experiment.TrialView, c name, steps, margin int64) (*apiv1.TrialsSnapshotResponse_Trial, error) {
+	points, err := s.readCurve(ctx, t.ID, c, window{from: max(steps-margin, 0), to: steps + margin})
+	if err != nil || len(points) == 0 {
+		return nil, err
+	}
+	p := slices.MinFunc(points, func(a, b point) int { return cmp.Compare(distance(a.steps, steps), distance(b.steps, steps)) })
+	m := &apiv1.TrialsSnapshotResponse_Trial{TrialId: t.ID, Metric: p.value, BatchesProcessed: int32(p.steps)}
+	m.Hparams, err = showHparams(t.Hparams)
+	return m, err
+}
+
+func distance(a, b int64) int64 { return max(a-b, b-a) }

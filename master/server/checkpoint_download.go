@@ -1,0 +1,124 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
+	"github.com/det-deploy/det-deploy/master/checkpoint/view"
+)
+
+// checkpointFileCalls is what clients ask of checkpoints outside the API's messages.
+type checkpointFileCalls struct{ *shared }
+
+func (f *checkpointFileCalls) routes() []route {
+	if f.cfg.Checkpoints == nil {
+		return nil
+	}
+	return []route{
+		getRoute("/checkpoints/{checkpoint}", user, endpoint{file: string(storage.Gzip), serve: f.download}),
+		getRoute("/experiments/{experiment}/preview_gc", user, endpoint{file: "application/json", serve: f.preview}),
+	}
+}
+
+// download answers with the files of a checkpoint.
+func (f *checkpointFileCalls) download(c *call) error {
+	format, err := acceptedFormat(c.Request)
+	if err != nil {
+		return err
+	}
+	id := c.PathValue("checkpoint")
+	out := &archiveAnswer{w: c.w, rc: http.NewResponseController(c.w), format: format, name: id}
+	err = f.cfg.Checkpoints.Download(c.Context(), id, format, out)
+	if err != nil && !out.started {
+		return err
+	}
+	if err != nil {
+		f.logFailure(c, err)
+		_ = out.rc.SetWriteDeadline(time.Now().Add(-time.Second)) // the client sees that it is not whole
+	}
+	return nil
+}
+
+// acceptedFormat is the first format that the client takes.
+func acceptedFormat(r *http.Request) (storage.Format, error) {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	if accept == "" {
+		return storage.Gzip, nil
+	}
+	for part := range strings.SplitSeq(accept, ",") {
+		media, _, _ := strings.Cut(part, ";")
+		media = strings.TrimSpace(media)
+		if media == "*/*" || media == "application/*" {
+			return storage.Gzip, nil
+		}
+		for _, f := range storage.Formats() {
+			if media == string(f) {
+				return f, nil
+			}
+		}
+	}
+	return "", status.New(status.InvalidArgument, "Accept: must be one of application/gzip, application/x-tar and application/zip")
+}
+
+// archiveAnswer says what it is with its first bytes, and gives each part its time.
+type archiveAnswer struct {
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	format  storage.Format
+	name    string
+	started bool
+}
+
+// Write implements io.Writer.
+func (a *archiveAnswer) Write(b []byte) (int, error) {
+	if !a.started {
+		a.started = true
+		h := a.w.Header()
+		h.Set("Content-Type", string(a.format))
+		h.Set("Content-Disposition", `attachment; filename="`+a.name+a.format.Extension()+`"`)
+		h.Set("X-Content-Type-Options", "nosniff")
+	}
+	_ = a.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	return a.w.Write(b)
+}
+
+// preview answers with what a policy would delete.
+func (f *checkpointFileCalls) preview(c *call) error {
+	id, err := c.experimentID()
+	if err != nil {
+		return err
+	}
+	counts := view.Counts{
+		ExperimentBest: c.countParam("save_experiment_best"), TrialBest: c.countParam("save_trial_best"), TrialLatest: c.countParam("save_trial_latest"),
+	}
+	if c.bad != nil {
+		return c.bad
+	}
+	p, err := f.cfg.Checkpoints.Preview(c.Context(), id, counts)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	writeJSON(c.w, http.StatusOK, b)
+	return nil
+}
+
+// countParam is a number of checkpoints, nil when it is not given.
+func (c *call) countParam(name string) *int32 {
+	if c.textParam(name) == "" {
+		return nil
+	}
+	n := c.numberParam(name)
+	if n < 0 {
+		c.rejectParam(name, "0 or more")
+	}
+	count := int32(n) //nolint:gosec // numberParam reads 32 bits
+	return &count
+}

@@ -1,0 +1,158 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
+	"github.com/det-deploy/det-deploy/master/checkpoint/view"
+)
+
+// Checkpoints is files that trials saved. Who may change what is theirs to say. The errors
+// for one that does not exist have the code NotFound. Messages that are returned are
+// the caller's.
+type Checkpoints interface {
+	Checkpoint(ctx context.Context, uuid string) (*apiv1.Checkpoint, error)
+	// List is those of an experiment, of a trial, or all.
+	List(ctx context.Context, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error)
+	// Report takes in a checkpoint, and Patch which files some still have. Both may be repeated.
+	Report(ctx context.Context, by view.Caller, in *apiv1.Checkpoint) error
+	Patch(ctx context.Context, by view.Caller, in *apiv1.PatchCheckpointsRequest) error
+	// Delete refuses all with FailedPrecondition when one is needed.
+	Delete(ctx context.Context, by *apiv1.User, uuids []string) error
+	RemoveFiles(ctx context.Context, by *apiv1.User, uuids, globs []string) error
+	SetMetadata(ctx context.Context, by *apiv1.User, uuid string, metadata map[string]any) (*apiv1.Checkpoint, error)
+	// DeleteTensorBoards deletes the event files of an experiment.
+	DeleteTensorBoards(ctx context.Context, by *apiv1.User, experiment int32) error
+	// Download packs the files of a checkpoint, and writes nothing when it refuses.
+	Download(ctx context.Context, uuid string, f storage.Format, w io.Writer) error
+	// Preview is what a policy would delete; nil counts are the experiment's own.
+	Preview(ctx context.Context, experiment int32, counts view.Counts) (view.Preview, error)
+}
+
+// checkpointCalls is checkpoints: what trials report of them, and what users do with them.
+type checkpointCalls struct{ *shared }
+
+func (p *checkpointCalls) routes() []route {
+	if p.cfg.Checkpoints == nil {
+		return nil
+	}
+	remove := func(path string, e endpoint) route {
+		return route{method: http.MethodDelete, path: path, access: user, endpoint: e}
+	}
+	patch := route{method: http.MethodPatch, path: "checkpoints", access: either, endpoint: unaryCall(p.patch)}
+	return []route{
+		sizedCall(postRoute("checkpoints", either, unaryCall(p.report)), logsLimit),
+		sizedCall(patch, logsLimit),
+		auditedRoute("checkpoint.delete", remove("checkpoints", unaryCall(p.deleteCheckpoints))),
+		auditedRoute("checkpoint.remove_files", postRoute("checkpoints/rm", user, unaryCall(p.removeFiles))),
+		getRoute("checkpoints", user, plainCall(p.checkpoints)),
+		getRoute("checkpoints/{checkpoint}", either, plainCall(p.checkpoint)),
+		auditedRoute("checkpoint.metadata", postRoute("checkpoints/{checkpoint}/metadata", user, unaryCall(p.setMetadata))),
+		getRoute("experiments/{experiment}/checkpoints", user, plainCall(p.ofExperiment)),
+		getRoute("trials/{trial}/checkpoints", user, plainCall(p.ofTrial)),
+		auditedRoute("experiment.delete_tensorboard_files", remove("experiments/{experiment}/tensorboard-files", plainCall(p.deleteTensorBoards))),
+	}
+}
+
+// callerOf is who calls: a task speaks with its own token.
+func callerOf(c *call) view.Caller {
+	if c.allocation == "" {
+		return view.Caller{User: c.user}
+	}
+	return view.Caller{User: c.user, Task: taskOf(c.allocation), Allocation: c.allocation}
+}
+
+func (p *checkpointCalls) report(c *call, in *apiv1.Checkpoint) (*apiv1.ReportCheckpointResponse, error) {
+	return &apiv1.ReportCheckpointResponse{}, p.cfg.Checkpoints.Report(c.Context(), callerOf(c), in)
+}
+
+func (p *checkpointCalls) patch(c *call, in *apiv1.PatchCheckpointsRequest) (*apiv1.PatchCheckpointsResponse, error) {
+	return &apiv1.PatchCheckpointsResponse{}, p.cfg.Checkpoints.Patch(c.Context(), callerOf(c), in)
+}
+
+func (p *checkpointCalls) deleteCheckpoints(c *call, in *apiv1.DeleteCheckpointsRequest) (*apiv1.DeleteCheckpointsResponse, error) {
+	c.noteTarget(strings.Join(in.GetCheckpointUuids(), ","))
+	return &apiv1.DeleteCheckpointsResponse{}, p.cfg.Checkpoints.Delete(c.Context(), c.user, in.GetCheckpointUuids())
+}
+
+func (p *checkpointCalls) removeFiles(c *call, in *apiv1.CheckpointsRemoveFilesRequest) (*apiv1.CheckpointsRemoveFilesResponse, error) {
+	c.noteTarget(strings.Join(in.GetCheckpointUuids(), ","), "globs="+strings.Join(in.GetCheckpointGlobs(), ","))
+	err := p.cfg.Checkpoints.RemoveFiles(c.Context(), c.user, in.GetCheckpointUuids(), in.GetCheckpointGlobs())
+	return &apiv1.CheckpointsRemoveFilesResponse{}, err
+}
+
+func (p *checkpointCalls) checkpoint(c *call) (*apiv1.GetCheckpointResponse, error) {
+	m, err := p.cfg.Checkpoints.Checkpoint(c.Context(), c.PathValue("checkpoint"))
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.GetCheckpointResponse{Checkpoint: m}, nil
+}
+
+func (p *checkpointCalls) setMetadata(c *call, in *apiv1.PostCheckpointMetadataRequest) (*apiv1.PostCheckpointMetadataResponse, error) {
+	id := c.PathValue("checkpoint")
+	c.noteTarget(id)
+	m, err := p.cfg.Checkpoints.SetMetadata(c.Context(), c.user, id, in.GetCheckpoint().GetMetadata().AsMap())
+	return &apiv1.PostCheckpointMetadataResponse{Checkpoint: m}, err
+}
+
+// listRequest is the parameters of a list.
+func (c *call) listRequest() *apiv1.GetCheckpointsRequest {
+	r := &apiv1.GetCheckpointsRequest{
+		SortByAttr: enumParam[apiv1.GetCheckpointsRequest_SortBy](c, "sortByAttr"), SortByMetric: c.textParam("sortByMetric"),
+		OrderBy: enumParam[apiv1.GetCheckpointsRequest_OrderBy](c, "orderBy"), States: enumParams[apiv1.Checkpoint_State](c, "states"),
+		Offset: int32(c.numberParam("offset")), Limit: int32(c.numberParam("limit")), Deleting: c.isSet("deleting"),
+	}
+	if r.GetLimit() < 0 {
+		c.rejectParam("limit", "0 or more")
+	}
+	return r
+}
+
+func (p *checkpointCalls) list(c *call, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error) {
+	if c.bad != nil {
+		return nil, nil, c.bad
+	}
+	return p.cfg.Checkpoints.List(c.Context(), r)
+}
+
+func (p *checkpointCalls) checkpoints(c *call) (*apiv1.GetCheckpointsResponse, error) {
+	all, page, err := p.list(c, c.listRequest())
+	return &apiv1.GetCheckpointsResponse{Checkpoints: all, Pagination: page}, err
+}
+
+func (p *checkpointCalls) ofExperiment(c *call) (*apiv1.GetExperimentCheckpointsResponse, error) {
+	id, err := c.experimentID()
+	if err != nil {
+		return nil, err
+	}
+	r := c.listRequest()
+	r.ExperimentId = id
+	all, page, err := p.list(c, r)
+	return &apiv1.GetExperimentCheckpointsResponse{Checkpoints: all, Pagination: page}, err
+}
+
+func (p *checkpointCalls) ofTrial(c *call) (*apiv1.GetTrialCheckpointsResponse, error) {
+	id, err := c.trialID()
+	if err != nil {
+		return nil, err
+	}
+	r := c.listRequest()
+	r.TrialId = id
+	all, page, err := p.list(c, r)
+	return &apiv1.GetTrialCheckpointsResponse{Checkpoints: all, Pagination: page}, err
+}
+
+func (p *checkpointCalls) deleteTensorBoards(c *call) (*apiv1.DeleteTensorboardFilesResponse, error) {
+	id, err := c.experimentID()
+	if err != nil {
+		return nil, err
+	}
+	c.noteTarget(strconv.Itoa(int(id)))
+	return &apiv1.DeleteTensorboardFilesResponse{}, p.cfg.Checkpoints.DeleteTensorBoards(c.Context(), c.user, id)
+}

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+func TestTheParametersOfAListOfExperiments(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, query string
+		want        *apiv1.GetExperimentsRequest
+		refused     string
+	}{
+		{name: "none", want: &apiv1.GetExperimentsRequest{}},
+		{
+			name: "all, as the client writes them",
+			query: "archived=false&limit=200&offset=7&orderBy=ORDER_BY_DESC&sortBy=SORT_BY_NAME&users=a&users=b&userIds=3&states=STATE_ACTIVE&states=STATE_ERROR" +
+				"&labels=x&name=n&description=d&projectId=4&experimentIdFilter.incl=1&experimentIdFilter.incl=2&experimentIdFilter.notIn=5&experimentIdFilter.gt=9&experimentIdFilter.lte=20",
+			want: &apiv1.GetExperimentsRequest{
+				Archived: new(false), Limit: 200, Offset: 7, Descending: true, SortBy: apiv1.GetExperimentsRequest_SORT_BY_NAME,
+				Users: []string{"a", "b"}, UserIds: []int32{3}, States: []apiv1.Experiment_State{apiv1.Experiment_STATE_ACTIVE, apiv1.Experiment_STATE_ERROR},
+				Labels: []string{"x"}, Name: "n", Description: "d", ProjectId: 4, Ids: []int32{1, 2}, ExcludedIds: []int32{5}, FromId: new(int32(10)), ToId: new(int32(20)),
+			},
+		},
+		{name: "the other spelling", query: "project_id=4&sort_by=SORT_BY_UNSPECIFIED&user_ids=2", want: &apiv1.GetExperimentsRequest{ProjectId: 4, UserIds: []int32{2}}},
+		{name: "a state that is none", query: "states=STATE_LOST", refused: "states: must be one of STATE_ACTIVE, STATE_PAUSED"},
+		{name: "an order that is none", query: "sortBy=SORT_BY_COLOUR", refused: "sortBy: must be one of SORT_BY_ID"},
+		{name: "a limit that is none", query: "limit=-2", refused: "limit: must be 0 or more"},
+		{name: "an id that is none", query: "experimentIdFilter.incl=x", refused: "experimentIdFilter.incl: must be whole numbers"},
+		{name: "a bound that is none", query: "experimentIdFilter.gt=x", refused: "experimentIdFilter.gt: must be a whole number"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			call := &call{Request: httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/experiments?"+c.query, nil)}
+			got := call.experimentsRequest()
+			if c.refused != "" {
+				if call.bad == nil || !strings.Contains(call.bad.Error(), c.refused) {
+					t.Errorf("got %v, want %q", call.bad, c.refused)
+				}
+				return
+			}
+			if call.bad != nil {
+				t.Fatal(call.bad)
+			}
+			if d := cmp.Diff(got, c.want, protocmp.Transform()); d != "" {
+				t.Errorf("(-got +want):\n%s", d)
+			}
+		})
+	}
+}

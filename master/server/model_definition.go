@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"iter"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// ModelDefinitions is the files that came with experiments.
+type ModelDefinitions interface {
+	// ModelDefinition is the gzipped tar of an experiment's files in parts, and its size in
+	// bytes, 0 for none.
+	ModelDefinition(ctx context.Context, experiment int32) (size int64, parts iter.Seq2[[]byte, error], err error)
+	// FileTree is what is in it, by path.
+	FileTree(ctx context.Context, experiment int32) ([]*apiv1.FileNode, error)
+	// File is one file of it. The errors have the codes NotFound and InvalidArgument.
+	File(ctx context.Context, experiment int32, path string) ([]byte, error)
+}
+
+// modelDefinitionCalls is reading the files of experiments, which are for the owner and for
+// administrators: see visible.go.
+type modelDefinitionCalls struct{ *shared }
+
+func (m *modelDefinitionCalls) routes() []route {
+	if m.cfg.Experiments == nil {
+		return nil
+	}
+	return []route{
+		getRoute("experiments/{experiment}/model_def", user, endpoint{
+			out: new(apiv1.GetModelDefResponse).ProtoReflect().Descriptor(), serve: m.sendModelDefinition,
+		}),
+		getRoute("experiments/{experiment}/file_tree", user, plainCall(m.fileTree)),
+		postRoute("experiments/{experiment}/file", user, unaryCall(m.file)),
+	}
+}
+
+// checkModelReader is the experiment of a call, whose files the caller may read.
+func (m *modelDefinitionCalls) checkModelReader(c *call) (int32, error) {
+	id, err := c.experimentID()
+	if err != nil {
+		return 0, err
+	}
+	owner, err := m.cfg.Experiments.Owner(id)
+	if err != nil || c.owns(owner) {
+		return id, err
+	}
+	return 0, status.New(status.PermissionDenied, "the files of experiment %d are for its owner and administrators", id)
+}
+
+func (m *modelDefinitionCalls) sendModelDefinition(c *call) error {
+	id, err := m.checkModelReader(c)
+	if err != nil {
+		return err
+	}
+	size, parts, err := m.cfg.Experiments.ModelDefinition(c.Context(), id)
+	if err != nil {
+		return err
+	}
+	return m.sendArchive(c, size, parts)
+}
+
+func (m *modelDefinitionCalls) fileTree(c *call) (*apiv1.GetModelDefTreeResponse, error) {
+	id, err := m.checkModelReader(c)
+	if err != nil {
+		return nil, err
+	}
+	files, err := m.cfg.Experiments.FileTree(c.Context(), id)
+	return &apiv1.GetModelDefTreeResponse{Files: files}, err
+}
+
+func (m *modelDefinitionCalls) file(c *call, in *apiv1.GetModelDefFileRequest) (*apiv1.GetModelDefFileResponse, error) {
+	id, err := m.checkModelReader(c)
+	if err != nil {
+		return nil, err
+	}
+	content, err := m.cfg.Experiments.File(c.Context(), id, in.GetPath())
+	return &apiv1.GetModelDefFileResponse{File: content}, err
+}

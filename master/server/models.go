@@ -1,0 +1,158 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Models is the registry of models. Models are named by their name or their number. Messages
+// that are returned are the caller's.
+type Models interface {
+	// List lists them by their numbers.
+	List() []*apiv1.Model
+	Get(model string) (*apiv1.Model, error)
+	// Labels are those of the models of a workspace, of all for 0, the most used first.
+	Labels(workspace int32) []string
+	Create(ctx context.Context, by *apiv1.User, r *apiv1.PostModelRequest) (*apiv1.Model, error)
+	Patch(ctx context.Context, by *apiv1.User, model string, p *apiv1.PatchModel) (*apiv1.Model, error)
+	SetArchived(ctx context.Context, by *apiv1.User, model string, archived bool) error
+	Delete(ctx context.Context, by *apiv1.User, model string) error
+
+	// Numbers are the versions of a model, in their order.
+	Numbers(ctx context.Context, model string) (*apiv1.Model, []int32, error)
+	Version(ctx context.Context, model string, number int32) (*apiv1.ModelVersion, error)
+	Register(ctx context.Context, by *apiv1.User, model string, r *apiv1.PostModelVersionRequest) (*apiv1.ModelVersion, error)
+	PatchVersion(ctx context.Context, by *apiv1.User, model string, number int32, p *apiv1.PatchModelVersion) (*apiv1.ModelVersion, error)
+	DeleteVersion(ctx context.Context, by *apiv1.User, model string, number int32) error
+}
+
+// modelCalls is the registry of models. Programs in tasks register what they have trained.
+type modelCalls struct{ *shared }
+
+func (m *modelCalls) routes() []route {
+	if m.cfg.Models == nil {
+		return nil
+	}
+	const one, version = "models/{model}", "models/{model}/versions/{version}"
+	return []route{
+		getRoute("models", user, plainCall(m.models)),
+		getRoute("model/labels", user, plainCall(m.labels)),
+		getRoute(one, user, plainCall(m.model)),
+		getRoute(one+"/versions", user, plainCall(m.versions)),
+		getRoute(version, user, plainCall(m.version)),
+		auditedRoute("model.create", postRoute("models", user, unaryCall(m.create))),
+		auditedRoute("model.change", route{method: http.MethodPatch, path: one, access: user, endpoint: unaryCall(m.patch)}),
+		auditedRoute("model.move", postRoute(one+"/move", user, unaryCall(m.move))),
+		auditedRoute("model.archive", postRoute(one+"/archive", user, plainCall(m.archive))),
+		auditedRoute("model.unarchive", postRoute(one+"/unarchive", user, plainCall(m.unarchive))),
+		auditedRoute("model.delete", route{method: http.MethodDelete, path: one, access: user, endpoint: plainCall(m.remove)}),
+		auditedRoute("model.register", postRoute(one+"/versions", user, unaryCall(m.register))),
+		auditedRoute("model.change", route{method: http.MethodPatch, path: version, access: user, endpoint: unaryCall(m.patchVersion)}),
+		auditedRoute("model.delete_version", route{method: http.MethodDelete, path: version, access: user, endpoint: plainCall(m.removeVersion)}),
+	}
+}
+
+func byModelID(a, b *apiv1.Model) int { return cmp.Compare(a.GetId(), b.GetId()) }
+
+var modelOrder = map[string]func(a, b *apiv1.Model) int{
+	"":                    byModelID,
+	"SORT_BY_NAME":        func(a, b *apiv1.Model) int { return compareNames(a.GetName(), b.GetName()) },
+	"SORT_BY_DESCRIPTION": func(a, b *apiv1.Model) int { return strings.Compare(a.GetDescription(), b.GetDescription()) },
+	"SORT_BY_CREATION_TIME": func(a, b *apiv1.Model) int {
+		return a.GetCreationTime().AsTime().Compare(b.GetCreationTime().AsTime())
+	},
+	"SORT_BY_LAST_UPDATED_TIME": func(a, b *apiv1.Model) int {
+		return a.GetLastUpdatedTime().AsTime().Compare(b.GetLastUpdatedTime().AsTime())
+	},
+	"SORT_BY_NUM_VERSIONS": func(a, b *apiv1.Model) int { return cmp.Compare(a.GetNumVersions(), b.GetNumVersions()) },
+	"SORT_BY_WORKSPACE":    func(a, b *apiv1.Model) int { return cmp.Compare(a.GetWorkspaceId(), b.GetWorkspaceId()) },
+}
+
+func (m *modelCalls) models(c *call) (*apiv1.GetModelsResponse, error) {
+	keep, err := m.filter(c)
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(m.cfg.Models.List(), func(x *apiv1.Model) bool { return !keep(x) })
+	sortList(c, list, modelOrder)
+	part, p := cutPage(c, list)
+	return &apiv1.GetModelsResponse{Models: part, Pagination: p}, c.bad
+}
+
+// filter says which models are asked for.
+func (m *modelCalls) filter(c *call) (keep func(*apiv1.Model) bool, err error) {
+	name, description := strings.ToLower(c.textParam("name")), strings.ToLower(c.textParam("description"))
+	id, archived, labels := int32(c.numberParam("id")), c.flagParam("archived"), c.allValues("labels")
+	users, userIDs, workspaces := c.allValues("users"), c.numberParams("userIds"), c.numberParams("workspaceIds")
+	if names := c.allValues("workspaceNames"); len(names) > 0 {
+		found, err := m.workspacesNamed(c, names)
+		if err != nil {
+			return nil, err
+		}
+		workspaces = append(workspaces, found...)
+	}
+	return func(x *apiv1.Model) bool {
+		return strings.Contains(strings.ToLower(x.GetName()), name) && strings.Contains(strings.ToLower(x.GetDescription()), description) &&
+			(id == 0 || x.GetId() == id) && (archived == nil || x.GetArchived() == *archived) &&
+			!slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(x.GetLabels(), l) }) &&
+			isOneOf(users, userIDs, x.GetUsername(), x.GetUserId()) && (len(workspaces) == 0 || slices.Contains(workspaces, x.GetWorkspaceId()))
+	}, nil
+}
+
+// workspacesNamed are the numbers of workspaces.
+func (m *modelCalls) workspacesNamed(c *call, names []string) ([]int32, error) {
+	var ids []int32
+	for _, w := range m.cfg.Workspaces.List(c.user) {
+		if i := slices.Index(names, w.GetName()); i >= 0 {
+			ids, names = append(ids, w.GetId()), slices.Delete(slices.Clone(names), i, i+1)
+		}
+	}
+	if len(names) > 0 {
+		return nil, status.Missing("workspace", names[0])
+	}
+	return ids, nil
+}
+
+func (m *modelCalls) labels(c *call) (*apiv1.GetModelLabelsResponse, error) {
+	return &apiv1.GetModelLabelsResponse{Labels: m.cfg.Models.Labels(int32(c.numberParam("workspaceId")))}, c.bad
+}
+
+func (m *modelCalls) model(c *call) (*apiv1.GetModelResponse, error) {
+	out, err := m.cfg.Models.Get(c.PathValue("model"))
+	return &apiv1.GetModelResponse{Model: out}, err
+}
+
+func (m *modelCalls) create(c *call, in *apiv1.PostModelRequest) (*apiv1.PostModelResponse, error) {
+	out, err := m.cfg.Models.Create(c.Context(), c.user, in)
+	c.noteTarget(shownNumber(out.GetId()), out.GetName())
+	return &apiv1.PostModelResponse{Model: out}, err
+}
+
+func (m *modelCalls) patch(c *call, in *apiv1.PatchModel) (*apiv1.PatchModelResponse, error) {
+	out, err := m.cfg.Models.Patch(c.Context(), c.user, c.PathValue("model"), in)
+	return &apiv1.PatchModelResponse{Model: out}, err
+}
+
+func (m *modelCalls) move(c *call, in *apiv1.MoveModelRequest) (*apiv1.MoveModelResponse, error) {
+	c.noteTarget(c.PathValue("model"), "workspace="+shownNumber(in.GetDestinationWorkspaceId()))
+	_, err := m.cfg.Models.Patch(c.Context(), c.user, c.PathValue("model"), &apiv1.PatchModel{WorkspaceId: &in.DestinationWorkspaceId})
+	return &apiv1.MoveModelResponse{}, err
+}
+
+func (m *modelCalls) archive(c *call) (*apiv1.ArchiveModelResponse, error) {
+	return &apiv1.ArchiveModelResponse{}, m.cfg.Models.SetArchived(c.Context(), c.user, c.PathValue("model"), true)
+}
+
+func (m *modelCalls) unarchive(c *call) (*apiv1.UnarchiveModelResponse, error) {
+	return &apiv1.UnarchiveModelResponse{}, m.cfg.Models.SetArchived(c.Context(), c.user, c.PathValue("model"), false)
+}
+
+func (m *modelCalls) remove(c *call) (*apiv1.DeleteModelResponse, error) {
+	return &apiv1.DeleteModelResponse{}, m.cfg.Models.Delete(c.Context(), c.user, c.PathValue("model"))
+}

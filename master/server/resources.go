@@ -1,0 +1,132 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/accounting"
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Book answers what was used when, by whom. The errors have the code InvalidArgument for a
+// time that ends before it begins.
+type Book interface {
+	Raw(ctx context.Context, from, until time.Time) (*apiv1.ResourceAllocationRawResponse, error)
+	Aggregate(ctx context.Context, r accounting.Range) (*apiv1.ResourceAllocationAggregatedResponse, error)
+	WriteAllocations(ctx context.Context, w io.Writer, from, until time.Time) error
+}
+
+// resourceCalls is which slots were in use when, as messages and as tables.
+type resourceCalls struct{ *shared }
+
+func (r *resourceCalls) routes() []route {
+	if r.cfg.Book == nil {
+		return nil
+	}
+	return []route{
+		getRoute("resources/allocation/raw", login, plainCall(r.raw)),
+		getRoute("resources/allocation/aggregated", login, plainCall(r.aggregated)),
+		getRoute("/resources/allocation/raw", login, tableCall(r.rawTable)),
+		getRoute("/resources/allocation/aggregated", login, tableCall(r.aggregatedTable)),
+		getRoute("/resources/allocation/allocations-csv", login, tableCall(r.allocations)),
+	}
+}
+
+// tableCall answers with lines of values.
+func tableCall(do func(c *call, w io.Writer) error) endpoint {
+	return endpoint{file: "text/csv", serve: func(c *call) error {
+		var text bytes.Buffer
+		if err := do(c, &text); err != nil {
+			return err
+		}
+		c.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+		c.w.Header().Set("X-Content-Type-Options", "nosniff")
+		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(largeTime)) // recorders in tests have none
+		_, _ = c.w.Write(text.Bytes())                                                  // a client that has left is told nothing
+		return nil
+	}}
+}
+
+func (r *resourceCalls) raw(c *call) (*apiv1.ResourceAllocationRawResponse, error) {
+	from, until := c.neededTime("timestampAfter"), c.neededTime("timestampBefore")
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return r.cfg.Book.Raw(c.Context(), from, until)
+}
+
+func (r *resourceCalls) rawTable(c *call, w io.Writer) error {
+	out, err := r.raw(c)
+	if err != nil {
+		return err
+	}
+	return accounting.WriteRaw(w, out.GetResourceEntries())
+}
+
+func (r *resourceCalls) allocations(c *call, w io.Writer) error {
+	from, until := c.neededTime("timestampAfter"), c.neededTime("timestampBefore")
+	if c.bad != nil {
+		return c.bad
+	}
+	return r.cfg.Book.WriteAllocations(c.Context(), w, from, until)
+}
+
+func (r *resourceCalls) aggregated(c *call) (*apiv1.ResourceAllocationAggregatedResponse, error) {
+	period, err := readPeriod(c.textParam("period"))
+	if err != nil {
+		return nil, err
+	}
+	first, last := c.dateParam("startDate", period), c.dateParam("endDate", period)
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	if last.Sub(first) > mostDays*24*time.Hour {
+		return nil, status.New(status.InvalidArgument, "at most %d days are summed up at once; ask for less", mostDays)
+	}
+	return r.cfg.Book.Aggregate(c.Context(), accounting.Range{Period: period, First: first, Last: last})
+}
+
+// mostDays bounds the lines of an answer.
+const mostDays = 3660
+
+func (r *resourceCalls) aggregatedTable(c *call, w io.Writer) error {
+	out, err := r.aggregated(c)
+	if err != nil {
+		return err
+	}
+	return accounting.WriteAggregated(w, out.GetResourceEntries())
+}
+
+func readPeriod(name string) (accounting.Period, error) {
+	switch name {
+	case "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY":
+		return accounting.Daily, nil
+	case "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY":
+		return accounting.Monthly, nil
+	}
+	return "", status.New(status.InvalidArgument,
+		"period: must be RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY (%q)", excerpt.Of(name))
+}
+
+// neededTime is a time that a call cannot do without.
+func (c *call) neededTime(name string) time.Time {
+	at := c.timeParam(name)
+	if at.IsZero() {
+		c.rejectParam(name, "a time like 2026-01-02T15:04:05Z")
+	}
+	return at
+}
+
+// dateParam is the beginning of a day or a month, in UTC.
+func (c *call) dateParam(name string, p accounting.Period) time.Time {
+	at, err := time.Parse(p.Layout(), c.textParam(name))
+	if err != nil {
+		c.rejectParam(name, "a date like "+time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).Format(p.Layout()))
+	}
+	return at
+}

@@ -1,0 +1,222 @@
+package server
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/log"
+)
+
+// trialLogCalls is the logs of trials: those of their tasks, one after the other.
+type trialLogCalls struct{ *logCalls }
+
+func (l *trialLogCalls) routes() []route {
+	if l.cfg.Trials == nil || l.cfg.Logs == nil {
+		return nil
+	}
+	return []route{
+		getRoute("trials/{trial}/logs", user, streamCall(l.shared, l.trialLogs)),
+		getRoute("trials/{trial}/logs/fields", user, streamCall(l.shared, l.trialLogFields)),
+	}
+}
+
+// The number of a line of a trial is that of its task among the trial's, and its own
+// within the task.
+const lineBits = 40
+
+func lineNumber(task int, line int64) int64 { return int64(task)<<lineBits | line }
+
+func (l *trialLogCalls) trialLogs(ctx context.Context, c *call, send func(*apiv1.TrialLogsResponse) error) error {
+	f, follow := c.logFilter(), c.isSet("follow")
+	id, where, err := l.readableTrial(ctx, c)
+	if err == nil {
+		err = c.bad
+	}
+	if err != nil {
+		return err
+	}
+	if follow && (f.Limit > 0 || f.Order == log.Newest) {
+		return status.New(status.InvalidArgument, "follow excludes limit and ORDER_BY_DESC: what is followed has no end yet")
+	}
+	for line, err := range l.trialLines(ctx, id, where, f, follow) {
+		if err != nil {
+			return err
+		}
+		if err := send(showTrialLine(id, line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readableTrial is the trial of a call whose log the caller may read.
+func (l *trialLogCalls) readableTrial(ctx context.Context, c *call) (int32, record.TrialTasks, error) {
+	id, err := c.trialID()
+	if err != nil {
+		return 0, record.TrialTasks{}, err
+	}
+	where, err := l.cfg.Trials.TrialTasks(ctx, id)
+	if err != nil || c.owns(where.Owner) || (!l.cfg.PrivateLogs && c.inTask == "") {
+		return id, where, err
+	}
+	return id, where, status.New(status.PermissionDenied, "the log of trial %d is for its owner and administrators", id)
+}
+
+// trialLine is a line with its number in the trial's log.
+type trialLine struct {
+	log.Entry
+	number int64
+}
+
+// trialLines are the lines of all tasks of a trial. With follow they end when the trial
+// has; a trial that is continued meanwhile has another task, whose lines follow.
+func (l *trialLogCalls) trialLines(ctx context.Context, id int32, where record.TrialTasks, f log.Filter, follow bool) iter.Seq2[trialLine, error] {
+	if follow {
+		return l.followTrial(ctx, id, where, f)
+	}
+	return func(yield func(trialLine, error) bool) {
+		left := f.Limit
+		for i := range where.Tasks {
+			if f.Order == log.Newest {
+				i = len(where.Tasks) - 1 - i
+			}
+			part := f
+			part.Limit = left
+			for e, err := range l.taskLines(ctx, where, i, part, false) {
+				if status.Of(err) == status.NotFound {
+					break
+				}
+				if !yield(e, err) || err != nil {
+					return
+				}
+				if left--; left == 0 {
+					return
+				}
+			}
+		}
+	}
+}
+
+// followPause is how long passes before a trial is looked at again that has no task yet.
+const followPause = 500 * time.Millisecond
+
+func (l *trialLogCalls) followTrial(ctx context.Context, id int32, where record.TrialTasks, f log.Filter) iter.Seq2[trialLine, error] {
+	return func(yield func(trialLine, error) bool) {
+		for next := 0; ; {
+			read, more := l.yieldTasks(ctx, where, next, f, yield)
+			if next = read; !more || where.Ended || !pauseFor(ctx, followPause) {
+				return
+			}
+			var err error
+			if where, err = l.cfg.Trials.TrialTasks(ctx, id); err != nil {
+				yield(trialLine{}, err)
+				return
+			}
+		}
+	}
+}
+
+// yieldTasks follows the tasks from the next one on, each until it has ended, and says
+// which comes then. One that has not begun is tried again later.
+func (l *trialLogCalls) yieldTasks(ctx context.Context, where record.TrialTasks, next int, f log.Filter, yield func(trialLine, error) bool) (then int, more bool) {
+	for ; next < len(where.Tasks); next++ {
+		for e, err := range l.taskLines(ctx, where, next, f, true) {
+			if status.Of(err) == status.NotFound {
+				return next, true
+			}
+			if !yield(e, err) || err != nil {
+				return next, false
+			}
+		}
+	}
+	return next, true
+}
+
+// pauseFor waits, and is false when ctx ends before.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// taskLines are the lines of one task of a trial, none of one that lies before those that
+// are wanted. One that has not begun is an error with the code NotFound.
+func (l *trialLogCalls) taskLines(ctx context.Context, where record.TrialTasks, i int, f log.Filter, follow bool) iter.Seq2[trialLine, error] {
+	return func(yield func(trialLine, error) bool) {
+		from := f.From - lineNumber(i, 0)
+		if from >= 1<<lineBits {
+			return
+		}
+		f.Task, f.From = where.Tasks[i], max(from, 0)
+		for e, err := range l.logEntries(ctx, f, follow) {
+			if !yield(trialLine{e, lineNumber(i, e.ID)}, err) {
+				return
+			}
+		}
+	}
+}
+
+// showTrialLine is a line as clients are sent it.
+func showTrialLine(trial int32, l trialLine) *apiv1.TrialLogsResponse {
+	t := showEntry(l.Entry)
+	return &apiv1.TrialLogsResponse{
+		Id: strconv.FormatInt(l.number, 10), Timestamp: timestamppb.New(l.At), Message: t.GetMessage(), Level: t.GetLevel(), TrialId: trial,
+		AgentId: t.AgentId, ContainerId: t.ContainerId, RankId: t.RankId, Log: &t.Log, Source: t.Source, Stdtype: t.Stdtype,
+	}
+}
+
+// trialLogFields sends what the filters may be; with follow again, all of it, whenever
+// there is more.
+func (l *trialLogCalls) trialLogFields(ctx context.Context, c *call, send func(*apiv1.TrialLogsFieldsResponse) error) error {
+	follow := c.isSet("follow")
+	id, where, err := l.readableTrial(ctx, c)
+	if err == nil {
+		err = c.bad
+	}
+	if err != nil {
+		return err
+	}
+	fields, next := &logFields{}, int64(0)
+	for e, err := range l.trialLines(ctx, id, where, log.Filter{}, false) {
+		if err != nil {
+			return err
+		}
+		fields.add(e.Entry)
+		next = e.number + 1
+	}
+	if err := send(showTrialFields(fields)); err != nil || !follow {
+		return err
+	}
+	for e, err := range l.trialLines(ctx, id, where, log.Filter{From: next}, true) {
+		if err != nil {
+			return err
+		}
+		if !fields.add(e.Entry) {
+			continue
+		}
+		if err := send(showTrialFields(fields)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showTrialFields(f *logFields) *apiv1.TrialLogsFieldsResponse {
+	return &apiv1.TrialLogsFieldsResponse{
+		AgentIds: slices.Clone(f.agents), ContainerIds: slices.Clone(f.containers), RankIds: slices.Clone(f.ranks),
+		Stdtypes: slices.Clone(f.stdtypes), Sources: slices.Clone(f.sources),
+	}
+}

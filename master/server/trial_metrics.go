@@ -1,0 +1,180 @@
+package server
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// TrialMetrics is what trials report, and how it is shown. The errors for what does not
+// exist have the code NotFound.
+type TrialMetrics interface {
+	// Report takes in what a program reports of one step. Repeated, it changes nothing.
+	Report(ctx context.Context, trial int32, group string, m *apiv1.TrialMetrics) error
+	// Reports sends all reports of a group.
+	Reports(ctx context.Context, trials []int32, group string, send func(*apiv1.GetMetricsResponse) error) error
+	// ValidationHistory is the validations that were better than all before them.
+	ValidationHistory(ctx context.Context, experiment int32) (*apiv1.GetExperimentValidationHistoryResponse, error)
+	// Compare shows each trial with show.
+	Compare(ctx context.Context, q *apiv1.CompareTrialsRequest, show func(ctx context.Context, id int32) (*apiv1.Trial, error)) (*apiv1.CompareTrialsResponse, error)
+
+	// The others send until the experiments have ended.
+
+	Names(ctx context.Context, q *apiv1.ExpMetricNamesRequest, send func(*apiv1.ExpMetricNamesResponse) error) error
+	Batches(ctx context.Context, q *apiv1.MetricBatchesRequest, send func(*apiv1.MetricBatchesResponse) error) error
+	Snapshot(ctx context.Context, q *apiv1.TrialsSnapshotRequest, send func(*apiv1.TrialsSnapshotResponse) error) error
+	Sample(ctx context.Context, q *apiv1.TrialsSampleRequest, send func(*apiv1.TrialsSampleResponse) error) error
+}
+
+// metricsLimit is above what is stored for one step, so that most of what is too large is
+// refused with a sentence.
+const metricsLimit = 8 << 20
+
+// metricCalls is what trials report, and how it is shown.
+type metricCalls struct{ *shared }
+
+func (m *metricCalls) routes() []route {
+	if m.cfg.TrialMetrics == nil || m.cfg.Trials == nil {
+		return nil
+	}
+	return []route{
+		sizedCall(postRoute("trials/{trial}/metrics", either, unaryCall(m.report)), metricsLimit),
+		sizedCall(postRoute("trials/{trial}/training_metrics", either, unaryCall(m.reportTraining)), metricsLimit),
+		sizedCall(postRoute("trials/{trial}/validation_metrics", either, unaryCall(m.reportValidation)), metricsLimit),
+		getRoute("trials/metrics/trial_metrics", user, streamCall(m.shared, m.reports)),
+		getRoute("trials/metrics/training_metrics", user, streamCall(m.shared, m.groupReports("training"))),
+		getRoute("trials/metrics/validation_metrics", user, streamCall(m.shared, m.groupReports("validation"))),
+		getRoute("trials/time-series", user, plainCall(m.compare)),
+		getRoute("experiments/{experiment}/validation-history", user, plainCall(m.validationHistory)),
+		getRoute("experiments/metrics-stream/metric-names", user, streamCall(m.shared, m.names)),
+		getRoute("experiments/{experiment}/metrics-stream/batches", user, streamCall(m.shared, m.batches)),
+		getRoute("experiments/{experiment}/metrics-stream/trials-snapshot", user, streamCall(m.shared, m.snapshot)),
+		getRoute("experiments/{experiment}/metrics-stream/trials-sample", user, streamCall(m.shared, m.sample)),
+	}
+}
+
+func (m *metricCalls) report(c *call, in *apiv1.ReportTrialMetricsRequest) (*apiv1.ReportTrialMetricsResponse, error) {
+	return m.reportGroup(c, in.GetGroup(), in.GetMetrics())
+}
+
+func (m *metricCalls) reportTraining(c *call, in *apiv1.TrialMetrics) (*apiv1.ReportTrialMetricsResponse, error) {
+	return m.reportGroup(c, "training", in)
+}
+
+func (m *metricCalls) reportValidation(c *call, in *apiv1.TrialMetrics) (*apiv1.ReportTrialMetricsResponse, error) {
+	return m.reportGroup(c, "validation", in)
+}
+
+func (m *metricCalls) reportGroup(c *call, group string, in *apiv1.TrialMetrics) (*apiv1.ReportTrialMetricsResponse, error) {
+	id, err := c.trialID()
+	switch {
+	case err != nil:
+		return nil, err
+	case in.GetTrialId() != 0 && in.GetTrialId() != id:
+		return nil, status.New(status.InvalidArgument, "metrics.trialId: must be the trial of the path, %d (%d)", id, in.GetTrialId())
+	}
+	if err := m.checkReporter(c, id); err != nil {
+		return nil, err
+	}
+	return &apiv1.ReportTrialMetricsResponse{}, m.cfg.TrialMetrics.Report(c.Context(), id, group, in)
+}
+
+func (m *metricCalls) reports(ctx context.Context, c *call, send func(*apiv1.GetMetricsResponse) error) error {
+	return m.sendReports(ctx, c, c.textParam("group"), send)
+}
+
+func (m *metricCalls) groupReports(group string) func(context.Context, *call, func(*apiv1.GetMetricsResponse) error) error {
+	return func(ctx context.Context, c *call, send func(*apiv1.GetMetricsResponse) error) error {
+		return m.sendReports(ctx, c, group, send)
+	}
+}
+
+func (m *metricCalls) sendReports(ctx context.Context, c *call, group string, send func(*apiv1.GetMetricsResponse) error) error {
+	trials := c.numberParams("trialIds")
+	if c.bad != nil {
+		return c.bad
+	}
+	return m.cfg.TrialMetrics.Reports(ctx, trials, group, send)
+}
+
+func (m *metricCalls) validationHistory(c *call) (*apiv1.GetExperimentValidationHistoryResponse, error) {
+	id, err := c.experimentID()
+	if err != nil {
+		return nil, err
+	}
+	return m.cfg.TrialMetrics.ValidationHistory(c.Context(), id)
+}
+
+func (m *metricCalls) compare(c *call) (*apiv1.CompareTrialsResponse, error) {
+	q := &apiv1.CompareTrialsRequest{
+		TrialIds: c.numberParams("trialIds"), MetricNames: c.allValues("metricNames"), MetricIds: c.allValues("metricIds"),
+		MetricType: enumParam[apiv1.MetricType](c, "metricType"), Group: c.textParam("group"), MaxDatapoints: int32(c.numberParam("maxDatapoints")),
+		StartBatches: int32(c.numberParam("startBatches")), EndBatches: int32(c.numberParam("endBatches")),
+	}
+	if c.textParam("timeSeriesFilter.name") != "" {
+		c.rejectParam("timeSeriesFilter.name", "left out; startBatches and endBatches choose a part of the curves")
+	}
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return m.cfg.TrialMetrics.Compare(c.Context(), q, m.cfg.Trials.Trial)
+}
+
+func (m *metricCalls) names(ctx context.Context, c *call, send func(*apiv1.ExpMetricNamesResponse) error) error {
+	q := &apiv1.ExpMetricNamesRequest{Ids: c.numberParams("ids"), PeriodSeconds: c.period()}
+	if c.bad != nil {
+		return c.bad
+	}
+	return m.cfg.TrialMetrics.Names(ctx, q, send)
+}
+
+func (c *call) period() int32 { return int32(c.numberParam("periodSeconds")) }
+
+func (m *metricCalls) batches(ctx context.Context, c *call, send func(*apiv1.MetricBatchesResponse) error) error {
+	id, err := c.experimentID()
+	if err != nil {
+		return err
+	}
+	q := &apiv1.MetricBatchesRequest{
+		ExperimentId: id, MetricName: c.textParam("metricName"), Group: c.textParam("group"),
+		MetricType: enumParam[apiv1.MetricType](c, "metricType"), PeriodSeconds: c.period(),
+	}
+	if c.bad != nil {
+		return c.bad
+	}
+	return m.cfg.TrialMetrics.Batches(ctx, q, send)
+}
+
+func (m *metricCalls) snapshot(ctx context.Context, c *call, send func(*apiv1.TrialsSnapshotResponse) error) error {
+	id, err := c.experimentID()
+	if err != nil {
+		return err
+	}
+	q := &apiv1.TrialsSnapshotRequest{
+		ExperimentId: id, MetricName: c.textParam("metricName"), Group: c.textParam("group"),
+		MetricType: enumParam[apiv1.MetricType](c, "metricType"), PeriodSeconds: c.period(),
+		BatchesProcessed: int32(c.numberParam("batchesProcessed")), BatchesMargin: int32(c.numberParam("batchesMargin")),
+	}
+	if c.bad != nil {
+		return c.bad
+	}
+	return m.cfg.TrialMetrics.Snapshot(ctx, q, send)
+}
+
+func (m *metricCalls) sample(ctx context.Context, c *call, send func(*apiv1.TrialsSampleResponse) error) error {
+	id, err := c.experimentID()
+	if err != nil {
+		return err
+	}
+	q := &apiv1.TrialsSampleRequest{
+		ExperimentId: id, MetricName: c.textParam("metricName"), Group: c.textParam("group"),
+		MetricType: enumParam[apiv1.MetricType](c, "metricType"), PeriodSeconds: c.period(),
+		MaxTrials: int32(c.numberParam("maxTrials")), MaxDatapoints: int32(c.numberParam("maxDatapoints")),
+		StartBatches: int32(c.numberParam("startBatches")), EndBatches: int32(c.numberParam("endBatches")),
+	}
+	if c.bad != nil {
+		return c.bad
+	}
+	return m.cfg.TrialMetrics.Sample(ctx, q, send)
+}

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"context"
+	"math"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// TrialReports is what the programs of trials report beside metrics and checkpoints. All
+// of it may be repeated.
+type TrialReports interface {
+	// ReportProgress takes in how much of a trial is done, from 0 to 1.
+	ReportProgress(ctx context.Context, trial int32, done float64) error
+	// ReportInvalid takes in that the hyperparameters are impossible. The error has the code
+	// InvalidArgument when it was said before.
+	ReportInvalid(ctx context.Context, trial int32) error
+	// SetRunnerState takes in what a program is doing, in its own words.
+	SetRunnerState(ctx context.Context, trial int32, state string) error
+	// StartRun takes in that a run begins to report, and where it keeps checkpoints. It answers
+	// with the number of that storage, nil where it was given none.
+	StartRun(ctx context.Context, trial int32, storage *structpb.Struct) (*int32, error)
+	// Metadata is what a program keeps of itself; SetMetadata replaces it and answers it.
+	Metadata(ctx context.Context, trial int32) (*structpb.Struct, error)
+	SetMetadata(ctx context.Context, trial int32, all *structpb.Struct) (*structpb.Struct, error)
+}
+
+// reportCalls is what the programs of trials say. A task may speak of its own trial alone.
+type reportCalls struct{ *shared }
+
+func (r *reportCalls) routes() []route {
+	if r.cfg.Trials == nil {
+		return nil
+	}
+	return []route{
+		postRoute("trials/{trial}/progress", either, unaryCall(r.progress)),
+		postRoute("trials/{trial}/runner/metadata", either, unaryCall(r.runnerState)),
+		postRoute("trials/{trial}/early_exit", either, unaryCall(r.earlyExit)),
+		postRoute("runs/start", either, unaryCall(r.startRun)),
+		getRoute("runs/{run}/metadata", either, plainCall(r.metadata)),
+		postRoute("runs/{run}/metadata", either, unaryCall(r.setMetadata)),
+	}
+}
+
+// reported is the trial that a call reports about.
+func (r *reportCalls) reported(c *call) (int32, error) {
+	id, err := c.trialID()
+	if err != nil {
+		return 0, err
+	}
+	return id, r.checkReporter(c, id)
+}
+
+func (r *reportCalls) progress(c *call, in *apiv1.ReportTrialProgressRequest) (*apiv1.ReportTrialProgressResponse, error) {
+	id, err := r.reported(c)
+	if err != nil {
+		return nil, err
+	}
+	p := in.GetProgress()
+	if math.IsNaN(p) || p < 0 || p > 1 {
+		return nil, status.New(status.InvalidArgument, "progress: must be between 0 and 1 (%v)", p)
+	}
+	return &apiv1.ReportTrialProgressResponse{}, r.cfg.Trials.ReportProgress(c.Context(), id, p)
+}
+
+// longestState is the bytes of what a program says it is doing.
+const longestState = 256
+
+func (r *reportCalls) runnerState(c *call, in *apiv1.TrialRunnerMetadata) (*apiv1.PostTrialRunnerMetadataResponse, error) {
+	id, err := r.reported(c)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(in.GetState()); n > longestState {
+		return nil, status.New(status.InvalidArgument, "state: must have at most %d bytes (%d: %q)", longestState, n, excerpt.Of(in.GetState()))
+	}
+	return &apiv1.PostTrialRunnerMetadataResponse{}, r.cfg.Trials.SetRunnerState(c.Context(), id, in.GetState())
+}
+
+func (r *reportCalls) earlyExit(c *call, in *apiv1.TrialEarlyExit) (*apiv1.ReportTrialSearcherEarlyExitResponse, error) {
+	id, err := r.reported(c)
+	if err != nil {
+		return nil, err
+	}
+	switch in.GetReason() {
+	case apiv1.TrialEarlyExit_EXITED_REASON_INVALID_HP, apiv1.TrialEarlyExit_EXITED_REASON_INIT_INVALID_HP:
+	case apiv1.TrialEarlyExit_EXITED_REASON_UNSPECIFIED:
+		fallthrough
+	default:
+		return nil, status.New(status.InvalidArgument, "reason: must be EXITED_REASON_INVALID_HP or EXITED_REASON_INIT_INVALID_HP")
+	}
+	return &apiv1.ReportTrialSearcherEarlyExitResponse{}, r.cfg.Trials.ReportInvalid(c.Context(), id)
+}
+
+func (r *reportCalls) startRun(c *call, in *apiv1.RunPrepareForReportingRequest) (*apiv1.RunPrepareForReportingResponse, error) {
+	if err := r.checkReporter(c, in.GetRunId()); err != nil {
+		return nil, err
+	}
+	storage, err := r.cfg.Trials.StartRun(c.Context(), in.GetRunId(), in.GetCheckpointStorage())
+	return &apiv1.RunPrepareForReportingResponse{StorageId: storage}, err
+}
+
+// metadata answers users, and a task about its own run.
+func (r *reportCalls) metadata(c *call) (*apiv1.GetRunMetadataResponse, error) {
+	id, err := c.numberInPath("run")
+	if err == nil && c.allocation != "" {
+		err = r.checkReporter(c, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.cfg.Trials.Metadata(c.Context(), id)
+	return &apiv1.GetRunMetadataResponse{Metadata: all}, err
+}
+
+func (r *reportCalls) setMetadata(c *call, in *apiv1.PostRunMetadataRequest) (*apiv1.PostRunMetadataResponse, error) {
+	id, err := c.numberInPath("run")
+	if err == nil {
+		err = r.checkReporter(c, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.cfg.Trials.SetMetadata(c.Context(), id, in.GetMetadata())
+	return &apiv1.PostRunMetadataResponse{Metadata: all}, err
+}

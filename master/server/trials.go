@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+)
+
+// Trials is the trials of experiments. The errors for one that does not exist have the
+// code NotFound. Messages that are returned are the caller's.
+type Trials interface {
+	List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) (*apiv1.GetExperimentTrialsResponse, error)
+	Trial(ctx context.Context, id int32) (*apiv1.Trial, error)
+	// TrialTasks is whose trial it is and where it runs.
+	TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error)
+	Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRequest) (*apiv1.GetTrialWorkloadsResponse, error)
+
+	KillTrial(ctx context.Context, by *apiv1.User, id int32) error
+	// RetainTrialLogs keeps the logs for so many days, -1 for ever.
+	RetainTrialLogs(ctx context.Context, by *apiv1.User, id int32, days int32) error
+	// RemainingLogDays is how much longer its logs are kept, nil for ever.
+	RemainingLogDays(ctx context.Context, id int32) (*int32, error)
+
+	TrialReports
+}
+
+// trialCalls is describing trials, and ending them.
+type trialCalls struct{ *shared }
+
+func (t *trialCalls) routes() []route {
+	if t.cfg.Trials == nil {
+		return nil
+	}
+	return []route{
+		getRoute("experiments/{experiment}/trials", user, plainCall(t.trials)),
+		getRoute("trials/{trial}", either, plainCall(t.trial)),
+		getRoute("trials/{trial}/workloads", user, plainCall(t.workloads)),
+		getRoute("trials/{trial}/remaining_log_retention_days", user, plainCall(t.remainingDays)),
+		auditedRoute("trial.kill", postRoute("trials/{trial}/kill", user, plainCall(t.killTrial))),
+		auditedRoute("trial.retain_logs", route{method: http.MethodPut, path: "trials/{trial}/retain_logs", access: user, endpoint: unaryCall(t.retainTrialLogs)}),
+	}
+}
+
+func (t *trialCalls) trials(c *call) (*apiv1.GetExperimentTrialsResponse, error) {
+	id, err := c.experimentID()
+	r := &apiv1.GetExperimentTrialsRequest{
+		ExperimentId: id, SortBy: enumParam[apiv1.GetExperimentTrialsRequest_SortBy](c, "sortBy"), Descending: c.isDescending(),
+		Offset: int32(c.numberParam("offset")), Limit: int32(c.numberParam("limit")),
+		// Clients name the states of experiments, which trials share.
+		States: enumParams[apiv1.Trial_State](c, "states"),
+	}
+	if r.GetLimit() < 0 {
+		c.rejectParam("limit", "0 or more")
+	}
+	if err == nil {
+		err = c.bad
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.cfg.Trials.List(c.Context(), r)
+}
+
+// trial answers users, and a task about its own trial.
+func (t *trialCalls) trial(c *call) (*apiv1.GetTrialResponse, error) {
+	id, err := c.trialID()
+	if err == nil && c.allocation != "" {
+		err = t.checkReporter(c, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	trial, err := t.cfg.Trials.Trial(c.Context(), id)
+	return &apiv1.GetTrialResponse{Trial: trial}, err
+}
+
+func (t *trialCalls) workloads(c *call) (*apiv1.GetTrialWorkloadsResponse, error) {
+	id, err := c.trialID()
+	r := &apiv1.GetTrialWorkloadsRequest{
+		TrialId: id, Descending: c.isDescending(), Offset: int32(c.numberParam("offset")), Limit: int32(c.numberParam("limit")),
+		SortKey: c.textParam("sortKey"), Filter: enumParam[apiv1.GetTrialWorkloadsRequest_FilterOption](c, "filter"),
+		IncludeBatchMetrics: c.isSet("includeBatchMetrics"), Group: c.textParam("group"), RemoveDeletedCheckpoints: c.isSet("removeDeletedCheckpoints"),
+	}
+	if r.GetLimit() < 0 {
+		c.rejectParam("limit", "0 or more")
+	}
+	if err == nil {
+		err = c.bad
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.cfg.Trials.Workloads(c.Context(), r)
+}
+
+func (t *trialCalls) remainingDays(c *call) (*apiv1.GetTrialRemainingLogRetentionDaysResponse, error) {
+	id, err := c.trialID()
+	if err != nil {
+		return nil, err
+	}
+	days, err := t.cfg.Trials.RemainingLogDays(c.Context(), id)
+	return &apiv1.GetTrialRemainingLogRetentionDaysResponse{RemainingDays: days}, err
+}
+
+func (t *trialCalls) killTrial(c *call) (*apiv1.KillTrialResponse, error) {
+	id, err := t.changedTrial(c)
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.KillTrialResponse{}, t.cfg.Trials.KillTrial(c.Context(), c.user, id)
+}
+
+func (t *trialCalls) retainTrialLogs(c *call, in *apiv1.PutTrialRetainLogsRequest) (*apiv1.PutTrialRetainLogsResponse, error) {
+	id, err := t.changedTrial(c, fmt.Sprintf("days=%d", in.GetNumDays()))
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.PutTrialRetainLogsResponse{}, t.cfg.Trials.RetainTrialLogs(c.Context(), c.user, id, in.GetNumDays())
+}
+
+// changedTrial is the trial of a call that changes it, and notes it with what is changed.
+func (t *trialCalls) changedTrial(c *call, details ...string) (int32, error) {
+	id, err := c.trialID()
+	if err != nil {
+		return 0, err
+	}
+	where, err := t.cfg.Trials.TrialTasks(c.Context(), id)
+	if err != nil {
+		return 0, err
+	}
+	c.noteTarget(strconv.Itoa(int(id)), append([]string{t.describeOwner(c, where.Owner)}, details...)...)
+	return id, nil
+}
+
+func (c *call) trialID() (int32, error) { return c.numberInPath("trial") }
+
+// checkReporter refuses who may not speak for a trial: a task may for its own, and a user
+// for those of experiments of theirs.
+func (s *shared) checkReporter(c *call, trial int32) error {
+	where, err := s.cfg.Trials.TrialTasks(c.Context(), trial)
+	switch {
+	case err != nil:
+		return err
+	case c.allocation == "" && c.owns(where.Owner):
+		return nil
+	case c.allocation == "":
+		return status.New(status.PermissionDenied, "trial %d is another user's: only its owner and administrators may report about it", trial)
+	case slices.Contains(where.Tasks, taskOf(c.allocation)):
+		return nil
+	}
+	return status.New(status.PermissionDenied, "this token is for another task than one of trial %d", trial)
+}
+
+// checkOwnExperiment refuses the token of a task that is not a trial of an experiment. The
+// id of a trial's task begins with the number of its experiment.
+func checkOwnExperiment(c *call, experiment int32) error {
+	if of, _, found := strings.Cut(taskOf(c.allocation), "."); found && of == strconv.Itoa(int(experiment)) {
+		return nil
+	}
+	return status.New(status.PermissionDenied, "this token is for a task that is not of experiment %d", experiment)
+}

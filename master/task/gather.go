@@ -1,0 +1,197 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+const (
+	// gatherWait is how long a program waits for the others before it asks again.
+	gatherWait = 5 * time.Minute
+	// maxPeers and maxGathered bound what an allocation's programs give each other.
+	maxPeers    = 10_000
+	maxGathered = 64 << 10
+)
+
+// gathers lets the programs of an allocation wait for each other. What only some have sent
+// is in memory: they wait for an answer, and send it again to the next master.
+type gathers struct {
+	*shared
+
+	records *records
+
+	mu   sync.Mutex // guards open
+	open map[gatherKey]*gathering
+}
+
+type gatherKey struct {
+	allocation rm.AllocationID
+	kind       lifecycle.GatherKind
+}
+
+// gathering is what is there so far.
+type gathering struct {
+	peers map[string]json.RawMessage
+	want  int
+	// waiting counts those who wait; with the last one it goes.
+	waiting int
+}
+
+// AllGather waits until all programs of an allocation have sent something, and answers what
+// they sent. The errors have the codes InvalidArgument, NotFound, FailedPrecondition when the
+// allocation ends, and Unavailable after which clients ask again.
+func (g *gathers) AllGather(ctx context.Context, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error) {
+	return g.gather(ctx, lifecycle.GatherData, r)
+}
+
+// AllRunning is AllGather for programs that say that they run.
+func (g *gathers) AllRunning(ctx context.Context, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error) {
+	return g.gather(ctx, lifecycle.GatherRunning, r)
+}
+
+func (g *gathers) gather(ctx context.Context, kind lifecycle.GatherKind, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error) {
+	data, err := checkGather(r)
+	if err != nil {
+		return nil, err
+	}
+	id := rm.AllocationID(r.GetAllocationId())
+	e, _, found := g.reg.findAllocation(id)
+	if !found {
+		return nil, status.Missing("allocation", r.GetAllocationId())
+	}
+	key := gatherKey{id, kind}
+	if a, _ := e.latestSnapshot().allocationByID(id); a.Gathered[kind][r.GetRequestUuid()] == nil {
+		o, all, err := g.join(key, r, data)
+		if err != nil {
+			return nil, err
+		}
+		defer g.leave(key, o)
+		if err := g.finish(ctx, key, o, all); err != nil {
+			return nil, err
+		}
+	}
+	return awaitGathered(ctx, e, key, r.GetRequestUuid())
+}
+
+func checkGather(r *apiv1.AllocationAllGatherRequest) (json.RawMessage, error) {
+	if r.GetData() == nil {
+		r.Data = &structpb.Struct{}
+	}
+	data, err := protojson.Marshal(r.GetData())
+	switch {
+	case err != nil:
+		return nil, status.New(status.InvalidArgument, "data: %v", err)
+	case len(data) > maxGathered:
+		return nil, status.New(status.InvalidArgument, "data: must have at most %d bytes (has %d)", maxGathered, len(data))
+	case r.GetRequestUuid() == "":
+		return nil, status.New(status.InvalidArgument, "request_uuid: is missing")
+	case r.GetNumPeers() < 1 || r.GetNumPeers() > maxPeers:
+		return nil, status.New(status.InvalidArgument, "num_peers: must be 1 to %d (is %d)", maxPeers, r.GetNumPeers())
+	}
+	return data, nil
+}
+
+// join adds what one program sends. The answer is what all have sent, when they have.
+func (g *gathers) join(key gatherKey, r *apiv1.AllocationAllGatherRequest, data json.RawMessage) (*gathering, lifecycle.Gathered, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	o := g.open[key]
+	if o == nil {
+		o = &gathering{peers: map[string]json.RawMessage{}, want: int(r.GetNumPeers())}
+		g.open[key] = o
+	}
+	if o.want != int(r.GetNumPeers()) {
+		return nil, nil, status.New(status.InvalidArgument, "num_peers: is %d, and %d for another program of allocation %s", r.GetNumPeers(), o.want, key.allocation)
+	}
+	o.waiting++
+	o.peers[r.GetRequestUuid()] = data
+	if len(o.peers) < o.want {
+		return o, nil, nil
+	}
+	return o, maps.Clone(o.peers), nil
+}
+
+func (g *gathers) leave(key gatherKey, o *gathering) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if o.waiting--; o.waiting == 0 {
+		g.close(key, o)
+	}
+}
+
+// close lets the next request begin again. The caller holds mu.
+func (g *gathers) close(key gatherKey, o *gathering) {
+	if g.open[key] == o {
+		delete(g.open, key)
+	}
+}
+
+// finish stores what all have sent; that wakes them.
+func (g *gathers) finish(ctx context.Context, key gatherKey, o *gathering, all lifecycle.Gathered) error {
+	if all == nil {
+		return nil
+	}
+	_, err := g.records.changeAllocation(ctx, key.allocation, func(a lifecycle.Allocation) lifecycle.Allocation {
+		return a.Gather(key.kind, all)
+	})
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.close(key, o)
+	return nil
+}
+
+// awaitGathered waits until what a program takes part in is complete.
+func awaitGathered(ctx context.Context, e *entry, key gatherKey, request string) ([]*structpb.Struct, error) {
+	timer := time.NewTimer(gatherWait)
+	defer timer.Stop()
+	for {
+		s, news := e.watchChanges()
+		a, _ := s.allocationByID(key.allocation)
+		all := a.Gathered[key.kind]
+		switch {
+		case all[request] != nil:
+			return showGathered(all)
+		case a.Over() || a.Killed != nil:
+			return nil, status.New(status.FailedPrecondition, "allocation %s has ended before all of its programs have asked", key.allocation)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+			return nil, status.New(status.Unavailable, "not all programs of allocation %s have asked; ask again", key.allocation)
+		case <-news:
+		}
+	}
+}
+
+// showGathered is what all sent, in the order of their requests.
+func showGathered(all lifecycle.Gathered) ([]*structpb.Struct, error) {
+	var out []*structpb.Struct
+	var errs []error
+	for _, request := range slices.Sorted(maps.Keys(all)) {
+		data := &structpb.Struct{}
+		if err := protojson.Unmarshal(all[request], data); err != nil {
+			errs = append(errs, fmt.Errorf("read what request %q sent: %w", excerpt.Of(request), err))
+		}
+		out = append(out, data)
+	}
+	return out, errors.Join(errs...)
+}

@@ -1,0 +1,146 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// LogWatcher is implemented by owners that act on what the programs of their tasks print. An
+// error lets the lines be sent again, before which none of them is stored.
+type LogWatcher interface {
+	// LogPolicies is what to look for in the lines of a task. It is asked with the first lines,
+	// and after a restart.
+	LogPolicies(ctx context.Context, id rm.TaskID) ([]container.LogPolicy, error)
+	// LogMatched says that a line matched: of each policy once for a run and a machine, and
+	// perhaps again after a restart. All matches of a run are told before its end.
+	LogMatched(ctx context.Context, m LogMatch) error
+}
+
+// LogMatch is a line that a policy looks for.
+type LogMatch struct {
+	Task rm.TaskID
+	Run  int
+	// Agent is the machine that the line came from.
+	Agent  rm.AgentID
+	Policy container.LogPolicy
+	Line   string
+	At     time.Time
+}
+
+// logWatch is what is looked for in a task's lines, and what was found.
+type logWatch struct {
+	mu       sync.Mutex // guards what follows
+	asked    bool
+	policies []logPattern
+	told     map[string]bool
+}
+
+type logPattern struct {
+	policy container.LogPolicy
+	match  *regexp.Regexp
+}
+
+// watchLines tells a task's owner about the lines that its policies look for.
+func (w *logWriter) watchLines(ctx context.Context, e *entry, a lifecycle.Allocation, b log.Batch) error {
+	owner, found := w.reg.ownerOf(e.latestSnapshot().task.Kind)
+	watcher, watches := owner.(LogWatcher)
+	if !found || !watches || len(b.Lines) == 0 {
+		return nil
+	}
+	l := &e.watch
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.asked {
+		policies, err := watcher.LogPolicies(ctx, a.Task)
+		if err != nil {
+			return fmt.Errorf("ask for the log policies of task %s: %w", a.Task, err)
+		}
+		l.asked, l.policies, l.told = true, compilePolicies(policies), map[string]bool{}
+	}
+	agent := agentOf(a, b)
+	for i, p := range l.policies {
+		key := fmt.Sprintf("%d/%d/%s", a.Run, i, agent)
+		if l.told[key] {
+			continue
+		}
+		line, matches := firstMatch(p, b.Lines)
+		if !matches {
+			continue
+		}
+		err := watcher.LogMatched(ctx, LogMatch{
+			Task: a.Task, Run: a.Run, Agent: agent, Policy: p.policy, Line: line.Text, At: line.At,
+		})
+		if err != nil {
+			return fmt.Errorf("report a log policy of task %s: %w", a.Task, err)
+		}
+		l.told[key] = true
+	}
+	return nil
+}
+
+// agentOf is the machine that lines came from; programs that send lines themselves may leave it out.
+func agentOf(a lifecycle.Allocation, b log.Batch) rm.AgentID {
+	if b.Agent != "" {
+		return rm.AgentID(b.Agent)
+	}
+	for _, c := range a.Containers {
+		if b.Container == "" || string(c.ID) == b.Container {
+			return c.Agent
+		}
+	}
+	return ""
+}
+
+// compilePolicies leaves out those that have no pattern: names that take the place of others.
+func compilePolicies(list []container.LogPolicy) []logPattern {
+	var out []logPattern
+	for _, p := range list {
+		re, err := compilePattern(p.Pattern)
+		if p.Pattern == "" || err != nil { // it was checked when it was accepted
+			continue
+		}
+		out = append(out, logPattern{p, re})
+	}
+	return out
+}
+
+// compilePattern compiles a pattern that may match anywhere in a line. What comes before and
+// behind does not matter, and without it a text is found much faster.
+func compilePattern(pattern string) (*regexp.Regexp, error) {
+	if strings.Contains(pattern, `\Q`) {
+		return regexp.Compile(pattern)
+	}
+	short := pattern
+	if rest, found := strings.CutPrefix(short, ".*"); found && rest != "" && !strings.ContainsRune("?+*{", rune(rest[0])) {
+		short = rest
+	}
+	if rest, found := strings.CutSuffix(short, ".*"); found && rest != "" && !strings.ContainsRune(`\[(|`, rune(rest[len(rest)-1])) {
+		short = rest
+	}
+	if re, err := regexp.Compile(short); err == nil {
+		return re, nil
+	}
+	return regexp.Compile(pattern)
+}
+
+// ownConfig is in the line in which programs of trials print their configuration, whose patterns
+// match themselves.
+const ownConfig = `"log_policies":`
+
+func firstMatch(p logPattern, lines []log.Line) (log.Line, bool) {
+	for _, l := range lines {
+		if p.match.MatchString(l.Text) && !strings.Contains(l.Text, ownConfig) {
+			return l, true
+		}
+	}
+	return log.Line{}, false
+}

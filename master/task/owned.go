@@ -1,0 +1,201 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// owned is what owners do to their tasks.
+type owned struct {
+	*shared
+
+	records  *records
+	policies *policies
+	runs     *runs
+}
+
+// Own gives all tasks of a kind to an owner. It is called before Attach.
+func (o *owned) Own(k lifecycle.Kind, owner Owner) { o.reg.setOwner(k, owner) }
+
+// Start makes the task, or begins the next run of one that is held, with all that the order
+// says. It may be repeated: a run that has begun, or has ended, is not begun again. The
+// answer is given once it is stored, and what is stored is run whatever happens to
+// this process. Before Attach it is stored only.
+func (o *owned) Start(ctx context.Context, order StartOrder) error {
+	e, fresh := o.reg.reserveID(order.Task)
+	for !fresh && e.isGone() {
+		// Another call could not make it, or it has ended just now.
+		e, fresh = o.reg.reserveID(order.Task)
+	}
+	start := o.resumeHeld
+	if fresh {
+		start = o.createReserved
+	}
+	if err := start(ctx, e, order); err != nil || e.isGone() {
+		return err
+	}
+	return o.handOver(ctx, e)
+}
+
+// handOver submits a run that is open, and asks again what follows one that has ended. What it
+// does not get to is done by Attach.
+func (o *owned) handOver(ctx context.Context, e *entry) error {
+	r := o.reg.managerOf()
+	if r == nil {
+		return nil
+	}
+	if err := o.runs.settleRun(ctx, e); err != nil || !e.latestSnapshot().isOpen() {
+		return err
+	}
+	if err := o.runs.submitCurrent(ctx, r, e); err != nil {
+		return fmt.Errorf("start task %s: %w", e.latestSnapshot().task.ID, err)
+	}
+	return nil
+}
+
+// createReserved makes a task whose id was reserved.
+func (o *owned) createReserved(ctx context.Context, e *entry, order StartOrder) error {
+	defer e.change.Unlock()
+	err := o.createOwned(ctx, e, order)
+	if e.gone {
+		o.reg.dropTask(order.Task)
+	}
+	return err
+}
+
+// createOwned stores a new task, unless it has ended. The caller holds e.change.
+func (o *owned) createOwned(ctx context.Context, e *entry, order StartOrder) error {
+	e.gone = true
+	_, past, err := toDocs().past.Get(ctx, o.cfg.Store, string(order.Task))
+	if err != nil || past {
+		return err
+	}
+	task := taskOfOrder(order)
+	first := lifecycle.First(task, o.cfg.Now().UTC())
+	first.Run = order.Run
+	err = o.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, task), putAllocation(tx, first)) })
+	if err != nil {
+		return fmt.Errorf("start task %s: %w", order.Task, err)
+	}
+	e.gone = false
+	o.reg.joinJob(task, e)
+	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
+	return o.records.copyLines(ctx, e)
+}
+
+func taskOfOrder(o StartOrder) lifecycle.Task {
+	return lifecycle.Task{
+		ID: o.Task, Kind: o.Kind, Job: o.Job, JobName: o.JobName, Entity: o.Entity, Name: o.Name, UserID: o.UserID, Username: o.Username, Unix: o.Unix,
+		Workspace: o.Workspace, Submitted: o.Submitted, Pool: o.Pool, Slots: o.Slots, MaxSlots: o.MaxSlots,
+		Priority: o.Priority, Weight: o.Weight, Preemptible: o.Preemptible, PreemptionTimeout: o.PreemptionTimeout,
+		SingleNode: o.SingleNode, Excluded: o.Excluded, PodSpec: o.PodSpec, Warnings: o.Warnings,
+	}
+}
+
+// resumeHeld begins the next run of a held task.
+func (o *owned) resumeHeld(ctx context.Context, e *entry, order StartOrder) error {
+	return o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
+		last := s.currentAllocation()
+		if !s.task.Held || order.Run <= last.Run {
+			return s, nil
+		}
+		s.task = taskOfOrder(order)
+		return s.withAllocation(nextRun(s.task, last, order.Run, o.cfg.Now().UTC())), nil
+	})
+}
+
+// Signal asks a task's run to save itself and stop within its PreemptionTimeout, after which it
+// is killed. One that still waits ends at once. It may be repeated; a task without a run
+// is not an error.
+func (o *owned) Signal(ctx context.Context, id rm.TaskID, reason string) error {
+	e, found := o.reg.findTask(id)
+	r := o.reg.managerOf()
+	if !found || r == nil || !e.latestSnapshot().isOpen() {
+		return nil
+	}
+	return r.Preempt(ctx, e.latestSnapshot().currentAllocation().ID, reason)
+}
+
+// End kills a task's run. It may be repeated; a task without a run is not an error.
+func (o *owned) End(ctx context.Context, id rm.TaskID, reason string) error {
+	e, found := o.reg.findTask(id)
+	if !found || !e.latestSnapshot().isOpen() {
+		return nil
+	}
+	now := o.cfg.Now()
+	err := o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
+		return s.withAllocation(s.currentAllocation().Kill(reason, now)), nil
+	})
+	if err != nil {
+		return fmt.Errorf("end task %s: %w", id, err)
+	}
+	return o.runs.killDoomed(ctx, o.reg.managerOf(), e)
+}
+
+// Change alters a job in its queue and remembers it for the later runs of all its tasks.
+// The error is rm.ErrUnknownJob for one that is in no queue, or says which change is refused.
+func (o *owned) Change(ctx context.Context, job rm.JobID, c rm.Change) error {
+	r := o.reg.managerOf()
+	if r == nil {
+		return rm.ErrUnknownJob
+	}
+	err := r.Change(ctx, job, c)
+	if err != nil && !errors.Is(err, rm.ErrUnknownJob) {
+		return err
+	}
+	for _, e := range o.reg.listJob(job) {
+		if err := o.records.applyChange(ctx, e, changeTask(c)); err != nil {
+			return fmt.Errorf("change job %s: %w", job, err)
+		}
+	}
+	return err
+}
+
+// Status is where a task stands. One that has ended is not found.
+func (o *owned) Status(id rm.TaskID) (Status, bool) {
+	e, found := o.reg.findTask(id)
+	if !found || e.latestSnapshot().hasEnded() {
+		return Status{}, false
+	}
+	s := e.latestSnapshot()
+	a := s.currentAllocation()
+	st := Status{State: a.State, Allocation: a.ID, Run: a.Run, Held: s.task.Held}
+	if r := o.reg.managerOf(); r != nil && a.Starts() {
+		known, _ := r.Allocation(a.ID)
+		st.Waiting = known.Waiting
+	}
+	return st, true
+}
+
+// Forget removes an ended task with its log. One that is not known is not an error; one that
+// has not ended is.
+func (o *owned) Forget(ctx context.Context, id rm.TaskID) error {
+	if _, found := o.reg.findTask(id); found {
+		return fmt.Errorf("forget task %s: it has not ended", id)
+	}
+	if err := o.cfg.Logs.Delete(ctx, string(id)); err != nil {
+		return fmt.Errorf("forget task %s: %w", id, err)
+	}
+	return o.cfg.Store.Write(ctx, func(tx *store.Tx) error { return toDocs().past.Delete(tx, string(id)) })
+}
+
+// DropLog removes the log of a task that has ended. Repeated, it does nothing.
+func (o *owned) DropLog(ctx context.Context, id rm.TaskID) error {
+	if _, found := o.reg.findTask(id); found {
+		return fmt.Errorf("remove the log of task %s: it has not ended", id)
+	}
+	return o.cfg.Logs.Delete(ctx, string(id))
+}
+
+// Write adds a line of the master to a task's log.
+func (o *owned) Write(ctx context.Context, id rm.TaskID, level log.Level, text string) error {
+	return o.cfg.Logs.AppendUnsequenced(ctx, log.Batch{
+		Task: string(id), Lines: []log.Line{{At: o.cfg.Now(), Level: level, Text: text, Source: masterSource, Stdtype: "stdout"}},
+	})
+}

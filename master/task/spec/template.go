@@ -1,0 +1,144 @@
+package spec
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/config/container"
+)
+
+// Overlay lays what a client sent over a template, JSON: what it says stays, null is as good
+// as left out, lists of variables, mounts, devices and ports are joined. Of the template it
+// takes what commands have; warnings name the rest. The error is a *DecodeError.
+func Overlay(name string, template []byte, over *structpb.Struct) (*structpb.Struct, []string, error) {
+	lower, warnings, err := decodeTemplate(name, template)
+	if err != nil {
+		return nil, nil, err
+	}
+	upper, err := Decode(over)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := lower // lists and texts of lower stay as they are
+	if err := decodeOver(over, &c); err != nil {
+		return nil, nil, err
+	}
+	if err := joinParts(&c, lower, upper); err != nil {
+		return nil, nil, err
+	}
+	data, err := Store(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &structpb.Struct{}
+	if err := out.UnmarshalJSON(data); err != nil {
+		return nil, nil, fmt.Errorf("lay the configuration over its template: %w", err)
+	}
+	return out, warnings, nil
+}
+
+// decodeTemplate reads the settings of a template that commands have.
+func decodeTemplate(name string, template []byte) (Config, []string, error) {
+	c := Default()
+	d, err := document.Parse(template, "")
+	if err != nil {
+		return c, nil, &DecodeError{document.Errors{{Text: fmt.Sprintf("template '%s': %v", excerpt.Of(name), err)}}}
+	}
+	var unknown []string
+	wrong := slices.DeleteFunc(d.Decode(&c), func(p document.Problem) bool {
+		if p.Unknown {
+			unknown = append(unknown, p.Path)
+		}
+		return p.Unknown
+	})
+	if len(wrong) > 0 {
+		for i := range wrong {
+			wrong[i].Text = fmt.Sprintf("%s, in template '%s'", wrong[i].Text, excerpt.Of(name))
+		}
+		return c, nil, &DecodeError{withoutLines(wrong)}
+	}
+	if len(unknown) == 0 {
+		return c, nil, nil
+	}
+	slices.Sort(unknown)
+	return c, []string{excerpt.Format("of template '%s' has no effect on commands: %s", name, strings.Join(unknown, ", "))}, nil
+}
+
+// decodeOver decodes what a client sent, which could be decoded before, over c.
+func decodeOver(over *structpb.Struct, c *Config) error {
+	if over == nil {
+		return nil
+	}
+	data, err := over.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("lay the configuration over its template: %w", err)
+	}
+	d, err := document.Parse(data, "")
+	if err != nil {
+		return fmt.Errorf("lay the configuration over its template: %w", err)
+	}
+	return d.Decode(c).Err()
+}
+
+// joinParts joins what does not take the place of what is below it.
+func joinParts(c *Config, lower, upper Config) error {
+	below, above, n := lower.Environment, upper.Environment, &c.Environment
+	n.Image = container.Images{
+		CPU:  cmp.Or(above.Image.CPU, below.Image.CPU),
+		CUDA: cmp.Or(above.Image.CUDA, below.Image.CUDA),
+		ROCm: cmp.Or(above.Image.ROCm, below.Image.ROCm),
+	}
+	n.Variables = container.Environment{
+		CPU:  slices.Concat(below.Variables.CPU, above.Variables.CPU),
+		CUDA: slices.Concat(below.Variables.CUDA, above.Variables.CUDA),
+		ROCm: slices.Concat(below.Variables.ROCm, above.Variables.ROCm),
+	}
+	if n.Ports = maps.Clone(below.Ports); n.Ports == nil {
+		n.Ports = above.Ports
+	} else {
+		maps.Copy(n.Ports, above.Ports)
+	}
+	n.ProxyPorts = slices.Clone(above.ProxyPorts)
+	for _, p := range below.ProxyPorts {
+		if !slices.ContainsFunc(n.ProxyPorts, func(o ProxyPort) bool { return o.Port == p.Port }) {
+			n.ProxyPorts = append(n.ProxyPorts, p)
+		}
+	}
+	c.BindMounts = joinMounts(upper.BindMounts, lower.BindMounts, cmp.Or(c.WorkDir, DefaultWorkDir))
+	c.Resources.Devices = joinDevices(upper.Resources.Devices, lower.Resources.Devices)
+	var err error
+	n.PodSpec, err = overlayRaw(below.PodSpec, above.PodSpec)
+	return err
+}
+
+// overlayRaw lays one part of another system over another.
+func overlayRaw(below, above document.Raw) (document.Raw, error) {
+	switch {
+	case above.IsZero():
+		return below, nil
+	case below.IsZero():
+		return above, nil
+	}
+	text, err := document.Overlay(below.JSON(), above.JSON())
+	if err != nil {
+		return above, &DecodeError{document.Errors{{Path: "environment.pod_spec", Text: err.Error()}}}
+	}
+	var tree map[string]any
+	if err := yaml.Unmarshal(text, &tree); err != nil {
+		return above, fmt.Errorf("lay a pod over that of a template: %w", err)
+	}
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return above, fmt.Errorf("lay a pod over that of a template: %w", err)
+	}
+	return document.RawJSON(data)
+}

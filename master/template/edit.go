@@ -1,0 +1,193 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/workspace"
+)
+
+const (
+	// nameLimit keeps names printable in tables. In characters.
+	nameLimit = 128
+	// configLimit is in bytes, and far above what people write.
+	configLimit = 1 << 20
+)
+
+// Create makes a template of by, in the first workspace where it names none. The errors
+// have the codes InvalidArgument, AlreadyExists, and NotFound or FailedPrecondition for the
+// workspace.
+func (t *Templates) Create(ctx context.Context, by *apiv1.User, in *apiv1.Template) (*apiv1.Template, error) {
+	if err := checkName(in.GetName()); err != nil {
+		return nil, err
+	}
+	config, err := encodeConfig(in.GetConfig())
+	if err != nil {
+		return nil, err
+	}
+	r := record{
+		Name: in.GetName(), Config: config, WorkspaceID: in.GetWorkspaceId(), UserID: by.GetId(), Created: t.cfg.Now().UTC(),
+	}
+	if r.WorkspaceID == 0 {
+		r.WorkspaceID = workspace.First
+	}
+	t.change.Lock()
+	defer t.change.Unlock()
+	if err := t.checkFree(r.Name); err != nil {
+		return nil, err
+	}
+	return t.write(ctx, by, r, func(tx *store.Tx) error { return t.cfg.Workspaces.CheckWorkspace(ctx, tx, r.WorkspaceID) })
+}
+
+// Put makes a template, or changes the configuration of the one with that name. The errors
+// are those of Create and of SetConfig.
+func (t *Templates) Put(ctx context.Context, by *apiv1.User, in *apiv1.Template) (*apiv1.Template, error) {
+	if _, err := t.find(in.GetName()); status.Of(err) == status.NotFound {
+		return t.Create(ctx, by, in)
+	}
+	return t.SetConfig(ctx, by, in.GetName(), in.GetConfig())
+}
+
+// SetConfig gives a template another configuration. The errors have the codes NotFound,
+// PermissionDenied and InvalidArgument.
+func (t *Templates) SetConfig(ctx context.Context, by *apiv1.User, name string, config *structpb.Struct) (*apiv1.Template, error) {
+	encoded, err := encodeConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	t.change.Lock()
+	defer t.change.Unlock()
+	r, err := t.findOwn(by, name)
+	if err != nil {
+		return nil, err
+	}
+	r.Config = encoded
+	return t.write(ctx, by, r, nil)
+}
+
+// Rename gives a template another name. The errors have the codes NotFound,
+// PermissionDenied, InvalidArgument and AlreadyExists.
+func (t *Templates) Rename(ctx context.Context, by *apiv1.User, name, to string) (*apiv1.Template, error) {
+	if err := checkName(to); err != nil {
+		return nil, err
+	}
+	t.change.Lock()
+	defer t.change.Unlock()
+	r, err := t.findOwn(by, name)
+	if err != nil || name == to {
+		return t.show(by, r), err
+	}
+	if err := t.checkFree(to); err != nil {
+		return nil, err
+	}
+	r.Name = to
+	out, err := t.write(ctx, by, r, func(tx *store.Tx) error { return records.Delete(tx, name) })
+	if err == nil {
+		t.drop(name)
+	}
+	return out, err
+}
+
+// Delete deletes a template. The errors have the codes NotFound and PermissionDenied.
+func (t *Templates) Delete(ctx context.Context, by *apiv1.User, name string) error {
+	t.change.Lock()
+	defer t.change.Unlock()
+	if _, err := t.findOwn(by, name); err != nil {
+		return err
+	}
+	return t.remove(ctx, name)
+}
+
+// remove deletes a template. The caller holds t.change.
+func (t *Templates) remove(ctx context.Context, name string) error {
+	err := t.cfg.Store.Write(ctx, func(tx *store.Tx) error { return records.Delete(tx, name) })
+	if err == nil {
+		t.drop(name)
+	}
+	return err
+}
+
+// write stores a template, with what else belongs to it; nil is nothing. The caller holds
+// t.change.
+func (t *Templates) write(ctx context.Context, by *apiv1.User, r record, also func(*store.Tx) error) (*apiv1.Template, error) {
+	err := t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		var err error
+		if also != nil {
+			err = also(tx)
+		}
+		return errors.Join(err, records.Put(tx, r.Name, parentOf(r.WorkspaceID), r.Created, r))
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.keep(r)
+	return t.show(by, r), nil
+}
+
+func parentOf(workspaceID int32) string { return strconv.Itoa(int(workspaceID)) }
+
+// findOwn is a template that by may change.
+func (t *Templates) findOwn(by *apiv1.User, name string) (record, error) {
+	r, err := t.find(name)
+	if err != nil || t.mayChange(by, r) {
+		return r, err
+	}
+	return r, status.New(status.PermissionDenied,
+		"template '%s' belongs to another user; only its owner, the owner of its workspace and administrators may change it", name)
+}
+
+func (t *Templates) mayChange(by *apiv1.User, r record) bool {
+	if by.GetAdmin() || by.GetId() == r.UserID {
+		return true
+	}
+	w, err := t.cfg.Workspaces.Workspace(r.WorkspaceID)
+	return err == nil && w.UserID == by.GetId()
+}
+
+func (t *Templates) checkFree(name string) error {
+	if _, err := t.find(name); err == nil {
+		return status.New(status.AlreadyExists, "template '%s' already exists; choose another name, or change its configuration", name)
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if name == "" {
+		return status.New(status.InvalidArgument, "name: a template needs one")
+	}
+	if n := len([]rune(name)); n > nameLimit || !naming.IsPrintable(name) {
+		return status.New(status.InvalidArgument, "name: must have at most %d characters, and %s (%.64q)", nameLimit, naming.PrintableRule, name)
+	}
+	return nil
+}
+
+func encodeConfig(config *structpb.Struct) ([]byte, error) {
+	if config == nil {
+		config = &structpb.Struct{}
+	}
+	b, err := config.MarshalJSON()
+	if err != nil {
+		return nil, status.New(status.InvalidArgument, "config: cannot be kept as JSON: %v", err)
+	}
+	if len(b) > configLimit {
+		return nil, status.New(status.InvalidArgument, "config: has %d bytes; a template has at most %d", len(b), configLimit)
+	}
+	return b, nil
+}
+
+// decodeConfig reads what encodeConfig wrote.
+func decodeConfig(b []byte) (*structpb.Struct, error) {
+	out := &structpb.Struct{}
+	if err := out.UnmarshalJSON(b); err != nil {
+		return nil, fmt.Errorf("read a template's configuration: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Who may change what: everybody may make workspaces and projects and see all of them. The
+// owner of a workspace may change it and everything in it, the owner of a project the
+// project, and administrators everything. As which Unix account tasks run is for
+// administrators alone.
+
+// findOwn is a workspace that by may change, whatever its state is.
+func (s *shared) findOwn(by *apiv1.User, id int32) (workspaceRecord, error) {
+	w, found := s.table.findWorkspace(id)
+	switch {
+	case !found:
+		return workspaceRecord{}, missingWorkspace(id)
+	case !by.GetAdmin() && by.GetId() != w.UserID:
+		return workspaceRecord{}, status.New(status.PermissionDenied,
+			"workspace '%s' belongs to another user; only its owner and administrators may change it", w.Name)
+	case w.ID == First:
+		return workspaceRecord{}, status.New(status.FailedPrecondition, "workspace '%s' is the cluster's own and cannot be changed", w.Name)
+	}
+	return w.workspaceRecord, nil
+}
+
+// findOwnProject is a project that by may change, whatever its state is, and its workspace.
+func (s *shared) findOwnProject(by *apiv1.User, id int32) (projectRecord, workspaceRecord, error) {
+	p, w, err := s.lookUpProject(id)
+	switch {
+	case err != nil:
+		return projectRecord{}, workspaceRecord{}, err
+	case !by.GetAdmin() && by.GetId() != p.UserID && by.GetId() != w.UserID:
+		return projectRecord{}, workspaceRecord{}, status.New(status.PermissionDenied,
+			"project '%s' belongs to another user; only its owner, the owner of its workspace and administrators may change it", p.Name)
+	}
+	return p, w, nil
+}
+
+// checkMutable refuses the first project.
+func (p projectRecord) checkMutable() error {
+	if p.ID == First {
+		return status.New(status.FailedPrecondition, "project '%s' is the cluster's own and cannot be changed", p.Name)
+	}
+	return nil
+}
+
+func (s *shared) lookUpProject(id int32) (projectRecord, workspaceRecord, error) {
+	p, found := s.table.findProject(id)
+	if !found {
+		return projectRecord{}, workspaceRecord{}, missingProject(id)
+	}
+	w, found := s.table.findWorkspace(p.WorkspaceID)
+	if !found {
+		return projectRecord{}, workspaceRecord{}, missingWorkspace(p.WorkspaceID)
+	}
+	return *p, w.workspaceRecord, nil
+}

@@ -1,0 +1,201 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// projectEdits makes and changes projects.
+type projectEdits struct {
+	*shared
+
+	views *views
+}
+
+// CreateProject makes a project of by in a workspace. The errors have the codes NotFound,
+// InvalidArgument, AlreadyExists and FailedPrecondition.
+func (e *projectEdits) CreateProject(ctx context.Context, by *apiv1.User, in *apiv1.PostProjectRequest) (*apiv1.Project, error) {
+	e.change.Lock()
+	defer e.change.Unlock()
+	now := e.cfg.Now().UTC()
+	p := projectRecord{WorkspaceID: in.GetWorkspaceId(), UserID: by.GetId(), Created: now}
+	if err := e.checkDestination(p.WorkspaceID); err != nil {
+		return nil, err
+	}
+	patch := &apiv1.PatchProject{Name: &in.Name, Description: &in.Description}
+	if in.GetKey() != "" {
+		patch.Key = &in.Key
+	}
+	if err := e.applyProject(&p, patch); err != nil {
+		return nil, err
+	}
+	if p.Key == "" {
+		p.Key = e.makeKey(p.Name)
+	}
+	p.ID = e.table.nextID(projectCounter)
+	return e.writeProject(ctx, p, func(tx *store.Tx) error {
+		return counters.Put(tx, projectCounter, "", now, counter{Last: p.ID})
+	})
+}
+
+// PatchProject changes what in names. The errors are those of CreateProject, and
+// PermissionDenied.
+func (e *projectEdits) PatchProject(ctx context.Context, by *apiv1.User, id int32, in *apiv1.PatchProject) (*apiv1.Project, error) {
+	e.change.Lock()
+	defer e.change.Unlock()
+	p, err := e.findEditable(by, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.applyProject(&p, in); err != nil {
+		return nil, err
+	}
+	return e.writeProject(ctx, p, nil)
+}
+
+// SetProjectArchived archives a project with its experiments, or takes that back. The errors
+// are those of PatchProject.
+func (e *projectEdits) SetProjectArchived(ctx context.Context, by *apiv1.User, id int32, archived bool) error {
+	e.change.Lock()
+	defer e.change.Unlock()
+	p, w, err := e.findOwnProject(by, id)
+	if err == nil {
+		err = cmp.Or(p.checkMutable(), w.checkAround())
+	}
+	if err != nil {
+		return err
+	}
+	if p.Deletion == deleting {
+		return p.checkOpen()
+	}
+	p.Archived = archived
+	_, err = e.writeProject(ctx, p, nil)
+	return err
+}
+
+// MoveProject puts a project into another workspace. The errors are those of PatchProject.
+func (e *projectEdits) MoveProject(ctx context.Context, by *apiv1.User, id, to int32) error {
+	e.change.Lock()
+	defer e.change.Unlock()
+	p, err := e.findEditable(by, id)
+	if err != nil {
+		return err
+	}
+	if err := e.checkDestination(to); err != nil {
+		return err
+	}
+	if err := e.checkProjectName(p.Name, to, p.ID); err != nil {
+		return err
+	}
+	p.WorkspaceID = to
+	_, err = e.writeProject(ctx, p, nil)
+	return err
+}
+
+// SetNotes gives a project other notes, which change says from those it has. The errors are
+// those of PatchProject; archived projects have notes too.
+func (e *projectEdits) SetNotes(ctx context.Context, by *apiv1.User, id int32, change func([]*apiv1.Note) []*apiv1.Note) ([]*apiv1.Note, error) {
+	e.change.Lock()
+	defer e.change.Unlock()
+	p, _, err := e.findOwnProject(by, id)
+	if err != nil {
+		return nil, err
+	}
+	if p.Notes, err = readNotes(change(showNotes(p.Notes))); err != nil {
+		return nil, err
+	}
+	out, err := e.writeProject(ctx, p, nil)
+	return out.GetNotes(), err
+}
+
+const (
+	// mostNotes and noteLimit, in bytes each, keep a list of projects small.
+	mostNotes = 100
+	noteLimit = 64 << 10
+)
+
+func readNotes(in []*apiv1.Note) ([]note, error) {
+	if len(in) > mostNotes {
+		return nil, status.New(status.InvalidArgument, "notes: a project has at most %d (has %d)", mostNotes, len(in))
+	}
+	var out []note
+	for i, n := range in {
+		if len(n.GetName())+len(n.GetContents()) > noteLimit {
+			return nil, status.New(status.InvalidArgument, "notes[%d]: must have at most %d bytes", i, noteLimit)
+		}
+		out = append(out, note{Name: n.GetName(), Contents: n.GetContents()})
+	}
+	return out, nil
+}
+
+// findEditable is a project that by may change and that is neither archived nor being
+// deleted.
+func (e *projectEdits) findEditable(by *apiv1.User, id int32) (projectRecord, error) {
+	p, w, err := e.findOwnProject(by, id)
+	if err == nil {
+		err = cmp.Or(p.checkMutable(), w.checkAround(), p.checkOpen())
+	}
+	return p, err
+}
+
+// checkAround refuses to change what is in a workspace that is archived or being deleted.
+func (w workspaceRecord) checkAround() error {
+	if w.checkOpen() == nil {
+		return nil
+	}
+	return status.New(status.FailedPrecondition, "it is in workspace '%s', which is archived or being deleted; unarchive the workspace first", w.Name)
+}
+
+// checkDestination refuses a workspace that takes no projects.
+func (e *projectEdits) checkDestination(id int32) error {
+	w, found := e.table.findWorkspace(id)
+	switch {
+	case !found:
+		return missingWorkspace(id)
+	case id == First:
+		return status.New(status.FailedPrecondition, "workspace '%s' is the cluster's own and takes no further projects; choose another", w.Name)
+	}
+	return w.checkEditable()
+}
+
+// applyProject changes p as in says.
+func (e *projectEdits) applyProject(p *projectRecord, in *apiv1.PatchProject) (err error) {
+	if in.Name != nil && (p.ID == 0 || in.GetName() != p.Name) {
+		if err := e.checkProjectName(in.GetName(), p.WorkspaceID, p.ID); err != nil {
+			return err
+		}
+		p.Name = in.GetName()
+	}
+	if in.Description != nil {
+		if err := checkDescription(in.GetDescription()); err != nil {
+			return err
+		}
+		p.Description = in.GetDescription()
+	}
+	if in.Key != nil {
+		p.Key, err = e.checkKey(in.GetKey(), p.ID)
+	}
+	return err
+}
+
+// writeProject stores a project, with what else belongs to the change; nil is nothing. The
+// caller holds e.change.
+func (e *projectEdits) writeProject(ctx context.Context, p projectRecord, also func(*store.Tx) error) (*apiv1.Project, error) {
+	err := e.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		var err error
+		if also != nil {
+			err = also(tx)
+		}
+		return errors.Join(err, putProject(tx, p))
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.table.keepProject(p)
+	return e.views.ShowProject(p.ID)
+}

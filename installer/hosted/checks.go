@@ -13,10 +13,14 @@ import (
 // Checks is the checks that are the same in every cloud: programs and version
 // before what is brought.
 func (c *Cluster) Checks() []doctor.Check {
-	return []doctor.Check{
+	out := []doctor.Check{
 		{Name: "programs", Look: c.checkPrograms},
 		{Name: "version", Look: c.checkVersion},
 	}
+	if c.wheelFile() != "" {
+		out = append(out, doctor.Check{Name: "harness wheel", Look: c.checkWheel})
+	}
+	return out
 }
 
 // SecretChecks is one for each secret of this machine that the cluster keeps.

@@ -2,8 +2,6 @@ package hosted
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,9 +44,10 @@ func (f *configuration) wantedManifest(ctx context.Context, have manifest.Manife
 		}
 	}
 	for name, data := range content {
-		sum := sha256.Sum256(data)
-		text := hex.EncodeToString(sum[:])
-		m.Files[name] = manifest.File{Key: manifest.FileKey(text), SHA256: text, Mode: 0o644}
+		m.Files[name] = storedFile(data)
+	}
+	if err := f.addWheel(have, &m, content); err != nil {
+		return m, nil, false, err
 	}
 	return m, content, true, nil
 }

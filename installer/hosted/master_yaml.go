@@ -90,6 +90,7 @@ func (c *masterFile) masterYAML(l Live) ([]byte, error) {
 func (c *masterFile) setTasks(d *container.Defaults) error {
 	s := c.Common.Tasks
 	d.Image = container.Images{CPU: s.CPUImage, CUDA: s.GPUImage, ROCm: s.GPUImage}
+	d.HarnessWheel = container.Wheel{File: c.wheelFile()}
 	if s.Registry.User == "" {
 		return nil
 	}

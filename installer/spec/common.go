@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
@@ -98,6 +99,7 @@ type Tasks struct {
 	CPUImage        string            `yaml:"cpu_image" doc:"Image of tasks without GPUs; what the client asks for when empty"`
 	GPUImage        string            `yaml:"gpu_image" doc:"Image of tasks with GPUs; what the client asks for when empty"`
 	Registry        Registry          `yaml:"registry" doc:"How to sign in to the image registry"`
+	HarnessWheel    string            `yaml:"harness_wheel" doc:"Wheel of the library determined, a file of this machine by its absolute path, for trials whose image lacks it"`
 	NotebookTimeout *document.Seconds `yaml:"notebook_timeout" doc:"How long a notebook may be idle before it is stopped; never when empty"`
 }
 
@@ -117,6 +119,9 @@ func (t Tasks) validate(path string, vault secret.Scheme) document.Errors {
 	e.Check(r.User == "" || !r.Password.IsZero(), at("registry.password"), "is required with a user")
 	e.Check(r.User != "" || r.Password.IsZero(), at("registry.user"), "is required with a password")
 	e.Check(r.User != "" || r.Server == "", at("registry.user"), "is required with a server")
+	for _, p := range (container.Wheel{File: t.HarnessWheel}).Validate("") {
+		e.Check(false, at("harness_wheel"), "%s", p.Text)
+	}
 	e.Check(t.NotebookTimeout == nil || *t.NotebookTimeout > 0, at("notebook_timeout"), "must be more than 0; leave it out for no limit")
 	return e
 }

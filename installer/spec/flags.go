@@ -52,6 +52,13 @@ func contentFlag(flag, path, usage string) Flag {
 	return f
 }
 
+// absoluteFlag is a flag for a file, which is remembered by its path.
+func absoluteFlag(flag, path, usage string) Flag {
+	f := textFlag(flag, path, usage)
+	f.Absolute = true
+	return f
+}
+
 func documentFlag(flag, path, usage string) Flag {
 	f := contentFlag(flag, path, usage)
 	f.Document = true
@@ -181,6 +188,7 @@ func taskFlags() Table {
 		textFlag("registry-server", "tasks.registry.server", "image registry to sign in to"),
 		textFlag("registry-user", "tasks.registry.user", "user at the registry"),
 		secretFlag("registry-password", "tasks.registry.password", "reference to the password at the registry"),
+		absoluteFlag("harness-wheel", "tasks.harness_wheel", "wheel of the library determined, for trials whose image lacks it"),
 		textFlag("notebook-timeout", "tasks.notebook_timeout", "how long a notebook may be idle"),
 		textFlag("scheduler-type", "scheduler.type", "priority, fair_share or round_robin"),
 		boolFlag("preemption", "scheduler.preemption", "stop tasks of lower priority for those of higher"),

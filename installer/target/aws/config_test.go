@@ -2,6 +2,8 @@ package aws_test
 
 import (
 	"flag"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,6 +61,47 @@ func TestMasterYAML(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A wheel is uploaded for the master's machine, and stays there when another machine, which
+// has no such file, goes on with the cluster.
+func TestAWheelReachesTheMaster(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const name = "determined-0.38.1-py3-none-any.whl"
+		wheel := filepath.Join(t.TempDir(), name)
+		must(t, os.WriteFile(wheel, []byte("a wheel"), 0o600))
+		s := newStage(inMemory(awstest.Options{}), "harness-wheel", wheel)
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
+		const there = "/var/lib/det-deploy/harness/" + name
+		m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
+		must(t, err)
+		if got := m.TaskContainerDefaults.HarnessWheel.File; got != there {
+			t.Errorf("the master looks for %q", got)
+		}
+		if got := s.onMaster(t, there); string(got) != "a wheel" {
+			t.Errorf("its machine has %q", got)
+		}
+		must(t, os.Remove(wheel))
+		s.WantNothingToDo(t)
+		must(t, os.WriteFile(wheel, []byte("another"), 0o600))
+		must(t, s.Up(t.Context()))
+		if got := s.onMaster(t, there); string(got) != "another" {
+			t.Errorf("its machine has %q after the next up", got)
+		}
+	})
+}
+
+// A wheel that is nowhere is refused before anything is made.
+func TestAWheelThatIsMissingIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "harness-wheel", filepath.Join(t.TempDir(), "determined-0.38.1-py3-none-any.whl"))
+		in, _, err := s.operator(t.Context())
+		must(t, err)
+		if err := in.Check(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "read the wheel of tasks.harness_wheel") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestSecurityAndPolicyReachTheMaster(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -33,6 +34,9 @@ func (t *Target) Checks() []doctor.Check {
 	}
 	if t.Spec.DBURLFile != "" {
 		out = append(out, doctor.Check{Name: "database", Look: c.checkDatabase})
+	}
+	if t.Spec.HarnessWheel != "" {
+		out = append(out, doctor.Check{Name: "harness wheel", Look: c.checkWheel})
 	}
 	return out
 }
@@ -109,6 +113,14 @@ func (t checks) checkRuntime(ctx context.Context) doctor.Result {
 func (t checks) checkDatabase(context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Found: t.Spec.DBURLFile, Needed: "a readable file with a PostgreSQL URL", Fix: "name another file with --db-url-file"}
 	if _, err := os.ReadFile(t.Spec.DBURLFile); err != nil {
+		r.Answer, r.Found = doctor.Fail, err.Error()
+	}
+	return r
+}
+
+func (t checks) checkWheel(context.Context) doctor.Result {
+	r := doctor.Result{Answer: doctor.Pass, Found: t.Spec.HarnessWheel, Needed: "a readable wheel", Fix: "name another file with --harness-wheel"}
+	if _, err := checksum.File(t.Spec.HarnessWheel); err != nil {
 		r.Answer, r.Found = doctor.Fail, err.Error()
 	}
 	return r

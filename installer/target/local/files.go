@@ -53,9 +53,13 @@ type directory struct {
 	base
 	path   string
 	retain string
-	// inner is a directory inside that is made along, or nothing.
+	// inner is a directory inside that is made along, or nothing. Tasks of all users write
+	// there; who they are is decided by who may look into path.
 	inner string
 }
+
+// innerMode lets tasks write that run as users of their own.
+const innerMode fs.FileMode = 0o777
 
 func (d *directory) Find(context.Context) (resource.Found, []resource.Drift, error) {
 	info, err := os.Stat(d.path)
@@ -69,19 +73,48 @@ func (d *directory) Find(context.Context) (resource.Found, []resource.Drift, err
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		drift = append(drift, resource.Drift{Path: "permissions", Have: mode.String(), Want: fs.FileMode(0o700).String()})
 	}
-	return foundFile(d.kind, d.path, d.retain), drift, nil
+	return foundFile(d.kind, d.path, d.retain), append(drift, d.innerDrift()...), nil
+}
+
+func (d *directory) innerDrift() []resource.Drift {
+	if d.inner == "" {
+		return nil
+	}
+	have := "none"
+	if info, err := os.Stat(filepath.Join(d.path, d.inner)); err == nil {
+		have = info.Mode().Perm().String()
+	}
+	if have == innerMode.String() {
+		return nil
+	}
+	return []resource.Drift{{Path: "permissions of " + d.inner, Have: have, Want: innerMode.String()}}
 }
 
 func (d *directory) Create(ctx context.Context) error {
-	return d.h.makeDirectory(ctx, filepath.Join(d.path, d.inner))
+	if err := d.h.makeDirectory(ctx, filepath.Join(d.path, d.inner)); err != nil || d.inner == "" {
+		return err
+	}
+	return d.openInner()
 }
+
+func (d *directory) openInner() error {
+	inner := filepath.Join(d.path, d.inner)
+	return wrapRefusal("open", inner, os.Chmod(inner, innerMode))
+}
+
 func (d *directory) Delete(ctx context.Context) error { return d.h.removeAll(ctx, d.path) }
 
 func (d *directory) Update(ctx context.Context, _ []resource.Drift) error {
 	if err := d.h.gate.Pass(ctx, "restrict "+d.path); err != nil {
 		return err
 	}
-	return wrapRefusal("restrict", d.path, os.Chmod(d.path, 0o700))
+	if err := os.Chmod(d.path, 0o700); err != nil || d.inner == "" {
+		return wrapRefusal("restrict", d.path, err)
+	}
+	if err := os.MkdirAll(filepath.Join(d.path, d.inner), 0o700); err != nil {
+		return wrapRefusal("make", filepath.Join(d.path, d.inner), err)
+	}
+	return d.openInner()
 }
 
 // file is one file. Its content is compared, unless it is a secret: that is made

@@ -227,7 +227,9 @@ func TestNobodyElseReadsTheCluster(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if info.Mode().Perm()&0o077 != 0 {
+		// Tasks write there, each as a user of its own; nobody passes the directory above it.
+		shared := path == filepath.Join(m.root, "lab", "data", "checkpoints")
+		if info.Mode().Perm()&0o077 != 0 && !shared {
 			t.Errorf("%s: got %s, want nothing for others", path, info.Mode())
 		}
 		if e.IsDir() || path == m.place().Password() || path == m.place().DeterminedPassword() {
@@ -426,6 +428,8 @@ func TestSettingsAreReadBackWhenTheRecordIsLost(t *testing.T) {
 	}
 	m.settings[local.AgentSetting], m.settings[local.SlotSetting], m.settings[local.TLSSetting] = "2", "3", "true"
 	m.settings[local.TrustSetting] = "true"
+	m.settings[local.WheelSetting] = filepath.Join(t.TempDir(), "determined-0.38.1-py3-none-any.whl")
+	must(t, os.WriteFile(m.settings[local.WheelSetting], []byte("a wheel"), 0o600))
 	must(t, m.up(t.Context()))
 	got, err := m.place().Recover()
 	must(t, err)

@@ -192,6 +192,9 @@ func (p Place) Recover() (map[string]string, error) {
 	if ref, ok := m.DB.URL.Ref(); ok {
 		out[DBSetting] = ref.Name
 	}
+	if file := m.TaskContainerDefaults.HarnessWheel.File; file != "" {
+		out[WheelSetting] = file
+	}
 	for _, pool := range m.ResourcePools {
 		if pool.Name == ElasticPool && pool.Provider != nil && pool.Provider.Local != nil {
 			out[ElasticSetting] = strconv.Itoa(pool.Provider.Local.MaxInstances)

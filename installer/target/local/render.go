@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/provider"
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
@@ -50,6 +51,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 			return nil, fmt.Errorf("refer to %s: %w", s.DBURLFile, err)
 		}
 	}
+	m.TaskContainerDefaults.HarnessWheel = container.Wheel{File: s.HarnessWheel}
 	if s.Elastic > 0 {
 		if err := elasticPool(&m, s, tasksAt); err != nil {
 			return nil, err

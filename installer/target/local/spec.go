@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
 // Spec is what a local cluster should be.
@@ -33,6 +34,9 @@ type Spec struct {
 	DBURLFile string `yaml:"db_url_file"`
 	// TrustUsers lets every user of the cluster submit tasks, isolated or not.
 	TrustUsers bool `yaml:"trust_users"`
+	// HarnessWheel is a file with a wheel of the client's library, for trials whose image
+	// lacks it.
+	HarnessWheel string `yaml:"harness_wheel"`
 	// MasterConfig is settings of master.yaml that go over the cluster's own.
 	MasterConfig string `yaml:"master_config"`
 	// Isolated says that tasks are kept from this machine. It is no setting: the
@@ -49,6 +53,7 @@ const (
 	TLSSetting     = "tls"
 	DBSetting      = "db-url-file"
 	TrustSetting   = "trust-users"
+	WheelSetting   = "harness-wheel"
 	// ConfigSetting is a file's content, and its flag the file's name.
 	ConfigSetting = "master-config-file"
 )
@@ -62,7 +67,7 @@ func Flags() spec.Table {
 		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage, Default: preset}}
 	}
 	file := func(flag, path, usage string) spec.Flag {
-		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage}, FromFile: flag == ConfigSetting, Absolute: flag == DBSetting}
+		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage}, FromFile: flag == ConfigSetting, Absolute: flag == DBSetting || flag == WheelSetting}
 	}
 	return spec.Table{
 		typed(PortSetting, "port", 8080, "port of the master"),
@@ -72,6 +77,7 @@ func Flags() spec.Table {
 		typed(TLSSetting, "tls", false, "use TLS with the cluster's own certificate"),
 		file(DBSetting, "db_url_file", "file with the URL of a PostgreSQL database; an embedded one when empty"),
 		typed(TrustSetting, "trust_users", false, "allow tasks of all users even where tasks are not isolated from this machine"),
+		file(WheelSetting, "harness_wheel", "wheel of the library determined, for trials whose image lacks it"),
 		file(ConfigSetting, "master_config", "file with master.yaml settings that override the cluster's, such as task_policy and security"),
 	}
 }
@@ -109,7 +115,7 @@ func (s *Spec) Validate(string) document.Errors {
 	e.Check(s.Elastic >= 0 && s.Elastic <= 64, "elastic", "must be between 0 and 64 (is %d)", s.Elastic)
 	e.Check(s.Slots >= 0 && s.Slots <= 1024, "artificial_slots", "must be between 0 and 1024 (is %d)", s.Slots)
 	e.Check(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), "db_url_file", "must be an absolute path (is %q)", s.DBURLFile)
-	return e
+	return append(e, container.Wheel{File: s.HarnessWheel}.Validate("harness_wheel")...)
 }
 
 // URL is where the cluster answers.

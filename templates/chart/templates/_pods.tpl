@@ -104,6 +104,9 @@ limits:
 {{- if .Values.externalCaCertSecretName }}
 - {name: ca, mountPath: /etc/determined/ca, readOnly: true}
 {{- end }}
+{{- if (.Values.taskContainerDefaults).harnessWheel }}
+- {name: harness, mountPath: /etc/determined/harness, readOnly: true}
+{{- end }}
 {{- if .Values.checkpointStorage.mountToServer }}
 - {name: checkpoints, mountPath: {{ .Values.checkpointStorage.hostPath | default "/tmp/checkpoints" | quote }}}
 {{- end }}
@@ -139,6 +142,10 @@ limits:
 {{- if include "determined.handsPullSecret" . }}
 - name: pull
   secret: {secretName: {{ .Values.imagePullSecretName | quote }}, optional: true}
+{{- end }}
+{{- with (.Values.taskContainerDefaults).harnessWheel }}
+- name: harness
+  configMap: {name: {{ .configMap | quote }}}
 {{- end }}
 {{- with .Values.tlsSecret }}
 - name: tls

@@ -26,8 +26,6 @@ func upstreamEffects() []effect {
 		{"tensorboardTimeout", unbuilt, nil},
 		{"notebookTimeout", unbuilt, nil},
 		{"taskContainerDefaults.logPolicies", unbuilt, nil},
-		{"taskContainerDefaults.checkpointGcPodSpec", unbuilt, nil},
-		{"checkpointStorage.type", "is shown to clients and has no other effect yet: experiments are not built", nil},
 		{"security.token", "has no effect: how long sessions last is the master's own", nil},
 		{"retentionPolicy.schedule", "has no effect: old logs are looked for every ten minutes", nil},
 		{"defaultScheduler", "as preemption is the master's own: it asks tasks to stop, and Kubernetes' scheduler stays as it is", func(v any) bool { return v == "preemption" }},

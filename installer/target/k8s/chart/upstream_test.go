@@ -32,8 +32,8 @@ func elsewhere() map[string]any {
 	return map[string]any{
 		"detVersion": "0.38.1", "defaultImages.postgreSQL": "postgres:10.14", "defaultImages.kubeScheduler": "k8s.gcr.io/scheduler-plugins/kube-scheduler:v0.18.9",
 		"createNonNamespacedObjects": false, "telemetry.enabled": true, "tensorboardTimeout": 300, "notebookTimeout": 600,
-		"taskContainerDefaults.logPolicies": []any{}, "taskContainerDefaults.checkpointGcPodSpec": tree{}, "checkpointStorage.type": "shared_fs",
-		"security.token": tree{}, "retentionPolicy.schedule": "24h", "defaultScheduler": "preemption", "db.snapshotSuffix": "monday",
+		"taskContainerDefaults.logPolicies": []any{}, "security.token": tree{},
+		"retentionPolicy.schedule": "24h", "defaultScheduler": "preemption", "db.snapshotSuffix": "monday",
 	}
 }
 

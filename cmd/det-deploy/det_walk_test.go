@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/installed"
 )
 
 // The table of the walk, the commands that the client has, and what runs them.
@@ -169,10 +172,13 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	for name, text := range map[string]string{
-		"context/hello.txt": "hello from the context\n",
-		"command.yaml":      "description: from a file\nresources: {slots: 0}\n",
-		"unknown.yaml":      "resorces: {slots: 0}\n",
-		"experiment.yaml":   "name: e\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss}\n",
+		"context/hello.txt":   "hello from the context\n",
+		"command.yaml":        "description: from a file\nresources: {slots: 0}\n",
+		"unknown.yaml":        "resorces: {slots: 0}\n",
+		"experiment.yaml":     w.experimentConfig(filepath.Join(dir, "checkpoints")),
+		"search.yaml":         "searcher: {name: adaptive_asha, metric: loss, time_metric: epochs, max_time: 64, max_trials: 16}\n",
+		"unknown-search.yaml": "searcher: {name: random, metric: loss, max_trials: 3, max_trails: 4}\n",
+		"model/train.py":      trainingProgram,
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -193,8 +199,42 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 			return nil
 		})
 	}
-	return strings.NewReplacer("{password}", password, "{agent}", "a", "{dir}", dir,
+	w.ok("experiment create "+dir+"/experiment.yaml "+dir+"/model -f", "")
+	saved := taskID.FindString(w.ok("experiment list-checkpoints 1 --csv", ""))
+	return strings.NewReplacer("{checkpoint}", saved, "{password}", password, "{agent}", "a", "{dir}", dir,
 		"{command}", running, "{ended}", ended, "{short}", ended[:8])
+}
+
+// trainingProgram validates twice and saves a checkpoint, with nothing but the Core API.
+const trainingProgram = `import json
+from determined import core
+
+with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
+    for step in 1, 2:
+        context.train.report_training_metrics(step, {"loss": 1 / step})
+        context.train.report_validation_metrics(step, {"loss": 2 / step})
+    with context.checkpoint.store_path({"steps_completed": 2}) as (path, _):
+        (path / "state.json").write_text(json.dumps({"step": 2}))
+    print("trained", flush=True)
+`
+
+// experimentConfig is an experiment whose trial finds the harness in an environment that
+// every user may read, and keeps checkpoints in a directory.
+func (w *walker) experimentConfig(checkpoints string) string {
+	w.t.Helper()
+	home := installed.Environment(w.t, "the harness", "harness", "python3")
+	// Trials are users of their own where the agent is root.
+	if err := errors.Join(os.MkdirAll(checkpoints, 0o755), os.Chmod(checkpoints, 0o1777)); err != nil { //nolint:gosec // see above
+		w.t.Fatal(err)
+	}
+	return fmt.Sprintf(`name: e
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss}
+max_restarts: 0
+checkpoint_storage: {type: shared_fs, host_path: %s}
+environment: {environment_variables: ["PATH=%[2]s/bin:/usr/local/bin:/usr/bin:/bin"]}
+bind_mounts: [{host_path: %[2]s, container_path: %[2]s, read_only: true}] # trials have a /tmp of their own
+`, checkpoints, home)
 }
 
 // TestWalkOfTheDetClient tries every command of the unmodified client.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
@@ -37,7 +38,7 @@ func (o *runOptions) followLog(ctx context.Context, master *client.Client, id st
 		if err != nil {
 			return err
 		}
-		if err := printLine(o.Streams, line); err != nil {
+		if err := command.PrintLogLine(o.Streams, line); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/directory"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
@@ -115,7 +116,7 @@ func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := contextFiles(o.ContextDir)
+	files, err := directory.Read(o.ContextDir)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,9 @@
-package task
+package command_test
 
 import (
 	"testing"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -16,7 +17,7 @@ func TestALineCannotWriteOverItsHead(t *testing.T) {
 		{"a\nb\r\n", "[t] f6114bb3 || a\n    b\r\n", "[t] f6114bb3 || a\n    b\\r\n"},
 	} {
 		s, out, _ := term.Test("", true)
-		if err := printLine(s, &apiv1.TaskLogsResponse{Log: tt.log, Message: tt.message}); err != nil || out.String() != tt.want {
+		if err := command.PrintLogLine(s, &apiv1.TaskLogsResponse{Log: tt.log, Message: tt.message}); err != nil || out.String() != tt.want {
 			t.Errorf("%q: got %q, %v, want %q", tt.message, out, err, tt.want)
 		}
 	}

@@ -1,4 +1,5 @@
-package task
+// Package directory reads the directories that users send with tasks and experiments.
+package directory
 
 import (
 	"fmt"
@@ -10,9 +11,9 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// contextLimit is the most that a context directory may hold, in bytes. It is
+// limit is the most that a directory may hold, in bytes. It is
 // that of the det client; a master accepts a third more for the encoding.
-const contextLimit = 96 << 20
+const limit = 96 << 20
 
 // The types of entries are those of tar.
 const (
@@ -20,9 +21,9 @@ const (
 	tarDirectory = '5'
 )
 
-// contextFiles reads a directory, without what its .detignore names. Links are
+// Read reads a directory, without what its .detignore names; "" is none. Links are
 // followed for files and left out for directories, which could go in circles.
-func contextFiles(dir string) ([]*apiv1.File, error) {
+func Read(dir string) ([]*apiv1.File, error) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -54,13 +55,13 @@ func contextFiles(dir string) ([]*apiv1.File, error) {
 			return err
 		}
 		files = append(files, f)
-		if size += int64(len(f.GetContent())); size > contextLimit {
-			return usage.Errorf("the directory holds more than %d MB; name what the task does not need in .detignore", contextLimit>>20)
+		if size += int64(len(f.GetContent())); size > limit {
+			return usage.Errorf("the directory holds more than %d MB; name what is not needed in .detignore", limit>>20)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the context %s: %w", dir, err)
+		return nil, fmt.Errorf("read the directory %s: %w", dir, err)
 	}
 	return files, nil
 }
@@ -86,8 +87,8 @@ func readEntry(path, rel string) (*apiv1.File, error) {
 		return f, nil
 	case !info.Mode().IsRegular():
 		return nil, nil
-	case info.Size() > contextLimit:
-		return nil, usage.Errorf("%s alone has more than %d MB; name it in .detignore", rel, contextLimit>>20)
+	case info.Size() > limit:
+		return nil, usage.Errorf("%s alone has more than %d MB; name it in .detignore", rel, limit>>20)
 	}
 	f.Content, err = os.ReadFile(path)
 	return f, err

@@ -1,0 +1,66 @@
+package checkpoint
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+func newDescribe(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &command.Remote{}, runDescribe, &cobra.Command{
+		Use: "describe CHECKPOINT", Short: "Show one checkpoint: its training, its files and its deletion",
+		Example: "  det-deploy checkpoint describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
+	})
+}
+
+func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
+	c, err := master.Checkpoint(ctx, o.Args[0])
+	if err != nil {
+		return err
+	}
+	return o.AnswerPairs(c,
+		[2]string{"ID", c.GetUuid()},
+		[2]string{"Experiment", number(c.GetTraining().GetExperimentId().GetValue())},
+		[2]string{"Trial", number(c.GetTraining().GetTrialId().GetValue())},
+		[2]string{"Steps", strconv.FormatInt(stepsOf(c), 10)},
+		[2]string{"State", stateOf(c)},
+		[2]string{"Reported", show.Time(c.GetReportTime())},
+		[2]string{"Searcher metric", metric(c)},
+		[2]string{"Storage", storage(c)},
+		[2]string{"Bytes", strconv.FormatInt(bytesOf(c), 10)},
+		[2]string{"Files", strings.Join(slices.Sorted(maps.Keys(c.GetResources())), ", ")},
+		[2]string{"Deletion task", c.GetDeletion().GetTaskId()},
+		[2]string{"Deletion failed", c.GetDeletion().GetFailure()},
+	)
+}
+
+func number(n int32) string { return strconv.Itoa(int(n)) }
+
+// metric is what the search compares checkpoints by, empty for none.
+func metric(c *apiv1.Checkpoint) string {
+	if c.GetTraining().GetSearcherMetric() == nil {
+		return ""
+	}
+	return strconv.FormatFloat(c.GetTraining().GetSearcherMetric().GetValue(), 'g', -1, 64)
+}
+
+// storage is where its experiment keeps checkpoints.
+func storage(c *apiv1.Checkpoint) string {
+	place := c.GetTraining().GetExperimentConfig().GetFields()["checkpoint_storage"].GetStructValue().GetFields()
+	for _, key := range []string{"bucket", "host_path", "container_path", "container"} {
+		if where := place[key].GetStringValue(); where != "" {
+			return place["type"].GetStringValue() + " " + where
+		}
+	}
+	return place["type"].GetStringValue()
+}

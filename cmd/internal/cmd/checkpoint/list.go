@@ -1,0 +1,86 @@
+package checkpoint
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type listOptions struct {
+	command.Remote
+
+	Experiment int32
+	Trial      int32
+	States     []string
+}
+
+// deleting is the state of checkpoints that wait for their deletion.
+const deleting = "deleting"
+
+// states are what --state takes.
+func states() []string {
+	return []string{"active", "completed", deleting, "deleted", "error", "partially_deleted"}
+}
+
+func newList(s *term.Streams) *cobra.Command {
+	o := &listOptions{}
+	c := command.NewRemote(s, o, runList, &cobra.Command{
+		Use:   "list",
+		Short: "List checkpoints, oldest first",
+		Long: `List the checkpoints of an experiment, of a trial, or of all. One that is deleting waits
+for the task that deletes its files; when such a task has failed, the list says why and
+the task is tried again. The states are active, completed, deleting, deleted, error and
+partially_deleted.`,
+		Example: "  det-deploy checkpoint list --experiment 7\n  det-deploy checkpoint list --state deleting",
+	})
+	c.Flags().Int32Var(&o.Experiment, "experiment", 0, "show only checkpoints of this experiment")
+	c.Flags().Int32Var(&o.Trial, "trial", 0, "show only checkpoints of this trial")
+	c.Flags().StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
+	return c
+}
+
+func (o *listOptions) Validate() error {
+	if o.Given("experiment") && o.Given("trial") {
+		return usage.Errorf("--experiment and --trial exclude each other: a trial is of one experiment")
+	}
+	for _, s := range o.States {
+		if !slices.Contains(states(), s) {
+			return usage.Errorf("--state %s: must be one of %s", s, strings.Join(states(), ", "))
+		}
+	}
+	return nil
+}
+
+// query is what the flags ask for.
+func (o *listOptions) query() client.CheckpointQuery {
+	q := client.CheckpointQuery{Experiment: o.Experiment, Trial: o.Trial, Deleting: len(o.States) == 1 && o.States[0] == deleting}
+	for _, s := range o.States {
+		if s == deleting { // such a checkpoint is active to clients of Determined
+			s = "active"
+		}
+		q.States = append(q.States, apiv1.Checkpoint_State(apiv1.Checkpoint_State_value["STATE_"+strings.ToUpper(s)]))
+	}
+	return q
+}
+
+func runList(ctx context.Context, o *listOptions, master *client.Client) error {
+	list, err := master.Checkpoints(ctx, o.query())
+	if err != nil {
+		return err
+	}
+	t := term.NewTable("CHECKPOINT", ">EXPERIMENT", ">TRIAL", ">STEPS", "STATE", ">BYTES", "REPORTED", "FAILURE")
+	for _, c := range list {
+		t.Row(c.GetUuid(), c.GetTraining().GetExperimentId().GetValue(), c.GetTraining().GetTrialId().GetValue(), stepsOf(c),
+			stateOf(c), bytesOf(c), show.Time(c.GetReportTime()), c.GetDeletion().GetFailure())
+	}
+	return o.AnswerTable(&apiv1.GetCheckpointsResponse{Checkpoints: list}, t)
+}

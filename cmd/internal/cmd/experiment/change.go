@@ -1,0 +1,78 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// change is a verb that asks the same of each experiment.
+type change struct {
+	verb, short, long string
+	// done is what is said of each.
+	done string
+	do   func(ctx context.Context, master *client.Client, id int32) error
+}
+
+// request is a change that the master knows by its verb.
+func request(verb, short, long, done string) change {
+	return change{verb, short, long, done, func(ctx context.Context, master *client.Client, id int32) error {
+		return master.ChangeExperiment(ctx, id, verb)
+	}}
+}
+
+func (v change) command(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &command.Remote{}, v.run, &cobra.Command{
+		Use: v.verb + " EXPERIMENT…", Short: v.short, Long: v.long, Example: "  det-deploy experiment " + v.verb + " 7",
+	})
+}
+
+// run answers with each experiment as it is then.
+func (v change) run(ctx context.Context, o *command.Remote, master *client.Client) error {
+	changed, err := command.ForEach(o.Args, func(text string) (*apiv1.Experiment, error) {
+		id, err := readID(text)
+		if err == nil {
+			err = v.do(ctx, master, id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		o.Tell("Experiment %d "+v.done+".", id)
+		reply, err := master.Experiment(ctx, id)
+		if client.KindOf(err) == client.NotFound {
+			return &apiv1.Experiment{Id: id, State: apiv1.Experiment_STATE_DELETED}, nil
+		}
+		return reply.GetExperiment(), err
+	})
+	return errors.Join(err, o.AnswerJSON(&apiv1.GetExperimentsResponse{Experiments: changed}))
+}
+
+func newPause(s *term.Streams) *cobra.Command {
+	return request("pause", "Pause experiments", "Let trials save themselves and give their slots back, until the experiment is activated.", "is paused").command(s)
+}
+
+func newActivate(s *term.Streams) *cobra.Command {
+	return request("activate", "Continue paused experiments", "Run paused experiments on from the latest checkpoints of their trials.", "is active").command(s)
+}
+
+func newCancel(s *term.Streams) *cobra.Command {
+	return request("cancel", "End experiments once their trials have saved themselves", "", "ends once its trials have saved themselves").command(s)
+}
+
+func newKill(s *term.Streams) *cobra.Command {
+	return request("kill", "Kill experiments", "End experiments at once. One that has ended already stays as it is.", "is killed").command(s)
+}
+
+func newArchive(s *term.Streams) *cobra.Command {
+	return request("archive", "Take ended experiments out of the usual lists", "", "is archived").command(s)
+}
+
+func newUnarchive(s *term.Streams) *cobra.Command {
+	return request("unarchive", "Put archived experiments back into the usual lists", "", "is archived no more").command(s)
+}

@@ -1,0 +1,73 @@
+package experiment
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/directory"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type createOptions struct {
+	command.Remote
+
+	ContextDir   string
+	Paused       bool
+	ValidateOnly bool
+	Project      int32
+	Template     string
+}
+
+func newCreate(s *term.Streams) *cobra.Command {
+	o := &createOptions{}
+	c := command.NewRemote(s, o, runCreate, &cobra.Command{
+		Use: "create FILE", Short: "Create an experiment from a configuration file",
+		Long: `Create an experiment from a configuration file, with the program in a directory. It
+prints the number of the experiment.`,
+		Example: "  det-deploy experiment create train.yaml --context .\n  det-deploy experiment create train.yaml --validate",
+	})
+	f := c.Flags()
+	f.StringVar(&o.ContextDir, "context", "", "directory to copy into the task's working directory")
+	f.BoolVar(&o.Paused, "paused", false, "create the experiment paused")
+	f.BoolVar(&o.ValidateOnly, "validate", false, "check the configuration and create nothing")
+	f.Int32Var(&o.Project, "project-id", 0, "project of the experiment (default as the file says)")
+	f.StringVar(&o.Template, "template", "", "template that the file is laid over")
+	return c
+}
+
+func runCreate(ctx context.Context, o *createOptions, master *client.Client) error {
+	text, err := os.ReadFile(o.Args[0])
+	if err != nil {
+		return usage.Errorf("read the experiment's configuration: %w", err)
+	}
+	files, err := directory.Read(o.ContextDir)
+	if err != nil {
+		return err
+	}
+	in := &apiv1.CreateExperimentRequest{
+		Config: string(text), ModelDefinition: files, Activate: !o.Paused, ValidateOnly: o.ValidateOnly, ProjectId: o.Project,
+	}
+	if o.Template != "" {
+		in.Template = &o.Template
+	}
+	reply, err := master.CreateExperiment(ctx, in)
+	if err != nil {
+		return err
+	}
+	for _, w := range reply.GetConfigWarnings() {
+		o.Tell("Warning: %s", w)
+	}
+	if len(reply.GetWarnings()) > 0 {
+		o.Tell("Warning: trials need more slots than the resource pool has; they wait until it has grown.")
+	}
+	if o.ValidateOnly {
+		return o.AnswerNote(reply, "The configuration is valid.")
+	}
+	return o.AnswerLine(reply, "%d", reply.GetExperiment().GetId())
+}

@@ -1,0 +1,89 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type listOptions struct {
+	command.Remote
+	client.ExperimentQuery
+
+	All bool
+}
+
+func newList(s *term.Streams) *cobra.Command {
+	o := &listOptions{}
+	c := command.NewRemote(s, o, runList, &cobra.Command{
+		Use: "list", Short: "List your experiments, newest first",
+		Example: "  det-deploy experiment list\n  det-deploy experiment list --all --state active --limit 20 --output json",
+	})
+	f := c.Flags()
+	f.BoolVarP(&o.All, "all", "a", false, "include other users")
+	f.BoolVar(&o.Archived, "archived", false, "include archived experiments")
+	f.StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
+	f.StringSliceVar(&o.Labels, "label", nil, "show only experiments with all of these labels")
+	f.IntVar(&o.Limit, "limit", 0, "maximum number of experiments (default all)")
+	return c
+}
+
+// Validate refuses states that no experiment has.
+func (o *listOptions) Validate() error {
+	if o.Limit < 0 {
+		return usage.Errorf("--limit %d: must be 1 or more", o.Limit)
+	}
+	for i, s := range o.States {
+		name := strings.ReplaceAll(strings.ToUpper(s), " ", "_")
+		if n, found := apiv1.Experiment_State_value["STATE_"+name]; !found || n == 0 {
+			return usage.Errorf("--state %s: no experiment has this state", s)
+		}
+		o.States[i] = name
+	}
+	return nil
+}
+
+func runList(ctx context.Context, o *listOptions, master *client.Client) error {
+	if !o.All {
+		me, err := master.Me(ctx)
+		if err != nil {
+			return err
+		}
+		o.Users = []string{me.GetUsername()}
+	}
+	list, err := master.Experiments(ctx, o.ExperimentQuery)
+	if err != nil {
+		return err
+	}
+	t := term.NewTable(">ID", "NAME", "USER", "STATE", ">PROGRESS", ">TRIALS", "SEARCHER", "BEST", "POOL", "STARTED")
+	for _, x := range list {
+		t.Row(x.GetId(), x.GetName(), x.GetUsername(), show.Enum(x.GetState(), "STATE_"), formatPercent(x.GetProgress()), x.GetNumTrials(),
+			x.GetSearcherType(), formatBest(x), x.GetResourcePool(), show.Time(x.GetStartTime()))
+	}
+	return o.AnswerTable(&apiv1.GetExperimentsResponse{Experiments: list}, t)
+}
+
+func formatPercent(p *wrapperspb.DoubleValue) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", p.GetValue()*100)
+}
+
+// formatBest is the best value of the metric that the search compares by.
+func formatBest(x *apiv1.Experiment) string {
+	if x.GetBestTrialSearcherMetric() == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %.6g", x.GetSearcherMetric(), x.GetBestTrialSearcherMetric().GetValue())
+}

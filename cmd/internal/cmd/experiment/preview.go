@@ -1,0 +1,175 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/document"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/preview"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+)
+
+type previewOptions struct {
+	command.Remote
+
+	Overrides                   []string
+	Simulate                    string
+	AskCluster                  bool
+	HoursPerUnit, HoursPerTrial float64
+	Price                       float64
+	First                       int
+}
+
+func newPreview(s *term.Streams) *cobra.Command {
+	o := &previewOptions{}
+	c := command.New(s, o, runPreview, &cobra.Command{
+		Use:   "preview FILE",
+		Short: "Show what an experiment would be: its trials, what they take, what keeps them waiting",
+		Long: `Show what an experiment would be, without a cluster: how many trials there are
+and how far they go, the hyperparameters of the first, and the slots they take at once.
+With how long a trial takes for a unit of the time metric, or in all, it also shows the
+slot-hours.
+
+--simulate plays recorded curves through the search: CSV with a header and the columns
+trial, the time metric and the metric. It shows which trials would have been stopped.`,
+		Example: `  det-deploy experiment preview search.yaml
+  det-deploy experiment preview search.yaml --override searcher.max_trials=64 --hours-per-unit 0.1
+  det-deploy experiment preview search.yaml --simulate curves.csv --output json`,
+	})
+	f := c.Flags()
+	f.StringArrayVar(&o.Overrides, "override", nil, "setting laid over the file, such as searcher.max_trials=8")
+	f.StringVar(&o.Simulate, "simulate", "", "file of recorded curves (CSV) to play through the search")
+	f.BoolVar(&o.AskCluster, "ask-cluster", false, "ask the cluster about the resource pool")
+	f.Float64Var(&o.HoursPerUnit, "hours-per-unit", 0, "hours that a trial takes for one unit of the time metric")
+	f.Float64Var(&o.HoursPerTrial, "hours-per-trial", 0, "hours that a trial takes that ends by itself")
+	f.Float64Var(&o.Price, "price", 0, "dollars that a slot costs in an hour")
+	f.IntVar(&o.First, "first", 5, "number of trials to show with their hyperparameters")
+	return c
+}
+
+// Validate refuses what is below 0.
+func (o *previewOptions) Validate() error {
+	for flag, x := range map[string]float64{
+		"hours-per-unit": o.HoursPerUnit, "hours-per-trial": o.HoursPerTrial, "price": o.Price, "first": float64(o.First),
+	} {
+		if !(x >= 0) {
+			return usage.Errorf("--%s %v: must be 0 or more", flag, x)
+		}
+	}
+	return nil
+}
+
+// previewed is the answer in JSON.
+type previewed struct {
+	Preview    preview.Preview    `json:"preview"`
+	Simulation *search.Simulation `json:"simulation,omitempty"`
+	// Warnings say what of the configuration has no effect.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func runPreview(ctx context.Context, o *previewOptions) error {
+	x, warnings, err := o.readConfiguration()
+	if err != nil {
+		return err
+	}
+	known := preview.Known{HoursPerUnit: o.HoursPerUnit, HoursPerTrial: o.HoursPerTrial, PricePerSlotHour: o.Price, First: o.First}
+	if o.AskCluster {
+		if known.Pool, err = o.askPool(ctx, x); err != nil {
+			return err
+		}
+	}
+	answer := previewed{}
+	if answer.Preview, err = preview.Of(x, known); err != nil {
+		return usage.Errorf("preview %s: %w", o.Args[0], err)
+	}
+	for _, w := range warnings {
+		answer.Warnings = append(answer.Warnings, w.String())
+	}
+	if o.Simulate != "" {
+		if answer.Simulation, err = simulate(o.Simulate, x.Search()); err != nil {
+			return err
+		}
+	}
+	return o.PrintAnswer(answer, func() error { return o.printPreview(answer) })
+}
+
+// readConfiguration reads the file as a cluster would that gives nothing of its own: what only
+// matters once trials run may be missing.
+func (o *previewOptions) readConfiguration() (config.Experiment, document.Errors, error) {
+	raw, err := os.ReadFile(o.Args[0])
+	if err != nil {
+		return config.Experiment{}, nil, usage.Errorf("read the experiment's configuration: %w", err)
+	}
+	d, err := config.Parse(raw, o.Args[0], o.Overrides)
+	if err != nil {
+		return config.Experiment{}, nil, nameFlag(err)
+	}
+	x, warnings, err := config.Complete(config.Layers{Request: d, Unmanaged: true})
+	return x, warnings, nameFlag(err)
+}
+
+// nameFlag calls the flag by its name here; the API's clients call it --config.
+func nameFlag(err error) error {
+	problems, ok := errors.AsType[document.Errors](err)
+	if !ok {
+		return usage.Check(err)
+	}
+	for i, p := range problems {
+		problems[i].File = strings.Replace(p.File, "--config ", "--override ", 1)
+	}
+	return usage.Check(problems)
+}
+
+func simulate(path string, c search.Config) (*search.Simulation, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usage.Errorf("read the curves: %w", err)
+	}
+	curves, err := preview.ReadCurves(f, c)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, usage.Errorf("read %s: %w", path, err)
+	}
+	s, err := c.Simulate(curves)
+	return &s, err
+}
+
+// askPool is the pool that the experiment would run in, as the cluster has it now.
+func (o *previewOptions) askPool(ctx context.Context, x config.Experiment) (*preview.Pool, error) {
+	master, err := o.DialMaster()
+	if err != nil {
+		return nil, err
+	}
+	defer master.Close()
+	pools, err := master.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return choosePool(pools, x)
+}
+
+func choosePool(pools []*apiv1.ResourcePool, x config.Experiment) (*preview.Pool, error) {
+	wanted := ""
+	if p := x.Resources.ResourcePool; p != nil {
+		wanted = *p
+	}
+	for _, p := range pools {
+		if p.GetName() != wanted && (wanted != "" || !p.GetDefaultComputePool()) {
+			continue
+		}
+		return &preview.Pool{
+			Name: p.GetName(), Slots: int(p.GetSlotsAvailable()), PerMachine: int(p.GetSlotsPerAgent()),
+			MostSlots: int(max(p.GetSlotsAvailable(), p.GetMaxAgents()*p.GetSlotsPerAgent())),
+		}, nil
+	}
+	return nil, fmt.Errorf("resource pool %q does not exist on this cluster", wanted)
+}

@@ -1,0 +1,35 @@
+package trial
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+func newKill(s *term.Streams) *cobra.Command {
+	return command.NewRemote(s, &command.Remote{}, runKill, &cobra.Command{
+		Use: "kill TRIAL…", Short: "Kill trials", Long: "End trials at once. The search continues without them.",
+		Example: "  det-deploy trial kill 12",
+	})
+}
+
+func runKill(ctx context.Context, o *command.Remote, master *client.Client) error {
+	killed, err := command.ForEach(o.Args, func(text string) (*apiv1.Trial, error) {
+		id, err := readID("TRIAL", text)
+		if err == nil {
+			err = master.KillTrial(ctx, id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		o.Tell("Trial %d is killed.", id)
+		return master.Trial(ctx, id)
+	})
+	return errors.Join(err, o.AnswerJSON(&apiv1.GetExperimentTrialsResponse{Trials: killed}))
+}

@@ -1,0 +1,34 @@
+package trial
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+func newLogs(s *term.Streams) *cobra.Command {
+	o := &command.LogOptions{}
+	c := command.NewRemote(s, o, runLogs, &cobra.Command{
+		Use: "logs TRIAL", Short: "Show a trial's logs",
+		Long: `Show a trial's logs, those of all its runs. With --output json each line is one
+object, of the form that the API has.`,
+		Example: "  det-deploy trial logs 12 --tail 50\n  det-deploy trial logs --follow --rank 0 12",
+	})
+	o.AddLogFlags(c.Flags(), "trial")
+	return c
+}
+
+func runLogs(ctx context.Context, o *command.LogOptions, master *client.Client) error {
+	id, err := readID("TRIAL", o.Args[0])
+	if err != nil {
+		return err
+	}
+	return command.AnswerStream(&o.Local, master.TrialLogs(ctx, id, o.LogQuery),
+		func(l *apiv1.TrialLogsResponse) *apiv1.TrialLogsResponse { return l },
+		func(l *apiv1.TrialLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
+}

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// LogOptions is what a command has that shows logs.
+type LogOptions struct {
+	Remote
+	client.LogQuery
+
+	since, level string
+}
+
+// AddLogFlags adds the flags of logs, which are followed until what they are of has ended.
+func (o *LogOptions) AddLogFlags(f *pflag.FlagSet, of string) {
+	f.BoolVarP(&o.Follow, "follow", "f", false, "follow the log until the "+of+" has ended")
+	f.IntVar(&o.Tail, "tail", 0, "number of last lines to show (default all)")
+	f.IntVar(&o.Head, "head", 0, "number of first lines to show (default all)")
+	f.StringVar(&o.since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
+	f.StringSliceVar(&o.Agents, "agent", nil, "show only lines from these agents")
+	f.StringSliceVar(&o.Containers, "container", nil, "show only lines from these containers")
+	f.StringSliceVar(&o.Ranks, "rank", nil, "show only lines of these ranks")
+	f.StringVar(&o.level, "level", "", "show only lines of this level or above: debug, info, warning, error or critical")
+	f.StringSliceVar(&o.Sources, "source", nil, "show only lines from these sources, such as agent or task")
+	f.StringSliceVar(&o.Stdtypes, "stream", nil, "show only lines from these streams: stdout or stderr")
+}
+
+// Validate refuses flags that exclude each other, and reads --since and --level.
+func (o *LogOptions) Validate() error {
+	switch {
+	case o.Tail < 0 || o.Head < 0:
+		return usage.Errorf("--tail and --head take a number of lines, 1 or more")
+	case o.Tail > 0 && o.Head > 0:
+		return usage.Errorf("--tail and --head exclude each other")
+	case o.Follow && (o.Tail > 0 || o.Head > 0):
+		return usage.Errorf("--follow shows all lines: leave out --tail and --head, or use --since")
+	}
+	var err error
+	if o.Level, err = parseLevel(o.level); err != nil {
+		return err
+	}
+	o.Since, err = usage.Since(o.since, time.Now())
+	return err
+}
+
+// parseLevel reads a level as people write it.
+func parseLevel(text string) (apiv1.LogLevel, error) {
+	if text == "" {
+		return apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED, nil
+	}
+	level := apiv1.LogLevel(apiv1.LogLevel_value["LOG_LEVEL_"+strings.ToUpper(text)])
+	if level == apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
+		return level, usage.Errorf("--level: %q is none of trace, debug, info, warning, error and critical", text)
+	}
+	return level, nil
+}
+
+// LogLine is a line of a log, as tasks and trials have it.
+type LogLine interface {
+	GetMessage() string
+	GetLog() string
+}
+
+// PrintLogLine writes a line behind the head that the master made for it. Of several
+// lines at once, which only programs in the task send, the head is not told apart.
+func PrintLogLine(s *term.Streams, line LogLine) error {
+	text := strings.TrimSuffix(line.GetLog(), "\n") + "\n"
+	head, found := strings.CutSuffix(line.GetMessage(), text)
+	if !found {
+		return s.PrintForeign(line.GetMessage(), "")
+	}
+	return s.PrintForeign(head, text)
+}

@@ -30,6 +30,8 @@ func (w *world) settle(adminPassword string) {
 	}
 	w.name("user", w.names["alice"])
 	w.name("username", "alice")
+	w.belongings(ctx)
+	w.experiments(ctx)
 	w.victims(ctx)
 	w.talkers(ctx)
 	// A login of alice's that may be ended.
@@ -90,6 +92,28 @@ func (w *world) victims(ctx context.Context) {
 	allocation, container := w.placeOf(ctx, id)
 	w.name("victim", allocation)
 	w.name("container", container)
+}
+
+// belongings makes a workspace, a project, a template and a model of alice's.
+func (w *world) belongings(ctx context.Context) {
+	w.t.Helper()
+	var made struct {
+		Workspace, Model struct{ ID int }
+		Project          struct {
+			ID  int
+			Key string
+		}
+	}
+	mark := w.names["mark"]
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/workspaces", body: `{"name": "hers-` + mark + `"}`}, &made)
+	w.name("workspace", fmt.Sprint(made.Workspace.ID))
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/workspaces/{workspace}/projects", body: `{"name": "hers"}`}, &made)
+	w.name("project", fmt.Sprint(made.Project.ID))
+	w.name("key", made.Project.Key)
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/models", body: `{"name": "hers-` + mark + `"}`}, &made)
+	w.name("model", fmt.Sprint(made.Model.ID))
+	w.name("template", "hers-"+mark)
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/templates/{template}", body: `{"config": {}}`}, nil)
 }
 
 // placeOf is a running task's allocation and the first of its containers.

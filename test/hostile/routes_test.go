@@ -20,13 +20,18 @@ type request struct {
 	by string
 	// last says that little works once it has been carried out.
 	last bool
+	// unseen says why it is carried out by no one here, so that attempts at it show less.
+	unseen string
 	// user says that an ordinary user may do it too, if only about his own.
 	user bool
 }
 
 // requests are the calls that need a token, in an order in which each can be
 // carried out after those before it.
-var requests = []request{
+var requests = slices.Concat(clusterRequests, experimentRequests, lastRequests)
+
+// clusterRequests are those about all but experiments.
+var clusterRequests = []request{
 	{id: "GET /api/v1/me", by: "alice", user: true},
 	{id: "GET /api/v1/auth/user", by: "alice", user: true},
 	{id: "GET /api/v1/users", by: "alice", user: true},
@@ -34,6 +39,38 @@ var requests = []request{
 	{id: "GET /api/v1/users/{username}/by-username", by: "alice", user: true},
 	{id: "GET /api/v1/workspaces", by: "alice", user: true},
 	{id: "GET /api/v1/workspaces/{workspace}", by: "alice", user: true},
+	{id: "GET /api/v1/workspaces/{workspace}/projects", by: "alice", user: true},
+	{id: "GET /api/v1/workspaces/{workspace}/available-resource-pools", by: "alice", user: true},
+	{id: "GET /api/v1/workspaces/{workspace}/list-namespace-bindings", by: "alice", user: true},
+	{id: "POST /api/v1/workspaces", by: "alice", user: true, body: `{"name": "made-{mark}"}`},
+	{id: "PATCH /api/v1/workspaces/{workspace}", by: "alice", body: `{"defaultComputePool": "default"}`},
+	{id: "POST /api/v1/workspaces/{workspace}/archive", by: "alice"},
+	{id: "POST /api/v1/workspaces/{workspace}/unarchive", by: "alice"},
+	{id: "POST /api/v1/workspaces/{workspace}/pin", by: "alice", user: true},
+	{id: "POST /api/v1/workspaces/{workspace}/unpin", by: "alice", user: true},
+	{id: "POST /api/v1/workspaces/{workspace}/projects", by: "alice", user: true, body: `{"name": "made-{mark}"}`},
+	{id: "GET /api/v1/projects/{project}", by: "alice", user: true},
+	{id: "GET /api/v1/projects/key/{key}", by: "alice", user: true},
+	{id: "PATCH /api/v1/projects/{project}", by: "alice", body: `{"description": "changed"}`},
+	{id: "POST /api/v1/projects/{project}/notes", by: "alice", body: `{"name": "n", "contents": "c"}`},
+	{id: "PUT /api/v1/projects/{project}/notes", by: "alice", body: `{"notes": []}`},
+	{id: "POST /api/v1/projects/{project}/archive", by: "alice"},
+	{id: "POST /api/v1/projects/{project}/unarchive", by: "alice"},
+	{id: "POST /api/v1/projects/{project}/move", by: "alice", body: `{"destinationWorkspaceId": "{workspace}"}`},
+	{id: "GET /api/v1/templates", by: "alice", user: true},
+	{id: "GET /api/v1/templates/{template}", by: "alice", user: true},
+	{id: "PATCH /api/v1/templates/{template}", by: "alice", body: `{"description": "forged"}`},
+	{id: "PUT /api/v1/templates/{template}", by: "alice", body: `{"config": {"description": "forged"}}`},
+	{id: "PATCH /api/v1/template/rename", by: "alice", body: `{"oldName": "{template}", "newName": "{template}"}`},
+	{id: "GET /api/v1/models", by: "alice", user: true},
+	{id: "GET /api/v1/model/labels", by: "alice", user: true},
+	{id: "POST /api/v1/models", by: "alice", user: true, body: `{"name": "made-{mark}"}`},
+	{id: "GET /api/v1/models/{model}", by: "alice", user: true},
+	{id: "GET /api/v1/models/{model}/versions", by: "alice", user: true},
+	{id: "PATCH /api/v1/models/{model}", by: "alice", body: `{"description": "forged"}`},
+	{id: "POST /api/v1/models/{model}/archive", by: "alice"},
+	{id: "POST /api/v1/models/{model}/unarchive", by: "alice"},
+	{id: "POST /api/v1/models/{model}/move", by: "alice", body: `{"destinationWorkspaceId": 1}`},
 	{id: "GET /api/v1/agents", by: "alice", user: true},
 	{id: "GET /api/v1/agents/{agent}", by: "alice", user: true},
 	{id: "GET /api/v1/agents/{agent}/slots", by: "alice", user: true},
@@ -59,12 +96,21 @@ var requests = []request{
 	{id: "POST /api/v1/allocations/{allocation}/waiting", by: "allocation"},
 	{id: "POST /api/v1/allocations/{allocation}/signals/pending_preemption", by: "alice"},
 	{id: "POST /api/v1/allocations/{allocation}/signals/ack_preemption", by: "allocation"},
+	{id: "GET /api/v1/allocations/{allocation}", by: "alice", user: true},
+	{id: "POST /api/v1/allocations/{allocation}/resources/{resources}/daemon", by: "allocation"},
+	{id: "POST /api/v1/allocations/{allocation}/all_gather", by: "allocation", body: `{"requestUuid":"u","numPeers":1,"data":{}}`},
+	{id: "POST /api/v1/allocations/{allocation}/notify_container_running", by: "allocation", body: `{"requestUuid":"u","numPeers":1,"data":{}}`},
+	{id: "POST /api/v1/allocations/{allocation}/proxy_address", by: "allocation", body: `{"proxyAddress":"10.0.0.1"}`},
 	{id: "GET /api/v1/master/config", by: "admin"},
 	{id: "GET /api/v1/master/logs", by: "admin"},
 	{id: "POST /api/v1/users", by: "admin", body: `{"user": {"username": "made-{mark}", "active": true, "admin": true}, "password": "Made-By-4242"}`},
 	{id: "GET /api/v1/users/{user}/sessions", by: "alice"},
 	{id: "POST /api/v1/users/{user}/sessions/{session}/end", by: "alice"},
 	{id: "PATCH /api/v1/users/{user}", by: "admin", body: `{"displayName": "somebody else"}`},
+}
+
+// lastRequests end what the others need.
+var lastRequests = []request{
 	{id: "POST /api/v1/agents/{agent}/slots/{slot}/disable", by: "admin", last: true, body: `{}`},
 	{id: "POST /api/v1/agents/{agent}/slots/{slot}/enable", by: "admin", last: true},
 	{id: "POST /api/v1/agents/{agent}/disable", by: "admin", last: true, body: `{}`},
@@ -74,6 +120,11 @@ var requests = []request{
 	{id: "GET /api/v1/join-tokens", by: "admin"},
 	{id: "POST /api/v1/join-tokens", by: "admin", body: `{"resourcePool": "default", "validForSeconds": 60, "uses": 1}`},
 	{id: "POST /api/v1/join-tokens/revoke", by: "admin", body: `{"token": "{counted}"}`},
+	{id: "DELETE /api/v1/models/{model}", by: "alice", last: true},
+	{id: "DELETE /api/v1/templates/{template}", by: "alice", last: true},
+	{id: "POST /api/v1/templates/{template}", by: "alice", last: true, user: true, body: `{"config": {}}`},
+	{id: "DELETE /api/v1/projects/{project}", by: "alice", last: true},
+	{id: "DELETE /api/v1/workspaces/{workspace}", by: "alice", last: true},
 	{id: "POST /api/v1/commands/{command}/kill", by: "alice", last: true},
 	{id: "POST /api/v1/master/rotate-keys", by: "admin", last: true},
 	{id: "POST /api/v1/agents/{agent}/revoke", by: "admin", last: true},
@@ -93,6 +144,9 @@ func (r request) control() *control {
 		h := bearing(w.tokens[r.by])
 		if r.by == "allocation" {
 			h = allocating(w.tokens["alice-allocation"])
+		}
+		if r.by == "trial" {
+			h = allocating(w.tokens["trial"])
 		}
 		return w.carryOut(ctx, r.call(h))
 	}}

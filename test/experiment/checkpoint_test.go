@@ -1,0 +1,131 @@
+package experiment_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// checkpoint is what the API tells of one.
+type checkpoint struct {
+	UUID      string            `json:"uuid"`
+	State     string            `json:"state"`
+	Resources map[string]string `json:"resources"`
+	Metadata  struct {
+		Steps int `json:"steps_completed"`
+	} `json:"metadata"`
+	Deletion *struct{ Failure string } `json:"deletion"`
+}
+
+// saved is the checkpoints of an experiment, the earliest first.
+func (l *lab) saved(id string) []checkpoint {
+	l.t.Helper()
+	var out struct{ Checkpoints []checkpoint }
+	l.call("experiments/"+id+"/checkpoints?sortByAttr=SORT_BY_BATCH_NUMBER", &out)
+	return out.Checkpoints
+}
+
+// awaitDeleted waits until so many checkpoints of an experiment are deleted, and none is being deleted.
+func (l *lab) awaitDeleted(id string, n int) []checkpoint {
+	l.t.Helper()
+	var all []checkpoint
+	l.Eventually(fmt.Sprintf("%d checkpoints of experiment %s are deleted", n, id), patience, func() error {
+		all = l.saved(id)
+		deleted := 0
+		for _, c := range all {
+			if c.Deletion != nil {
+				return fmt.Errorf("%s waits for its deletion: %s", c.UUID, c.Deletion.Failure)
+			}
+			if c.State == "STATE_DELETED" {
+				deleted++
+			}
+		}
+		if deleted != n {
+			return fmt.Errorf("got %d deleted: %+v", deleted, all)
+		}
+		return nil
+	})
+	return all
+}
+
+// exists says whether the storage has a checkpoint's directory.
+func (l *lab) exists(uuid string) bool {
+	_, err := os.Stat(filepath.Join(l.checkpoints, uuid))
+	return err == nil
+}
+
+func TestTheLifeOfACheckpoint(t *testing.T) {
+	l := openLab(t, options{})
+	id := l.create("line", "single.yaml", "checkpoint_storage.save_trial_latest=3", "checkpoint_storage.save_trial_best=0")
+	l.await(id, "COMPLETED")
+
+	// The policy has deleted the earliest of four, in the storage too.
+	all := l.awaitDeleted(id, 1)
+	if len(all) != 4 || all[0].State != "STATE_DELETED" || all[0].Metadata.Steps != 2 {
+		t.Fatalf("got %+v, want the earliest of four deleted", all)
+	}
+	for i, c := range all {
+		if l.exists(c.UUID) != (i > 0) {
+			t.Errorf("checkpoint %d: its directory exists: %t", i, l.exists(c.UUID))
+		}
+	}
+	oldest, middle, latest := all[1].UUID, all[2].UUID, all[3].UUID
+	l.det.Want([]string{"checkpoint", "describe", latest}, latest, "steps_completed")
+	l.det.Want([]string{"experiment", "list-checkpoints", id}, latest, "line.json", "DELETED")
+	l.det.Want([]string{"experiment", "list-checkpoints", "--best", "1", id}, latest)
+
+	// It is downloaded from the storage and through the master, by both clients.
+	for name, mode := range map[string]string{"direct": "direct", "master": "master", "auto": "auto"} {
+		to := filepath.Join(t.TempDir(), name)
+		l.det.OK("", "checkpoint", "download", latest, "-o", to, "--mode", mode)
+		wantLine(t, to)
+	}
+	to := filepath.Join(t.TempDir(), "own")
+	l.Run("checkpoint", "download", latest, "--to", to)
+	wantLine(t, to)
+
+	// A registered version stays.
+	l.det.OK("", "model", "create", "line")
+	l.det.OK("", "model", "register-version", "line", middle)
+	l.det.Refused([]string{"checkpoint", "delete", "--yes", oldest + "," + middle}, "it is version 1 of model line")
+	if !l.exists(oldest) {
+		t.Error("a checkpoint beside one that is needed was deleted")
+	}
+
+	// Files of one go, then all of it.
+	l.det.OK("", "checkpoint", "rm", "--yes", "--glob", "line.json", oldest)
+	l.Eventually("line.json is removed", patience, func() error {
+		if c := l.saved(id)[1]; c.State != "STATE_PARTIALLY_DELETED" {
+			return fmt.Errorf("%+v", c)
+		}
+		return nil
+	})
+	if _, err := os.Stat(filepath.Join(l.checkpoints, oldest, "line.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("line.json is there: %v", err)
+	}
+	l.det.OK("", "checkpoint", "delete", "--yes", oldest)
+	l.awaitDeleted(id, 2)
+
+	// Another policy is previewed, and keeps the registered one.
+	l.det.OK("yes\n", "experiment", "set", "gc-policy", id, "--save-experiment-best", "0", "--save-trial-best", "0", "--save-trial-latest", "0")
+	all = l.awaitDeleted(id, 3)
+	if all[2].State != "STATE_COMPLETED" || !l.exists(middle) || l.exists(latest) {
+		t.Errorf("got %+v, want the registered one alone", all)
+	}
+	l.det.Refused([]string{"checkpoint", "delete", "--yes", middle}, "it is version 1 of model line")
+}
+
+// wantLine fails when a directory lacks the files of a checkpoint.
+func wantLine(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "line.json"))
+	if err != nil || !strings.Contains(string(text), `"epochs": 8`) {
+		t.Errorf("%s: got %q, error %v; want the line after 8 epochs", dir, text, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "metadata.json")); err != nil {
+		t.Errorf("%s: %v", dir, err)
+	}
+}

@@ -1,0 +1,141 @@
+// Package experiment_test trains with the unmodified client and harness of Determined
+// 0.38.1 on a real master and real agents: the examples of this project, on every runtime
+// and both databases.
+package experiment_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/clustertest"
+	"github.com/det-deploy/det-deploy/test/dettest"
+	"github.com/det-deploy/det-deploy/test/dockertest"
+	"github.com/det-deploy/det-deploy/test/installed"
+)
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests
+
+// patience is how long a test waits for what takes seconds on an idle machine.
+const patience = 5 * time.Minute
+
+// lab is a cluster that trains, and a researcher who is logged in.
+type lab struct {
+	*clustertest.Cluster
+
+	t   *testing.T
+	det *dettest.Client
+	// token is the researcher's.
+	token string
+	// checkpoints is the directory that is the storage of every experiment.
+	checkpoints string
+}
+
+// options is what differs between labs.
+type options struct {
+	master, agent string
+	agents        int
+	slots         int
+	// docker runs trials in containers, whose image has nothing: Python and the harness are
+	// this machine's. Only administrators may mount those.
+	docker bool
+}
+
+// openLab starts a cluster.
+func openLab(t *testing.T, o options) *lab {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(installed.Environment(t, "the harness", "harness", "python3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	storage := sharedDir(t)
+	// Tasks have a /tmp of their own, where this project may be.
+	runtime, user, more, mounts, env := "process", "determined", "", []string{home}, []string(nil)
+	if o.docker {
+		runtime, user, env = "docker", "admin", []string{"DOCKER_HOST=" + dockertest.Start(t).Host}
+		more = "  network_mode: host\n  image: " + dockertest.Image + "\n"
+		mounts = append(mounts, "/usr", "/lib", "/lib64")
+	}
+	more += "  bind_mounts:\n"
+	for _, dir := range mounts {
+		more += fmt.Sprintf("    - {host_path: %s, container_path: %s, read_only: true}\n", dir, dir)
+	}
+	c := clustertest.New(t, clustertest.Config{
+		Master: fmt.Sprintf(`task_container_defaults:
+  environment_variables: ["PATH=%s/bin:/usr/local/bin:/usr/bin:/bin"]
+%scheckpoint_storage:
+  type: shared_fs
+  host_path: %s
+%s`, home, more, storage, o.master),
+		Agent: fmt.Sprintf("container_runtime: %s\nartificial_slots: %d\n%s", runtime, max(o.slots, 1), o.agent),
+		Env:   env,
+	})
+	c.StartMaster()
+	for i := range max(o.agents, 1) {
+		c.StartAgent(fmt.Sprintf("agent-%d", i))
+	}
+	l := &lab{Cluster: c, t: t, det: dettest.Login(t, c.URL, user, clustertest.Password), checkpoints: storage}
+	l.login()
+	l.token = strings.TrimSpace(l.det.OK("", "dev", "auth-token"))
+	l.Env = append(l.Env, "DET_USER_TOKEN="+l.token)
+	c.Eventually("the agents have joined", time.Minute, func() error {
+		out, err := l.det.Exec("", "agent", "list", "--json")
+		if err == nil && strings.Count(out, `"agent-`) < max(o.agents, 1) {
+			return errors.New(out)
+		}
+		return err
+	})
+	return l
+}
+
+// sharedDir is a directory that the tasks of every user may write.
+func sharedDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "det-deploy-checkpoints-") //nolint:usetesting // a test's own is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })   // what is left of a temporary directory hurts nobody
+	if err := os.Chmod(dir, 0o1777); err != nil { //nolint:gosec // see above
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// example is a directory of docs/examples/experiments.
+func example(name string) string { return installed.InProject("docs", "examples", "experiments", name) }
+
+var created = regexp.MustCompile(`Created experiment (\d+)`)
+
+// create creates an experiment of an example and returns its id; settings are as in
+// "searcher.max_trials=4".
+func (l *lab) create(name, file string, settings ...string) string {
+	l.t.Helper()
+	args := []string{"experiment", "create", filepath.Join(example(name), file), example(name)}
+	for _, s := range settings {
+		args = append(args, "--config", s)
+	}
+	out := l.det.OK("", args...)
+	id := created.FindStringSubmatch(out)
+	if id == nil {
+		l.t.Fatalf("no experiment in %q", out)
+	}
+	return id[1]
+}
+
+// login makes the commands of det-deploy the researcher's.
+func (l *lab) login() {
+	l.t.Helper()
+	cmd := exec.CommandContext(l.t.Context(), l.Bin, "login", "determined", "--master", l.URL, "--password-stdin")
+	cmd.Env = append(l.Env, "XDG_CONFIG_HOME="+filepath.Join(l.Dir, "config"))
+	cmd.Stdin = strings.NewReader(clustertest.Password)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		l.t.Fatalf("log in: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,117 @@
+package experiment_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// experiment is what det tells of one.
+type experiment struct {
+	State  string  `json:"state"`
+	Trials []trial `json:"trials"`
+}
+
+type trial struct {
+	ID         int    `json:"id"`
+	State      string `json:"state"`
+	Restarts   int    `json:"restarts"`
+	RunID      int    `json:"runId"`
+	TaskIDs    []string
+	TotalSteps int `json:"totalBatchesProcessed"`
+}
+
+// call asks the API with the client's token.
+func (l *lab) call(path string, into any) {
+	l.t.Helper()
+	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.URL+"/api/v1/"+path, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+l.token)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer a.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusOK {
+		l.t.Fatalf("%s: %d %s, %v", path, a.StatusCode, text, err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		l.t.Fatalf("%s: %v in %s", path, err, text)
+	}
+}
+
+// describe is an experiment with its trials.
+func (l *lab) describe(id string) experiment {
+	l.t.Helper()
+	var out struct{ Experiment experiment }
+	l.call("experiments/"+id, &out)
+	l.call("experiments/"+id+"/trials?limit=1000", &out.Experiment)
+	return out.Experiment
+}
+
+// await waits until an experiment is in a state.
+func (l *lab) await(id, state string) experiment {
+	l.t.Helper()
+	var e experiment
+	l.Eventually("experiment "+id+" is "+state, patience, func() error {
+		e = l.describe(id)
+		if e.State == "STATE_ERROR" && state != "ERROR" {
+			l.t.Fatalf("experiment %s failed:\n%s\n%s", id, l.history(id), l.logs(e))
+		}
+		if e.State != "STATE_"+state {
+			return errors.New(e.State + "\n" + l.history(id))
+		}
+		return nil
+	})
+	return e
+}
+
+// history is why an experiment is where it is.
+func (l *lab) history(id string) string {
+	out, _ := l.Try("experiment", "history", id)
+	return out
+}
+
+// logs is what the trials of an experiment wrote.
+func (l *lab) logs(e experiment) string {
+	var out strings.Builder
+	for _, t := range e.Trials {
+		text, err := l.det.Exec("", "trial", "logs", fmt.Sprint(t.ID))
+		fmt.Fprintf(&out, "---- trial %d (%v)\n%s", t.ID, err, text)
+	}
+	return out.String()
+}
+
+// validations is the steps at which a trial reported a validation, in the order of the
+// answer.
+func (l *lab) validations(trial int) []int {
+	l.t.Helper()
+	var out struct {
+		Workloads []struct{ Validation *struct{ TotalBatches int } }
+	}
+	l.call(fmt.Sprintf("trials/%d/workloads?limit=1000&filter=FILTER_OPTION_VALIDATION", trial), &out)
+	var steps []int
+	for _, w := range out.Workloads {
+		if w.Validation != nil {
+			steps = append(steps, w.Validation.TotalBatches)
+		}
+	}
+	return steps
+}
+
+// wantOnce fails for a step that was counted twice.
+func (l *lab) wantOnce(t trial) {
+	l.t.Helper()
+	steps := l.validations(t.ID)
+	slices.Sort(steps)
+	if len(slices.Compact(slices.Clone(steps))) != len(steps) {
+		l.t.Errorf("trial %d: got validations at %d, want each once", t.ID, steps)
+	}
+}

@@ -1,0 +1,172 @@
+package hostile_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// trialProgram takes the place of Python in alice's trial: it has every library, and what it
+// runs hands out the trial's token and stays.
+const trialProgram = `#!/bin/sh
+[ "$1" = -c ] && exit 0
+echo "TRIAL $DET_SESSION_TOKEN $DET_ALLOCATION_ID"
+trap '' TERM
+exec sleep 86400
+`
+
+// experiments makes an experiment of alice's, whose trial runs.
+func (w *world) experiments(ctx context.Context) {
+	w.t.Helper()
+	var made struct{ Experiment struct{ ID int } }
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/experiments", body: w.experimentBody()}, &made)
+	w.name("experiment", fmt.Sprint(made.Experiment.ID))
+	var list struct{ Trials []struct{ ID int } }
+	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/experiments/{experiment}/trials"}, &list)
+	w.name("trial", fmt.Sprint(list.Trials[0].ID))
+	w.name("run", w.names["trial"])
+	var shown struct{ Trial struct{ TaskID string } }
+	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/trials/{trial}"}, &shown)
+	words := strings.Fields(w.trialLine(ctx, shown.Trial.TaskID))
+	w.tokens["trial"] = words[0]
+	w.name("trial-task", shown.Trial.TaskID)
+	w.name("trial-allocation", words[1])
+	w.name("checkpoint", fmt.Sprintf("11111111-2222-4333-8444-%012d", made.Experiment.ID))
+	w.name("label", "vision")
+	w.name("version", "1")
+}
+
+// experimentBody asks for one trial that needs nothing but a shell.
+func (w *world) experimentBody() string {
+	project, _ := strconv.Atoi(w.names["project"])
+	config := map[string]any{
+		"name": "hers", "entrypoint": "true", "max_restarts": 0, "preemption_timeout": 1,
+		"searcher":           map[string]any{"name": "single", "metric": "loss"},
+		"resources":          map[string]any{"slots_per_trial": w.slots},
+		"environment":        map[string]any{"environment_variables": []string{"DET_PYTHON_EXECUTABLE=./python"}},
+		"checkpoint_storage": map[string]any{"type": "directory", "container_path": "/tmp/checkpoints"},
+	}
+	return document(map[string]any{
+		"config": document(config), "activate": true, "projectId": project,
+		"modelDefinition": []any{map[string]any{
+			"path": "python", "type": 48, "mode": 0o755, "content": base64.StdEncoding.EncodeToString([]byte(trialProgram)),
+		}},
+	})
+}
+
+// trialLine is what the program of alice's trial says of itself.
+func (w *world) trialLine(ctx context.Context, task string) string {
+	w.t.Helper()
+	for {
+		lines, err := w.log(ctx, "alice", task)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, l := range lines {
+			if rest, found := strings.CutPrefix(l, "TRIAL "); found {
+				return rest
+			}
+		}
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("alice's trial does not run:\n%s", strings.Join(lines, "\n"))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+const (
+	day      = "?timestampAfter=2026-01-01T00:00:00Z&timestampBefore=2026-01-02T00:00:00Z"
+	days     = "?startDate=2026-01-01&endDate=2026-01-02&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+	validity = `{"trialRunId": 1, "stepsCompleted": 1, "metrics": {"avgMetrics": {"loss": 1}}}`
+	bulk     = `{"projectId": "{project}", "experimentIds": [{experiment}]}`
+)
+
+// experimentRequests are those about experiments and what belongs to them. The program of
+// the trial reports while it runs; then alice kills it and does what needs an end.
+var experimentRequests = []request{
+	{id: "POST /api/v1/preview-hp-search", by: "alice", user: true, body: `{"config": {"searcher": {"name": "single", "metric": "loss"}}, "seed": 1}`},
+	{id: "GET /api/v1/experiments", by: "alice", user: true},
+	{id: "GET /api/v1/experiment/labels", by: "alice", user: true},
+	{id: "GET /api/v1/experiments/{experiment}", by: "alice", user: true},
+	{id: "GET /api/v1/experiments/{experiment}/history", by: "alice", user: true},
+	{id: "GET /api/v1/experiments/{experiment}/trials", by: "alice", user: true},
+	{id: "GET /api/v1/experiments/{experiment}/checkpoints", by: "alice", user: true},
+	{id: "GET /api/v1/experiments/{experiment}/validation-history", by: "alice", user: true},
+	{id: "GET /api/v1/experiments/{experiment}/model_def", by: "alice"},
+	{id: "GET /api/v1/experiments/{experiment}/file_tree", by: "alice"},
+	{id: "POST /api/v1/experiments/{experiment}/file", by: "alice", body: `{"path": "python"}`},
+	{id: "GET /experiments/{experiment}/preview_gc", query: "?save_experiment_best=0&save_trial_best=1&save_trial_latest=1", by: "alice", user: true},
+	{id: "GET /api/v1/trials/{trial}", by: "alice", user: true},
+	{id: "GET /api/v1/trials/{trial}/checkpoints", by: "alice", user: true},
+	{id: "GET /api/v1/trials/{trial}/logs", by: "alice"},
+	{id: "GET /api/v1/trials/{trial}/logs/fields", by: "alice"},
+	{id: "GET /api/v1/trials/{trial}/remaining_log_retention_days", by: "alice", user: true},
+	{id: "GET /api/v1/trials/{trial}/workloads", by: "alice", user: true},
+	{id: "GET /api/v1/resources/allocation/raw", query: day, by: "alice", user: true},
+	{id: "GET /api/v1/resources/allocation/aggregated", query: days, by: "alice", user: true},
+	{id: "GET /resources/allocation/raw", query: day, by: "alice", user: true},
+	{id: "GET /resources/allocation/aggregated", query: days, by: "alice", user: true},
+	{id: "GET /resources/allocation/allocations-csv", query: day, by: "alice", user: true},
+	{id: "PATCH /api/v1/experiments/{experiment}", by: "alice", body: `{"id": {experiment}, "notes": "forged"}`},
+	{id: "PUT /api/v1/experiments/{experiment}/labels/{label}", by: "alice"},
+	{id: "DELETE /api/v1/experiments/{experiment}/labels/{label}", by: "alice"},
+	{id: "PUT /api/v1/experiments/{experiment}/retain_logs", by: "alice", body: `{"experimentId": {experiment}, "numDays": 9}`},
+	{id: "PUT /api/v1/trials/{trial}/retain_logs", by: "alice", body: `{"trialId": {trial}, "numDays": 9}`},
+	{id: "POST /api/v1/experiments/{experiment}/move", by: "alice", body: `{"experimentId": {experiment}, "destinationProjectId": {project}}`},
+
+	{id: "POST /api/v1/runs/start", by: "trial", body: `{"runId": {run}}`},
+	{id: "POST /api/v1/runs/{run}/metadata", by: "trial", body: `{"runId": {run}, "metadata": {"forged": true}}`},
+	{id: "GET /api/v1/runs/{run}/metadata", by: "alice", user: true},
+	{id: "POST /api/v1/trials/{trial}/progress", by: "trial", body: `{"trialId": {trial}, "progress": 0.5, "isRaw": true}`},
+	{id: "POST /api/v1/trials/{trial}/runner/metadata", by: "trial", body: `{"trialId": {trial}, "metadata": {"state": "forged"}}`},
+	{id: "POST /api/v1/trials/{trial}/metrics", by: "trial", body: `{"metrics": {"trialId": {trial}, "trialRunId": 1, "stepsCompleted": 1, "metrics": {"avgMetrics": {"loss": 1}}}, "group": "validation"}`},
+	{id: "POST /api/v1/trials/{trial}/training_metrics", by: "trial", body: validity},
+	{id: "POST /api/v1/trials/{trial}/validation_metrics", by: "trial", body: validity},
+	{id: "GET /api/v1/experiments/{experiment}/searcher/best_searcher_validation_metric", by: "alice", user: true},
+	{id: "POST /api/v1/checkpoints", by: "trial", body: `{"uuid": "{checkpoint}", "taskId": "{trial-task}", "allocationId": "{trial-allocation}", "reportTime": "2026-11-01T00:00:00Z",` +
+		` "resources": {"a": "1"}, "metadata": {"steps_completed": 1}, "state": "STATE_COMPLETED"}`},
+	{id: "GET /api/v1/checkpoints", by: "alice", user: true},
+	{id: "GET /api/v1/checkpoints/{checkpoint}", by: "alice", user: true},
+	{id: "POST /api/v1/checkpoints/{checkpoint}/metadata", by: "alice", body: `{"checkpoint": {"uuid": "{checkpoint}", "metadata": {"forged": true}}}`},
+	{id: "PATCH /api/v1/checkpoints", by: "trial", body: `{"checkpoints": [{"uuid": "{checkpoint}", "resources": {"resources": {"a": "1"}}}]}`},
+	{id: "GET /checkpoints/{checkpoint}", by: "alice", user: true, unseen: "its directory is inside of the trial's container"},
+	{id: "GET /api/v1/trials/metrics/training_metrics", query: "?trialIds={trial}", by: "alice", user: true},
+	{id: "GET /api/v1/trials/metrics/validation_metrics", query: "?trialIds={trial}", by: "alice", user: true},
+	{id: "GET /api/v1/trials/metrics/trial_metrics", query: "?trialIds={trial}&group=validation", by: "alice", user: true},
+	{id: "GET /api/v1/trials/time-series", query: "?trialIds={trial}&metricNames=loss&group=validation", by: "alice", user: true},
+	{id: "POST /api/v1/models/{model}/versions", by: "alice", body: `{"modelName": "{model}", "checkpointUuid": "{checkpoint}"}`},
+	{id: "GET /api/v1/models/{model}/versions/{version}", by: "alice", user: true},
+	{id: "PATCH /api/v1/models/{model}/versions/{version}", by: "alice", body: `{"notes": "forged"}`},
+	{id: "DELETE /api/v1/models/{model}/versions/{version}", by: "alice"},
+	{id: "POST /api/v1/experiments", by: "alice", user: true, body: `{"config": "{name: x, entrypoint: \"true\", searcher: {name: single, metric: loss}, checkpoint_storage: {type: directory, container_path: /tmp/c}}", "validateOnly": true}`},
+	{id: "POST /api/v1/trials/{trial}/early_exit", by: "trial", last: true, body: `{"reason": "EXITED_REASON_INVALID_HP"}`},
+	{id: "POST /api/v1/projects/{project}/experiments/pause", by: "alice", user: true, last: true, body: bulk},
+	{id: "POST /api/v1/projects/{project}/experiments/activate", by: "alice", user: true, last: true, body: bulk},
+	{id: "POST /api/v1/projects/{project}/experiments/move", by: "alice", user: true, last: true, body: `{"projectId": "{project}", "destinationProjectId": "{project}", "experimentIds": [{experiment}]}`},
+	{id: "PUT /api/v1/projects/{project}/experiments/retain_logs", by: "alice", user: true, last: true, body: `{"projectId": "{project}", "experimentIds": [{experiment}], "numDays": 9}`},
+	{id: "POST /api/v1/experiments/{experiment}/pause", by: "alice", last: true},
+	{id: "POST /api/v1/experiments/{experiment}/activate", by: "alice", last: true},
+	{id: "POST /api/v1/experiments/{experiment}/cancel", by: "alice", last: true},
+	{id: "POST /api/v1/projects/{project}/experiments/cancel", by: "alice", user: true, last: true, body: bulk},
+	{id: "POST /api/v1/trials/{trial}/kill", by: "alice", last: true},
+	{id: "POST /api/v1/experiments/{experiment}/kill", by: "alice", last: true},
+	{id: "POST /api/v1/projects/{project}/experiments/kill", by: "alice", user: true, last: true, body: bulk},
+	{id: "GET /api/v1/experiments/metrics-stream/metric-names", query: "?ids={experiment}", by: "alice", user: true, last: true},
+	{id: "GET /api/v1/experiments/{experiment}/metrics-stream/batches", query: "?metricName=loss&group=validation", by: "alice", user: true, last: true},
+	{id: "GET /api/v1/experiments/{experiment}/metrics-stream/trials-sample", query: "?metricName=loss&group=validation&maxTrials=1", by: "alice", user: true, last: true},
+	{id: "GET /api/v1/experiments/{experiment}/metrics-stream/trials-snapshot", query: "?metricName=loss&group=validation&batchesProcessed=1", by: "alice", user: true, last: true},
+	{id: "POST /api/v1/experiments/{experiment}/archive", by: "alice", last: true},
+	{id: "POST /api/v1/experiments/{experiment}/unarchive", by: "alice", last: true},
+	{id: "POST /api/v1/projects/{project}/experiments/archive", by: "alice", user: true, last: true, body: bulk},
+	{id: "POST /api/v1/projects/{project}/experiments/unarchive", by: "alice", user: true, last: true, body: bulk},
+	{id: "POST /api/v1/checkpoints/rm", by: "alice", last: true, body: `{"checkpointUuids": ["{checkpoint}"], "checkpointGlobs": []}`},
+	{id: "DELETE /api/v1/experiments/{experiment}/tensorboard-files", by: "alice", last: true},
+	{id: "DELETE /api/v1/checkpoints", by: "alice", last: true, body: `{"checkpointUuids": ["{checkpoint}"]}`},
+	{id: "POST /api/v1/experiments/continue", by: "alice", last: true, body: `{"id": {experiment}}`, unseen: "its checkpoint was deleted just before"},
+	{id: "DELETE /api/v1/projects/{project}/experiments/delete", by: "alice", user: true, last: true, body: bulk},
+	{id: "DELETE /api/v1/experiments/{experiment}", by: "alice", last: true},
+}

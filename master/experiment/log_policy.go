@@ -36,7 +36,7 @@ func (r *runs) LogMatched(ctx context.Context, m task.LogMatch) error {
 	}
 	match := record.Match{Policy: m.Policy.Name, Run: m.Run, NoRetry: m.Policy.Action == cancelRetries}
 	if m.Policy.Action == excludeNode {
-		match.Exclude = string(m.Agent)
+		match.Excluded = []string{string(m.Agent)}
 	}
 	return r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		if t, found := d.TrialOfTask(string(m.Task)); found {

@@ -92,8 +92,8 @@ func (r *runs) Ended(ctx context.Context, end task.RunEnd) (task.Next, error) {
 		if !found || t.Task() != string(end.Task) {
 			return nil
 		}
-		if m := t.Matched; m != nil && m.Run == end.Run && m.Exclude != "" {
-			again = task.Hold // reconcile starts it with an order that excludes the machine
+		if m := t.Matched; m != nil && m.Run == end.Run && len(m.Excluded) > 0 {
+			again = task.Hold // reconcile starts it with an order that excludes the machines
 		}
 		before := len(d.Events)
 		var err error

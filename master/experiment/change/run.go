@@ -31,7 +31,7 @@ func (d *Draft) EndRun(id int32, run int, e lifecycle.RunEnd) (lifecycle.Verdict
 		return verdictOf(t, run), nil
 	}
 	if m := t.Matched; m != nil && m.Run == run {
-		e.NoRetry, e.Exclude = m.NoRetry, m.Exclude
+		e.NoRetry, e.Excluded = m.NoRetry, m.Excluded
 	}
 	life, _, why := t.Life.EndRun(e, d.x.rules.maxRestarts)
 	if !t.RunBegan.IsZero() {
@@ -71,12 +71,9 @@ func (d *Draft) Match(id int32, m record.Match) {
 	if !found || m.Run != t.Life.Run {
 		return
 	}
-	if old := t.Matched; old != nil && old.Run == m.Run { // several policies of one run
-		m.NoRetry = m.NoRetry || old.NoRetry
-		if m.Exclude == "" {
-			m.Exclude = old.Exclude
-		}
-		if m == *old {
+	if old := t.Matched; old != nil && old.Run == m.Run { // several policies or machines of one run
+		m = m.Join(*old)
+		if m.Equal(*old) {
 			return
 		}
 	}

@@ -34,8 +34,8 @@ type RunEnd struct {
 	Heeded bool
 	// NoRetry says that a log policy forbids another run after a failure.
 	NoRetry bool
-	// Exclude is a machine that a log policy takes out, empty for none.
-	Exclude string
+	// Excluded is the machines that log policies take out.
+	Excluded []string
 	// Reason is the cause in words.
 	Reason string
 }
@@ -115,8 +115,10 @@ func (t Trial) EndRun(e RunEnd, maxRestarts int) (Trial, Verdict, string) {
 	if j.count {
 		t.Restarts++
 	}
-	if e.Exclude != "" && !slices.Contains(t.Excluded, e.Exclude) {
-		t.Excluded = append(slices.Clone(t.Excluded), e.Exclude)
+	for _, node := range e.Excluded {
+		if !slices.Contains(t.Excluded, node) {
+			t.Excluded = append(slices.Clone(t.Excluded), node)
+		}
 	}
 	if j.to != Active { // a paused trial stays paused
 		t.State = j.to

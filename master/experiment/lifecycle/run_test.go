@@ -63,9 +63,9 @@ func TestWhatTheEndOfARunMeans(t *testing.T) {
 func TestMachinesAreExcludedOnce(t *testing.T) {
 	trial := Trial{State: Active}
 	for range 3 {
-		trial, _, _ = trial.Begin().EndRun(RunEnd{Cause: Failed, Exclude: "node-a"}, 9)
+		trial, _, _ = trial.Begin().EndRun(RunEnd{Cause: Failed, Excluded: []string{"node-a", "node-b"}}, 9)
 	}
-	if len(trial.Excluded) != 1 || trial.Restarts != 3 || trial.Run != 3 {
+	if len(trial.Excluded) != 2 || trial.Restarts != 3 || trial.Run != 3 {
 		t.Errorf("%+v", trial)
 	}
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
@@ -65,10 +66,28 @@ func (t Trial) Task() string {
 type Match struct {
 	Policy string `json:"policy"`
 	Run    int    `json:"run"`
-	// NoRetry forbids another run after a failure of this one; Exclude is a machine that the trial does
-	// not run on any more, empty for none.
-	NoRetry bool   `json:"no_retry,omitempty"`
-	Exclude string `json:"exclude,omitempty"`
+	// NoRetry forbids another run after a failure of this one; Excluded is the machines that the trial
+	// does not run on any more: a run of several may lose more than one.
+	NoRetry  bool     `json:"no_retry,omitempty"`
+	Excluded []string `json:"excluded_nodes,omitempty"`
+}
+
+// Join is a match with what an earlier one of the same run says.
+func (m Match) Join(earlier Match) Match {
+	m.NoRetry = m.NoRetry || earlier.NoRetry
+	excluded := slices.Clone(earlier.Excluded)
+	for _, node := range m.Excluded {
+		if !slices.Contains(excluded, node) {
+			excluded = append(excluded, node)
+		}
+	}
+	m.Excluded = excluded
+	return m
+}
+
+// Equal says that a match adds nothing to another.
+func (m Match) Equal(other Match) bool {
+	return m.Policy == other.Policy && m.Run == other.Run && m.NoRetry == other.NoRetry && slices.Equal(m.Excluded, other.Excluded)
 }
 
 // EndedRun is what was decided upon the end of a run, so that the same is answered when it is asked

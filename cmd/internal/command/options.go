@@ -45,6 +45,7 @@ type Remote struct {
 type remoteOptions interface {
 	Options
 	DialMaster() (*client.Client, error)
+	AnswerTable(v any, t *term.Table) error
 }
 
 func (o *Remote) addFlags(c *cobra.Command, s *term.Streams) {

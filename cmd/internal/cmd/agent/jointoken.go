@@ -68,25 +68,22 @@ func runCreateToken(ctx context.Context, o *createTokenOptions, master *client.C
 }
 
 func newListTokens(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runListTokens, &cobra.Command{
+	return command.NewList(s, &command.Remote{}, command.List[*command.Remote, *apiv1.JoinToken]{
+		Fetch: func(ctx context.Context, _ *command.Remote, master *client.Client) ([]*apiv1.JoinToken, error) {
+			return master.JoinTokens(ctx)
+		},
+		Reply: func(list []*apiv1.JoinToken) any { return &apiv1.GetJoinTokensResponse{JoinTokens: list} },
+		Heads: []string{"ID", "POOL", "STATE", "USED", "EXPIRES", "CREATED BY", "LAST AGENT"},
+		Row: func(j *apiv1.JoinToken) []any {
+			return []any{j.GetId(), j.GetResourcePool(), tokenState(j), usesOf(j), show.Time(j.GetExpiresAt()), j.GetCreatedBy(), j.GetLastAgent()}
+		},
+	}, &cobra.Command{
 		Use:   "list",
 		Short: "List the join tokens that have not expired",
 		Long: `List the join tokens that have not expired. The tokens themselves are not kept.
 One that "det-deploy master join-token" printed is listed from its first use on.`,
 		Example: "  det-deploy agent join-token list",
 	})
-}
-
-func runListTokens(ctx context.Context, o *command.Remote, master *client.Client) error {
-	list, err := master.JoinTokens(ctx)
-	if err != nil {
-		return err
-	}
-	t := term.NewTable("ID", "POOL", "STATE", "USED", "EXPIRES", "CREATED BY", "LAST AGENT")
-	for _, j := range list {
-		t.Row(j.GetId(), j.GetResourcePool(), tokenState(j), usesOf(j), show.Time(j.GetExpiresAt()), j.GetCreatedBy(), j.GetLastAgent())
-	}
-	return o.AnswerTable(&apiv1.GetJoinTokensResponse{JoinTokens: list}, t)
 }
 
 // tokenState is a join token in one word.

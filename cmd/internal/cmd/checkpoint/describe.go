@@ -17,31 +17,31 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runDescribe, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.Checkpoint]{Fetch: fetchCheckpoint, Pairs: pairs}, &cobra.Command{
 		Use: "describe CHECKPOINT", Short: "Show one checkpoint: its training, its files and its deletion",
 		Example: "  det-deploy checkpoint describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
 }
 
-func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
-	c, err := master.Checkpoint(ctx, o.Args[0])
-	if err != nil {
-		return err
+func fetchCheckpoint(ctx context.Context, master *client.Client, id string) (*apiv1.Checkpoint, error) {
+	return master.Checkpoint(ctx, id)
+}
+
+func pairs(c *apiv1.Checkpoint) [][2]string {
+	return [][2]string{
+		{"ID", c.GetUuid()},
+		{"Experiment", number(c.GetTraining().GetExperimentId().GetValue())},
+		{"Trial", number(c.GetTraining().GetTrialId().GetValue())},
+		{"Steps", strconv.FormatInt(stepsOf(c), 10)},
+		{"State", stateOf(c)},
+		{"Reported", show.Time(c.GetReportTime())},
+		{"Searcher metric", metric(c)},
+		{"Storage", storage(c)},
+		{"Bytes", strconv.FormatInt(bytesOf(c), 10)},
+		{"Files", strings.Join(slices.Sorted(maps.Keys(c.GetResources())), ", ")},
+		{"Deletion task", c.GetDeletion().GetTaskId()},
+		{"Deletion failed", c.GetDeletion().GetFailure()},
 	}
-	return o.AnswerPairs(c,
-		[2]string{"ID", c.GetUuid()},
-		[2]string{"Experiment", number(c.GetTraining().GetExperimentId().GetValue())},
-		[2]string{"Trial", number(c.GetTraining().GetTrialId().GetValue())},
-		[2]string{"Steps", strconv.FormatInt(stepsOf(c), 10)},
-		[2]string{"State", stateOf(c)},
-		[2]string{"Reported", show.Time(c.GetReportTime())},
-		[2]string{"Searcher metric", metric(c)},
-		[2]string{"Storage", storage(c)},
-		[2]string{"Bytes", strconv.FormatInt(bytesOf(c), 10)},
-		[2]string{"Files", strings.Join(slices.Sorted(maps.Keys(c.GetResources())), ", ")},
-		[2]string{"Deletion task", c.GetDeletion().GetTaskId()},
-		[2]string{"Deletion failed", c.GetDeletion().GetFailure()},
-	)
 }
 
 func number(n int32) string { return strconv.Itoa(int(n)) }

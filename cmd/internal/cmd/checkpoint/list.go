@@ -33,7 +33,19 @@ func states() []string {
 
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
-	c := command.NewRemote(s, o, runList, &cobra.Command{
+	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Checkpoint]{
+		Fetch: func(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Checkpoint, error) {
+			return master.Checkpoints(ctx, o.query())
+		},
+		Reply: func(list []*apiv1.Checkpoint) any { return &apiv1.GetCheckpointsResponse{Checkpoints: list} },
+		Heads: []string{"CHECKPOINT", ">EXPERIMENT", ">TRIAL", ">STEPS", "STATE", ">BYTES", "REPORTED", "FAILURE"},
+		Row: func(c *apiv1.Checkpoint) []any {
+			return []any{
+				c.GetUuid(), c.GetTraining().GetExperimentId().GetValue(), c.GetTraining().GetTrialId().GetValue(), stepsOf(c),
+				stateOf(c), bytesOf(c), show.Time(c.GetReportTime()), c.GetDeletion().GetFailure(),
+			}
+		},
+	}, &cobra.Command{
 		Use:   "list",
 		Short: "List checkpoints, oldest first",
 		Long: `List the checkpoints of an experiment, of a trial, or of all. One that is deleting waits
@@ -70,17 +82,4 @@ func (o *listOptions) query() client.CheckpointQuery {
 		q.States = append(q.States, apiv1.Checkpoint_State(apiv1.Checkpoint_State_value["STATE_"+strings.ToUpper(s)]))
 	}
 	return q
-}
-
-func runList(ctx context.Context, o *listOptions, master *client.Client) error {
-	list, err := master.Checkpoints(ctx, o.query())
-	if err != nil {
-		return err
-	}
-	t := term.NewTable("CHECKPOINT", ">EXPERIMENT", ">TRIAL", ">STEPS", "STATE", ">BYTES", "REPORTED", "FAILURE")
-	for _, c := range list {
-		t.Row(c.GetUuid(), c.GetTraining().GetExperimentId().GetValue(), c.GetTraining().GetTrialId().GetValue(), stepsOf(c),
-			stateOf(c), bytesOf(c), show.Time(c.GetReportTime()), c.GetDeletion().GetFailure())
-	}
-	return o.AnswerTable(&apiv1.GetCheckpointsResponse{Checkpoints: list}, t)
 }

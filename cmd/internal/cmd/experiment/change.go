@@ -36,7 +36,7 @@ func (v change) command(s *term.Streams) *cobra.Command {
 // run answers with each experiment as it is then.
 func (v change) run(ctx context.Context, o *command.Remote, master *client.Client) error {
 	changed, err := command.ForEach(o.Args, func(text string) (*apiv1.Experiment, error) {
-		id, err := readID(text)
+		id, err := command.ReadNumber(noun, text)
 		if err == nil {
 			err = v.do(ctx, master, id)
 		}

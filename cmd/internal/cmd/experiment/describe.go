@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,42 +15,36 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runDescribe, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.GetExperimentResponse]{
+		Fetch: command.ByNumber(noun, (*client.Client).Experiment), Pairs: pairs,
+	}, &cobra.Command{
 		Use: "describe EXPERIMENT", Short: "Show one experiment: how far it is, and what it found",
 		Example: "  det-deploy experiment describe 7",
 	})
 }
 
-func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
-	id, err := readID(o.Args[0])
-	if err != nil {
-		return err
-	}
-	reply, err := master.Experiment(ctx, id)
-	if err != nil {
-		return err
-	}
+func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 	x := reply.GetExperiment()
-	return o.AnswerPairs(reply,
-		[2]string{"ID", strconv.Itoa(int(x.GetId()))},
-		[2]string{"Name", x.GetName()},
-		[2]string{"Description", x.GetDescription()},
-		[2]string{"User", x.GetUsername()},
-		[2]string{"Project", x.GetWorkspaceName() + " / " + x.GetProjectName()},
-		[2]string{"Labels", strings.Join(x.GetLabels(), ", ")},
-		[2]string{"State", show.Enum(x.GetState(), "STATE_")},
-		[2]string{"Progress", formatPercent(x.GetProgress())},
-		[2]string{"Searcher", x.GetSearcherType()},
-		[2]string{"Trials", strconv.Itoa(int(x.GetNumTrials()))},
-		[2]string{"Best", describeBest(x)},
-		[2]string{"Checkpoints", describeCheckpoints(x)},
-		[2]string{"Pool", x.GetResourcePool()},
-		[2]string{"Forked from", describeParent(x)},
-		[2]string{"Started", show.Time(x.GetStartTime())},
-		[2]string{"Ended", show.Time(x.GetEndTime())},
-		[2]string{"Archived", show.YesNo(x.GetArchived())},
-		[2]string{"Job", x.GetJobId()},
-	)
+	return [][2]string{
+		{"ID", strconv.Itoa(int(x.GetId()))},
+		{"Name", x.GetName()},
+		{"Description", x.GetDescription()},
+		{"User", x.GetUsername()},
+		{"Project", x.GetWorkspaceName() + " / " + x.GetProjectName()},
+		{"Labels", strings.Join(x.GetLabels(), ", ")},
+		{"State", show.Enum(x.GetState(), "STATE_")},
+		{"Progress", formatPercent(x.GetProgress())},
+		{"Searcher", x.GetSearcherType()},
+		{"Trials", strconv.Itoa(int(x.GetNumTrials()))},
+		{"Best", describeBest(x)},
+		{"Checkpoints", describeCheckpoints(x)},
+		{"Pool", x.GetResourcePool()},
+		{"Forked from", describeParent(x)},
+		{"Started", show.Time(x.GetStartTime())},
+		{"Ended", show.Time(x.GetEndTime())},
+		{"Archived", show.YesNo(x.GetArchived())},
+		{"Job", x.GetJobId()},
+	}
 }
 
 func describeBest(x *apiv1.Experiment) string {

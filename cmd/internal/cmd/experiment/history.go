@@ -13,26 +13,19 @@ import (
 )
 
 func newHistory(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runHistory, &cobra.Command{
+	return command.NewList(s, &command.Remote{}, command.List[*command.Remote, *apiv1.ExperimentEvent]{
+		Fetch: func(ctx context.Context, o *command.Remote, master *client.Client) ([]*apiv1.ExperimentEvent, error) {
+			return command.ByNumber(noun, (*client.Client).ExperimentHistory)(ctx, master, o.Args[0])
+		},
+		Reply: func(events []*apiv1.ExperimentEvent) any { return &apiv1.GetExperimentHistoryResponse{Events: events} },
+		Heads: []string{">EVENT", "TIME", "BY", "WHAT"},
+		Row: func(e *apiv1.ExperimentEvent) []any {
+			return []any{e.GetNumber(), show.Time(e.GetTime()), e.GetUsername(), e.GetText()}
+		},
+	}, &cobra.Command{
 		Use: "history EXPERIMENT", Short: "Show what happened to an experiment, and why",
 		Long: `Show what happened to an experiment, the oldest first: who asked for what, when
 each run began and why it ended, and what the search decided upon which report.`,
 		Example: "  det-deploy experiment history 7",
 	})
-}
-
-func runHistory(ctx context.Context, o *command.Remote, master *client.Client) error {
-	id, err := readID(o.Args[0])
-	if err != nil {
-		return err
-	}
-	events, err := master.ExperimentHistory(ctx, id)
-	if err != nil {
-		return err
-	}
-	t := term.NewTable(">EVENT", "TIME", "BY", "WHAT")
-	for _, e := range events {
-		t.Row(e.GetNumber(), show.Time(e.GetTime()), e.GetUsername(), e.GetText())
-	}
-	return o.AnswerTable(&apiv1.GetExperimentHistoryResponse{Events: events}, t)
 }

@@ -17,20 +17,23 @@ import (
 )
 
 type listOptions struct {
-	command.Remote
+	command.Owned
 	client.ExperimentQuery
-
-	All bool
 }
 
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
-	c := command.NewRemote(s, o, runList, &cobra.Command{
+	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Experiment]{
+		Fetch: fetchExperiments,
+		Reply: func(list []*apiv1.Experiment) any { return &apiv1.GetExperimentsResponse{Experiments: list} },
+		Heads: []string{">ID", "NAME", "USER", "STATE", ">PROGRESS", ">TRIALS", "SEARCHER", "BEST", "POOL", "STARTED"},
+		Row:   formatExperiment,
+	}, &cobra.Command{
 		Use: "list", Short: "List your experiments, newest first",
 		Example: "  det-deploy experiment list\n  det-deploy experiment list --all --state active --limit 20 --output json",
 	})
 	f := c.Flags()
-	f.BoolVarP(&o.All, "all", "a", false, "include other users")
+	o.AddAllFlag(f)
 	f.BoolVar(&o.Archived, "archived", false, "include archived experiments")
 	f.StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
 	f.StringSliceVar(&o.Labels, "label", nil, "show only experiments with all of these labels")
@@ -53,24 +56,19 @@ func (o *listOptions) Validate() error {
 	return nil
 }
 
-func runList(ctx context.Context, o *listOptions, master *client.Client) error {
-	if !o.All {
-		me, err := master.Me(ctx)
-		if err != nil {
-			return err
-		}
-		o.Users = []string{me.GetUsername()}
+func fetchExperiments(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Experiment, error) {
+	var err error
+	if o.Users, err = o.Owners(ctx, master); err != nil {
+		return nil, err
 	}
-	list, err := master.Experiments(ctx, o.ExperimentQuery)
-	if err != nil {
-		return err
+	return master.Experiments(ctx, o.ExperimentQuery)
+}
+
+func formatExperiment(x *apiv1.Experiment) []any {
+	return []any{
+		x.GetId(), x.GetName(), x.GetUsername(), show.Enum(x.GetState(), "STATE_"), formatPercent(x.GetProgress()), x.GetNumTrials(),
+		x.GetSearcherType(), formatBest(x), x.GetResourcePool(), show.Time(x.GetStartTime()),
 	}
-	t := term.NewTable(">ID", "NAME", "USER", "STATE", ">PROGRESS", ">TRIALS", "SEARCHER", "BEST", "POOL", "STARTED")
-	for _, x := range list {
-		t.Row(x.GetId(), x.GetName(), x.GetUsername(), show.Enum(x.GetState(), "STATE_"), formatPercent(x.GetProgress()), x.GetNumTrials(),
-			x.GetSearcherType(), formatBest(x), x.GetResourcePool(), show.Time(x.GetStartTime()))
-	}
-	return o.AnswerTable(&apiv1.GetExperimentsResponse{Experiments: list}, t)
 }
 
 func formatPercent(p *wrapperspb.DoubleValue) string {

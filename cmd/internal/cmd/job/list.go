@@ -22,27 +22,32 @@ type listOptions struct {
 
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
-	c := command.NewRemote(s, o, runList, &cobra.Command{
+	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Job]{
+		Fetch: func(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Job, error) {
+			return master.Jobs(ctx, o.Pool)
+		},
+		Reply: replyJobs,
+		Heads: []string{"JOB", "NAME", "TYPE", "USER", "POOL", "STATE", ">AHEAD", "SLOTS", ">PRIORITY", "SUBMITTED"},
+		Row: func(j *apiv1.Job) []any {
+			return []any{
+				j.GetJobId(), j.GetName(), show.Enum(j.GetType(), "TYPE_"), j.GetUsername(),
+				j.GetResourcePool(), show.Enum(j.GetSummary().GetState(), "STATE_"), j.GetSummary().GetJobsAhead(),
+				fmt.Sprintf("%d/%d", j.GetAllocatedSlots(), j.GetRequestedSlots()), priority(j), show.Time(j.GetSubmissionTime()),
+			}
+		},
+	}, &cobra.Command{
 		Use: "list", Short: "List the jobs that wait and run, first in line first", Example: "  det-deploy job list --pool gpu",
 	})
 	c.Flags().StringVar(&o.Pool, "pool", "", "show only this resource pool")
 	return c
 }
 
-func runList(ctx context.Context, o *listOptions, master *client.Client) error {
-	jobs, err := master.Jobs(ctx, o.Pool)
-	if err != nil {
-		return err
-	}
+func replyJobs(jobs []*apiv1.Job) any {
 	reply := &apiv1.GetJobsV2Response{}
-	t := term.NewTable("JOB", "NAME", "TYPE", "USER", "POOL", "STATE", ">AHEAD", "SLOTS", ">PRIORITY", "SUBMITTED")
 	for _, j := range jobs {
 		reply.Jobs = append(reply.Jobs, &apiv1.RBACJob{Full: j})
-		t.Row(j.GetJobId(), j.GetName(), show.Enum(j.GetType(), "TYPE_"), j.GetUsername(),
-			j.GetResourcePool(), show.Enum(j.GetSummary().GetState(), "STATE_"), j.GetSummary().GetJobsAhead(),
-			fmt.Sprintf("%d/%d", j.GetAllocatedSlots(), j.GetRequestedSlots()), priority(j), show.Time(j.GetSubmissionTime()))
 	}
-	return o.AnswerTable(reply, t)
+	return reply
 }
 
 func priority(j *apiv1.Job) string {

@@ -16,7 +16,7 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runDescribe, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.ResourcePool]{Fetch: fetchPool, Pairs: pairs}, &cobra.Command{
 		Use: "describe POOL", Short: "Show one resource pool", Example: "  det-deploy pool describe gpu",
 	})
 }
@@ -27,17 +27,17 @@ type missingError struct{ name string }
 func (e *missingError) Error() string { return fmt.Sprintf("there is no resource pool %q", e.name) }
 func (e *missingError) Hint() string  { return "det-deploy pool list" }
 
-func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
+func fetchPool(ctx context.Context, master *client.Client, name string) (*apiv1.ResourcePool, error) {
 	pools, err := master.Pools(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, p := range pools {
-		if p.GetName() == o.Args[0] {
-			return o.AnswerPairs(p, pairs(p)...)
+		if p.GetName() == name {
+			return p, nil
 		}
 	}
-	return &missingError{o.Args[0]}
+	return nil, &missingError{name}
 }
 
 func pairs(p *apiv1.ResourcePool) [][2]string {

@@ -15,24 +15,25 @@ import (
 )
 
 func newList(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runList, &cobra.Command{
+	return command.NewList(s, &command.Remote{}, command.List[*command.Remote, *apiv1.ResourcePool]{
+		Fetch: func(ctx context.Context, _ *command.Remote, master *client.Client) ([]*apiv1.ResourcePool, error) {
+			return master.Pools(ctx)
+		},
+		Reply: func(pools []*apiv1.ResourcePool) any { return &apiv1.GetResourcePoolsResponse{ResourcePools: pools} },
+		Heads: []string{"POOL", "TYPE", ">AGENTS", "SLOTS", "DEVICE", "AUXILIARY", ">RUNNING", ">WAITING", "DEFAULT FOR", "NOTE"},
+		Row:   formatPool,
+	}, &cobra.Command{
 		Use: "list", Short: "List the resource pools, with what they have and who waits", Example: "  det-deploy pool list",
 	})
 }
 
-func runList(ctx context.Context, o *command.Remote, master *client.Client) error {
-	pools, err := master.Pools(ctx)
-	if err != nil {
-		return err
+func formatPool(p *apiv1.ResourcePool) []any {
+	return []any{
+		p.GetName(), show.Enum(p.GetType(), "RESOURCE_POOL_TYPE_"), p.GetNumAgents(),
+		fmt.Sprintf("%d/%d", p.GetSlotsUsed(), p.GetSlotsAvailable()), show.Enum(p.GetSlotType(), "TYPE_"),
+		fmt.Sprintf("%d/%d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity()),
+		p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount(), describeDefaults(p), note(p.GetMachines()),
 	}
-	t := term.NewTable("POOL", "TYPE", ">AGENTS", "SLOTS", "DEVICE", "AUXILIARY", ">RUNNING", ">WAITING", "DEFAULT FOR", "NOTE")
-	for _, p := range pools {
-		t.Row(p.GetName(), show.Enum(p.GetType(), "RESOURCE_POOL_TYPE_"), p.GetNumAgents(),
-			fmt.Sprintf("%d/%d", p.GetSlotsUsed(), p.GetSlotsAvailable()), show.Enum(p.GetSlotType(), "TYPE_"),
-			fmt.Sprintf("%d/%d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity()),
-			p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount(), describeDefaults(p), note(p.GetMachines()))
-	}
-	return o.AnswerTable(&apiv1.GetResourcePoolsResponse{ResourcePools: pools}, t)
 }
 
 // note is what there is to say of machines that come or cannot come.
@@ -51,21 +52,20 @@ func note(m *apiv1.PoolMachines) string {
 }
 
 func newHistory(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runHistory, &cobra.Command{
+	return command.NewList(s, &command.Remote{}, command.List[*command.Remote, *apiv1.Machine]{
+		Fetch: func(ctx context.Context, o *command.Remote, master *client.Client) ([]*apiv1.Machine, error) {
+			return master.PoolMachines(ctx, o.Args[0])
+		},
+		Reply: func(machines []*apiv1.Machine) any { return &apiv1.GetMachinesResponse{Machines: machines} },
+		Heads: []string{"MACHINE", "STATE", "TYPE", "ZONE", "PRICE", "START", "JOINED", "END", "REASON"},
+		Row: func(m *apiv1.Machine) []any {
+			return []any{
+				m.GetId(), m.GetState(), m.GetInstanceType(), m.GetZone(), m.GetPrice(),
+				show.Time(m.GetLaunchTime()), show.Time(m.GetJoinTime()), show.Time(m.GetEndTime()), m.GetReason(),
+			}
+		},
+	}, &cobra.Command{
 		Use: "history POOL", Short: "List the machines that were launched for a pool, and why they went",
 		Example: "  det-deploy pool history gpu\n  det-deploy pool history gpu --output json",
 	})
-}
-
-func runHistory(ctx context.Context, o *command.Remote, master *client.Client) error {
-	machines, err := master.PoolMachines(ctx, o.Args[0])
-	if err != nil {
-		return err
-	}
-	t := term.NewTable("MACHINE", "STATE", "TYPE", "ZONE", "PRICE", "START", "JOINED", "END", "REASON")
-	for _, m := range machines {
-		t.Row(m.GetId(), m.GetState(), m.GetInstanceType(), m.GetZone(), m.GetPrice(),
-			show.Time(m.GetLaunchTime()), show.Time(m.GetJoinTime()), show.Time(m.GetEndTime()), m.GetReason())
-	}
-	return o.AnswerTable(&apiv1.GetMachinesResponse{Machines: machines}, t)
 }

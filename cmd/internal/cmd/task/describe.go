@@ -14,31 +14,31 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runDescribe, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.GetCommandResponse]{Fetch: fetchTask, Pairs: pairs}, &cobra.Command{
 		Use: "describe TASK", Short: "Show one task: what it is, why it waits, how it ended",
 		Example: "  det-deploy task describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
 }
 
-func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
-	reply, err := master.Command(ctx, o.Args[0])
-	if err != nil {
-		return err
-	}
+func fetchTask(ctx context.Context, master *client.Client, id string) (*apiv1.GetCommandResponse, error) {
+	return master.Command(ctx, id)
+}
+
+func pairs(reply *apiv1.GetCommandResponse) [][2]string {
 	c := reply.GetCommand()
-	return o.AnswerPairs(reply,
-		[2]string{"ID", c.GetId()},
-		[2]string{"Name", c.GetDescription()},
-		[2]string{"User", c.GetUsername()},
-		[2]string{"State", show.Enum(c.GetState(), "STATE_")},
-		[2]string{"Waits because", waits(c)},
-		[2]string{"Pool", c.GetResourcePool()},
-		[2]string{"Slots", slotsOf(reply)},
-		[2]string{"Started", started(c)},
-		[2]string{"Exit code", exitCode(c)},
-		[2]string{"Ended", c.GetExitStatus()},
-		[2]string{"Job", c.GetJobId()},
-	)
+	return [][2]string{
+		{"ID", c.GetId()},
+		{"Name", c.GetDescription()},
+		{"User", c.GetUsername()},
+		{"State", show.Enum(c.GetState(), "STATE_")},
+		{"Waits because", waits(c)},
+		{"Pool", c.GetResourcePool()},
+		{"Slots", slotsOf(reply)},
+		{"Started", started(c)},
+		{"Exit code", exitCode(c)},
+		{"Ended", c.GetExitStatus()},
+		{"Job", c.GetJobId()},
+	}
 }
 
 func waits(c *apiv1.Command) string {

@@ -15,44 +15,36 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-type listOptions struct {
-	command.Remote
-
-	All bool
-}
-
 func newList(s *term.Streams) *cobra.Command {
-	o := &listOptions{}
-	c := command.NewRemote(s, o, runList, &cobra.Command{
+	o := &command.Owned{}
+	c := command.NewList(s, o, command.List[*command.Owned, *apiv1.Command]{
+		Fetch: fetchTasks,
+		Reply: func(list []*apiv1.Command) any { return &apiv1.GetCommandsResponse{Commands: list} },
+		Heads: []string{"ID", "NAME", "USER", "STATE", "POOL", "STARTED", ">EXIT", "NOTE"},
+		Row: func(c *apiv1.Command) []any {
+			return []any{
+				c.GetId(), c.GetDescription(), c.GetUsername(), show.Enum(c.GetState(), "STATE_"), c.GetResourcePool(),
+				show.Time(c.GetStartTime()), exitCode(c), c.GetReason(),
+			}
+		},
+	}, &cobra.Command{
 		Use: "list", Short: "List your tasks, newest first",
 		Example: "  det-deploy task list\n  det-deploy task list --all --output json",
 	})
-	c.Flags().BoolVarP(&o.All, "all", "a", false, "include other users")
+	o.AddAllFlag(c.Flags())
 	return c
 }
 
-func runList(ctx context.Context, o *listOptions, master *client.Client) error {
-	var users []string
-	if !o.All {
-		me, err := master.Me(ctx)
-		if err != nil {
-			return err
-		}
-		users = []string{me.GetUsername()}
-	}
-	commands, err := master.Commands(ctx, users...)
+func fetchTasks(ctx context.Context, o *command.Owned, master *client.Client) ([]*apiv1.Command, error) {
+	users, err := o.Owners(ctx, master)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	slices.SortStableFunc(commands, func(x, y *apiv1.Command) int {
+	list, err := master.Commands(ctx, users...)
+	slices.SortStableFunc(list, func(x, y *apiv1.Command) int {
 		return cmp.Compare(y.GetStartTime().AsTime().UnixNano(), x.GetStartTime().AsTime().UnixNano())
 	})
-	t := term.NewTable("ID", "NAME", "USER", "STATE", "POOL", "STARTED", ">EXIT", "NOTE")
-	for _, c := range commands {
-		t.Row(c.GetId(), c.GetDescription(), c.GetUsername(), show.Enum(c.GetState(), "STATE_"), c.GetResourcePool(),
-			show.Time(c.GetStartTime()), exitCode(c), c.GetReason())
-	}
-	return o.AnswerTable(&apiv1.GetCommandsResponse{Commands: commands}, t)
+	return list, err
 }
 
 func exitCode(c *apiv1.Command) string {

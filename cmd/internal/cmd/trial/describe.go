@@ -16,38 +16,38 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runDescribe, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.GetTrialResponse]{
+		Fetch: command.ByNumber(noun, fetchTrial), Pairs: pairs,
+	}, &cobra.Command{
 		Use: "describe TRIAL", Short: "Show one trial: how far it is, what it found, why it ended",
 		Example: "  det-deploy trial describe 12",
 	})
 }
 
-func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
-	id, err := readID("TRIAL", o.Args[0])
-	if err != nil {
-		return err
-	}
+func fetchTrial(master *client.Client, ctx context.Context, id int32) (*apiv1.GetTrialResponse, error) {
 	m, err := master.Trial(ctx, id)
-	if err != nil {
-		return err
+	return &apiv1.GetTrialResponse{Trial: m}, err
+}
+
+func pairs(reply *apiv1.GetTrialResponse) [][2]string {
+	m := reply.GetTrial()
+	return [][2]string{
+		{"ID", strconv.Itoa(int(m.GetId()))},
+		{"Experiment", strconv.Itoa(int(m.GetExperimentId()))},
+		{"State", show.Enum(m.GetState(), "STATE_")},
+		{"Because", m.GetReason()},
+		{"Doing", m.GetRunnerState()},
+		{"Hyperparameters", formatHyperparameters(m)},
+		{"Steps", strconv.Itoa(int(m.GetTotalBatchesProcessed()))},
+		{"Best", formatBest(m)},
+		{"Runs", describeRuns(m)},
+		{"Checkpoints", describeCheckpoints(m)},
+		{"Started from", m.GetWarmStartCheckpointUuid().GetValue()},
+		{"Started", show.Time(m.GetStartTime())},
+		{"Ended", show.Time(m.GetEndTime())},
+		{"Trained for", formatSeconds(m.GetWallClockTime().GetValue())},
+		{"Task", m.GetTaskId()},
 	}
-	return o.AnswerPairs(&apiv1.GetTrialResponse{Trial: m},
-		[2]string{"ID", strconv.Itoa(int(m.GetId()))},
-		[2]string{"Experiment", strconv.Itoa(int(m.GetExperimentId()))},
-		[2]string{"State", show.Enum(m.GetState(), "STATE_")},
-		[2]string{"Because", m.GetReason()},
-		[2]string{"Doing", m.GetRunnerState()},
-		[2]string{"Hyperparameters", formatHyperparameters(m)},
-		[2]string{"Steps", strconv.Itoa(int(m.GetTotalBatchesProcessed()))},
-		[2]string{"Best", formatBest(m)},
-		[2]string{"Runs", describeRuns(m)},
-		[2]string{"Checkpoints", describeCheckpoints(m)},
-		[2]string{"Started from", m.GetWarmStartCheckpointUuid().GetValue()},
-		[2]string{"Started", show.Time(m.GetStartTime())},
-		[2]string{"Ended", show.Time(m.GetEndTime())},
-		[2]string{"Trained for", formatSeconds(m.GetWallClockTime().GetValue())},
-		[2]string{"Task", m.GetTaskId()},
-	)
 }
 
 func describeRuns(m *apiv1.Trial) string {

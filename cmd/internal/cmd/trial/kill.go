@@ -21,7 +21,7 @@ func newKill(s *term.Streams) *cobra.Command {
 
 func runKill(ctx context.Context, o *command.Remote, master *client.Client) error {
 	killed, err := command.ForEach(o.Args, func(text string) (*apiv1.Trial, error) {
-		id, err := readID("TRIAL", text)
+		id, err := command.ReadNumber(noun, text)
 		if err == nil {
 			err = master.KillTrial(ctx, id)
 		}

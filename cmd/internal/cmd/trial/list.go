@@ -15,26 +15,21 @@ import (
 )
 
 func newList(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runList, &cobra.Command{
+	return command.NewList(s, &command.Remote{}, command.List[*command.Remote, *apiv1.Trial]{
+		Fetch: func(ctx context.Context, o *command.Remote, master *client.Client) ([]*apiv1.Trial, error) {
+			return command.ByNumber("experiment", (*client.Client).ExperimentTrials)(ctx, master, o.Args[0])
+		},
+		Reply: func(trials []*apiv1.Trial) any { return &apiv1.GetExperimentTrialsResponse{Trials: trials} },
+		Heads: []string{">ID", "STATE", ">RUN", ">RESTARTS", ">STEPS", ">BEST", "HYPERPARAMETERS", "NOTE"},
+		Row: func(m *apiv1.Trial) []any {
+			return []any{
+				m.GetId(), show.Enum(m.GetState(), "STATE_"), m.GetRun(), m.GetRestarts(), m.GetTotalBatchesProcessed(),
+				formatBest(m), formatHyperparameters(m), m.GetReason(),
+			}
+		},
+	}, &cobra.Command{
 		Use: "list EXPERIMENT", Short: "List the trials of an experiment", Example: "  det-deploy trial list 7",
 	})
-}
-
-func runList(ctx context.Context, o *command.Remote, master *client.Client) error {
-	id, err := readID("EXPERIMENT", o.Args[0])
-	if err != nil {
-		return err
-	}
-	trials, err := master.ExperimentTrials(ctx, id)
-	if err != nil {
-		return err
-	}
-	t := term.NewTable(">ID", "STATE", ">RUN", ">RESTARTS", ">STEPS", ">BEST", "HYPERPARAMETERS", "NOTE")
-	for _, m := range trials {
-		t.Row(m.GetId(), show.Enum(m.GetState(), "STATE_"), m.GetRun(), m.GetRestarts(), m.GetTotalBatchesProcessed(),
-			formatBest(m), formatHyperparameters(m), m.GetReason())
-	}
-	return o.AnswerTable(&apiv1.GetExperimentTrialsResponse{Trials: trials}, t)
 }
 
 func formatBest(m *apiv1.Trial) string {

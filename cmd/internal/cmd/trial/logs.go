@@ -24,7 +24,7 @@ object, of the form that the API has.`,
 }
 
 func runLogs(ctx context.Context, o *command.LogOptions, master *client.Client) error {
-	id, err := readID("TRIAL", o.Args[0])
+	id, err := command.ReadNumber(noun, o.Args[0])
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ Programs report to the groups training and validation, and to those that they na
 }
 
 func runMetrics(ctx context.Context, o *metricsOptions, master *client.Client) error {
-	id, err := readID("TRIAL", o.Args[0])
+	id, err := command.ReadNumber(noun, o.Args[0])
 	if err != nil {
 		return err
 	}

@@ -20,24 +20,23 @@ type listOptions struct {
 
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
-	c := command.NewRemote(s, o, runList, &cobra.Command{
+	c := command.NewList(s, o, command.List[*listOptions, *apiv1.User]{
+		Fetch: func(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.User, error) {
+			return master.Users(ctx, o.All)
+		},
+		Reply: func(users []*apiv1.User) any { return &apiv1.GetUsersResponse{Users: users} },
+		Heads: []string{"USER", "NAME", "ADMIN", "ACTIVE", "RUNS AS", "LAST LOGIN"},
+		Row: func(u *apiv1.User) []any {
+			return []any{
+				u.GetUsername(), u.GetDisplayName(), show.YesNo(u.GetAdmin()), show.YesNo(u.GetActive()),
+				u.GetAgentUserGroup().GetAgentUser(), show.Time(u.GetLastAuthAt()),
+			}
+		},
+	}, &cobra.Command{
 		Use: "list", Short: "List the users", Example: "  det-deploy user list --all",
 	})
 	c.Flags().BoolVarP(&o.All, "all", "a", false, "include inactive users")
 	return c
-}
-
-func runList(ctx context.Context, o *listOptions, master *client.Client) error {
-	users, err := master.Users(ctx, o.All)
-	if err != nil {
-		return err
-	}
-	t := term.NewTable("USER", "NAME", "ADMIN", "ACTIVE", "RUNS AS", "LAST LOGIN")
-	for _, u := range users {
-		t.Row(u.GetUsername(), u.GetDisplayName(), show.YesNo(u.GetAdmin()), show.YesNo(u.GetActive()),
-			u.GetAgentUserGroup().GetAgentUser(), show.Time(u.GetLastAuthAt()))
-	}
-	return o.AnswerTable(&apiv1.GetUsersResponse{Users: users}, t)
 }
 
 func newWhoami(s *term.Streams) *cobra.Command {

@@ -40,7 +40,12 @@ func (o *sessionsOptions) findUser(ctx context.Context, master *client.Client) (
 
 func newSessionsList(s *term.Streams) *cobra.Command {
 	o := &sessionsOptions{}
-	return o.addUser(command.NewRemote(s, o, runSessionsList, &cobra.Command{
+	return o.addUser(command.NewList(s, o, command.List[*sessionsOptions, *apiv1.Session]{
+		Fetch: fetchSessions,
+		Reply: func(list []*apiv1.Session) any { return &apiv1.GetSessionsResponse{Sessions: list} },
+		Heads: []string{"SESSION", "FROM", "SINCE", "LAST USED", "UNTIL", ""},
+		Row:   formatSession,
+	}, &cobra.Command{
 		Use:   "list",
 		Short: "List your logins, or as an admin another user's",
 		Long: `List your logins and the tokens of your tools inside tasks, newest first. The last
@@ -49,32 +54,24 @@ use is shown to ten minutes.`,
 	}))
 }
 
-func runSessionsList(ctx context.Context, o *sessionsOptions, master *client.Client) error {
+func fetchSessions(ctx context.Context, o *sessionsOptions, master *client.Client) ([]*apiv1.Session, error) {
 	u, err := o.findUser(ctx, master)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	list, err := master.Sessions(ctx, u.GetId())
-	if err != nil {
-		return err
-	}
-	return o.AnswerTable(&apiv1.GetSessionsResponse{Sessions: list}, sessionTable(list))
+	return master.Sessions(ctx, u.GetId())
 }
 
-func sessionTable(list []*apiv1.Session) *term.Table {
-	t := term.NewTable("SESSION", "FROM", "SINCE", "LAST USED", "UNTIL", "")
-	for _, s := range list {
-		this := ""
-		if s.GetCurrent() {
-			this = "this one"
-		}
-		from := cmp.Or(s.GetAddress(), "unknown")
-		if s.GetAllocationId() != "" {
-			from = "allocation " + s.GetAllocationId()
-		}
-		t.Row(s.GetId(), from, show.Time(s.GetCreatedAt()), show.Time(s.GetLastUsedAt()), show.Time(s.GetExpiresAt()), this)
+func formatSession(s *apiv1.Session) []any {
+	this := ""
+	if s.GetCurrent() {
+		this = "this one"
 	}
-	return t
+	from := cmp.Or(s.GetAddress(), "unknown")
+	if s.GetAllocationId() != "" {
+		from = "allocation " + s.GetAllocationId()
+	}
+	return []any{s.GetId(), from, show.Time(s.GetCreatedAt()), show.Time(s.GetLastUsedAt()), show.Time(s.GetExpiresAt()), this}
 }
 
 func newSessionsEnd(s *term.Streams) *cobra.Command {

@@ -1,0 +1,34 @@
+package command
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+// ReadNumber reads an argument that is the number of what a noun is about, such as of an
+// experiment.
+func ReadNumber(noun, text string) (int32, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 1 {
+		return 0, usage.Errorf("%s must be a number from 1, as `det-deploy %s list` shows it (%q)", strings.ToUpper(noun), noun, text)
+	}
+	return int32(n), nil
+}
+
+// ByNumber fetches what a noun is about by the number that an argument is.
+func ByNumber[T any](
+	noun string, fetch func(*client.Client, context.Context, int32) (T, error),
+) func(context.Context, *client.Client, string) (T, error) {
+	return func(ctx context.Context, master *client.Client, text string) (T, error) {
+		n, err := ReadNumber(noun, text)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return fetch(master, ctx, n)
+	}
+}

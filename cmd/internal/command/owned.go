@@ -1,0 +1,33 @@
+package command
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+// Owned is what a command has that lists what users own: that of the caller, or of all.
+type Owned struct {
+	Remote
+
+	All bool
+}
+
+// AddAllFlag adds --all.
+func (o *Owned) AddAllFlag(f *pflag.FlagSet) {
+	f.BoolVarP(&o.All, "all", "a", false, "include other users")
+}
+
+// Owners are the names of the users whose things are listed, empty for all users.
+func (o *Owned) Owners(ctx context.Context, master *client.Client) ([]string, error) {
+	if o.All {
+		return nil, nil
+	}
+	me, err := master.Me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []string{me.GetUsername()}, nil
+}

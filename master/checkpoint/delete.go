@@ -179,6 +179,9 @@ func (c *Checkpoints) forget(ctx context.Context, experiment int32, all []Record
 			}
 		}
 		key := record.Key(experiment)
+		if _, err := runStorages().DeleteByParent(tx, key); err != nil {
+			return err
+		}
 		return errors.Join(cleaned().Delete(tx, key), collections().Delete(tx, key), Release(tx, SourceOf(experiment)))
 	})
 }

@@ -45,27 +45,30 @@ type Reporter struct {
 
 // PatchAll stores what is left of checkpoints, all of them or none. Repeated, it changes nothing.
 func (c *Checkpoints) PatchAll(ctx context.Context, by Reporter, all []Patch) error {
-	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		for _, p := range all {
-			rec, found, err := Get(ctx, tx, p.UUID)
-			if err != nil {
-				return err
-			}
-			if !found {
-				return NotFound(p.UUID)
-			}
-			if err := by.check(ctx, tx, rec); err != nil {
-				return err
-			}
-			if rec.State == Deleted && len(p.Resources) == 0 {
-				continue
-			}
-			if err := putRecord(tx, rec.afterDeletion(p.Resources)); err != nil {
-				return err
-			}
+	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return PatchIn(ctx, tx, by, all) })
+}
+
+// PatchIn is PatchAll inside the caller's transaction.
+func PatchIn(ctx context.Context, tx *store.Tx, by Reporter, all []Patch) error {
+	for _, p := range all {
+		rec, found, err := Get(ctx, tx, p.UUID)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		if !found {
+			return NotFound(p.UUID)
+		}
+		if err := by.check(ctx, tx, rec); err != nil {
+			return err
+		}
+		if rec.State == Deleted && len(p.Resources) == 0 {
+			continue
+		}
+		if err := putRecord(tx, rec.afterDeletion(p.Resources)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check refuses who may not speak of a checkpoint: while it is DELETING, only its deletion's task may.

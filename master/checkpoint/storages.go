@@ -113,10 +113,33 @@ func RunStorage(ctx context.Context, s *store.Store, experiment int32, said map[
 		}
 	}
 	err = s.Write(ctx, func(tx *store.Tx) (err error) {
-		id, err = StorageID(ctx, tx, place)
-		return err
+		if id, err = StorageID(ctx, tx, place); err != nil {
+			return err
+		}
+		return runStorages().Put(tx, runStorageKey(experiment, id), record.Key(experiment), time.Time{}, struct{}{})
 	})
 	return id, err
+}
+
+// runStorages are the storages that runs of experiments were told to save in; their parent is the experiment.
+func runStorages() store.Collection[struct{}] {
+	return store.Collection[struct{}]{Kind: "checkpoint_run_storage"}
+}
+
+func runStorageKey(experiment, id int32) string { return record.Key(experiment) + "/" + record.Key(id) }
+
+// CheckRunStorage refuses the number of a storage that no run of the experiment was told to save in: its keys may be
+// another's. 0 is where the configuration says.
+func CheckRunStorage(ctx context.Context, r store.Reader, experiment, id int32) error {
+	if id == 0 {
+		return nil
+	}
+	_, found, err := runStorages().Get(ctx, r, runStorageKey(experiment, id))
+	if err == nil && !found {
+		err = status.New(status.InvalidArgument,
+			"storage_id: no run of experiment %d was told to save in storage %d; report the number that the run was given when it started, or none", experiment, id)
+	}
+	return err
 }
 
 // readStorage reads a storage as a run says it.

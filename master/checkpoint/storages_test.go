@@ -48,10 +48,14 @@ func TestTheStorageOfARun(t *testing.T) {
 	putExperiment(t, s, 1, lifecycle.Active, configuration(0, 1, 1))
 	putExperiment(t, s, 2, lifecycle.Active, elsewhere)
 	said := map[string]any{"type": "s3", "bucket": "b", "save_trial_best": 1}
-	for experiment, want := range map[int32]string{1: "directory", 2: "s3"} {
+	for i, want := range []string{"directory", "s3"} {
+		experiment := int32(i + 1)
 		id, err := checkpoint.RunStorage(t.Context(), s, experiment, said)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if err := checkpoint.CheckRunStorage(t.Context(), s, experiment, id); err != nil {
+			t.Error(err)
 		}
 		place, err := checkpoint.StorageOf(t.Context(), s, experiment, id)
 		if err != nil || *place.Type != want {
@@ -63,4 +67,7 @@ func TestTheStorageOfARun(t *testing.T) {
 	}
 	_, err := checkpoint.RunStorage(t.Context(), s, 2, map[string]any{"type": "s3", "buckett": "b"})
 	wantError(t, err, "buckett")
+	// Whoever names another's storage would read and delete there with its keys.
+	wantError(t, checkpoint.CheckRunStorage(t.Context(), s, 1, 2), "no run of experiment 1 was told to save in storage 2")
+	wantError(t, checkpoint.CheckRunStorage(t.Context(), s, 2, 9), "storage 9")
 }

@@ -142,6 +142,8 @@ type world struct {
 	path    string
 	machine *machine
 	now     time.Time
+	// own puts something between tasks and experiments; nil is nothing.
+	own func(task.Owner) task.Owner
 
 	store *store.Store
 	logs  *log.Logs
@@ -191,7 +193,11 @@ func (w *world) start() {
 		Storage: &config.CheckpointStorage{Directory: &config.DirectoryStorage{ContainerPath: "/checkpoints"}},
 	})
 	must(err)
-	w.tasks.Own(tasklife.Trial, w.x)
+	var owner task.Owner = w.x
+	if w.own != nil {
+		owner = w.own(owner)
+	}
+	w.tasks.Own(tasklife.Trial, owner)
 	w.tasks.Own(tasklife.CheckpointGC, w.ckpts.Owner())
 	must(w.tasks.Attach(ctx, w.machine))
 }
@@ -367,8 +373,13 @@ func (w *world) report(trial, steps int32, metrics map[string]any) {
 }
 
 func (w *world) tryReport(trial, steps int32, metrics map[string]any) error {
+	return w.reportRun(trial, w.trial(trial).Life.Run, steps, metrics)
+}
+
+// reportRun is a validation of one run of a trial.
+func (w *world) reportRun(trial int32, run int, steps int32, metrics map[string]any) error {
 	return w.x.Report(w.Context(), metric.Report{
-		Trial: int64(trial), Run: int64(w.trial(trial).Life.Run), Group: metric.Validation, Steps: int64(steps), At: w.now,
+		Trial: int64(trial), Run: int64(run), Group: metric.Validation, Steps: int64(steps), At: w.now,
 		Values: metric.Values{Averages: metrics},
 	})
 }

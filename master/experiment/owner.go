@@ -52,7 +52,7 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 		return spec.Program{}, fmt.Errorf("run %d of task %s: its trial does not want it", o.Run, o.Task)
 	}
 	err = r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
-		d.PlaceRun(t.ID, o.Run)
+		d.PlaceRun(t.ID, o.Run, string(o.Assignment.Allocation))
 		return nil
 	}})
 	if err != nil {

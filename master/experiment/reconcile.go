@@ -135,13 +135,15 @@ func sameQueue(a, b record.Queue) bool {
 }
 
 // startRun starts the run that the documents have, unless it was started. One that was not is started
-// also when it is to stop: its end is then known like any other's.
+// also when it is to stop: its end is then known like any other's. Of one that has ended it is asked again
+// what follows.
 func (r *reconciler) startRun(ctx context.Context, s settings, t record.Trial) error {
 	if !t.Life.Running {
 		return nil
 	}
 	status, found := r.cfg.Tasks.Status(rm.TaskID(t.Task()))
-	if found && status.Run >= t.Life.Run {
+	undecided := status.Run == t.Life.Run && status.State == tasklife.Terminated && !status.Held
+	if found && status.Run >= t.Life.Run && !undecided {
 		return nil
 	}
 	return r.cfg.Tasks.Start(ctx, s.startOrder(t))

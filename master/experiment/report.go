@@ -98,12 +98,12 @@ func (r *reports) ReportProgress(ctx context.Context, trial int32, progress floa
 	})
 }
 
-// ReportInvalid takes in that a program found its hyperparameters impossible. The errors have the codes
-// NotFound, and InvalidArgument when it was said before.
+// ReportInvalid takes in that a program found its hyperparameters impossible. Repeated while the run
+// lasts, it changes nothing. The errors have the codes NotFound, and InvalidArgument when nothing runs.
 func (r *reports) ReportInvalid(ctx context.Context, trial int32) error {
 	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
 		if !d.ReportInvalid(trial) {
-			return status.New(status.InvalidArgument, "trial %d has reported its early exit before, or does not run", trial)
+			return status.New(status.InvalidArgument, "trial %d cannot report an early exit: it does not run", trial)
 		}
 		return nil
 	})
@@ -137,26 +137,6 @@ func (r *reports) SetMetadata(ctx context.Context, trial int32, metadata map[str
 // StartRun takes in that a run begins to report. The error has the code NotFound.
 func (r *reports) StartRun(ctx context.Context, trial int32) error {
 	return r.SetRunnerState(ctx, trial, "")
-}
-
-// Checkpointed is a checkpoint that a trial reports.
-type Checkpointed struct {
-	UUID  string
-	Trial int32
-	// Steps is how far the trial was.
-	Steps int32
-}
-
-// Checkpointed notes a checkpoint as its trial's latest, in the transaction in which put stores it.
-// The errors are put's, and have the code NotFound.
-func (r *reports) Checkpointed(ctx context.Context, c Checkpointed, put func(context.Context, *store.Tx) error) error {
-	return r.changeTrial(ctx, c.Trial, "", func(ctx context.Context, tx *store.Tx, d *change.Draft, _ record.Trial) error {
-		if err := put(ctx, tx); err != nil {
-			return err
-		}
-		d.Checkpoint(c.Trial, c.UUID, c.Steps)
-		return nil
-	})
 }
 
 // BestValidation is the best validation of an experiment by its searcher's metric; false for none.

@@ -44,6 +44,10 @@ func (n trialNews) Checkpointed(ctx context.Context, _ experiment.Checkpointed, 
 	return n.Write(ctx, func(tx *store.Tx) error { return put(ctx, tx) })
 }
 
+func (n trialNews) Patched(ctx context.Context, _ int32, patch func(context.Context, *store.Tx) error) error {
+	return n.Write(ctx, func(tx *store.Tx) error { return patch(ctx, tx) })
+}
+
 // withCheckpoints adds checkpoints to a world: trial 3 of experiment 1, which user 2 owns, runs as task "1.t",
 // and keeps checkpoints in dir.
 func withCheckpoints(t *testing.T, dir string) (*world, *store.Store) {

@@ -17,7 +17,7 @@ type TrialReports interface {
 	// ReportProgress takes in how much of a trial is done, from 0 to 1.
 	ReportProgress(ctx context.Context, trial int32, done float64) error
 	// ReportInvalid takes in that the hyperparameters are impossible. The error has the code
-	// InvalidArgument when it was said before.
+	// InvalidArgument when nothing runs.
 	ReportInvalid(ctx context.Context, trial int32) error
 	// SetRunnerState takes in what a program is doing, in its own words.
 	SetRunnerState(ctx context.Context, trial int32, state string) error

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
 	"github.com/det-deploy/det-deploy/master/experiment"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -48,8 +49,13 @@ func (v *Checkpoints) Report(ctx context.Context, by Caller, in *apiv1.Checkpoin
 	if err != nil {
 		return err
 	}
-	news := experiment.Checkpointed{UUID: rec.UUID, Trial: rec.Trial, Steps: rec.Steps}
-	return v.cfg.Trials.Checkpointed(ctx, news, func(ctx context.Context, tx *store.Tx) error { return checkpoint.Put(ctx, tx, rec) })
+	news := experiment.Checkpointed{UUID: rec.UUID, Trial: rec.Trial, Steps: rec.Steps, Allocation: by.Allocation}
+	return v.cfg.Trials.Checkpointed(ctx, news, func(ctx context.Context, tx *store.Tx) error {
+		if err := checkpoint.CheckRunStorage(ctx, tx, rec.Experiment, rec.Storage); err != nil {
+			return err
+		}
+		return checkpoint.Put(ctx, tx, rec)
+	})
 }
 
 // recordOf is a report as it is stored.
@@ -76,15 +82,49 @@ func (v *Checkpoints) recordOf(in *apiv1.Checkpoint, trial taskTrial) (checkpoin
 	}, nil
 }
 
-// Patch takes in which files checkpoints still have.
+// Patch takes in which files checkpoints still have: of the checkpoints of each trial all, or none.
 func (v *Checkpoints) Patch(ctx context.Context, by Caller, in *apiv1.PatchCheckpointsRequest) error {
-	var all []checkpoint.Patch
+	reporter := checkpoint.Reporter{Task: by.Task, May: v.may(ctx, by.User)}
+	of := map[int32][]checkpoint.Patch{}
 	for _, p := range in.GetCheckpoints() {
-		if p.GetResources() != nil {
-			all = append(all, checkpoint.Patch{UUID: p.GetUuid(), Resources: p.GetResources().GetResources()})
+		if p.GetResources() == nil {
+			continue
+		}
+		trial, err := v.continuing(ctx, p.GetUuid())
+		if err != nil {
+			return err
+		}
+		of[trial] = append(of[trial], checkpoint.Patch{UUID: p.GetUuid(), Resources: p.GetResources().GetResources()})
+	}
+	for trial, all := range of {
+		patch := func(ctx context.Context, tx *store.Tx) error { return checkpoint.PatchIn(ctx, tx, reporter, all) }
+		if trial == 0 {
+			if err := v.cfg.Store.Write(ctx, func(tx *store.Tx) error { return patch(ctx, tx) }); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := v.cfg.Trials.Patched(ctx, trial, patch); err != nil {
+			return err
 		}
 	}
-	return v.cfg.Checkpoints.PatchAll(ctx, checkpoint.Reporter{Task: by.Task, May: v.may(ctx, by.User)}, all)
+	return nil
+}
+
+// continuing is the trial that continues from a checkpoint, 0 for none.
+func (v *Checkpoints) continuing(ctx context.Context, uuid string) (int32, error) {
+	rec, found, err := checkpoint.Get(ctx, v.cfg.Store, uuid)
+	if err != nil {
+		return 0, err
+	}
+	if !found {
+		return 0, checkpoint.NotFound(uuid)
+	}
+	doc, _, err := record.Docs().Trials.Get(ctx, v.cfg.Store, record.Key(rec.Trial))
+	if err != nil || doc.Value.Life.State.Over() || doc.Value.Life.Latest != uuid {
+		return 0, err
+	}
+	return rec.Trial, nil
 }
 
 // Delete deletes checkpoints: it refuses all of them when one is needed.

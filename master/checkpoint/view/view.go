@@ -24,6 +24,8 @@ import (
 type Trials interface {
 	// Checkpointed notes a checkpoint as its trial's latest, in the transaction in which put stores it.
 	Checkpointed(ctx context.Context, c experiment.Checkpointed, put func(context.Context, *store.Tx) error) error
+	// Patched notes what became of a trial's latest checkpoint, in the transaction in which patch stores it.
+	Patched(ctx context.Context, trial int32, patch func(context.Context, *store.Tx) error) error
 }
 
 // Config is what New needs. All of it must be set, except for Now.

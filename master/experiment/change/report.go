@@ -82,12 +82,15 @@ func (d *Draft) ReportProgress(id int32, progress float64) {
 	d.put(t)
 }
 
-// ReportInvalid notes that a program found its hyperparameters impossible; false is one that said so
-// before, or that does not run.
+// ReportInvalid notes that a program found its hyperparameters impossible; false is one that does not
+// run. Repeated, it changes nothing.
 func (d *Draft) ReportInvalid(id int32) bool {
 	t, found := d.Trial(id)
-	if !found || t.Life.Invalid() || !t.Life.Running {
+	if !found || !t.Life.Running {
 		return false
+	}
+	if t.Life.Invalid() {
+		return true
 	}
 	t.Life = t.Life.ReportInvalid(d.now)
 	d.note(record.Event{Kind: record.Reported, Trial: id, Run: t.Life.Run, Reason: "its program found its hyperparameters impossible"})
@@ -103,7 +106,7 @@ func (d *Draft) SetRunnerState(id int32, state string) {
 	}
 }
 
-// Checkpoint notes a checkpoint: the next run starts from it.
+// Checkpoint notes a checkpoint: the next run starts from it, and with none from the beginning.
 func (d *Draft) Checkpoint(id int32, uuid string, steps int32) {
 	t, found := d.Trial(id)
 	if !found || t.Life.State.Over() {

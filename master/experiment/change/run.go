@@ -7,13 +7,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// PlaceRun notes that a run was given its machines.
-func (d *Draft) PlaceRun(id int32, run int) {
+// PlaceRun notes that a run was given its machines, in that allocation.
+func (d *Draft) PlaceRun(id int32, run int, allocation string) {
 	t, found := d.Trial(id)
-	if !found || !t.Life.Running || t.Life.Run != run || !t.RunBegan.IsZero() {
+	if !found || !t.Life.Running || t.Life.Run != run || t.Allocation == allocation {
 		return
 	}
-	t.RunBegan = d.now
+	t.Allocation = allocation
+	if t.RunBegan.IsZero() {
+		t.RunBegan = d.now
+	}
 	d.put(t)
 }
 

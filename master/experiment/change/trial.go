@@ -79,7 +79,7 @@ func (d *Draft) beginRuns() {
 			continue
 		}
 		t.Life = t.Life.Begin()
-		t.Base, t.Progress, t.RunnerState = 0, 0, ""
+		t.Base, t.Progress, t.RunnerState, t.Allocation = 0, 0, "", ""
 		if t.Life.Latest != "" {
 			t.Base = t.LatestSteps
 		}

@@ -27,6 +27,9 @@ type Trial struct {
 	Reason string `json:"reason,omitempty"`
 	// LastEnd is what was decided upon the latest run that ended.
 	LastEnd *EndedRun `json:"last_end,omitempty"`
+	// Allocation is the one that the present run has its machines in, or the one of the latest run. It is
+	// empty for a run that still waits.
+	Allocation string `json:"allocation,omitempty"`
 	// RunBegan is when the present run began, Trained how long earlier ones took.
 	RunBegan time.Time     `json:"run_began,omitzero"`
 	Trained  time.Duration `json:"trained_ns,omitempty"`
@@ -60,6 +63,13 @@ func (t Trial) Task() string {
 		return ""
 	}
 	return t.Tasks[len(t.Tasks)-1]
+}
+
+// MayReport says that what comes with the token of an allocation is not of an earlier run than the present one.
+// An empty allocation is a user. Of runs that began with an earlier version it is not known where they are.
+func (t Trial) MayReport(allocation string) bool {
+	unknown := t.Allocation == "" && !t.RunBegan.IsZero()
+	return allocation == "" || unknown || t.Allocation == allocation
 }
 
 // Match is a line that a log policy matched.

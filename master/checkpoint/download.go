@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
@@ -42,7 +43,11 @@ func (c *Checkpoints) openSource(ctx context.Context, s config.CheckpointStorage
 			"download it from the storage itself, with `det checkpoint download --mode direct`")
 	}
 	if dir := storage.DirectoryOf(s); dir != "" {
-		return storage.OpenDirectory(dir)
+		src, err := storage.OpenDirectory(dir)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			err = status.New(status.FailedPrecondition, "%v; download it where that is mounted, with `det checkpoint download --mode direct`", err)
+		}
+		return src, err
 	}
 	open, found := c.cfg.Buckets[typeOf(s)]
 	if !found {

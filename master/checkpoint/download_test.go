@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
 	masterconfig "github.com/det-deploy/det-deploy/master/config"
@@ -60,6 +61,12 @@ func TestWhatTheMasterCannotReadIsRefusedByName(t *testing.T) {
 	own := masterconfig.CheckpointStorage{S3: &masterconfig.S3Storage{Bucket: "mine"}}
 	_, err = download(t, masterconfig.CheckpointStorage{S3: &masterconfig.S3Storage{Bucket: "b"}}, own)
 	wantError(t, err, "reads only the checkpoint storages")
+	gone := directory(filepath.Join(t.TempDir(), "not mounted here"))
+	_, err = download(t, gone, gone)
+	wantError(t, err, "which this master must see", "--mode direct")
+	if status.Of(err) != status.FailedPrecondition {
+		t.Errorf("got %v, want FailedPrecondition", err)
+	}
 	own.S3.AccessKey, own.S3.SecretKey = secret.Literal("k"), secret.Literal("s")
 	_, err = download(t, masterconfig.CheckpointStorage{}, own)
 	wantError(t, err, "type s3") // it may be read, and this master has no SDK

@@ -84,7 +84,7 @@ func (s *shared) findOwn(by *apiv1.User, identifier string) (modelRecord, error)
 	if by.GetAdmin() || by.GetId() == m.UserID {
 		return m, nil
 	}
-	if w, err := s.cfg.Workspaces.Workspace(m.WorkspaceID); err == nil && w.UserID == by.GetId() {
+	if w, err := s.cfg.Workspaces.Workspace(m.WorkspaceID); err == nil && w.IsOwnedBy(by) {
 		return m, nil
 	}
 	return m, status.New(status.PermissionDenied,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -46,14 +47,14 @@ type deed struct {
 
 // noteTarget notes to what the call is done.
 func (c *call) noteTarget(target string, details ...string) {
-	c.deed.target, c.deed.details = target, strings.Join(details, " ")
+	c.deed.target, c.deed.details = excerpt.Message(target), excerpt.Message(strings.Join(details, " "))
 }
 
 // recordCall writes down the call, once: before the answer, so that what is acknowledged
 // is recorded.
 func (g *guard) recordCall(ctx context.Context, c *call, err error) {
-	if g.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded {
-		return
+	if g.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded || c.allocation != "" {
+		return // what a task says with its own token is no person's deed
 	}
 	c.deed.recorded = true
 	e := &apiv1.AuditEntry{
@@ -61,10 +62,7 @@ func (g *guard) recordCall(ctx context.Context, c *call, err error) {
 		Address: addressOf(c.Request), Action: c.deed.action, Target: c.deed.target, Details: c.deed.details, Outcome: "done",
 	}
 	if e.Target == "" {
-		e.Target = c.named()
-	}
-	if c.allocation != "" {
-		e.AllocationId = c.allocation
+		e.Target = excerpt.Of(c.named())
 	}
 	if err != nil {
 		// The code only: a text may quote what the caller sent.
@@ -78,7 +76,7 @@ func (g *guard) recordCall(ctx context.Context, c *call, err error) {
 
 // named is what the path of a call names, for one that was refused at the door.
 func (c *call) named() string {
-	for _, name := range []string{"agent", "command", "allocation", "experiment", "trial", "project", "workspace", "template", "model", "user"} {
+	for _, name := range []string{"agent", "command", "allocation", "experiment", "trial", "checkpoint", "project", "workspace", "template", "model", "user"} {
 		if v := c.PathValue(name); v != "" {
 			return v
 		}

@@ -47,7 +47,7 @@ func (p *checkpointCalls) routes() []route {
 	patch := route{method: http.MethodPatch, path: "checkpoints", access: either, endpoint: unaryCall(p.patch)}
 	return []route{
 		sizedCall(postRoute("checkpoints", either, unaryCall(p.report)), logsLimit),
-		sizedCall(patch, logsLimit),
+		auditedRoute("checkpoint.change", sizedCall(patch, logsLimit)),
 		auditedRoute("checkpoint.delete", remove("checkpoints", unaryCall(p.deleteCheckpoints))),
 		auditedRoute("checkpoint.remove_files", postRoute("checkpoints/rm", user, unaryCall(p.removeFiles))),
 		getRoute("checkpoints", user, plainCall(p.checkpoints)),

@@ -57,7 +57,7 @@ func document(routes []route) object {
 		}
 		op := object{
 			"summary":   summary(r),
-			"security":  security(r.access),
+			"security":  securityOf(r.access),
 			"responses": object{"200": object{"description": describe(r), "content": answer(r, schemas)}},
 		}
 		if r.in != nil {
@@ -98,7 +98,7 @@ func describe(r route) string {
 	return "The answer."
 }
 
-func security(a access) []object {
+func securityOf(a access) []object {
 	none := []string{}
 	return map[access][]object{
 		open: {}, user: {{"user": none}}, login: {{"user": none}}, admin: {{"user": none}}, allocation: {{"allocation": none}},

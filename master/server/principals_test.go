@@ -15,17 +15,17 @@ import (
 // task, and a task itself. What they get behind it is the business of other tests.
 // A new route needs a row here, and with it a thought.
 var decisions = map[string]string{
-	"POST auth/login":                  "stranger user tools admin admin-tools task",
+	"POST auth/login":                  "stranger user tools admin admin-tools any-task",
 	"POST auth/logout":                 "user tools admin admin-tools",
-	"GET me":                           "user tools admin admin-tools task",
-	"GET auth/user":                    "user tools admin admin-tools task",
+	"GET me":                           "user tools admin admin-tools any-task",
+	"GET auth/user":                    "user tools admin admin-tools any-task",
 	"GET users":                        "user admin",
 	"POST users":                       "admin",
 	"GET users/{user}":                 "user admin",
 	"GET users/{username}/by-username": "user admin",
-	"PATCH users/{user}":               "user admin",
-	"GET users/{user}/sessions":        "user admin",
-	"POST users/{user}/sessions/{session}/end":        "user admin",
+	"PATCH users/{user}":               "owner admin",
+	"GET users/{user}/sessions":        "owner admin",
+	"POST users/{user}/sessions/{session}/end":        "owner admin",
 	"POST agents/{agent}/revoke":                      "admin",
 	"POST agents/{agent}/admit":                       "admin",
 	"GET revoked-agents":                              "admin",
@@ -33,8 +33,8 @@ var decisions = map[string]string{
 	"POST join-tokens":                                "admin",
 	"POST join-tokens/revoke":                         "admin",
 	"POST master/rotate-keys":                         "admin",
-	"GET master":                                      "stranger user tools admin admin-tools task",
-	"GET master/telemetry":                            "stranger user tools admin admin-tools task",
+	"GET master":                                      "stranger user tools admin admin-tools any-task",
+	"GET master/telemetry":                            "stranger user tools admin admin-tools any-task",
 	"GET master/config":                               "admin",
 	"GET master/logs":                                 "admin",
 	"GET audit":                                       "admin",
@@ -61,14 +61,14 @@ var decisions = map[string]string{
 	"POST commands":                                   "user tools admin admin-tools",
 	"GET commands":                                    "user tools admin admin-tools",
 	"GET commands/{command}":                          "user tools admin admin-tools",
-	"POST commands/{command}/kill":                    "user tools admin admin-tools",
-	"POST commands/{command}/set_priority":            "user tools admin admin-tools",
+	"POST commands/{command}/kill":                    "owner owner-tools admin",
+	"POST commands/{command}/set_priority":            "owner owner-tools admin",
 	"GET tasks":                                       "user tools admin admin-tools",
 	"GET tasks/{task}":                                "user tools admin admin-tools",
-	"GET tasks/{task}/context_directory":              "user tools admin task",
-	"POST task/logs":                                  "user tools admin admin-tools task",
-	"GET tasks/{task}/logs":                           "user tools admin",
-	"GET tasks/{task}/logs/fields":                    "user tools admin",
+	"GET tasks/{task}/context_directory":              "owner owner-tools admin task",
+	"POST task/logs":                                  "owner owner-tools admin task",
+	"GET tasks/{task}/logs":                           "user owner-tools admin",
+	"GET tasks/{task}/logs/fields":                    "user owner-tools admin",
 	"POST allocations/{allocation}/ready":             "task",
 	"POST allocations/{allocation}/waiting":           "task",
 	"POST allocations/{allocation}/acceleratorData":   "task",
@@ -80,19 +80,51 @@ var decisions = map[string]string{
 	"POST allocations/{allocation}/proxy_address":                   "task",
 	"GET allocations/{allocation}":                                  "user tools admin admin-tools",
 	"POST allocations/{allocation}/signals/ack_preemption":          "task",
-	"POST allocations/{allocation}/signals/pending_preemption":      "user tools admin admin-tools",
+	"POST allocations/{allocation}/signals/pending_preemption":      "owner owner-tools admin",
 }
 
-// principals are those who may call.
+// principals are those who may call. The user is the owner of the experiment of a whole world, and of
+// the task t1.
 func (w *world) principals(t *testing.T) map[string]string {
 	t.Helper()
-	_, adminTools, err := w.auth.TaskTokens(t.Context(), 1, "t2.1")
+	adminTools := w.toolsOf(t, 1, "t2.1")
+	return map[string]string{
+		"stranger": "", "user": w.user, "tools": w.tools, "admin": w.admin, "admin-tools": adminTools, "task": w.task,
+	}
+}
+
+// principals adds who has nothing to do with the experiment, and the tasks that are none of its trials.
+func (w *whole) principals(t *testing.T) map[string]string {
+	t.Helper()
+	ada := w.someUser(t, "ada")
+	all := w.world.principals(t)
+	all["task"], all["other-task"] = w.trial, w.task
+	all["other"], all["other-tools"] = w.login(t, "ada"), w.toolsOf(t, ada.GetId(), "t3.1")
+	return all
+}
+
+// toolsOf is the token of a user's tools inside a task.
+func (w *world) toolsOf(t *testing.T, user int32, allocation string) string {
+	t.Helper()
+	_, tools, err := w.auth.TaskTokens(t.Context(), user, allocation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{
-		"stranger": "", "user": w.user, "tools": w.tools, "admin": w.admin, "admin-tools": string(adminTools), "task": w.task,
+	return string(tools)
+}
+
+// someUser is a new user who is no administrator.
+func (w *world) someUser(t *testing.T, name string) *apiv1.User {
+	t.Helper()
+	by, err := w.auth.User(1)
+	if err != nil {
+		t.Fatal(err)
 	}
+	u, err := w.auth.CreateUser(t.Context(), by, &apiv1.PostUserRequest{User: &apiv1.User{Username: name, Active: true}, Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 // launches is a history of nothing.
@@ -102,17 +134,12 @@ func (launches) History(context.Context, string) ([]*apiv1.Machine, error) { ret
 
 func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.remake(t, func(c *Config) { c.Launches, c.Audit = launches{}, &notes{} })
+	w := newWhole(t)
+	w.furnish(t)
 	who := w.principals(t)
-	path := strings.NewReplacer("{user}", "2", "{username}", "determined", "{agent}", "a", "{slot}", "0", "{pool}", "default",
-		"{workspace}", "99", "{command}", "t1", "{task}", "t1", "{allocation}", "t1.1", "{session}", "none")
-	for _, r := range w.routes() {
+	for _, r := range endsLast(w.routes()) {
 		name := r.method + " " + r.path
-		may, decided := decisions[name]
-		if !decided {
-			may, decided = workspaceDecisions[name]
-		}
+		may, decided := decisionOn(name)
 		if !decided {
 			t.Errorf("%s: got no decision on who may call it; add a row", name)
 			continue
@@ -120,22 +147,99 @@ func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 		if strings.HasSuffix(r.path, "logout") {
 			continue // it ends the tokens of the rows that follow; TestCookies has it
 		}
-		allowed := strings.Fields(may)
-		for principal, text := range who {
-			body := `{}`
-			if r.path == "task/logs" {
-				body = `{"logs":[{"taskId":"t1"}]}`
-			}
-			if r.path == "auth/login" {
-				body = `{"username":"determined","password":"` + password + `"}`
-			}
-			rec := w.ask(t, r.method, path.Replace(r.fullPath()), text, body)
+		for _, principal := range w.inOrder(may) {
+			rec := w.ask(t, r.method, w.fill(r), who[principal], w.bodyFor(r))
 			got := rec.Code != http.StatusUnauthorized && rec.Code != http.StatusForbidden
-			if want := slices.Contains(allowed, principal); got != want {
+			if want := slices.Contains(expand(may), principal); got != want {
 				t.Errorf("%s by %s: got %d %s, want it let through: %v", name, principal, rec.Code, rec.Body, want)
 			}
 		}
 	}
+}
+
+// endsLast puts the routes that delete behind the others, and what is in something before that.
+func endsLast(all []route) []route {
+	slices.SortStableFunc(all, func(a, b route) int {
+		rank := func(r route) int {
+			if r.method != http.MethodDelete {
+				return 0
+			}
+			return 100 - strings.Count(r.path, "/") + strings.Count(r.path, "workspaces")
+		}
+		return rank(a) - rank(b)
+	})
+	return all
+}
+
+// inOrder is all principals: first those who must be refused, for what the call leads to may end what
+// it is about.
+func (w *whole) inOrder(may string) []string {
+	all := []string{"stranger", "other-task", "task", "other-tools", "admin-tools", "other", "tools", "user", "admin"}
+	allowed := expand(may)
+	slices.SortStableFunc(all, func(a, b string) int {
+		switch x, y := slices.Contains(allowed, a), slices.Contains(allowed, b); {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
+	return all
+}
+
+// decisionOn is the row of a route.
+func decisionOn(name string) (string, bool) {
+	for _, rows := range []map[string]string{decisions, workspaceDecisions, experimentDecisions} {
+		if may, found := rows[name]; found {
+			return may, true
+		}
+	}
+	return "", false
+}
+
+// expand is who is meant by the words of a row: what every user may is not the owner's alone.
+func expand(may string) []string {
+	var out []string
+	for _, word := range strings.Fields(may) {
+		switch word {
+		case "owner":
+			out = append(out, "user")
+		case "owner-tools":
+			out = append(out, "tools")
+		case "user", "tools":
+			out = append(out, word, strings.Replace("other-"+word, "-user", "", 1))
+		case "any-task":
+			out = append(out, "task", "other-task")
+		default:
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// bodyFor is a body that leads past what every user may ask.
+func (w *whole) bodyFor(r route) string {
+	switch r.path {
+	case "task/logs":
+		return `{"logs":[{"taskId":"` + w.ids["task"] + `"}]}`
+	case "auth/login":
+		return `{"username":"determined","password":"` + password + `"}`
+	case "runs/start":
+		return `{"runId":` + w.ids["run"] + `}`
+	case "checkpoints":
+		if r.method == http.MethodPost {
+			return w.reportBody(checkpointA)
+		}
+		return `{"checkpoints":[{"uuid":"` + checkpointA + `","resources":{"resources":{"weights":"4"}}}],"checkpointUuids":["` + checkpointA + `"]}`
+	case "checkpoints/rm":
+		return `{"checkpointUuids":["` + checkpointA + `"],"checkpointGlobs":["x"]}`
+	case "models/{model}/versions":
+		return `{"checkpointUuid":"` + checkpointA + `"}`
+	case "experiments/continue":
+		return `{"id":` + w.ids["experiment"] + `}`
+	}
+	return "{}"
 }
 
 func TestARouteThatSaysNothingLetsNobodyIn(t *testing.T) {

@@ -212,7 +212,7 @@ func TestCookies(t *testing.T) {
 }
 
 // remake is a server of the same world with another configuration.
-func (w *world) remake(t *testing.T, change func(*Config)) {
+func (w *world) remake(t testing.TB, change func(*Config)) {
 	t.Helper()
 	cfg := w.cfg
 	cfg.Metrics = nil
@@ -321,28 +321,6 @@ func TestMasterLogs(t *testing.T) {
 			}
 		}
 	}
-}
-
-func FuzzBodies(f *testing.F) {
-	w := newWorld(f)
-	for _, seed := range []string{"", "{}", "null", `{"config":null}`, `{"updates":[{}]}`, `{"logs":[{"taskId":"t1"}]}`, "\xff", `{"user":{"username":"\u0000"}}`} {
-		f.Add(seed)
-	}
-	calls := []struct{ path, who string }{
-		{"/api/v1/commands", w.user},
-		{"/api/v1/job-queues", w.user},
-		{"/api/v1/task/logs", w.task},
-		{"/api/v1/agents/a/disable", w.admin},
-		{"/api/v1/allocations/t1.1/acceleratorData", w.task},
-	}
-	f.Fuzz(func(t *testing.T, body string) {
-		for _, c := range calls {
-			rec := w.ask(t, "POST", c.path, c.who, body)
-			if rec.Code >= 500 || !json.Valid(rec.Body.Bytes()) {
-				t.Errorf("%s %q: got %d %s, want an answer or a refusal", c.path, body, rec.Code, rec.Body)
-			}
-		}
-	})
 }
 
 func BenchmarkAuthenticatedReads(b *testing.B) {

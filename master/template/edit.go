@@ -149,7 +149,7 @@ func (t *Templates) mayChange(by *apiv1.User, r record) bool {
 		return true
 	}
 	w, err := t.cfg.Workspaces.Workspace(r.WorkspaceID)
-	return err == nil && w.UserID == by.GetId()
+	return err == nil && w.IsOwnedBy(by)
 }
 
 func (t *Templates) checkFree(name string) error {

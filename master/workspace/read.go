@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	expconf "github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -23,6 +24,12 @@ type Workspace struct {
 	Storage *expconf.Storage
 	// Unix is laid over the accounts of users.
 	Unix Account
+}
+
+// IsOwnedBy says whether a user may change what is in the workspace because it is theirs. The first one
+// is the cluster's: who is named as its owner there has no more rights than any other.
+func (w Workspace) IsOwnedBy(user *apiv1.User) bool {
+	return w.ID != First && w.UserID == user.GetId()
 }
 
 // Project is what experiments ask of one.

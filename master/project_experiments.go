@@ -24,7 +24,7 @@ type projectExperiments struct {
 // Count implements workspace.Experiments.
 func (e projectExperiments) Count() map[int32]workspace.Counts {
 	out := map[int32]workspace.Counts{}
-	for _, x := range e.Records() {
+	for _, x := range e.Rows(experiment.Filter{}) {
 		n := out[x.ProjectID]
 		n.Experiments++
 		n.Runs += int32(x.Trials)
@@ -42,12 +42,12 @@ func (e projectExperiments) Count() map[int32]workspace.Counts {
 // DeleteAll implements workspace.Experiments.
 func (e projectExperiments) DeleteAll(ctx context.Context, by *apiv1.User, project int32, again bool) (left int, err error) {
 	var failed []error
-	for _, x := range e.Records() {
+	for _, x := range e.Rows(experiment.Filter{}) {
 		if x.ProjectID != project {
 			continue
 		}
 		left++
-		failed = append(failed, e.deleteNext(ctx, by, x, again))
+		failed = append(failed, e.deleteNext(ctx, by, *x.Experiment, again))
 	}
 	if left == 0 {
 		// One that was stored before the project was marked may not be in memory yet.

@@ -74,7 +74,11 @@ func OfTrials(ctx context.Context, r store.Reader, trials ...int32) ([]Record, e
 	for _, trial := range trials {
 		keys = append(keys, trialKey(trial))
 	}
-	docs, err := records().ByParents(ctx, r, keys)
+	return ofParents(ctx, r, keys)
+}
+
+func ofParents(ctx context.Context, r store.Reader, trials []string) ([]Record, error) {
+	docs, err := records().ByParents(ctx, r, trials)
 	if err != nil {
 		return nil, err
 	}

@@ -126,15 +126,11 @@ func policyOf(x config.Experiment, counts Counts) keep.Policy {
 
 // OfExperiment reads all checkpoints of an experiment.
 func OfExperiment(ctx context.Context, r store.Reader, experiment int32) ([]Record, error) {
-	trials, err := record.Docs().Trials.ByParent(ctx, r, record.Key(experiment))
+	trials, err := record.Docs().Trials.IDsByParent(ctx, r, record.Key(experiment))
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int32, 0, len(trials))
-	for _, t := range trials {
-		ids = append(ids, t.Value.ID)
-	}
-	return OfTrials(ctx, r, ids...)
+	return ofParents(ctx, r, trials)
 }
 
 // markedEach is how many checkpoints one transaction marks: others write to the store, too.

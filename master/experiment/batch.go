@@ -71,7 +71,7 @@ func failAll(batch []*job, err error) {
 // workingCopy is the experiment that a batch is about: the one in memory, or the one in the store.
 func (s *shared) workingCopy(ctx context.Context, e *entry, batch []*job) (*change.Experiment, error) {
 	e.state.RLock()
-	open, rec, stale, gone := e.open, e.rec, e.stale, e.gone
+	open, rec, stale, gone := e.open, *e.rec, e.stale, e.gone
 	e.state.RUnlock()
 	if gone {
 		return nil, status.Missing("experiment", strconv.Itoa(int(e.id)))
@@ -92,7 +92,7 @@ func (s *shared) workingCopy(ctx context.Context, e *entry, batch []*job) (*chan
 	}
 	e.state.Lock()
 	defer e.state.Unlock()
-	e.stale, e.rec = false, x.Record
+	e.stale, e.rec = false, new(x.Record)
 	if e.open != nil {
 		e.open = x
 	}
@@ -103,7 +103,7 @@ func (s *shared) workingCopy(ctx context.Context, e *entry, batch []*job) (*chan
 func (s *shared) publish(e *entry, x *change.Experiment, d *change.Draft) {
 	e.state.Lock()
 	x.Publish(d)
-	e.rec, e.gone = x.Record, x.Record.State == lifecycle.Deleted
+	e.rec, e.gone = new(x.Record), x.Record.State == lifecycle.Deleted
 	e.open = nil
 	if isOpen(x.Record) {
 		e.open = x

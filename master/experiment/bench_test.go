@@ -105,10 +105,10 @@ func BenchmarkList(b *testing.B) {
 	w := newWorld(b)
 	for id := range int32(10_000) {
 		x := record.Experiment{ID: id + 1, State: lifecycle.Completed, Name: "x"}
-		w.x.reconciler.reg.add(&entry{id: id + 1, rec: x})
+		w.x.reconciler.reg.add(&entry{id: id + 1, rec: &x})
 	}
 	for b.Loop() {
-		if n := len(w.x.List(Filter{Name: "x"})); n != 10_000 {
+		if n := len(w.x.Rows(Filter{Name: "x"})); n != 10_000 {
 			b.Fatalf("got %d", n)
 		}
 	}

@@ -130,7 +130,7 @@ func (c *creations) saveFiles(ctx context.Context, o Order, id int32) (int64, er
 
 // writeExperiment is the transaction that makes the experiment.
 func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
-	complete, err := p.config.Store()
+	stored, err := newConfig(p.original, p.config)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
 			return err
 		}
 		docs, key := record.Docs(), record.Key(p.record.ID)
-		if err := docs.Configs.Put(tx, key, "", time.Time{}, record.Config{Original: p.original, Complete: complete}); err != nil {
+		if err := docs.Configs.Put(tx, key, "", time.Time{}, stored); err != nil {
 			return err
 		}
 		d = x.Draft(p.record.Started, func() (int32, error) { return nextID(ctx, tx, "trial") })
@@ -160,7 +160,7 @@ func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
 	}
 	x.Publish(d)
 	p.record = x.Record
-	c.reg.add(&entry{id: x.Record.ID, rec: x.Record, open: x})
+	c.reg.add(&entry{id: x.Record.ID, rec: new(x.Record), open: x})
 	c.dirty.wake(x.Record.ID)
 	return nil
 }

@@ -22,7 +22,8 @@ type entry struct {
 	applied *record.Queue
 
 	state sync.RWMutex // guards what follows; held for moments only
-	rec   record.Experiment
+	// rec is never changed: another takes its place.
+	rec *record.Experiment
 	// open is the whole experiment while it has not ended, nil otherwise.
 	open *change.Experiment
 	// stale says that the store knows better: a write of which the search knew was not done, or
@@ -77,7 +78,10 @@ func (s *shared) submit(ctx context.Context, e *entry, j *job) error {
 }
 
 // snapshot is the experiment as it was stored last.
-func (e *entry) snapshot() record.Experiment {
+func (e *entry) snapshot() record.Experiment { return *e.stored() }
+
+// stored is snapshot without a copy. It must not be changed.
+func (e *entry) stored() *record.Experiment {
 	e.state.RLock()
 	defer e.state.RUnlock()
 	return e.rec

@@ -27,7 +27,7 @@ type Filter struct {
 }
 
 // leavesIn judges all but the state.
-func (f Filter) leavesIn(x record.Experiment) bool {
+func (f Filter) leavesIn(x *record.Experiment) bool {
 	return (f.Archived == nil || *f.Archived == x.Archived) && f.leavesID(x.ID) && f.leavesUser(x) && f.leavesText(x) &&
 		(f.Project == 0 || f.Project == x.ProjectID)
 }
@@ -37,14 +37,14 @@ func (f Filter) leavesID(id int32) bool {
 		id >= f.FromID && (f.UntilID == 0 || id <= f.UntilID)
 }
 
-func (f Filter) leavesUser(x record.Experiment) bool {
+func (f Filter) leavesUser(x *record.Experiment) bool {
 	if len(f.Users) == 0 && len(f.UserIDs) == 0 {
 		return true
 	}
 	return slices.Contains(f.Users, x.Username) || slices.Contains(f.UserIDs, x.UserID)
 }
 
-func (f Filter) leavesText(x record.Experiment) bool {
+func (f Filter) leavesText(x *record.Experiment) bool {
 	for _, label := range f.Labels {
 		if !slices.Contains(x.Labels, label) {
 			return false
@@ -57,6 +57,6 @@ func containsFold(text, part string) bool {
 	return part == "" || strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-func (f Filter) leavesState(v View) bool {
-	return len(f.States) == 0 || slices.Contains(f.States, v.Shown) || slices.Contains(f.States, string(v.State)) && v.State == lifecycle.Active
+func (f Filter) leavesState(r Row) bool {
+	return len(f.States) == 0 || r.State == lifecycle.Active && slices.Contains(f.States, string(r.State)) || slices.Contains(f.States, r.Shown())
 }

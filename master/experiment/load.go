@@ -27,8 +27,8 @@ func (s *shared) loadAll(ctx context.Context) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, d := range docs {
-		e := &entry{id: d.Value.ID, rec: d.Value}
-		if !isOpen(e.rec) {
+		e := &entry{id: d.Value.ID, rec: &d.Value}
+		if !isOpen(d.Value) {
 			s.addLoaded(e)
 			continue
 		}
@@ -50,7 +50,7 @@ func (s *shared) loadAll(ctx context.Context) error {
 
 func (s *shared) addLoaded(e *entry) {
 	s.reg.add(e)
-	if s.needsWork(e.rec) {
+	if s.needsWork(*e.rec) {
 		s.dirty.wake(e.id)
 	}
 }

@@ -18,6 +18,8 @@ import (
 type registry struct {
 	mu      sync.RWMutex // guards what follows; held for moments only
 	entries map[int32]*entry
+	// ordered is all of them by number. What a reader has taken of it does not change.
+	ordered []*entry
 	// trials is which experiment the trials belong to that are in memory.
 	trials map[int32]int32
 	jobs   map[rm.JobID]int32
@@ -40,16 +42,37 @@ func (r *registry) find(id int32) (*entry, error) {
 	return e, nil
 }
 
-// all is every experiment by its number.
+// all is every experiment by its number; the caller must not change it.
 func (r *registry) all() []*entry {
 	r.mu.RLock()
-	out := make([]*entry, 0, len(r.entries))
-	for _, e := range r.entries {
-		out = append(out, e)
+	defer r.mu.RUnlock()
+	return r.ordered
+}
+
+// place is where an experiment is in the order, or belongs. The caller holds the lock.
+func (r *registry) place(id int32) (at int, found bool) {
+	if n := len(r.ordered); n == 0 || r.ordered[n-1].id < id {
+		return n, false
 	}
-	r.mu.RUnlock()
-	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-	return out
+	return slices.BinarySearchFunc(r.ordered, id, func(e *entry, id int32) int { return cmp.Compare(e.id, id) })
+}
+
+// insert puts an experiment into the order. The caller holds the lock.
+func (r *registry) insert(e *entry) {
+	at, found := r.place(e.id)
+	switch {
+	case at == len(r.ordered):
+		r.ordered = append(r.ordered, e)
+	case !found:
+		r.ordered = slices.Concat(r.ordered[:at], []*entry{e}, r.ordered[at:])
+	}
+}
+
+// remove takes an experiment out of the order. The caller holds the lock.
+func (r *registry) remove(id int32) {
+	if at, found := r.place(id); found {
+		r.ordered = slices.Concat(r.ordered[:at], r.ordered[at+1:])
+	}
 }
 
 // add shows a new experiment.
@@ -57,6 +80,7 @@ func (r *registry) add(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.entries[e.id] = e
+	r.insert(e)
 	r.jobs[rm.JobID(e.rec.JobID)] = e.id
 	if e.rec.ExternalID != "" {
 		r.external[e.rec.ExternalID] = e.id
@@ -87,6 +111,7 @@ func (r *registry) note(e *entry, x *change.Experiment, d *change.Draft) {
 	}
 	if e.gone {
 		delete(r.entries, e.id)
+		r.remove(e.id)
 		delete(r.jobs, rm.JobID(x.Record.JobID))
 		delete(r.external, x.Record.ExternalID)
 	}

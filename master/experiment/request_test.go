@@ -213,7 +213,7 @@ func TestWhatCannotBeAnExperimentIsRefusedAndLeavesNothing(t *testing.T) {
 			t.Errorf("%s: got %v, want %s that says %q", name, err, c.code, c.says)
 		}
 	}
-	if n := len(w.x.List(Filter{})); n != 0 {
+	if n := len(w.x.Rows(Filter{})); n != 0 {
 		t.Errorf("got %d experiments, want none", n)
 	}
 	w.restart()
@@ -229,7 +229,7 @@ func TestAnExperimentIsOnlyValidated(t *testing.T) {
 	if err != nil || made.View.ID != 0 || made.Settings.Config["name"] != "one" {
 		t.Errorf("got %+v and %v, want a configuration and nothing stored", made.View, err)
 	}
-	if n := len(w.x.List(Filter{})); n != 0 {
+	if n := len(w.x.Rows(Filter{})); n != 0 {
 		t.Errorf("got %d experiments, want none", n)
 	}
 }
@@ -304,7 +304,7 @@ func TestAnEndedExperimentIsArchivedAndDeleted(t *testing.T) {
 	if err := w.x.Archive(t.Context(), ann(), 1, true); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(w.x.List(Filter{Archived: new(false)})); n != 0 {
+	if n := len(w.x.Rows(Filter{Archived: new(false)})); n != 0 {
 		t.Errorf("got %d experiments that are not archived, want none", n)
 	}
 	w.ask(1, lifecycle.Delete)
@@ -316,7 +316,7 @@ func TestAnEndedExperimentIsArchivedAndDeleted(t *testing.T) {
 		t.Errorf("got %v, want the trial to be gone", err)
 	}
 	w.restart()
-	if n := len(w.x.List(Filter{})); n != 0 {
+	if n := len(w.x.Rows(Filter{})); n != 0 {
 		t.Errorf("got %d experiments after a restart, want none", n)
 	}
 	if v := w.create(single); v.ID != 2 {
@@ -332,7 +332,7 @@ func (w *world) clean() {
 	var g errgroup.Group
 	g.Go(func() error { return w.ckpts.Run(ctx) })
 	deadline := time.Now().Add(time.Minute)
-	for len(w.x.List(Filter{})) > 0 {
+	for len(w.x.Rows(Filter{})) > 0 {
 		if time.Now().After(deadline) {
 			w.Fatal("files are not deleted")
 		}

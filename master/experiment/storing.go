@@ -81,11 +81,11 @@ func (s *shared) storeReferences(tx *store.Tx, d *change.Draft) error {
 func replaceConfig(ctx context.Context, tx *store.Tx, d *change.Draft) error {
 	docs, key := record.Docs(), record.Key(d.Record.ID)
 	old, _, err := docs.Configs.Get(ctx, tx, key)
-	complete, bad := d.Config.Store()
+	changed, bad := newConfig(old.Value.Original, *d.Config)
 	if err := errors.Join(err, bad); err != nil {
 		return err
 	}
-	return docs.Configs.Put(tx, key, "", time.Time{}, record.Config{Original: old.Value.Original, Complete: complete})
+	return docs.Configs.Put(tx, key, "", time.Time{}, changed)
 }
 
 // nextID counts what gets numbers; a number is given once, also when what had it was deleted.

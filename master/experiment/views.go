@@ -2,13 +2,9 @@ package experiment
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"strconv"
 
-	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
-	"github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/definition"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
@@ -24,18 +20,6 @@ type View struct {
 	Shown string
 }
 
-// TrialView is a trial as it is shown.
-type TrialView struct {
-	record.Trial
-	Shown string
-}
-
-// Settings is an experiment's configuration as it is shown, without secrets.
-type Settings struct {
-	Config   map[string]any
-	Original string
-}
-
 // views is how experiments are read.
 type views struct{ *shared }
 
@@ -46,29 +30,6 @@ func (v *views) OfJob(id rm.JobID) (experiment int32, labels []string) {
 		return 0, nil
 	}
 	return e.id, e.snapshot().Labels
-}
-
-// List is all experiments that f leaves in, by their number.
-func (v *views) List(f Filter) []View {
-	out := []View{}
-	for _, e := range v.reg.all() {
-		if x := e.snapshot(); f.leavesIn(x) {
-			if one := v.viewOf(x, e); f.leavesState(one) {
-				out = append(out, one)
-			}
-		}
-	}
-	return out
-}
-
-// Records is what is kept of all experiments, by their number.
-func (v *views) Records() []record.Experiment {
-	all := v.reg.all()
-	out := make([]record.Experiment, 0, len(all))
-	for _, e := range all {
-		out = append(out, e.snapshot())
-	}
-	return out
 }
 
 // Get is one experiment. The error has the code NotFound.
@@ -82,28 +43,33 @@ func (v *views) Get(id int32) (View, error) {
 
 // viewOf is an experiment as it is shown; e may be nil for one that has no trials.
 func (s *shared) viewOf(x record.Experiment, e *entry) View {
-	var running []lifecycle.Progress
-	if e != nil && x.State == lifecycle.Active && !x.Unmanaged {
-		var trials []record.Trial
-		e.readOpen(func(open *change.Experiment) { trials = open.OpenTrials() })
-		for _, t := range trials {
-			running = append(running, s.progressOf(t)...)
-		}
-	}
-	return View{Experiment: x, Shown: s.show(x, x.State, running)}
+	return View{Experiment: x, Shown: s.shownOf(&x, e)}
 }
 
-func (s *shared) show(x record.Experiment, state lifecycle.State, running []lifecycle.Progress) string {
+// shownOf is the state that an experiment is shown in; e may be nil for one that has no trials.
+func (s *shared) shownOf(x *record.Experiment, e *entry) string {
+	var running []lifecycle.Progress
+	if e != nil && x.State == lifecycle.Active && !x.Unmanaged {
+		var runs []change.Run
+		e.readOpen(func(open *change.Experiment) { runs = open.Runs() })
+		for _, r := range runs {
+			running = append(running, s.progressOf(r)...)
+		}
+	}
+	return s.show(x, x.State, running)
+}
+
+func (s *shared) show(x *record.Experiment, state lifecycle.State, running []lifecycle.Progress) string {
 	if x.Unmanaged && state == lifecycle.Active {
 		return string(lifecycle.Running)
 	}
 	return lifecycle.Show(state, running)
 }
 
-// progressOf is how far the present run of a trial is, nothing for none.
-func (s *shared) progressOf(t record.Trial) []lifecycle.Progress {
-	st, found := s.cfg.Tasks.Status(rm.TaskID(t.Task()))
-	if !found || !t.Life.Running || st.Run != t.Life.Run {
+// progressOf is how far a run is, nothing for one that is not known.
+func (s *shared) progressOf(r change.Run) []lifecycle.Progress {
+	st, found := s.cfg.Tasks.Status(rm.TaskID(r.Task))
+	if !found || st.Run != r.Run {
 		return nil
 	}
 	switch st.State {
@@ -118,111 +84,6 @@ func (s *shared) progressOf(t record.Trial) []lifecycle.Progress {
 	case tasklife.Terminated:
 	}
 	return nil
-}
-
-// Settings reads an experiment's configuration. The error has the code NotFound.
-func (v *views) Settings(ctx context.Context, id int32) (Settings, error) {
-	e, err := v.reg.find(id)
-	if err != nil {
-		return Settings{}, err
-	}
-	c, original, err := loadConfig(ctx, v.cfg.Store, id)
-	if err != nil {
-		return Settings{}, err
-	}
-	return Settings{Config: asChanged(c, e.snapshot()).Show(), Original: original}, nil
-}
-
-// asChanged is a configuration with what users have changed since.
-func asChanged(c config.Experiment, x record.Experiment) config.Experiment {
-	c.Name, c.Labels = &x.Name, x.Labels
-	c.Resources.ResourcePool, c.Resources.Weight, c.Resources.MaxSlots = &x.Queue.Pool, &x.Queue.Weight, x.Queue.MaxSlots
-	if x.Description != "" {
-		c.Description = &x.Description
-	}
-	if x.Queue.Priority > 0 {
-		c.Resources.Priority = &x.Queue.Priority
-	}
-	if x.LogDays != nil {
-		c.Retention.LogDays = x.LogDays
-	}
-	return c
-}
-
-// Trials is the trials of an experiment by their number. The error has the code NotFound.
-func (v *views) Trials(ctx context.Context, id int32) ([]TrialView, error) {
-	e, err := v.reg.find(id)
-	if err != nil {
-		return nil, err
-	}
-	var trials []record.Trial
-	if !e.readOpen(func(x *change.Experiment) { trials = x.Trials() }) {
-		docs, err := record.Docs().Trials.ByParent(ctx, v.cfg.Store, record.Key(id))
-		if err != nil {
-			return nil, fmt.Errorf("read the trials of experiment %d: %w", id, err)
-		}
-		trials = values(docs)
-	}
-	x := e.snapshot()
-	out := make([]TrialView, len(trials))
-	for i, t := range trials {
-		out[i] = v.trialView(x, t)
-	}
-	return out, nil
-}
-
-func (v *views) trialView(x record.Experiment, t record.Trial) TrialView {
-	var running []lifecycle.Progress
-	if t.Life.State == lifecycle.Active {
-		running = v.progressOf(t)
-	}
-	return TrialView{Trial: t, Shown: v.show(x, t.Life.State, running)}
-}
-
-// Trial is one trial. The error has the code NotFound.
-func (v *views) Trial(ctx context.Context, id int32) (TrialView, error) {
-	e, t, err := v.readTrial(ctx, id)
-	if err != nil {
-		return TrialView{}, err
-	}
-	return v.trialView(e.snapshot(), t), nil
-}
-
-// TrialTasks is whose trial it is and where it runs. It asks nothing of other trials: who reports is
-// compared with it each time. The error has the code NotFound.
-func (v *views) TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error) {
-	e, t, err := v.readTrial(ctx, id)
-	if err != nil {
-		return record.TrialTasks{}, err
-	}
-	return record.TrialTasks{Experiment: t.Experiment, Owner: e.snapshot().UserID, Tasks: t.Tasks, Ended: t.Life.State.Over()}, nil
-}
-
-// readTrial is a trial as it is in memory, or in the store.
-func (v *views) readTrial(ctx context.Context, id int32) (e *entry, t record.Trial, err error) {
-	if e, err = v.ofTrial(ctx, id); err != nil {
-		return nil, t, err
-	}
-	if found := e.readOpen(func(x *change.Experiment) { t, _ = x.Trial(id) }); !found {
-		d, _, err := record.Docs().Trials.Get(ctx, v.cfg.Store, record.Key(id))
-		if err != nil {
-			return nil, t, fmt.Errorf("read trial %d: %w", id, err)
-		}
-		t = d.Value
-	}
-	if t.ID == 0 { // it was deleted meanwhile
-		return nil, t, status.Missing("trial", strconv.Itoa(int(id)))
-	}
-	return e, t, nil
-}
-
-// Owner is the user whose experiment a trial belongs to. The error has the code NotFound.
-func (v *views) Owner(ctx context.Context, trial int32) (userID int32, err error) {
-	e, err := v.ofTrial(ctx, trial)
-	if err != nil {
-		return 0, err
-	}
-	return e.snapshot().UserID, nil
 }
 
 // History is the events of an experiment, the oldest first. The error has the code NotFound.

@@ -98,15 +98,8 @@ func (b *bulkCalls) chosenExperiments(c *call, project int32, in *apiv1.BulkExpe
 	if f.GetProjectId() != 0 {
 		project = f.GetProjectId()
 	}
-	out, err := b.cfg.Experiments.List(c.Context(), &apiv1.GetExperimentsRequest{
+	return b.cfg.Experiments.Owned(c.user, &apiv1.GetExperimentsRequest{
 		Description: f.GetDescription(), Name: f.GetName(), Labels: f.GetLabels(), Archived: f.Archived, States: f.GetStates(),
 		UserIds: f.GetUserIds(), ProjectId: project, Ids: in.GetExperimentIds(), ExcludedIds: f.GetExcludedExperimentIds(),
-	})
-	var ids []int32
-	for _, x := range out.GetExperiments() {
-		if c.owns(x.GetUserId()) {
-			ids = append(ids, x.GetId())
-		}
-	}
-	return ids, err
+	}), nil
 }

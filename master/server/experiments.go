@@ -23,6 +23,8 @@ type Experiments interface {
 	PreviewSearch(r *apiv1.PreviewHPSearchRequest) (*apiv1.PreviewHPSearchResponse, error)
 
 	List(ctx context.Context, r *apiv1.GetExperimentsRequest) (*apiv1.GetExperimentsResponse, error)
+	// Owned are the ids of those that a list would have, and that the user may change.
+	Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) []int32
 	Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error)
 	// Owner is the id of the user who created an experiment.
 	Owner(id int32) (int32, error)

@@ -85,6 +85,18 @@ func (c Collection[T]) ByParent(ctx context.Context, r Reader, parent string) ([
 	return c.findDocument(ctx, r, " AND parent = ?", parent)
 }
 
+// PageByParent reads at most limit documents of a parent behind the first offset, in the order of
+// their ids, of a collection as Behind reads.
+func (c Collection[T]) PageByParent(ctx context.Context, r Reader, parent string, offset, limit int) ([]Doc[T], error) {
+	return c.readDocuments(ctx, r, " AND parent = ? ORDER BY id LIMIT ? OFFSET ?", parent, limit, offset)
+}
+
+// IDsByParent lists the ids of a parent's documents in their order, of a collection as Behind reads.
+// The documents are not read.
+func (c Collection[T]) IDsByParent(ctx context.Context, r Reader, parent string) ([]string, error) {
+	return c.readKeys(ctx, r, "SELECT id FROM documents WHERE kind = ? AND parent = ? ORDER BY id", c.Kind, parent)
+}
+
 // keysEach is how many keys one query names.
 const keysEach = 500
 
@@ -116,15 +128,19 @@ func (c Collection[T]) findKeys(ctx context.Context, r Reader, column string, ke
 
 // Parents lists the parents of all documents, each once, in no order.
 func (c Collection[T]) Parents(ctx context.Context, r Reader) ([]string, error) {
+	return c.readKeys(ctx, r, "SELECT DISTINCT parent FROM documents WHERE kind = ?", c.Kind)
+}
+
+func (c Collection[T]) readKeys(ctx context.Context, r Reader, query string, args ...any) ([]string, error) {
 	var all []string
-	err := r.queryRows(ctx, "SELECT DISTINCT parent FROM documents WHERE kind = ?", []any{c.Kind}, func(rows *sql.Rows) error {
-		var parent string
-		err := rows.Scan(&parent)
-		all = append(all, parent)
+	err := r.queryRows(ctx, query, args, func(rows *sql.Rows) error {
+		var key string
+		err := rows.Scan(&key)
+		all = append(all, key)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the parents of documents %s: %w", c.Kind, err)
+		return nil, fmt.Errorf("read the keys of documents %s: %w", c.Kind, err)
 	}
 	return all, nil
 }

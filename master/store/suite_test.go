@@ -422,4 +422,24 @@ func testPages(t *testing.T, fresh func(t *testing.T) store.Config) {
 	if last, found, err := fruits.Last(t.Context(), s); err != nil || !found || last.Value.Size != 11 {
 		t.Errorf("got %v, %v, %v, want the last", last, found, err)
 	}
+	testPagesOfAParent(t, s)
+}
+
+func testPagesOfAParent(t *testing.T, s *store.Store) {
+	for _, n := range []int{4, 2, 0, 3, 1} { // At goes the other way
+		at := time.UnixMicro(int64(100 - n))
+		put(t, s, store.Doc[fruit]{ID: fmt.Sprintf("%d-of-a", n), Parent: "a", At: at, Value: fruit{Size: n}})
+		put(t, s, store.Doc[fruit]{ID: fmt.Sprintf("%d-of-b", n), Parent: "b", At: at, Value: fruit{Size: 10 * n}})
+	}
+	page, err := fruits.PageByParent(t.Context(), s, "a", 1, 3)
+	if err != nil || len(page) != 3 || page[0].Value.Size != 1 || page[2].Value.Size != 3 {
+		t.Errorf("got %v, %v, want the second to the fourth", page, err)
+	}
+	if page, err = fruits.PageByParent(t.Context(), s, "a", 4, 3); err != nil || len(page) != 1 {
+		t.Errorf("got %v, %v, want the last alone", page, err)
+	}
+	ids, err := fruits.IDsByParent(t.Context(), s, "b")
+	if d := cmp.Diff(ids, []string{"0-of-b", "1-of-b", "2-of-b", "3-of-b", "4-of-b"}); d != "" || err != nil {
+		t.Errorf("got %v (-got +want):\n%s", err, d)
+	}
 }

@@ -100,6 +100,40 @@ func (x *Experiment) TrialOfTask(task string) (record.Trial, bool) {
 // Trials is all trials, in the order of their ids.
 func (x *Experiment) Trials() []record.Trial { return slices.Clone(x.trials) }
 
+// TrialsFrom is n trials from one on, in the order of their ids.
+func (x *Experiment) TrialsFrom(from, n int) []record.Trial {
+	from = min(from, len(x.trials))
+	return slices.Clone(x.trials[from:min(from+n, len(x.trials))])
+}
+
+// TrialIDs are the ids of all trials, in their order.
+func (x *Experiment) TrialIDs() []int32 {
+	out := make([]int32, len(x.trials))
+	for i := range x.trials {
+		out[i] = x.trials[i].ID
+	}
+	return out
+}
+
+// Run is a run of a trial that has not ended.
+type Run struct {
+	Task string
+	Run  int
+}
+
+// RunOf is the latest run of a trial.
+func RunOf(t record.Trial) Run { return Run{Task: t.Task(), Run: t.Life.Run} }
+
+// Runs is all runs that have not ended.
+func (x *Experiment) Runs() (out []Run) {
+	for i := range x.trials {
+		if t := &x.trials[i]; t.Life.Running && !t.Life.State.Over() {
+			out = append(out, Run{Task: t.Task(), Run: t.Life.Run})
+		}
+	}
+	return out
+}
+
 // OpenTrials is the trials that have not ended.
 func (x *Experiment) OpenTrials() []record.Trial {
 	out := make([]record.Trial, 0, x.Record.Open)

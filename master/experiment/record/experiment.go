@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/config/security"
@@ -90,4 +91,7 @@ type Config struct {
 	Original string `json:"original"`
 	// Complete is written by config.Experiment.Store and has secrets.
 	Complete []byte `json:"complete"`
+	// Shown is config.Experiment.Show in JSON, without secrets: lists are made of it. It is empty in what was
+	// stored before there was one.
+	Shown json.RawMessage `json:"shown,omitempty"`
 }

@@ -5,6 +5,7 @@ package record
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -45,6 +46,15 @@ func Docs() Collections {
 // Key is an experiment's or a trial's number as an id or a parent in the store: ids of one width are
 // ordered as their numbers.
 func Key(id int32) string { return fmt.Sprintf("%010d", id) }
+
+// ReadKey is the number that Key made a key of.
+func ReadKey(key string) (int32, error) {
+	n, err := strconv.ParseInt(key, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("read the key %q of an experiment or a trial: %w", key, err)
+	}
+	return int32(n), nil
+}
 
 // EventParents are the parents of an experiment's events: of those that the search is rebuilt from, and
 // of all others.

@@ -18,8 +18,8 @@ func (e *Experiments) Count() (states map[string]int, open, ended int) {
 	for _, never := range []string{"unspecified", "active", "deleted"} {
 		delete(states, never)
 	}
-	for _, x := range e.cfg.Experiments.List(experiment.Filter{}) {
-		states[strings.ToLower(x.Shown)]++
+	for _, x := range e.cfg.Experiments.Rows(experiment.Filter{}) {
+		states[strings.ToLower(x.Shown())]++
 		open += x.Open
 		ended += x.Trials - x.Open
 	}

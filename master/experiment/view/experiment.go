@@ -49,12 +49,8 @@ func (e *Experiments) showWhole(ctx context.Context, v experiment.View) (*apiv1.
 	if err != nil {
 		return nil, err
 	}
-	trials, err := e.cfg.Experiments.Trials(ctx, v.ID)
-	if err != nil {
+	if x.TrialIds, err = e.cfg.Experiments.TrialIDs(ctx, v.ID); err != nil {
 		return nil, err
-	}
-	for _, t := range trials {
-		x.TrialIds = append(x.TrialIds, t.ID)
 	}
 	x.CheckpointCount, x.CheckpointSize, err = e.countCheckpoints(ctx, x.TrialIds)
 	return x, err

@@ -6,25 +6,46 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment"
 )
 
-// List is the experiments that a request asks for. Configurations are read for the page alone.
+// List is the experiments that a request asks for, without what was submitted. What is not in the page
+// is not read.
 func (e *Experiments) List(ctx context.Context, r *apiv1.GetExperimentsRequest) (*apiv1.GetExperimentsResponse, error) {
-	list := e.cfg.Experiments.List(readFilter(r))
-	sortBy(list, experimentOrder(r.GetSortBy()), r.GetDescending())
-	from, to, page := cutPage(len(list), r.GetOffset(), r.GetLimit())
-	out := &apiv1.GetExperimentsResponse{Pagination: page, Experiments: make([]*apiv1.Experiment, 0, to-from)}
-	for _, v := range list[from:to] {
-		x, err := e.showConfigured(ctx, v)
-		if err != nil {
+	out := &apiv1.GetExperimentsResponse{}
+	list := e.cfg.Experiments.Page(experiment.Query{
+		Filter: readFilter(r), Order: experimentOrder(r.GetSortBy()), Descending: r.GetDescending(),
+		Cut: func(total int) (from, to int) {
+			from, to, out.Pagination = cutPage(total, r.GetOffset(), r.GetLimit())
+			return from, to
+		},
+	})
+	configs, err := e.cfg.Experiments.ShownConfigs(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	out.Experiments = make([]*apiv1.Experiment, 0, len(list))
+	for _, v := range list {
+		x := e.show(v)
+		if x.Config, err = toStruct(configs[v.ID]); err != nil {
 			return nil, err
 		}
 		out.Experiments = append(out.Experiments, x)
 	}
 	return out, nil
+}
+
+// Owned are the numbers of the experiments that a request leaves in and that a user may change.
+func (e *Experiments) Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) (ids []int32) {
+	for _, x := range e.cfg.Experiments.Rows(readFilter(r)) {
+		if by.GetAdmin() || by.GetId() == x.UserID {
+			ids = append(ids, x.ID)
+		}
+	}
+	return ids
 }
 
 func readFilter(r *apiv1.GetExperimentsRequest) experiment.Filter {
@@ -56,35 +77,34 @@ func sortBy[T any](list []T, o order[T], descending bool) {
 	})
 }
 
-// experimentOrder is by the number where nothing else is at hand.
-func experimentOrder(key apiv1.GetExperimentsRequest_SortBy) order[experiment.View] {
-	type view = experiment.View
-	orders := map[apiv1.GetExperimentsRequest_SortBy]order[view]{
-		apiv1.GetExperimentsRequest_SORT_BY_DESCRIPTION:   by(func(v view) string { return strings.ToLower(v.Description) }),
-		apiv1.GetExperimentsRequest_SORT_BY_START_TIME:    func(a, b view) int { return a.Started.Compare(b.Started) },
-		apiv1.GetExperimentsRequest_SORT_BY_END_TIME:      func(a, b view) int { return compareEnds(a.Ended, b.Ended) },
-		apiv1.GetExperimentsRequest_SORT_BY_STATE:         by(func(v view) string { return v.Shown }),
-		apiv1.GetExperimentsRequest_SORT_BY_NUM_TRIALS:    by(func(v view) int { return v.Trials }),
-		apiv1.GetExperimentsRequest_SORT_BY_PROGRESS:      by(func(v view) float64 { return v.Progress }),
-		apiv1.GetExperimentsRequest_SORT_BY_USER:          by(func(v view) string { return v.Username }),
-		apiv1.GetExperimentsRequest_SORT_BY_NAME:          by(func(v view) string { return strings.ToLower(v.Name) }),
-		apiv1.GetExperimentsRequest_SORT_BY_FORKED_FROM:   by(func(v view) int32 { return v.ForkedFrom }),
-		apiv1.GetExperimentsRequest_SORT_BY_RESOURCE_POOL: by(func(v view) string { return v.Queue.Pool }),
-		apiv1.GetExperimentsRequest_SORT_BY_PROJECT_ID:    by(func(v view) int32 { return v.ProjectID }),
-		apiv1.GetExperimentsRequest_SORT_BY_SEARCHER_METRIC_VAL: func(a, b view) int {
-			return compareBest(a.Best, b.Best)
-		},
+// experimentOrder is nil, by the number, where nothing else is at hand.
+func experimentOrder(key apiv1.GetExperimentsRequest_SortBy) experiment.RowOrder {
+	type row = experiment.Row
+	orders := map[apiv1.GetExperimentsRequest_SortBy]experiment.RowOrder{
+		apiv1.GetExperimentsRequest_SORT_BY_DESCRIPTION:         rowsBy(func(r row) string { return strings.ToLower(r.Description) }),
+		apiv1.GetExperimentsRequest_SORT_BY_START_TIME:          experiment.OrderBy(func(r row) time.Time { return r.Started }, time.Time.Compare),
+		apiv1.GetExperimentsRequest_SORT_BY_END_TIME:            experiment.OrderBy(func(r row) time.Time { return r.Ended }, compareEnds),
+		apiv1.GetExperimentsRequest_SORT_BY_STATE:               rowsBy(func(r row) string { return r.Shown() }),
+		apiv1.GetExperimentsRequest_SORT_BY_NUM_TRIALS:          rowsBy(func(r row) int { return r.Trials }),
+		apiv1.GetExperimentsRequest_SORT_BY_PROGRESS:            rowsBy(func(r row) float64 { return r.Progress }),
+		apiv1.GetExperimentsRequest_SORT_BY_USER:                rowsBy(func(r row) string { return r.Username }),
+		apiv1.GetExperimentsRequest_SORT_BY_NAME:                rowsBy(func(r row) string { return strings.ToLower(r.Name) }),
+		apiv1.GetExperimentsRequest_SORT_BY_FORKED_FROM:         rowsBy(func(r row) int32 { return r.ForkedFrom }),
+		apiv1.GetExperimentsRequest_SORT_BY_RESOURCE_POOL:       rowsBy(func(r row) string { return r.Queue.Pool }),
+		apiv1.GetExperimentsRequest_SORT_BY_PROJECT_ID:          rowsBy(func(r row) int32 { return r.ProjectID }),
+		apiv1.GetExperimentsRequest_SORT_BY_SEARCHER_METRIC_VAL: rowsBy(func(r row) float64 { return metricOr(r.Best) }),
 	}
-	if o, found := orders[key]; found {
-		return o
-	}
-	return by(func(v view) int32 { return v.ID })
+	return orders[key]
+}
+
+func rowsBy[K cmp.Ordered](key func(experiment.Row) K) experiment.RowOrder {
+	return experiment.OrderBy(key, cmp.Compare[K])
 }
 
 // Labels are those in use in a project, 0 for all, the most used first.
 func (e *Experiments) Labels(project int32) []string {
 	count := map[string]int{}
-	for _, v := range e.cfg.Experiments.List(experiment.Filter{Project: project}) {
+	for _, v := range e.cfg.Experiments.Rows(experiment.Filter{Project: project}) {
 		for _, l := range v.Labels {
 			count[l]++
 		}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,15 +46,19 @@ func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) 
 	if err != nil {
 		return nil, err
 	}
-	all, err := t.cfg.Experiments.Trials(ctx, r.GetExperimentId())
+	out := &apiv1.GetExperimentTrialsResponse{}
+	list, err := t.cfg.Experiments.TrialPage(ctx, r.GetExperimentId(), experiment.TrialQuery{
+		Choose: chooseTrials(r, t.cfg.Now()), Descending: r.GetDescending(),
+		Cut: func(total int) (from, to int) {
+			from, to, out.Pagination = cutPage(total, r.GetOffset(), r.GetLimit())
+			return from, to
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	list := filterTrials(all, r.GetStates())
-	sortBy(list, trialOrder(r.GetSortBy(), t.cfg.Now()), r.GetDescending())
-	from, to, page := cutPage(len(list), r.GetOffset(), r.GetLimit())
-	out := &apiv1.GetExperimentTrialsResponse{Pagination: page, Trials: make([]*apiv1.Trial, 0, to-from)}
-	for _, v := range list[from:to] {
+	out.Trials = make([]*apiv1.Trial, 0, len(list))
+	for _, v := range list {
 		m, err := t.show(ctx, v)
 		if err != nil {
 			return nil, err
@@ -62,6 +67,24 @@ func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) 
 		out.Trials = append(out.Trials, m)
 	}
 	return out, nil
+}
+
+// chooseTrials filters and sorts as a request asks; nil for all of them by their number.
+func chooseTrials(r *apiv1.GetExperimentTrialsRequest, now time.Time) func([]experiment.TrialView) []experiment.TrialView {
+	order := trialOrder(r.GetSortBy(), now)
+	if order == nil && len(r.GetStates()) == 0 {
+		return nil
+	}
+	return func(all []experiment.TrialView) []experiment.TrialView {
+		list := filterTrials(all, r.GetStates())
+		switch {
+		case order != nil:
+			sortBy(list, order, r.GetDescending())
+		case r.GetDescending():
+			slices.Reverse(list)
+		}
+		return list
+	}
 }
 
 // filterTrials leaves those in that are shown in one of the states; ACTIVE stands for all that an
@@ -83,6 +106,7 @@ func filterTrials(all []experiment.TrialView, states []apiv1.Trial_State) []expe
 	return list
 }
 
+// trialOrder is nil for the number.
 func trialOrder(key apiv1.GetExperimentTrialsRequest_SortBy, now time.Time) order[experiment.TrialView] {
 	type view = experiment.TrialView
 	orders := map[apiv1.GetExperimentTrialsRequest_SortBy]order[view]{
@@ -95,10 +119,7 @@ func trialOrder(key apiv1.GetExperimentTrialsRequest_SortBy, now time.Time) orde
 		apiv1.GetExperimentTrialsRequest_SORT_BY_DURATION:                 by(func(v view) time.Duration { return trainedUntil(v.Trial, now) }),
 		apiv1.GetExperimentTrialsRequest_SORT_BY_RESTARTS:                 by(func(v view) int { return v.Life.Restarts }),
 	}
-	if o, found := orders[key]; found {
-		return o
-	}
-	return by(func(v view) int32 { return v.ID })
+	return orders[key]
 }
 
 // trainedUntil is how long the runs of a trial took.

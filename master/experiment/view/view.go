@@ -52,11 +52,14 @@ func New(cfg Config) (*Experiments, *Trials) {
 	return &Experiments{cfg}, &Trials{cfg}
 }
 
-// toStruct is a value as clients read it. Through JSON, because a Struct takes neither our integers
-// nor our slices.
+// toStruct is a value as clients read it: what was read from JSON as it is, all else through JSON,
+// because a Struct does not take our types.
 func toStruct(v map[string]any) (*structpb.Struct, error) {
 	if len(v) == 0 {
 		return &structpb.Struct{}, nil
+	}
+	if out, err := structpb.NewStruct(v); err == nil {
+		return out, nil
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -11,3 +11,7 @@ CREATE TABLE metrics (
 	doc   BYTEA  NOT NULL,
 	PRIMARY KEY (trial, grp, steps, run)
 );
+
+-- The documents of a parent are read a page at a time, in the order of their ids.
+DROP INDEX IF EXISTS documents_parent;
+CREATE INDEX documents_parent ON documents (kind, parent, id);

@@ -41,13 +41,32 @@ func Start(ctx context.Context, bin, more string) (*Master, error) {
 		return nil, err
 	}
 	m := &Master{Dir: dir, Addr: addr}
+	return m, m.run(ctx, bin, more)
+}
+
+func (m *Master) run(ctx context.Context, bin, more string) error {
 	if err := m.spawn(ctx, bin, more); err != nil {
-		return nil, err
+		return err
 	}
 	if err := m.login(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w; its log is in %s", err, dir), m.cmd.Process.Kill(), m.cmd.Wait())
+		return errors.Join(fmt.Errorf("%w; its log is in %s", err, m.Dir), m.cmd.Process.Kill(), m.cmd.Wait())
 	}
-	return m, nil
+	return nil
+}
+
+// Restart ends it, calls between with the path of its database, and starts it again. It
+// returns the time from the start until the master has answered a login.
+func (m *Master) Restart(ctx context.Context, bin, more string, between func(database string) error) (time.Duration, error) {
+	err := m.end()
+	if err == nil {
+		err = between(filepath.Join(m.Dir, "master", "master.db"))
+	}
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err = m.run(ctx, bin, more)
+	return time.Since(began), err
 }
 
 // URL is where it answers.
@@ -97,9 +116,13 @@ func (m *Master) login(ctx context.Context) error {
 
 // Stop ends it and removes its directory.
 func (m *Master) Stop() error {
+	return errors.Join(m.end(), os.RemoveAll(m.Dir))
+}
+
+func (m *Master) end() error {
 	err := m.cmd.Process.Signal(syscall.SIGTERM)
 	_ = m.cmd.Wait() // how it ends is not what is measured
-	return errors.Join(err, os.RemoveAll(m.Dir))
+	return err
 }
 
 // Memory is the bytes that the process has made: pages of the program and of the

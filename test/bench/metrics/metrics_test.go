@@ -3,12 +3,9 @@
 package metrics
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -152,26 +149,5 @@ func (m *measured) processor(b *testing.B) time.Duration {
 
 // ask calls the API; out may be nil.
 func (m *measured) ask(ctx context.Context, method, path string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, method, m.URL()+"/api/v1/"+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+m.Token)
-	resp, err := m.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
-	answer, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, answer)
-	}
-	if err == nil && out != nil {
-		err = json.Unmarshal(answer, out)
-	}
-	return err
+	return m.Ask(ctx, m.http, method, path, in, out)
 }

@@ -1,0 +1,135 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+)
+
+// Settings is an experiment's configuration as it is shown, without secrets.
+type Settings struct {
+	Config   map[string]any
+	Original string
+}
+
+// Settings reads an experiment's configuration. The error has the code NotFound.
+func (v *views) Settings(ctx context.Context, id int32) (Settings, error) {
+	e, err := v.reg.find(id)
+	if err != nil {
+		return Settings{}, err
+	}
+	c, original, err := loadConfig(ctx, v.cfg.Store, id)
+	if err != nil {
+		return Settings{}, err
+	}
+	return Settings{Config: asChanged(c, e.snapshot()).Show(), Original: original}, nil
+}
+
+// ShownConfigs are the configurations of experiments as Settings shows them, by their numbers.
+func (v *views) ShownConfigs(ctx context.Context, of []View) (map[int32]map[string]any, error) {
+	keys := make([]string, 0, len(of))
+	for _, x := range of {
+		keys = append(keys, record.Key(x.ID))
+	}
+	docs, err := record.Docs().Configs.ByIDs(ctx, v.cfg.Store, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read the configurations of %d experiments: %w", len(of), err)
+	}
+	stored := make(map[string]record.Config, len(docs))
+	for _, d := range docs {
+		stored[d.ID] = d.Value
+	}
+	out := make(map[int32]map[string]any, len(of))
+	for _, x := range of {
+		if out[x.ID], err = showStored(stored[record.Key(x.ID)], &x.Experiment); err != nil {
+			return nil, fmt.Errorf("show the configuration of experiment %d: %w", x.ID, err)
+		}
+	}
+	return out, nil
+}
+
+// newConfig is what is kept of a configuration.
+func newConfig(original string, c config.Experiment) (out record.Config, err error) {
+	out.Original = original
+	if out.Complete, err = c.Store(); err != nil {
+		return out, err
+	}
+	if out.Shown, err = json.Marshal(c.Show()); err != nil {
+		return out, fmt.Errorf("show the configuration: %w", err)
+	}
+	return out, nil
+}
+
+// showStored is a configuration as it is shown, with what users have changed since.
+func showStored(c record.Config, x *record.Experiment) (map[string]any, error) {
+	if len(c.Shown) == 0 {
+		complete, err := config.Load(c.Complete)
+		return asChanged(complete, *x).Show(), err
+	}
+	var shown map[string]any
+	if err := json.Unmarshal(c.Shown, &shown); err != nil {
+		return nil, err
+	}
+	changeShown(shown, x)
+	return shown, nil
+}
+
+// changeShown does to what is shown what asChanged does to a configuration.
+func changeShown(shown map[string]any, x *record.Experiment) {
+	shown["name"], shown["labels"] = x.Name, listOf(x.Labels)
+	resources := partOf(shown, "resources")
+	resources["resource_pool"], resources["weight"], resources["max_slots"] = x.Queue.Pool, x.Queue.Weight, numberOf(x.Queue.MaxSlots)
+	if x.Description != "" {
+		shown["description"] = x.Description
+	}
+	if x.Queue.Priority > 0 {
+		resources["priority"] = float64(x.Queue.Priority)
+	}
+	if x.LogDays != nil {
+		partOf(shown, "retention_policy")["log_retention_days"] = numberOf(x.LogDays)
+	}
+}
+
+// partOf is a part of what is shown, which is made where there is none.
+func partOf(shown map[string]any, key string) map[string]any {
+	part, ok := shown[key].(map[string]any)
+	if !ok {
+		part = map[string]any{}
+		shown[key] = part
+	}
+	return part
+}
+
+func listOf(texts []string) []any {
+	list := make([]any, 0, len(texts))
+	for _, text := range texts {
+		list = append(list, text)
+	}
+	return list
+}
+
+func numberOf(n *int) any {
+	if n == nil {
+		return nil
+	}
+	return float64(*n)
+}
+
+// asChanged is a configuration with what users have changed since.
+func asChanged(c config.Experiment, x record.Experiment) config.Experiment {
+	c.Name, c.Labels = &x.Name, x.Labels
+	c.Resources.ResourcePool, c.Resources.Weight, c.Resources.MaxSlots = &x.Queue.Pool, &x.Queue.Weight, x.Queue.MaxSlots
+	if x.Description != "" {
+		c.Description = &x.Description
+	}
+	if x.Queue.Priority > 0 {
+		c.Resources.Priority = &x.Queue.Priority
+	}
+	if x.LogDays != nil {
+		c.Retention.LogDays = x.LogDays
+	}
+	return c
+}

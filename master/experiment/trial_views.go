@@ -1,0 +1,174 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+)
+
+// TrialView is a trial as it is shown.
+type TrialView struct {
+	record.Trial
+	Shown string
+}
+
+// TrialQuery asks for a part of the trials of an experiment.
+type TrialQuery struct {
+	// Choose leaves some out and sorts. Nil leaves all in, by their number, and then no trial is read but
+	// those of the page.
+	Choose     func([]TrialView) []TrialView
+	Descending bool
+	// Cut says which part of so many is wanted.
+	Cut func(total int) (from, to int)
+}
+
+// TrialPage is a part of the trials of an experiment. The error has the code NotFound.
+func (v *views) TrialPage(ctx context.Context, id int32, q TrialQuery) ([]TrialView, error) {
+	e, err := v.reg.find(id)
+	if err != nil {
+		return nil, err
+	}
+	if q.Choose == nil {
+		trials, err := v.cutTrials(ctx, e, q)
+		return v.trialViews(e, trials), err
+	}
+	trials, err := v.allTrials(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	chosen := q.Choose(v.trialViews(e, trials))
+	from, to := q.Cut(len(chosen))
+	return chosen[from:to], nil
+}
+
+// Trials is all trials of an experiment by their number. The error has the code NotFound.
+func (v *views) Trials(ctx context.Context, id int32) ([]TrialView, error) {
+	return v.TrialPage(ctx, id, TrialQuery{Choose: all, Cut: func(total int) (from, to int) { return 0, total }})
+}
+
+func all(list []TrialView) []TrialView { return list }
+
+// cutTrials is a part of the trials by their number.
+func (v *views) cutTrials(ctx context.Context, e *entry, q TrialQuery) (trials []record.Trial, err error) {
+	total := e.stored().Trials
+	from, to := q.Cut(total)
+	if q.Descending {
+		from, to = total-to, total-from
+	}
+	if !e.readOpen(func(x *change.Experiment) { trials = x.TrialsFrom(from, to-from) }) {
+		trials, err = v.storedTrials(ctx, e.id, from, to-from)
+	}
+	if q.Descending {
+		slices.Reverse(trials)
+	}
+	return trials, err
+}
+
+// storedTrials is a part of the trials of an ended experiment.
+func (v *views) storedTrials(ctx context.Context, id int32, from, n int) ([]record.Trial, error) {
+	docs, err := record.Docs().Trials.PageByParent(ctx, v.cfg.Store, record.Key(id), from, n)
+	if err != nil {
+		return nil, fmt.Errorf("read the trials of experiment %d: %w", id, err)
+	}
+	return values(docs), nil
+}
+
+func (v *views) allTrials(ctx context.Context, e *entry) (trials []record.Trial, err error) {
+	if e.readOpen(func(x *change.Experiment) { trials = x.Trials() }) {
+		return trials, nil
+	}
+	docs, err := record.Docs().Trials.ByParent(ctx, v.cfg.Store, record.Key(e.id))
+	if err != nil {
+		return nil, fmt.Errorf("read the trials of experiment %d: %w", e.id, err)
+	}
+	return values(docs), nil
+}
+
+func (v *views) trialViews(e *entry, trials []record.Trial) []TrialView {
+	x := e.snapshot()
+	out := make([]TrialView, len(trials))
+	for i, t := range trials {
+		out[i] = v.trialView(x, t)
+	}
+	return out
+}
+
+// TrialIDs are the numbers of the trials of an experiment, in their order. The error has the code NotFound.
+func (v *views) TrialIDs(ctx context.Context, id int32) (ids []int32, err error) {
+	e, err := v.reg.find(id)
+	if err != nil || e.readOpen(func(x *change.Experiment) { ids = x.TrialIDs() }) {
+		return ids, err
+	}
+	keys, err := record.Docs().Trials.IDsByParent(ctx, v.cfg.Store, record.Key(id))
+	if err != nil {
+		return nil, fmt.Errorf("read the trials of experiment %d: %w", id, err)
+	}
+	for _, key := range keys {
+		n, err := record.ReadKey(key)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, n)
+	}
+	return ids, nil
+}
+
+func (v *views) trialView(x record.Experiment, t record.Trial) TrialView {
+	var running []lifecycle.Progress
+	if t.Life.State == lifecycle.Active && t.Life.Running {
+		running = v.progressOf(change.RunOf(t))
+	}
+	return TrialView{Trial: t, Shown: v.show(&x, t.Life.State, running)}
+}
+
+// Trial is one trial. The error has the code NotFound.
+func (v *views) Trial(ctx context.Context, id int32) (TrialView, error) {
+	e, t, err := v.readTrial(ctx, id)
+	if err != nil {
+		return TrialView{}, err
+	}
+	return v.trialView(e.snapshot(), t), nil
+}
+
+// TrialTasks is whose trial it is and where it runs. It asks nothing of other trials: who reports is
+// compared with it each time. The error has the code NotFound.
+func (v *views) TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error) {
+	e, t, err := v.readTrial(ctx, id)
+	if err != nil {
+		return record.TrialTasks{}, err
+	}
+	return record.TrialTasks{Experiment: t.Experiment, Owner: e.snapshot().UserID, Tasks: t.Tasks, Ended: t.Life.State.Over()}, nil
+}
+
+// readTrial is a trial as it is in memory, or in the store.
+func (v *views) readTrial(ctx context.Context, id int32) (e *entry, t record.Trial, err error) {
+	if e, err = v.ofTrial(ctx, id); err != nil {
+		return nil, t, err
+	}
+	if found := e.readOpen(func(x *change.Experiment) { t, _ = x.Trial(id) }); !found {
+		d, _, err := record.Docs().Trials.Get(ctx, v.cfg.Store, record.Key(id))
+		if err != nil {
+			return nil, t, fmt.Errorf("read trial %d: %w", id, err)
+		}
+		t = d.Value
+	}
+	if t.ID == 0 { // it was deleted meanwhile
+		return nil, t, status.Missing("trial", strconv.Itoa(int(id)))
+	}
+	return e, t, nil
+}
+
+// Owner is the user whose experiment a trial belongs to. The error has the code NotFound.
+func (v *views) Owner(ctx context.Context, trial int32) (userID int32, err error) {
+	e, err := v.ofTrial(ctx, trial)
+	if err != nil {
+		return 0, err
+	}
+	return e.snapshot().UserID, nil
+}

@@ -1,0 +1,217 @@
+// Package history measures a master that has many experiments behind it: how soon it
+// is ready, what it takes in memory, and what a page of each list costs.
+package history
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/test/bench/master"
+)
+
+var program = flag.String("bin", "../../../bin/det-deploy", "the program to measure")
+
+// The numbers of what is written into the store, beyond all that the master gives itself.
+const (
+	firstEnded = 1_000_001
+	firstTrial = 2_000_001
+	running    = 100
+	// trialsEach is how many trials a running experiment has.
+	trialsEach = 16
+)
+
+const configuration = `
+name: bench
+entrypoint: python3 train.py
+searcher: {name: async_halving, metric: loss, time_metric: epochs, max_time: 16, num_rungs: 3, max_trials: 32, max_concurrent_trials: 16}
+hyperparameters: {lr: {type: double, minval: 0, maxval: 1}, layers: {type: int, minval: 1, maxval: 8}}
+checkpoint_storage: {type: directory, container_path: /checkpoints}
+labels: [nightly, resnet]
+environment: {environment_variables: [A=1, B=2, C=3]}
+resources: {slots_per_trial: 0}
+`
+
+// page is one list.
+type page struct{ name, path string }
+
+func pages() []page {
+	const large = firstEnded // the experiment with as many trials as there are experiments
+	return []page{
+		{"the first 200", "experiments?limit=200"},
+		{"the first 20", "experiments?limit=20"},
+		{"20 of the middle", "experiments?limit=20&offset=5000"},
+		{"20 by start", "experiments?limit=20&sortBy=SORT_BY_START_TIME&orderBy=ORDER_BY_DESC"},
+		{"20 by name", "experiments?limit=20&sortBy=SORT_BY_NAME"},
+		{"20 by state", "experiments?limit=20&sortBy=SORT_BY_STATE"},
+		{"20 not archived that ended", "experiments?limit=20&archived=false&states=STATE_COMPLETED"},
+		{"20 trials of many", fmt.Sprintf("experiments/%d/trials?limit=20", large)},
+		{"20 trials of many by metric", fmt.Sprintf("experiments/%d/trials?limit=20&sortBy=SORT_BY_BEST_VALIDATION_METRIC", large)},
+		{"an experiment of many trials", fmt.Sprintf("experiments/%d", large)},
+		{"20 checkpoints of many", fmt.Sprintf("experiments/%d/checkpoints?limit=20", large)},
+		{"20 checkpoints of many by metric", fmt.Sprintf("experiments/%d/checkpoints?limit=20&sortByAttr=SORT_BY_SEARCHER_METRIC", large)},
+	}
+}
+
+// BenchmarkHistory is a master with so many ended experiments, one of which has as many trials with a
+// checkpoint each, and 100 that run.
+func BenchmarkHistory(b *testing.B) {
+	for _, ended := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprintf("%d_ended", ended), func(b *testing.B) {
+			m := start(b, ended)
+			for _, p := range pages() {
+				b.Run(p.name, func(b *testing.B) { m.read(b, p.path) })
+			}
+		})
+	}
+}
+
+// measured is a master with the client that talks to it.
+type measured struct {
+	*master.Master
+}
+
+// start also says how long the master took, and what it has made in memory above one without history.
+func start(b *testing.B, ended int) *measured {
+	b.Helper()
+	bin, err := filepath.Abs(*program)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := os.Stat(bin); err != nil {
+		b.Skip("there is no program; run: make build")
+	}
+	m, err := master.Start(b.Context(), bin, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := m.Stop(); err != nil {
+			b.Error(err)
+		}
+	})
+	memory := func() int64 {
+		// The login before took 19 MB, which the runtime gives back slowly.
+		master.Pause(b.Context(), 10*time.Second)
+		n, err := m.Memory()
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	alone := memory()
+	for range running {
+		if err := m.Ask(b.Context(), http.DefaultClient, http.MethodPost, "experiments", map[string]any{"config": configuration, "activate": true}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	ready, err := m.Restart(b.Context(), bin, "", func(database string) error { return fill(b.Context(), database, ended) })
+	if err != nil {
+		b.Fatal(err)
+	}
+	took, err := m.Processor()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d ended, %d running: ready and logged in after %d ms, %d ms of processor time; %.0f MB above %.0f MB",
+		ended, running, ready.Milliseconds(), took.Milliseconds(), float64(memory()-alone)/1e6, float64(alone)/1e6)
+	return &measured{m}
+}
+
+// read asks for a page again and again.
+func (m *measured) read(b *testing.B, path string) {
+	b.Helper()
+	var took []time.Duration
+	before, err := m.Processor()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		began := time.Now()
+		if err := m.Ask(b.Context(), http.DefaultClient, http.MethodGet, path, nil, nil); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(began))
+	}
+	after, err := m.Processor()
+	if err != nil {
+		b.Fatal(err)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64((after-before).Microseconds())/float64(len(took)), "µs-of-the-master/page")
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+}
+
+// fill writes ended experiments as the master would have.
+func fill(ctx context.Context, database string, ended int) error {
+	s, err := store.Open(ctx, store.Config{Path: database})
+	if err != nil {
+		return err
+	}
+	defer s.Close() //nolint:errcheck // the writes have been answered
+	if _, err := s.Acquire(ctx, "bench"); err != nil {
+		return err
+	}
+	config, _, err := record.Docs().Configs.Get(ctx, s, record.Key(1))
+	if err != nil {
+		return err
+	}
+	for from := 0; from < ended; from += 500 {
+		err := s.Write(ctx, func(tx *store.Tx) error {
+			for i := from; i < from+500; i++ {
+				if err := put(tx, int32(i), ended, config.Value); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes the i-th ended experiment with one trial, and one trial with a checkpoint of the first.
+func put(tx *store.Tx, i int32, all int, config record.Config) error {
+	docs, id := record.Docs(), firstEnded+i
+	began := time.Unix(1_700_000_000+int64(i)*60, 0).UTC()
+	x := record.Experiment{
+		ID: id, State: lifecycle.Completed, Name: fmt.Sprintf("resnet %d", (i*7919)%10_000), UserID: 1, Username: "admin",
+		JobID: fmt.Sprintf("job-%d", id), ProjectID: 1, Labels: []string{"nightly", "resnet"}, Started: began, Ended: began.Add(time.Hour), Progress: 1, Trials: 1,
+		Queue: record.Queue{Pool: "default", Weight: 1}, Searcher: record.Searcher{Name: "async_halving", Metric: "loss", SmallerIsBetter: true},
+		Best: &record.Best{Trial: firstTrial + i, Steps: 100, Metric: 0.25}, Events: 40,
+	}
+	if i == 0 {
+		x.Trials = all
+	}
+	t := record.Trial{
+		ID: firstTrial + i, Experiment: firstEnded, Number: int(i) + 1, RequestID: fmt.Sprintf("request-%d", i), Tasks: []string{fmt.Sprintf("task-%d", i)},
+		Life: lifecycle.Trial{State: lifecycle.Completed, Run: 1, Latest: fmt.Sprintf("checkpoint-%d", i)}, Seed: 7,
+		Hparams: map[string]any{"lr": 0.1, "layers": 3.0}, Created: began, Ended: began.Add(time.Hour), Steps: 100, LatestSteps: 100,
+		Best: &record.Best{Trial: firstTrial + i, Steps: 100, Metric: 0.25}, Latest: &record.Best{Trial: firstTrial + i, Steps: 100, Metric: 0.25},
+	}
+	if err := docs.Experiments.Put(tx, record.Key(id), "", began, x); err != nil {
+		return err
+	}
+	if err := docs.Configs.Put(tx, record.Key(id), "", time.Time{}, config); err != nil {
+		return err
+	}
+	if err := docs.Trials.Put(tx, record.Key(t.ID), record.Key(t.Experiment), began, t); err != nil {
+		return err
+	}
+	return checkpoint.SetMetadata(tx, checkpoint.Record{
+		UUID: t.Life.Latest, Experiment: t.Experiment, Trial: t.ID, Task: t.Tasks[0], Reported: began, State: checkpoint.Completed, Steps: 100,
+		Metadata: map[string]any{"steps_completed": 100}, Resources: map[string]int64{"model.pt": 1 << 20, "optimizer.pt": 1 << 20, "metadata.json": 30},
+	})
+}

@@ -6,6 +6,8 @@ package experiment_test
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/dettest"
 	"github.com/det-deploy/det-deploy/test/dockertest"
+	"github.com/det-deploy/det-deploy/test/faultproxy"
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
@@ -35,6 +38,8 @@ type lab struct {
 	token string
 	// checkpoints is the directory that is the storage of every experiment.
 	checkpoints string
+	// proxy is between programs and the master, nil for none.
+	proxy *faultproxy.Proxy
 }
 
 // options is what differs between labs.
@@ -45,6 +50,8 @@ type options struct {
 	// docker runs trials in containers, whose image has nothing: Python and the harness are
 	// this machine's. Only administrators may mount those.
 	docker bool
+	// proxied puts a proxy between programs and the master.
+	proxied bool
 }
 
 // openLab starts a cluster.
@@ -66,6 +73,7 @@ func openLab(t *testing.T, o options) *lab {
 	for _, dir := range mounts {
 		more += fmt.Sprintf("    - {host_path: %s, container_path: %s, read_only: true}\n", dir, dir)
 	}
+	between := listenBetween(t, &o)
 	c := clustertest.New(t, clustertest.Config{
 		Master: fmt.Sprintf(`task_container_defaults:
   environment_variables: ["PATH=%s/bin:/usr/local/bin:/usr/bin:/bin"]
@@ -76,11 +84,16 @@ func openLab(t *testing.T, o options) *lab {
 		Agent: fmt.Sprintf("container_runtime: %s\nartificial_slots: %d\n%s", runtime, max(o.slots, 1), o.agent),
 		Env:   env,
 	})
+	l := &lab{Cluster: c, t: t, checkpoints: storage}
+	if between != nil {
+		l.proxy = faultproxy.Listen(t, between, c.URL, &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}, 0)
+		l.proxy.Name = nameCall
+	}
 	c.StartMaster()
 	for i := range max(o.agents, 1) {
 		c.StartAgent(fmt.Sprintf("agent-%d", i))
 	}
-	l := &lab{Cluster: c, t: t, det: dettest.Login(t, c.URL, user, clustertest.Password), checkpoints: storage}
+	l.det = dettest.Login(t, c.URL, user, clustertest.Password)
 	l.login()
 	l.token = strings.TrimSpace(l.det.OK("", "dev", "auth-token"))
 	l.Env = append(l.Env, "DET_USER_TOKEN="+l.token)
@@ -92,6 +105,24 @@ func openLab(t *testing.T, o options) *lab {
 		return err
 	})
 	return l
+}
+
+// listenBetween makes programs call a port of the test's own, nil if they call the master.
+func listenBetween(t *testing.T, o *options) net.Listener {
+	t.Helper()
+	if !o.proxied {
+		return nil
+	}
+	between, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(between.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.agent += fmt.Sprintf("container_master_host: %s\ncontainer_master_port: %s\n", host, port)
+	return between
 }
 
 // sharedDir is a directory that the tasks of every user may write.
@@ -117,7 +148,13 @@ var created = regexp.MustCompile(`Created experiment (\d+)`)
 // "searcher.max_trials=4".
 func (l *lab) create(name, file string, settings ...string) string {
 	l.t.Helper()
-	args := []string{"experiment", "create", filepath.Join(example(name), file), example(name)}
+	return l.createIn(example(name), file, settings...)
+}
+
+// createIn is create with a directory of the test's own.
+func (l *lab) createIn(dir, file string, settings ...string) string {
+	l.t.Helper()
+	args := []string{"experiment", "create", filepath.Join(dir, file), dir}
 	for _, s := range settings {
 		args = append(args, "--config", s)
 	}

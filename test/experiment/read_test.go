@@ -1,6 +1,7 @@
 package experiment_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,25 @@ type trial struct {
 // call asks the API with the client's token.
 func (l *lab) call(path string, into any) {
 	l.t.Helper()
+	text := l.read(path)
+	if err := json.Unmarshal(text, into); err != nil {
+		l.t.Fatalf("%s: %v in %s", path, err, text)
+	}
+}
+
+// stream asks for an answer of many lines.
+func (l *lab) stream(path string, take func(line []byte)) {
+	l.t.Helper()
+	for line := range bytes.Lines(l.read(path)) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			take(line)
+		}
+	}
+}
+
+// read is the answer of the API to the client's token.
+func (l *lab) read(path string) []byte {
+	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.URL+"/api/v1/"+path, nil)
 	if err != nil {
 		l.t.Fatal(err)
@@ -42,9 +62,7 @@ func (l *lab) call(path string, into any) {
 	if err != nil || a.StatusCode != http.StatusOK {
 		l.t.Fatalf("%s: %d %s, %v", path, a.StatusCode, text, err)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		l.t.Fatalf("%s: %v in %s", path, err, text)
-	}
+	return text
 }
 
 // describe is an experiment with its trials.
@@ -114,4 +132,23 @@ func (l *lab) wantOnce(t trial) {
 	if len(slices.Compact(slices.Clone(steps))) != len(steps) {
 		l.t.Errorf("trial %d: got validations at %d, want each once", t.ID, steps)
 	}
+}
+
+// steps is the steps at which a trial reported in a group, in their order.
+func (l *lab) steps(trial int, group string) []int {
+	l.t.Helper()
+	var steps []int
+	l.stream(fmt.Sprintf("trials/metrics/trial_metrics?trialIds=%d&group=%s", trial, group), func(line []byte) {
+		var out struct {
+			Result struct{ Metrics []struct{ TotalBatches int } }
+		}
+		if err := json.Unmarshal(line, &out); err != nil {
+			l.t.Fatalf("%v in %s", err, line)
+		}
+		for _, m := range out.Result.Metrics {
+			steps = append(steps, m.TotalBatches)
+		}
+	})
+	slices.Sort(steps)
+	return steps
 }

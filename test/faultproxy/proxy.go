@@ -25,6 +25,9 @@ import (
 type Proxy struct {
 	// URL is where it answers.
 	URL string
+	// Name is the action of a call to what is no cloud; nil names those of clouds. It
+	// is set before the first call.
+	Name func(*http.Request) string
 
 	upstream *url.URL
 	client   *http.Client
@@ -36,10 +39,24 @@ type Proxy struct {
 	calls []Call
 }
 
-// active is a rule and how often it was met.
+// active is a rule and how often it was met, by action if each counts for itself.
 type active struct {
 	Rule
-	seen, used int
+	met map[string]*count
+}
+
+type count struct{ seen, used int }
+
+// counts is how often the rule was met by calls like c.
+func (a *active) counts(c Call) *count {
+	of := ""
+	if a.Each {
+		of = c.Action
+	}
+	if a.met[of] == nil {
+		a.met[of] = &count{}
+	}
+	return a.met[of]
 }
 
 // Start starts a proxy before upstream that ends with the test. Rules with a
@@ -85,7 +102,7 @@ func Listen(t testing.TB, l net.Listener, upstream string, client *http.Client, 
 // Add adds a rule. The first that matches a call decides. The function that is
 // returned takes it out again.
 func (p *Proxy) Add(r Rule) func() {
-	a := &active{Rule: r}
+	a := &active{Rule: r, met: map[string]*count{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = append(p.rules, a)
@@ -126,6 +143,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the caller is gone
 	}
 	call := read(r, body)
+	if p.Name != nil {
+		call.Action = p.Name(r)
+	}
 	effect := p.decide(call)
 	call.Fault = effect.name()
 	defer func() { p.note(call) }()
@@ -148,7 +168,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the emulator is gone, and so is this connection
 	}
 	call.Status, call.Code = answer.status, answer.code()
-	if effect.Lose {
+	switch {
+	case effect.Lose && effect.Status != 0:
+		w.WriteHeader(effect.Status)
+		return
+	case effect.Lose:
 		panic(http.ErrAbortHandler)
 	}
 	for name, values := range answer.header {
@@ -191,14 +215,15 @@ func (p *Proxy) decide(c Call) Effect {
 		if !a.matches(c) {
 			continue
 		}
-		a.seen++
-		if a.seen <= a.Skip || (a.Count > 0 && a.used >= a.Count) {
+		n := a.counts(c)
+		n.seen++
+		if n.seen <= a.Skip || (a.Count > 0 && n.used >= a.Count) {
 			continue
 		}
 		if a.Probability > 0 && p.rand.Float64() >= a.Probability {
 			continue
 		}
-		a.used++
+		n.used++
 		return a.Effect
 	}
 	return Effect{}

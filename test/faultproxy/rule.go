@@ -13,9 +13,11 @@ type Rule struct {
 	// one field a line, "InstanceType=t3.micro", with user data in clear.
 	Action, Body *regexp.Regexp
 	// Skip lets the first calls through; Count is how many are hit then, 0 for
-	// all; Probability hits some of those, 0 for all.
+	// all; Probability hits some of those, 0 for all. With Each, the calls of
+	// each action are counted for themselves.
 	Skip, Count int
 	Probability float64
+	Each        bool
 
 	Effect Effect
 }
@@ -33,7 +35,8 @@ type Effect struct {
 	Code, Message string
 	Status        int
 	// Drop closes the connection before the call is passed on, Lose after it
-	// was carried out: the reply is lost. Hang never answers.
+	// was carried out: the reply is lost, or becomes a Status if there is one.
+	// Hang never answers.
 	Drop, Lose, Hang bool
 }
 
@@ -54,6 +57,10 @@ func Drop() Effect { return Effect{Drop: true} }
 
 // Lose loses the reply to a call that was carried out.
 func Lose() Effect { return Effect{Lose: true} }
+
+// LoseBehind answers with a status instead of the reply to a call that was carried
+// out, as something between both ends does.
+func LoseBehind(status int) Effect { return Effect{Lose: true, Status: status} }
 
 // Hang never answers.
 func Hang() Effect { return Effect{Hang: true} }

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -107,7 +106,7 @@ func (s storm) run(t *testing.T) {
 	defer time.AfterFunc(stormTime+time.Duration(s.tasks)*time.Second, calm).Stop()
 	var faults sync.WaitGroup
 	var kills int
-	faults.Go(func() { kills = c.killAgainAndAgain(stop, rand.New(rand.NewPCG(seed, 0))) })
+	faults.Go(func() { kills = c.KillAgainAndAgain(stop, rand.New(rand.NewPCG(seed, 0)), 700*time.Millisecond, "a") })
 	if s.fault != nil {
 		faults.Go(func() { s.fault(c, stop, rand.New(rand.NewPCG(seed, 1))) })
 	}
@@ -136,76 +135,6 @@ func (s storm) run(t *testing.T) {
 // what is killed may never get anything done; then all must end well in the calm
 // that follows.
 const stormTime = 90 * time.Second
-
-// killAgainAndAgain kills the master, agent a or both until stop is closed, and
-// returns how often.
-func (c *cluster) killAgainAndAgain(stop <-chan struct{}, random *rand.Rand) (kills int) {
-	for pause(stop, time.Duration(50+random.IntN(700))*time.Millisecond) {
-		if random.IntN(4) > 0 { // else it may still be starting
-			c.awaitMaster(stop)
-		}
-		kills++
-		switch random.IntN(3) {
-		case 0:
-			c.killMaster()
-		case 1:
-			c.killAgent("a")
-		case 2:
-			c.killAgent("a")
-			c.killMaster()
-		}
-	}
-	return kills
-}
-
-// pause waits, and returns whether stop is still open.
-func pause(stop <-chan struct{}, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-stop:
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// awaitMaster returns when the master answers, has ended by itself, or stop is closed.
-// On a busy machine a master that is killed a fixed time after its start never gets
-// anything done.
-func (c *cluster) awaitMaster(stop <-chan struct{}) {
-	client := http.Client{Timeout: time.Second}
-	for {
-		if resp, err := client.Get(c.URL + "/healthz"); err == nil {
-			_ = resp.Body.Close() // only that there is one matters
-			return
-		}
-		if isZombie(c.Master) {
-			return
-		}
-		select {
-		case <-stop:
-			return
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// isZombie reports whether a process waits for us to take its exit code.
-func isZombie(cmd *exec.Cmd) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
-	return err == nil && strings.Contains(string(stat), ") Z ")
-}
-
-func (c *cluster) killMaster() {
-	kill(c.Master)
-	c.Master = c.Spawn("master", c.Master.Args[1:]...)
-}
-
-func (c *cluster) killAgent(id string) {
-	kill(c.Agents[id])
-	c.Agents[id] = c.Spawn("agent-"+id, c.Agents[id].Args[1:]...)
-}
 
 // endPatience is how long the next task may take to end once all before it have: how
 // many there are, and how busy the machine is, does not matter.

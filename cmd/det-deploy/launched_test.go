@@ -62,10 +62,10 @@ func TestElasticCrash(t *testing.T) {
 			case <-pause.C:
 			}
 			if rand.IntN(4) > 0 { // else it may still be starting
-				c.awaitMaster(stop)
+				c.AwaitMaster(stop)
 			}
 			kills++
-			c.killMaster()
+			c.RestartMaster()
 		}
 	})
 	ids := make([]string, 150)

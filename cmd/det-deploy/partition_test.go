@@ -178,7 +178,7 @@ func TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere(t *testing.T) {
 	s := newSplit(t)
 	began := time.Now()
 	s.hole.black.Store(true)
-	s.killAgent("a")
+	s.RestartAgent("a")
 	t.Logf("the first copy ended after %s", s.moves(began))
 }
 

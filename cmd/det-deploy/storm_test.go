@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
 // stormTasks is how many tasks run while something besides kills comes over the
@@ -50,7 +52,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 			return nil
 		},
 		fault: func(c *cluster, stop <-chan struct{}, random *rand.Rand) {
-			for pause(stop, time.Duration(500+random.IntN(1500))*time.Millisecond) {
+			for clustertest.Pause(stop, time.Duration(500+random.IntN(1500))*time.Millisecond) {
 				var full []string
 				for i, name := range []string{"master", "agent-a"} {
 					if which := random.IntN(3); which == i || which == 2 {
@@ -58,7 +60,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 						fill(full[len(full)-1])
 					}
 				}
-				again := pause(stop, time.Duration(500+random.IntN(2000))*time.Millisecond)
+				again := clustertest.Pause(stop, time.Duration(500+random.IntN(2000))*time.Millisecond)
 				for _, f := range full {
 					_ = os.Remove(f)
 				}
@@ -125,10 +127,10 @@ func TestCrashWithFewDescriptors(t *testing.T) {
 			return nil
 		},
 		fault: func(_ *cluster, stop <-chan struct{}, random *rand.Rand) {
-			for pause(stop, time.Duration(500+random.IntN(1500))*time.Millisecond) {
+			for clustertest.Pause(stop, time.Duration(500+random.IntN(1500))*time.Millisecond) {
 				limit.Store(int64(10 + random.IntN(20)))
 				set()
-				again := pause(stop, time.Duration(500+random.IntN(2000))*time.Millisecond)
+				again := clustertest.Pause(stop, time.Duration(500+random.IntN(2000))*time.Millisecond)
 				limit.Store(1024)
 				set()
 				if !again {
@@ -171,7 +173,7 @@ func TestCrashInPartitions(t *testing.T) {
 		},
 		beside: func(c *cluster) { c.StartAgent("b", "--artificial-slots", "2") },
 		fault: func(c *cluster, stop <-chan struct{}, random *rand.Rand) {
-			for pause(stop, time.Duration(1000+random.IntN(3000))*time.Millisecond) {
+			for clustertest.Pause(stop, time.Duration(1000+random.IntN(3000))*time.Millisecond) {
 				cut, join := func() { hole.black.Store(true) }, func() { hole.black.Store(false) }
 				if random.IntN(2) == 0 {
 					// It may have been killed, and then nobody is stopped.
@@ -201,7 +203,7 @@ func (c *cluster) watchCopies(stop <-chan struct{}, allowed, length time.Duratio
 				return false
 			}
 		}
-		if !pause(stop, 100*time.Millisecond) {
+		if !clustertest.Pause(stop, 100*time.Millisecond) {
 			return false
 		}
 	}

@@ -23,7 +23,12 @@ import (
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "python3" {
+		os.Exit(runTiny()) //nolint:forbidigo // it is a main
+	}
+	os.Exit(clustertest.Tests{M: m}.Run()) //nolint:forbidigo // it is the main of the tests
+}
 
 // patience is how long a test waits for what takes seconds on an idle machine.
 const patience = 5 * time.Minute
@@ -52,6 +57,8 @@ type options struct {
 	docker bool
 	// proxied puts a proxy between programs and the master.
 	proxied bool
+	// tiny is the program of all trials, instead of their own.
+	tiny bool
 }
 
 // openLab starts a cluster.
@@ -69,6 +76,11 @@ func openLab(t *testing.T, o options) *lab {
 		more = "  network_mode: host\n  image: " + dockertest.Image + "\n"
 		mounts = append(mounts, "/usr", "/lib", "/lib64")
 	}
+	path := home + "/bin"
+	if o.tiny {
+		path = linkTiny(t)
+		mounts = append(mounts, path)
+	}
 	more += "  bind_mounts:\n"
 	for _, dir := range mounts {
 		more += fmt.Sprintf("    - {host_path: %s, container_path: %s, read_only: true}\n", dir, dir)
@@ -76,11 +88,11 @@ func openLab(t *testing.T, o options) *lab {
 	between := listenBetween(t, &o)
 	c := clustertest.New(t, clustertest.Config{
 		Master: fmt.Sprintf(`task_container_defaults:
-  environment_variables: ["PATH=%s/bin:/usr/local/bin:/usr/bin:/bin"]
+  environment_variables: ["PATH=%s:/usr/local/bin:/usr/bin:/bin"]
 %scheckpoint_storage:
   type: shared_fs
   host_path: %s
-%s`, home, more, storage, o.master),
+%s`, path, more, storage, o.master),
 		Agent: fmt.Sprintf("container_runtime: %s\nartificial_slots: %d\n%s", runtime, max(o.slots, 1), o.agent),
 		Env:   env,
 	})

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
 
@@ -99,33 +97,4 @@ func TestAPausedTrialGoesOnWhereItStopped(t *testing.T) {
 	l.det.Want([]string{"trial", "logs", fmt.Sprint(trial.ID)}, "stopped at epoch", "resumed at epoch")
 	l.det.OK("", "experiment", "cancel", id)
 	l.await(id, "CANCELED")
-}
-
-func TestNothingIsLostWithTheMasterTheMachineOrBoth(t *testing.T) {
-	l := openLab(t, options{agents: 2})
-	id := l.create("line", "asha.yaml", "hyperparameters.seconds_per_epoch=0.2")
-	l.awaitEpochs(id, 2)
-	for round := range 3 {
-		clustertest.Kill(l.Master)
-		agent := fmt.Sprintf("agent-%d", round%2)
-		if round > 0 {
-			clustertest.Kill(l.Agents[agent])
-		}
-		time.Sleep(time.Second) //nolint:forbidigo // programs report meanwhile, and are not heard
-		l.StartMaster()
-		if round > 0 {
-			l.StartAgent(agent)
-		}
-		l.awaitEpochs(id, 4+2*round)
-	}
-	e := l.await(id, "COMPLETED")
-	if len(e.Trials) != 8 {
-		t.Errorf("got %d trials, want 8", len(e.Trials))
-	}
-	for _, trial := range e.Trials {
-		l.wantOnce(trial)
-		if trial.Restarts != 0 {
-			t.Errorf("trial %d: got %d restarts, want none: its program never failed", trial.ID, trial.Restarts)
-		}
-	}
 }

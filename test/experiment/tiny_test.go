@@ -1,0 +1,215 @@
+package experiment_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A tiny is a trial's program that makes the calls of the library without the seconds that Python takes to start. This
+// test's own program is one when it is called python3.
+type tiny struct {
+	cluster struct {
+		Master     string `json:"master_url"`
+		Token      string `json:"session_token"`
+		Task       string `json:"task_id"`
+		Allocation string `json:"allocation_id"`
+		Latest     string `json:"latest_checkpoint"`
+	}
+	trial struct {
+		ID      int `json:"trial_id"`
+		Run     int `json:"trial_run_id"`
+		HParams struct {
+			LearningRate    float64 `json:"learning_rate"`
+			Epochs          int     `json:"epochs"`
+			SecondsPerEpoch float64 `json:"seconds_per_epoch"`
+		} `json:"hparams"`
+	}
+	preempted atomic.Bool
+}
+
+// storageOfTiny is where its task sees the checkpoint storage of the lab.
+const storageOfTiny = "/determined_shared_fs"
+
+// runTiny is its main.
+func runTiny() int {
+	if len(os.Args) > 1 && os.Args[1] == "-c" {
+		return 0 // the prelude asks for the library
+	}
+	if err := new(tiny).run(); err != nil {
+		fmt.Println("ERROR:", err)
+		return 1
+	}
+	return 0
+}
+
+func (p *tiny) run() error {
+	for name, into := range map[string]any{"cluster": &p.cluster, "trial": &p.trial} {
+		text, err := os.ReadFile("/run/determined/info/" + name + ".json")
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			return err
+		}
+	}
+	alone, err := p.lockTrial()
+	if err != nil {
+		return err
+	}
+	defer alone.Close() //nolint:errcheck // it ends with the process
+	if err := p.call("POST", "runs/start", map[string]any{"runId": p.trial.ID}, nil); err != nil {
+		return err
+	}
+	go p.awaitPreemption()
+	return p.train()
+}
+
+// lockTrial fails when another run of the trial has not ended, and leaves a file that says so.
+func (p *tiny) lockTrial() (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(storageOfTiny, fmt.Sprintf("lock-%d", p.trial.ID)), os.O_CREATE|os.O_RDWR, 0o666) //nolint:gosec // every run may have a user of its own
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		text := fmt.Sprintf("run %d of trial %d began while another one ran", p.trial.Run, p.trial.ID)
+		return nil, errors.Join(err, p.write("twice", text))
+	}
+	return lock, nil
+}
+
+// write adds a line to a file that the test reads.
+func (p *tiny) write(name, text string) error {
+	path := filepath.Join(storageOfTiny, fmt.Sprintf("%s-%d", name, p.trial.ID))
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666) //nolint:gosec // as above
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, text)
+	return errors.Join(err, f.Close())
+}
+
+// lossOf is what every run of every experiment measures with a learning rate.
+func lossOf(rate float64, epoch int) float64 {
+	return math.Round(1e6*(math.Abs(math.Log10(rate)+2.5)+1/float64(epoch))) / 1e6
+}
+
+func (p *tiny) train() error {
+	epoch := 0
+	if id := p.cluster.Latest; id != "" {
+		text, err := os.ReadFile(filepath.Join(storageOfTiny, id, "epoch"))
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Sscan(string(text), &epoch); err != nil {
+			return err
+		}
+	}
+	for epoch < p.trial.HParams.Epochs {
+		epoch++
+		<-time.After(time.Duration(p.trial.HParams.SecondsPerEpoch * float64(time.Second)))
+		loss := lossOf(p.trial.HParams.LearningRate, epoch)
+		if err := p.report("training", epoch, map[string]any{"loss": loss}); err != nil {
+			return err
+		}
+		if err := p.report("validation", epoch, map[string]any{"validation_loss": loss, "epochs": epoch}); err != nil {
+			return err
+		}
+		if err := p.save(epoch); err != nil {
+			return err
+		}
+		if p.preempted.Load() {
+			return p.call("POST", "allocations/"+p.cluster.Allocation+"/signals/ack_preemption", nil, nil)
+		}
+	}
+	return nil
+}
+
+func (p *tiny) report(group string, epoch int, averages map[string]any) error {
+	metrics := map[string]any{"trialId": p.trial.ID, "trialRunId": p.trial.Run, "stepsCompleted": epoch, "metrics": map[string]any{"avgMetrics": averages}}
+	if err := p.call("POST", fmt.Sprintf("trials/%d/metrics", p.trial.ID), map[string]any{"group": group, "metrics": metrics}, nil); err != nil {
+		return err
+	}
+	return p.write("reported", fmt.Sprint(group, " ", epoch))
+}
+
+// save keeps a checkpoint, and notes it once the master has it.
+func (p *tiny) save(epoch int) error {
+	id := uuid.NewString()
+	dir := filepath.Join(storageOfTiny, id)
+	if err := os.Mkdir(dir, 0o777); err != nil { //nolint:gosec // as above
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "epoch"), fmt.Append(nil, epoch), 0o666); err != nil { //nolint:gosec // as above
+		return err
+	}
+	err := p.call("POST", "checkpoints", map[string]any{
+		"uuid": id, "taskId": p.cluster.Task, "allocationId": p.cluster.Allocation, "state": "STATE_COMPLETED",
+		"metadata": map[string]any{"steps_completed": epoch}, "resources": map[string]string{"epoch": "2"}, "training": map[string]any{},
+	}, nil)
+	if err != nil {
+		return err
+	}
+	return p.write("saved", id)
+}
+
+// awaitPreemption asks for the signal for as long as the program runs.
+func (p *tiny) awaitPreemption() {
+	for !p.preempted.Load() {
+		var out struct{ Preempt bool }
+		if err := p.call("GET", "allocations/"+p.cluster.Allocation+"/signals/preemption?timeout_seconds=60", nil, &out); err != nil {
+			<-time.After(time.Second)
+			continue
+		}
+		p.preempted.Store(out.Preempt)
+	}
+}
+
+// call is a call as the library makes it: sent again when no answer comes, and when the answer says when to.
+func (p *tiny) call(method, path string, body, into any) (err error) {
+	for range 20 {
+		again := false
+		if again, err = p.callOnce(method, path, body, into); !again {
+			return err
+		}
+		<-time.After(time.Second)
+	}
+	return err
+}
+
+func (p *tiny) callOnce(method, path string, body, into any) (again bool, err error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return false, err
+	}
+	r, err := http.NewRequest(method, p.cluster.Master+"/api/v1/"+path, bytes.NewReader(text)) //nolint:noctx // it ends with the process
+	if err != nil {
+		return false, err
+	}
+	r.Header.Set("Grpc-Metadata-X-Allocation-Token", "Bearer "+p.cluster.Token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return true, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	text, err = io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %d %s", method, path, answer.StatusCode, text)
+		return answer.Header.Get("Retry-After") != "", err
+	}
+	if err == nil && into != nil {
+		err = json.Unmarshal(text, into)
+	}
+	return false, err
+}

@@ -65,7 +65,7 @@ func (a *allocationCalls) preemption(c *call) (*apiv1.AllocationPreemptionSignal
 	return &apiv1.AllocationPreemptionSignalResponse{Preempt: preempt}, err
 }
 
-// rendezvous waits until all containers of the allocation have started: a program asks
+// rendezvous waits until all containers of the allocation have asked: a program asks
 // before it talks to those on the other machines.
 func (a *allocationCalls) rendezvous(c *call) (*apiv1.AllocationRendezvousInfoResponse, error) {
 	if err := a.countStream(c); err != nil {

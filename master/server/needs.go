@@ -93,7 +93,7 @@ type Tasks interface {
 	// when timeout has passed first. It looks before it waits.
 	PreemptionSignal(ctx context.Context, allocation string, timeout time.Duration) (bool, error)
 	// Rendezvous is where the containers of an allocation are, for one of them. It waits
-	// until all have started; after timeout the error's code is Unavailable.
+	// until all have asked; after timeout the error's code is Unavailable.
 	Rendezvous(ctx context.Context, allocation, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error)
 	// FindAllocation is one allocation, running or ended, of a task that is remembered.
 	FindAllocation(ctx context.Context, allocation string) (*apiv1.Allocation, error)

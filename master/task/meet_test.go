@@ -2,10 +2,12 @@ package task_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task"
 )
@@ -55,4 +57,42 @@ func BenchmarkMeeting(b *testing.B) {
 		worst = max(worst, m.meet(rm.AllocationID(id+".1"), 64))
 	}
 	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
+}
+
+// A rank that never comes does not keep the others waiting without a word, whatever becomes of
+// the master meanwhile; they end with the task.
+func TestTheLogNamesARankThatNeverComes(t *testing.T) {
+	t.Parallel()
+	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Done }))
+	m.edit = func(c *task.Config) { c.LateAfter = 10 * time.Millisecond }
+	m.begin(trial("1.a", 1))
+	m.assign("1.a.1", 2)
+	m.changed("1.a.1", 0, running, nil)
+	for range 2 { // masters, of which each says it until the log has it
+		m.restart()
+		_, err := m.tasks.Rendezvous(t.Context(), "1.a.1", string(containerID("1.a.1", 0)), 500*time.Millisecond)
+		if status.Of(err) != status.Unavailable {
+			t.Fatalf("got %v, want that it asks again", err)
+		}
+	}
+	said := 0
+	for _, line := range m.lines("1.a") {
+		if strings.Contains(line, "1 of 2 containers wait for the others to begin: rank 1 on a1 (not started)") {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Errorf("got the line %d times in %q, want once", said, m.lines("1.a"))
+	}
+	answer := make(chan error, 1)
+	go func() {
+		_, err := m.tasks.Rendezvous(t.Context(), "1.a.1", string(containerID("1.a.1", 0)), time.Minute)
+		answer <- err
+	}()
+	if err := m.tasks.End(t.Context(), "1.a", "killed by ann"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answer; status.Of(err) != status.FailedPrecondition {
+		t.Errorf("got %v when it is killed, want that they will never meet", err)
+	}
 }

@@ -124,22 +124,32 @@ func (p *programs) PostAcceleratorData(req *apiv1.PostAllocationAcceleratorDataR
 	return nil
 }
 
+// lateAfter is how long a container waits for the others before its task's log says whom it
+// waits for: less than a person wonders, more than images take that are there.
+const lateAfter = 30 * time.Second
+
 // Rendezvous answers a container where the others of its allocation are. It waits until
-// all of them have started, for at most timeout; then the error has the code
+// all of them have asked, for at most timeout; then the error has the code
 // Unavailable, after which clients ask again.
 func (p *programs) Rendezvous(ctx context.Context, id, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error) {
-	e, _, err := p.findAllocation(id)
+	e, a, err := p.findAllocation(id)
 	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(a.Containers, func(c lifecycle.Container) bool { return string(c.ID) == container }) {
+		return nil, status.Missing("resources", excerpt.Of(container))
+	}
+	meet := func(a lifecycle.Allocation) lifecycle.Allocation { return a.Meet(rm.ContainerID(container)) }
+	if err := p.reportState(ctx, id, meet); err != nil {
 		return nil, err
 	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
+	late := time.NewTicker(p.cfg.LateAfter)
+	defer late.Stop()
 	for {
 		s, news := e.watchChanges()
 		a, _ := s.allocationByID(rm.AllocationID(id))
-		if !slices.ContainsFunc(a.Containers, func(c lifecycle.Container) bool { return string(c.ID) == container }) {
-			return nil, status.Missing("resources", excerpt.Of(container))
-		}
 		r, complete, err := a.Rendezvous(rm.ContainerID(container))
 		switch {
 		case err != nil:
@@ -151,7 +161,13 @@ func (p *programs) Rendezvous(ctx context.Context, id, container string, timeout
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
-			return nil, status.New(status.Unavailable, "not all containers of allocation %s have started; ask again", id)
+			return nil, status.New(status.Unavailable, "not all containers of allocation %s have asked; ask again", id)
+		case <-late.C:
+			now := p.cfg.Now()
+			err := p.reportState(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.NoteMissing(now) })
+			if err != nil {
+				return nil, err
+			}
 		case <-news:
 		}
 	}

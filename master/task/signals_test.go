@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// A container that asks where the others are is answered when the last has started,
-// and a master that restarts between knows where the first were.
+// A container that asks where the others are is answered when the last has asked,
+// and a master that restarts between knows which have.
 func TestARendezvousWaitsForTheLast(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

@@ -70,6 +70,9 @@ type Config struct {
 	Template func(ctx context.Context, name string) ([]byte, error)
 	// Listed is how long an ended task stays listed; DefaultListed when zero.
 	Listed time.Duration
+	// LateAfter is how long a container waits for the others of its allocation before the log
+	// says whom it waits for; a default when zero.
+	LateAfter time.Duration
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 	Log *slog.Logger
@@ -150,6 +153,9 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	}
 	if cfg.Listed == 0 {
 		cfg.Listed = DefaultListed
+	}
+	if cfg.LateAfter == 0 {
+		cfg.LateAfter = lateAfter
 	}
 	t, records := newTasks(cfg)
 	if err := records.loadAll(ctx); err != nil {

@@ -59,6 +59,8 @@ type options struct {
 	proxied bool
 	// tiny is the program of all trials, instead of their own.
 	tiny bool
+	// security is added to that section of master.yaml.
+	security string
 }
 
 // openLab starts a cluster.
@@ -94,7 +96,7 @@ func openLab(t *testing.T, o options) *lab {
   host_path: %s
 %s`, path, more, storage, o.master),
 		Agent: fmt.Sprintf("container_runtime: %s\nartificial_slots: %d\n%s", runtime, max(o.slots, 1), o.agent),
-		Env:   env,
+		Env:   env, Security: o.security,
 	})
 	l := &lab{Cluster: c, t: t, checkpoints: storage}
 	if between != nil {

@@ -55,8 +55,18 @@ fi
 ask=
 [ -e "$run/info/resources.json" ] || ask=--resources
 [ -e "$run/info/rendezvous.json" ] || ask="$ask --rendezvous"
-if [ -n "$ask" ]; then
-	"$python" -m determined.exec.prep_container $ask || exit
-fi
+
+# What the master refuses is refused soon. An answer that failed later is one that a master or a
+# proxy between has cut off: it is asked again.
+ask_master() {
+	while :; do
+		began=$(date +%s)
+		"$python" -m determined.exec.prep_container $ask && return
+		code=$?
+		[ $code -lt 128 ] && [ $(($(date +%s) - began)) -ge 20 ] || exit $code
+		echo "WARNING: the master did not answer where the other containers are; asking again"
+	done
+}
+[ -z "$ask" ] || ask_master
 
 exec "$python" "$@"

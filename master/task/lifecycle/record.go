@@ -111,6 +111,9 @@ type Allocation struct {
 	Failure   *Failure `json:"failure,omitempty"`
 	End       *Ending  `json:"end,omitempty"`
 
+	// Missed is what was last said of containers that others wait for.
+	Missed string `json:"missed,omitempty"`
+
 	// Gathered is what its programs last gave each other, by what for.
 	Gathered map[GatherKind]Gathered `json:"gathered,omitempty"`
 
@@ -143,6 +146,8 @@ type Container struct {
 	Host string `json:"host,omitempty"`
 	// Machine is the same for containers on one machine; empty where that is not known.
 	Machine string `json:"machine,omitempty"`
+	// Met says that it has asked where the others are.
+	Met bool `json:"met,omitempty"`
 	// Daemon says that the allocation does not wait for its end.
 	Daemon bool `json:"daemon,omitempty"`
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -18,29 +20,89 @@ type Rendezvous struct {
 	Rank int
 }
 
+// Meet notes that a container asks where the others are.
+func (a Allocation) Meet(id rm.ContainerID) Allocation {
+	i := slices.IndexFunc(a.Containers, func(c Container) bool { return c.ID == id })
+	if i < 0 || a.Over() || a.Containers[i].Met {
+		return a
+	}
+	a.Containers = slices.Clone(a.Containers)
+	a.Containers[i].Met = true
+	return a
+}
+
 // Rendezvous is what one container of the allocation has to know of all of them. It is
-// complete when all have started. The error says why it will never be.
+// complete when all have asked: none begins before the others are ready for it. The error
+// says why it will never be.
 func (a Allocation) Rendezvous(of rm.ContainerID) (r Rendezvous, complete bool, err error) {
-	all := slices.SortedFunc(slices.Values(a.Containers), func(x, y Container) int { return cmp.Compare(x.Rank, y.Rank) })
+	all := a.byRank()
 	at := slices.IndexFunc(all, func(c Container) bool { return c.ID == of })
 	if at < 0 {
 		return r, false, fmt.Errorf("allocation %s has no container %s", a.ID, of)
 	}
 	r.Rank, complete = all[at].Rank, true
 	for _, c := range all {
-		if c.State == ContainerTerminated && c.Host == "" {
-			return r, false, fmt.Errorf("the container of rank %d has ended before all of allocation %s had started", c.Rank, a.ID)
+		if c.State == ContainerTerminated && (c.Host == "" || !c.Met) {
+			return r, false, fmt.Errorf("the container of rank %d has ended before all of allocation %s had met", c.Rank, a.ID)
 		}
-		complete = complete && c.Host != ""
+		complete = complete && c.Host != "" && c.Met
 		r.Addresses, r.Slots = append(r.Addresses, c.Host), append(r.Slots, len(c.Devices))
 	}
 	if !complete && (a.Over() || a.Killed != nil) {
-		return r, false, fmt.Errorf("allocation %s is ended before all of its containers have started", a.ID)
+		return r, false, fmt.Errorf("allocation %s is ended before all of its containers have met", a.ID)
 	}
 	if complete {
 		err = checkReachable(all)
 	}
 	return r, complete && err == nil, err
+}
+
+func (a Allocation) byRank() []Container {
+	return slices.SortedFunc(slices.Values(a.Containers), func(x, y Container) int { return cmp.Compare(x.Rank, y.Rank) })
+}
+
+// maxMissing is how many containers a line names that others wait for.
+const maxMissing = 8
+
+// NoteMissing says in the task's log which containers the others wait for. What was said is
+// not repeated; when there is something else to say, there is another line.
+func (a Allocation) NoteMissing(at time.Time) Allocation {
+	var names []string
+	for _, c := range a.byRank() {
+		if !c.Met {
+			names = append(names, fmt.Sprintf("rank %d on %s (%s)", c.Rank, c.Agent, c.describeAbsence()))
+		}
+	}
+	n := len(names)
+	if n == 0 || n == len(a.Containers) || a.Over() || a.Killed != nil {
+		return a
+	}
+	if n > maxMissing {
+		names = append(names[:maxMissing], fmt.Sprintf("%d more", n-maxMissing))
+	}
+	missed := strings.Join(names, ", ")
+	if missed == a.Missed {
+		return a
+	}
+	a.Missed = missed
+	a.addMessage(at, levelWarning, "%d of %d containers wait for the others to begin: %s", len(a.Containers)-n, len(a.Containers), missed)
+	return a
+}
+
+// describeAbsence is why a container has not asked for the others yet.
+func (c Container) describeAbsence() string {
+	switch c.State {
+	case ContainerAssigned:
+		return "not started"
+	case ContainerPulling:
+		return "pulling its image"
+	case ContainerStarting:
+		return "starting"
+	case ContainerRunning:
+		return "running; its startup hook may not have ended"
+	case ContainerTerminated:
+	}
+	return "ended"
 }
 
 // checkReachable says why containers on several agents cannot find each other, nil if they

@@ -16,7 +16,15 @@ func runsAt(rank int, host string) rm.ContainerChange {
 	return rm.ContainerChange{Allocation: "t.1", Container: id(rank), Rank: rank, State: apiv1.Container_STATE_RUNNING, Host: host, At: at(2)}
 }
 
-func TestContainersMeetWhenAllHaveStarted(t *testing.T) {
+// met is an allocation whose containers have all asked.
+func met(a Allocation) Allocation {
+	for _, c := range a.Containers {
+		a = a.Meet(c.ID)
+	}
+	return a
+}
+
+func TestContainersMeetWhenAllHaveAsked(t *testing.T) {
 	t.Parallel()
 	a := placed(3)
 	a.Containers[0], a.Containers[2] = a.Containers[2], a.Containers[0] // ranks are no order of the list
@@ -27,6 +35,11 @@ func TestContainersMeetWhenAllHaveStarted(t *testing.T) {
 		}
 		a = a.Change(runsAt(rank, fmt.Sprintf("10.0.0.%d", rank)))
 	}
+	a = a.Meet(id(1)).Meet(id(2)).Meet(id(2)).Meet("c9")
+	if _, complete, err := a.Rendezvous(id(1)); complete || err != nil {
+		t.Errorf("with one that has not asked: got complete %t, %v", complete, err)
+	}
+	a = a.Meet(id(0))
 	got, complete, err := a.Rendezvous(id(1))
 	want := Rendezvous{Addresses: []string{"10.0.0.0", "10.0.0.1", "10.0.0.2"}, Slots: []int{0, 2, 0}, Rank: 1}
 	if diff := cmp.Diff(got, want); diff != "" || !complete || err != nil {
@@ -42,10 +55,13 @@ func TestContainersThatWillNeverMeet(t *testing.T) {
 	t.Parallel()
 	half := placed(2).Change(runsAt(0, "10.0.0.1"))
 	ended := half.Change(rm.ContainerChange{Allocation: "t.1", Container: id(1), Rank: 1, State: apiv1.Container_STATE_TERMINATED, Exit: exited(1), At: at(3)})
+	absent := half.Change(runsAt(1, "10.0.0.2")).Meet(id(0)).
+		Change(rm.ContainerChange{Allocation: "t.1", Container: id(1), Rank: 1, State: apiv1.Container_STATE_TERMINATED, Exit: exited(0), At: at(3)})
 	for name, c := range map[string]struct {
 		a  Allocation
 		of rm.ContainerID
 	}{
+		"one has ended and never asked": {absent, id(0)},
 		"one has ended before it ran": {ended, id(0)},
 		"it is being killed":          {half.Kill("killed by ann", at(3)), id(0)},
 		"there is no such container":  {half, "c9"},
@@ -59,7 +75,7 @@ func TestContainersThatWillNeverMeet(t *testing.T) {
 // A master before this one noted no hosts; its successor is told again what runs.
 func TestContainersThatRanBeforeMeetToo(t *testing.T) {
 	t.Parallel()
-	a := placed(2).Change(runsAt(0, "")).Change(runsAt(1, ""))
+	a := met(placed(2)).Change(runsAt(0, "")).Change(runsAt(1, ""))
 	if _, complete, err := a.Rendezvous(id(0)); complete || err != nil {
 		t.Errorf("without hosts: got complete %t, %v", complete, err)
 	}
@@ -92,7 +108,7 @@ func TestContainersThatCannotBeFound(t *testing.T) {
 		"they are on two":                {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.1"}, "agents a and b are both known", [2]string{"m", "n"}},
 		"each has its own":               {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.2"}, "", [2]string{}},
 	} {
-		a := placed(2)
+		a := met(placed(2))
 		for rank := range 2 {
 			n := runsAt(rank, c.hosts[rank])
 			n.Agent, n.Machine = c.agents[rank], c.machines[rank]
@@ -102,5 +118,39 @@ func TestContainersThatCannotBeFound(t *testing.T) {
 		if said := fmt.Sprint(err); complete != (c.want == "") || c.want == "" && err != nil || !strings.Contains(said, c.want) {
 			t.Errorf("%s: got complete %t, %v, want %q", name, complete, err, c.want)
 		}
+	}
+}
+
+func TestTheLogNamesTheContainersThatOthersWaitFor(t *testing.T) {
+	t.Parallel()
+	said := func(a Allocation) string {
+		if a.Missed == "" {
+			return ""
+		}
+		return a.Lines[len(a.Lines)-1].Text
+	}
+	a := placed(3).NoteMissing(at(3))
+	if said(a) != "" {
+		t.Errorf("got %q while nobody waits", said(a))
+	}
+	for _, step := range []struct {
+		change func(Allocation) Allocation
+		want   string
+	}{
+		{func(a Allocation) Allocation { return a.Meet(id(1)) }, "1 of 3 containers wait for the others to begin: rank 0 on a (not started), rank 2 on a (not started)"},
+		{func(a Allocation) Allocation { return a.Meet(id(0)).Change(runsAt(2, "10.0.0.2")) }, "2 of 3 containers wait for the others to begin: rank 2 on a (running; "},
+	} {
+		for i := range a.Containers {
+			a.Containers[i].Agent = "a"
+		}
+		before := len(a.Lines)
+		a = step.change(a).NoteMissing(at(4)).NoteMissing(at(5))
+		if !strings.HasPrefix(said(a), step.want) || len(a.Lines) != before+1 {
+			t.Errorf("got %q in %d lines, want %q once", said(a), len(a.Lines)-before, step.want)
+		}
+	}
+	all := met(a)
+	if got := all.NoteMissing(at(6)); len(got.Lines) != len(all.Lines) {
+		t.Errorf("got %q when all are there", said(got))
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
 // TestASickAgentFailsNoTask: of two agents the one with more room has a full disk, or may
@@ -28,11 +30,11 @@ func TestASickAgentFailsNoTask(t *testing.T) {
 				if os.Geteuid() != 0 {
 					t.Skip("mounts a small disk; run as root")
 				}
-				smallDisk(t, filepath.Join(c.Dir, "agent-a"))
+				clustertest.SmallDisk(t, filepath.Join(c.Dir, "agent-a"))
 			},
 			fall: func(_ *testing.T, c *cluster) func() {
 				ballast := filepath.Join(c.Dir, "agent-a", "ballast")
-				fill(ballast)
+				clustertest.Fill(ballast)
 				return func() { _ = os.Remove(ballast) }
 			},
 		},

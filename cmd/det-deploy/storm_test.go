@@ -47,7 +47,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 		},
 		prepare: func(c *cluster) []string {
 			for _, name := range []string{"master", "agent-a"} {
-				smallDisk(t, filepath.Join(c.Dir, name))
+				clustertest.SmallDisk(t, filepath.Join(c.Dir, name))
 			}
 			return nil
 		},
@@ -57,7 +57,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 				for i, name := range []string{"master", "agent-a"} {
 					if which := random.IntN(3); which == i || which == 2 {
 						full = append(full, filepath.Join(c.Dir, name, "ballast"))
-						fill(full[len(full)-1])
+						clustertest.Fill(full[len(full)-1])
 					}
 				}
 				again := clustertest.Pause(stop, time.Duration(500+random.IntN(2000))*time.Millisecond)
@@ -70,35 +70,6 @@ func TestCrashOnAFullDisk(t *testing.T) {
 			}
 		},
 	}.run(t)
-}
-
-// smallDisk puts a disk of its own at dir.
-func smallDisk(t *testing.T, dir string) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,mode=0711"); err != nil {
-		t.Skipf("cannot mount a small disk: %v", err)
-	}
-	// Who still runs there is killed after this.
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-}
-
-// fill writes until there is no room.
-func fill(file string) {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return
-	}
-	defer f.Close() //nolint:errcheck // the disk is full, which was the point
-	for size := 1 << 20; size > 0; size /= 16 {
-		for block := make([]byte, size); ; {
-			if _, err := f.Write(block); err != nil {
-				break
-			}
-		}
-	}
 }
 
 // TestCrashWithFewDescriptors is the storm of TestCrash while the agent may open next

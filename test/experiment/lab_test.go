@@ -57,6 +57,8 @@ type options struct {
 	docker bool
 	// proxied puts a proxy between programs and the master.
 	proxied bool
+	// prepare changes a cluster that has not started yet; it may be nil.
+	prepare func(*clustertest.Cluster)
 	// tiny is the program of all trials, instead of their own.
 	tiny bool
 	// security is added to that section of master.yaml.
@@ -102,6 +104,9 @@ func openLab(t *testing.T, o options) *lab {
 	if between != nil {
 		l.proxy = faultproxy.Listen(t, between, c.URL, &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}, 0)
 		l.proxy.Name = nameCall
+	}
+	if o.prepare != nil {
+		o.prepare(c)
 	}
 	c.StartMaster()
 	for i := range max(o.agents, 1) {

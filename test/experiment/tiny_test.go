@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -179,37 +180,39 @@ func (p *tiny) awaitPreemption() {
 // call is a call as the library makes it: sent again when no answer comes, and when the answer says when to.
 func (p *tiny) call(method, path string, body, into any) (err error) {
 	for range 20 {
-		again := false
-		if again, err = p.callOnce(method, path, body, into); !again {
+		again := time.Duration(0)
+		if again, err = p.callOnce(method, path, body, into); again == 0 {
 			return err
 		}
-		<-time.After(time.Second)
+		<-time.After(again)
 	}
 	return err
 }
 
-func (p *tiny) callOnce(method, path string, body, into any) (again bool, err error) {
+// callOnce makes a call, and says after which time it is made again, 0 for never.
+func (p *tiny) callOnce(method, path string, body, into any) (again time.Duration, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	r, err := http.NewRequest(method, p.cluster.Master+"/api/v1/"+path, bytes.NewReader(text)) //nolint:noctx // it ends with the process
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	r.Header.Set("Grpc-Metadata-X-Allocation-Token", "Bearer "+p.cluster.Token)
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return true, err
+		return time.Second, err
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was read
 	text, err = io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s %s: %d %s", method, path, answer.StatusCode, text)
-		return answer.Header.Get("Retry-After") != "", err
+		wait, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // without one it is not repeated
+		return time.Duration(wait) * time.Second, err
 	}
 	if err == nil && into != nil {
 		err = json.Unmarshal(text, into)
 	}
-	return false, err
+	return 0, err
 }

@@ -1,0 +1,143 @@
+package experiment_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/clustertest"
+	"github.com/det-deploy/det-deploy/test/postgrestest"
+)
+
+// outage is how long what a master needs is away.
+func outage() time.Duration {
+	if _, whole := stormTrials(); whole {
+		return time.Minute
+	}
+	return 6 * time.Second
+}
+
+// away is what keeps the master from storing anything, and what the master says of it then.
+type away struct {
+	name        string
+	begin, over func()
+	says        string
+}
+
+// TestAProgramOutlivesADatabaseThatIsAway has the library train while PostgreSQL is stopped, and while it hangs.
+func TestAProgramOutlivesADatabaseThatIsAway(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t, postgrestest.Options{})
+	l := openLab(t, options{master: "db:\n  url: " + server.URL() + "\n"})
+	l.trainThrough([]away{
+		{"stopped", server.Stop, server.Launch, "database"},
+		{"hanging", server.Freeze, server.Thaw, ""},
+	})
+}
+
+// TestAProgramOutlivesAFullDiskOfTheMaster has the library train while the master can write nothing.
+func TestAProgramOutlivesAFullDiskOfTheMaster(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("mounts a small disk; run as root")
+	}
+	var ballast string
+	l := openLab(t, options{prepare: func(c *clustertest.Cluster) {
+		dir := filepath.Join(c.Dir, "master")
+		clustertest.SmallDisk(t, dir)
+		ballast = filepath.Join(dir, "ballast")
+	}})
+	l.trainThrough([]away{{
+		"full", func() { clustertest.Fill(ballast) }, func() {
+			if err := os.Remove(ballast); err != nil {
+				t.Error(err)
+			}
+		}, "the disk of the database is full and nothing was changed; free space on it",
+	}})
+}
+
+// trainThrough trains while the store is away, once for each kind of it: nothing that was acknowledged is lost, and
+// the program neither fails nor is started again.
+func (l *lab) trainThrough(kinds []away) {
+	l.t.Helper()
+	const epochs = 40
+	id := l.create("line", "single.yaml", "hyperparameters.seconds_per_epoch=0.3", "hyperparameters.validate_every=1",
+		fmt.Sprintf("hyperparameters.epochs=%d", epochs), "checkpoint_storage={save_trial_latest: 1000}")
+	for _, k := range kinds {
+		trial := l.awaitEpochs(id, min(2+len(l.saved(id)), epochs))
+		before := l.validations(trial.ID)
+		k.begin()
+		began := time.Now()
+		if k.says != "" {
+			l.wantSaid(id, k)
+		}
+		time.Sleep(time.Until(began.Add(outage()))) //nolint:forbidigo // the program reports meanwhile, and is not heard
+		k.over()
+		l.Eventually("the master stores again", patience, func() error {
+			code, text := l.rename(id, "after "+k.name)
+			if code != http.StatusOK {
+				return fmt.Errorf("%d %s", code, text)
+			}
+			return nil
+		})
+		after := l.validations(trial.ID)
+		for _, steps := range before {
+			if !slices.Contains(after, steps) {
+				l.t.Errorf("%s: the validation at step %d was acknowledged and is lost", k.name, steps)
+			}
+		}
+	}
+	e := l.await(id, "COMPLETED")
+	if e.Trials[0].Restarts != 0 || strings.Count(l.history(id), " began run ") != 1 {
+		l.t.Errorf("got %+v, want one run\n%s\n%s", e.Trials[0], l.history(id), l.logs(e))
+	}
+	for _, group := range []string{"training", "validation"} {
+		if got := l.steps(e.Trials[0].ID, group); len(got) != epochs || got[0] != 1 || got[epochs-1] != epochs {
+			l.t.Errorf("group %s: got %v, want each of %d epochs once", group, got, epochs)
+		}
+	}
+	if got := l.saved(id); len(got) != epochs {
+		l.t.Errorf("got %d checkpoints, want %d", len(got), epochs)
+	}
+}
+
+// rename changes an experiment, and returns the answer.
+func (l *lab) rename(id, name string) (code int, text string) {
+	l.t.Helper()
+	body := strings.NewReader(fmt.Sprintf(`{"name":%q}`, name))
+	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPatch, l.URL+"/api/v1/experiments/"+id, body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+l.token)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer a.Body.Close() //nolint:errcheck // it was read
+	all, err := io.ReadAll(a.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return a.StatusCode, string(all)
+}
+
+// wantSaid waits until the master says why it stores nothing, and when to ask again.
+func (l *lab) wantSaid(id string, k away) {
+	l.t.Helper()
+	n := 0
+	l.Eventually("the master says that its store is "+k.name, outage(), func() error {
+		n++
+		code, text := l.rename(id, fmt.Sprint(k.name, n))
+		if code != http.StatusServiceUnavailable || !strings.Contains(text, k.says) {
+			return fmt.Errorf("got %d %s, want 503 and %q", code, text, k.says)
+		}
+		return nil
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // Limits of one context directory, in bytes and entries. Clients refuse to
@@ -36,7 +37,14 @@ type contextSource struct {
 	Token string
 }
 
-// fetchContext asks the master for the files of a task, and places them below dir.
+// awayError is a master that gave no answer, or none that stays: the files can be had later.
+type awayError struct{ error }
+
+// Unwrap is why there was no answer.
+func (e awayError) Unwrap() error { return e.error }
+
+// fetchContext asks the master for the files of a task, and places them below dir. The error is an awayError for a
+// master that is to be asked again.
 func fetchContext(ctx context.Context, s contextSource, dir string) ([]container.File, error) {
 	address := s.Master + "/api/v1/tasks/" + url.PathEscape(s.Task) + "/context_directory"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -46,15 +54,15 @@ func fetchContext(ctx context.Context, s contextSource, dir string) ([]container
 	req.Header.Set("Grpc-Metadata-x-allocation-token", "Bearer "+s.Token)
 	resp, err := s.Client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, awayError{err}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPacked+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", address, err)
+		return nil, awayError{fmt.Errorf("read %s: %w", address, err)}
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("get %s: %s: %.200s", address, resp.Status, body)
+		return nil, refusedFiles(resp, fmt.Errorf("get %s: %s: %.200s", address, resp.Status, body))
 	}
 	if len(body) > maxPacked {
 		return nil, fmt.Errorf("get %s: the answer is larger than %d bytes", address, maxPacked)
@@ -69,6 +77,15 @@ func fetchContext(ctx context.Context, s contextSource, dir string) ([]container
 		return nil, nil
 	}
 	return unpackContext(base64.NewDecoder(base64.StdEncoding, strings.NewReader(answer.B64Tgz)), dir)
+}
+
+// refusedFiles is an answer without files: one of a server that starts, stops or has too much to do may be another
+// one later.
+func refusedFiles(resp *http.Response, err error) error {
+	if resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented || resp.StatusCode == http.StatusTooManyRequests {
+		return awayError{err}
+	}
+	return err
 }
 
 // unpackContext reads a gzipped tar archive into files below dir.
@@ -136,12 +153,24 @@ func isLocalPath(name string) bool {
 	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
 }
 
+// fetchFiles asks until the master answers, or ctx ends: a master that is started again is no reason to give a
+// container up.
 func (u *Task) fetchFiles(ctx context.Context) ([]container.File, error) {
 	dir := u.Order.GetSpec().GetWorkDir()
 	if dir == "" {
 		return nil, errors.New("the order has files for a work_dir and names none")
 	}
-	return fetchContext(ctx, contextSource{
+	from := contextSource{
 		Client: u.cfg.Client, Master: u.cfg.Master, Task: u.Order.GetTaskId(), Token: u.Order.GetSpec().GetSessionToken(),
-	}, dir)
+	}
+	for {
+		files, err := fetchContext(ctx, from, dir)
+		if _, away := errors.AsType[awayError](err); !away || ctx.Err() != nil {
+			return files, err
+		}
+		u.Log.Warn("cannot fetch the files of a task, trying again", "err", err)
+		if err := delay.For(ctx, retryPause); err != nil {
+			return nil, err
+		}
+	}
 }

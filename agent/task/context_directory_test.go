@@ -4,8 +4,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
 type part struct {
@@ -117,6 +121,39 @@ func TestFetch(t *testing.T) {
 	}
 	if _, err := fetchContext(t.Context(), contextSource{s.Client(), s.URL, "full", "wrong"}, "/w"); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("got %v, want 401", err)
+	}
+}
+
+// A master that is killed while it answers is asked again once it has started.
+func TestFilesAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		switch asked++; asked {
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write([]byte("half"))
+			panic(http.ErrAbortHandler)
+		case 3:
+			http.Error(w, "the master starts", http.StatusServiceUnavailable)
+		default:
+			_, _ = fmt.Fprintf(w, `{"b64Tgz":%q}`, base64.StdEncoding.EncodeToString(pack(t, file("a", "b"))))
+		}
+	}))
+	defer s.Close()
+	u := &Task{
+		cfg: Config{Client: s.Client(), Master: s.URL}, Log: slog.New(slog.DiscardHandler),
+		Order: &agentv1.Start{TaskId: "t", Spec: &agentv1.Spec{WorkDir: "/w"}},
+	}
+	if files, err := u.fetchFiles(t.Context()); err != nil || len(files) != 1 || asked != 4 {
+		t.Errorf("got %v, error %v after %d questions; want one file after four", files, err, asked)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := u.fetchFiles(gone); err == nil {
+		t.Error("who is not wanted any more still asks")
 	}
 }
 

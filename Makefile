@@ -6,6 +6,9 @@ GO ?= go
 # The versions of the tools that are built into bin/.
 GOLANGCI_LINT := v2.15.0
 export CGO_ENABLED ?= 0
+# One way to compile for the linters, the program, the tests and what they build, whatever
+# directory this is: each other way would compile all dependencies once more.
+export GOFLAGS ?= -trimpath
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=$(VERSION)

@@ -63,8 +63,10 @@ type Suite struct {
 	// its command then returns.
 	Kill   func(w World, n int)
 	Killed error
-	// Stride is how many calls lie between two that fail; 1 is every call.
-	Stride int
+	// Each is how often each fault comes in each flow, over all layouts.
+	Each int
+	// Every has every call of each flow fail in each way in each layout instead: hours.
+	Every bool
 }
 
 // flow is a command, and what has to be there before it.
@@ -84,30 +86,49 @@ func flows() []flow {
 	}
 }
 
-// ResumeAfterFaults fails each call of each flow in each way, or a sample of them:
-// the same command then finishes.
+// ResumeAfterFaults fails calls of each flow in each way: the same command then finishes.
 func (s Suite) ResumeAfterFaults(t *testing.T) {
 	t.Parallel()
-	for _, l := range s.Layouts {
-		for _, f := range flows() {
-			all, _ := f.count(t, l)
-			t.Logf("%s: %s: %d calls", l.Name, f.name, all)
-			for _, fault := range s.Faults {
-				for n := s.first(fault, l, f); n <= all; n += s.Stride {
-					t.Run(fmt.Sprintf("%s: %s: %s at call %d", l.Name, f.name, fault.Name, n), func(t *testing.T) {
-						t.Parallel()
-						synctest.Test(t, func(t *testing.T) { f.fail(t, l, fault, n) })
-					})
-				}
-			}
+	for j, f := range flows() {
+		all := make([]int, len(s.Layouts))
+		for i, l := range s.Layouts {
+			all[i], _ = f.count(t, l)
+			t.Logf("%s: %s: %d calls", l.Name, f.name, all[i])
+		}
+		for _, c := range s.cases(j, all) {
+			l, fault := s.Layouts[c.layout], s.Faults[c.fault]
+			t.Run(fmt.Sprintf("%s: %s: %s at call %d", l.Name, f.name, fault.Name, c.call), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { f.fail(t, l, fault, c.call) })
+			})
 		}
 	}
 }
 
-// first is another call for each fault and flow, so that a sample is not of the
-// same calls.
-func (s Suite) first(fault Fault, l Layout, f flow) int {
-	return 1 + (len(fault.Name)*31+len(l.Name)*7+len(f.name)*13)%s.Stride
+// failure is a call that fails: the indexes of its layout and its fault, and its number
+// from 1 on.
+type failure struct{ layout, fault, call int }
+
+// cases are the failures of the flow with an index that has so many calls in each layout.
+// A sample is spread over the calls from the first to the last, and over the layouts.
+func (s Suite) cases(flow int, calls []int) (out []failure) {
+	if !s.Every {
+		n := s.Each * len(s.Faults)
+		for k := range n {
+			at := (k + flow) % len(calls)
+			fault := (k + 3*flow) % len(s.Faults) // at another place in each flow
+			out = append(out, failure{at, fault, 1 + k*(calls[at]-1)/max(n-1, 1)})
+		}
+		return out
+	}
+	for l, all := range calls {
+		for fault := range s.Faults {
+			for call := 1; call <= all; call++ {
+				out = append(out, failure{l, fault, call})
+			}
+		}
+	}
+	return out
 }
 
 // count counts the calls of a flow in a world without faults.
@@ -146,7 +167,7 @@ func (s Suite) TakeDownHalfMade(t *testing.T) {
 	t.Parallel()
 	l := s.Layouts[0]
 	_, changes := flow{"up", func(Stage, context.Context) error { return nil }, Stage.Up, false}.count(t, l)
-	for n := 1; n <= changes; n += min(s.Stride, 5) {
+	for n := 1; n <= changes; n += s.stride() {
 		t.Run(fmt.Sprintf("killed after change %d", n), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -162,6 +183,14 @@ func (s Suite) TakeDownHalfMade(t *testing.T) {
 			})
 		})
 	}
+}
+
+// stride is how many changes lie between two that a process is killed after.
+func (s Suite) stride() int {
+	if s.Every {
+		return 1
+	}
+	return 5
 }
 
 func wantLeft(t *testing.T, s Stage, want []string) {

@@ -26,7 +26,7 @@ func slow() gcptest.Options {
 func suite() installertest.Suite {
 	s := installertest.Suite{
 		Kill:   func(w installertest.World, n int) { w.(*gcptest.World).FailChange(w.Changes()+n, faults.KillAfter) },
-		Killed: faults.ErrInjected, Stride: stride(),
+		Killed: faults.ErrInjected, Each: 2, Every: faults.Stride(2) == 1,
 	}
 	for _, l := range layouts() {
 		if testing.Short() && l.name != layouts()[0].name {
@@ -41,7 +41,7 @@ func suite() installertest.Suite {
 		}
 		s.Layouts = append(s.Layouts, installertest.Layout{Name: l.name, New: on(gcptest.Options{IgnoreFilters: true}), Slow: on(slow())})
 	}
-	for _, f := range gcptest.Faults() {
+	for _, f := range ways() {
 		s.Faults = append(s.Faults, installertest.Fault{
 			Name: string(f), At: func(w installertest.World, n int) { w.(*gcptest.World).FailAt(n, f) },
 		})
@@ -49,13 +49,12 @@ func suite() installertest.Suite {
 	return s
 }
 
-// stride is how many calls lie between two that fail. A sample is another one at
-// each fault and flow.
-func stride() int {
+// ways are the ways in which calls fail: of a quick run, those that leave most behind.
+func ways() []faults.Fault {
 	if testing.Short() {
-		return faults.Stride(997)
+		return []faults.Fault{faults.LoseReply, faults.KillAfter}
 	}
-	return faults.Stride(463)
+	return gcptest.Faults()
 }
 
 // Whatever call fails, and however, the same command finishes: nothing is missing,

@@ -39,7 +39,8 @@ type machine struct {
 	preempts map[rm.AllocationID]string
 	kills    map[rm.AllocationID]string
 	changes  map[rm.JobID]rm.Change
-	invalid  error
+	// invalid refuses requests, and unchanging changes.
+	invalid, unchanging error
 }
 
 func newMachine() *machine {
@@ -78,6 +79,9 @@ func (m *machine) Preempt(_ context.Context, id rm.AllocationID, reason string) 
 func (m *machine) Change(_ context.Context, id rm.JobID, c rm.Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.unchanging != nil {
+		return m.unchanging
+	}
 	m.changes[id] = c
 	return nil
 }

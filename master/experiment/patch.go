@@ -54,6 +54,11 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 			return View{}, err
 		}
 	}
+	if p.Weight != nil {
+		if err := r.checkWeight(ctx, by, e.snapshot(), *p.Weight); err != nil {
+			return View{}, err
+		}
+	}
 	err = r.ask(ctx, by, e, demand{verb: "change", light: p.Keep == nil, do: func(_ context.Context, tx *store.Tx, d *change.Draft) error {
 		words := p.apply(d)
 		if len(words) == 0 {
@@ -82,6 +87,19 @@ func (r *requests) checkPool(by *apiv1.User, x record.Experiment, pool string) e
 	}
 	_, err = r.cfg.Tasks.Place(by, space, pool, &x.Queue.Slots)
 	return err
+}
+
+// checkWeight asks the queue first, which on Kubernetes knows no weights: what is stored would be
+// refused for ever.
+func (r *requests) checkWeight(ctx context.Context, by *apiv1.User, x record.Experiment, weight float64) error {
+	if err := checkAllowed(by, x, "change"); err != nil || weight == x.Queue.Weight {
+		return err
+	}
+	err := r.cfg.Tasks.Change(ctx, rm.JobID(x.JobID), rm.Change{Weight: &weight})
+	if err == nil || errors.Is(err, rm.ErrUnknownJob) {
+		return nil
+	}
+	return status.New(status.InvalidArgument, "%v", err)
 }
 
 func (p Patch) validate() error {

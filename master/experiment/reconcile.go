@@ -90,13 +90,12 @@ func (r *reconciler) reconcile(ctx context.Context, id int32) error {
 	if s.workspace, err = r.workspaceOf(x.ProjectID); err != nil {
 		return err
 	}
-	if err := r.applyQueue(ctx, e, x); err != nil {
-		return err
-	}
+	// A queue that refuses a change must not keep runs from being stopped.
+	unchanged := r.applyQueue(ctx, e, x)
 	// In their order, so that the first trials are served first.
 	for _, t := range trials {
 		if err := r.startRun(ctx, s, t); err != nil {
-			return err
+			return errors.Join(unchanged, err)
 		}
 	}
 	var g errgroup.Group
@@ -104,7 +103,7 @@ func (r *reconciler) reconcile(ctx context.Context, id int32) error {
 	for _, t := range trials {
 		g.Go(func() error { return r.stopRun(ctx, t) })
 	}
-	return g.Wait()
+	return errors.Join(unchanged, g.Wait())
 }
 
 // applyQueue makes the job in its queue what the experiment says. A queue that knows no such job hears

@@ -2,12 +2,14 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 )
 
@@ -48,6 +50,30 @@ func TestTasksFollowByThemselves(t *testing.T) {
 	cancel()
 	if err := g.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAQueueThatRefusesAChangeKeepsNoRunFromBeingStopped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.x.Create(t.Context(), Order{By: ann(), Config: single, Activate: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	id := w.place(1)
+	w.machine.unchanging = errors.New("weight: has no meaning here")
+	weight := 2.0
+	_, err := w.x.Patch(t.Context(), ann(), 1, Patch{Weight: &weight})
+	if v, _ := w.get(1); status.Of(err) != status.InvalidArgument || v.Queue.Weight != 1 {
+		t.Errorf("a weight where there are none: got %v, want it refused", err)
+	}
+	w.restart()
+	if err := w.x.Ask(t.Context(), ann(), 1, lifecycle.Kill); err != nil {
+		t.Fatal(err)
+	}
+	err = w.x.reconcile(t.Context(), 1)
+	if _, killed := w.machine.asked(id); !killed || !errors.Is(err, w.machine.unchanging) {
+		t.Errorf("got killed %t, %v; want the run killed, and the refusal told", killed, err)
 	}
 }
 

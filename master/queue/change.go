@@ -28,6 +28,9 @@ func (q *Queue) Change(id rm.JobID, c rm.Change, now time.Time) (Changed, error)
 	if !found || j.Empty() && !j.Settings.Changed() {
 		return Changed{}, rm.ErrUnknownJob
 	}
+	if c.Weight != nil && *c.Weight == j.Weight() {
+		c.Weight = nil // said again, by a master that restarts, also where no weight may be set
+	}
 	if err := q.checkChange(j, c); err != nil {
 		return Changed{}, err
 	}

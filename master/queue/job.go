@@ -52,6 +52,17 @@ func (j *Job) Priority() int {
 	return j.Settings.Priority
 }
 
+// Weight is what the job was changed to, or what it was submitted with, or 1.
+func (j *Job) Weight() float64 {
+	if j.Settings.Weight != nil {
+		return *j.Settings.Weight
+	}
+	if e := j.firstAllocation(); e != nil && e.Weight != 0 {
+		return e.Weight
+	}
+	return 1
+}
+
 // Position is where the job stands among those of its priority.
 func (j *Job) Position() Position {
 	if j.Settings.MovedTo != 0 {

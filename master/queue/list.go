@@ -88,7 +88,7 @@ func (q *Queue) jobsAt(pool string, priority int, without *Job) []*Job {
 // API is the job as clients see it.
 func (l Line) API() *apiv1.Job {
 	head := l.Entries[0]
-	priority, weight := int32(head.Priority), l.jobWeight() //nolint:gosec // 1 to 99
+	priority, weight := int32(head.Priority), head.Parent.Weight() //nolint:gosec // 1 to 99
 	out := &apiv1.Job{
 		JobId: string(head.Job), EntityId: cmp.Or(head.Entity, string(head.Task)), Type: head.JobType, Name: cmp.Or(head.JobName, head.Name),
 		Username: head.Username, UserId: head.UserID,
@@ -113,16 +113,4 @@ func (l Line) jobState() apiv1.Job_State {
 		return apiv1.Job_STATE_SCHEDULED
 	}
 	return apiv1.Job_STATE_QUEUED
-}
-
-// jobWeight is what the job was changed to, or what it was submitted with.
-func (l Line) jobWeight() float64 {
-	head := l.Entries[0]
-	switch {
-	case head.Parent.Settings.Weight != nil:
-		return *head.Parent.Settings.Weight
-	case head.Weight != 0:
-		return head.Weight
-	}
-	return 1
 }

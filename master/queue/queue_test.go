@@ -246,6 +246,24 @@ func cmpOr(a, b *float64) *float64 {
 	return b
 }
 
+// A restarted master says again what each of its jobs is to be.
+func TestWhatAJobIsAlreadyMayBeSaidWhereItCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	q := newQueue(func(r *Rules) {
+		r.CheckWeight = func(float64) error { return errors.New("weight: has no meaning here") }
+	})
+	q.mustAdd(t, request("plain", 0))
+	q.mustAdd(t, request("heavy", 1, func(r *rm.Request) { r.Weight = 2 }))
+	q.mustChange(t, "plain", rm.Change{Weight: ptr(1.0), Pool: ptr("default")})
+	q.mustChange(t, "heavy", rm.Change{Weight: ptr(2.0)})
+	if _, err := q.Change("plain", rm.Change{Weight: ptr(2.0)}, noon); err == nil {
+		t.Error("another weight is not refused")
+	}
+	if j, found := q.Job("plain"); !found || j.Settings.Weight != nil {
+		t.Errorf("got %+v, %t; want its weight unchanged", j, found)
+	}
+}
+
 func TestRequestsChooseTheirPool(t *testing.T) {
 	t.Parallel()
 	q := newQueue()

@@ -95,6 +95,9 @@ func TestATaskIsToldOfItsCheckpointsAndTheirStorage(t *testing.T) {
 	if o.Kind != "CHECKPOINT_GC" || o.Slots != 0 || o.Pool != "default" || o.Username != "ann" || o.Run != 1 {
 		t.Errorf("got %+v, want a task without slots in the experiment's pool", o)
 	}
+	if !o.Preemptible || o.PreemptionTimeout <= 0 {
+		t.Errorf("got %+v, want a task that makes room, with time to end", o)
+	}
 	p, err := c.Owner().Run(t.Context(), task.RunOrder{Task: o.Task, Run: 1, Defaults: container.Default()})
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// lookEvery is how often work is looked for without a call of Wake, and lookAgain how soon after a failure.
+// lookEvery is how often work is looked for without a call of Wake, and lookAgain how soon after a failure;
+// stopLimit is how long a deletion that makes room may go on, to end with the file that it is at.
 const (
 	lookEvery = time.Minute
 	lookAgain = 5 * time.Second
+	stopLimit = 15 * time.Second
 )
 
 // Wake makes Run look now.
@@ -106,7 +108,8 @@ func (c *Checkpoints) start(ctx context.Context, d Deletion) error {
 }
 
 // orderOf is the task of a deletion: one without slots, in the experiment's pool, where its storage
-// can be reached.
+// can be reached. It makes room for others, and for the upgrade of a cluster: what it has not deleted
+// its next run does.
 func (c *Checkpoints) orderOf(ctx context.Context, d Deletion) (task.StartOrder, error) {
 	doc, found, err := record.Docs().Experiments.Get(ctx, c.cfg.Store, record.Key(d.Experiment))
 	if err != nil {
@@ -128,6 +131,7 @@ func (c *Checkpoints) orderOf(ctx context.Context, d Deletion) (task.StartOrder,
 		Task: rm.TaskID(d.ID), Job: rm.JobID(d.ID), Kind: lifecycle.CheckpointGC, Run: d.Tries + 1, Name: nameOf(d),
 		UserID: x.UserID, Username: x.Username, Unix: x.Unix, Workspace: workspace, Submitted: d.Asked,
 		Pool: c.cfg.Pool(x.Queue.Pool), Weight: 1, SingleNode: true, PodSpec: c.podSpec(cfg, x.Queue.Pool),
+		Preemptible: true, PreemptionTimeout: stopLimit,
 	}, nil
 }
 

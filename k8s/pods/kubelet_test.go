@@ -66,8 +66,8 @@ type kubelets struct {
 	names []string
 	pods  map[types.UID]*played
 	begun bool
-	// deaf are allocations whose programs ignore SIGTERM, and finished those that end,
-	// with their exit codes.
+	// deaf are allocations whose programs ignore SIGTERM, and finished those that end, or
+	// single pods, with their exit codes.
 	deaf     map[string]bool
 	finished map[string]int32
 }
@@ -84,6 +84,13 @@ func (k *kubelets) finish(id rm.AllocationID, code int32) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.finished[string(id)] = code
+}
+
+// finishPod ends the program of one pod.
+func (k *kubelets) finishPod(name string, code int32) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.finished[name] = code
 }
 
 // begin lets pods begin that are held.
@@ -315,6 +322,9 @@ func (k *kubelets) play(ctx context.Context, pod *corev1.Pod) {
 	}
 	done := p.program.Stuck == "" && !p.program.Forever && !now.Before(p.at(p.program.Lines))
 	code, finished := k.finished[pod.Labels["determined"]]
+	if !finished {
+		code, finished = k.finished[pod.Name]
+	}
 	if finished {
 		done, p.program.Exit = true, code
 	}
@@ -342,7 +352,7 @@ func (k *kubelets) play(ctx context.Context, pod *corev1.Pod) {
 	if pod.Status.Phase != phase || len(pod.Status.ContainerStatuses) == 0 {
 		k.report(ctx, pod, phase, state)
 	}
-	if killed && pod.Status.Phase == phase {
+	if (killed || done && pod.DeletionTimestamp != nil) && pod.Status.Phase == phase {
 		now := int64(0)
 		k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{ //nolint:errcheck // it is tried again
 			GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),

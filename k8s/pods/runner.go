@@ -116,6 +116,7 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 		c.setPod(pod)
 		r.state.mu.Unlock()
 		r.noteForeignDeletion(c, pod)
+		r.noteDisruption(a, c, pod, s, now)
 		r.diagnoseAllocation(a, c, &s, now)
 	}
 	r.followLog(ctx, a, c, s)
@@ -182,12 +183,31 @@ func (r *runner) noteForeignDeletion(c *container, pod *corev1.Pod) {
 	}
 }
 
+// noteDisruption has an allocation save itself while others take one of its pods away. The cause
+// is known from then on: a rank that fails because it misses the lost one fails first at times.
+func (r *runner) noteDisruption(a *allocation, c *container, pod *corev1.Pod, s observe.Container, now time.Time) {
+	why := observe.Disruption(pod)
+	if why == "" && c.deletedByOther {
+		why = fmt.Sprintf("pod %s is deleted by another client, or its node %s is drained", pod.Name, pod.Spec.NodeName)
+	}
+	if why == "" || s.State == apiv1.Container_STATE_TERMINATED {
+		return
+	}
+	by := now.Add(observe.GracePeriod(pod))
+	if pod.DeletionTimestamp != nil {
+		by = pod.DeletionTimestamp.Time
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	r.state.loseAllocation(a, why, by)
+}
+
 // diagnoseAllocation decides the end of a stuck allocation, and which side is at fault.
 func (r *runner) diagnoseAllocation(a *allocation, c *container, s *observe.Container, now time.Time) {
 	c.trouble = ""
 	if s.State == apiv1.Container_STATE_TERMINATED {
 		r.state.mu.Lock()
-		ours := a.release != nil
+		ours := a.release != nil && a.release.Cause != rm.CauseAgentLost
 		r.state.mu.Unlock()
 		if c.decidedExit != nil {
 			// A kubelet may take a container for ended that never was, when its pod goes.

@@ -212,6 +212,30 @@ func (s *state) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	s.passes.Wake()
 }
 
+// loseAllocation asks an allocation to save itself and stop, because a pod of it will be taken
+// away at that time. mu is held.
+func (s *state) loseAllocation(a *allocation, reason string, by time.Time) {
+	if a.phase != Running || a.release != nil {
+		return
+	}
+	a.release = &records.Release{Cause: rm.CauseAgentLost, Reason: reason, By: by}
+	s.enqueueAllocation(a.Allocation)
+	s.passes.Wake()
+}
+
+// loseNode ends an allocation of which a node keeps a pod that was to end. One that was killed
+// because another rank failed has lost the node before: that rank missed this one. mu is held.
+func (s *state) loseNode(a *allocation, reason string) {
+	s.killAllocation(a, rm.CauseAgentLost, reason)
+	if a.release == nil || a.release.Cause != rm.CauseKilled {
+		return
+	}
+	lost := *a.release // the earlier one may be on its way to the store
+	lost.Cause, lost.Reason = rm.CauseAgentLost, reason
+	a.release = &lost
+	s.enqueueAllocation(a.Allocation)
+}
+
 // setPhase moves an allocation whose phase was looked at. mu is held.
 func (s *state) setPhase(a *allocation, to Phase, now time.Time) {
 	if err := a.moveTo(to, now); err != nil {

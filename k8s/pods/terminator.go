@@ -32,12 +32,14 @@ func (t *terminator) terminatePod(ctx context.Context, a *allocation, c *contain
 	switch {
 	case observe.Overdue(pod, t.cfg.Limits.Lost, now):
 		t.state.mu.Lock()
-		t.state.killAllocation(a, rm.CauseAgentLost, fmt.Sprintf("pod %s was to end, and its node %s does not answer", pod.Name, pod.Spec.NodeName))
+		t.state.loseNode(a, fmt.Sprintf("pod %s was to end, and its node %s does not answer", pod.Name, pod.Spec.NodeName))
 		t.state.mu.Unlock()
 		t.forceDelete(ctx, a, pod, now)
 		return glance
 	case c.decidedExit != nil:
 		t.endPod(ctx, c, pod, now)
+	case pod.DeletionTimestamp != nil && why != nil && !why.Kill && c.ending.IsZero():
+		// Others have asked for its end, and given it its time.
 	case why != nil && (why.Kill || a.terminate):
 		t.endPod(ctx, c, pod, now.Add(observe.GracePeriod(pod)))
 	}

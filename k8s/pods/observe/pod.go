@@ -102,7 +102,7 @@ func (s Container) withExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated)
 	case t.Reason == "OOMKilled":
 		s.Exit.Message = "it used more memory than its limit, and was killed (OOMKilled)"
 	}
-	if why := disruptionReason(pod); why != "" && s.Exit.GetCode() != 0 {
+	if why := Disruption(pod); why != "" && s.Exit.GetCode() != 0 {
 		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: why}
 		s.Lost = true
 	}
@@ -120,7 +120,7 @@ func exitCode(t *corev1.ContainerStateTerminated) int32 {
 // withoutProgram is a pod that ended without its program.
 func (s Container) withoutProgram(pod *corev1.Pod) Container {
 	s.State = apiv1.Container_STATE_TERMINATED
-	why, failed := disruptionReason(pod), failedInit(pod)
+	why, failed := Disruption(pod), failedInit(pod)
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded:
 		// A pod succeeds when all of its containers have; the status may leave
@@ -171,8 +171,8 @@ func isSidecar(pod *corev1.Pod, name string) bool {
 	return false
 }
 
-// disruptionReason says in words that the cluster ended a pod, empty if it did not.
-func disruptionReason(pod *corev1.Pod) string {
+// Disruption says in words that the cluster ends or ended a pod, empty if it does not.
+func Disruption(pod *corev1.Pod) string {
 	switch pod.Status.Reason {
 	case "Evicted", "NodeLost", "NodeShutdown", "Terminated", "Preempting", "Shutdown":
 		return fmt.Sprintf("its pod was ended by node %s: %s", pod.Spec.NodeName, FirstText(pod.Status.Message, pod.Status.Reason))

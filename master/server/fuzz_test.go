@@ -64,9 +64,16 @@ func FuzzQueries(f *testing.F) {
 			path = parameters.ReplaceAllLiteralString(r.fullPath(), url.PathEscape(id))
 		}
 		for _, token := range w.callers(r) {
-			w.askFuzzed(t, r, path+"?"+query, token, "")
+			w.askFuzzed(t, r, path+separator(path)+query, token, "")
 		}
 	})
+}
+
+func separator(path string) string {
+	if strings.Contains(path, "?") {
+		return "&"
+	}
+	return "?"
 }
 
 // fuzzed is the routes that are asked, by method and path.

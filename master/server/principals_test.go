@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -148,7 +149,7 @@ func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 			continue // it ends the tokens of the rows that follow; TestCookies has it
 		}
 		for _, principal := range w.inOrder(may) {
-			rec := w.ask(t, r.method, w.fill(r), who[principal], w.bodyFor(r))
+			rec := w.askOnce(t, r, who[principal])
 			got := rec.Code != http.StatusUnauthorized && rec.Code != http.StatusForbidden
 			if want := slices.Contains(expand(may), principal); got != want {
 				t.Errorf("%s by %s: got %d %s, want it let through: %v", name, principal, rec.Code, rec.Body, want)
@@ -186,6 +187,19 @@ func (w *whole) inOrder(may string) []string {
 		return -1
 	})
 	return all
+}
+
+// askOnce asks a route. What streams until the experiment ends, and what waits for other containers, is left
+// after a moment: who may not have it is refused before it begins.
+func (w *whole) askOnce(t *testing.T, r route, token string) *httptest.ResponseRecorder {
+	t.Helper()
+	ctx := t.Context()
+	if r.streams || r.access == allocation {
+		var leave context.CancelFunc
+		ctx, leave = context.WithTimeout(ctx, mostWait)
+		defer leave()
+	}
+	return w.askIn(ctx, r.method, w.fill(r), token, w.bodyFor(r))
 }
 
 // decisionOn is the row of a route.
@@ -234,6 +248,8 @@ func (w *whole) bodyFor(r route) string {
 		return `{"checkpoints":[{"uuid":"` + checkpointA + `","resources":{"resources":{"weights":"4"}}}],"checkpointUuids":["` + checkpointA + `"]}`
 	case "checkpoints/rm":
 		return `{"checkpointUuids":["` + checkpointA + `"],"checkpointGlobs":["x"]}`
+	case "allocations/{allocation}/all_gather", "allocations/{allocation}/notify_container_running":
+		return `{"requestUuid":"u","numPeers":1,"data":{}}`
 	case "models/{model}/versions":
 		return `{"checkpointUuid":"` + checkpointA + `"}`
 	case "experiments/continue":

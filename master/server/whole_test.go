@@ -31,11 +31,12 @@ import (
 )
 
 // whole is a server with everything behind it that a master has, but for machines: what is
-// placed runs nothing and never ends.
+// submitted waits, and what is placed runs nothing and never ends.
 type whole struct {
 	*world
 
 	machine *idle
+	tasks   *task.Tasks
 	x       *experiment.Experiments
 	// ids fill the places of paths: the experiment is of the user determined, and its trial runs.
 	ids        map[string]string
@@ -67,6 +68,7 @@ func newWhole(t testing.TB) *whole {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.tasks = tasks
 	c := w.withExperiments(t, tasks, spaces, templates)
 	models, err := model.Open(t.Context(), model.Config{Store: w.store, Workspaces: spaces, Users: w.auth, Checkpoint: c.Checkpoints.Checkpoint})
 	if err != nil {
@@ -145,6 +147,15 @@ func (w *whole) begin(t testing.TB) {
 		t.Fatalf("got %d trials and %v, want one", len(trials), err)
 	}
 	allocation := w.machine.await(t, trials[0].Task())
+	if _, err := w.tasks.Assigned(t.Context(), rm.Assignment{Allocation: allocation, Pool: "default", At: time.Now(), Containers: []rm.Container{{
+		ID: "c1", Agent: "a", Devices: []*apiv1.Device{{Type: apiv1.Device_TYPE_CPU}},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	running := rm.ContainerChange{Allocation: allocation, Container: "c1", Agent: "a", State: apiv1.Container_STATE_RUNNING, At: time.Now()}
+	if err := w.tasks.Changed(t.Context(), running); err != nil {
+		t.Fatal(err)
+	}
 	text, _, err := w.auth.TaskTokens(t.Context(), 2, string(allocation))
 	if err != nil {
 		t.Fatal(err)
@@ -158,13 +169,17 @@ func (w *whole) begin(t testing.TB) {
 	}
 }
 
-// fill is a route's path with the places filled.
+// fill is a route's path with the places filled, and what keeps it from waiting.
 func (w *whole) fill(r route) string {
 	var pairs []string
 	for name, id := range w.ids {
 		pairs = append(pairs, "{"+name+"}", id)
 	}
-	return strings.NewReplacer(pairs...).Replace(r.fullPath())
+	path := strings.NewReplacer(pairs...).Replace(r.fullPath())
+	if strings.HasSuffix(path, "/preemption") {
+		path += "?timeoutSeconds=0"
+	}
+	return path
 }
 
 // idle is a resource manager that takes everything and runs nothing.

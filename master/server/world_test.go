@@ -111,7 +111,11 @@ func (w *world) login(t testing.TB, name string) string {
 // ask sends a request as the det client does: without a Content-Type.
 func (w *world) ask(t testing.TB, method, path, token, body string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	return w.askIn(t.Context(), method, path, token, body)
+}
+
+func (w *world) askIn(ctx context.Context, method, path, token, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	if strings.HasPrefix(token, "ddtask") {
 		r.Header.Set("Grpc-Metadata-x-allocation-token", "Bearer "+token)
 	} else if token != "" {

@@ -35,6 +35,7 @@ type tiny struct {
 			LearningRate    float64 `json:"learning_rate"`
 			Epochs          int     `json:"epochs"`
 			SecondsPerEpoch float64 `json:"seconds_per_epoch"`
+			Hold            bool    `json:"hold"`
 		} `json:"hparams"`
 	}
 	preempted atomic.Bool
@@ -65,6 +66,9 @@ func (p *tiny) run() error {
 			return err
 		}
 	}
+	if p.trial.HParams.Hold {
+		return p.hold()
+	}
 	alone, err := p.lockTrial()
 	if err != nil {
 		return err
@@ -75,6 +79,23 @@ func (p *tiny) run() error {
 	}
 	go p.awaitPreemption()
 	return p.train()
+}
+
+// hold tells the test who this is, and runs until it is killed.
+func (p *tiny) hold() error {
+	text, err := json.Marshal(holder{p.cluster.Master, p.cluster.Token, p.cluster.Task, p.cluster.Allocation, os.Getenv("DET_RESOURCES_ID"), p.trial.ID})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(storageOfTiny, "holder")
+	if err := os.WriteFile(path+".part", text, 0o666); err != nil { //nolint:gosec // the test has another user
+		return err
+	}
+	if err := os.Rename(path+".part", path); err != nil {
+		return err
+	}
+	<-time.After(patience)
+	return nil
 }
 
 // lockTrial fails when another run of the trial has not ended, and leaves a file that says so.

@@ -14,9 +14,11 @@ type Splitter struct {
 	AfterReturn bool
 
 	buf []byte
-	// plain and unreturned are how many bytes of buf are known to have no newline and no
-	// carriage return: each byte is looked at once.
-	plain, unreturned int
+	// at is where the next line begins in buf. Before plain no newline comes from there on, and before
+	// unreturned no carriage return: each byte is looked at once, for returns in all of buf at a time.
+	at, plain, unreturned int
+	// returned says that there is a carriage return at unreturned.
+	returned bool
 	// passed counts bytes that belong to no line; the next line takes them.
 	passed int
 }
@@ -39,81 +41,90 @@ type Cut struct {
 // carriage return would overwrite before anything was printed is no line.
 func (s *Splitter) Next(final bool) (c Cut, ok bool) {
 	for {
-		if s.AfterReturn && len(s.buf) > 0 {
+		if s.AfterReturn && s.at < len(s.buf) {
 			s.AfterReturn = false
-			if s.buf[0] == '\n' {
+			if s.buf[s.at] == '\n' {
 				s.skipBytes(1)
 			}
 		}
-		end, size := s.findEnd(final)
-		if size == 0 {
+		end, next := s.findEnd(final)
+		if next == s.at {
 			s.compact()
 			return Cut{}, false
 		}
-		last := s.buf[size-1]
-		text := s.buf[:end]
-		if end == 0 && last == '\r' {
-			s.skipBytes(size)
+		last := s.buf[next-1]
+		if end == s.at && last == '\r' {
+			s.skipBytes(next - s.at)
 			continue
 		}
-		s.AfterReturn = end < size && last == '\r'
-		c = Cut{Text: text, Size: s.passed + size, Newline: end < size && last == '\n'}
-		s.dropBytes(size)
-		s.passed = 0
+		s.AfterReturn = end < next && last == '\r'
+		c = Cut{Text: s.buf[s.at:end], Size: s.passed + next - s.at, Newline: end < next && last == '\n'}
+		s.at, s.passed = next, 0
 		return c, true
 	}
 }
 
-// findEnd finds where the next line ends, and how many bytes it takes with its end; none
-// while that is not known.
-func (s *Splitter) findEnd(final bool) (end, size int) {
-	window := s.buf[:min(len(s.buf), MaxLine+1)]
-	if i := bytes.IndexByte(window[min(s.plain, len(window)):], '\n'); i >= 0 {
-		s.plain += i
-		window = window[:s.plain+1]
-	} else {
-		s.plain = len(window)
-	}
-	if !s.NewlinesOnly {
-		if i := bytes.IndexByte(window[min(s.unreturned, len(window)):], '\r'); i >= 0 {
-			s.unreturned += i
-			end, size = s.unreturned, s.unreturned+1
-			if size < len(s.buf) && s.buf[size] == '\n' {
-				size++
-			}
-			return end, size
+// findEnd finds where the next line ends and where the one behind it begins, which is where it
+// begins itself while that is not known.
+func (s *Splitter) findEnd(final bool) (end, next int) {
+	limit := min(len(s.buf), s.at+MaxLine+1)
+	if s.plain = max(s.plain, s.at); s.plain < limit {
+		if i := bytes.IndexByte(s.buf[s.plain:limit], '\n'); i >= 0 {
+			s.plain += i
+		} else {
+			s.plain = limit
 		}
-		s.unreturned = len(window)
+	}
+	if s.hasReturn(min(s.plain, limit)) {
+		end, next = s.unreturned, s.unreturned+1
+		if next < len(s.buf) && s.buf[next] == '\n' {
+			next++
+		}
+		return end, next
 	}
 	switch {
-	case s.plain < len(window):
+	case s.plain < limit:
 		return s.plain, s.plain + 1
-	case len(window) > MaxLine:
-		return MaxLine, MaxLine
+	case limit-s.at > MaxLine:
+		return s.at + MaxLine, s.at + MaxLine
 	case final:
-		return len(window), len(window)
+		return limit, limit
 	}
-	return 0, 0
+	return s.at, s.at
+}
+
+// hasReturn says whether a carriage return comes before the place until.
+func (s *Splitter) hasReturn(until int) bool {
+	if s.NewlinesOnly {
+		return false
+	}
+	if s.unreturned < s.at {
+		s.unreturned, s.returned = s.at, false
+	}
+	if !s.returned && s.unreturned < until {
+		i := bytes.IndexByte(s.buf[s.unreturned:], '\r')
+		if s.returned = i >= 0; s.returned {
+			s.unreturned += i
+		} else {
+			s.unreturned = len(s.buf)
+		}
+	}
+	return s.returned && s.unreturned < until
 }
 
 // skipBytes passes over bytes that belong to no line.
 func (s *Splitter) skipBytes(n int) {
 	s.passed += n
-	s.dropBytes(n)
-}
-
-func (s *Splitter) dropBytes(n int) {
-	s.buf = s.buf[n:]
-	s.plain, s.unreturned = max(s.plain-n, 0), max(s.unreturned-n, 0)
+	s.at += n
 }
 
 // compact lets go of the memory of lines that were cut off.
 func (s *Splitter) compact() {
-	if len(s.buf) == 0 {
-		s.buf = nil
-		return
+	rest := s.buf[s.at:]
+	if len(rest) == 0 {
+		rest = nil
+	} else if s.at > 0 || cap(s.buf) > 4*MaxLine {
+		rest = append(make([]byte, 0, len(rest)), rest...)
 	}
-	if cap(s.buf) > 4*MaxLine {
-		s.buf = append(make([]byte, 0, len(s.buf)), s.buf...)
-	}
+	s.buf, s.at, s.plain, s.unreturned = rest, 0, max(s.plain-s.at, 0), max(s.unreturned-s.at, 0)
 }

@@ -34,19 +34,26 @@ func (v *views) ShownConfigs(ctx context.Context, of []View) (map[int32]map[stri
 	for _, x := range of {
 		keys = append(keys, record.Key(x.ID))
 	}
-	docs, err := record.Docs().Configs.ByIDs(ctx, v.cfg.Store, keys)
+	docs, err := record.Docs().Shown.ByIDs(ctx, v.cfg.Store, keys)
 	if err != nil {
 		return nil, fmt.Errorf("read the configurations of %d experiments: %w", len(of), err)
 	}
-	stored := make(map[string]record.Config, len(docs))
+	stored := make(map[string]map[string]any, len(docs))
 	for _, d := range docs {
-		stored[d.ID] = d.Value
+		stored[d.ID] = d.Value.Shown
 	}
 	out := make(map[int32]map[string]any, len(of))
 	for _, x := range of {
-		if out[x.ID], err = showStored(stored[record.Key(x.ID)], &x.Experiment); err != nil {
-			return nil, fmt.Errorf("show the configuration of experiment %d: %w", x.ID, err)
+		shown := stored[record.Key(x.ID)]
+		if shown == nil {
+			c, _, err := loadConfig(ctx, v.cfg.Store, x.ID)
+			if err != nil {
+				return nil, err
+			}
+			shown = c.Show()
 		}
+		changeShown(shown, &x.Experiment)
+		out[x.ID] = shown
 	}
 	return out, nil
 }
@@ -61,20 +68,6 @@ func newConfig(original string, c config.Experiment) (out record.Config, err err
 		return out, fmt.Errorf("show the configuration: %w", err)
 	}
 	return out, nil
-}
-
-// showStored is a configuration as it is shown, with what users have changed since.
-func showStored(c record.Config, x *record.Experiment) (map[string]any, error) {
-	if len(c.Shown) == 0 {
-		complete, err := config.Load(c.Complete)
-		return asChanged(complete, *x).Show(), err
-	}
-	var shown map[string]any
-	if err := json.Unmarshal(c.Shown, &shown); err != nil {
-		return nil, err
-	}
-	changeShown(shown, x)
-	return shown, nil
 }
 
 // changeShown does to what is shown what asChanged does to a configuration.

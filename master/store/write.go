@@ -231,7 +231,7 @@ func answerAll(group []*request, err error) {
 // it is the only one. Lost says that the transaction itself is gone.
 func (w *writer) runOne(ctx context.Context, r *request, savepoint bool) (err error, lost bool) {
 	if savepoint {
-		if err := w.execQuery(ctx, "SAVEPOINT one"); err != nil {
+		if err := w.nextSavepoint(ctx); err != nil {
 			return err, true
 		}
 	}
@@ -245,16 +245,30 @@ func (w *writer) runOne(ctx context.Context, r *request, savepoint bool) (err er
 	if tx.err != nil && (w.db.Unavailable(tx.err) || w.db.Full(tx.err)) {
 		return err, true
 	}
-	if !savepoint {
-		return err, false
-	}
-	if err != nil {
+	if savepoint && err != nil {
 		if back := w.execQuery(ctx, "ROLLBACK TO SAVEPOINT one"); back != nil {
 			return back, true
 		}
 	}
-	if end := w.execQuery(ctx, "RELEASE SAVEPOINT one"); end != nil {
-		return end, true
-	}
 	return err, false
+}
+
+// nextSavepoint begins the part of the next request. The savepoint of the one before is given up only
+// now, in the same round trip where the database takes two statements in one: a commit needs
+// no savepoint to be given up.
+func (w *writer) nextSavepoint(ctx context.Context) error {
+	const release, save = "RELEASE SAVEPOINT one", "SAVEPOINT one"
+	switch {
+	case !w.saved:
+		err := w.execQuery(ctx, save)
+		w.saved = err == nil
+		return err
+	case w.db.Timed:
+		_, err := w.conn.ExecContext(ctx, release+"; "+save)
+		return err
+	}
+	if err := w.execQuery(ctx, release); err != nil {
+		return err
+	}
+	return w.execQuery(ctx, save)
 }

@@ -95,3 +95,8 @@ type Config struct {
 	// stored before there was one.
 	Shown json.RawMessage `json:"shown,omitempty"`
 }
+
+// ShownConfig is what lists read of a Config.
+type ShownConfig struct {
+	Shown map[string]any `json:"shown"`
+}

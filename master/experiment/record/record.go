@@ -15,6 +15,8 @@ type Collections struct {
 	Experiments store.Collection[Experiment]
 	// Configs have the id of their experiment.
 	Configs store.Collection[Config]
+	// Shown are the same documents, read in part.
+	Shown store.Collection[ShownConfig]
 	// Trials have their experiment as parent.
 	Trials store.Collection[Trial]
 	// Events are numbered from 1 in each experiment. Their parent is what EventParents says.
@@ -34,6 +36,7 @@ func Docs() Collections {
 	return Collections{
 		Experiments: store.Collection[Experiment]{Kind: "experiment"},
 		Configs:     store.Collection[Config]{Kind: "experiment_config"},
+		Shown:       store.Collection[ShownConfig]{Kind: "experiment_config"},
 		Trials:      store.Collection[Trial]{Kind: "trial"},
 		Events:      store.Collection[Event]{Kind: "event"},
 		Metadata:    store.Collection[map[string]any]{Kind: "run_metadata"},

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Measures the promises that have a number and prints one line each. Nothing
-# here fails when a figure is bad: it is for reading, side by side, in one run.
+# Measures the promises that have a number and prints one line each. It is for reading, side
+# by side, in one run: a bad figure fails nothing, and one that grows faster than its work
+# fails the whole at its end.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=bin/det-deploy
+grew=0
 
 echo "== the binary"
 printf '%-46s %s\n' "size" "$(du -m "$bin" | cut -f1) MB"
@@ -13,12 +15,16 @@ printf '%-46s %s ms\n' "version, mean of 20" "$((($(date +%s%N) - start) / 20000
 
 echo "== parts"
 go test -run '^$' -bench . -benchtime 1s \
-	./master/pool ./master/store ./master/log ./master/metric ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher \
+	./master/pool ./master/store ./master/log ./master/metric ./master/experiment ./agent/container ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher \
 	./cmd/internal/wire/parts ./cloud/gcp/gcptest ./test/bench/metrics 2>/dev/null |
 	grep -E '^Benchmark|^pkg' || true
 
+echo "== a master with 1,000 and 10,000 ended experiments"
+history=$(go test -run '^$' -bench . -benchtime 1s -timeout 30m ./test/bench/history 2>&1) || grew=1
+grep -E '^Benchmark|ended,|grows' <<<"$history" || true
+
 echo "== a cluster on this machine (process runtime, embedded database)"
-go run ./test/bench/cluster -bin "$bin"
+go run ./test/bench/cluster -bin "$bin" || grew=1
 
 echo "== a master that is flooded (memory of its own above rest: most, and what is left)"
 go run ./test/bench/flood -bin "$bin"
@@ -34,3 +40,4 @@ export KUBE_LAB_ID=63
 trap './test/kube/kube.sh down' EXIT
 config=$(./test/kube/kube.sh up --mode api --fake-nodes 100 --fake-gpus 8 2>/dev/null)
 go run ./test/bench/kube -kubeconfig "${config#*=}" -gangs 125
+exit "$grew"

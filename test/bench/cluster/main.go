@@ -17,10 +17,19 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is a program's start
+	if isTrial() {
+		if err := runTrial(ctx, os.Args); err != nil {
+			fmt.Fprintln(os.Stderr, "trial:", err)
+			os.Exit(1) //nolint:forbidigo // only main exits, and this is main
+		}
+		return
+	}
 	bin := flag.String("bin", "bin/det-deploy", "the program to measure")
 	tasks := flag.Int("tasks", 2000, "short tasks to run")
+	trials := flag.Int("trials", 100, "tiny trials to run, and ten times as many")
+	only := flag.String("only", "", "measure trials alone, or nothing but them: trials, tasks")
 	flag.Parse()
-	err := measure(ctx, *bin, *tasks)
+	err := measure(ctx, *bin, sizes{*tasks, *trials, *only})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -28,7 +37,14 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, bin string, tasks int) error {
+// sizes is how much is measured.
+type sizes struct {
+	tasks, trials int
+	// only is a part, empty for all.
+	only string
+}
+
+func measure(ctx context.Context, bin string, n sizes) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	say := func(what, format string, args ...any) {
 		_, _ = fmt.Fprintf(out, "%s\t"+format+"\n", append([]any{what}, args...)...)
@@ -47,6 +63,21 @@ func measure(ctx context.Context, bin string, tasks int) error {
 	if err := c.startAgent(ctx); err != nil {
 		return err
 	}
+	if n.only != "trials" {
+		if err := c.measureTasks(ctx, n.tasks, say); err != nil {
+			return err
+		}
+	}
+	if n.only != "tasks" {
+		return c.measureTrials(ctx, n.trials, say)
+	}
+	return nil
+}
+
+// sayer prints one figure.
+type sayer func(what, format string, args ...any)
+
+func (c *cluster) measureTasks(ctx context.Context, tasks int, say sayer) error {
 	_ = delay.For(ctx, 10*time.Second) // the login before took 19 MB, which the runtime gives back slowly
 	say("master at rest, resident", "%d MB (promise 60)", c.resident())
 	for _, path := range []string{"/api/v1/me", "/api/v1/agents"} {
@@ -68,4 +99,35 @@ func measure(ctx context.Context, bin string, tasks int) error {
 	say(fmt.Sprintf("%d short tasks, submitted to accepted", tasks), "%.0f/s", float64(tasks)/accepted.Seconds())
 	say(fmt.Sprintf("%d short tasks, submitted to ended", tasks), "%.0f/s (promise 200)", float64(tasks)/took.Seconds())
 	return nil
+}
+
+// measureTrials compares each figure with the one at ten times the work.
+func (c *cluster) measureTrials(ctx context.Context, trials int, say sayer) error {
+	var grown growth
+	for _, n := range []int{trials, 10 * trials} {
+		took, processor, err := c.tinyTrials(ctx, n)
+		if err != nil {
+			return err
+		}
+		each := processor / time.Duration(n)
+		say(fmt.Sprintf("%d trials of a tiny program, their whole life", n), "%.0f/s (promise 100), %.1f ms of processor time each", float64(n)/took.Seconds(), each.Seconds()*1000)
+		grown.compare("processor time of a tiny trial", each, 10*time.Millisecond)
+	}
+	for _, n := range []int{10, 60} {
+		took, err := c.pauses(ctx, n)
+		if err != nil {
+			return err
+		}
+		say(fmt.Sprintf("pause → program, %d at once", n), "p50 %d ms, p99 %d ms (promise 200)", percentile(took, 50).Milliseconds(), percentile(took, 99).Milliseconds())
+		grown.compare("from a pause to the program", percentile(took, 50), 50*time.Millisecond)
+	}
+	for _, n := range []int{10, 60} {
+		took, err := c.stops(ctx, n)
+		if err != nil {
+			return err
+		}
+		say(fmt.Sprintf("searcher's stop → next trial started, %d trials", n), "p50 %d ms, p99 %d ms (promise 1000)", percentile(took, 50).Milliseconds(), percentile(took, 99).Milliseconds())
+		grown.compare("from a stop to the next trial", percentile(took, 50), 200*time.Millisecond)
+	}
+	return grown.err
 }

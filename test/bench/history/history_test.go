@@ -43,38 +43,53 @@ resources: {slots_per_trial: 0}
 `
 
 // page is one list.
-type page struct{ name, path string }
+type page struct {
+	name, path string
+	// whole says that its order needs a look at all of them: it may grow as they do.
+	whole bool
+}
 
 func pages() []page {
 	const large = firstEnded // the experiment with as many trials as there are experiments
 	return []page{
-		{"the first 200", "experiments?limit=200"},
-		{"the first 20", "experiments?limit=20"},
-		{"20 of the middle", "experiments?limit=20&offset=5000"},
-		{"20 by start", "experiments?limit=20&sortBy=SORT_BY_START_TIME&orderBy=ORDER_BY_DESC"},
-		{"20 by name", "experiments?limit=20&sortBy=SORT_BY_NAME"},
-		{"20 by state", "experiments?limit=20&sortBy=SORT_BY_STATE"},
-		{"20 not archived that ended", "experiments?limit=20&archived=false&states=STATE_COMPLETED"},
-		{"20 trials of many", fmt.Sprintf("experiments/%d/trials?limit=20", large)},
-		{"20 trials of many by metric", fmt.Sprintf("experiments/%d/trials?limit=20&sortBy=SORT_BY_BEST_VALIDATION_METRIC", large)},
-		{"an experiment of many trials", fmt.Sprintf("experiments/%d", large)},
-		{"20 checkpoints of many", fmt.Sprintf("experiments/%d/checkpoints?limit=20", large)},
-		{"20 checkpoints of many by metric", fmt.Sprintf("experiments/%d/checkpoints?limit=20&sortByAttr=SORT_BY_SEARCHER_METRIC", large)},
+		{"the first 200", "experiments?limit=200", false},
+		{"the first 20", "experiments?limit=20", false},
+		{"20 of the middle", "experiments?limit=20&offset=500", false},
+		{"20 by start", "experiments?limit=20&sortBy=SORT_BY_START_TIME&orderBy=ORDER_BY_DESC", true},
+		{"20 by name", "experiments?limit=20&sortBy=SORT_BY_NAME", true},
+		{"20 by state", "experiments?limit=20&sortBy=SORT_BY_STATE", true},
+		{"20 not archived that ended", "experiments?limit=20&archived=false&states=STATE_COMPLETED", true},
+		{"20 trials of many", fmt.Sprintf("experiments/%d/trials?limit=20", large), false},
+		{"20 trials of many by metric", fmt.Sprintf("experiments/%d/trials?limit=20&sortBy=SORT_BY_BEST_VALIDATION_METRIC", large), true},
+		{"an experiment of many trials", fmt.Sprintf("experiments/%d", large), true},
+		{"20 checkpoints of many", fmt.Sprintf("experiments/%d/checkpoints?limit=20", large), true},
+		{"20 checkpoints of many by metric", fmt.Sprintf("experiments/%d/checkpoints?limit=20&sortByAttr=SORT_BY_SEARCHER_METRIC", large), true},
 	}
 }
 
 // BenchmarkHistory is a master with so many ended experiments, one of which has as many trials with a
-// checkpoint each, and 100 that run.
+// checkpoint each, and 100 that run. It fails when a page costs more than twice as much at ten times as
+// many, unless its order needs a look at all of them.
 func BenchmarkHistory(b *testing.B) {
+	costs := map[string]time.Duration{}
 	for _, ended := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("%d_ended", ended), func(b *testing.B) {
 			m := start(b, ended)
 			for _, p := range pages() {
-				b.Run(p.name, func(b *testing.B) { m.read(b, p.path) })
+				b.Run(p.name, func(b *testing.B) {
+					cost := m.read(b, p.path)
+					if before := costs[fmt.Sprint(ended/10, p.name)]; before > 0 && !p.whole && cost > 2*before+noise {
+						b.Errorf("grows faster than its work: %v, and %v with a tenth of the experiments", cost, before)
+					}
+					costs[fmt.Sprint(ended, p.name)] = cost
+				})
 			}
 		})
 	}
 }
+
+// noise is what the kernel's count of processor time and what else the master does make of a page.
+const noise = 3 * time.Millisecond
 
 // measured is a master with the client that talks to it.
 type measured struct {
@@ -128,8 +143,8 @@ func start(b *testing.B, ended int) *measured {
 	return &measured{m}
 }
 
-// read asks for a page again and again.
-func (m *measured) read(b *testing.B, path string) {
+// read asks for a page again and again, and returns the processor time of one.
+func (m *measured) read(b *testing.B, path string) time.Duration {
 	b.Helper()
 	var took []time.Duration
 	before, err := m.Processor()
@@ -148,8 +163,10 @@ func (m *measured) read(b *testing.B, path string) {
 		b.Fatal(err)
 	}
 	slices.Sort(took)
-	b.ReportMetric(float64((after-before).Microseconds())/float64(len(took)), "µs-of-the-master/page")
+	each := (after - before) / time.Duration(len(took))
+	b.ReportMetric(float64(each.Microseconds()), "µs-of-the-master/page")
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	return each
 }
 
 // fill writes ended experiments as the master would have.

@@ -18,7 +18,8 @@
 {{- end -}}
 
 {{/* The Pod Security level of tasks: baseline, unless the cluster's own configuration
-     gives tasks, or lets them ask for, what that level refuses. */}}
+     gives tasks, or lets them ask for, what that level refuses: the directory of
+     shared_fs is a path of the node. */}}
 {{- define "determined.taskSecurity" -}}
 {{- $given := toJson (list .Values.taskContainerDefaults .Values.resourcePools .Values.taskPolicy) -}}
 {{- $more := list
@@ -29,6 +30,7 @@
   "\"Unconfined\"" -}}
 {{- if .Values.resourceManager.podSecurity }}{{ .Values.resourceManager.podSecurity }}
 {{- else if regexMatch (join "|" $more) $given }}privileged
+{{- else if and (eq (.Values.checkpointStorage.type | default "shared_fs") "shared_fs") .Values.checkpointStorage.hostPath }}privileged
 {{- else }}baseline{{ end }}
 {{- end -}}
 

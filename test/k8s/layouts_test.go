@@ -82,6 +82,7 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 			if !strings.Contains(out, l.says) {
 				t.Errorf("got no %q", l.says)
 			}
+			q.settles()
 			q.does(program, "", append([]string{"k8s", "uninstall", "--yes", "--delete-data"}, who...)...)
 			q.nothing(l.name, "pods,jobs,deployments,services,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies")
 			q.nothing(l.name, "clusterroles,clusterrolebindings,priorityclasses,namespaces")

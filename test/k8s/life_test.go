@@ -34,6 +34,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p.does(two, "outlived", "task", "logs", long)
 	p.pauses(two, one)
 
+	p.settles()
 	p.does(two, "", "k8s", "uninstall", "--yes", "--cluster-id", "lab")
 	p.nothing("lab", "pods,jobs,deployments,services")
 	install := append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)
@@ -90,13 +91,7 @@ func (p *person) losesItsMaster(program string) {
 			p.t.Errorf("task %d: got %q (%v), want its two lines, each once", i, out, err)
 		}
 	}
-	p.eventually("nothing of the tasks is left", time.Minute, func() error {
-		out, err := p.c.Try("get", "jobs,pods,secrets", "--all-namespaces", "-l", "determined", "-o", "name")
-		if err == nil && strings.TrimSpace(out) != "" {
-			err = fmt.Errorf("there is %s", out)
-		}
-		return err
-	})
+	p.settles()
 }
 
 // drains takes the node away, with the master and a task on it, and gives it back.

@@ -144,6 +144,19 @@ func (p *person) eventually(what string, limit time.Duration, try func() error) 
 	}
 }
 
+// settles waits until nothing of the tasks is left that have ended: a plan to uninstall names their
+// Jobs, and is not carried out when one of them goes before it was agreed to.
+func (p *person) settles() {
+	p.t.Helper()
+	p.eventually("nothing of the tasks is left", time.Minute, func() error {
+		out, err := p.c.Try("get", "jobs,pods,secrets", "--all-namespaces", "-l", "determined", "-o", "name")
+		if err == nil && strings.TrimSpace(out) != "" {
+			err = fmt.Errorf("there is %s", out)
+		}
+		return err
+	})
+}
+
 // nothing fails when objects of a cluster are left.
 func (p *person) nothing(cluster, kinds string) {
 	p.t.Helper()

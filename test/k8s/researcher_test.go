@@ -1,0 +1,226 @@
+package k8s_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/dettest"
+	"github.com/det-deploy/det-deploy/test/installed"
+	"github.com/det-deploy/det-deploy/test/kubetest"
+)
+
+// patience is how long a test waits for what takes seconds on an idle machine.
+const patience = 5 * time.Minute
+
+// researcher trains on a cluster with the unmodified client.
+type researcher struct {
+	t   *testing.T
+	c   *kubetest.Cluster
+	det *dettest.Client
+	// url is the master's, and namespace that of tasks.
+	url, namespace string
+	token          string
+}
+
+// on is the same researcher, who reports to a subtest.
+func (r *researcher) on(t *testing.T) *researcher {
+	other := *r
+	other.t, other.c, other.det = t, r.c.For(t), r.det.On(t)
+	return &other
+}
+
+var created = regexp.MustCompile(`Created experiment (\d+)`)
+
+// create creates an experiment of docs/examples/experiments, as line/single.yaml; settings are as
+// in "searcher.max_trials=4".
+func (r *researcher) create(file string, settings ...string) string {
+	r.t.Helper()
+	path := installed.InProject("docs", "examples", "experiments", file)
+	args := []string{"experiment", "create", path, filepath.Dir(path)}
+	for _, s := range settings {
+		args = append(args, "--config", s)
+	}
+	out := r.det.OK("", args...)
+	id := created.FindStringSubmatch(out)
+	if id == nil {
+		r.t.Fatalf("no experiment in %q", out)
+	}
+	return id[1]
+}
+
+// trial is what the API tells of one.
+type trial struct {
+	ID       int    `json:"id"`
+	State    string `json:"state"`
+	Restarts int    `json:"restarts"`
+}
+
+// call asks the API.
+func (r *researcher) call(path string, into any) {
+	r.t.Helper()
+	text := r.fetch(path)
+	if err := json.Unmarshal(text, into); err != nil {
+		r.t.Fatalf("%s: %v in %s", path, err, text)
+	}
+}
+
+// fetch is an answer of the API.
+func (r *researcher) fetch(path string) []byte {
+	r.t.Helper()
+	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+"/api/v1/"+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+r.token)
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer a.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %d %s, %v", path, a.StatusCode, text, err)
+	}
+	return text
+}
+
+// only is the one trial of an experiment.
+func (r *researcher) only(id string) trial {
+	r.t.Helper()
+	var out struct{ Trials []trial }
+	r.call("experiments/"+id+"/trials", &out)
+	if len(out.Trials) != 1 {
+		r.t.Fatalf("experiment %s: got trials %+v, want one", id, out.Trials)
+	}
+	return out.Trials[0]
+}
+
+// await waits until an experiment is in a state.
+func (r *researcher) await(id, state string) {
+	r.t.Helper()
+	r.eventually("experiment "+id+" is "+state, func() error {
+		var out struct{ Experiment struct{ State string } }
+		r.call("experiments/"+id, &out)
+		switch out.Experiment.State {
+		case "STATE_" + state:
+			return nil
+		case "STATE_ERROR":
+			r.t.Fatalf("experiment %s failed:\n%s", id, r.logs(id))
+		}
+		return errors.New(out.Experiment.State)
+	})
+}
+
+// logs is what the trial of an experiment wrote.
+func (r *researcher) logs(id string) string {
+	r.t.Helper()
+	var out strings.Builder
+	for lines := json.NewDecoder(bytes.NewReader(r.fetch(fmt.Sprintf("trials/%d/logs", r.only(id).ID)))); ; {
+		var line struct{ Result struct{ Log string } }
+		err := lines.Decode(&line)
+		if errors.Is(err, io.EOF) {
+			return out.String()
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		fmt.Fprintln(&out, line.Result.Log)
+	}
+}
+
+// awaitLog waits until the trial of an experiment has written each of the words, and that
+// often.
+func (r *researcher) awaitLog(id string, times int, words ...string) string {
+	r.t.Helper()
+	var out string
+	r.eventually(fmt.Sprintf("the log has %q %d times", words, times), func() error {
+		out = r.logs(id)
+		for _, w := range words {
+			if strings.Count(out, w) < times {
+				return errors.New(out)
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// validations is the steps at which the trial of an experiment has validated, sorted.
+func (r *researcher) validations(id string) []int {
+	r.t.Helper()
+	var out struct {
+		Workloads []struct{ Validation *struct{ TotalBatches int } }
+	}
+	r.call(fmt.Sprintf("trials/%d/workloads?limit=1000&filter=FILTER_OPTION_VALIDATION", r.only(id).ID), &out)
+	var steps []int
+	for _, w := range out.Workloads {
+		if w.Validation != nil {
+			steps = append(steps, w.Validation.TotalBatches)
+		}
+	}
+	slices.Sort(steps)
+	return steps
+}
+
+// awaitEpochs waits until the trial of an experiment has validated that often, and returns
+// how often it has.
+func (r *researcher) awaitEpochs(id string, n int) int {
+	r.t.Helper()
+	have := 0
+	r.eventually(fmt.Sprintf("experiment %s has trained %d epochs", id, n), func() error {
+		if have = len(r.validations(id)); have < n {
+			return errors.New(r.logs(id))
+		}
+		return nil
+	})
+	return have
+}
+
+// wantUnbroken fails when an epoch is missing or counted twice, or a restart counted: what
+// interrupted the trial was not its program.
+func (r *researcher) wantUnbroken(id string) {
+	r.t.Helper()
+	steps := r.validations(id)
+	for i, step := range steps {
+		if step != i+1 {
+			r.t.Errorf("experiment %s: got validations at %d, want each epoch once", id, steps)
+			break
+		}
+	}
+	if n := r.only(id).Restarts; n != 0 {
+		r.t.Errorf("experiment %s: got %d restarts, want none", id, n)
+	}
+}
+
+// pod is the name of the pod in which the trial of an experiment runs.
+func (r *researcher) pod(id string) string {
+	r.t.Helper()
+	var name string
+	r.eventually("experiment "+id+" has a pod that runs", func() error {
+		out, err := r.c.Try("get", "pods", "-n", r.namespace, "-l", "determined", "--field-selector=status.phase=Running",
+			"-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.labels.determined}{"\n"}{end}`)
+		for line := range strings.Lines(out) {
+			if f := strings.Fields(line); len(f) == 2 && strings.HasPrefix(f[1], id+".") {
+				name = f[0]
+				return nil
+			}
+		}
+		return fmt.Errorf("got %q, %w", out, err)
+	})
+	return name
+}
+
+func (r *researcher) eventually(what string, try func() error) {
+	r.t.Helper()
+	(&person{t: r.t, c: r.c}).eventually(what, patience, try)
+}

@@ -66,6 +66,18 @@ type release struct {
 	terminate bool
 }
 
+// boundTime is a release, nil for none, that lasts no longer from now than it may at its begin: the clock may have been set
+// back since it was stored.
+func (r *release) boundTime(now time.Time, most time.Duration) *release {
+	last := now.Add(most)
+	if r == nil || !last.Before(r.By) {
+		return r
+	}
+	bounded := *r
+	bounded.By = last
+	return &bounded
+}
+
 // container is one part of a placed allocation. state.mu guards it. Its state is that of
 // the API and only goes forward. Beside it goes the order to start it:
 //

@@ -123,6 +123,9 @@ type life struct {
 	c *checkpoint.Checkpoints
 	m *machine
 
+	// turn is held for reading by what one master does, and for writing while another one takes its place.
+	turn sync.RWMutex
+
 	mu sync.Mutex
 	// needed is which checkpoint who needs: each was stored before it is here, and leaves here before it
 	// is released, so that what is here is needed.
@@ -156,6 +159,8 @@ func (l *life) checkpoints() *checkpoint.Checkpoints {
 
 // restart forgets all that was in memory.
 func (l *life) restart() {
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	c := open(l.t, checkpoint.Config{Store: l.s, Tasks: l.m, Backoff: time.Millisecond})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -291,18 +296,28 @@ func (l *life) launch(ctx context.Context, r *rand.Rand) {
 }
 
 func (l *life) download(ctx context.Context, r *rand.Rand) {
-	uuid, who := l.pick(r), fmt.Sprintf("download %d", r.Int())
-	_, release, err := l.checkpoints().Hold(ctx, uuid)
-	if err != nil {
-		return
-	}
+	who := fmt.Sprintf("download %d", r.Int())
+	release := l.hold(ctx, who, l.pick(r))
 	defer release()
-	l.need(who, uuid)
 	defer l.leave(who)
 	<-time.After(time.Duration(r.IntN(20)) * time.Millisecond) // others act while it is read
 }
 
+// hold begins to read a checkpoint, if it may be read.
+func (l *life) hold(ctx context.Context, who, uuid string) (release func()) {
+	l.turn.RLock()
+	defer l.turn.RUnlock()
+	_, release, err := l.checkpoints().Hold(ctx, uuid)
+	if err != nil {
+		return func() {}
+	}
+	l.need(who, uuid)
+	return release
+}
+
 func (l *life) remove(ctx context.Context, r *rand.Rand) {
+	l.turn.RLock()
+	defer l.turn.RUnlock()
 	uuids := []string{l.pick(r), l.pick(r)}
 	_ = l.checkpoints().Delete(ctx, checkpoint.Order{ // refused when one of them is needed
 		UUIDs: slices.Compact(uuids), Globs: checkpoint.AllFiles(), May: func(int32) error { return nil },

@@ -89,13 +89,23 @@ func (c *Checkpoints) startDue(ctx context.Context) (time.Duration, error) {
 	next, now := lookEvery, c.cfg.Now()
 	var failed error
 	for _, d := range all {
-		if wait := d.Value.Due.Sub(now); wait > 0 {
+		if wait := d.Value.dueIn(now); wait > 0 {
 			next = min(next, wait)
 			continue
 		}
 		failed = errors.Join(failed, c.start(ctx, d.Value))
 	}
 	return next, failed
+}
+
+// dueIn is how long a deletion still waits. None waits longer than the longest time between two tries: the clock was
+// set back since.
+func (d Deletion) dueIn(now time.Time) time.Duration {
+	wait := d.Due.Sub(now)
+	if wait > longest {
+		return 0
+	}
+	return max(wait, 0)
 }
 
 // start makes a deletion's task, or its next run.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,6 +26,8 @@ type faults struct {
 	lose int
 	// pause pauses the experiment after so many turns, and activates it once nothing runs; 0 for never.
 	pause int
+	// jump sets the clock back and forth.
+	jump bool
 }
 
 // ordered says that trials report in the same order whatever happens.
@@ -36,6 +39,8 @@ type player struct {
 
 	f       faults
 	reports map[rm.AllocationID]int
+	// faced counts the faults.
+	faced int
 }
 
 // outcome is what must be the same whatever happens in between.
@@ -49,6 +54,9 @@ type outcome struct {
 
 func (p *player) fault() {
 	p.Helper()
+	if p.faced++; p.f.jump {
+		p.now = p.now.Add([]time.Duration{25 * time.Hour, -49 * time.Hour, 24*time.Hour + time.Second}[p.faced%3])
+	}
 	if p.f.restart {
 		p.restart()
 	}
@@ -221,6 +229,8 @@ func TestWhateverIsInterruptedTheSameTrialsRunAndStop(t *testing.T) {
 		"killed after each call":     {restart: true},
 		"each report sent twice":     {repeat: true},
 		"both":                       {restart: true, repeat: true},
+		"a clock that jumps":         {jump: true},
+		"all of it":                  {jump: true, restart: true, repeat: true},
 		"machines lost":              {lose: 3},
 		"machines lost and restarts": {lose: 3, restart: true},
 		"paused":                     {pause: 3},

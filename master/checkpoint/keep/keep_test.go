@@ -28,6 +28,22 @@ func checkpoints() []keep.Checkpoint {
 	}
 }
 
+// The times are those of programs, whose clocks may be anything: they decide between equals alone.
+func TestClocksDecideNothing(t *testing.T) {
+	t.Parallel()
+	policy := keep.Policy{ExperimentBest: 1, TrialBest: 1, TrialLatest: 1, SmallerIsBetter: true}
+	all := slices.DeleteFunc(checkpoints(), func(c keep.Checkpoint) bool { return c.UUID == "2b" }) // it equals 2c
+	want, _ := keep.Decide(policy, all)
+	for range 100 {
+		for i := range all {
+			all[i].Reported = at(rand.IntN(1000) - 500)
+		}
+		if got, _ := keep.Decide(policy, all); !slices.Equal(got, want) {
+			t.Fatalf("with other times %v are deleted, want %v", got, want)
+		}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

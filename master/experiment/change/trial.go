@@ -62,11 +62,26 @@ func (d *Draft) createTrial(number int, c search.Create) (int32, error) {
 	return id, nil
 }
 
+// addTrial adds a trial behind all others, which are listed in the order of their creation: also when the clock was set
+// back since the last.
 func (d *Draft) addTrial(t record.Trial) {
+	if last, found := d.lastTrial(); found && t.Created.Before(last.Created) {
+		t.Created = last.Created
+	}
 	d.created = append(d.created, t.ID)
 	d.Record.Trials++
 	d.Record.Open++
 	d.setTrial(t)
+}
+
+func (d *Draft) lastTrial() (record.Trial, bool) {
+	if n := len(d.created); n > 0 {
+		return d.Trial(d.created[n-1])
+	}
+	if n := len(d.x.trials); n > 0 {
+		return d.Trial(d.x.trials[n-1].ID)
+	}
+	return record.Trial{}, false
 }
 
 // beginRuns begins the runs that are wanted.

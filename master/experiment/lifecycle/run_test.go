@@ -60,6 +60,16 @@ func TestWhatTheEndOfARunMeans(t *testing.T) {
 	}
 }
 
+func TestAClockThatIsSetBackKeepsNoProgramForLong(t *testing.T) {
+	said := time.Unix(1_700_000_000, 0)
+	trial := Trial{State: Active, Running: true}.ReportInvalid(said)
+	for passed, want := range map[time.Duration]Want{0: Keep, 9 * time.Second: Keep, 10 * time.Second: End, -time.Hour: End, 24 * time.Hour: End} {
+		if got := trial.Wanted(said.Add(passed)); got != want {
+			t.Errorf("%v after the report: got %s, want %s", passed, got, want)
+		}
+	}
+}
+
 func TestMachinesAreExcludedOnce(t *testing.T) {
 	trial := Trial{State: Active}
 	for range 3 {

@@ -111,10 +111,13 @@ func (t Trial) Wanted(now time.Time) Want {
 		return Nothing
 	case t.State == StoppingKilled || t.State == StoppingError:
 		return End
-	case t.InvalidSince != nil && !now.Before(t.InvalidSince.Add(graceOfInvalid)):
+	case t.InvalidSince != nil && !isWithin(now.Sub(*t.InvalidSince), graceOfInvalid):
 		return End
 	case t.State == Active:
 		return Keep
 	}
 	return Signal
 }
+
+// isWithin says that less than a grace has passed. Of a clock that was set back since it is not known how much has.
+func isWithin(passed, grace time.Duration) bool { return passed >= 0 && passed < grace }

@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/program"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -92,7 +93,7 @@ func (s *shared) workingCopy(ctx context.Context, e *entry, batch []*job) (*chan
 	}
 	e.state.Lock()
 	defer e.state.Unlock()
-	e.stale, e.rec = false, new(x.Record)
+	e.stale, e.rec, e.written = false, new(x.Record), program.Written{}
 	if e.open != nil {
 		e.open = x
 	}
@@ -105,6 +106,9 @@ func (s *shared) publish(e *entry, x *change.Experiment, d *change.Draft) {
 	x.Publish(d)
 	e.rec, e.gone = new(x.Record), x.Record.State == lifecycle.Deleted
 	e.open = nil
+	if d.Config != nil || !isOpen(x.Record) {
+		e.written = program.Written{}
+	}
 	if isOpen(x.Record) {
 		e.open = x
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/program"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -26,6 +27,8 @@ type entry struct {
 	rec *record.Experiment
 	// open is the whole experiment while it has not ended, nil otherwise.
 	open *change.Experiment
+	// written is the configuration as programs of its trials read it, empty until the first one did.
+	written program.Written
 	// stale says that the store knows better: a write of which the search knew was not done, or
 	// its outcome is unknown.
 	stale bool

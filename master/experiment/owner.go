@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -44,8 +45,9 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 	var c config.Experiment
 	var t record.Trial
 	found := false
+	var written program.Written
 	e.readOpen(func(open *change.Experiment) {
-		x, c = open.Record, open.Config
+		x, c, written = open.Record, open.Config, e.written
 		t, found = open.TrialOfTask(string(o.Task))
 	})
 	if !found || t.Life.Run != o.Run || !t.Life.Running {
@@ -62,12 +64,31 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 	if err != nil {
 		return spec.Program{}, fmt.Errorf("run %d of trial %d: %w", o.Run, t.ID, err)
 	}
+	if written.IsEmpty() {
+		if written, err = e.writeConfig(c); err != nil {
+			return spec.Program{}, fmt.Errorf("write the configuration of experiment %d: %w", x.ID, err)
+		}
+	}
 	p, err := program.Trial{
-		Config: c, Defaults: o.Defaults, Experiment: int(x.ID), Trial: int(t.ID), Run: o.Run, Seed: int64(t.Seed),
+		Config: c, Written: written, Defaults: o.Defaults, Experiment: int(x.ID), Trial: int(t.ID), Run: o.Run, Seed: int64(t.Seed),
 		HParams: hparams, Steps: int64(t.Base), Checkpoint: t.Life.Checkpoint(),
 	}.Program()
 	p.HasContext = x.ModelBytes > 0
 	return p, err
+}
+
+// writeConfig keeps what the programs of all trials read of c, unless it has been changed meanwhile.
+func (e *entry) writeConfig(c config.Experiment) (program.Written, error) {
+	w, err := program.Write(c)
+	if err != nil {
+		return w, err
+	}
+	e.state.Lock()
+	defer e.state.Unlock()
+	if e.open != nil && reflect.DeepEqual(e.open.Config, c) {
+		e.written = w
+	}
+	return w, nil
 }
 
 // Context implements task.Owner.

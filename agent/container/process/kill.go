@@ -176,10 +176,17 @@ func awaitNobody(ctx context.Context, uid int) error {
 
 // hasProcesses says whether processes of a user run: those of a task whose agent and
 // directory were removed by hand may outlive its claim.
+//
+// Whose a process is, its directory tells: on a machine with many, reading what each says of itself was
+// most of what the start of a short task took.
 func hasProcesses(uid int) bool {
-	return slices.ContainsFunc(processTable(), func(p proc) bool {
+	return slices.ContainsFunc(listProcesses(), func(pid int) bool {
 		var st unix.Stat_t
-		return unix.Stat("/proc/"+strconv.Itoa(p.pid), &st) == nil && int(st.Uid) == uid
+		if unix.Stat("/proc/"+strconv.Itoa(pid), &st) != nil || int(st.Uid) != uid {
+			return false
+		}
+		_, runs := readProcess(pid)
+		return runs
 	})
 }
 
@@ -266,6 +273,17 @@ func listMarked(pid int, mark []byte) bool {
 }
 
 func processTable() []proc {
+	var out []proc
+	for _, pid := range listProcesses() {
+		if p, ok := readProcess(pid); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// listProcesses is the numbers of all processes, those included that have ended and are still listed.
+func listProcesses() []int {
 	f, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -275,21 +293,22 @@ func processTable() []proc {
 	if err != nil {
 		return nil
 	}
-	var out []proc
+	out := make([]int, 0, len(names))
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue
-		}
-		if p, ok := parseStat(pid, string(stat)); ok {
-			out = append(out, p)
+		if pid, err := strconv.Atoi(name); err == nil {
+			out = append(out, pid)
 		}
 	}
 	return out
+}
+
+// readProcess is a process that runs.
+func readProcess(pid int) (proc, bool) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return proc{}, false
+	}
+	return parseStat(pid, string(stat))
 }
 
 // parseStat reads parent and session, which come after the name in brackets

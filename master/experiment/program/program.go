@@ -47,6 +47,9 @@ func Library(x config.Experiment, d container.Defaults, args ...string) spec.Pro
 type Trial struct {
 	// Config is the experiment's complete configuration.
 	Config config.Experiment
+	// Written is what Write makes of Config, which the runs of all its trials may share; otherwise each
+	// makes it again.
+	Written Written
 	// Defaults is what the containers of its pool get.
 	Defaults container.Defaults
 	// Experiment and Trial are their numbers, Run counts the trial's runs from 1.
@@ -60,22 +63,39 @@ type Trial struct {
 	Checkpoint string
 }
 
+// Written is a configuration as the programs of trials read it. It has secrets.
+type Written struct {
+	// file is whole, variable without the keys of the storage, which are in the file alone.
+	file, variable []byte
+}
+
+// IsEmpty says that nothing was written.
+func (w Written) IsEmpty() bool { return w.file == nil }
+
+// Write writes a configuration.
+func Write(c config.Experiment) (w Written, err error) {
+	if w.file, err = json.Marshal(c.ShowToTrial()); err != nil {
+		return w, err
+	}
+	w.variable, err = json.Marshal(c.Show())
+	return w, err
+}
+
 // Program is what the containers of the run execute.
 func (t Trial) Program() (spec.Program, error) {
-	cfg, err := json.Marshal(t.Config.ShowToTrial())
-	if err != nil {
-		return spec.Program{}, fmt.Errorf("write the configuration of experiment %d: %w", t.Experiment, err)
+	w := t.Written
+	if w.IsEmpty() {
+		var err error
+		if w, err = Write(t.Config); err != nil {
+			return spec.Program{}, fmt.Errorf("write the configuration of experiment %d: %w", t.Experiment, err)
+		}
 	}
-	shown, err := json.Marshal(t.Config.Show()) // keys are in the file alone
-	if err != nil {
-		return spec.Program{}, fmt.Errorf("write the configuration of experiment %d: %w", t.Experiment, err)
-	}
-	info, err := t.buildInfo(cfg).Content()
+	info, err := t.buildInfo(w.file).Content()
 	if err != nil {
 		return spec.Program{}, err
 	}
 	p := Library(t.Config, t.Defaults, "-m", "determined.exec.launch")
-	p.TrialInfo, p.Variables = info, t.buildVariables(shown)
+	p.TrialInfo, p.Variables = info, t.buildVariables(w.variable)
 	p.HasContext, p.HostNetwork = true, true
 	return p, nil
 }

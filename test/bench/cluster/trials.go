@@ -58,7 +58,7 @@ func (c *cluster) createExperiment(ctx context.Context, config string) (id int, 
 // awaitState waits until an experiment is shown in a state.
 func (c *cluster) awaitState(ctx context.Context, id int, want string) error {
 	state := ""
-	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; _ = delay.For(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; _ = delay.For(ctx, 100*time.Millisecond) {
 		b, err := c.call(ctx, "GET", fmt.Sprintf("/api/v1/experiments?experimentIdFilter.incl=%d", id), nil)
 		if err != nil {
 			return err

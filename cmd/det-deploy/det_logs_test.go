@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"github.com/det-deploy/det-deploy/test/dettest"
 	"strings"
 	"testing"
 	"time"
@@ -13,16 +11,15 @@ import (
 // The client finds lines by the rank and the level that programs write in front of them, and
 // a progress bar is a line each time it is drawn.
 func TestDetFindsLinesByRankAndLevel(t *testing.T) {
-	det := detCLI(t)
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})
 	c.StartMaster()
 	c.StartAgent("a")
-	cl := newClient(t, c, det, "admin")
-	id := cl.detach(nil, "sh", "-c", `printf '[rank=3] WARNING: hot\n[rank=1] INFO: mild\n\r10%%\r20%%\rERROR: broken\n'`)
+	cl := dettest.Login(t, c.URL, "admin", password)
+	id := detach(cl, nil, "sh", "-c", `printf '[rank=3] WARNING: hot\n[rank=1] INFO: mild\n\r10%%\r20%%\rERROR: broken\n'`)
 	ends := func(args ...string) string {
 		t.Helper()
 		args = append([]string{"task", "logs", "--source", "task", "--stdtype", "stdout"}, args...)
-		out := cl.ok("", append(args, id)...)
+		out := cl.OK("", append(args, id)...)
 		var lines []string
 		for line := range strings.Lines(out) {
 			if _, text, found := strings.Cut(strings.TrimSpace(line), "Z] "); found {
@@ -55,9 +52,7 @@ func TestDetFindsLinesByRankAndLevel(t *testing.T) {
 		"sess = authentication.login_with_cache('" + c.URL + "')\n" +
 		"for l in logs.task_logs(sess, '" + id + "', min_level=bindings.v1LogLevel.WARNING, sources=['task']): print(l.level.value, l.rankId, l.log.strip())\n" +
 		"print(sorted(next(iter(bindings.get_TaskLogsFields(sess, taskId='" + id + "'))).rankIds))\n"
-	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(det), "python3"), "-c", text)
-	cmd.Env = append(os.Environ(), "HOME="+cl.home)
-	out, err := cmd.CombinedOutput()
+	out, err := cl.Python("-c", text).CombinedOutput()
 	if want := "LOG_LEVEL_WARNING 3 hot\nLOG_LEVEL_ERROR None broken\n[1, 3]\n"; err != nil || string(out) != want {
 		t.Errorf("got %s, %v, want %s", out, err, want)
 	}

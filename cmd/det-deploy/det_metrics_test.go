@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -14,14 +13,12 @@ func TestMetricsOfTheSDK(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a master; run without -short")
 	}
-	python := filepath.Join(dettest.Home(t), "bin", "python3")
 	c := newCluster(t, clusterConfig{})
 	c.StartMaster()
-	cmd := exec.CommandContext(t.Context(), python, filepath.Join("testdata", "det", "metrics.py"), c.URL, password,
+	out, err := dettest.New(t, c.URL).Python(filepath.Join("testdata", "det", "metrics.py"), c.URL, password,
 		"name: one\nentrypoint: 'true'\nsearcher: {name: single, metric: loss}\n"+
-			"checkpoint_storage: {type: directory, container_path: /checkpoints}\nresources: {slots_per_trial: 0}\n")
-	cmd.Env = append(c.Env, "HOME="+t.TempDir())
-	if out, err := cmd.CombinedOutput(); err != nil {
+			"checkpoint_storage: {type: directory, container_path: /checkpoints}\nresources: {slots_per_trial: 0}\n").CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v:\n%s", err, tail(out, 4000))
 	}
 }

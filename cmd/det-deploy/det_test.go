@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,77 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/dockertest"
 )
 
-// detCLI is the unmodified client of upstream, installed by test/setup.
-func detCLI(t *testing.T) string {
-	t.Helper()
-	return filepath.Join(dettest.Home(t), "bin", "det")
-}
-
-// client runs det as one user with a home of its own.
-type client struct {
-	t    *testing.T
-	c    *cluster
-	det  string
-	home string
-}
-
-func newClient(t *testing.T, c *cluster, det, user string) *client {
-	t.Helper()
-	cl := &client{t: t, c: c, det: det, home: t.TempDir()}
-	cl.ok(password+"\n", "user", "login", user)
-	return cl
-}
-
-func (cl *client) exec(stdin string, args ...string) (string, error) {
-	cmd := exec.CommandContext(cl.t.Context(), cl.det, args...)
-	cmd.Env = append(os.Environ(), "DET_MASTER="+cl.c.URL, "HOME="+cl.home)
-	cmd.Stdin = strings.NewReader(stdin)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	return out.String(), err
-}
-
-// ok runs det and wants success.
-func (cl *client) ok(stdin string, args ...string) string {
-	cl.t.Helper()
-	out, err := cl.exec(stdin, args...)
-	if err != nil {
-		cl.t.Fatalf("det %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return out
-}
-
-// want runs det and looks for words in what it prints.
-func (cl *client) want(args []string, words ...string) string {
-	cl.t.Helper()
-	out := cl.ok("", args...)
-	for _, w := range words {
-		if !strings.Contains(out, w) {
-			cl.t.Errorf("det %s: got %q, want it to contain %q", strings.Join(args, " "), out, w)
-		}
-	}
-	return out
-}
-
-// refused runs det and wants a failure that says the words.
-func (cl *client) refused(args []string, words ...string) {
-	cl.t.Helper()
-	out, err := cl.exec("", args...)
-	if err == nil {
-		cl.t.Errorf("det %s succeeded, want it refused:\n%s", strings.Join(args, " "), out)
-	}
-	for _, w := range words {
-		if !strings.Contains(out, w) {
-			cl.t.Errorf("det %s: got %q, want it to contain %q", strings.Join(args, " "), out, w)
-		}
-	}
-}
-
 // TestDetClient drives every Tier 1 command of the unmodified det client
 // against a master and two agents with real Docker.
 func TestDetClient(t *testing.T) {
-	det := detCLI(t)
 	docker := dockertest.Start(t)
 	c := newCluster(t, clusterConfig{
 		Env: []string{"DOCKER_HOST=" + docker.Host},
@@ -98,76 +28,68 @@ func TestDetClient(t *testing.T) {
 	c.StartMaster()
 	c.StartAgent("a")
 	c.StartAgent("b")
-	admin := newClient(t, c, det, "admin")
+	admin := dettest.Login(t, c.URL, "admin", password)
 	c.Eventually("both agents are listed", time.Minute, func() error {
-		out, err := admin.exec("", "agent", "list", "--json")
+		out, err := admin.Exec("", "agent", "list", "--json")
 		if err == nil && strings.Count(out, `"registered_time"`)+strings.Count(out, `"registeredTime"`) < 2 {
 			return errors.New(out)
 		}
 		return err
 	})
-	t.Run("users", func(t *testing.T) { detUsers(t, c, det) })
-	t.Run("commands", func(t *testing.T) { detCommands(t, admin.on(t)) })
-	t.Run("cluster info", func(t *testing.T) { detInfo(t, admin.on(t)) })
-	t.Run("bind mounts", func(t *testing.T) { detBindMounts(t, admin.on(t)) })
-	t.Run("context", func(t *testing.T) { detContext(t, admin.on(t)) })
-	t.Run("queue", func(t *testing.T) { detQueue(t, admin.on(t)) })
-	t.Run("agents and slots", func(t *testing.T) { detAgents(t, admin.on(t)) })
-	t.Run("master", func(t *testing.T) { detMaster(t, admin.on(t)) })
+	t.Run("users", func(t *testing.T) { detUsers(t, c) })
+	t.Run("commands", func(t *testing.T) { detCommands(t, c, admin.On(t)) })
+	t.Run("cluster info", func(t *testing.T) { detInfo(t, c, admin.On(t)) })
+	t.Run("bind mounts", func(t *testing.T) { detBindMounts(t, admin.On(t)) })
+	t.Run("context", func(t *testing.T) { detContext(t, admin.On(t)) })
+	t.Run("queue", func(t *testing.T) { detQueue(t, c, admin.On(t)) })
+	t.Run("agents and slots", func(t *testing.T) { detAgents(t, c, admin.On(t)) })
+	t.Run("master", func(t *testing.T) { detMaster(t, admin.On(t)) })
 }
 
-// on is the same client reporting to a subtest.
-func (cl *client) on(t *testing.T) *client {
-	other := *cl
-	other.t = t
-	return &other
-}
-
-func detUsers(t *testing.T, c *cluster, det string) {
-	admin := newClient(t, c, det, "admin")
-	admin.want([]string{"version"}, "0.38.1")
-	admin.want([]string{"user", "whoami"}, "admin")
-	admin.ok("", "user", "create", "ada", "--password", "Lovelace-1815")
-	admin.want([]string{"user", "list"}, "ada", "admin", "determined")
-	admin.ok("", "user", "edit", "ada", "--display-name", "Countess", "--admin", "true")
-	admin.want([]string{"user", "list"}, "Countess")
-	admin.ok("", "user", "link-with-agent-user", "ada", "--agent-uid", "1234",
+func detUsers(t *testing.T, c *cluster) {
+	admin := dettest.Login(t, c.URL, "admin", password)
+	admin.Want([]string{"version"}, "0.38.1")
+	admin.Want([]string{"user", "whoami"}, "admin")
+	admin.OK("", "user", "create", "ada", "--password", "Lovelace-1815")
+	admin.Want([]string{"user", "list"}, "ada", "admin", "determined")
+	admin.OK("", "user", "edit", "ada", "--display-name", "Countess", "--admin", "true")
+	admin.Want([]string{"user", "list"}, "Countess")
+	admin.OK("", "user", "link-with-agent-user", "ada", "--agent-uid", "1234",
 		"--agent-user", "ada", "--agent-gid", "1234", "--agent-group", "ada")
-	admin.want([]string{"user", "list"}, "1234")
-	admin.ok("", "user", "rename", "ada", "lovelace")
-	admin.ok("", "user", "deactivate", "lovelace")
-	other := &client{t: t, c: c, det: det, home: t.TempDir()}
-	if out, err := other.exec("Lovelace-1815\n", "user", "login", "lovelace"); err == nil {
+	admin.Want([]string{"user", "list"}, "1234")
+	admin.OK("", "user", "rename", "ada", "lovelace")
+	admin.OK("", "user", "deactivate", "lovelace")
+	other := dettest.New(t, c.URL)
+	if out, err := other.Exec("Lovelace-1815\n", "user", "login", "lovelace"); err == nil {
 		t.Errorf("a deactivated user could log in: %s", out)
 	}
-	admin.ok("", "user", "activate", "lovelace")
-	other.ok("Lovelace-1815\n", "user", "login", "lovelace")
-	other.ok("Engine-1843\nEngine-1843\n", "user", "change-password")
-	other.want([]string{"user", "whoami"}, "lovelace")
-	other.ok("", "user", "logout")
-	if out, err := other.exec("Lovelace-1815\n", "user", "login", "lovelace"); err == nil {
+	admin.OK("", "user", "activate", "lovelace")
+	other.OK("Lovelace-1815\n", "user", "login", "lovelace")
+	other.OK("Engine-1843\nEngine-1843\n", "user", "change-password")
+	other.Want([]string{"user", "whoami"}, "lovelace")
+	other.OK("", "user", "logout")
+	if out, err := other.Exec("Lovelace-1815\n", "user", "login", "lovelace"); err == nil {
 		t.Errorf("the old password is still good: %s", out)
 	}
-	other.ok("Engine-1843\n", "user", "login", "lovelace")
-	determined := newClient(t, c, det, "determined")
-	determined.refused([]string{"user", "create", "mallory", "--password", "Password-1"}, "Forbidden")
+	other.OK("Engine-1843\n", "user", "login", "lovelace")
+	determined := dettest.Login(t, c.URL, "determined", password)
+	determined.Refused([]string{"user", "create", "mallory", "--password", "Password-1"}, "Forbidden")
 }
 
 var launched = regexp.MustCompile(`\(id: ([0-9a-f-]{36}), name: ([^)]+\))`)
 
 // detach starts a command and returns its id.
-func (cl *client) detach(config []string, argv ...string) string {
-	cl.t.Helper()
+func detach(cl *dettest.Client, config []string, argv ...string) string {
 	args := append([]string{"command", "run", "--detach"}, config...)
-	id := strings.TrimSpace(cl.ok("", append(args, argv...)...))
+	id := strings.TrimSpace(cl.OK("", append(args, argv...)...))
 	if m := launched.FindStringSubmatch(id); m != nil {
 		id = m[1]
 	}
 	return id
 }
 
-func detCommands(t *testing.T, cl *client) {
-	out := cl.want([]string{"command", "run", "echo", "hello from a container"},
+func detCommands(t *testing.T, c *cluster, cl *dettest.Client) {
+	out := cl.Want([]string{"command", "run", "echo", "hello from a container"},
 		"Launched command", "hello from a container",
 		"resources exited successfully with a zero exit code", "Task log stream ended")
 	m := launched.FindStringSubmatch(out)
@@ -175,52 +97,52 @@ func detCommands(t *testing.T, cl *client) {
 		t.Fatalf("no id in %q", out)
 	}
 	id := m[1]
-	cl.want([]string{"command", "run", "sh -c 'exit 3'"},
+	cl.Want([]string{"command", "run", "sh -c 'exit 3'"},
 		"crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 3 (exit code 3)")
-	cl.want([]string{"command", "run", "--config", "resources.slots=0", "echo", "no slots"}, "no slots")
-	cl.want([]string{
+	cl.Want([]string{"command", "run", "--config", "resources.slots=0", "echo", "no slots"}, "no slots")
+	cl.Want([]string{
 		"command", "run", "--config", "environment.environment_variables=GREETING=salut,OTHER=1",
 		`echo "$GREETING"`,
 	}, "salut")
-	cl.want([]string{"command", "list"}, id, "TERMINATED")
-	cl.want([]string{"command", "list", "-a"}, id)
-	cl.want([]string{"command", "describe", id}, "allocation exited successfully")
-	cl.want([]string{"command", "config", id}, "entrypoint")
-	cl.want([]string{"task", "logs", id}, "hello from a container")
-	cl.want([]string{"task", "logs", "--tail", "1", id}, "resources exited successfully")
-	cl.want([]string{"task", "logs", "--head", "1", id}, "Scheduling")
-	cl.want([]string{"command", "logs", id[:8]}, "hello from a container")
-	cl.want([]string{"task", "logs", "--stdtype", "stdout", "--source", "task", id}, "hello from a container")
-	cl.refused([]string{"command", "run", "--config", "resources.slots=99", "true"}, "request unfulfillable")
-	cl.refused([]string{"command", "run", "--config", "resorces.slots=1", "true"}, "resorces")
-	cl.refused([]string{"command", "describe", "00000000-0000-4000-8000-000000000000"}, "not found")
-	long := cl.detach(nil, "sleep", "600")
-	cl.c.Eventually("the command runs", time.Minute, func() error {
-		out, err := cl.exec("", "command", "describe", long)
+	cl.Want([]string{"command", "list"}, id, "TERMINATED")
+	cl.Want([]string{"command", "list", "-a"}, id)
+	cl.Want([]string{"command", "describe", id}, "allocation exited successfully")
+	cl.Want([]string{"command", "config", id}, "entrypoint")
+	cl.Want([]string{"task", "logs", id}, "hello from a container")
+	cl.Want([]string{"task", "logs", "--tail", "1", id}, "resources exited successfully")
+	cl.Want([]string{"task", "logs", "--head", "1", id}, "Scheduling")
+	cl.Want([]string{"command", "logs", id[:8]}, "hello from a container")
+	cl.Want([]string{"task", "logs", "--stdtype", "stdout", "--source", "task", id}, "hello from a container")
+	cl.Refused([]string{"command", "run", "--config", "resources.slots=99", "true"}, "request unfulfillable")
+	cl.Refused([]string{"command", "run", "--config", "resorces.slots=1", "true"}, "resorces")
+	cl.Refused([]string{"command", "describe", "00000000-0000-4000-8000-000000000000"}, "not found")
+	long := detach(cl, nil, "sleep", "600")
+	c.Eventually("the command runs", time.Minute, func() error {
+		out, err := cl.Exec("", "command", "describe", long)
 		if err == nil && !strings.Contains(out, "RUNNING") {
 			return errors.New(out)
 		}
 		return err
 	})
-	cl.want([]string{"task", "list"}, long)
-	cl.want([]string{"slot", "list"}, long)
-	cl.ok("", "command", "kill", long)
-	cl.c.Eventually("the command ended", time.Minute, func() error {
-		out, err := cl.exec("", "command", "describe", long)
+	cl.Want([]string{"task", "list"}, long)
+	cl.Want([]string{"slot", "list"}, long)
+	cl.OK("", "command", "kill", long)
+	c.Eventually("the command ended", time.Minute, func() error {
+		out, err := cl.Exec("", "command", "describe", long)
 		if err == nil && !strings.Contains(out, "TERMINATED") {
 			return errors.New(out)
 		}
 		return err
 	})
-	cl.ok("", "command", "kill", long)
+	cl.OK("", "command", "kill", long)
 }
 
 // detInfo has the client's library read what a task finds of where it runs.
-func detInfo(t *testing.T, cl *client) {
-	id := cl.detach([]string{"--config", "resources.slots=2"}, "cat "+agentv1.ClusterInfoPath)
+func detInfo(t *testing.T, c *cluster, cl *dettest.Client) {
+	id := detach(cl, []string{"--config", "resources.slots=2"}, "cat "+agentv1.ClusterInfoPath)
 	file := filepath.Join(t.TempDir(), "cluster.json")
-	cl.c.Eventually("the file is in the log", time.Minute, func() error {
-		out, err := cl.exec("", "task", "logs", id)
+	c.Eventually("the file is in the log", time.Minute, func() error {
+		out, err := cl.Exec("", "task", "logs", id)
 		if err != nil {
 			return err
 		}
@@ -233,7 +155,7 @@ func detInfo(t *testing.T, cl *client) {
 	text := "from determined import _info\n" +
 		"i = _info.ClusterInfo._from_file('" + file + "')\n" +
 		"print(i.task_type, i.slot_ids, i.task_id, i.allocation_id, i.agent_id in ('a', 'b'), i.master_url[:7], len(i.session_token) > 9)\n"
-	out, err := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(cl.det), "python3"), "-c", text).CombinedOutput()
+	out, err := cl.Python("-c", text).CombinedOutput()
 	if want := "COMMAND [0, 1] " + id + " " + id + ".1 True http:// True\n"; err != nil || string(out) != want {
 		t.Errorf("got %s, %v, want %s", out, err, want)
 	}
@@ -243,24 +165,23 @@ func TestPlainProcessesKnowWhereTheyRun(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can isolate plain processes")
 	}
-	det := detCLI(t)
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 2\n"})
 	c.StartMaster()
 	c.StartAgent("a")
-	admin := newClient(t, c, det, "admin")
+	admin := dettest.Login(t, c.URL, "admin", password)
 	c.Eventually("the agent is listed", time.Minute, func() error {
-		out, err := admin.exec("", "slot", "list")
+		out, err := admin.Exec("", "slot", "list")
 		if err == nil && strings.Count(out, "a ") < 2 {
 			err = errors.New(out)
 		}
 		return err
 	})
-	detInfo(t, admin)
+	detInfo(t, c, admin)
 }
 
 // detBindMounts is the check that upstream's own documentation asks for after
 // an extra disk was mounted on the agents.
-func detBindMounts(t *testing.T, cl *client) {
+func detBindMounts(t *testing.T, cl *dettest.Client) {
 	disk := "/mnt/disks/second"
 	if _, err := os.Stat(disk); err == nil || os.Getuid() != 0 {
 		disk = t.TempDir()
@@ -279,7 +200,7 @@ func detBindMounts(t *testing.T, cl *client) {
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cl.want([]string{"command", "run", "--config-file", config, "ls", "-l", "/second"}, "dataset.bin")
+	cl.Want([]string{"command", "run", "--config-file", config, "ls", "-l", "/second"}, "dataset.bin")
 }
 
 // firstMissing is the uppermost folder of path that does not exist.
@@ -293,7 +214,7 @@ func firstMissing(path string) string {
 	}
 }
 
-func detContext(t *testing.T, cl *client) {
+func detContext(t *testing.T, cl *dettest.Client) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
@@ -303,16 +224,16 @@ func detContext(t *testing.T, cl *client) {
 			t.Fatal(err)
 		}
 	}
-	cl.want([]string{"command", "run", "--context", dir, "cat", "hello.txt"}, "from the context")
-	cl.want([]string{"command", "run", "--context", dir, "./sub/run.sh && pwd"}, "script ran", "/run/determined/workdir")
+	cl.Want([]string{"command", "run", "--context", dir, "cat", "hello.txt"}, "from the context")
+	cl.Want([]string{"command", "run", "--context", dir, "./sub/run.sh && pwd"}, "script ran", "/run/determined/workdir")
 }
 
-func detQueue(t *testing.T, cl *client) {
-	first := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
-	second := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
-	waiting := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
-	out := cl.want([]string{"job", "list"}, "STATE_QUEUED")
-	if err := json.Unmarshal([]byte(cl.ok("", "command", "list", "--json")), &[]any{}); err != nil {
+func detQueue(t *testing.T, c *cluster, cl *dettest.Client) {
+	first := detach(cl, []string{"--config", "resources.slots=2"}, "sleep", "600")
+	second := detach(cl, []string{"--config", "resources.slots=2"}, "sleep", "600")
+	waiting := detach(cl, []string{"--config", "resources.slots=2"}, "sleep", "600")
+	out := cl.Want([]string{"job", "list"}, "STATE_QUEUED")
+	if err := json.Unmarshal([]byte(cl.OK("", "command", "list", "--json")), &[]any{}); err != nil {
 		t.Errorf("command list --json: %v", err)
 	}
 	jobs := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindAllString(out, -1)
@@ -320,60 +241,60 @@ func detQueue(t *testing.T, cl *client) {
 		t.Fatalf("no job ids in %q", out)
 	}
 	last := jobs[len(jobs)-1]
-	cl.ok("", "job", "update", last, "--priority", "10")
-	cl.want([]string{"job", "list"}, "10")
-	cl.ok("", "job", "update-batch", last+".priority=20")
-	cl.want([]string{"job", "list"}, "20")
-	cl.ok("", "command", "set", "priority", waiting, "30")
-	cl.want([]string{"job", "list"}, "30")
-	cl.ok("", "command", "kill", first)
-	cl.c.Eventually("the waiting command runs once another is gone", time.Minute, func() error {
-		out, err := cl.exec("", "command", "describe", waiting)
+	cl.OK("", "job", "update", last, "--priority", "10")
+	cl.Want([]string{"job", "list"}, "10")
+	cl.OK("", "job", "update-batch", last+".priority=20")
+	cl.Want([]string{"job", "list"}, "20")
+	cl.OK("", "command", "set", "priority", waiting, "30")
+	cl.Want([]string{"job", "list"}, "30")
+	cl.OK("", "command", "kill", first)
+	c.Eventually("the waiting command runs once another is gone", time.Minute, func() error {
+		out, err := cl.Exec("", "command", "describe", waiting)
 		if err == nil && !strings.Contains(out, "RUNNING") {
 			return errors.New(out)
 		}
 		return err
 	})
-	cl.ok("", "command", "kill", second)
-	cl.ok("", "command", "kill", waiting)
+	cl.OK("", "command", "kill", second)
+	cl.OK("", "command", "kill", waiting)
 }
 
-func detAgents(t *testing.T, cl *client) {
-	cl.want([]string{"agent", "list"}, "a", "b", "default")
-	cl.ok("", "agent", "disable", "b")
-	cl.refused([]string{"agent", "disable", "zz"}, "not found")
-	id := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
-	cl.c.Eventually("it runs on the enabled agent", time.Minute, func() error {
-		out, err := cl.exec("", "command", "describe", id)
+func detAgents(t *testing.T, c *cluster, cl *dettest.Client) {
+	cl.Want([]string{"agent", "list"}, "a", "b", "default")
+	cl.OK("", "agent", "disable", "b")
+	cl.Refused([]string{"agent", "disable", "zz"}, "not found")
+	id := detach(cl, []string{"--config", "resources.slots=2"}, "sleep", "600")
+	c.Eventually("it runs on the enabled agent", time.Minute, func() error {
+		out, err := cl.Exec("", "command", "describe", id)
 		if err == nil && !strings.Contains(out, "RUNNING") {
 			return errors.New(out)
 		}
 		return err
 	})
-	cl.want([]string{"agent", "disable", "a", "--drain"}, id)
-	cl.want([]string{"command", "describe", id}, "RUNNING")
-	cl.ok("", "agent", "enable", "--all")
-	cl.ok("", "slot", "disable", "b", "0")
-	cl.want([]string{"slot", "list"}, "False")
-	cl.ok("", "slot", "enable", "b", "0")
-	cl.ok("", "agent", "disable", "a")
-	cl.c.Eventually("a plain disable ends what ran there", time.Minute, func() error {
-		out, err := cl.exec("", "command", "describe", id)
+	cl.Want([]string{"agent", "disable", "a", "--drain"}, id)
+	cl.Want([]string{"command", "describe", id}, "RUNNING")
+	cl.OK("", "agent", "enable", "--all")
+	cl.OK("", "slot", "disable", "b", "0")
+	cl.Want([]string{"slot", "list"}, "False")
+	cl.OK("", "slot", "enable", "b", "0")
+	cl.OK("", "agent", "disable", "a")
+	c.Eventually("a plain disable ends what ran there", time.Minute, func() error {
+		out, err := cl.Exec("", "command", "describe", id)
 		if err == nil && !strings.Contains(out, "TERMINATED") {
 			return errors.New(out)
 		}
 		return err
 	})
-	cl.ok("", "agent", "enable", "a")
+	cl.OK("", "agent", "enable", "a")
 }
 
-func detMaster(t *testing.T, cl *client) {
-	cl.want([]string{"master", "info"}, "0.38.1")
-	out := cl.want([]string{"master", "config", "show"}, "resource_manager")
+func detMaster(t *testing.T, cl *dettest.Client) {
+	cl.Want([]string{"master", "info"}, "0.38.1")
+	out := cl.Want([]string{"master", "config", "show"}, "resource_manager")
 	if strings.Contains(out, password) {
 		t.Errorf("the configuration shows a password: %s", out)
 	}
-	cl.want([]string{"master", "logs", "--tail", "2"}, "")
-	cl.want([]string{"workspace", "list"}, "Uncategorized")
-	cl.want([]string{"command", "run", "-w", "Uncategorized", "echo", "in a workspace"}, "in a workspace")
+	cl.Want([]string{"master", "logs", "--tail", "2"}, "")
+	cl.Want([]string{"workspace", "list"}, "Uncategorized")
+	cl.Want([]string{"command", "run", "-w", "Uncategorized", "echo", "in a workspace"}, "in a workspace")
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/test/dettest"
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
@@ -108,22 +108,21 @@ func (s step) fits(r walkResult) bool {
 // walker runs the client many times in one interpreter.
 type walker struct {
 	t      *testing.T
-	python string
-	env    []string
+	det    *dettest.Client
+	config string
 }
 
-func newWalker(t *testing.T, c *cluster, det string) *walker {
+func newWalker(t *testing.T, c *cluster) *walker {
 	t.Helper()
-	home := t.TempDir()
-	return &walker{t: t, python: filepath.Join(filepath.Dir(det), "python"), env: append(os.Environ(), "DET_MASTER="+c.URL, "HOME="+home, "XDG_CONFIG_HOME="+home)}
+	return &walker{t: t, det: dettest.New(t, c.URL), config: t.TempDir()}
 }
 
 // driver returns what the driver prints. It gets no terminal, where the client would
 // ask for passwords instead of reading them.
 func (w *walker) driver(stdin string, args ...string) []byte {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), w.python, append([]string{walkDriver}, args...)...)
-	cmd.Env, cmd.Stdin = w.env, strings.NewReader(stdin)
+	cmd := w.det.Python(append([]string{walkDriver}, args...)...)
+	cmd.Env, cmd.Stdin = append(cmd.Env, "XDG_CONFIG_HOME="+w.config), strings.NewReader(stdin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -239,11 +238,10 @@ bind_mounts: [{host_path: %[2]s, container_path: %[2]s, read_only: true}] # tria
 
 // TestWalkOfTheDetClient tries every command of the unmodified client.
 func TestWalkOfTheDetClient(t *testing.T) {
-	det := detCLI(t)
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\ntrust_users: true\nartificial_slots: 2\n"})
 	c.StartMaster()
 	c.StartAgent("a")
-	w := newWalker(t, c, det)
+	w := newWalker(t, c)
 	if got, want := string(w.driver("", "leaves")), strings.Join(readLines(t, walkLeaves), "\n")+"\n"; got != want {
 		t.Errorf("%s is stale; write it with: .cache/det/bin/python %s leaves", walkLeaves, walkDriver)
 	}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"github.com/det-deploy/det-deploy/test/dettest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,17 +12,16 @@ import (
 // TestDetWorkspaces has the unmodified client make, fill and delete workspaces and projects,
 // and use templates.
 func TestDetWorkspaces(t *testing.T) {
-	det := detCLI(t)
 	c := newCluster(t, clusterConfig{
 		Master: "checkpoint_storage: {type: directory, container_path: /tmp}\n",
 		Agent:  "container_runtime: process\ntrust_users: true\n",
 	})
 	c.StartMaster()
 	c.StartAgent("a")
-	admin := newClient(t, c, det, "admin")
-	t.Run("templates", func(t *testing.T) { detTemplates(t, admin.on(t)) })
-	t.Run("the SDK", func(t *testing.T) { detRegistry(t, c, admin.on(t)) })
-	t.Run("projects", func(t *testing.T) { detProjects(t, admin.on(t)) })
+	admin := dettest.Login(t, c.URL, "admin", password)
+	t.Run("templates", func(t *testing.T) { detTemplates(t, admin.On(t)) })
+	t.Run("the SDK", func(t *testing.T) { detRegistry(t, admin.On(t)) })
+	t.Run("projects", func(t *testing.T) { detProjects(t, admin.On(t)) })
 }
 
 // writeFile writes a file of the test.
@@ -35,50 +34,48 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-func detTemplates(t *testing.T, cl *client) {
+func detTemplates(t *testing.T, cl *dettest.Client) {
 	t.Helper()
 	file := writeFile(t, "template.yaml", "resources: {slots: 0}\nmax_restarts: 1\nenvironment:\n  environment_variables: [SHOULDBE=SET]\n")
-	cl.want([]string{"template", "create", "base", file}, "Created template base")
-	cl.want([]string{"template", "describe", "base"}, "SHOULDBE=SET", "max_restarts: 1")
-	cl.want([]string{"command", "run", "--template", "base", "echo it is $SHOULDBE"},
+	cl.Want([]string{"template", "create", "base", file}, "Created template base")
+	cl.Want([]string{"template", "describe", "base"}, "SHOULDBE=SET", "max_restarts: 1")
+	cl.Want([]string{"command", "run", "--template", "base", "echo it is $SHOULDBE"},
 		"it is SET", "of template 'base' has no effect on commands: max_restarts")
-	cl.want([]string{"template", "remove", "base"}, "Removed template base")
+	cl.Want([]string{"template", "remove", "base"}, "Removed template base")
 }
 
-func detProjects(t *testing.T, cl *client) {
+func detProjects(t *testing.T, cl *dettest.Client) {
 	t.Helper()
-	cl.want([]string{"workspace", "create", "lab"}, "lab")
-	cl.want([]string{"project", "create", "lab", "vision"}, "VIS")
-	cl.want([]string{"command", "run", "-w", "lab", "--detach", "--config", "resources.slots=0", "sleep 1000"})
-	cl.want([]string{"command", "list", "-w", "lab"}, "lab")
+	cl.Want([]string{"workspace", "create", "lab"}, "lab")
+	cl.Want([]string{"project", "create", "lab", "vision"}, "VIS")
+	cl.Want([]string{"command", "run", "-w", "lab", "--detach", "--config", "resources.slots=0", "sleep 1000"})
+	cl.Want([]string{"command", "list", "-w", "lab"}, "lab")
 	config := writeFile(t, "experiment.yaml", "name: tiny\nworkspace: lab\nproject: vision\nentrypoint: [\"true\"]\n"+
 		"searcher: {name: single, metric: loss}\nresources: {slots_per_trial: 0}\n")
-	cl.want([]string{"experiment", "create", config, "--paused"}, "Created experiment 1")
-	cl.want([]string{"project", "describe", "lab", "vision"}, "tiny", "PAUSED")
+	cl.Want([]string{"experiment", "create", config, "--paused"}, "Created experiment 1")
+	cl.Want([]string{"project", "describe", "lab", "vision"}, "tiny", "PAUSED")
 	var projects []struct {
 		Experiments int `json:"numExperiments"`
 	}
-	out := cl.ok("", "project", "list", "lab", "--json")
+	out := cl.OK("", "project", "list", "lab", "--json")
 	if err := json.Unmarshal([]byte(out), &projects); err != nil || len(projects) != 1 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if projects[0].Experiments != 1 {
 		t.Errorf("the project has %d experiments: %s", projects[0].Experiments, out)
 	}
-	cl.want([]string{"project", "delete", "lab", "vision", "--yes"}, "deleted")
-	cl.refused([]string{"experiment", "describe", "1"}, "not found")
-	cl.want([]string{"workspace", "delete", "lab", "--yes"}, "deleted")
-	cl.want([]string{"command", "list", "-a"}, "TERMINAT")
+	cl.Want([]string{"project", "delete", "lab", "vision", "--yes"}, "deleted")
+	cl.Refused([]string{"experiment", "describe", "1"}, "not found")
+	cl.Want([]string{"workspace", "delete", "lab", "--yes"}, "deleted")
+	cl.Want([]string{"command", "list", "-a"}, "TERMINAT")
 }
 
 // detRegistry runs a program that uses the SDK.
-func detRegistry(t *testing.T, c *cluster, cl *client) {
+func detRegistry(t *testing.T, cl *dettest.Client) {
 	t.Helper()
-	cl.ok("", "workspace", "create", "registry")
-	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(cl.det), "python"), "testdata/det/registry.py", password)
-	cmd.Env = append(os.Environ(), "DET_MASTER="+c.URL, "HOME="+t.TempDir())
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "all is well") {
+	cl.OK("", "workspace", "create", "registry")
+	if out, err := cl.Python("testdata/det/registry.py", password).CombinedOutput(); err != nil || !strings.Contains(string(out), "all is well") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	cl.want([]string{"workspace", "delete", "registry", "--yes"}, "deleted")
+	cl.Want([]string{"workspace", "delete", "registry", "--yes"}, "deleted")
 }

@@ -24,15 +24,30 @@ func Home(t testing.TB) string {
 
 // Client runs det as one user, with a home of its own.
 type Client struct {
-	t               *testing.T
-	det, url, files string
+	t   *testing.T
+	bin string
+	env []string
+}
+
+// New is a client that has not logged in at its master.
+func New(t *testing.T, url string) *Client {
+	t.Helper()
+	return &Client{t: t, bin: filepath.Join(Home(t), "bin"), env: append(os.Environ(), "DET_MASTER="+url, "HOME="+t.TempDir())}
 }
 
 // Login is a client that has logged in at a master.
 func Login(t *testing.T, url, user, password string) *Client {
 	t.Helper()
-	c := &Client{t: t, det: filepath.Join(Home(t), "bin", "det"), url: url, files: t.TempDir()}
+	c := New(t, url)
 	c.OK(password+"\n", "user", "login", user)
+	return c
+}
+
+// Resume is a client that uses a session that a user has.
+func Resume(t *testing.T, url, user, token string) *Client {
+	t.Helper()
+	c := New(t, url)
+	c.env = append(c.env, "DET_USER="+user, "DET_USER_TOKEN="+token)
 	return c
 }
 
@@ -45,9 +60,18 @@ func (c *Client) On(t *testing.T) *Client {
 
 // Command is an invocation that has not started.
 func (c *Client) Command(stdin string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(c.t.Context(), c.det, args...)
-	cmd.Env = append(os.Environ(), "DET_MASTER="+c.url, "HOME="+c.files)
+	cmd := c.invoke("det", args)
 	cmd.Stdin = strings.NewReader(stdin)
+	return cmd
+}
+
+// Python is an invocation of the interpreter that has the client's library, as the same
+// user.
+func (c *Client) Python(args ...string) *exec.Cmd { return c.invoke("python3", args) }
+
+func (c *Client) invoke(program string, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(c.t.Context(), filepath.Join(c.bin, program), args...)
+	cmd.Env = c.env
 	return cmd
 }
 

@@ -9,13 +9,13 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/client"
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/dettest"
 	"github.com/det-deploy/det-deploy/test/dockertest"
@@ -112,10 +112,7 @@ func openLab(t *testing.T, o options) *lab {
 	for i := range max(o.agents, 1) {
 		c.StartAgent(fmt.Sprintf("agent-%d", i))
 	}
-	l.det = dettest.Login(t, c.URL, user, clustertest.Password)
-	l.login()
-	l.token = strings.TrimSpace(l.det.OK("", "dev", "auth-token"))
-	l.Env = append(l.Env, "DET_USER_TOKEN="+l.token)
+	l.login(user)
 	c.Eventually("the agents have joined", time.Minute, func() error {
 		out, err := l.det.Exec("", "agent", "list", "--json")
 		if err == nil && strings.Count(out, `"agent-`) < max(o.agents, 1) {
@@ -185,13 +182,19 @@ func (l *lab) createIn(dir, file string, settings ...string) string {
 	return id[1]
 }
 
-// login makes the commands of det-deploy the researcher's.
-func (l *lab) login() {
+// login logs in once: det, det-deploy and the tests' own calls share the session.
+func (l *lab) login(user string) {
 	l.t.Helper()
-	cmd := exec.CommandContext(l.t.Context(), l.Bin, "login", "determined", "--master", l.URL, "--password-stdin")
-	cmd.Env = append(l.Env, "XDG_CONFIG_HOME="+filepath.Join(l.Dir, "config"))
-	cmd.Stdin = strings.NewReader(clustertest.Password)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		l.t.Fatalf("log in: %v\n%s", err, out)
+	master, err := client.New(client.Config{URL: l.URL})
+	if err != nil {
+		l.t.Fatal(err)
 	}
+	defer master.Close()
+	reply, err := master.Login(l.t.Context(), user, clustertest.Password)
+	if err != nil {
+		l.t.Fatalf("log in as %s: %v", user, err)
+	}
+	l.token = reply.GetToken()
+	l.det = dettest.Resume(l.t, l.URL, user, l.token)
+	l.Env = append(l.Env, "DET_USER="+user, "DET_USER_TOKEN="+l.token)
 }

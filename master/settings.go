@@ -32,6 +32,7 @@ func agentPools(cfg config.Master) []agentrm.Pool {
 			Scheduler:     schedulerOf(p.EffectiveScheduler(*cfg.ResourceManager.Agent)),
 			Interface:     p.EffectiveTaskContainer(cfg.TaskContainerDefaults).DtrainInterface,
 			Policy:        taskPolicy(cfg, p),
+			Price:         DescribeSlotPrice(p),
 			Metadata:      metadataOf(cfg.ResourceManager.Agent.Metadata),
 		})
 	}

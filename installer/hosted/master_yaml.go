@@ -106,6 +106,7 @@ func (c *masterFile) setTasks(d *container.Defaults) error {
 func (c *masterFile) NewPool(name string, p spec.Pool) config.Pool {
 	out := config.DefaultPool(name)
 	out.Description, out.MaxAuxContainersPerAgent, out.TaskPolicy = p.Description, p.MaxAuxTasks, p.TaskPolicy
+	out.SlotPrice = p.SlotPrice
 	// As long as an agent tries: its tasks wait for it.
 	a := c.Agents
 	out.AgentReconnectWait = document.Duration(a.ReconnectBackoff) * document.Duration(a.ReconnectAttempts)

@@ -82,6 +82,8 @@ type Pool struct {
 
 	TaskPolicy *config.TaskPolicy `yaml:"task_policy" doc:"Wins, setting by setting, over the cluster's"`
 
+	SlotPrice *config.SlotPrice `yaml:"slot_price" doc:"What the pool's slots cost, for the cost of experiments and projects; not known when empty"`
+
 	LaunchErrorTimeout *document.Duration `yaml:"launch_error_timeout" doc:"How long a launch error is remembered and shown on waiting tasks"`
 	LaunchErrorRetries int                `yaml:"launch_error_retries" doc:"Launch errors in a row that are tolerated before tasks are failed"`
 
@@ -112,6 +114,9 @@ func (p Pool) validate(path string) document.Errors {
 	e.Check(p.StartingPeriod > 0, at("starting_period"), "must be more than 0 (is %v)", p.StartingPeriod)
 	if p.TaskPolicy != nil {
 		e = append(e, p.TaskPolicy.Validate(at("task_policy"))...)
+	}
+	if p.SlotPrice != nil {
+		e = append(e, p.SlotPrice.Validate(at("slot_price"), p.Spot)...)
 	}
 	e.Check(p.MaxAuxTasks >= 0, at("max_aux_tasks"), "must be at least 0 (is %d)", p.MaxAuxTasks)
 	e.Check(p.LaunchErrorTimeout == nil || *p.LaunchErrorTimeout >= 0, at("launch_error_timeout"), "must be at least 0")

@@ -77,8 +77,9 @@ type Pool struct {
 	Autoscaled bool
 	// Template is what all of its tasks have in common.
 	Template podspec.Template
-	// Policy is what tasks of this pool may do, to be shown.
+	// Policy is what tasks of this pool may do, and Price what its slots cost, to be shown.
 	Policy *apiv1.TaskPolicy
+	Price  *apiv1.SlotPrice
 }
 
 // Limits are how long things may take.

@@ -50,7 +50,7 @@ func (r *RM) describePool(p Pool, agents []*apiv1.Agent) *apiv1.ResourcePool {
 		Details: &apiv1.ResourcePoolDetail{PriorityScheduler: &apiv1.ResourcePoolPrioritySchedulerDetail{
 			Preemption: r.cfg.Gang.Preemption, DefaultPriority: gang.DefaultPriority,
 		}},
-		Stats: &apiv1.QueueStats{}, TaskPolicy: p.Policy,
+		Stats: &apiv1.QueueStats{}, TaskPolicy: p.Policy, SlotPrice: p.Price,
 	}
 	for _, a := range agents {
 		if slices.Contains(a.GetResourcePools(), p.Name) {

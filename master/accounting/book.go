@@ -19,11 +19,12 @@ type Book struct {
 	Store store.Reader
 	// Placed lists the allocations that have their slots now.
 	Placed func() []Entry
-	// Experiment is the number and the labels of the experiment that a job is; 0 for none.
-	Experiment func(rm.JobID) (id int32, labels []string)
-	// Workspace is the name of one, empty for one that is gone.
-	Workspace func(id int32) string
-	Now       func() time.Time
+	// Experiment is the experiment that a job is; the zero Subject for none.
+	Experiment func(rm.JobID) Subject
+	// Workspace is the name of one, and Project that of one with its workspace; both are
+	// empty for what is gone.
+	Workspace, Project func(id int32) string
+	Now                func() time.Time
 }
 
 // Between lists what had slots between from and until, by its start. The error has the code
@@ -63,10 +64,10 @@ func (b *Book) Raw(ctx context.Context, from, until time.Time) (*apiv1.ResourceA
 }
 
 func (b *Book) rawEntry(e Entry, from, until time.Time) *apiv1.ResourceAllocationRawEntry {
-	id, labels := b.Experiment(e.Job)
+	x := b.Experiment(e.Job)
 	start, end := e.within(from, earlier(until, b.Now()))
 	out := &apiv1.ResourceAllocationRawEntry{
-		Kind: kindName(e.Kind), ExperimentId: id, Labels: labels, Username: e.Username, UserId: e.UserID,
+		Kind: kindName(e.Kind), ExperimentId: x.ID, Labels: x.Labels, Username: e.Username, UserId: e.UserID,
 		StartTime: timestamppb.New(start), Seconds: end.Sub(start).Seconds(), Slots: int32(e.Slots),
 	}
 	if !e.End.IsZero() {
@@ -89,7 +90,7 @@ func (b *Book) Aggregate(ctx context.Context, r Range) (*apiv1.ResourceAllocatio
 	if err != nil {
 		return nil, err
 	}
-	labels := func(e Entry) []string { _, l := b.Experiment(e.Job); return l }
+	labels := func(e Entry) []string { return b.Experiment(e.Job).Labels }
 	out := &apiv1.ResourceAllocationAggregatedResponse{}
 	for _, s := range Add(list, r, b.Now(), labels) {
 		out.ResourceEntries = append(out.ResourceEntries, s.show(r.Period))

@@ -61,7 +61,7 @@ func (b *Book) WriteAllocations(ctx context.Context, w io.Writer, from, until ti
 		"allocation_id", "task_type", "username", "workspace_name", "experiment_id", "slots", "start_time", "end_time", "imagepulling_time",
 	}}
 	for _, e := range list {
-		id, _ := b.Experiment(e.Job)
+		id := b.Experiment(e.Job).ID
 		end := ""
 		if !e.End.IsZero() {
 			end = inLine(e.End)

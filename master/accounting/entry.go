@@ -26,6 +26,8 @@ type Entry struct {
 	Workspace int32  `json:"workspace"`
 	Pool      string `json:"pool"`
 	Slots     int    `json:"slots"`
+	// Price is what a slot cost when it was placed; nil is not known.
+	Price *rm.Price `json:"price,omitempty"`
 	// Start is when it got its slots, Ran when its programs began, zero for never, and End
 	// when it gave them back, zero while it has them.
 	Start time.Time `json:"start"`

@@ -86,8 +86,9 @@ type Pool struct {
 	// Interface is the network interface by which containers on several machines find
 	// each other; empty takes the address at which the master knows a machine.
 	Interface string
-	// Policy is what tasks of this pool may do, to be shown.
+	// Policy is what tasks of this pool may do, and Price what its slots cost, to be shown.
 	Policy *apiv1.TaskPolicy
+	Price  *apiv1.SlotPrice
 }
 
 // The defaults of Determined 0.38.1, which users' files rely on.

@@ -164,7 +164,7 @@ func (s *state) describePool(p Pool) *apiv1.ResourcePool {
 		Details: &apiv1.ResourcePoolDetail{PriorityScheduler: &apiv1.ResourcePoolPrioritySchedulerDetail{
 			Preemption: p.Scheduler.Preemption, DefaultPriority: int32(p.Scheduler.DefaultPriority), //nolint:gosec // 1 to 99
 		}},
-		Stats: &apiv1.QueueStats{}, TaskPolicy: p.Policy,
+		Stats: &apiv1.QueueStats{}, TaskPolicy: p.Policy, SlotPrice: p.Price,
 	}
 	if p.Scheduler.Fitting == pool.Worst {
 		out.SchedulerFittingPolicy = apiv1.FittingPolicy_FITTING_POLICY_WORST

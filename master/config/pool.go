@@ -20,6 +20,7 @@ type Pool struct {
 	Autoscaled               bool                `yaml:"autoscaled" doc:"Kubernetes only: nodes are added for pods that find none, so tasks that fit nowhere are handed to the scheduler, a few at a time"`
 	TaskContainerDefaults    *container.Defaults `yaml:"task_container_defaults" doc:"Wins, setting by setting, over the global one"`
 	TaskPolicy               *TaskPolicy         `yaml:"task_policy" doc:"Wins, setting by setting, over the global one"`
+	SlotPrice                *SlotPrice          `yaml:"slot_price" doc:"What the pool's slots cost, for the cost of experiments and projects; not known when empty"`
 	Provider                 *provider.Provider  `yaml:"provider" doc:"Who launches agents; without it agents join by themselves"`
 }
 
@@ -72,6 +73,9 @@ func (p Pool) Validate(path string) document.Errors {
 	}
 	if p.TaskPolicy != nil {
 		e = append(e, p.TaskPolicy.Validate(at("task_policy"))...)
+	}
+	if p.SlotPrice != nil {
+		e = append(e, p.SlotPrice.Validate(at("slot_price"), launchesSpot(p.Provider))...)
 	}
 	if p.Provider != nil {
 		e = append(e, p.Provider.Validate(at("provider"))...)

@@ -23,13 +23,13 @@ type View struct {
 // views is how experiments are read.
 type views struct{ *shared }
 
-// OfJob is the number and the labels of the experiment that a job is; 0 for none.
-func (v *views) OfJob(id rm.JobID) (experiment int32, labels []string) {
+// OfJob is the experiment that a job is.
+func (v *views) OfJob(id rm.JobID) (x record.Experiment, found bool) {
 	e, err := v.reg.ofJob(id)
 	if err != nil {
-		return 0, nil
+		return x, false
 	}
-	return e.id, e.snapshot().Labels
+	return e.snapshot(), true
 }
 
 // Get is one experiment. The error has the code NotFound.

@@ -124,3 +124,16 @@ func (s *state) countMachines() *apiv1.PoolMachines {
 	}
 	return out
 }
+
+// IsSpot reports whether a machine that was launched for a pool is a spot machine; others are
+// not.
+func (l *Launchers) IsSpot(pool, machine string) bool {
+	p := l.pools[pool]
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.fleet.Machines[cloud.InstanceID(machine)]
+	return m != nil && m.Offer.Price == cloud.Spot
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // Experiments is searches and how they are read. Who may change what is theirs to say: by
@@ -104,7 +105,10 @@ func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, err
 	}
 	c.hideExperiment(out.GetExperiment())
 	out.Config = out.GetExperiment().GetConfig()
-	return out, nil
+	if e.cfg.Book != nil {
+		out.Usage, err = e.cfg.Book.UsageOf(c.Context(), rm.JobID(out.GetExperiment().GetJobId()))
+	}
+	return out, err
 }
 
 func (e *experimentCalls) history(c *call) (*apiv1.GetExperimentHistoryResponse, error) {

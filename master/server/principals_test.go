@@ -56,6 +56,7 @@ var decisions = map[string]string{
 	"POST job-queues":                                 "user tools admin admin-tools",
 	"GET resources/allocation/raw":                    "user admin",
 	"GET resources/allocation/aggregated":             "user admin",
+	"GET resources/usage":                             "user admin",
 	"GET /resources/allocation/raw":                   "user admin",
 	"GET /resources/allocation/aggregated":            "user admin",
 	"GET /resources/allocation/allocations-csv":       "user admin",

@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/accounting"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // Book answers what was used when, by whom. The errors have the code InvalidArgument for a
@@ -19,6 +20,8 @@ type Book interface {
 	Raw(ctx context.Context, from, until time.Time) (*apiv1.ResourceAllocationRawResponse, error)
 	Aggregate(ctx context.Context, r accounting.Range) (*apiv1.ResourceAllocationAggregatedResponse, error)
 	WriteAllocations(ctx context.Context, w io.Writer, from, until time.Time) error
+	Usage(ctx context.Context, group apiv1.ResourceUsageGroup, from, until time.Time) (*apiv1.ResourceUsageResponse, error)
+	UsageOf(ctx context.Context, job rm.JobID) (*apiv1.ResourceUsage, error)
 }
 
 // resourceCalls is which slots were in use when, as messages and as tables.
@@ -31,6 +34,7 @@ func (r *resourceCalls) routes() []route {
 	return []route{
 		getRoute("resources/allocation/raw", login, plainCall(r.raw)),
 		getRoute("resources/allocation/aggregated", login, plainCall(r.aggregated)),
+		getRoute("resources/usage", login, plainCall(r.usage)),
 		getRoute("/resources/allocation/raw", login, tableCall(r.rawTable)),
 		getRoute("/resources/allocation/aggregated", login, tableCall(r.aggregatedTable)),
 		getRoute("/resources/allocation/allocations-csv", login, tableCall(r.allocations)),
@@ -58,6 +62,18 @@ func (r *resourceCalls) raw(c *call) (*apiv1.ResourceAllocationRawResponse, erro
 		return nil, c.bad
 	}
 	return r.cfg.Book.Raw(c.Context(), from, until)
+}
+
+func (r *resourceCalls) usage(c *call) (*apiv1.ResourceUsageResponse, error) {
+	from, until := c.neededTime("timestampAfter"), c.neededTime("timestampBefore")
+	group := apiv1.ResourceUsageGroup(apiv1.ResourceUsageGroup_value[c.textParam("groupBy")])
+	if group == apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_UNSPECIFIED {
+		c.rejectParam("groupBy", "one of RESOURCE_USAGE_GROUP_EXPERIMENT, _PROJECT, _WORKSPACE, _USER and _POOL")
+	}
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return r.cfg.Book.Usage(c.Context(), group, from, until)
 }
 
 func (r *resourceCalls) rawTable(c *call, w io.Writer) error {

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/accounting"
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // placed is one allocation that has two slots since eleven, an hour before the book's now.
 func placed() []accounting.Entry {
 	return []accounting.Entry{{
 		Allocation: "t1.1", Task: "t1", Job: "t1", Kind: "TRIAL", UserID: 2, Username: "determined", Pool: "gpu", Slots: 2,
-		Start: time.Date(2026, 3, 1, 11, 0, 0, 0, time.UTC), Ran: time.Date(2026, 3, 1, 11, 0, 30, 0, time.UTC),
+		Price: &rm.Price{PerHour: 2.5, Currency: "EUR"}, Start: time.Date(2026, 3, 1, 11, 0, 0, 0, time.UTC), Ran: time.Date(2026, 3, 1, 11, 0, 30, 0, time.UTC),
 	}}
 }
 
@@ -33,6 +34,14 @@ func TestWhatWasUsedIsToldAsMessagesAndTables(t *testing.T) {
 		{"/resources/allocation/allocations-csv" + day, "t1.1,TRIAL,determined,lab,7,2,2026-03-01T11:00:00Z,,30.000000\n", 200},
 		{"/api/v1/resources/allocation/aggregated" + march, `"periodStart":"2026-03-01","period":"RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY","seconds":7200,` +
 			`"byUsername":{"determined":7200},"byExperimentLabel":{"vision":7200},"byResourcePool":{"gpu":7200}`, 200},
+		{"/api/v1/resources/usage" + day + "&group_by=RESOURCE_USAGE_GROUP_EXPERIMENT", `{"usage":[{"name":"digits","id":7,"slotHours":1,"unpricedSlotHours":0,"costs":[{"currency":"EUR","amount":2.5}]}]}`, 200},
+		{"/api/v1/resources/usage" + day + "&group_by=RESOURCE_USAGE_GROUP_PROJECT", `"name":"lab / vision","id":3,"slotHours":1`, 200},
+		{"/api/v1/resources/usage" + day + "&group_by=RESOURCE_USAGE_GROUP_WORKSPACE", `"name":"lab","id":0,"slotHours":1`, 200},
+		{"/api/v1/resources/usage" + day + "&group_by=RESOURCE_USAGE_GROUP_USER", `"name":"determined","id":0,"slotHours":1`, 200},
+		{"/api/v1/resources/usage" + day + "&group_by=RESOURCE_USAGE_GROUP_POOL", `"name":"gpu","id":0,"slotHours":1`, 200},
+		{"/api/v1/resources/usage?timestamp_after=2026-02-01T00:00:00Z&timestamp_before=2026-02-02T00:00:00Z&group_by=RESOURCE_USAGE_GROUP_POOL", `{"usage":[]}`, 200},
+		{"/api/v1/resources/usage" + day + "&group_by=LABEL", "groupBy: must be one of RESOURCE_USAGE_GROUP_EXPERIMENT", 400},
+		{"/api/v1/resources/usage?group_by=RESOURCE_USAGE_GROUP_POOL", "timestampAfter: must be a time like", 400},
 		{"/resources/allocation/aggregated" + march, "aggregation_type,aggregation_key,date,seconds\nexperiment_label,vision,2026-03-01,7200.000000\n" +
 			"username,determined,2026-03-01,7200.000000\nresource_pool,gpu,2026-03-01,7200.000000\ntotal,total,2026-03-01,7200.000000\n" +
 			"total,total,2026-03-02,0.000000\n", 200},

@@ -113,7 +113,8 @@ func (w *whole) withExperiments(t testing.TB, tasks *task.Tasks, spaces *workspa
 	c.Checkpoints = checkpointview.New(checkpointview.Config{Checkpoints: saved, Trials: w.x, Store: w.store})
 	c.Launches, c.Audit, c.Metrics = launches{}, &notes{}, nil
 	c.Book = &accounting.Book{
-		Store: w.store, Placed: tasks.Placed, Experiment: w.x.OfJob, Workspace: spaces.WorkspaceName, Now: time.Now,
+		Store: w.store, Placed: tasks.Placed, Project: func(int32) string { return "" },
+		Experiment: w.subjectOf, Workspace: spaces.WorkspaceName, Now: time.Now,
 	}
 	return c
 }
@@ -256,4 +257,10 @@ func TestAWholeWorldHasEveryRoute(t *testing.T) {
 	if slices.Sort(missing); len(missing) > 0 {
 		t.Errorf("no id fills, or nothing answers, %s", strings.Join(missing, ", "))
 	}
+}
+
+// subjectOf is the experiment that a job is.
+func (w *whole) subjectOf(job rm.JobID) accounting.Subject {
+	x, _ := w.x.OfJob(job)
+	return accounting.Subject{ID: x.ID, Name: x.Name, Labels: x.Labels, Project: x.ProjectID}
 }

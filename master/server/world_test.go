@@ -78,8 +78,11 @@ func newWorld(t testing.TB, edit ...func(*Config)) *world {
 			return map[string]any{"resource_manager": map[string]any{"type": "agent"}, "feature_switches": []string{}, "port": 8080}
 		},
 		Book: &accounting.Book{
-			Store: st, Placed: placed, Experiment: func(rm.JobID) (int32, []string) { return 7, []string{"vision"} },
-			Workspace: func(int32) string { return "lab" }, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
+			Store: st, Placed: placed,
+			Experiment: func(rm.JobID) accounting.Subject {
+				return accounting.Subject{ID: 7, Name: "digits", Labels: []string{"vision"}, Project: 3}
+			},
+			Workspace: func(int32) string { return "lab" }, Project: func(int32) string { return "lab / vision" }, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
 		},
 		SpoolDir: t.TempDir(),
 	}

@@ -11,7 +11,7 @@ func accountEntry(t lifecycle.Task, a lifecycle.Allocation) (accounting.Entry, b
 	e := accounting.Entry{
 		Allocation: a.ID, Task: t.ID, Job: kindOf(t.Kind).job(t), Kind: string(t.Kind),
 		UserID: t.UserID, Username: t.Username, Workspace: t.Workspace,
-		Pool: a.Pool, Slots: t.Slots, Start: a.Assigned, Ran: a.Started,
+		Pool: a.Pool, Slots: t.Slots, Start: a.Assigned, Ran: a.Started, Price: a.Price,
 	}
 	if a.End != nil {
 		e.End = a.End.At

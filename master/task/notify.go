@@ -56,6 +56,9 @@ func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment
 		if err != nil {
 			return s, err
 		}
+		if next.Price == nil && run.cfg.Price != nil {
+			next.Price = run.cfg.Price(as)
+		}
 		return s.withAllocation(next), nil
 	})
 	if err != nil {

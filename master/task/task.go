@@ -50,6 +50,8 @@ type Config struct {
 	// Policy is what the tasks of a pool may do to their machines, unless their owner
 	// is an administrator; see config.Master.Policy. policy.Default when nil.
 	Policy func(pool string) policy.Policy
+	// Price is what a slot costs in an hour where an allocation was placed; nil is not known.
+	Price func(rm.Assignment) *rm.Price
 	// DefaultUser is the Unix account of tasks whose owner has none.
 	DefaultUser security.AgentUser
 	// LaunchError refuses tasks on several machines that need more than there is;

@@ -108,6 +108,7 @@ var experimentRequests = []request{
 	{id: "GET /api/v1/trials/{trial}/workloads", by: "alice", user: true},
 	{id: "GET /api/v1/resources/allocation/raw", query: day, by: "alice", user: true},
 	{id: "GET /api/v1/resources/allocation/aggregated", query: days, by: "alice", user: true},
+	{id: "GET /api/v1/resources/usage", query: day + "&group_by=RESOURCE_USAGE_GROUP_POOL", by: "alice", user: true},
 	{id: "GET /resources/allocation/raw", query: day, by: "alice", user: true},
 	{id: "GET /resources/allocation/aggregated", query: days, by: "alice", user: true},
 	{id: "GET /resources/allocation/allocations-csv", query: day, by: "alice", user: true},

@@ -22,6 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/model"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pod"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pool"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/resources"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/task"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/top"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/trial"
@@ -46,7 +47,7 @@ or this machine, operates it, and is the cluster: its master and its agents.`,
 	}
 	platforms := []cluster.Platform{aws.Platform{}, gcp.Platform{}, k8s.Platform{}, local.Platform{}}
 	addNouns(root, "use", "Using a cluster:",
-		login.New(s), login.NewLogout(s), context.New(s), task.New(s), experiment.New(s), trial.New(s), checkpoint.New(s), model.New(s), job.New(s), pool.New(s), top.New(s), user.New(s), audit.New(s))
+		login.New(s), login.NewLogout(s), context.New(s), task.New(s), experiment.New(s), trial.New(s), checkpoint.New(s), model.New(s), job.New(s), pool.New(s), resources.New(s), top.New(s), user.New(s), audit.New(s))
 	addNouns(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
 	addNouns(root, "install", "Installing a cluster:", aws.New(s), gcp.New(s), k8s.New(s), local.New(s),
 		cluster.NewList(s, platforms...), cluster.NewStatus(s, platforms...), cluster.NewUpgrade(s, platforms...), cluster.NewDown(s, platforms...))

@@ -108,7 +108,7 @@ func TestSecurityAndPolicyReachTheMaster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		s.File = "security: {visibility: private, audit: {retention_days: 30}, proxies: {trusted: [10.0.0.0/8]}, limits: {tasks_per_user: 5}}\n" +
-			"task_policy: {host_paths: [/data]}\npools: {compute-pool: {instance_types: [g5.xlarge], task_policy: {root: false}}}\n"
+			"task_policy: {host_paths: [/data]}\npools: {compute-pool: {instance_types: [g5.xlarge], slot_price: {per_hour: 1.2, currency: EUR}, task_policy: {root: false}}}\n"
 		must(t, s.Up(t.Context()))
 		s.WantNothingToDo(t)
 		m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
@@ -120,6 +120,9 @@ func TestSecurityAndPolicyReachTheMaster(t *testing.T) {
 		pool := m.ResourcePools[slices.IndexFunc(m.ResourcePools, func(p config.Pool) bool { return p.Name == "compute-pool" })]
 		if len(m.TaskPolicy.HostPaths) != 1 || pool.TaskPolicy == nil || pool.TaskPolicy.Root == nil || *pool.TaskPolicy.Root {
 			t.Errorf("got %+v and %+v of the pool, want the policies of cluster.yaml", m.TaskPolicy, pool.TaskPolicy)
+		}
+		if pool.SlotPrice == nil || *pool.SlotPrice != (config.SlotPrice{PerHour: 1.2, Currency: "EUR"}) {
+			t.Errorf("got the price %+v, want that of cluster.yaml", pool.SlotPrice)
 		}
 		if m.Security.TLS.Key == "" {
 			t.Error("got no TLS")

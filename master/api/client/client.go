@@ -54,6 +54,7 @@ type Client struct {
 	logs
 	checkpoints
 	models
+	resources
 }
 
 // transport sends calls to one master and reads the answers.
@@ -93,7 +94,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, experiments: experiments{t}, trials: trials{t},
-		checkpoints: checkpoints{t}, models: models{t}, machines: machines{t}, queue: queue{t}, logs: logs{t},
+		checkpoints: checkpoints{t}, models: models{t}, resources: resources{t}, machines: machines{t}, queue: queue{t}, logs: logs{t},
 	}, nil
 }
 

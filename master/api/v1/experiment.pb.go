@@ -821,10 +821,12 @@ func (x *ContinueExperimentResponse) GetWarnings() []LaunchWarning {
 }
 
 type GetExperimentResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Experiment    *Experiment            `protobuf:"bytes,1,opt,name=experiment,proto3" json:"experiment,omitempty"`
-	JobSummary    *JobSummary            `protobuf:"bytes,2,opt,name=job_summary,json=jobSummary,proto3" json:"job_summary,omitempty"`
-	Config        *structpb.Struct       `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Experiment *Experiment            `protobuf:"bytes,1,opt,name=experiment,proto3" json:"experiment,omitempty"`
+	JobSummary *JobSummary            `protobuf:"bytes,2,opt,name=job_summary,json=jobSummary,proto3" json:"job_summary,omitempty"`
+	Config     *structpb.Struct       `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	// Ours: what its trials have used so far.
+	Usage         *ResourceUsage `protobuf:"bytes,64,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -876,6 +878,13 @@ func (x *GetExperimentResponse) GetJobSummary() *JobSummary {
 func (x *GetExperimentResponse) GetConfig() *structpb.Struct {
 	if x != nil {
 		return x.Config
+	}
+	return nil
+}
+
+func (x *GetExperimentResponse) GetUsage() *ResourceUsage {
+	if x != nil {
+		return x.Usage
 	}
 	return nil
 }
@@ -3048,7 +3057,7 @@ var File_master_api_v1_experiment_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\n" +
-	"\x1emaster/api/v1/experiment.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\x1a\x18master/api/v1/task.proto\"\xfb\x0f\n" +
+	"\x1emaster/api/v1/experiment.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\x1a\x1cmaster/api/v1/resource.proto\x1a\x18master/api/v1/task.proto\"\xfb\x0f\n" +
 	"\n" +
 	"Experiment\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12 \n" +
@@ -3145,14 +3154,15 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\n" +
 	"experiment\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.ExperimentR\n" +
 	"experiment\x12;\n" +
-	"\bwarnings\x18\x02 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\"\xc5\x01\n" +
+	"\bwarnings\x18\x02 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\"\xfc\x01\n" +
 	"\x15GetExperimentResponse\x12<\n" +
 	"\n" +
 	"experiment\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.ExperimentR\n" +
 	"experiment\x12=\n" +
 	"\vjob_summary\x18\x02 \x01(\v2\x1c.detdeploy.api.v1.JobSummaryR\n" +
 	"jobSummary\x12/\n" +
-	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"\xe9\a\n" +
+	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\x125\n" +
+	"\x05usage\x18@ \x01(\v2\x1f.detdeploy.api.v1.ResourceUsageR\x05usage\"\xe9\a\n" +
 	"\x15GetExperimentsRequest\x12G\n" +
 	"\asort_by\x18\x01 \x01(\x0e2..detdeploy.api.v1.GetExperimentsRequest.SortByR\x06sortBy\x12\x1e\n" +
 	"\n" +
@@ -3400,10 +3410,11 @@ var file_master_api_v1_experiment_proto_goTypes = []any{
 	(*File)(nil),                                    // 51: detdeploy.api.v1.File
 	(LaunchWarning)(0),                              // 52: detdeploy.api.v1.LaunchWarning
 	(*JobSummary)(nil),                              // 53: detdeploy.api.v1.JobSummary
-	(*Pagination)(nil),                              // 54: detdeploy.api.v1.Pagination
-	(*structpb.ListValue)(nil),                      // 55: google.protobuf.ListValue
-	(*wrapperspb.StringValue)(nil),                  // 56: google.protobuf.StringValue
-	(*structpb.Value)(nil),                          // 57: google.protobuf.Value
+	(*ResourceUsage)(nil),                           // 54: detdeploy.api.v1.ResourceUsage
+	(*Pagination)(nil),                              // 55: detdeploy.api.v1.Pagination
+	(*structpb.ListValue)(nil),                      // 56: google.protobuf.ListValue
+	(*wrapperspb.StringValue)(nil),                  // 57: google.protobuf.StringValue
+	(*structpb.Value)(nil),                          // 58: google.protobuf.Value
 }
 var file_master_api_v1_experiment_proto_depIdxs = []int32{
 	47, // 0: detdeploy.api.v1.Experiment.start_time:type_name -> google.protobuf.Timestamp
@@ -3423,40 +3434,41 @@ var file_master_api_v1_experiment_proto_depIdxs = []int32{
 	2,  // 14: detdeploy.api.v1.GetExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
 	53, // 15: detdeploy.api.v1.GetExperimentResponse.job_summary:type_name -> detdeploy.api.v1.JobSummary
 	48, // 16: detdeploy.api.v1.GetExperimentResponse.config:type_name -> google.protobuf.Struct
-	1,  // 17: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
-	0,  // 18: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
-	2,  // 19: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
-	54, // 20: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	55, // 21: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
-	56, // 22: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
-	56, // 23: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
-	56, // 24: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
-	45, // 25: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
-	46, // 26: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
-	2,  // 27: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	0,  // 28: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
-	26, // 29: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	27, // 30: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
-	26, // 31: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	26, // 32: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	47, // 33: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
-	33, // 34: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
-	33, // 35: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
-	37, // 36: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
-	48, // 37: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
-	38, // 38: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
-	48, // 39: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
-	39, // 40: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
-	50, // 41: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
-	47, // 42: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
-	43, // 43: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
-	54, // 44: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	57, // 45: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	54, // 17: detdeploy.api.v1.GetExperimentResponse.usage:type_name -> detdeploy.api.v1.ResourceUsage
+	1,  // 18: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
+	0,  // 19: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
+	2,  // 20: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
+	55, // 21: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	56, // 22: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
+	57, // 23: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
+	57, // 24: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
+	57, // 25: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
+	45, // 26: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
+	46, // 27: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
+	2,  // 28: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
+	0,  // 29: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
+	26, // 30: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	27, // 31: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
+	26, // 32: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	26, // 33: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	47, // 34: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
+	33, // 35: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
+	33, // 36: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
+	37, // 37: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
+	48, // 38: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
+	38, // 39: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
+	48, // 40: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
+	39, // 41: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
+	50, // 42: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
+	47, // 43: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
+	43, // 44: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
+	55, // 45: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	58, // 46: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_experiment_proto_init() }
@@ -3466,6 +3478,7 @@ func file_master_api_v1_experiment_proto_init() {
 	}
 	file_master_api_v1_page_proto_init()
 	file_master_api_v1_pool_proto_init()
+	file_master_api_v1_resource_proto_init()
 	file_master_api_v1_task_proto_init()
 	file_master_api_v1_experiment_proto_msgTypes[0].OneofWrappers = []any{}
 	file_master_api_v1_experiment_proto_msgTypes[1].OneofWrappers = []any{}

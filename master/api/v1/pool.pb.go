@@ -260,7 +260,7 @@ func (x Job_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Job_Type.Descriptor instead.
 func (Job_Type) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{10, 0}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{11, 0}
 }
 
 type Job_State int32
@@ -312,7 +312,7 @@ func (x Job_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Job_State.Descriptor instead.
 func (Job_State) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{10, 1}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{11, 1}
 }
 
 type QueueStats struct {
@@ -985,7 +985,9 @@ type ResourcePool struct {
 	// Ours: set where machines are launched.
 	Machines *PoolMachines `protobuf:"bytes,64,opt,name=machines,proto3" json:"machines,omitempty"`
 	// Ours: what tasks of this pool may do to their machines.
-	TaskPolicy    *TaskPolicy `protobuf:"bytes,65,opt,name=task_policy,json=taskPolicy,proto3" json:"task_policy,omitempty"`
+	TaskPolicy *TaskPolicy `protobuf:"bytes,65,opt,name=task_policy,json=taskPolicy,proto3" json:"task_policy,omitempty"`
+	// Ours: what its slots cost, as the cluster's owner states it; absent when not known.
+	SlotPrice     *SlotPrice `protobuf:"bytes,66,opt,name=slot_price,json=slotPrice,proto3" json:"slot_price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1286,6 +1288,76 @@ func (x *ResourcePool) GetTaskPolicy() *TaskPolicy {
 	return nil
 }
 
+func (x *ResourcePool) GetSlotPrice() *SlotPrice {
+	if x != nil {
+		return x.SlotPrice
+	}
+	return nil
+}
+
+// SlotPrice is what one slot costs in an hour.
+type SlotPrice struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	PerHour float64                `protobuf:"fixed64,1,opt,name=per_hour,json=perHour,proto3" json:"per_hour,omitempty"`
+	// On a spot machine; per_hour when absent.
+	SpotPerHour *float64 `protobuf:"fixed64,2,opt,name=spot_per_hour,json=spotPerHour,proto3,oneof" json:"spot_per_hour,omitempty"`
+	// Three letters, as ISO 4217 writes it.
+	Currency      string `protobuf:"bytes,3,opt,name=currency,proto3" json:"currency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotPrice) Reset() {
+	*x = SlotPrice{}
+	mi := &file_master_api_v1_pool_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotPrice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotPrice) ProtoMessage() {}
+
+func (x *SlotPrice) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_pool_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotPrice.ProtoReflect.Descriptor instead.
+func (*SlotPrice) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SlotPrice) GetPerHour() float64 {
+	if x != nil {
+		return x.PerHour
+	}
+	return 0
+}
+
+func (x *SlotPrice) GetSpotPerHour() float64 {
+	if x != nil && x.SpotPerHour != nil {
+		return *x.SpotPerHour
+	}
+	return 0
+}
+
+func (x *SlotPrice) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
 // TaskPolicy is what tasks may do to the machines they run on, unless their owner is
 // an administrator.
 type TaskPolicy struct {
@@ -1313,7 +1385,7 @@ type TaskPolicy struct {
 
 func (x *TaskPolicy) Reset() {
 	*x = TaskPolicy{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[8]
+	mi := &file_master_api_v1_pool_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1397,7 @@ func (x *TaskPolicy) String() string {
 func (*TaskPolicy) ProtoMessage() {}
 
 func (x *TaskPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[8]
+	mi := &file_master_api_v1_pool_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1410,7 @@ func (x *TaskPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskPolicy.ProtoReflect.Descriptor instead.
 func (*TaskPolicy) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{8}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskPolicy) GetHostPaths() []*TaskPolicy_HostPath {
@@ -1435,7 +1507,7 @@ type GetResourcePoolsResponse struct {
 
 func (x *GetResourcePoolsResponse) Reset() {
 	*x = GetResourcePoolsResponse{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[9]
+	mi := &file_master_api_v1_pool_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1519,7 @@ func (x *GetResourcePoolsResponse) String() string {
 func (*GetResourcePoolsResponse) ProtoMessage() {}
 
 func (x *GetResourcePoolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[9]
+	mi := &file_master_api_v1_pool_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1532,7 @@ func (x *GetResourcePoolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResourcePoolsResponse.ProtoReflect.Descriptor instead.
 func (*GetResourcePoolsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{9}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetResourcePoolsResponse) GetResourcePools() []*ResourcePool {
@@ -1502,7 +1574,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[10]
+	mi := &file_master_api_v1_pool_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1586,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[10]
+	mi := &file_master_api_v1_pool_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1599,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{10}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Job) GetSummary() *JobSummary {
@@ -1652,7 +1724,7 @@ type JobSummary struct {
 
 func (x *JobSummary) Reset() {
 	*x = JobSummary{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[11]
+	mi := &file_master_api_v1_pool_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1736,7 @@ func (x *JobSummary) String() string {
 func (*JobSummary) ProtoMessage() {}
 
 func (x *JobSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[11]
+	mi := &file_master_api_v1_pool_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1749,7 @@ func (x *JobSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSummary.ProtoReflect.Descriptor instead.
 func (*JobSummary) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{11}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JobSummary) GetState() Job_State {
@@ -1704,7 +1776,7 @@ type LimitedJob struct {
 
 func (x *LimitedJob) Reset() {
 	*x = LimitedJob{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[12]
+	mi := &file_master_api_v1_pool_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1788,7 @@ func (x *LimitedJob) String() string {
 func (*LimitedJob) ProtoMessage() {}
 
 func (x *LimitedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[12]
+	mi := &file_master_api_v1_pool_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1801,7 @@ func (x *LimitedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitedJob.ProtoReflect.Descriptor instead.
 func (*LimitedJob) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{12}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{13}
 }
 
 type RBACJob struct {
@@ -1742,7 +1814,7 @@ type RBACJob struct {
 
 func (x *RBACJob) Reset() {
 	*x = RBACJob{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[13]
+	mi := &file_master_api_v1_pool_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1826,7 @@ func (x *RBACJob) String() string {
 func (*RBACJob) ProtoMessage() {}
 
 func (x *RBACJob) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[13]
+	mi := &file_master_api_v1_pool_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1839,7 @@ func (x *RBACJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RBACJob.ProtoReflect.Descriptor instead.
 func (*RBACJob) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{13}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RBACJob) GetFull() *Job {
@@ -1794,7 +1866,7 @@ type GetJobsV2Response struct {
 
 func (x *GetJobsV2Response) Reset() {
 	*x = GetJobsV2Response{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[14]
+	mi := &file_master_api_v1_pool_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1878,7 @@ func (x *GetJobsV2Response) String() string {
 func (*GetJobsV2Response) ProtoMessage() {}
 
 func (x *GetJobsV2Response) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[14]
+	mi := &file_master_api_v1_pool_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1891,7 @@ func (x *GetJobsV2Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobsV2Response.ProtoReflect.Descriptor instead.
 func (*GetJobsV2Response) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{14}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetJobsV2Response) GetPagination() *Pagination {
@@ -1846,7 +1918,7 @@ type RPQueueStat struct {
 
 func (x *RPQueueStat) Reset() {
 	*x = RPQueueStat{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[15]
+	mi := &file_master_api_v1_pool_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +1930,7 @@ func (x *RPQueueStat) String() string {
 func (*RPQueueStat) ProtoMessage() {}
 
 func (x *RPQueueStat) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[15]
+	mi := &file_master_api_v1_pool_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +1943,7 @@ func (x *RPQueueStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RPQueueStat.ProtoReflect.Descriptor instead.
 func (*RPQueueStat) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{15}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RPQueueStat) GetStats() *QueueStats {
@@ -1897,7 +1969,7 @@ type GetJobQueueStatsResponse struct {
 
 func (x *GetJobQueueStatsResponse) Reset() {
 	*x = GetJobQueueStatsResponse{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[16]
+	mi := &file_master_api_v1_pool_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +1981,7 @@ func (x *GetJobQueueStatsResponse) String() string {
 func (*GetJobQueueStatsResponse) ProtoMessage() {}
 
 func (x *GetJobQueueStatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[16]
+	mi := &file_master_api_v1_pool_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +1994,7 @@ func (x *GetJobQueueStatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobQueueStatsResponse.ProtoReflect.Descriptor instead.
 func (*GetJobQueueStatsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{16}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetJobQueueStatsResponse) GetResults() []*RPQueueStat {
@@ -1950,7 +2022,7 @@ type QueueControl struct {
 
 func (x *QueueControl) Reset() {
 	*x = QueueControl{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[17]
+	mi := &file_master_api_v1_pool_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2034,7 @@ func (x *QueueControl) String() string {
 func (*QueueControl) ProtoMessage() {}
 
 func (x *QueueControl) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[17]
+	mi := &file_master_api_v1_pool_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2047,7 @@ func (x *QueueControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueControl.ProtoReflect.Descriptor instead.
 func (*QueueControl) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *QueueControl) GetJobId() string {
@@ -2036,7 +2108,7 @@ type UpdateJobQueueRequest struct {
 
 func (x *UpdateJobQueueRequest) Reset() {
 	*x = UpdateJobQueueRequest{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[18]
+	mi := &file_master_api_v1_pool_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2120,7 @@ func (x *UpdateJobQueueRequest) String() string {
 func (*UpdateJobQueueRequest) ProtoMessage() {}
 
 func (x *UpdateJobQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[18]
+	mi := &file_master_api_v1_pool_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2133,7 @@ func (x *UpdateJobQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateJobQueueRequest.ProtoReflect.Descriptor instead.
 func (*UpdateJobQueueRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UpdateJobQueueRequest) GetUpdates() []*QueueControl {
@@ -2079,7 +2151,7 @@ type UpdateJobQueueResponse struct {
 
 func (x *UpdateJobQueueResponse) Reset() {
 	*x = UpdateJobQueueResponse{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[19]
+	mi := &file_master_api_v1_pool_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2163,7 @@ func (x *UpdateJobQueueResponse) String() string {
 func (*UpdateJobQueueResponse) ProtoMessage() {}
 
 func (x *UpdateJobQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[19]
+	mi := &file_master_api_v1_pool_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2176,7 @@ func (x *UpdateJobQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateJobQueueResponse.ProtoReflect.Descriptor instead.
 func (*UpdateJobQueueResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{20}
 }
 
 // HostPath may be mounted, and everything below it.
@@ -2120,7 +2192,7 @@ type TaskPolicy_HostPath struct {
 
 func (x *TaskPolicy_HostPath) Reset() {
 	*x = TaskPolicy_HostPath{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[21]
+	mi := &file_master_api_v1_pool_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2204,7 @@ func (x *TaskPolicy_HostPath) String() string {
 func (*TaskPolicy_HostPath) ProtoMessage() {}
 
 func (x *TaskPolicy_HostPath) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[21]
+	mi := &file_master_api_v1_pool_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2145,7 +2217,7 @@ func (x *TaskPolicy_HostPath) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskPolicy_HostPath.ProtoReflect.Descriptor instead.
 func (*TaskPolicy_HostPath) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{8, 0}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *TaskPolicy_HostPath) GetPath() string {
@@ -2240,7 +2312,7 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\x12ResourcePoolDetail\x129\n" +
 	"\x03aws\x18\x01 \x01(\v2'.detdeploy.api.v1.ResourcePoolAwsDetailR\x03aws\x129\n" +
 	"\x03gcp\x18\x02 \x01(\v2'.detdeploy.api.v1.ResourcePoolGcpDetailR\x03gcp\x12d\n" +
-	"\x12priority_scheduler\x18\x03 \x01(\v25.detdeploy.api.v1.ResourcePoolPrioritySchedulerDetailR\x11priorityScheduler\"\xb5\x0f\n" +
+	"\x12priority_scheduler\x18\x03 \x01(\v25.detdeploy.api.v1.ResourcePoolPrioritySchedulerDetailR\x11priorityScheduler\"\xf1\x0f\n" +
 	"\fResourcePool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x126\n" +
@@ -2286,12 +2358,19 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\x19resource_manager_metadata\x18$ \x03(\v2;.detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntryR\x17resourceManagerMetadata\x12:\n" +
 	"\bmachines\x18@ \x01(\v2\x1e.detdeploy.api.v1.PoolMachinesR\bmachines\x12=\n" +
 	"\vtask_policy\x18A \x01(\v2\x1c.detdeploy.api.v1.TaskPolicyR\n" +
-	"taskPolicy\x1aJ\n" +
+	"taskPolicy\x12:\n" +
+	"\n" +
+	"slot_price\x18B \x01(\v2\x1b.detdeploy.api.v1.SlotPriceR\tslotPrice\x1aJ\n" +
 	"\x1cResourceManagerMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x12\n" +
 	"\x10_slots_per_agentB\x0e\n" +
-	"\f_accelerator\"\xe7\x03\n" +
+	"\f_accelerator\"}\n" +
+	"\tSlotPrice\x12\x19\n" +
+	"\bper_hour\x18\x01 \x01(\x01R\aperHour\x12'\n" +
+	"\rspot_per_hour\x18\x02 \x01(\x01H\x00R\vspotPerHour\x88\x01\x01\x12\x1a\n" +
+	"\bcurrency\x18\x03 \x01(\tR\bcurrencyB\x10\n" +
+	"\x0e_spot_per_hour\"\xe7\x03\n" +
 	"\n" +
 	"TaskPolicy\x12D\n" +
 	"\n" +
@@ -2432,7 +2511,7 @@ func file_master_api_v1_pool_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_master_api_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_master_api_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_master_api_v1_pool_proto_goTypes = []any{
 	(ResourcePoolType)(0),                       // 0: detdeploy.api.v1.ResourcePoolType
 	(SchedulerType)(0),                          // 1: detdeploy.api.v1.SchedulerType
@@ -2447,24 +2526,25 @@ var file_master_api_v1_pool_proto_goTypes = []any{
 	(*ResourcePoolPrioritySchedulerDetail)(nil), // 10: detdeploy.api.v1.ResourcePoolPrioritySchedulerDetail
 	(*ResourcePoolDetail)(nil),                  // 11: detdeploy.api.v1.ResourcePoolDetail
 	(*ResourcePool)(nil),                        // 12: detdeploy.api.v1.ResourcePool
-	(*TaskPolicy)(nil),                          // 13: detdeploy.api.v1.TaskPolicy
-	(*GetResourcePoolsResponse)(nil),            // 14: detdeploy.api.v1.GetResourcePoolsResponse
-	(*Job)(nil),                                 // 15: detdeploy.api.v1.Job
-	(*JobSummary)(nil),                          // 16: detdeploy.api.v1.JobSummary
-	(*LimitedJob)(nil),                          // 17: detdeploy.api.v1.LimitedJob
-	(*RBACJob)(nil),                             // 18: detdeploy.api.v1.RBACJob
-	(*GetJobsV2Response)(nil),                   // 19: detdeploy.api.v1.GetJobsV2Response
-	(*RPQueueStat)(nil),                         // 20: detdeploy.api.v1.RPQueueStat
-	(*GetJobQueueStatsResponse)(nil),            // 21: detdeploy.api.v1.GetJobQueueStatsResponse
-	(*QueueControl)(nil),                        // 22: detdeploy.api.v1.QueueControl
-	(*UpdateJobQueueRequest)(nil),               // 23: detdeploy.api.v1.UpdateJobQueueRequest
-	(*UpdateJobQueueResponse)(nil),              // 24: detdeploy.api.v1.UpdateJobQueueResponse
-	nil,                                         // 25: detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
-	(*TaskPolicy_HostPath)(nil),                 // 26: detdeploy.api.v1.TaskPolicy.HostPath
-	(Device_Type)(0),                            // 27: detdeploy.api.v1.Device.Type
-	(*PoolMachines)(nil),                        // 28: detdeploy.api.v1.PoolMachines
-	(*Pagination)(nil),                          // 29: detdeploy.api.v1.Pagination
-	(*timestamppb.Timestamp)(nil),               // 30: google.protobuf.Timestamp
+	(*SlotPrice)(nil),                           // 13: detdeploy.api.v1.SlotPrice
+	(*TaskPolicy)(nil),                          // 14: detdeploy.api.v1.TaskPolicy
+	(*GetResourcePoolsResponse)(nil),            // 15: detdeploy.api.v1.GetResourcePoolsResponse
+	(*Job)(nil),                                 // 16: detdeploy.api.v1.Job
+	(*JobSummary)(nil),                          // 17: detdeploy.api.v1.JobSummary
+	(*LimitedJob)(nil),                          // 18: detdeploy.api.v1.LimitedJob
+	(*RBACJob)(nil),                             // 19: detdeploy.api.v1.RBACJob
+	(*GetJobsV2Response)(nil),                   // 20: detdeploy.api.v1.GetJobsV2Response
+	(*RPQueueStat)(nil),                         // 21: detdeploy.api.v1.RPQueueStat
+	(*GetJobQueueStatsResponse)(nil),            // 22: detdeploy.api.v1.GetJobQueueStatsResponse
+	(*QueueControl)(nil),                        // 23: detdeploy.api.v1.QueueControl
+	(*UpdateJobQueueRequest)(nil),               // 24: detdeploy.api.v1.UpdateJobQueueRequest
+	(*UpdateJobQueueResponse)(nil),              // 25: detdeploy.api.v1.UpdateJobQueueResponse
+	nil,                                         // 26: detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
+	(*TaskPolicy_HostPath)(nil),                 // 27: detdeploy.api.v1.TaskPolicy.HostPath
+	(Device_Type)(0),                            // 28: detdeploy.api.v1.Device.Type
+	(*PoolMachines)(nil),                        // 29: detdeploy.api.v1.PoolMachines
+	(*Pagination)(nil),                          // 30: detdeploy.api.v1.Pagination
+	(*timestamppb.Timestamp)(nil),               // 31: google.protobuf.Timestamp
 }
 var file_master_api_v1_pool_proto_depIdxs = []int32{
 	6,  // 0: detdeploy.api.v1.ResourcePoolAwsDetail.custom_tags:type_name -> detdeploy.api.v1.AwsCustomTag
@@ -2473,33 +2553,34 @@ var file_master_api_v1_pool_proto_depIdxs = []int32{
 	8,  // 3: detdeploy.api.v1.ResourcePoolDetail.gcp:type_name -> detdeploy.api.v1.ResourcePoolGcpDetail
 	10, // 4: detdeploy.api.v1.ResourcePoolDetail.priority_scheduler:type_name -> detdeploy.api.v1.ResourcePoolPrioritySchedulerDetail
 	0,  // 5: detdeploy.api.v1.ResourcePool.type:type_name -> detdeploy.api.v1.ResourcePoolType
-	27, // 6: detdeploy.api.v1.ResourcePool.slot_type:type_name -> detdeploy.api.v1.Device.Type
+	28, // 6: detdeploy.api.v1.ResourcePool.slot_type:type_name -> detdeploy.api.v1.Device.Type
 	1,  // 7: detdeploy.api.v1.ResourcePool.scheduler_type:type_name -> detdeploy.api.v1.SchedulerType
 	2,  // 8: detdeploy.api.v1.ResourcePool.scheduler_fitting_policy:type_name -> detdeploy.api.v1.FittingPolicy
 	11, // 9: detdeploy.api.v1.ResourcePool.details:type_name -> detdeploy.api.v1.ResourcePoolDetail
 	5,  // 10: detdeploy.api.v1.ResourcePool.stats:type_name -> detdeploy.api.v1.QueueStats
-	25, // 11: detdeploy.api.v1.ResourcePool.resource_manager_metadata:type_name -> detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
-	28, // 12: detdeploy.api.v1.ResourcePool.machines:type_name -> detdeploy.api.v1.PoolMachines
-	13, // 13: detdeploy.api.v1.ResourcePool.task_policy:type_name -> detdeploy.api.v1.TaskPolicy
-	26, // 14: detdeploy.api.v1.TaskPolicy.host_paths:type_name -> detdeploy.api.v1.TaskPolicy.HostPath
-	12, // 15: detdeploy.api.v1.GetResourcePoolsResponse.resource_pools:type_name -> detdeploy.api.v1.ResourcePool
-	29, // 16: detdeploy.api.v1.GetResourcePoolsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 17: detdeploy.api.v1.Job.summary:type_name -> detdeploy.api.v1.JobSummary
-	3,  // 18: detdeploy.api.v1.Job.type:type_name -> detdeploy.api.v1.Job.Type
-	30, // 19: detdeploy.api.v1.Job.submission_time:type_name -> google.protobuf.Timestamp
-	4,  // 20: detdeploy.api.v1.JobSummary.state:type_name -> detdeploy.api.v1.Job.State
-	15, // 21: detdeploy.api.v1.RBACJob.full:type_name -> detdeploy.api.v1.Job
-	17, // 22: detdeploy.api.v1.RBACJob.limited:type_name -> detdeploy.api.v1.LimitedJob
-	29, // 23: detdeploy.api.v1.GetJobsV2Response.pagination:type_name -> detdeploy.api.v1.Pagination
-	18, // 24: detdeploy.api.v1.GetJobsV2Response.jobs:type_name -> detdeploy.api.v1.RBACJob
-	5,  // 25: detdeploy.api.v1.RPQueueStat.stats:type_name -> detdeploy.api.v1.QueueStats
-	20, // 26: detdeploy.api.v1.GetJobQueueStatsResponse.results:type_name -> detdeploy.api.v1.RPQueueStat
-	22, // 27: detdeploy.api.v1.UpdateJobQueueRequest.updates:type_name -> detdeploy.api.v1.QueueControl
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	26, // 11: detdeploy.api.v1.ResourcePool.resource_manager_metadata:type_name -> detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
+	29, // 12: detdeploy.api.v1.ResourcePool.machines:type_name -> detdeploy.api.v1.PoolMachines
+	14, // 13: detdeploy.api.v1.ResourcePool.task_policy:type_name -> detdeploy.api.v1.TaskPolicy
+	13, // 14: detdeploy.api.v1.ResourcePool.slot_price:type_name -> detdeploy.api.v1.SlotPrice
+	27, // 15: detdeploy.api.v1.TaskPolicy.host_paths:type_name -> detdeploy.api.v1.TaskPolicy.HostPath
+	12, // 16: detdeploy.api.v1.GetResourcePoolsResponse.resource_pools:type_name -> detdeploy.api.v1.ResourcePool
+	30, // 17: detdeploy.api.v1.GetResourcePoolsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	17, // 18: detdeploy.api.v1.Job.summary:type_name -> detdeploy.api.v1.JobSummary
+	3,  // 19: detdeploy.api.v1.Job.type:type_name -> detdeploy.api.v1.Job.Type
+	31, // 20: detdeploy.api.v1.Job.submission_time:type_name -> google.protobuf.Timestamp
+	4,  // 21: detdeploy.api.v1.JobSummary.state:type_name -> detdeploy.api.v1.Job.State
+	16, // 22: detdeploy.api.v1.RBACJob.full:type_name -> detdeploy.api.v1.Job
+	18, // 23: detdeploy.api.v1.RBACJob.limited:type_name -> detdeploy.api.v1.LimitedJob
+	30, // 24: detdeploy.api.v1.GetJobsV2Response.pagination:type_name -> detdeploy.api.v1.Pagination
+	19, // 25: detdeploy.api.v1.GetJobsV2Response.jobs:type_name -> detdeploy.api.v1.RBACJob
+	5,  // 26: detdeploy.api.v1.RPQueueStat.stats:type_name -> detdeploy.api.v1.QueueStats
+	21, // 27: detdeploy.api.v1.GetJobQueueStatsResponse.results:type_name -> detdeploy.api.v1.RPQueueStat
+	23, // 28: detdeploy.api.v1.UpdateJobQueueRequest.updates:type_name -> detdeploy.api.v1.QueueControl
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_pool_proto_init() }
@@ -2511,15 +2592,16 @@ func file_master_api_v1_pool_proto_init() {
 	file_master_api_v1_machine_proto_init()
 	file_master_api_v1_page_proto_init()
 	file_master_api_v1_pool_proto_msgTypes[7].OneofWrappers = []any{}
-	file_master_api_v1_pool_proto_msgTypes[10].OneofWrappers = []any{}
-	file_master_api_v1_pool_proto_msgTypes[17].OneofWrappers = []any{}
+	file_master_api_v1_pool_proto_msgTypes[8].OneofWrappers = []any{}
+	file_master_api_v1_pool_proto_msgTypes[11].OneofWrappers = []any{}
+	file_master_api_v1_pool_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_pool_proto_rawDesc), len(file_master_api_v1_pool_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -72,6 +72,65 @@ func (ResourceAllocationAggregationPeriod) EnumDescriptor() ([]byte, []int) {
 	return file_master_api_v1_resource_proto_rawDescGZIP(), []int{0}
 }
 
+// What a sum of use is of.
+type ResourceUsageGroup int32
+
+const (
+	ResourceUsageGroup_RESOURCE_USAGE_GROUP_UNSPECIFIED ResourceUsageGroup = 0
+	ResourceUsageGroup_RESOURCE_USAGE_GROUP_EXPERIMENT  ResourceUsageGroup = 1
+	ResourceUsageGroup_RESOURCE_USAGE_GROUP_PROJECT     ResourceUsageGroup = 2
+	ResourceUsageGroup_RESOURCE_USAGE_GROUP_WORKSPACE   ResourceUsageGroup = 3
+	ResourceUsageGroup_RESOURCE_USAGE_GROUP_USER        ResourceUsageGroup = 4
+	ResourceUsageGroup_RESOURCE_USAGE_GROUP_POOL        ResourceUsageGroup = 5
+)
+
+// Enum value maps for ResourceUsageGroup.
+var (
+	ResourceUsageGroup_name = map[int32]string{
+		0: "RESOURCE_USAGE_GROUP_UNSPECIFIED",
+		1: "RESOURCE_USAGE_GROUP_EXPERIMENT",
+		2: "RESOURCE_USAGE_GROUP_PROJECT",
+		3: "RESOURCE_USAGE_GROUP_WORKSPACE",
+		4: "RESOURCE_USAGE_GROUP_USER",
+		5: "RESOURCE_USAGE_GROUP_POOL",
+	}
+	ResourceUsageGroup_value = map[string]int32{
+		"RESOURCE_USAGE_GROUP_UNSPECIFIED": 0,
+		"RESOURCE_USAGE_GROUP_EXPERIMENT":  1,
+		"RESOURCE_USAGE_GROUP_PROJECT":     2,
+		"RESOURCE_USAGE_GROUP_WORKSPACE":   3,
+		"RESOURCE_USAGE_GROUP_USER":        4,
+		"RESOURCE_USAGE_GROUP_POOL":        5,
+	}
+)
+
+func (x ResourceUsageGroup) Enum() *ResourceUsageGroup {
+	p := new(ResourceUsageGroup)
+	*p = x
+	return p
+}
+
+func (x ResourceUsageGroup) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ResourceUsageGroup) Descriptor() protoreflect.EnumDescriptor {
+	return file_master_api_v1_resource_proto_enumTypes[1].Descriptor()
+}
+
+func (ResourceUsageGroup) Type() protoreflect.EnumType {
+	return &file_master_api_v1_resource_proto_enumTypes[1]
+}
+
+func (x ResourceUsageGroup) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ResourceUsageGroup.Descriptor instead.
+func (ResourceUsageGroup) EnumDescriptor() ([]byte, []int) {
+	return file_master_api_v1_resource_proto_rawDescGZIP(), []int{1}
+}
+
 // What one allocation had of the time that is asked for.
 type ResourceAllocationRawEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -315,6 +374,188 @@ func (x *ResourceAllocationAggregatedEntry) GetByResourcePool() map[string]float
 	return nil
 }
 
+// An amount of money.
+type Cost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Three letters, as ISO 4217 writes it.
+	Currency      string  `protobuf:"bytes,1,opt,name=currency,proto3" json:"currency,omitempty"`
+	Amount        float64 `protobuf:"fixed64,2,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cost) Reset() {
+	*x = Cost{}
+	mi := &file_master_api_v1_resource_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cost) ProtoMessage() {}
+
+func (x *Cost) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_resource_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cost.ProtoReflect.Descriptor instead.
+func (*Cost) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_resource_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Cost) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *Cost) GetAmount() float64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+// Ours: the slots that were in use, and what they cost at the price of their pool when they
+// were given.
+type ResourceUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the experiment, project, workspace, user or pool; empty for what belongs to
+	// none, as commands to no experiment, and for what was deleted.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The number of the experiment or project; 0 for none.
+	Id int32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	// All slot-hours, and those of pools without a price.
+	SlotHours         float64 `protobuf:"fixed64,3,opt,name=slot_hours,json=slotHours,proto3" json:"slot_hours,omitempty"`
+	UnpricedSlotHours float64 `protobuf:"fixed64,4,opt,name=unpriced_slot_hours,json=unpricedSlotHours,proto3" json:"unpriced_slot_hours,omitempty"`
+	// One for each currency, by its letters.
+	Costs         []*Cost `protobuf:"bytes,5,rep,name=costs,proto3" json:"costs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceUsage) Reset() {
+	*x = ResourceUsage{}
+	mi := &file_master_api_v1_resource_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceUsage) ProtoMessage() {}
+
+func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_resource_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
+func (*ResourceUsage) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_resource_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ResourceUsage) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResourceUsage) GetId() int32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ResourceUsage) GetSlotHours() float64 {
+	if x != nil {
+		return x.SlotHours
+	}
+	return 0
+}
+
+func (x *ResourceUsage) GetUnpricedSlotHours() float64 {
+	if x != nil {
+		return x.UnpricedSlotHours
+	}
+	return 0
+}
+
+func (x *ResourceUsage) GetCosts() []*Cost {
+	if x != nil {
+		return x.Costs
+	}
+	return nil
+}
+
+type ResourceUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The largest use first.
+	Usage         []*ResourceUsage `protobuf:"bytes,1,rep,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceUsageResponse) Reset() {
+	*x = ResourceUsageResponse{}
+	mi := &file_master_api_v1_resource_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceUsageResponse) ProtoMessage() {}
+
+func (x *ResourceUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_resource_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceUsageResponse.ProtoReflect.Descriptor instead.
+func (*ResourceUsageResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_resource_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ResourceUsageResponse) GetUsage() []*ResourceUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 type ResourceAllocationAggregatedResponse struct {
 	state           protoimpl.MessageState               `protogen:"open.v1"`
 	ResourceEntries []*ResourceAllocationAggregatedEntry `protobuf:"bytes,1,rep,name=resource_entries,json=resourceEntries,proto3" json:"resource_entries,omitempty"`
@@ -324,7 +565,7 @@ type ResourceAllocationAggregatedResponse struct {
 
 func (x *ResourceAllocationAggregatedResponse) Reset() {
 	*x = ResourceAllocationAggregatedResponse{}
-	mi := &file_master_api_v1_resource_proto_msgTypes[3]
+	mi := &file_master_api_v1_resource_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -336,7 +577,7 @@ func (x *ResourceAllocationAggregatedResponse) String() string {
 func (*ResourceAllocationAggregatedResponse) ProtoMessage() {}
 
 func (x *ResourceAllocationAggregatedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_resource_proto_msgTypes[3]
+	mi := &file_master_api_v1_resource_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -349,7 +590,7 @@ func (x *ResourceAllocationAggregatedResponse) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use ResourceAllocationAggregatedResponse.ProtoReflect.Descriptor instead.
 func (*ResourceAllocationAggregatedResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_resource_proto_rawDescGZIP(), []int{3}
+	return file_master_api_v1_resource_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ResourceAllocationAggregatedResponse) GetResourceEntries() []*ResourceAllocationAggregatedEntry {
@@ -393,13 +634,32 @@ const file_master_api_v1_resource_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\x1aA\n" +
 	"\x13ByResourcePoolEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x86\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\":\n" +
+	"\x04Cost\x12\x1a\n" +
+	"\bcurrency\x18\x01 \x01(\tR\bcurrency\x12\x16\n" +
+	"\x06amount\x18\x02 \x01(\x01R\x06amount\"\xb0\x01\n" +
+	"\rResourceUsage\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\x05R\x02id\x12\x1d\n" +
+	"\n" +
+	"slot_hours\x18\x03 \x01(\x01R\tslotHours\x12.\n" +
+	"\x13unpriced_slot_hours\x18\x04 \x01(\x01R\x11unpricedSlotHours\x12,\n" +
+	"\x05costs\x18\x05 \x03(\v2\x16.detdeploy.api.v1.CostR\x05costs\"N\n" +
+	"\x15ResourceUsageResponse\x125\n" +
+	"\x05usage\x18\x01 \x03(\v2\x1f.detdeploy.api.v1.ResourceUsageR\x05usage\"\x86\x01\n" +
 	"$ResourceAllocationAggregatedResponse\x12^\n" +
 	"\x10resource_entries\x18\x01 \x03(\v23.detdeploy.api.v1.ResourceAllocationAggregatedEntryR\x0fresourceEntries*\xc3\x01\n" +
 	"#ResourceAllocationAggregationPeriod\x126\n" +
 	"2RESOURCE_ALLOCATION_AGGREGATION_PERIOD_UNSPECIFIED\x10\x00\x120\n" +
 	",RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY\x10\x01\x122\n" +
-	".RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY\x10\x02B6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
+	".RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY\x10\x02*\xe3\x01\n" +
+	"\x12ResourceUsageGroup\x12$\n" +
+	" RESOURCE_USAGE_GROUP_UNSPECIFIED\x10\x00\x12#\n" +
+	"\x1fRESOURCE_USAGE_GROUP_EXPERIMENT\x10\x01\x12 \n" +
+	"\x1cRESOURCE_USAGE_GROUP_PROJECT\x10\x02\x12\"\n" +
+	"\x1eRESOURCE_USAGE_GROUP_WORKSPACE\x10\x03\x12\x1d\n" +
+	"\x19RESOURCE_USAGE_GROUP_USER\x10\x04\x12\x1d\n" +
+	"\x19RESOURCE_USAGE_GROUP_POOL\x10\x05B6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
 
 var (
 	file_master_api_v1_resource_proto_rawDescOnce sync.Once
@@ -413,33 +673,39 @@ func file_master_api_v1_resource_proto_rawDescGZIP() []byte {
 	return file_master_api_v1_resource_proto_rawDescData
 }
 
-var file_master_api_v1_resource_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_master_api_v1_resource_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_master_api_v1_resource_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_master_api_v1_resource_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_master_api_v1_resource_proto_goTypes = []any{
-	(ResourceAllocationAggregationPeriod)(0),     // 0: detdeploy.api.v1.ResourceAllocationAggregationPeriod
-	(*ResourceAllocationRawEntry)(nil),           // 1: detdeploy.api.v1.ResourceAllocationRawEntry
-	(*ResourceAllocationRawResponse)(nil),        // 2: detdeploy.api.v1.ResourceAllocationRawResponse
-	(*ResourceAllocationAggregatedEntry)(nil),    // 3: detdeploy.api.v1.ResourceAllocationAggregatedEntry
-	(*ResourceAllocationAggregatedResponse)(nil), // 4: detdeploy.api.v1.ResourceAllocationAggregatedResponse
-	nil,                           // 5: detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByUsernameEntry
-	nil,                           // 6: detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByExperimentLabelEntry
-	nil,                           // 7: detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByResourcePoolEntry
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(ResourceAllocationAggregationPeriod)(0),  // 0: detdeploy.api.v1.ResourceAllocationAggregationPeriod
+	(ResourceUsageGroup)(0),                   // 1: detdeploy.api.v1.ResourceUsageGroup
+	(*ResourceAllocationRawEntry)(nil),        // 2: detdeploy.api.v1.ResourceAllocationRawEntry
+	(*ResourceAllocationRawResponse)(nil),     // 3: detdeploy.api.v1.ResourceAllocationRawResponse
+	(*ResourceAllocationAggregatedEntry)(nil), // 4: detdeploy.api.v1.ResourceAllocationAggregatedEntry
+	(*Cost)(nil),                                 // 5: detdeploy.api.v1.Cost
+	(*ResourceUsage)(nil),                        // 6: detdeploy.api.v1.ResourceUsage
+	(*ResourceUsageResponse)(nil),                // 7: detdeploy.api.v1.ResourceUsageResponse
+	(*ResourceAllocationAggregatedResponse)(nil), // 8: detdeploy.api.v1.ResourceAllocationAggregatedResponse
+	nil,                           // 9: detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByUsernameEntry
+	nil,                           // 10: detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByExperimentLabelEntry
+	nil,                           // 11: detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByResourcePoolEntry
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
 }
 var file_master_api_v1_resource_proto_depIdxs = []int32{
-	8, // 0: detdeploy.api.v1.ResourceAllocationRawEntry.start_time:type_name -> google.protobuf.Timestamp
-	8, // 1: detdeploy.api.v1.ResourceAllocationRawEntry.end_time:type_name -> google.protobuf.Timestamp
-	1, // 2: detdeploy.api.v1.ResourceAllocationRawResponse.resource_entries:type_name -> detdeploy.api.v1.ResourceAllocationRawEntry
-	0, // 3: detdeploy.api.v1.ResourceAllocationAggregatedEntry.period:type_name -> detdeploy.api.v1.ResourceAllocationAggregationPeriod
-	5, // 4: detdeploy.api.v1.ResourceAllocationAggregatedEntry.by_username:type_name -> detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByUsernameEntry
-	6, // 5: detdeploy.api.v1.ResourceAllocationAggregatedEntry.by_experiment_label:type_name -> detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByExperimentLabelEntry
-	7, // 6: detdeploy.api.v1.ResourceAllocationAggregatedEntry.by_resource_pool:type_name -> detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByResourcePoolEntry
-	3, // 7: detdeploy.api.v1.ResourceAllocationAggregatedResponse.resource_entries:type_name -> detdeploy.api.v1.ResourceAllocationAggregatedEntry
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	12, // 0: detdeploy.api.v1.ResourceAllocationRawEntry.start_time:type_name -> google.protobuf.Timestamp
+	12, // 1: detdeploy.api.v1.ResourceAllocationRawEntry.end_time:type_name -> google.protobuf.Timestamp
+	2,  // 2: detdeploy.api.v1.ResourceAllocationRawResponse.resource_entries:type_name -> detdeploy.api.v1.ResourceAllocationRawEntry
+	0,  // 3: detdeploy.api.v1.ResourceAllocationAggregatedEntry.period:type_name -> detdeploy.api.v1.ResourceAllocationAggregationPeriod
+	9,  // 4: detdeploy.api.v1.ResourceAllocationAggregatedEntry.by_username:type_name -> detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByUsernameEntry
+	10, // 5: detdeploy.api.v1.ResourceAllocationAggregatedEntry.by_experiment_label:type_name -> detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByExperimentLabelEntry
+	11, // 6: detdeploy.api.v1.ResourceAllocationAggregatedEntry.by_resource_pool:type_name -> detdeploy.api.v1.ResourceAllocationAggregatedEntry.ByResourcePoolEntry
+	5,  // 7: detdeploy.api.v1.ResourceUsage.costs:type_name -> detdeploy.api.v1.Cost
+	6,  // 8: detdeploy.api.v1.ResourceUsageResponse.usage:type_name -> detdeploy.api.v1.ResourceUsage
+	4,  // 9: detdeploy.api.v1.ResourceAllocationAggregatedResponse.resource_entries:type_name -> detdeploy.api.v1.ResourceAllocationAggregatedEntry
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_resource_proto_init() }
@@ -452,8 +718,8 @@ func file_master_api_v1_resource_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_resource_proto_rawDesc), len(file_master_api_v1_resource_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   7,
+			NumEnums:      2,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

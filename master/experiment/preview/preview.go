@@ -12,8 +12,8 @@ type Known struct {
 	// HoursPerUnit is how long a trial takes for one unit of the time metric, HoursPerTrial how
 	// long one takes that ends by itself.
 	HoursPerUnit, HoursPerTrial float64
-	// PricePerSlotHour is what the pool's slots cost, in dollars.
-	PricePerSlotHour float64
+	// Price is what the pool's slots cost.
+	Price Price
 	// Pool is where the trials will run; nil is not known.
 	Pool *Pool
 	// First is how many trials are shown with their hyperparameters.
@@ -34,11 +34,20 @@ type Preview struct {
 	Waits []string `json:"waits,omitempty"`
 }
 
+// Price is what a slot costs in an hour; the zero Price is not known.
+type Price struct {
+	Currency string
+	// Expected is the usual price, AtMost the highest: spot machines may be others.
+	Expected, AtMost float64
+}
+
 // Usage is what an experiment takes.
 type Usage struct {
 	SlotHours float64 `json:"slot_hours"`
-	// Dollars is nil where the price is not known.
-	Dollars *float64 `json:"dollars,omitempty"`
+	// Cost is nil where the price is not known; Dollars is the same in dollars.
+	Cost     *float64 `json:"cost,omitempty"`
+	Currency string   `json:"currency,omitempty"`
+	Dollars  *float64 `json:"dollars,omitempty"`
 }
 
 // Of says what a complete configuration will be.
@@ -80,14 +89,19 @@ func (k Known) estimateUsage(p Preview, c search.Config) (expected, atMost *Usag
 		hours += perTrial * float64(g.Trials)
 		most += longest * float64(g.Trials)
 	}
-	return k.priceUsage(hours * float64(p.SlotsPerTrial)), k.priceUsage(most * float64(p.SlotsPerTrial))
+	slots := float64(p.SlotsPerTrial)
+	return k.Price.priceUsage(hours*slots, k.Price.Expected), k.Price.priceUsage(most*slots, k.Price.AtMost)
 }
 
-func (k Known) priceUsage(slotHours float64) *Usage {
+func (p Price) priceUsage(slotHours, perHour float64) *Usage {
 	u := &Usage{SlotHours: slotHours}
-	if k.PricePerSlotHour > 0 {
-		dollars := slotHours * k.PricePerSlotHour
-		u.Dollars = &dollars
+	if p.Currency == "" {
+		return u
+	}
+	cost := slotHours * perHour
+	u.Cost, u.Currency = &cost, p.Currency
+	if p.Currency == "USD" {
+		u.Dollars = &cost
 	}
 	return u
 }

@@ -32,7 +32,7 @@ searcher: {name: async_halving, metric: loss, max_trials: 64, num_rungs: 3, time
 `
 
 func TestWhatAnExperimentTakes(t *testing.T) {
-	p, err := Of(complete(t, halving), Known{HoursPerUnit: 0.5, PricePerSlotHour: 2, First: 3})
+	p, err := Of(complete(t, halving), Known{HoursPerUnit: 0.5, Price: Price{Currency: "USD", Expected: 2, AtMost: 2}, First: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,13 +90,15 @@ type Allocation struct {
 	Number int             `json:"number"`
 	// Run is its owner's number of it, from 1; 0 where there is no owner. What could not be
 	// started on a machine for what that lacked is tried again as the same run.
-	Run        int         `json:"run,omitempty"`
-	Name       string      `json:"name"`
-	State      State       `json:"state"`
-	Created    time.Time   `json:"created"`
-	Assigned   time.Time   `json:"assigned,omitzero"`
-	Started    time.Time   `json:"started,omitzero"`
-	Pool       string      `json:"pool,omitempty"`
+	Run      int       `json:"run,omitempty"`
+	Name     string    `json:"name"`
+	State    State     `json:"state"`
+	Created  time.Time `json:"created"`
+	Assigned time.Time `json:"assigned,omitzero"`
+	Started  time.Time `json:"started,omitzero"`
+	Pool     string    `json:"pool,omitempty"`
+	// Price is what a slot cost when it was placed; nil is not known.
+	Price      *rm.Price   `json:"price,omitempty"`
 	Containers []Container `json:"containers,omitempty"`
 	Ready      bool        `json:"ready,omitempty"`
 	// Waiting is what the program said of itself: it runs but has nothing to do yet.

@@ -39,6 +39,7 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 		{"Best", describeBest(x)},
 		{"Checkpoints", describeCheckpoints(x)},
 		{"Pool", x.GetResourcePool()},
+		{"Used", show.Usage(reply.GetUsage())},
 		{"Forked from", describeParent(x)},
 		{"Started", show.Time(x.GetStartTime())},
 		{"Ended", show.Time(x.GetEndTime())},

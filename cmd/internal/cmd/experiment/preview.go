@@ -38,7 +38,7 @@ func newPreview(s *term.Streams) *cobra.Command {
 		Long: `Show what an experiment would be, without a cluster: how many trials there are
 and how far they go, the hyperparameters of the first, and the slots they take at once.
 With how long a trial takes for a unit of the time metric, or in all, it also shows the
-slot-hours.
+slot-hours, and what they cost: at --price, or with --ask-cluster at slot_price of the pool.
 
 --simulate plays recorded curves through the search: CSV with a header and the columns
 trial, the time metric and the metric. It shows which trials would have been stopped.`,
@@ -49,10 +49,10 @@ trial, the time metric and the metric. It shows which trials would have been sto
 	f := c.Flags()
 	f.StringArrayVar(&o.Overrides, "override", nil, "setting laid over the file, such as searcher.max_trials=8")
 	f.StringVar(&o.Simulate, "simulate", "", "file of recorded curves (CSV) to play through the search")
-	f.BoolVar(&o.AskCluster, "ask-cluster", false, "ask the cluster about the resource pool")
+	f.BoolVar(&o.AskCluster, "ask-cluster", false, "ask the cluster about the resource pool: what keeps trials waiting, and its price")
 	f.Float64Var(&o.HoursPerUnit, "hours-per-unit", 0, "hours that a trial takes for one unit of the time metric")
 	f.Float64Var(&o.HoursPerTrial, "hours-per-trial", 0, "hours that a trial takes that ends by itself")
-	f.Float64Var(&o.Price, "price", 0, "dollars that a slot costs in an hour")
+	f.Float64Var(&o.Price, "price", 0, "dollars that a slot costs in an hour (default the pool's slot_price, with --ask-cluster)")
 	f.IntVar(&o.First, "first", 5, "number of trials to show with their hyperparameters")
 	return c
 }
@@ -82,11 +82,16 @@ func runPreview(ctx context.Context, o *previewOptions) error {
 	if err != nil {
 		return err
 	}
-	known := preview.Known{HoursPerUnit: o.HoursPerUnit, HoursPerTrial: o.HoursPerTrial, PricePerSlotHour: o.Price, First: o.First}
+	known := preview.Known{HoursPerUnit: o.HoursPerUnit, HoursPerTrial: o.HoursPerTrial, First: o.First}
 	if o.AskCluster {
-		if known.Pool, err = o.askPool(ctx, x); err != nil {
+		pool, err := o.askPool(ctx, x)
+		if err != nil {
 			return err
 		}
+		known.Pool, known.Price = describePool(pool), priceOf(pool)
+	}
+	if o.Given("price") {
+		known.Price = preview.Price{Currency: "USD", Expected: o.Price, AtMost: o.Price}
 	}
 	answer := previewed{}
 	if answer.Preview, err = preview.Of(x, known); err != nil {
@@ -144,7 +149,7 @@ func simulate(path string, c search.Config) (*search.Simulation, error) {
 }
 
 // askPool is the pool that the experiment would run in, as the cluster has it now.
-func (o *previewOptions) askPool(ctx context.Context, x config.Experiment) (*preview.Pool, error) {
+func (o *previewOptions) askPool(ctx context.Context, x config.Experiment) (*apiv1.ResourcePool, error) {
 	master, err := o.DialMaster()
 	if err != nil {
 		return nil, err
@@ -157,7 +162,7 @@ func (o *previewOptions) askPool(ctx context.Context, x config.Experiment) (*pre
 	return choosePool(pools, x)
 }
 
-func choosePool(pools []*apiv1.ResourcePool, x config.Experiment) (*preview.Pool, error) {
+func choosePool(pools []*apiv1.ResourcePool, x config.Experiment) (*apiv1.ResourcePool, error) {
 	wanted := ""
 	if p := x.Resources.ResourcePool; p != nil {
 		wanted = *p
@@ -166,10 +171,25 @@ func choosePool(pools []*apiv1.ResourcePool, x config.Experiment) (*preview.Pool
 		if p.GetName() != wanted && (wanted != "" || !p.GetDefaultComputePool()) {
 			continue
 		}
-		return &preview.Pool{
-			Name: p.GetName(), Slots: int(p.GetSlotsAvailable()), PerMachine: int(p.GetSlotsPerAgent()),
-			MostSlots: int(max(p.GetSlotsAvailable(), p.GetMaxAgents()*p.GetSlotsPerAgent())),
-		}, nil
+		return p, nil
 	}
 	return nil, fmt.Errorf("resource pool %q does not exist on this cluster", wanted)
+}
+
+func describePool(p *apiv1.ResourcePool) *preview.Pool {
+	return &preview.Pool{
+		Name: p.GetName(), Slots: int(p.GetSlotsAvailable()), PerMachine: int(p.GetSlotsPerAgent()),
+		MostSlots: int(max(p.GetSlotsAvailable(), p.GetMaxAgents()*p.GetSlotsPerAgent())),
+	}
+}
+
+// priceOf is what the slots of a pool cost, as its cluster's owner states it. A pool with
+// spot machines may launch others where it falls back.
+func priceOf(p *apiv1.ResourcePool) preview.Price {
+	price := p.GetSlotPrice()
+	out := preview.Price{Currency: price.GetCurrency(), Expected: price.GetPerHour(), AtMost: price.GetPerHour()}
+	if p.GetPreemptible() && price != nil && price.SpotPerHour != nil {
+		out.Expected, out.AtMost = price.GetSpotPerHour(), max(price.GetPerHour(), price.GetSpotPerHour())
+	}
+	return out
 }

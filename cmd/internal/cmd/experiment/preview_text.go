@@ -50,8 +50,8 @@ func describeUsage(name string, u *preview.Usage) [][2]string {
 		return nil
 	}
 	text := fmt.Sprintf("%.1f slot-hours", u.SlotHours)
-	if u.Dollars != nil {
-		text += fmt.Sprintf(", $%.2f", *u.Dollars)
+	if u.Cost != nil {
+		text += fmt.Sprintf(", %.2f %s", *u.Cost, u.Currency)
 	}
 	return [][2]string{{name, text}}
 }

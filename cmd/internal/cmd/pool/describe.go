@@ -55,6 +55,7 @@ func pairs(p *apiv1.ResourcePool) [][2]string {
 		{"Machine", p.GetInstanceType()},
 		{"Place", p.GetLocation()},
 		{"Image", p.GetImageId()},
+		{"Slot price", show.SlotPrice(p.GetSlotPrice())},
 	}
 	if d := p.GetDetails().GetPriorityScheduler(); d != nil {
 		out = append(out, [2]string{"Priority", fmt.Sprintf("%d unless a task says otherwise", d.GetDefaultPriority())},

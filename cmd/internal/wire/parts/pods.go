@@ -43,7 +43,7 @@ func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernete
 	}
 	for _, p := range env.Config.ResourcePools {
 		c.Pools = append(c.Pools, pods.Pool{
-			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: poolTemplate(env, t, p), Policy: deps.Policy(p),
+			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: poolTemplate(env, t, p), Policy: deps.Policy(p), Price: master.DescribeSlotPrice(p),
 		})
 	}
 	return pods.New(c)

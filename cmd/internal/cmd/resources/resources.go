@@ -1,0 +1,15 @@
+// Package resources is the commands about what a cluster was used for, and what that cost.
+package resources
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// New returns `det-deploy resources`.
+func New(s *term.Streams) *cobra.Command {
+	return command.NewNoun(s, "resources", "Show what the cluster was used for",
+		"  det-deploy resources usage --by project --since 720h", newUsage)
+}

@@ -1,0 +1,71 @@
+package resources
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type usageOptions struct {
+	command.Remote
+
+	By, Since string
+
+	group       apiv1.ResourceUsageGroup
+	from, until time.Time
+}
+
+func newUsage(s *term.Streams) *cobra.Command {
+	o := &usageOptions{}
+	c := command.NewList(s, o, command.List[*usageOptions, *apiv1.ResourceUsage]{
+		Fetch: func(ctx context.Context, o *usageOptions, master *client.Client) ([]*apiv1.ResourceUsage, error) {
+			return master.ResourceUsage(ctx, o.group, o.from, o.until)
+		},
+		Reply: func(list []*apiv1.ResourceUsage) any { return &apiv1.ResourceUsageResponse{Usage: list} },
+		Heads: []string{">ID", "NAME", ">SLOT-HOURS", ">COST", ">WITHOUT PRICE"},
+		Row:   formatUsage,
+	}, &cobra.Command{
+		Use: "usage", Short: "Show slot-hours and cost by experiment, project, workspace, user or pool",
+		Long: `Show the slot-hours of a time and what they cost, the largest first. The cost is that of
+slot_price of the pool when the slots were given; slot-hours of pools without it are shown
+in the last column. Commands, and experiments that were deleted, are in one line without an
+ID.`,
+		Example: "  det-deploy resources usage --by project\n  det-deploy resources usage --by user --since 2026-01-01T00:00:00Z --output json",
+	})
+	c.Flags().StringVar(&o.By, "by", "experiment", "what is summed up: experiment, project, workspace, user or pool")
+	c.Flags().StringVar(&o.Since, "since", "720h", "show use since a duration such as 24h, or a time such as 2006-01-02T15:04:05Z")
+	return c
+}
+
+// Validate reads --by and --since.
+func (o *usageOptions) Validate() (err error) {
+	o.group = apiv1.ResourceUsageGroup(apiv1.ResourceUsageGroup_value["RESOURCE_USAGE_GROUP_"+strings.ToUpper(o.By)])
+	if o.group == apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_UNSPECIFIED {
+		return usage.Errorf("--by %s: must be experiment, project, workspace, user or pool", o.By)
+	}
+	o.until = time.Now()
+	o.from, err = usage.Since(cmp.Or(o.Since, "720h"), o.until)
+	return err
+}
+
+func formatUsage(u *apiv1.ResourceUsage) []any {
+	id, unpriced := "", ""
+	if u.GetId() != 0 {
+		id = fmt.Sprint(u.GetId())
+	}
+	if u.GetUnpricedSlotHours() > 0 {
+		unpriced = fmt.Sprintf("%.2f", u.GetUnpricedSlotHours())
+	}
+	return []any{id, u.GetName(), fmt.Sprintf("%.2f", u.GetSlotHours()), show.Costs(u.GetCosts()), unpriced}
+}

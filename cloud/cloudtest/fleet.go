@@ -118,23 +118,35 @@ func (f *Fleet) time() time.Time { return f.now().Add(f.offset) }
 // Truth is every machine of a pool that was ever granted, as it is at this
 // moment, whatever lists show. An empty pool stands for all.
 func (f *Fleet) Truth(pool string) []cloud.Instance {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []cloud.Instance
-	for _, m := range f.machines {
-		if pool == "" || m.pool == pool {
-			out = append(out, m.at(f.time()))
-		}
-	}
-	return byID(out)
+	return f.machinesIn(pool, func(cloud.InstanceState) bool { return true })
 }
 
 // Alive is the part of Truth that costs money: machines that have not been
 // ended.
 func (f *Fleet) Alive(pool string) []cloud.Instance {
-	return slices.DeleteFunc(f.Truth(pool), func(i cloud.Instance) bool {
-		return i.State != cloud.InstanceStarting && i.State != cloud.InstanceRunning
+	return f.machinesIn(pool, func(s cloud.InstanceState) bool {
+		return s == cloud.InstanceStarting || s == cloud.InstanceRunning
 	})
+}
+
+// machinesIn is what Truth has in certain states. Only these are copied: a year of machines
+// is a long list.
+func (f *Fleet) machinesIn(pool string, wanted func(cloud.InstanceState) bool) []cloud.Instance {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.time()
+	var out []cloud.Instance
+	for _, m := range f.machines {
+		if pool != "" && m.pool != pool {
+			continue
+		}
+		if state, reason := m.stateAt(now); wanted(state) {
+			i := m.Instance
+			i.State, i.Reason = state, reason
+			out = append(out, i)
+		}
+	}
+	return byID(out)
 }
 
 // End has the platform itself end a machine, with a reason in its words:
@@ -204,17 +216,21 @@ func padded(n int) string {
 // at is the machine as it is at a time after it was granted.
 func (m *machine) at(now time.Time) cloud.Instance {
 	i := m.Instance
+	i.State, i.Reason = m.stateAt(now)
+	return i
+}
+
+// stateAt is the state of the machine at a time after it was granted, and the reason of that.
+func (m *machine) stateAt(now time.Time) (cloud.InstanceState, string) {
 	switch {
 	case !m.ended.IsZero() && !now.Before(m.ended.Add(m.shutdown)):
-		i.State = cloud.InstanceTerminated
+		return cloud.InstanceTerminated, m.Reason
 	case !m.ended.IsZero() && !now.Before(m.ended):
-		i.State = cloud.InstanceStopping
+		return cloud.InstanceStopping, m.Reason
 	case m.boot >= 0 && !now.Before(m.Launched.Add(m.boot)):
-		i.State, i.Reason = cloud.InstanceRunning, ""
-	default:
-		i.State, i.Reason = cloud.InstanceStarting, ""
+		return cloud.InstanceRunning, ""
 	}
-	return i
+	return cloud.InstanceStarting, ""
 }
 
 func (m *machine) end(now time.Time, shutdown time.Duration, reason string) {

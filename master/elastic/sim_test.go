@@ -163,7 +163,7 @@ const reconnectWait = 25 * time.Second
 // agents lets machines that run join, and gives up those that are away.
 func (s *sim) agents() {
 	runs := make(map[cloud.InstanceID]bool)
-	for _, i := range s.cloud.Truth("p") {
+	for _, i := range s.cloud.Alive("p") {
 		m := s.f.Machines[i.ID]
 		if i.State != cloud.InstanceRunning {
 			continue

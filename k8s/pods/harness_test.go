@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
@@ -384,15 +386,39 @@ func (m *master) awaitForgotten() {
 func (m *master) awaitNothing() {
 	m.t.Helper()
 	m.c.Await("nothing is left", func() error {
-		for _, kind := range []string{"jobs", "pods", "secrets", "services"} {
-			out, err := m.c.Try("get", kind, "-n", m.namespace, "-l", "determined", "-o", "name")
-			if err != nil {
-				return err
-			}
-			if out != "" {
-				return fmt.Errorf("there are still %s", out)
-			}
+		left, err := m.left()
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("there are still %s", left)
 		}
-		return nil
+		return err
 	})
+}
+
+// left names the objects of tasks, with one call a kind: a process of kubectl for each look
+// costs more than what is looked for.
+func (m *master) left() (names []string, err error) {
+	ctx, o := m.t.Context(), metav1.ListOptions{LabelSelector: "determined"}
+	core := m.client.CoreV1()
+	for _, list := range []func() (runtime.Object, error){
+		func() (runtime.Object, error) { return m.client.BatchV1().Jobs(m.namespace).List(ctx, o) },
+		func() (runtime.Object, error) { return core.Pods(m.namespace).List(ctx, o) },
+		func() (runtime.Object, error) { return core.Secrets(m.namespace).List(ctx, o) },
+		func() (runtime.Object, error) { return core.Services(m.namespace).List(ctx, o) },
+	} {
+		found, err := list()
+		if err != nil {
+			return nil, err
+		}
+		err = meta.EachListItem(found, func(o runtime.Object) error {
+			a, err := meta.Accessor(o)
+			if err == nil {
+				names = append(names, fmt.Sprintf("%T %s", o, a.GetName()))
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
 }

@@ -31,7 +31,7 @@ build: ## build bin/det-deploy
 .PHONY: image
 image: ## write dist/det-deploy-VERSION-linux-ARCH.tar, the container image, without a daemon
 	GOOS=linux GOARCH=$(ARCH) CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(DIST)/linux-$(ARCH)/det-deploy ./cmd/det-deploy
-	$(GO) run ./test/image --tag det-deploy:$(VERSION) --out $(DIST)/det-deploy-$(VERSION)-linux-$(ARCH).tar --arch $(ARCH) --roots --file $(DIST)/linux-$(ARCH)/det-deploy:/usr/bin/det-deploy $(IMAGE)
+	CGO_ENABLED=0 $(GO) run ./test/image --tag det-deploy:$(VERSION) --out $(DIST)/det-deploy-$(VERSION)-linux-$(ARCH).tar --arch $(ARCH) --roots --file $(DIST)/linux-$(ARCH)/det-deploy:/usr/bin/det-deploy $(IMAGE)
 
 .PHONY: up
 up: build ## build, start a cluster on this machine, and print what to type next

@@ -39,8 +39,18 @@ func (t Tests) Run() int {
 	return code
 }
 
-// Program builds det-deploy once for all tests of a binary.
-var Program = sync.OnceValues(func() (string, error) { return Build("") })
+// Program builds det-deploy once for all tests of a binary, unless run-all.sh has built it
+// once for all binaries.
+var Program = sync.OnceValues(func() (string, error) {
+	if built := os.Getenv(Built); built != "" {
+		return built, nil
+	}
+	return Build("")
+})
+
+// Built is the environment variable that names det-deploy as run-all.sh has built it, from
+// the same sources; without a version of its own.
+const Built = "BUILT_DET_DEPLOY"
 
 // Build builds det-deploy as it is delivered, with a version of its own unless that
 // is empty.

@@ -10,8 +10,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,23 +18,19 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/test/booter"
+	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
 // program builds det-deploy once for all tests of this package.
 var program = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "det-deploy-bin-")
+	path, err := clustertest.Program()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // it is read by then
-	path := filepath.Join(dir, "det-deploy")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "github.com/det-deploy/det-deploy/cmd/det-deploy")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w\n%s", err, out)
-	}
 	return os.ReadFile(path)
 })
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests
 
 // objects is the cluster's control bucket.
 type objects interface {

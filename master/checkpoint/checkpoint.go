@@ -100,7 +100,12 @@ func All(ctx context.Context, r store.Reader) ([]Record, error) {
 }
 
 // SetMetadata stores a checkpoint of which only the metadata was changed.
-func SetMetadata(tx *store.Tx, r Record) error { return putRecord(tx, r) }
+func SetMetadata(tx *store.Tx, r Record) error {
+	if err := checkMetadata(r.UUID, r.Metadata); err != nil {
+		return err
+	}
+	return putRecord(tx, r)
+}
 
 // Latest is the checkpoint of a trial with the most steps that can be trained on from.
 func Latest(ctx context.Context, r store.Reader, trial int32) (rec Record, found bool, err error) {

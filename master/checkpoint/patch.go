@@ -51,6 +51,9 @@ func (c *Checkpoints) PatchAll(ctx context.Context, by Reporter, all []Patch) er
 // PatchIn is PatchAll inside the caller's transaction.
 func PatchIn(ctx context.Context, tx *store.Tx, by Reporter, all []Patch) error {
 	for _, p := range all {
+		if err := checkFiles(p.UUID, p.Resources); err != nil {
+			return err
+		}
 		rec, found, err := Get(ctx, tx, p.UUID)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -13,6 +14,9 @@ import (
 // Put stores a checkpoint that was reported. A report that is repeated changes nothing,
 // whatever became of the checkpoint since.
 func Put(ctx context.Context, tx *store.Tx, r Record) error {
+	if err := errors.Join(checkFiles(r.UUID, r.Resources), checkMetadata(r.UUID, r.Metadata)); err != nil {
+		return err
+	}
 	before, found, err := Get(ctx, tx, r.UUID)
 	switch {
 	case err != nil:

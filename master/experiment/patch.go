@@ -110,11 +110,12 @@ func (p Patch) validate() error {
 		}
 	}
 	check(p.Name == nil || *p.Name != "", "name: must not be empty")
+	errs = append(errs, config.Texts{Name: p.Name, Description: p.Description, Notes: p.Notes, Labels: p.Labels}.Check().Err())
 	if p.Priority != nil {
 		check(*p.Priority >= highestPriority && *p.Priority <= lowestPriority, "resources.priority: must be from %d to %d (is %d)", highestPriority, lowestPriority, *p.Priority)
 	}
 	if p.Weight != nil {
-		check(*p.Weight > 0, "resources.weight: must be above 0 (is %g)", *p.Weight)
+		errs = append(errs, config.CheckWeight("resources.weight", *p.Weight).Err())
 	}
 	if p.MaxSlots != nil {
 		check(*p.MaxSlots >= 0, "resources.max_slots: must be at least 0 (is %d)", *p.MaxSlots)
@@ -184,6 +185,13 @@ func describeLimit(n *int) string {
 	return fmt.Sprint(*n)
 }
 
+func checkLabels(labels ...string) error {
+	if err := (config.Texts{Labels: &labels}).Check().Err(); err != nil {
+		return status.New(status.InvalidArgument, "%v", err)
+	}
+	return nil
+}
+
 // SetLabel adds or removes one label and returns all. The errors have the codes of Ask, and
 // InvalidArgument.
 func (r *requests) SetLabel(ctx context.Context, by *apiv1.User, id int32, label string, has bool) ([]string, error) {
@@ -191,13 +199,16 @@ func (r *requests) SetLabel(ctx context.Context, by *apiv1.User, id int32, label
 	if err != nil {
 		return nil, err
 	}
-	if label == "" {
-		return nil, status.New(status.InvalidArgument, "a label must not be empty")
+	if err := checkLabels(label); has && err != nil {
+		return nil, err
 	}
 	err = r.ask(ctx, by, e, demand{verb: "label", light: true, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		switch found := slices.Contains(d.Record.Labels, label); {
 		case has && !found:
 			d.Record.Labels = append(slices.Clone(d.Record.Labels), label)
+			if err := checkLabels(d.Record.Labels...); err != nil {
+				return err
+			}
 			d.Change("label " + label + " added")
 		case !has && found:
 			d.Record.Labels = slices.DeleteFunc(slices.Clone(d.Record.Labels), func(l string) bool { return l == label })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -141,7 +142,10 @@ func (c *creations) findSource(ctx context.Context, s config.Searcher) (id strin
 	if s.SourceTrialID == nil {
 		return "", 0, nil
 	}
-	trial = int32(*s.SourceTrialID) //nolint:gosec // checked by what follows
+	if n := *s.SourceTrialID; n < 1 || n > math.MaxInt32 {
+		return "", 0, status.Missing("trial", strconv.Itoa(n))
+	}
+	trial = int32(*s.SourceTrialID) //nolint:gosec // it was just checked
 	if _, err := c.ofTrial(ctx, trial); err != nil {
 		return "", trial, err
 	}

@@ -56,7 +56,7 @@ func (r *requests) Ask(ctx context.Context, by *apiv1.User, id int32, request li
 	}
 	return r.ask(ctx, by, e, demand{verb: string(request), light: request == lifecycle.Delete, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		if _, err := lifecycle.Ask(d.Record.State, request); err != nil {
-			return refuse(err)
+			return status.New(status.FailedPrecondition, "experiment %d: %v", id, err)
 		}
 		return d.Ask(request, "")
 	}})

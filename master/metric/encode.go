@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/det-deploy/det-deploy/excerpt"
@@ -33,7 +34,8 @@ func (r Report) checkReport() error {
 	refuse(r.Trial <= 0 || r.Run <= 0, "trial and run: must be positive (%d, %d)", r.Trial, r.Run)
 	refuse(r.Steps < 0 || r.Base < 0, "steps completed: must not be negative (%d)", min(r.Steps, r.Base))
 	refuse(r.Group == "" || len(r.Group) > maxGroup, "group: must have 1 to %d bytes (%q)", maxGroup, excerpt.Of(r.Group))
-	refuse(!utf8.ValidString(r.Group) || strings.ContainsRune(r.Group, 0), "group: must be UTF-8 without a zero byte (%q)", excerpt.Of(r.Group))
+	refuse(!utf8.ValidString(r.Group), "group: must be UTF-8 (%q)", excerpt.Of(r.Group))
+	refuse(strings.ContainsFunc(r.Group, unicode.IsControl), "group: must have no control characters (%q)", excerpt.Of(r.Group))
 	refuse(strings.Contains(r.Group, "."), "group: must not contain a dot, which separates groups from names (%q)", excerpt.Of(r.Group))
 	refuse(len(r.Values.Averages) > maxNames, "metrics: at most %d names in a report (%d)", maxNames, len(r.Values.Averages))
 	for name := range r.Values.Averages {

@@ -42,7 +42,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no group", report(2, 10, "", 1, one), metric.ErrInvalid, status.InvalidArgument, "group: must have 1 to 255 bytes"},
 		{"a dot", report(2, 10, "a.b", 1, one), metric.ErrInvalid, status.InvalidArgument, "group: must not contain a dot"},
-		{"a zero byte", report(2, 10, "a\x00b", 1, one), metric.ErrInvalid, status.InvalidArgument, "group: must be UTF-8 without a zero byte"},
+		{"a zero byte", report(2, 10, "a\x00b", 1, one), metric.ErrInvalid, status.InvalidArgument, "group: must have no control characters"},
 		{"a step below zero", report(2, 10, "training", -1, one), metric.ErrInvalid, status.InvalidArgument, "must not be negative (-1)"},
 		{"no run", report(0, 0, "training", 1, one), metric.ErrInvalid, status.InvalidArgument, "must be positive"},
 		{"too many names", report(2, 10, "training", 1, many), metric.ErrInvalid, status.InvalidArgument, "at most 10000 names in a report (10001)"},

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -122,9 +125,24 @@ func (c *call) readBody(in proto.Message) error {
 		return err
 	}
 	if err := reading.Unmarshal(b, in); err != nil {
-		return status.New(status.InvalidArgument, "the request's body is not what this call takes: %v", err)
+		return status.New(status.InvalidArgument, "the request's body is not what this call takes: %s", plainText(err))
 	}
 	return nil
+}
+
+// plainText is an error of the decoder without the blanks by which it keeps programs from comparing its texts,
+// and without what no terminal shows.
+func plainText(err error) string {
+	shown := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\u00a0':
+			return ' '
+		case !unicode.IsPrint(r):
+			return utf8.RuneError
+		}
+		return r
+	}, err.Error())
+	return strings.TrimPrefix(shown, "proto: ")
 }
 
 // receive is what is to be decoded of the body, all of it where it is small.

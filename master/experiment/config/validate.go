@@ -3,21 +3,15 @@ package config
 import (
 	"math"
 	"path"
-	"strings"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/document/naming"
 )
-
-// maxText bounds names and descriptions, as those of commands.
-const maxText = 4096
 
 // validate checks a complete configuration.
 func (x Experiment) validate(unmanaged bool) document.Errors {
 	var e document.Errors
 	e.Check(unmanaged || !x.Entrypoint.IsEmpty(), "entrypoint", "is required: what each trial runs, as in `python3 train.py`")
-	checkText(&e, "name", valueOf(x.Name))
-	checkText(&e, "description", strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(valueOf(x.Description)))
+	e = append(e, Texts{Name: x.Name, Description: x.Description, Labels: (*[]string)(&x.Labels)}.Check()...)
 	e.Check(x.Data.IsZero() || x.Data.JSON()[0] == '{', "data", "must be a mapping")
 	checkLeast(&e, "max_restarts", x.MaxRestarts, 0)
 	checkLeast(&e, "records_per_epoch", x.RecordsPerEpoch, 0)
@@ -69,7 +63,9 @@ func (r Resources) validate(at string) document.Errors {
 	if p := r.Priority; p != nil {
 		e.Check(*p >= 1 && *p <= 99, key("priority"), "must be between 1 and 99 (is %d)", *p)
 	}
-	e.Check(r.Weight == nil || *r.Weight > 0, key("weight"), "must be more than 0 (is %v)", valueOf(r.Weight))
+	if w := r.Weight; w != nil {
+		e = append(e, CheckWeight(key("weight"), *w)...)
+	}
 	e.Check(r.Slots == nil, key("slots"), "slots not allowed in an experiment; set resources.slots_per_trial")
 	for i, d := range r.Devices {
 		e = append(e, d.Validate(document.Index(key("devices"), i))...)
@@ -93,10 +89,6 @@ func (p Profiling) validate(at string) document.Errors {
 			"must be at least begin_on_batch (%d < %d)", *p.EndAfterBatch, valueOf(p.BeginOnBatch))
 	}
 	return e
-}
-
-func checkText(e *document.Errors, at, s string) {
-	e.Check(len(s) <= maxText && naming.IsPrintable(s), at, "must have at most %d bytes, and %s (is %.64q)", maxText, naming.PrintableRule, s)
 }
 
 func checkLeast(e *document.Errors, at string, v *int, n int) {

@@ -62,10 +62,15 @@ type amazon struct {
 func onAmazon(t *testing.T, extra string) (*cluster, *amazon) {
 	t.Helper()
 	c, a := prepareAmazon(t)
-	c.launch(strings.NewReplacer(
-		"DIR", c.dir, "PROFILE", a.profile, "SUBNETS", "["+strings.Join(a.subnets, ", ")+"]", "GROUP", a.group,
-	).Replace(amazonPool) + indent(extra))
+	c.launch(a.fill(c, amazonPool) + indent(extra))
 	return c, a
+}
+
+// fill writes what there is into a master's file.
+func (a *amazon) fill(c *cluster, yaml string) string {
+	return strings.NewReplacer(
+		"DIR", c.dir, "PROFILE", a.profile, "SUBNETS", "["+strings.Join(a.subnets, ", ")+"]", "GROUP", a.group,
+	).Replace(yaml)
 }
 
 // prepareAmazon makes everything but the master. The account enforces its policies.

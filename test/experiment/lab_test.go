@@ -61,6 +61,8 @@ type options struct {
 	prepare func(*clustertest.Cluster)
 	// tiny is the program of all trials, instead of their own.
 	tiny bool
+	// mounts are added to the bind mounts of every task.
+	mounts string
 	// security is added to that section of master.yaml.
 	security string
 }
@@ -78,7 +80,7 @@ func openLab(t *testing.T, o options) *lab {
 	if o.docker {
 		runtime, user, env = "docker", "admin", []string{"DOCKER_HOST=" + dockertest.Start(t).Host}
 		more = "  network_mode: host\n  image: " + dockertest.Image + "\n"
-		mounts = append(mounts, "/usr", "/lib", "/lib64")
+		mounts = append(mounts, "/usr", "/lib", "/lib64", "/etc/alternatives")
 	}
 	path := home + "/bin"
 	if o.tiny {
@@ -90,6 +92,7 @@ func openLab(t *testing.T, o options) *lab {
 		more += fmt.Sprintf("    - {host_path: %s, container_path: %s, read_only: true}\n", dir, dir)
 	}
 	between := listenBetween(t, &o)
+	more += o.mounts
 	c := clustertest.New(t, clustertest.Config{
 		Master: fmt.Sprintf(`task_container_defaults:
   environment_variables: ["PATH=%s:/usr/local/bin:/usr/bin:/bin"]

@@ -132,7 +132,7 @@ func (l *lab) boundsLog(id string) {
 		}
 	}
 	began := time.Now()
-	resp, err := http.Get(l.URL + "/healthz") //nolint:noctx // the test's own deadline is enough
+	resp, err := http.Get(l.URL + "/healthz")
 	if err != nil || resp.StatusCode != http.StatusOK || time.Since(began) > 10*time.Second {
 		l.t.Errorf("the master answers %v, %v after %s", resp, err, time.Since(began))
 	}

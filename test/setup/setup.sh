@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go: Docker Engine, PostgreSQL, cloud-init,
-# Google's guest agent, torch and what a Kubernetes node needs from Debian; the det client,
+# Google's guest agent, torch, sshd and what a Kubernetes node needs from Debian; the det client,
 # the harness, moto and Google's libraries from a Python index, each in an environment of its own;
 # Google's credential helper for Docker and fake-gcs-server from the Go proxy, which
 # takes a minute; and builds Kubernetes, which takes 8 to 15 minutes the first time,
@@ -33,6 +33,7 @@ have_cloud_init() { command -v cloud-init >/dev/null; }
 have_google_guest_agent() { [ -x /usr/bin/google_metadata_script_runner ]; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_torch() { /usr/bin/python3 -c 'import torch' 2>/dev/null; } # 131 MB, without CUDA's gigabytes
+have_sshd() { [ -x /usr/sbin/sshd ]; }
 have_venv() { python3 -c 'import venv, ensurepip' && /usr/bin/python3 -c 'import venv, ensurepip'; } 2>/dev/null
 
 debian_packages() {
@@ -44,6 +45,7 @@ debian_packages() {
 	have_google_guest_agent || packages+=(google-guest-agent)
 	have_shellcheck || packages+=(shellcheck)
 	have_venv || packages+=(python3-venv)
+	have_sshd || packages+=(openssh-server)
 	have_torch || packages+=(python3-torch)
 	[ ${#packages[@]} -eq 0 ] && return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then

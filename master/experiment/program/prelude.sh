@@ -4,6 +4,12 @@ python=${DET_PYTHON_EXECUTABLE:-python3}
 PATH=$PYTHONUSERBASE/bin:$PATH
 export PATH
 
+# Launchers that start ranks by ssh find the key and the hosts of this trial.
+if [ -d "$run/ssh" ]; then
+	PATH=$run/ssh/bin:$PATH
+	[ "$(id -u)" != 0 ] || mkdir -p /run/sshd
+fi
+
 fail() {
 	echo "ERROR: $1" >&2
 	exit 1

@@ -62,9 +62,9 @@ func TestContainersThatWillNeverMeet(t *testing.T) {
 		of rm.ContainerID
 	}{
 		"one has ended and never asked": {absent, id(0)},
-		"one has ended before it ran": {ended, id(0)},
-		"it is being killed":          {half.Kill("killed by ann", at(3)), id(0)},
-		"there is no such container":  {half, "c9"},
+		"one has ended before it ran":   {ended, id(0)},
+		"it is being killed":            {half.Kill("killed by ann", at(3)), id(0)},
+		"there is no such container":    {half, "c9"},
 	} {
 		if _, complete, err := c.a.Rendezvous(c.of); complete || err == nil {
 			t.Errorf("%s: got complete %t and %v, want an error", name, complete, err)

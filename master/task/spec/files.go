@@ -60,6 +60,9 @@ func infoFiles(r Run, containers []rm.Container) []*apiv1.File {
 	if len(containers) == 1 {
 		add(agentv1.RendezvousInfoPath, agentv1.RendezvousInfo([]string{loopback}, 0, []int{len(containers[0].Devices)}))
 	}
+	if len(containers) > 1 && r.FixedPaths {
+		out = append(out, sshFiles(r, int32(r.User.UID), int32(r.User.GID))...)
+	}
 	if len(r.TrialInfo) > 0 {
 		add(agentv1.TrialInfoPath, r.TrialInfo)
 	}

@@ -66,11 +66,11 @@ type release struct {
 	terminate bool
 }
 
-// boundTime is a release, nil for none, that lasts no longer from now than it may at its begin: the clock may have been set
-// back since it was stored.
+// boundTime is a release, nil for none. A preemption lasts no longer from now than it may at its begin: the clock may have
+// been set back since it was stored. When a machine is taken back is not ours to say.
 func (r *release) boundTime(now time.Time, most time.Duration) *release {
 	last := now.Add(most)
-	if r == nil || !last.Before(r.By) {
+	if r == nil || r.Cause != rm.CausePreempted || !last.Before(r.By) {
 		return r
 	}
 	bounded := *r

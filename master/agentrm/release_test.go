@@ -3,16 +3,21 @@ package agentrm
 import (
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 func TestAClockThatIsSetBackGivesNoMoreTime(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	for left, want := range map[time.Duration]time.Duration{-time.Hour: -time.Hour, time.Second: time.Second, time.Minute: time.Minute, 25 * time.Hour: time.Minute} {
-		stored := &release{By: now.Add(left)}
+		stored := &release{Cause: rm.CausePreempted, By: now.Add(left)}
 		if got := stored.boundTime(now, time.Minute).By.Sub(now); got != want {
 			t.Errorf("%v are left of a minute: got %v, want %v", left, got, want)
 		}
+	}
+	if taken := (&release{Cause: rm.CauseAgentLost, By: now.Add(time.Hour)}).boundTime(now, time.Minute); taken.By != now.Add(time.Hour) {
+		t.Errorf("a machine that is taken back in an hour is taken back at %v", taken.By)
 	}
 	if (*release)(nil).boundTime(now, time.Minute) != nil {
 		t.Error("nothing has become a release")

@@ -165,3 +165,18 @@ func TestAnEarlyExitIsSaidAgain(t *testing.T) {
 		t.Error("a trial that has ended is taken to exit early")
 	}
 }
+
+// While a kill is under way each look asks for it again, and nothing is written.
+func TestAKillIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(single)
+	w.place(1)
+	w.ask(1, lifecycle.Kill)
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w.reconcile()
+	}
+}

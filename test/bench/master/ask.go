@@ -10,7 +10,7 @@ import (
 )
 
 // Ask calls the API below /api/v1/ and reads the answer whole; out may be nil.
-func (m *Master) Ask(ctx context.Context, h *http.Client, method, path string, in, out any) error {
+func (m *Master) Ask(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -20,7 +20,7 @@ func (m *Master) Ask(ctx context.Context, h *http.Client, method, path string, i
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+m.Token)
-	resp, err := h.Do(req)
+	resp, err := m.HTTP.Do(req)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,9 @@ const Password = "Correct-Horse-7"
 type Master struct {
 	Dir, Addr, Token string
 	API              *client.Client
-	cmd              *exec.Cmd
+	// HTTP is what Ask calls with.
+	HTTP *http.Client
+	cmd  *exec.Cmd
 }
 
 // Start runs bin with the lines of more in its master.yaml, and logs in.
@@ -40,7 +43,7 @@ func Start(ctx context.Context, bin, more string) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Master{Dir: dir, Addr: addr}
+	m := &Master{Dir: dir, Addr: addr, HTTP: http.DefaultClient}
 	return m, m.run(ctx, bin, more)
 }
 

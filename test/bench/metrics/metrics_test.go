@@ -3,7 +3,6 @@
 package metrics
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"net/http"
@@ -35,12 +34,8 @@ func BenchmarkReports(b *testing.B) {
 	}
 }
 
-// measured is a master with the client that talks to it.
-type measured struct {
-	*master.Master
-
-	http *http.Client
-}
+// measured is a master that is asked from many sides.
+type measured struct{ *master.Master }
 
 func start(b *testing.B, database string) *measured {
 	b.Helper()
@@ -64,7 +59,8 @@ func start(b *testing.B, database string) *measured {
 			b.Error(err)
 		}
 	})
-	return &measured{Master: m, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}}
+	m.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
+	return &measured{m}
 }
 
 const configuration = `
@@ -83,12 +79,12 @@ func (m *measured) trials(b *testing.B, experiments int) []int {
 	for range experiments {
 		config := fmt.Sprintf(configuration, callers/experiments)
 		var made struct{ Experiment struct{ ID int } }
-		if err := m.ask(b.Context(), http.MethodPost, "experiments", map[string]any{"config": config, "activate": true}, &made); err != nil {
+		if err := m.Ask(b.Context(), http.MethodPost, "experiments", map[string]any{"config": config, "activate": true}, &made); err != nil {
 			b.Fatal(err)
 		}
 		var list struct{ Trials []struct{ ID int } }
 		for began := time.Now(); len(list.Trials) < callers/experiments && time.Since(began) < time.Minute; master.Pause(b.Context(), 10*time.Millisecond) {
-			if err := m.ask(b.Context(), http.MethodGet, fmt.Sprintf("experiments/%d/trials", made.Experiment.ID), nil, &list); err != nil {
+			if err := m.Ask(b.Context(), http.MethodGet, fmt.Sprintf("experiments/%d/trials", made.Experiment.ID), nil, &list); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -116,7 +112,7 @@ func measure(b *testing.B, m *measured, trials []int) {
 					group = "validation"
 				}
 				began := time.Now()
-				err := m.ask(b.Context(), http.MethodPost, fmt.Sprintf("trials/%d/metrics", trial), map[string]any{"group": group, "metrics": map[string]any{
+				err := m.Ask(b.Context(), http.MethodPost, fmt.Sprintf("trials/%d/metrics", trial), map[string]any{"group": group, "metrics": map[string]any{
 					"trialId": trial, "trialRunId": 1, "stepsCompleted": step,
 					"metrics": map[string]any{"avgMetrics": map[string]any{"loss": 1 / float64(step), "accuracy": 0.5, "lr": 0.001, "epoch": float64(step) / 100}},
 				}}, nil)
@@ -145,9 +141,4 @@ func (m *measured) processor(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return d
-}
-
-// ask calls the API; out may be nil.
-func (m *measured) ask(ctx context.Context, method, path string, in, out any) error {
-	return m.Ask(ctx, m.http, method, path, in, out)
 }

@@ -50,17 +50,27 @@ func Pause(stop <-chan struct{}, d time.Duration) bool {
 func (c *Cluster) AwaitMaster(stop <-chan struct{}) {
 	client := http.Client{Timeout: time.Second}
 	for {
-		if resp, err := client.Get(c.URL + "/healthz"); err == nil {
-			_ = resp.Body.Close() // only that there is one matters
-			return
-		}
-		if isZombie(c.Master) {
+		if c.masterAnswers(&client) || isZombie(c.Master) {
 			return
 		}
 		if !Pause(stop, 20*time.Millisecond) {
 			return
 		}
 	}
+}
+
+// masterAnswers asks the master once.
+func (c *Cluster) masterAnswers(client *http.Client) bool {
+	req, err := http.NewRequestWithContext(c.T.Context(), http.MethodGet, c.URL+"/healthz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close() // only that there is one matters
+	return true
 }
 
 // isZombie reports whether a process waits for us to take its exit code.

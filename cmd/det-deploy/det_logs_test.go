@@ -2,10 +2,11 @@ package main
 
 import (
 	"errors"
-	"github.com/det-deploy/det-deploy/test/dettest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
 // The client finds lines by the rank and the level that programs write in front of them, and

@@ -2,11 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"github.com/det-deploy/det-deploy/test/dettest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
 // TestDetWorkspaces has the unmodified client make, fill and delete workspaces and projects,

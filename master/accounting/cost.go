@@ -58,8 +58,9 @@ type key struct {
 	name string
 }
 
-// keyOf is the sum that an entry belongs to.
+// keyOf is the sum that an entry belongs to; that of its experiment where nothing is said.
 func (b *Book) keyOf(group apiv1.ResourceUsageGroup, e Entry) key {
+	x := b.Experiment(e.Job)
 	switch group {
 	case apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_USER:
 		return key{name: e.Username}
@@ -67,10 +68,9 @@ func (b *Book) keyOf(group apiv1.ResourceUsageGroup, e Entry) key {
 		return key{name: e.Pool}
 	case apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_WORKSPACE:
 		return key{e.Workspace, b.Workspace(e.Workspace)}
-	}
-	x := b.Experiment(e.Job)
-	if group == apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_PROJECT {
+	case apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_PROJECT:
 		return key{x.Project, b.Project(x.Project)}
+	case apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_UNSPECIFIED, apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_EXPERIMENT:
 	}
 	return key{x.ID, x.Name}
 }

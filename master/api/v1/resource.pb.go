@@ -435,7 +435,7 @@ type ResourceUsage struct {
 	// The name of the experiment, project, workspace, user or pool; empty for what belongs to
 	// none, as commands to no experiment, and for what was deleted.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The number of the experiment or project; 0 for none.
+	// The number of the experiment, project or workspace; 0 for none.
 	Id int32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
 	// All slot-hours, and those of pools without a price.
 	SlotHours         float64 `protobuf:"fixed64,3,opt,name=slot_hours,json=slotHours,proto3" json:"slot_hours,omitempty"`

@@ -17,15 +17,15 @@ import (
 
 func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewDescribe(s, command.Description[*apiv1.GetTrialResponse]{
-		Fetch: command.ByNumber(noun, fetchTrial), Pairs: pairs,
+		Fetch: fetchTrial, Pairs: pairs,
 	}, &cobra.Command{
 		Use: "describe TRIAL", Short: "Show one trial: how far it is, what it found, why it ended",
 		Example: "  det-deploy trial describe 12",
 	})
 }
 
-func fetchTrial(master *client.Client, ctx context.Context, id int32) (*apiv1.GetTrialResponse, error) {
-	m, err := master.Trial(ctx, id)
+func fetchTrial(ctx context.Context, master *client.Client, text string) (*apiv1.GetTrialResponse, error) {
+	m, err := command.ByNumber(noun, (*client.Client).Trial)(ctx, master, text)
 	return &apiv1.GetTrialResponse{Trial: m}, err
 }
 

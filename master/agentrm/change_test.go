@@ -46,7 +46,7 @@ func TestChangesToAQueuedJob(t *testing.T) {
 		err := c.Change(t.Context(), step.job, step.change)
 		var u *rm.Unfulfillable
 		if step.change.Pool != nil {
-			if !errors.As(err, &u) {
+			if !errors.As(err, &u) || !u.Empty {
 				t.Errorf("%s: got %v, want unfulfillable, as it is empty", step.what, err)
 			}
 			continue

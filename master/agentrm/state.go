@@ -151,7 +151,7 @@ func (s *state) checkFits(name string, q rm.Request) error {
 	case q.Slots == 0:
 		u.Reason = "it runs no zero-slot tasks (max_aux_containers_per_agent is 0)"
 	case agents == 0 && !launches:
-		u.Reason = "it has no agents, and may not launch any that would do"
+		u.Empty, u.Reason = true, "it has no agents, and may not launch any that would do"
 	case q.SingleNode:
 		u.Reason = fmt.Sprintf("it runs on one machine, and the largest has %d slots", max(most, machine))
 	default:

@@ -19,6 +19,8 @@ type Unfulfillable struct {
 	Slots int
 	// Reason says what the pool has instead.
 	Reason string
+	// Empty says that the pool has no machine at all: one that comes may do, for those who wait.
+	Empty bool
 }
 
 // Error contains "request unfulfillable", the words that clients look for.

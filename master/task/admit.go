@@ -1,6 +1,9 @@
 package task
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config/container"
@@ -69,12 +72,17 @@ func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (A
 	}
 	task := taskOfOrder(order)
 	request := o.policies.requestOf(task, lifecycle.First(task, o.cfg.Now()))
-	if err := judgeRefusal(r.Validate(request), request.SingleNode || o.cfg.LaunchError, &task); err != nil {
+	refusal := r.Validate(request)
+	if u, is := errors.AsType[*rm.Unfulfillable](refusal); is && u.Empty {
+		// A command is refused for want of a machine, as in Determined 0.38.1; an experiment waits for one.
+		a.Warnings, refusal, task.Exceeds = []string{fmt.Sprintf("resource pool %q has no agents: this waits until one joins that is large enough", u.Pool)}, nil, true
+	}
+	if err := judgeRefusal(refusal, request.SingleNode || o.cfg.LaunchError, &task); err != nil {
 		return a, err
 	}
 	a.Exceeds = task.Exceeds
 	if m, ok := r.(rm.Remarks); ok {
-		a.Warnings = m.Remarks(request)
+		a.Warnings = append(a.Warnings, m.Remarks(request)...)
 	}
 	return a, nil
 }

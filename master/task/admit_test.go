@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -52,6 +53,11 @@ func TestAJobThatCanNeverRunIsRefused(t *testing.T) {
 	if _, err := m.tasks.Admit(ann(), trial("1.a", 1), policy.Asked{}); status.Of(err) != status.InvalidArgument {
 		t.Errorf("got %v for more slots than there can be", err)
 	}
+	m.machine.invalid = &rm.Unfulfillable{Pool: "gpu", Slots: 9, Reason: "it has no agents", Empty: true}
+	if a, err := m.tasks.Admit(ann(), trial("1.a", 1), policy.Asked{}); err != nil || !a.Exceeds || len(a.Warnings) != 2 || !strings.Contains(a.Warnings[0], "has no agents") {
+		t.Errorf("got %+v and %v, want it to wait for a first agent, with a warning", a, err)
+	}
+	m.machine.invalid = &rm.Unfulfillable{Pool: "gpu", Slots: 9, Reason: "it has 8"}
 	m.edit = func(c *task.Config) { c.LaunchError = false }
 	m.restart()
 	if a, err := m.tasks.Admit(ann(), trial("1.a", 1), policy.Asked{}); err != nil || !a.Exceeds {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -59,6 +60,10 @@ func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment
 		if next.Price == nil && run.cfg.Price != nil {
 			next.Price = run.cfg.Price(as)
 		}
+		if next.SSHSeed == nil && len(as.Containers) > 1 {
+			next.SSHSeed = make([]byte, 32)
+			_, _ = rand.Read(next.SSHSeed) // it never fails
+		}
 		return s.withAllocation(next), nil
 	})
 	if err != nil {
@@ -85,7 +90,7 @@ func (run *runs) buildSpecs(ctx context.Context, task lifecycle.Task, a lifecycl
 	return spec.Build(spec.Run{
 		Program: program, Defaults: run.cfg.Defaults(as.Pool), Task: task.ID, Allocation: as.Allocation,
 		Type: string(task.Kind), Username: task.Username, User: task.Unix,
-		Ports: spec.NumberPorts(kindOf(task.Kind).ports, as.Ports), Session: own, UserToken: user, Policy: run.policies.policyOf(task.UserID, as.Pool),
+		Ports: spec.NumberPorts(kindOf(task.Kind).ports, as.Ports), Session: own, UserToken: user, SSHSeed: a.SSHSeed, Policy: run.policies.policyOf(task.UserID, as.Pool),
 	}, as.Containers), nil
 }
 

@@ -113,6 +113,8 @@ type Allocation struct {
 	Failure   *Failure `json:"failure,omitempty"`
 	End       *Ending  `json:"end,omitempty"`
 
+	// SSHSeed is what the key is made of that the containers of this allocation share; nil for one.
+	SSHSeed []byte `json:"ssh_seed,omitempty"`
 	// Missed is what was last said of containers that others wait for.
 	Missed string `json:"missed,omitempty"`
 

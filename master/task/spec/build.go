@@ -50,6 +50,8 @@ type Run struct {
 	Ports []Port
 	// Session is the allocation's token, UserToken one that acts as the owner.
 	Session, UserToken token.Text
+	// SSHSeed is what the key is made of that the allocation's containers share; nil for none.
+	SSHSeed []byte
 	// Policy is what the task may do to the machine.
 	Policy policy.Policy
 }

@@ -44,7 +44,7 @@ exec /usr/bin/ssh -F ` + sshDir + `/ssh_config "$@"
 func sshFiles(r Run, uid, gid int32) []*apiv1.File {
 	key, err := sshKey(r)
 	if err != nil {
-		return nil // the allocation has no token
+		return nil // an earlier version placed it
 	}
 	private, public, err := writeKey(key)
 	if err != nil {
@@ -68,14 +68,14 @@ func sshFiles(r Run, uid, gid int32) []*apiv1.File {
 	}
 }
 
-// sshKey is an allocation's key. It is made of its token, which all of its containers have and
-// nothing else: it is the same for all, and need not be kept.
+// sshKey is an allocation's key. It is made of a seed that is stored with the allocation: tokens
+// are made again with each order, and containers of one allocation may have different ones.
 func sshKey(r Run) (*ecdsa.PrivateKey, error) {
-	if r.Session == "" {
-		return nil, fmt.Errorf("allocation %s has no token", r.Allocation)
+	if len(r.SSHSeed) == 0 {
+		return nil, fmt.Errorf("allocation %s has no seed", r.Allocation)
 	}
 	for try := range byte(8) { // one in 2³² is no key
-		mac := hmac.New(sha256.New, []byte(r.Session))
+		mac := hmac.New(sha256.New, r.SSHSeed)
 		_, _ = fmt.Fprintf(mac, "ssh key %d of allocation %s", try, r.Allocation) // a hash takes everything
 		if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), mac.Sum(nil)); err == nil {
 			return key, nil

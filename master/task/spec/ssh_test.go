@@ -23,14 +23,14 @@ func sshOf(r Run, containers int) map[string]string {
 
 func TestContainersOfAnAllocationShareAKeyThatNobodyElseHas(t *testing.T) {
 	t.Parallel()
-	r := Run{Program: Program{FixedPaths: true}, Allocation: "1.a.1", Session: "secret"}
+	r := Run{Program: Program{FixedPaths: true}, Allocation: "1.a.1", SSHSeed: []byte("secret")}
 	one := sshOf(r, 2)
 	if again := sshOf(r, 2); one["id_rsa"] == "" || again["id_rsa"] != one["id_rsa"] {
 		t.Errorf("got %q and %q, want one key", one["id_rsa"], again["id_rsa"])
 	}
 	for name, other := range map[string]Run{
-		"another allocation": {Program: r.Program, Allocation: "1.a.2", Session: r.Session},
-		"another token":      {Program: r.Program, Allocation: r.Allocation, Session: "other"},
+		"another allocation": {Program: r.Program, Allocation: "1.a.2", SSHSeed: r.SSHSeed},
+		"another seed":       {Program: r.Program, Allocation: r.Allocation, SSHSeed: []byte("other")},
 	} {
 		if got := sshOf(other, 2)["id_rsa"]; got == "" || got == one["id_rsa"] {
 			t.Errorf("%s: got %q, want another key", name, got)
@@ -48,7 +48,7 @@ func TestOpenSSHReadsTheKey(t *testing.T) {
 	if err != nil {
 		t.Skip("ssh-keygen is missing; run: apt-get install openssh-client")
 	}
-	files := sshOf(Run{Program: Program{FixedPaths: true}, Allocation: "1.a.1", Session: "secret"}, 2)
+	files := sshOf(Run{Program: Program{FixedPaths: true}, Allocation: "1.a.1", SSHSeed: []byte("secret")}, 2)
 	path := filepath.Join(t.TempDir(), "id_rsa")
 	if err := os.WriteFile(path, []byte(files["id_rsa"]), 0o600); err != nil {
 		t.Fatal(err)

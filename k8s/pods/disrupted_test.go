@@ -1,6 +1,7 @@
 package pods_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,10 +15,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// gangOfTwo runs a gang on two nodes and returns its pods by rank.
-func (m *master) gangOfTwo(p program) (rm.AllocationID, []corev1.Pod) {
+// gangOfTwo runs a gang on two nodes, of so many seconds of grace, and returns its pods by rank.
+func (m *master) gangOfTwo(p program, grace int) (rm.AllocationID, []corev1.Pod) {
 	m.t.Helper()
-	id := m.submit(p, slots(16))
+	id := m.submit(p, func(q *rm.Request) {
+		q.Slots, q.PodSpec = 16, fmt.Appendf(nil, `{"spec": {"terminationGracePeriodSeconds": %d}}`, grace)
+	})
 	m.await(id, "two pods run", runs(2))
 	all := m.pods(id)
 	slices.SortFunc(all, func(a, b corev1.Pod) int {
@@ -67,7 +70,7 @@ func TestARankThatFailsBecauseAnotherIsTakenAway(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMaster(t, nil)
 			nodes := newKubelets(t, m.c, "play-1", "play-2")
-			id, two := m.gangOfTwo(program{Forever: true})
+			id, two := m.gangOfTwo(program{Forever: true}, 30)
 			m.listens(id)
 			nodes.ignoreTerm(id)
 			c.take(m, two[1])
@@ -87,7 +90,7 @@ func TestARankThatFailsBecauseAnotherIsTakenAway(t *testing.T) {
 func TestARankThatFailsBecauseANodeHasVanished(t *testing.T) {
 	m := newMaster(t, nil)
 	nodes := newKubelets(t, m.c, "play-1", "play-2")
-	id, two := m.gangOfTwo(program{Forever: true, Deaf: true})
+	id, two := m.gangOfTwo(program{Forever: true, Deaf: true}, 1)
 	m.failsFirst(nodes, id, two[0])
 	w := m.await(id, "all of it has ended", over)
 	if w.end.Cause != rm.CauseAgentLost || !strings.Contains(w.end.Reason, "does not answer") {

@@ -61,7 +61,7 @@ func forProgram(r fieldRow) fieldRow {
 // fieldRows is a value for every setting of an experiment.
 func fieldRows() map[string]fieldRow {
 	rows := map[string]fieldRow{
-		"name": atTop("name: other"), "description": atTop("description: d"), "entrypoint": {with: plainSearch + "entrypoint: other\n", without: plainSearch},
+		"name": atTop("name: other"), "description": atTop("description: d"), "entrypoint": {with: plainSearch + "entrypoint: other\n", without: plainSearch, program: true},
 		"workspace": atTop("workspace: gone"), "project": atTop("project: gone"), "labels": atTop("labels: [a]"),
 		"data": forProgram(atTop("data: {a: 1}")), "debug": forProgram(atTop("debug: true")), "hyperparameters": atTop("hyperparameters: {a: 1}"),
 		"reproducibility.experiment_seed": {with: "reproducibility: {experiment_seed: 7}\n" + lr + plainSearch, without: lr + plainSearch},
@@ -217,7 +217,7 @@ func (w *world) judge(text string) judged {
 	if err != nil {
 		w.Fatal(err)
 	}
-	run.Files = nil // they show the program all that was written
+	run.Files, run.Variables, run.TrialInfo = nil, nil, nil // they show the program all that was written
 	return judged{
 		master:  fmt.Sprintf("%s\n%+v\n%s\n%s\n%s\n%s\n%d", asText(p.record), order, asText(run), asText(p.config.Search()), asText(p.config.LogPolicies), storageText(p.config), *p.config.MaxRestarts),
 		program: asText(p.config.ShowToTrial()), warnings: warnings,

@@ -115,10 +115,14 @@ func (w *witness) check(t *rapid.T, in Input, d Decision) {
 	if (w.stopped[in.Trial] && in.News == Validated || w.ended[in.Trial]) && len(d.Actions) > 0 {
 		t.Fatalf("%+v of a trial that counts no more led to %+v", in, d.Actions)
 	}
-	for _, a := range d.Actions {
+	for i, a := range d.Actions {
 		switch a.Kind {
 		case RankTrial:
 			w.checkRank(t, a)
+			stops := i+1 < len(d.Actions) && d.Actions[i+1].Kind == StopTrial && d.Actions[i+1].Trial == a.Trial
+			if r := a.Rank; !r.Worst && r.GoesOn == stops {
+				t.Fatalf("%+v is followed by %+v", r, d.Actions[i+1:])
+			}
 		case StopTrial:
 			w.stopped[a.Trial] = true
 		case CreateTrial:
@@ -190,6 +194,9 @@ func (w *witness) checkRank(t *rapid.T, a Action) {
 	}
 	if best := max(1, int(float64(of)/c.Divisor)); r.GoesOn && better >= best {
 		t.Fatalf("%+v goes on; it is not among the best %d", r, best)
+	}
+	if last := r.Rung == len(w.state.brackets[r.Bracket].Rungs)-1; r.GoesOn && last {
+		t.Fatalf("%+v goes on behind the last rung", r)
 	}
 }
 

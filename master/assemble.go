@@ -108,7 +108,7 @@ func (m *Master) serverConfig() server.Config {
 	cfg := m.parts.Config
 	c := server.Config{
 		Identity: m.identity, Certificate: m.certificate, Accounts: m.auth, Admissions: m.admissions,
-		Workspaces: m.workspaces, Templates: m.templates, Models: m.models, Tasks: m.tasks, Logs: m.tasks, Queue: m.rm, Machines: m.rm, Launches: m.launchers,
+		Workspaces: m.workspaces, Templates: m.templates, Models: m.models, Tasks: m.tasks, Queue: m.rm, Machines: m.rm, Launches: m.launchers,
 		MasterLog: m.ring, Binaries: m.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
 		Health: m.checkLease, Readiness: server.NewReadiness(m.log, m.readinessChecks()...), Log: m.log, Metrics: m.metrics,
 		Audit:       auditAPI{m.audit},

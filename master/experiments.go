@@ -54,6 +54,7 @@ func (m *Master) serveExperiments(c *server.Config) {
 		Experiments: m.experiments, Store: m.store, Metrics: m.trialMetrics, Users: m.auth, Places: m.workspaces, LogDays: logDays(m.parts.Config.RetentionPolicy),
 	})
 	c.Experiments, c.Trials = experiments, trials
+	c.Logs = experimentview.NewLogs(m.tasks, m.experiments, m.logs)
 	c.TrialMetrics = series.New(series.Config{Experiments: m.experiments, Store: m.store, Metrics: m.trialMetrics})
 	c.Checkpoints = m.checkpointView
 	c.Book = m.accountBook()

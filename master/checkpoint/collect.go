@@ -142,7 +142,7 @@ func (c *Checkpoints) collect(ctx context.Context, experiment int32) error {
 	if err != nil {
 		return err
 	}
-	if found && hasEnded(x.Value.State) {
+	if found && hasEnded(x.Value.State) && !x.Value.Unmanaged { // see elsewhere.go
 		p, err := c.plan(ctx, experiment, Counts{})
 		if err != nil {
 			return fmt.Errorf("collect the checkpoints of experiment %d: %w", experiment, err)

@@ -34,6 +34,9 @@ func (c *Checkpoints) Delete(ctx context.Context, o Order) error {
 			if err := o.May(d.Value.Experiment); err != nil {
 				return err
 			}
+			if err := refuseElsewhere(ctx, tx, d.Value); err != nil {
+				return err
+			}
 		}
 		d := Deletion{Globs: o.Globs, UserID: o.UserID, Asked: now, Due: now}
 		return MarkForDeletion(ctx, tx, c.uses, d, o.UUIDs)
@@ -55,6 +58,13 @@ func (c *Checkpoints) DeleteTensorBoards(ctx context.Context, experiment, user i
 }
 
 func (c *Checkpoints) orderCleaning(ctx context.Context, tx *store.Tx, experiment, user int32) error {
+	elsewhere, err := runsElsewhere(ctx, tx, experiment)
+	if err != nil {
+		return err
+	}
+	if elsewhere {
+		return status.New(status.FailedPrecondition, "delete the event files of experiment %d: it is unmanaged, and its files are where its programs ran; delete them there", experiment)
+	}
 	waiting, err := deletions().ByParent(ctx, tx, record.Key(experiment))
 	if err != nil {
 		return err
@@ -81,6 +91,13 @@ func (c *Checkpoints) DeleteAll(ctx context.Context, experiment int32) (left int
 	all, err := OfExperiment(ctx, c.cfg.Store, experiment)
 	if err != nil {
 		return 0, err
+	}
+	elsewhere, err := runsElsewhere(ctx, c.cfg.Store, experiment)
+	if err != nil {
+		return 0, err
+	}
+	if elsewhere {
+		return 0, c.forgetUnneeded(ctx, experiment, all)
 	}
 	if err := c.markExperiment(ctx, experiment, all); err != nil {
 		return 0, err
@@ -118,6 +135,9 @@ func (c *Checkpoints) markExperiment(ctx context.Context, experiment int32, all 
 	}
 	if ran, err := c.everRan(ctx, experiment); err != nil || !ran {
 		return err
+	}
+	if where, err := StorageOf(ctx, c.cfg.Store, experiment, 0); err != nil || where.Type == nil {
+		return err // without a storage there are no event files
 	}
 	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.orderCleaning(ctx, tx, experiment, 0) })
 }

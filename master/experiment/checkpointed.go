@@ -29,6 +29,9 @@ func (r *reports) Checkpointed(ctx context.Context, c Checkpointed, put func(con
 			return status.New(status.FailedPrecondition,
 				"allocation %s cannot report checkpoint %s: trial %d has a later run, which started without it", c.Allocation, c.UUID, t.ID)
 		}
+		if err := d.Hear(c.Trial); err != nil {
+			return refuse(err)
+		}
 		before, err := isUsable(ctx, tx, c.UUID)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,15 +51,23 @@ type Created struct {
 }
 
 // creations makes experiments.
-type creations struct{ *shared }
+type creations struct {
+	*shared
+
+	external sync.Mutex // held while an experiment with an external id is looked for and stored
+}
 
 // Create accepts an experiment. The answer is given once it is stored with its first trials. The
 // errors have the codes InvalidArgument, NotFound, PermissionDenied, FailedPrecondition and
 // Unavailable while nothing can run yet.
 func (c *creations) Create(ctx context.Context, o Order) (Created, error) {
-	if e, found := c.sameOrder(o); found {
-		return c.createdView(ctx, e)
+	if o.ExternalID != "" {
+		return c.createCalled(ctx, o)
 	}
+	return c.createNew(ctx, o)
+}
+
+func (c *creations) createNew(ctx context.Context, o Order) (Created, error) {
 	p, err := c.planExperiment(ctx, o)
 	if err != nil {
 		return Created{}, err
@@ -69,22 +78,6 @@ func (c *creations) Create(ctx context.Context, o Order) (Created, error) {
 		}
 	}
 	return Created{View: c.viewOf(p.record, nil), Settings: Settings{Config: p.config.Show(), Original: p.original}, Warnings: p.record.Warnings}, nil
-}
-
-// sameOrder is an experiment that was made of the same order before.
-func (c *creations) sameOrder(o Order) (*entry, bool) {
-	if o.ExternalID == "" {
-		return nil, false
-	}
-	c.reg.mu.RLock()
-	defer c.reg.mu.RUnlock()
-	e, found := c.reg.entries[c.reg.external[o.ExternalID]]
-	return e, found
-}
-
-func (c *creations) createdView(ctx context.Context, e *entry) (Created, error) {
-	x, original, err := loadConfig(ctx, c.cfg.Store, e.id)
-	return Created{View: c.viewOf(e.snapshot(), nil), Settings: Settings{Config: asChanged(x, e.snapshot()).Show(), Original: original}}, err
 }
 
 // plan is an experiment that was judged and is not stored.
@@ -141,6 +134,9 @@ func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
 	var d *change.Draft
 	err = c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if _, err := c.cfg.Places.OpenProject(ctx, tx, p.record.ProjectID); err != nil {
+			return err
+		}
+		if err := takeExternalID(tx, p.record); err != nil {
 			return err
 		}
 		docs, key := record.Docs(), record.Key(p.record.ID)

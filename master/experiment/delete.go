@@ -60,11 +60,15 @@ func (r *reconciler) dropDocuments(ctx context.Context, e *entry, trials []recor
 }
 
 // dropExperiment removes what is stored of an experiment whose trials are gone.
-func dropExperiment(tx *store.Tx, id int32) error {
+func dropExperiment(tx *store.Tx, x record.Experiment) error {
+	id := x.ID
 	docs, key := record.Docs(), record.Key(id)
 	search, others := record.EventParents(id)
 	_, first := docs.Events.DeleteByParent(tx, search)
 	_, second := docs.Events.DeleteByParent(tx, others)
+	if x.ExternalID != "" {
+		first = errors.Join(first, docs.External.Delete(tx, x.ExternalID))
+	}
 	return errors.Join(first, second, docs.Configs.Delete(tx, key), definition.Delete(tx, id), docs.Experiments.Delete(tx, key))
 }
 
@@ -73,6 +77,9 @@ func (r *reconciler) dropTrials(tx *store.Tx, trials []record.Trial) error {
 	for _, t := range trials {
 		key := record.Key(t.ID)
 		err := errors.Join(r.cfg.Metrics.Delete(tx, int64(t.ID)), docs.Trials.Delete(tx, key), docs.Sources.Delete(tx, key), docs.Metadata.Delete(tx, key))
+		for _, u := range t.Uses {
+			err = errors.Join(err, docs.Users.Delete(tx, record.UserKey(u.Checkpoint, t.ID)))
+		}
 		if err != nil {
 			return err
 		}

@@ -47,6 +47,7 @@ type Experiments struct {
 	*reports
 	*views
 	*runs
+	*elsewhere
 	*reconciler
 }
 
@@ -56,6 +57,8 @@ type shared struct {
 	reg *registry
 	// dirty is woken when there is something to carry out.
 	dirty *dirty
+	// since is when this master began to listen.
+	since time.Time
 }
 
 var (
@@ -74,11 +77,11 @@ func Open(ctx context.Context, cfg Config) (*Experiments, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &shared{cfg: cfg, reg: newRegistry(), dirty: newDirty()}
+	s := &shared{cfg: cfg, reg: newRegistry(), dirty: newDirty(), since: cfg.Now()}
 	if err := s.loadAll(ctx); err != nil {
 		return nil, err
 	}
 	return &Experiments{
-		creations: &creations{s}, requests: &requests{s}, reports: &reports{s}, views: &views{s}, runs: &runs{s}, reconciler: &reconciler{s},
+		creations: &creations{shared: s}, requests: &requests{s}, reports: &reports{s}, views: &views{s}, runs: &runs{s}, elsewhere: &elsewhere{s}, reconciler: &reconciler{s},
 	}, nil
 }

@@ -49,6 +49,16 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 	if err := p.validate(); err != nil {
 		return View{}, err
 	}
+	if p.Priority != nil || p.Weight != nil || p.SetMaxSlots || p.Pool != nil {
+		if err := refuseElsewhere(e.snapshot(), "change the resources of", "they take no slots of it, and have no priority in its queues"); err != nil {
+			return View{}, err
+		}
+	}
+	if p.Keep != nil {
+		if err := refuseElsewhere(e.snapshot(), "change the policy for checkpoints of", "the cluster deletes no files that it has not written; delete them where they are"); err != nil {
+			return View{}, err
+		}
+	}
 	if p.Pool != nil {
 		if err := r.checkPool(by, e.snapshot(), *p.Pool); err != nil {
 			return View{}, err

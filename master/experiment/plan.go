@@ -20,9 +20,6 @@ import (
 // planExperiment judges an order.
 func (c *creations) planExperiment(ctx context.Context, o Order) (plan, error) {
 	p := plan{original: o.Config}
-	if o.Unmanaged {
-		return p, status.New(status.Unimplemented, "experiments that run outside of the cluster are not supported yet; submit it as a managed one, with an entrypoint")
-	}
 	layers, asked, err := c.readLayers(ctx, o)
 	if err != nil {
 		return p, err

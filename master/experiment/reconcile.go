@@ -53,7 +53,7 @@ func (r *reconciler) Reconcile(ctx context.Context) error {
 
 func (r *reconciler) wakeAll() {
 	for _, e := range r.reg.all() {
-		if r.needsWork(e.snapshot()) {
+		if x := e.snapshot(); r.needsWork(x) || isOpen(x) { // of what runs elsewhere, programs may have gone
 			r.dirty.wake(e.id)
 		}
 	}
@@ -82,9 +82,12 @@ func (r *reconciler) reconcile(ctx context.Context, id int32) error {
 	if x.State == lifecycle.Deleting {
 		return r.deleteExperiment(ctx, e)
 	}
+	if x.Unmanaged {
+		return r.endSilent(ctx, e)
+	}
 	var s settings
 	var trials []record.Trial
-	if !e.readOpen(func(x *change.Experiment) { s, trials = settingsOf(x), x.OpenTrials() }) || x.Unmanaged {
+	if !e.readOpen(func(x *change.Experiment) { s, trials = settingsOf(x), x.OpenTrials() }) {
 		return nil
 	}
 	if s.workspace, err = r.workspaceOf(x.ProjectID); err != nil {

@@ -23,12 +23,10 @@ type registry struct {
 	// trials is which experiment the trials belong to that are in memory.
 	trials map[int32]int32
 	jobs   map[rm.JobID]int32
-	// external is experiments that run elsewhere by what they are called there.
-	external map[string]int32
 }
 
 func newRegistry() *registry {
-	return &registry{entries: map[int32]*entry{}, trials: map[int32]int32{}, jobs: map[rm.JobID]int32{}, external: map[string]int32{}}
+	return &registry{entries: map[int32]*entry{}, trials: map[int32]int32{}, jobs: map[rm.JobID]int32{}}
 }
 
 // find is one experiment. The error has the code NotFound.
@@ -82,9 +80,6 @@ func (r *registry) add(e *entry) {
 	r.entries[e.id] = e
 	r.insert(e)
 	r.jobs[rm.JobID(e.rec.JobID)] = e.id
-	if e.rec.ExternalID != "" {
-		r.external[e.rec.ExternalID] = e.id
-	}
 	if e.open != nil {
 		for _, t := range e.open.Trials() {
 			r.trials[t.ID] = e.id
@@ -113,7 +108,6 @@ func (r *registry) note(e *entry, x *change.Experiment, d *change.Draft) {
 		delete(r.entries, e.id)
 		r.remove(e.id)
 		delete(r.jobs, rm.JobID(x.Record.JobID))
-		delete(r.external, x.Record.ExternalID)
 	}
 }
 

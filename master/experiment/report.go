@@ -46,8 +46,15 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 		if m.Run != int64(t.Life.Run) {
 			return status.New(status.FailedPrecondition, "run %d of trial %d cannot report metrics: its present run is %d", m.Run, t.ID, t.Life.Run)
 		}
+		if err := d.Hear(t.ID); err != nil {
+			return refuse(err)
+		}
+		t.Base = d.BaseAt(t, stepsOf(m, t))
 		m.Base = int64(t.Base)
 		stored, err := r.cfg.Metrics.Put(ctx, tx, m)
+		if err == nil {
+			d.FixBase(t.ID, t.Base)
+		}
 		if err != nil || !stored.News() {
 			return err
 		}
@@ -57,6 +64,25 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 			}
 		}
 		return noteReport(d, t.ID, stored.Merged)
+	})
+}
+
+// stepsOf is where a report belongs; what is measured of machines belongs behind all that was trained.
+func stepsOf(m metric.Report, t record.Trial) int64 {
+	if metric.IsProfiling(m.Group) {
+		return int64(t.Steps) + 1
+	}
+	return m.Steps
+}
+
+// fromProgram takes a word of a trial's program to its experiment. The errors have the codes NotFound, and
+// FailedPrecondition for a program that is not listened to any more.
+func (r *reports) fromProgram(ctx context.Context, trial int32, do func(ctx context.Context, tx *store.Tx, d *change.Draft) error) error {
+	return r.changeTrial(ctx, trial, "", func(ctx context.Context, tx *store.Tx, d *change.Draft, _ record.Trial) error {
+		if err := d.Hear(trial); err != nil {
+			return refuse(err)
+		}
+		return do(ctx, tx, d)
 	})
 }
 
@@ -90,9 +116,9 @@ func revalidate(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Tri
 	return nil
 }
 
-// ReportProgress takes in how much of a trial is done, from 0 to 1. The error has the code NotFound.
+// ReportProgress takes in how much of a trial is done, from 0 to 1. The errors have the codes of fromProgram.
 func (r *reports) ReportProgress(ctx context.Context, trial int32, progress float64) error {
-	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
+	return r.fromProgram(ctx, trial, func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		d.ReportProgress(trial, progress)
 		return nil
 	})
@@ -109,9 +135,9 @@ func (r *reports) ReportInvalid(ctx context.Context, trial int32) error {
 	})
 }
 
-// SetRunnerState takes in what a program is doing, in its own words. The error has the code NotFound.
+// SetRunnerState takes in what a program is doing, in its own words. The errors have the codes of fromProgram.
 func (r *reports) SetRunnerState(ctx context.Context, trial int32, state string) error {
-	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
+	return r.fromProgram(ctx, trial, func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		d.SetRunnerState(trial, state)
 		return nil
 	})

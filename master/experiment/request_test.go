@@ -196,7 +196,6 @@ func TestWhatCannotBeAnExperimentIsRefusedAndLeavesNothing(t *testing.T) {
 		"no searcher":     {Order{Config: "entrypoint: x"}, status.InvalidArgument, "searcher"},
 		"no YAML":         {Order{Config: "a: ["}, status.InvalidArgument, "config"},
 		"unknown key":     {Order{Config: single + "max_restart: 1"}, status.InvalidArgument, "max_restarts"},
-		"run elsewhere":   {Order{Config: single, Unmanaged: true}, status.Unimplemented, "outside"},
 		"unknown pool":    {Order{Config: strings.Replace(single, "slots_per_trial: 1", "resource_pool: moon", 1)}, status.InvalidArgument, "moon"},
 		"unknown project": {Order{Config: single, Project: 77}, status.NotFound, "77"},
 		"half a project":  {Order{Config: single + "workspace: Uncategorized"}, status.InvalidArgument, "project"},

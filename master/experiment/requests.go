@@ -55,6 +55,11 @@ func (r *requests) Ask(ctx context.Context, by *apiv1.User, id int32, request li
 		return err
 	}
 	return r.ask(ctx, by, e, demand{verb: string(request), light: request == lifecycle.Delete, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		if request == lifecycle.Pause || request == lifecycle.Activate {
+			if err := refuseElsewhere(d.Record, string(request), "stop or start them where they run"); err != nil {
+				return err
+			}
+		}
 		if _, err := lifecycle.Ask(d.Record.State, request); err != nil {
 			return status.New(status.FailedPrecondition, "experiment %d: %v", id, err)
 		}

@@ -15,7 +15,7 @@ import (
 // storeDraft writes what a draft changes.
 func (s *shared) storeDraft(ctx context.Context, tx *store.Tx, d *change.Draft) error {
 	if d.Record.State == lifecycle.Deleted {
-		return dropExperiment(tx, d.Record.ID)
+		return dropExperiment(tx, d.Record)
 	}
 	docs := record.Docs()
 	if d.Before().Events == 0 || !reflect.DeepEqual(d.Record, d.Before()) { // most reports change a trial alone

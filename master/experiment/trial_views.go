@@ -120,6 +120,9 @@ func (v *views) TrialIDs(ctx context.Context, id int32) (ids []int32, err error)
 }
 
 func (v *views) trialView(x record.Experiment, t record.Trial) TrialView {
+	if x.Unmanaged && t.Life.State == lifecycle.Active && t.Life.Run == 0 {
+		return TrialView{Trial: t, Shown: string(lifecycle.Starting)}
+	}
 	var running []lifecycle.Progress
 	if t.Life.State == lifecycle.Active && t.Life.Running {
 		running = v.progressOf(change.RunOf(t))

@@ -32,6 +32,8 @@ type Filter struct {
 	Sources     []string
 	Stdtypes    []string
 	Levels      []Level
+	// Text, if not nil, says which lines are wanted by what they say.
+	Text func(line string) bool
 	// From is the ID of the first line to look at; what is before it is not read.
 	From int64
 	// Before and After are exclusive; zero means no bound.
@@ -115,7 +117,8 @@ func (f Filter) matches(e Entry) bool {
 	}
 	return e.ID >= f.From && allowsValue(f.Allocations, e.Allocation) && allowsValue(f.Agents, e.Agent) && allowsValue(f.Containers, e.Container) &&
 		allowsValue(f.Ranks, rank) && allowsValue(f.Sources, e.Source) && allowsValue(f.Stdtypes, e.Stdtype) && allowsValue(f.Levels, e.Level) &&
-		(f.Before.IsZero() || e.At.Before(f.Before)) && (f.After.IsZero() || e.At.After(f.After))
+		(f.Before.IsZero() || e.At.Before(f.Before)) && (f.After.IsZero() || e.At.After(f.After)) &&
+		(f.Text == nil || f.Text(e.Text))
 }
 
 func allowsValue[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }

@@ -117,10 +117,7 @@ const slowest = 512 << 10
 
 // readBody decodes the body as JSON, whatever its Content-Type says.
 func (c *call) readBody(in proto.Message) error {
-	b, err := c.receive()
-	if tooLarge, found := errors.AsType[*http.MaxBytesError](err); found {
-		return &sizeError{limit: tooLarge.Limit}
-	}
+	b, err := c.receiveBounded()
 	if err != nil || len(b) == 0 {
 		return err
 	}
@@ -143,6 +140,15 @@ func plainText(err error) string {
 		return r
 	}, err.Error())
 	return strings.TrimPrefix(shown, "proto: ")
+}
+
+// receiveBounded is receive with a sentence for a body that is too large.
+func (c *call) receiveBounded() ([]byte, error) {
+	b, err := c.receive()
+	if tooLarge, found := errors.AsType[*http.MaxBytesError](err); found {
+		return nil, &sizeError{limit: tooLarge.Limit}
+	}
+	return b, err
 }
 
 // receive is what is to be decoded of the body, all of it where it is small.

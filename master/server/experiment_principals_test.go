@@ -78,7 +78,15 @@ var experimentDecisions = map[string]string{
 	"GET trials/{trial}/checkpoints":                                        "user tools admin admin-tools",
 	"DELETE experiments/{experiment}/tensorboard-files":                     "owner owner-tools admin",
 	"GET /checkpoints/{checkpoint}":                                         "user tools admin admin-tools",
-	"GET /experiments/{experiment}/preview_gc":                              "user tools admin admin-tools",
+	"PUT experiments/by-external-id/{external}":                             "user tools admin admin-tools",
+	"POST trials":                                   "owner owner-tools admin",
+	"PUT trials":                                    "owner owner-tools admin",
+	"PATCH trials/{trial}":                          "owner owner-tools admin",
+	"POST trials/{trial}/start":                     "owner owner-tools admin",
+	"POST trial-source-info":                        "owner owner-tools admin task",
+	"GET checkpoints/{checkpoint}/metrics":          "user tools admin admin-tools",
+	"GET models/{model}/versions/{version}/metrics": "user tools admin admin-tools",
+	"GET /experiments/{experiment}/preview_gc":      "user tools admin admin-tools",
 }
 
 // furnish gives the user things of their own, so that what others may do with them shows.

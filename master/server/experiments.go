@@ -39,6 +39,7 @@ type Experiments interface {
 	// many trials they have.
 	Count() (states map[string]int, open, ended int)
 
+	ElsewhereExperiments
 	ExperimentRequests
 	ModelDefinitions
 }

@@ -115,6 +115,8 @@ type TaskLogs interface {
 	// Ship stores lines of one task that by may write: the owner, also where the lines
 	// come from the task itself.
 	Ship(ctx context.Context, by *apiv1.User, r *apiv1.PostTaskLogsRequest) error
+	// Owner is the user whose task it is.
+	Owner(ctx context.Context, id string) (userID int32, err error)
 	// Log reads the lines that f asks for, in its order; with follow until the task has
 	// ended and its last line was read.
 	Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error)

@@ -62,6 +62,10 @@ func document(routes []route) object {
 		}
 		if r.in != nil {
 			op["requestBody"] = object{"content": content(r.in, schemas)}
+			if r.list {
+				item := object{"type": "array", "items": schema(r.in, schemas)}
+				op["requestBody"] = object{"content": object{"application/json": object{"schema": item}}}
+			}
 		}
 		var in []object
 		for _, m := range parameters.FindAllStringSubmatch(r.path, -1) {

@@ -69,6 +69,7 @@ var decisions = map[string]string{
 	"GET tasks/{task}":                                "user tools admin admin-tools",
 	"GET tasks/{task}/context_directory":              "owner owner-tools admin task",
 	"POST task/logs":                                  "owner owner-tools admin task",
+	"POST /task-logs":                                 "owner owner-tools admin",
 	"GET tasks/{task}/logs":                           "user owner-tools admin",
 	"GET tasks/{task}/logs/fields":                    "user owner-tools admin",
 	"POST allocations/{allocation}/ready":             "task",
@@ -238,6 +239,18 @@ func (w *whole) bodyFor(r route) string {
 	switch r.path {
 	case "task/logs":
 		return `{"logs":[{"taskId":"` + w.ids["task"] + `"}]}`
+	case "/task-logs":
+		return `[{"task_id":"` + w.ids["task"] + `"}]`
+	case "trials":
+		create := `{"experimentId":` + w.ids["experiment"] + `,"unmanaged":true}`
+		if r.method == http.MethodPut {
+			return `{"createTrialRequest":` + create + `,"externalTrialId":"a"}`
+		}
+		return create
+	case externalPath + "{external}":
+		return `{"config":"{searcher: {name: single, metric: loss}}","unmanaged":true,"validateOnly":true}`
+	case "trial-source-info":
+		return `{"trialSourceInfo":{"trialId":` + w.ids["trial"] + `,"checkpointUuid":"` + checkpointA + `","trialSourceInfoType":"TRIAL_SOURCE_INFO_TYPE_INFERENCE"}}`
 	case "auth/login":
 		return `{"username":"determined","password":"` + password + `"}`
 	case "runs/start":

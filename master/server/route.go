@@ -58,6 +58,8 @@ type route struct {
 type endpoint struct {
 	// in and out are the messages; in is nil when there is no body.
 	in, out protoreflect.MessageDescriptor
+	// list says that the body is a list of in.
+	list bool
 	// streams says that out is a line, and that there may be many.
 	streams bool
 	// file is the media type of an answer that is no message.
@@ -78,7 +80,12 @@ func (r route) fullPath() string {
 // portHandler is everything on the port.
 func (s *Server) portHandler() http.Handler {
 	mux := http.NewServeMux()
+	var handler http.Handler = mux
 	for _, r := range s.routes() {
+		if strings.HasPrefix(r.path, externalPath) {
+			handler = externalFirst(r, s.guard.guarded(r), mux)
+			continue
+		}
 		mux.Handle(r.method+" "+r.fullPath(), s.guard.guarded(r))
 	}
 	mux.HandleFunc(prefix, s.notBuilt)
@@ -104,9 +111,9 @@ func (s *Server) portHandler() http.Handler {
 	}
 	mux.HandleFunc("/", elsewhere)
 	if s.cfg.Certificate != nil {
-		return s.meter.countCall(strictTransport(s.sites(mux)))
+		return s.meter.countCall(strictTransport(s.sites(handler)))
 	}
-	return s.meter.countCall(s.sites(mux))
+	return s.meter.countCall(s.sites(handler))
 }
 
 // serveHarness hands out a wheel.
@@ -116,11 +123,11 @@ func (s *Server) serveHarness(c *call) error {
 }
 
 // sites is the API, with the true addresses of clients, for pages of other sites where the configuration says so.
-func (s *Server) sites(mux http.Handler) http.Handler {
+func (s *Server) sites(api http.Handler) http.Handler {
 	if s.cfg.CORS {
-		return trueAddress(s.cfg.TrustedProxies, anyOrigin(trimSlashes(mux)))
+		return trueAddress(s.cfg.TrustedProxies, anyOrigin(trimSlashes(api)))
 	}
-	return trueAddress(s.cfg.TrustedProxies, trimSlashes(mux))
+	return trueAddress(s.cfg.TrustedProxies, trimSlashes(api))
 }
 
 // strictTransport tells browsers to come back by TLS only, for a year.

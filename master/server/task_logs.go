@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"regexp"
 	"strconv"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -70,13 +72,33 @@ func (c *call) logFilter() log.Filter {
 		level, _ := log.ParseLevel(name) // every name of the enum is one
 		f.Levels = append(f.Levels, level)
 	}
-	if c.textParam("searchText") != "" {
-		c.rejectParam("searchText", "left out, because searching in logs is not built")
-	}
+	f.Text = c.textSearch(c.textParam("searchText"), c.isSet("enableRegex"))
 	if f.Limit < 0 {
 		c.rejectParam("limit", "0 or more")
 	}
 	return f
+}
+
+// longestSearch is in bytes.
+const longestSearch = 4 << 10
+
+// textSearch finds a text in lines, upper and lower case alike, or what a regular expression matches; nil is all.
+func (c *call) textSearch(text string, expression bool) func(line string) bool {
+	switch {
+	case text == "":
+		return nil
+	case len(text) > longestSearch:
+		c.rejectParam("searchText", fmt.Sprintf("at most %d bytes", longestSearch))
+		return nil
+	case !expression:
+		text = regexp.QuoteMeta(text)
+	}
+	re, err := regexp.Compile("(?i)" + text)
+	if err != nil {
+		c.rejectParam("searchText", "a regular expression where enableRegex is set: "+err.Error())
+		return nil
+	}
+	return re.MatchString
 }
 
 func (l *logCalls) taskLogs(ctx context.Context, c *call, send func(*apiv1.TaskLogsResponse) error) error {

@@ -14,6 +14,8 @@ type TrialMetrics interface {
 	Report(ctx context.Context, trial int32, group string, m *apiv1.TrialMetrics) error
 	// Reports sends all reports of a group.
 	Reports(ctx context.Context, trials []int32, group string, send func(*apiv1.GetMetricsResponse) error) error
+	// All is all reports of a group, or of all groups, of trials that may have gone.
+	All(ctx context.Context, trials []int32, group string) ([]*apiv1.MetricsReport, error)
 	// ValidationHistory is the validations that were better than all before them.
 	ValidationHistory(ctx context.Context, experiment int32) (*apiv1.GetExperimentValidationHistoryResponse, error)
 	// Compare shows each trial with show.

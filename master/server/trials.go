@@ -29,6 +29,8 @@ type Trials interface {
 	RemainingLogDays(ctx context.Context, id int32) (*int32, error)
 
 	TrialReports
+	ElsewhereTrials
+	Uses
 }
 
 // trialCalls is describing trials, and ending them.

@@ -11,6 +11,7 @@ import (
 // The parts of Determined 0.38.1 that are known and not built: what they come with.
 const (
 	withProxy    = "shells, notebooks and tensorboards come with a proxy to tasks, in a later version; until then a program runs as a command"
+	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network, with trials/{trial}/metrics, and trials/metrics/trial_metrics shows them"
 	afterwards   = "it may come in a later version"
 	inEnterprise = "it belongs to Determined Enterprise; a cluster of det-deploy has users and administrators"
 )
@@ -18,6 +19,7 @@ const (
 // unbuilt is what begins with which path, the longest first where one begins another.
 var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/experiment", afterwards}, // experiments, experiments-search
+	{"/api/v1/trials/profiler", asMetrics},
 	{"/api/v1/trial", afterwards},
 	{"/api/v1/runs", afterwards},
 	{"/api/v1/metrics", afterwards},
@@ -29,7 +31,6 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/workspaces", afterwards},
 	{"/api/v1/user/projects", afterwards},
 	{"/experiments", afterwards},
-	{"/task-logs", afterwards},
 	{"/api/v1/shells", withProxy},
 	{"/api/v1/notebooks", withProxy},
 	{"/api/v1/tensorboards", withProxy},
@@ -56,6 +57,9 @@ var unbuilt = []struct{ prefix, comes string }{
 
 // comesWith is the sentence for a path that is known and not built.
 func comesWith(path string) (sentence string, found bool) {
+	if rest, begins := strings.CutPrefix(path, prefix+"trials/"); begins && strings.Contains(rest, "/profiler/") {
+		return asMetrics, true
+	}
 	for _, u := range unbuilt {
 		if rest, begins := strings.CutPrefix(path, u.prefix); begins && (rest == "" || strings.HasPrefix(u.prefix, prefix) || rest[0] == '/') {
 			return u.comes, true

@@ -23,7 +23,7 @@ func (c *call) owns(owner int32) bool {
 // checkLogReader refuses a log that is not for the caller. What a token inside a task
 // reaches is what its user has started, whatever the cluster shows to people.
 func (l *logCalls) checkLogReader(ctx context.Context, c *call, task string) error {
-	owner, err := l.cfg.Tasks.Owner(ctx, task)
+	owner, err := l.cfg.Logs.Owner(ctx, task)
 	if err != nil || c.owns(owner) || (!l.cfg.PrivateLogs && c.inTask == "") {
 		return err
 	}

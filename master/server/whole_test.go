@@ -74,7 +74,7 @@ func newWhole(t testing.TB) *whole {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Models, c.Tasks, c.Logs = models, tasks, tasks
+	c.Models, c.Tasks, c.Logs = models, tasks, experimentview.NewLogs(tasks, w.x, logs)
 	spaces.Attach(nil, templates, models)
 	w.remake(t, func(to *Config) { *to = c })
 	w.begin(t)
@@ -166,7 +166,7 @@ func (w *whole) begin(t testing.TB) {
 		"experiment": strconv.Itoa(int(made.View.ID)), "trial": strconv.Itoa(int(trials[0].ID)), "run": strconv.Itoa(int(trials[0].ID)),
 		"task": trials[0].Task(), "allocation": string(allocation), "command": "t1", "user": "2", "username": "determined", "session": "none",
 		"agent": "a", "slot": "0", "pool": "default", "workspace": "99", "project": "99", "key": "none", "template": "none", "model": "none", "version": "1",
-		"checkpoint": checkpointA, "resources": "c1", "label": "blue",
+		"checkpoint": checkpointA, "resources": "c1", "label": "blue", "external": "theirs",
 	}
 }
 

@@ -200,7 +200,7 @@ func (x GetExperimentsRequest_SortBy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GetExperimentsRequest_SortBy.Descriptor instead.
 func (GetExperimentsRequest_SortBy) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{6, 0}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{7, 0}
 }
 
 // Experiment is a search over one or more trials.
@@ -716,6 +716,59 @@ func (x *CreateExperimentResponse) GetConfigWarnings() []string {
 	return nil
 }
 
+// PutExperimentResponse is the experiment that has an external id, which the call may have created.
+type PutExperimentResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Experiment    *Experiment            `protobuf:"bytes,1,opt,name=experiment,proto3" json:"experiment,omitempty"`
+	Config        *structpb.Struct       `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutExperimentResponse) Reset() {
+	*x = PutExperimentResponse{}
+	mi := &file_master_api_v1_experiment_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutExperimentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutExperimentResponse) ProtoMessage() {}
+
+func (x *PutExperimentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_experiment_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutExperimentResponse.ProtoReflect.Descriptor instead.
+func (*PutExperimentResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PutExperimentResponse) GetExperiment() *Experiment {
+	if x != nil {
+		return x.Experiment
+	}
+	return nil
+}
+
+func (x *PutExperimentResponse) GetConfig() *structpb.Struct {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
 type ContinueExperimentRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Id             int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -726,7 +779,7 @@ type ContinueExperimentRequest struct {
 
 func (x *ContinueExperimentRequest) Reset() {
 	*x = ContinueExperimentRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[3]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -738,7 +791,7 @@ func (x *ContinueExperimentRequest) String() string {
 func (*ContinueExperimentRequest) ProtoMessage() {}
 
 func (x *ContinueExperimentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[3]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -751,7 +804,7 @@ func (x *ContinueExperimentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContinueExperimentRequest.ProtoReflect.Descriptor instead.
 func (*ContinueExperimentRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{3}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ContinueExperimentRequest) GetId() int32 {
@@ -778,7 +831,7 @@ type ContinueExperimentResponse struct {
 
 func (x *ContinueExperimentResponse) Reset() {
 	*x = ContinueExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[4]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -790,7 +843,7 @@ func (x *ContinueExperimentResponse) String() string {
 func (*ContinueExperimentResponse) ProtoMessage() {}
 
 func (x *ContinueExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[4]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -803,7 +856,7 @@ func (x *ContinueExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContinueExperimentResponse.ProtoReflect.Descriptor instead.
 func (*ContinueExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{4}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ContinueExperimentResponse) GetExperiment() *Experiment {
@@ -833,7 +886,7 @@ type GetExperimentResponse struct {
 
 func (x *GetExperimentResponse) Reset() {
 	*x = GetExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[5]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +898,7 @@ func (x *GetExperimentResponse) String() string {
 func (*GetExperimentResponse) ProtoMessage() {}
 
 func (x *GetExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[5]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +911,7 @@ func (x *GetExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExperimentResponse.ProtoReflect.Descriptor instead.
 func (*GetExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{5}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetExperimentResponse) GetExperiment() *Experiment {
@@ -918,7 +971,7 @@ type GetExperimentsRequest struct {
 
 func (x *GetExperimentsRequest) Reset() {
 	*x = GetExperimentsRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[6]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +983,7 @@ func (x *GetExperimentsRequest) String() string {
 func (*GetExperimentsRequest) ProtoMessage() {}
 
 func (x *GetExperimentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[6]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +996,7 @@ func (x *GetExperimentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExperimentsRequest.ProtoReflect.Descriptor instead.
 func (*GetExperimentsRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{6}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetExperimentsRequest) GetSortBy() GetExperimentsRequest_SortBy {
@@ -1075,7 +1128,7 @@ type GetExperimentsResponse struct {
 
 func (x *GetExperimentsResponse) Reset() {
 	*x = GetExperimentsResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[7]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1140,7 @@ func (x *GetExperimentsResponse) String() string {
 func (*GetExperimentsResponse) ProtoMessage() {}
 
 func (x *GetExperimentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[7]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1153,7 @@ func (x *GetExperimentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExperimentsResponse.ProtoReflect.Descriptor instead.
 func (*GetExperimentsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{7}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetExperimentsResponse) GetExperiments() []*Experiment {
@@ -1126,7 +1179,7 @@ type GetExperimentLabelsResponse struct {
 
 func (x *GetExperimentLabelsResponse) Reset() {
 	*x = GetExperimentLabelsResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[8]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1191,7 @@ func (x *GetExperimentLabelsResponse) String() string {
 func (*GetExperimentLabelsResponse) ProtoMessage() {}
 
 func (x *GetExperimentLabelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[8]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1204,7 @@ func (x *GetExperimentLabelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExperimentLabelsResponse.ProtoReflect.Descriptor instead.
 func (*GetExperimentLabelsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{8}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetExperimentLabelsResponse) GetLabels() []string {
@@ -1178,7 +1231,7 @@ type PatchExperiment struct {
 
 func (x *PatchExperiment) Reset() {
 	*x = PatchExperiment{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[9]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1243,7 @@ func (x *PatchExperiment) String() string {
 func (*PatchExperiment) ProtoMessage() {}
 
 func (x *PatchExperiment) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[9]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1256,7 @@ func (x *PatchExperiment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchExperiment.ProtoReflect.Descriptor instead.
 func (*PatchExperiment) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{9}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PatchExperiment) GetId() int32 {
@@ -1264,7 +1317,7 @@ type PatchExperimentResponse struct {
 
 func (x *PatchExperimentResponse) Reset() {
 	*x = PatchExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[10]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1329,7 @@ func (x *PatchExperimentResponse) String() string {
 func (*PatchExperimentResponse) ProtoMessage() {}
 
 func (x *PatchExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[10]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1342,7 @@ func (x *PatchExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchExperimentResponse.ProtoReflect.Descriptor instead.
 func (*PatchExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{10}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PatchExperimentResponse) GetExperiment() *Experiment {
@@ -1307,7 +1360,7 @@ type ActivateExperimentResponse struct {
 
 func (x *ActivateExperimentResponse) Reset() {
 	*x = ActivateExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[11]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1372,7 @@ func (x *ActivateExperimentResponse) String() string {
 func (*ActivateExperimentResponse) ProtoMessage() {}
 
 func (x *ActivateExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[11]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1385,7 @@ func (x *ActivateExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateExperimentResponse.ProtoReflect.Descriptor instead.
 func (*ActivateExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{11}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{12}
 }
 
 type PauseExperimentResponse struct {
@@ -1343,7 +1396,7 @@ type PauseExperimentResponse struct {
 
 func (x *PauseExperimentResponse) Reset() {
 	*x = PauseExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[12]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1408,7 @@ func (x *PauseExperimentResponse) String() string {
 func (*PauseExperimentResponse) ProtoMessage() {}
 
 func (x *PauseExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[12]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1421,7 @@ func (x *PauseExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseExperimentResponse.ProtoReflect.Descriptor instead.
 func (*PauseExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{12}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{13}
 }
 
 type CancelExperimentResponse struct {
@@ -1379,7 +1432,7 @@ type CancelExperimentResponse struct {
 
 func (x *CancelExperimentResponse) Reset() {
 	*x = CancelExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[13]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1444,7 @@ func (x *CancelExperimentResponse) String() string {
 func (*CancelExperimentResponse) ProtoMessage() {}
 
 func (x *CancelExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[13]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1457,7 @@ func (x *CancelExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelExperimentResponse.ProtoReflect.Descriptor instead.
 func (*CancelExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{13}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{14}
 }
 
 type KillExperimentResponse struct {
@@ -1415,7 +1468,7 @@ type KillExperimentResponse struct {
 
 func (x *KillExperimentResponse) Reset() {
 	*x = KillExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[14]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1427,7 +1480,7 @@ func (x *KillExperimentResponse) String() string {
 func (*KillExperimentResponse) ProtoMessage() {}
 
 func (x *KillExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[14]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1440,7 +1493,7 @@ func (x *KillExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillExperimentResponse.ProtoReflect.Descriptor instead.
 func (*KillExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{14}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{15}
 }
 
 type ArchiveExperimentResponse struct {
@@ -1451,7 +1504,7 @@ type ArchiveExperimentResponse struct {
 
 func (x *ArchiveExperimentResponse) Reset() {
 	*x = ArchiveExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[15]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1463,7 +1516,7 @@ func (x *ArchiveExperimentResponse) String() string {
 func (*ArchiveExperimentResponse) ProtoMessage() {}
 
 func (x *ArchiveExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[15]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1476,7 +1529,7 @@ func (x *ArchiveExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchiveExperimentResponse.ProtoReflect.Descriptor instead.
 func (*ArchiveExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{15}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{16}
 }
 
 type UnarchiveExperimentResponse struct {
@@ -1487,7 +1540,7 @@ type UnarchiveExperimentResponse struct {
 
 func (x *UnarchiveExperimentResponse) Reset() {
 	*x = UnarchiveExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[16]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1552,7 @@ func (x *UnarchiveExperimentResponse) String() string {
 func (*UnarchiveExperimentResponse) ProtoMessage() {}
 
 func (x *UnarchiveExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[16]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1565,7 @@ func (x *UnarchiveExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnarchiveExperimentResponse.ProtoReflect.Descriptor instead.
 func (*UnarchiveExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{16}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{17}
 }
 
 type DeleteExperimentResponse struct {
@@ -1523,7 +1576,7 @@ type DeleteExperimentResponse struct {
 
 func (x *DeleteExperimentResponse) Reset() {
 	*x = DeleteExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[17]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1588,7 @@ func (x *DeleteExperimentResponse) String() string {
 func (*DeleteExperimentResponse) ProtoMessage() {}
 
 func (x *DeleteExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[17]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1601,7 @@ func (x *DeleteExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteExperimentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{18}
 }
 
 type MoveExperimentRequest struct {
@@ -1561,7 +1614,7 @@ type MoveExperimentRequest struct {
 
 func (x *MoveExperimentRequest) Reset() {
 	*x = MoveExperimentRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[18]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1626,7 @@ func (x *MoveExperimentRequest) String() string {
 func (*MoveExperimentRequest) ProtoMessage() {}
 
 func (x *MoveExperimentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[18]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1639,7 @@ func (x *MoveExperimentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExperimentRequest.ProtoReflect.Descriptor instead.
 func (*MoveExperimentRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MoveExperimentRequest) GetExperimentId() int32 {
@@ -1611,7 +1664,7 @@ type MoveExperimentResponse struct {
 
 func (x *MoveExperimentResponse) Reset() {
 	*x = MoveExperimentResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[19]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1676,7 @@ func (x *MoveExperimentResponse) String() string {
 func (*MoveExperimentResponse) ProtoMessage() {}
 
 func (x *MoveExperimentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[19]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1689,7 @@ func (x *MoveExperimentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExperimentResponse.ProtoReflect.Descriptor instead.
 func (*MoveExperimentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{20}
 }
 
 type PutExperimentLabelResponse struct {
@@ -1648,7 +1701,7 @@ type PutExperimentLabelResponse struct {
 
 func (x *PutExperimentLabelResponse) Reset() {
 	*x = PutExperimentLabelResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[20]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1713,7 @@ func (x *PutExperimentLabelResponse) String() string {
 func (*PutExperimentLabelResponse) ProtoMessage() {}
 
 func (x *PutExperimentLabelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[20]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1726,7 @@ func (x *PutExperimentLabelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutExperimentLabelResponse.ProtoReflect.Descriptor instead.
 func (*PutExperimentLabelResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{20}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PutExperimentLabelResponse) GetLabels() []string {
@@ -1692,7 +1745,7 @@ type DeleteExperimentLabelResponse struct {
 
 func (x *DeleteExperimentLabelResponse) Reset() {
 	*x = DeleteExperimentLabelResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[21]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1757,7 @@ func (x *DeleteExperimentLabelResponse) String() string {
 func (*DeleteExperimentLabelResponse) ProtoMessage() {}
 
 func (x *DeleteExperimentLabelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[21]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1770,7 @@ func (x *DeleteExperimentLabelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteExperimentLabelResponse.ProtoReflect.Descriptor instead.
 func (*DeleteExperimentLabelResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{21}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteExperimentLabelResponse) GetLabels() []string {
@@ -1737,7 +1790,7 @@ type PutExperimentRetainLogsRequest struct {
 
 func (x *PutExperimentRetainLogsRequest) Reset() {
 	*x = PutExperimentRetainLogsRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[22]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1802,7 @@ func (x *PutExperimentRetainLogsRequest) String() string {
 func (*PutExperimentRetainLogsRequest) ProtoMessage() {}
 
 func (x *PutExperimentRetainLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[22]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1815,7 @@ func (x *PutExperimentRetainLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutExperimentRetainLogsRequest.ProtoReflect.Descriptor instead.
 func (*PutExperimentRetainLogsRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{22}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PutExperimentRetainLogsRequest) GetExperimentId() int32 {
@@ -1787,7 +1840,7 @@ type PutExperimentRetainLogsResponse struct {
 
 func (x *PutExperimentRetainLogsResponse) Reset() {
 	*x = PutExperimentRetainLogsResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[23]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1852,7 @@ func (x *PutExperimentRetainLogsResponse) String() string {
 func (*PutExperimentRetainLogsResponse) ProtoMessage() {}
 
 func (x *PutExperimentRetainLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[23]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1865,7 @@ func (x *PutExperimentRetainLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutExperimentRetainLogsResponse.ProtoReflect.Descriptor instead.
 func (*PutExperimentRetainLogsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{23}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{24}
 }
 
 // BulkExperimentFilters chooses experiments where no ids are given.
@@ -1832,7 +1885,7 @@ type BulkExperimentFilters struct {
 
 func (x *BulkExperimentFilters) Reset() {
 	*x = BulkExperimentFilters{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[24]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1897,7 @@ func (x *BulkExperimentFilters) String() string {
 func (*BulkExperimentFilters) ProtoMessage() {}
 
 func (x *BulkExperimentFilters) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[24]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1910,7 @@ func (x *BulkExperimentFilters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkExperimentFilters.ProtoReflect.Descriptor instead.
 func (*BulkExperimentFilters) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{24}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BulkExperimentFilters) GetDescription() string {
@@ -1927,7 +1980,7 @@ type ExperimentActionResult struct {
 
 func (x *ExperimentActionResult) Reset() {
 	*x = ExperimentActionResult{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[25]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +1992,7 @@ func (x *ExperimentActionResult) String() string {
 func (*ExperimentActionResult) ProtoMessage() {}
 
 func (x *ExperimentActionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[25]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2005,7 @@ func (x *ExperimentActionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExperimentActionResult.ProtoReflect.Descriptor instead.
 func (*ExperimentActionResult) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{25}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExperimentActionResult) GetError() string {
@@ -1982,7 +2035,7 @@ type BulkExperimentsRequest struct {
 
 func (x *BulkExperimentsRequest) Reset() {
 	*x = BulkExperimentsRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[26]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2047,7 @@ func (x *BulkExperimentsRequest) String() string {
 func (*BulkExperimentsRequest) ProtoMessage() {}
 
 func (x *BulkExperimentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[26]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2060,7 @@ func (x *BulkExperimentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkExperimentsRequest.ProtoReflect.Descriptor instead.
 func (*BulkExperimentsRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{26}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BulkExperimentsRequest) GetExperimentIds() []int32 {
@@ -2040,7 +2093,7 @@ type BulkExperimentsResponse struct {
 
 func (x *BulkExperimentsResponse) Reset() {
 	*x = BulkExperimentsResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[27]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2105,7 @@ func (x *BulkExperimentsResponse) String() string {
 func (*BulkExperimentsResponse) ProtoMessage() {}
 
 func (x *BulkExperimentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[27]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2118,7 @@ func (x *BulkExperimentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkExperimentsResponse.ProtoReflect.Descriptor instead.
 func (*BulkExperimentsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{27}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BulkExperimentsResponse) GetResults() []*ExperimentActionResult {
@@ -2087,7 +2140,7 @@ type MoveExperimentsRequest struct {
 
 func (x *MoveExperimentsRequest) Reset() {
 	*x = MoveExperimentsRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[28]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2152,7 @@ func (x *MoveExperimentsRequest) String() string {
 func (*MoveExperimentsRequest) ProtoMessage() {}
 
 func (x *MoveExperimentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[28]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2165,7 @@ func (x *MoveExperimentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExperimentsRequest.ProtoReflect.Descriptor instead.
 func (*MoveExperimentsRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{28}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MoveExperimentsRequest) GetExperimentIds() []int32 {
@@ -2155,7 +2208,7 @@ type PutExperimentsRetainLogsRequest struct {
 
 func (x *PutExperimentsRetainLogsRequest) Reset() {
 	*x = PutExperimentsRetainLogsRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[29]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2220,7 @@ func (x *PutExperimentsRetainLogsRequest) String() string {
 func (*PutExperimentsRetainLogsRequest) ProtoMessage() {}
 
 func (x *PutExperimentsRetainLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[29]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2233,7 @@ func (x *PutExperimentsRetainLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutExperimentsRetainLogsRequest.ProtoReflect.Descriptor instead.
 func (*PutExperimentsRetainLogsRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{29}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PutExperimentsRetainLogsRequest) GetExperimentIds() []int32 {
@@ -2220,7 +2273,7 @@ type GetModelDefResponse struct {
 
 func (x *GetModelDefResponse) Reset() {
 	*x = GetModelDefResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[30]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2285,7 @@ func (x *GetModelDefResponse) String() string {
 func (*GetModelDefResponse) ProtoMessage() {}
 
 func (x *GetModelDefResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[30]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2298,7 @@ func (x *GetModelDefResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModelDefResponse.ProtoReflect.Descriptor instead.
 func (*GetModelDefResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{30}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetModelDefResponse) GetB64Tgz() string {
@@ -2271,7 +2324,7 @@ type FileNode struct {
 
 func (x *FileNode) Reset() {
 	*x = FileNode{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[31]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2336,7 @@ func (x *FileNode) String() string {
 func (*FileNode) ProtoMessage() {}
 
 func (x *FileNode) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[31]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2349,7 @@ func (x *FileNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileNode.ProtoReflect.Descriptor instead.
 func (*FileNode) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{31}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FileNode) GetPath() string {
@@ -2357,7 +2410,7 @@ type GetModelDefTreeResponse struct {
 
 func (x *GetModelDefTreeResponse) Reset() {
 	*x = GetModelDefTreeResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[32]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2422,7 @@ func (x *GetModelDefTreeResponse) String() string {
 func (*GetModelDefTreeResponse) ProtoMessage() {}
 
 func (x *GetModelDefTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[32]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2435,7 @@ func (x *GetModelDefTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModelDefTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetModelDefTreeResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{32}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetModelDefTreeResponse) GetFiles() []*FileNode {
@@ -2402,7 +2455,7 @@ type GetModelDefFileRequest struct {
 
 func (x *GetModelDefFileRequest) Reset() {
 	*x = GetModelDefFileRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[33]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +2467,7 @@ func (x *GetModelDefFileRequest) String() string {
 func (*GetModelDefFileRequest) ProtoMessage() {}
 
 func (x *GetModelDefFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[33]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +2480,7 @@ func (x *GetModelDefFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModelDefFileRequest.ProtoReflect.Descriptor instead.
 func (*GetModelDefFileRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{33}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetModelDefFileRequest) GetExperimentId() int32 {
@@ -2453,7 +2506,7 @@ type GetModelDefFileResponse struct {
 
 func (x *GetModelDefFileResponse) Reset() {
 	*x = GetModelDefFileResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[34]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2518,7 @@ func (x *GetModelDefFileResponse) String() string {
 func (*GetModelDefFileResponse) ProtoMessage() {}
 
 func (x *GetModelDefFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[34]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2531,7 @@ func (x *GetModelDefFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModelDefFileResponse.ProtoReflect.Descriptor instead.
 func (*GetModelDefFileResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{34}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetModelDefFileResponse) GetFile() []byte {
@@ -2500,7 +2553,7 @@ type SearchUnit struct {
 
 func (x *SearchUnit) Reset() {
 	*x = SearchUnit{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[35]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2565,7 @@ func (x *SearchUnit) String() string {
 func (*SearchUnit) ProtoMessage() {}
 
 func (x *SearchUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[35]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2578,7 @@ func (x *SearchUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchUnit.ProtoReflect.Descriptor instead.
 func (*SearchUnit) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{35}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SearchUnit) GetName() string {
@@ -2559,7 +2612,7 @@ type TrialSummary struct {
 
 func (x *TrialSummary) Reset() {
 	*x = TrialSummary{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[36]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2624,7 @@ func (x *TrialSummary) String() string {
 func (*TrialSummary) ProtoMessage() {}
 
 func (x *TrialSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[36]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2637,7 @@ func (x *TrialSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialSummary.ProtoReflect.Descriptor instead.
 func (*TrialSummary) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{36}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TrialSummary) GetCount() int32 {
@@ -2611,7 +2664,7 @@ type SearchSummary struct {
 
 func (x *SearchSummary) Reset() {
 	*x = SearchSummary{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[37]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2676,7 @@ func (x *SearchSummary) String() string {
 func (*SearchSummary) ProtoMessage() {}
 
 func (x *SearchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[37]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2689,7 @@ func (x *SearchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchSummary.ProtoReflect.Descriptor instead.
 func (*SearchSummary) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{37}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SearchSummary) GetConfig() *structpb.Struct {
@@ -2663,7 +2716,7 @@ type PreviewHPSearchRequest struct {
 
 func (x *PreviewHPSearchRequest) Reset() {
 	*x = PreviewHPSearchRequest{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[38]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2675,7 +2728,7 @@ func (x *PreviewHPSearchRequest) String() string {
 func (*PreviewHPSearchRequest) ProtoMessage() {}
 
 func (x *PreviewHPSearchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[38]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2688,7 +2741,7 @@ func (x *PreviewHPSearchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewHPSearchRequest.ProtoReflect.Descriptor instead.
 func (*PreviewHPSearchRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{38}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PreviewHPSearchRequest) GetConfig() *structpb.Struct {
@@ -2714,7 +2767,7 @@ type PreviewHPSearchResponse struct {
 
 func (x *PreviewHPSearchResponse) Reset() {
 	*x = PreviewHPSearchResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[39]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2779,7 @@ func (x *PreviewHPSearchResponse) String() string {
 func (*PreviewHPSearchResponse) ProtoMessage() {}
 
 func (x *PreviewHPSearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[39]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +2792,7 @@ func (x *PreviewHPSearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewHPSearchResponse.ProtoReflect.Descriptor instead.
 func (*PreviewHPSearchResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{39}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PreviewHPSearchResponse) GetSummary() *SearchSummary {
@@ -2758,7 +2811,7 @@ type GetBestSearcherValidationMetricResponse struct {
 
 func (x *GetBestSearcherValidationMetricResponse) Reset() {
 	*x = GetBestSearcherValidationMetricResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[40]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2823,7 @@ func (x *GetBestSearcherValidationMetricResponse) String() string {
 func (*GetBestSearcherValidationMetricResponse) ProtoMessage() {}
 
 func (x *GetBestSearcherValidationMetricResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[40]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2836,7 @@ func (x *GetBestSearcherValidationMetricResponse) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use GetBestSearcherValidationMetricResponse.ProtoReflect.Descriptor instead.
 func (*GetBestSearcherValidationMetricResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{40}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetBestSearcherValidationMetricResponse) GetMetric() *wrapperspb.DoubleValue {
@@ -2810,7 +2863,7 @@ type ExperimentEvent struct {
 
 func (x *ExperimentEvent) Reset() {
 	*x = ExperimentEvent{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[41]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2875,7 @@ func (x *ExperimentEvent) String() string {
 func (*ExperimentEvent) ProtoMessage() {}
 
 func (x *ExperimentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[41]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2888,7 @@ func (x *ExperimentEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExperimentEvent.ProtoReflect.Descriptor instead.
 func (*ExperimentEvent) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{41}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ExperimentEvent) GetNumber() int32 {
@@ -2890,7 +2943,7 @@ type GetExperimentHistoryResponse struct {
 
 func (x *GetExperimentHistoryResponse) Reset() {
 	*x = GetExperimentHistoryResponse{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[42]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +2955,7 @@ func (x *GetExperimentHistoryResponse) String() string {
 func (*GetExperimentHistoryResponse) ProtoMessage() {}
 
 func (x *GetExperimentHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[42]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +2968,7 @@ func (x *GetExperimentHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExperimentHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetExperimentHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{42}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetExperimentHistoryResponse) GetEvents() []*ExperimentEvent {
@@ -2944,7 +2997,7 @@ type PatchExperiment_PatchResources struct {
 
 func (x *PatchExperiment_PatchResources) Reset() {
 	*x = PatchExperiment_PatchResources{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[43]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2956,7 +3009,7 @@ func (x *PatchExperiment_PatchResources) String() string {
 func (*PatchExperiment_PatchResources) ProtoMessage() {}
 
 func (x *PatchExperiment_PatchResources) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[43]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +3022,7 @@ func (x *PatchExperiment_PatchResources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchExperiment_PatchResources.ProtoReflect.Descriptor instead.
 func (*PatchExperiment_PatchResources) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{9, 0}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{10, 0}
 }
 
 func (x *PatchExperiment_PatchResources) GetMaxSlots() *structpb.Value {
@@ -3004,7 +3057,7 @@ type PatchExperiment_PatchCheckpointStorage struct {
 
 func (x *PatchExperiment_PatchCheckpointStorage) Reset() {
 	*x = PatchExperiment_PatchCheckpointStorage{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[44]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3016,7 +3069,7 @@ func (x *PatchExperiment_PatchCheckpointStorage) String() string {
 func (*PatchExperiment_PatchCheckpointStorage) ProtoMessage() {}
 
 func (x *PatchExperiment_PatchCheckpointStorage) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[44]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3029,7 +3082,7 @@ func (x *PatchExperiment_PatchCheckpointStorage) ProtoReflect() protoreflect.Mes
 
 // Deprecated: Use PatchExperiment_PatchCheckpointStorage.ProtoReflect.Descriptor instead.
 func (*PatchExperiment_PatchCheckpointStorage) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{9, 1}
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{10, 1}
 }
 
 func (x *PatchExperiment_PatchCheckpointStorage) GetSaveExperimentBest() int32 {
@@ -3146,7 +3199,12 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"experiment\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12;\n" +
 	"\bwarnings\x18\x03 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\x12'\n" +
-	"\x0fconfig_warnings\x18d \x03(\tR\x0econfigWarnings\"T\n" +
+	"\x0fconfig_warnings\x18d \x03(\tR\x0econfigWarnings\"\x86\x01\n" +
+	"\x15PutExperimentResponse\x12<\n" +
+	"\n" +
+	"experiment\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.ExperimentR\n" +
+	"experiment\x12/\n" +
+	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\"T\n" +
 	"\x19ContinueExperimentRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12'\n" +
 	"\x0foverride_config\x18\x02 \x01(\tR\x0eoverrideConfig\"\x97\x01\n" +
@@ -3354,121 +3412,124 @@ func file_master_api_v1_experiment_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_experiment_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_master_api_v1_experiment_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_master_api_v1_experiment_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_master_api_v1_experiment_proto_goTypes = []any{
 	(Experiment_State)(0),                           // 0: detdeploy.api.v1.Experiment.State
 	(GetExperimentsRequest_SortBy)(0),               // 1: detdeploy.api.v1.GetExperimentsRequest.SortBy
 	(*Experiment)(nil),                              // 2: detdeploy.api.v1.Experiment
 	(*CreateExperimentRequest)(nil),                 // 3: detdeploy.api.v1.CreateExperimentRequest
 	(*CreateExperimentResponse)(nil),                // 4: detdeploy.api.v1.CreateExperimentResponse
-	(*ContinueExperimentRequest)(nil),               // 5: detdeploy.api.v1.ContinueExperimentRequest
-	(*ContinueExperimentResponse)(nil),              // 6: detdeploy.api.v1.ContinueExperimentResponse
-	(*GetExperimentResponse)(nil),                   // 7: detdeploy.api.v1.GetExperimentResponse
-	(*GetExperimentsRequest)(nil),                   // 8: detdeploy.api.v1.GetExperimentsRequest
-	(*GetExperimentsResponse)(nil),                  // 9: detdeploy.api.v1.GetExperimentsResponse
-	(*GetExperimentLabelsResponse)(nil),             // 10: detdeploy.api.v1.GetExperimentLabelsResponse
-	(*PatchExperiment)(nil),                         // 11: detdeploy.api.v1.PatchExperiment
-	(*PatchExperimentResponse)(nil),                 // 12: detdeploy.api.v1.PatchExperimentResponse
-	(*ActivateExperimentResponse)(nil),              // 13: detdeploy.api.v1.ActivateExperimentResponse
-	(*PauseExperimentResponse)(nil),                 // 14: detdeploy.api.v1.PauseExperimentResponse
-	(*CancelExperimentResponse)(nil),                // 15: detdeploy.api.v1.CancelExperimentResponse
-	(*KillExperimentResponse)(nil),                  // 16: detdeploy.api.v1.KillExperimentResponse
-	(*ArchiveExperimentResponse)(nil),               // 17: detdeploy.api.v1.ArchiveExperimentResponse
-	(*UnarchiveExperimentResponse)(nil),             // 18: detdeploy.api.v1.UnarchiveExperimentResponse
-	(*DeleteExperimentResponse)(nil),                // 19: detdeploy.api.v1.DeleteExperimentResponse
-	(*MoveExperimentRequest)(nil),                   // 20: detdeploy.api.v1.MoveExperimentRequest
-	(*MoveExperimentResponse)(nil),                  // 21: detdeploy.api.v1.MoveExperimentResponse
-	(*PutExperimentLabelResponse)(nil),              // 22: detdeploy.api.v1.PutExperimentLabelResponse
-	(*DeleteExperimentLabelResponse)(nil),           // 23: detdeploy.api.v1.DeleteExperimentLabelResponse
-	(*PutExperimentRetainLogsRequest)(nil),          // 24: detdeploy.api.v1.PutExperimentRetainLogsRequest
-	(*PutExperimentRetainLogsResponse)(nil),         // 25: detdeploy.api.v1.PutExperimentRetainLogsResponse
-	(*BulkExperimentFilters)(nil),                   // 26: detdeploy.api.v1.BulkExperimentFilters
-	(*ExperimentActionResult)(nil),                  // 27: detdeploy.api.v1.ExperimentActionResult
-	(*BulkExperimentsRequest)(nil),                  // 28: detdeploy.api.v1.BulkExperimentsRequest
-	(*BulkExperimentsResponse)(nil),                 // 29: detdeploy.api.v1.BulkExperimentsResponse
-	(*MoveExperimentsRequest)(nil),                  // 30: detdeploy.api.v1.MoveExperimentsRequest
-	(*PutExperimentsRetainLogsRequest)(nil),         // 31: detdeploy.api.v1.PutExperimentsRetainLogsRequest
-	(*GetModelDefResponse)(nil),                     // 32: detdeploy.api.v1.GetModelDefResponse
-	(*FileNode)(nil),                                // 33: detdeploy.api.v1.FileNode
-	(*GetModelDefTreeResponse)(nil),                 // 34: detdeploy.api.v1.GetModelDefTreeResponse
-	(*GetModelDefFileRequest)(nil),                  // 35: detdeploy.api.v1.GetModelDefFileRequest
-	(*GetModelDefFileResponse)(nil),                 // 36: detdeploy.api.v1.GetModelDefFileResponse
-	(*SearchUnit)(nil),                              // 37: detdeploy.api.v1.SearchUnit
-	(*TrialSummary)(nil),                            // 38: detdeploy.api.v1.TrialSummary
-	(*SearchSummary)(nil),                           // 39: detdeploy.api.v1.SearchSummary
-	(*PreviewHPSearchRequest)(nil),                  // 40: detdeploy.api.v1.PreviewHPSearchRequest
-	(*PreviewHPSearchResponse)(nil),                 // 41: detdeploy.api.v1.PreviewHPSearchResponse
-	(*GetBestSearcherValidationMetricResponse)(nil), // 42: detdeploy.api.v1.GetBestSearcherValidationMetricResponse
-	(*ExperimentEvent)(nil),                         // 43: detdeploy.api.v1.ExperimentEvent
-	(*GetExperimentHistoryResponse)(nil),            // 44: detdeploy.api.v1.GetExperimentHistoryResponse
-	(*PatchExperiment_PatchResources)(nil),          // 45: detdeploy.api.v1.PatchExperiment.PatchResources
-	(*PatchExperiment_PatchCheckpointStorage)(nil),  // 46: detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
-	(*timestamppb.Timestamp)(nil),                   // 47: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                         // 48: google.protobuf.Struct
-	(*wrapperspb.Int32Value)(nil),                   // 49: google.protobuf.Int32Value
-	(*wrapperspb.DoubleValue)(nil),                  // 50: google.protobuf.DoubleValue
-	(*File)(nil),                                    // 51: detdeploy.api.v1.File
-	(LaunchWarning)(0),                              // 52: detdeploy.api.v1.LaunchWarning
-	(*JobSummary)(nil),                              // 53: detdeploy.api.v1.JobSummary
-	(*ResourceUsage)(nil),                           // 54: detdeploy.api.v1.ResourceUsage
-	(*Pagination)(nil),                              // 55: detdeploy.api.v1.Pagination
-	(*structpb.ListValue)(nil),                      // 56: google.protobuf.ListValue
-	(*wrapperspb.StringValue)(nil),                  // 57: google.protobuf.StringValue
-	(*structpb.Value)(nil),                          // 58: google.protobuf.Value
+	(*PutExperimentResponse)(nil),                   // 5: detdeploy.api.v1.PutExperimentResponse
+	(*ContinueExperimentRequest)(nil),               // 6: detdeploy.api.v1.ContinueExperimentRequest
+	(*ContinueExperimentResponse)(nil),              // 7: detdeploy.api.v1.ContinueExperimentResponse
+	(*GetExperimentResponse)(nil),                   // 8: detdeploy.api.v1.GetExperimentResponse
+	(*GetExperimentsRequest)(nil),                   // 9: detdeploy.api.v1.GetExperimentsRequest
+	(*GetExperimentsResponse)(nil),                  // 10: detdeploy.api.v1.GetExperimentsResponse
+	(*GetExperimentLabelsResponse)(nil),             // 11: detdeploy.api.v1.GetExperimentLabelsResponse
+	(*PatchExperiment)(nil),                         // 12: detdeploy.api.v1.PatchExperiment
+	(*PatchExperimentResponse)(nil),                 // 13: detdeploy.api.v1.PatchExperimentResponse
+	(*ActivateExperimentResponse)(nil),              // 14: detdeploy.api.v1.ActivateExperimentResponse
+	(*PauseExperimentResponse)(nil),                 // 15: detdeploy.api.v1.PauseExperimentResponse
+	(*CancelExperimentResponse)(nil),                // 16: detdeploy.api.v1.CancelExperimentResponse
+	(*KillExperimentResponse)(nil),                  // 17: detdeploy.api.v1.KillExperimentResponse
+	(*ArchiveExperimentResponse)(nil),               // 18: detdeploy.api.v1.ArchiveExperimentResponse
+	(*UnarchiveExperimentResponse)(nil),             // 19: detdeploy.api.v1.UnarchiveExperimentResponse
+	(*DeleteExperimentResponse)(nil),                // 20: detdeploy.api.v1.DeleteExperimentResponse
+	(*MoveExperimentRequest)(nil),                   // 21: detdeploy.api.v1.MoveExperimentRequest
+	(*MoveExperimentResponse)(nil),                  // 22: detdeploy.api.v1.MoveExperimentResponse
+	(*PutExperimentLabelResponse)(nil),              // 23: detdeploy.api.v1.PutExperimentLabelResponse
+	(*DeleteExperimentLabelResponse)(nil),           // 24: detdeploy.api.v1.DeleteExperimentLabelResponse
+	(*PutExperimentRetainLogsRequest)(nil),          // 25: detdeploy.api.v1.PutExperimentRetainLogsRequest
+	(*PutExperimentRetainLogsResponse)(nil),         // 26: detdeploy.api.v1.PutExperimentRetainLogsResponse
+	(*BulkExperimentFilters)(nil),                   // 27: detdeploy.api.v1.BulkExperimentFilters
+	(*ExperimentActionResult)(nil),                  // 28: detdeploy.api.v1.ExperimentActionResult
+	(*BulkExperimentsRequest)(nil),                  // 29: detdeploy.api.v1.BulkExperimentsRequest
+	(*BulkExperimentsResponse)(nil),                 // 30: detdeploy.api.v1.BulkExperimentsResponse
+	(*MoveExperimentsRequest)(nil),                  // 31: detdeploy.api.v1.MoveExperimentsRequest
+	(*PutExperimentsRetainLogsRequest)(nil),         // 32: detdeploy.api.v1.PutExperimentsRetainLogsRequest
+	(*GetModelDefResponse)(nil),                     // 33: detdeploy.api.v1.GetModelDefResponse
+	(*FileNode)(nil),                                // 34: detdeploy.api.v1.FileNode
+	(*GetModelDefTreeResponse)(nil),                 // 35: detdeploy.api.v1.GetModelDefTreeResponse
+	(*GetModelDefFileRequest)(nil),                  // 36: detdeploy.api.v1.GetModelDefFileRequest
+	(*GetModelDefFileResponse)(nil),                 // 37: detdeploy.api.v1.GetModelDefFileResponse
+	(*SearchUnit)(nil),                              // 38: detdeploy.api.v1.SearchUnit
+	(*TrialSummary)(nil),                            // 39: detdeploy.api.v1.TrialSummary
+	(*SearchSummary)(nil),                           // 40: detdeploy.api.v1.SearchSummary
+	(*PreviewHPSearchRequest)(nil),                  // 41: detdeploy.api.v1.PreviewHPSearchRequest
+	(*PreviewHPSearchResponse)(nil),                 // 42: detdeploy.api.v1.PreviewHPSearchResponse
+	(*GetBestSearcherValidationMetricResponse)(nil), // 43: detdeploy.api.v1.GetBestSearcherValidationMetricResponse
+	(*ExperimentEvent)(nil),                         // 44: detdeploy.api.v1.ExperimentEvent
+	(*GetExperimentHistoryResponse)(nil),            // 45: detdeploy.api.v1.GetExperimentHistoryResponse
+	(*PatchExperiment_PatchResources)(nil),          // 46: detdeploy.api.v1.PatchExperiment.PatchResources
+	(*PatchExperiment_PatchCheckpointStorage)(nil),  // 47: detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
+	(*timestamppb.Timestamp)(nil),                   // 48: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),                         // 49: google.protobuf.Struct
+	(*wrapperspb.Int32Value)(nil),                   // 50: google.protobuf.Int32Value
+	(*wrapperspb.DoubleValue)(nil),                  // 51: google.protobuf.DoubleValue
+	(*File)(nil),                                    // 52: detdeploy.api.v1.File
+	(LaunchWarning)(0),                              // 53: detdeploy.api.v1.LaunchWarning
+	(*JobSummary)(nil),                              // 54: detdeploy.api.v1.JobSummary
+	(*ResourceUsage)(nil),                           // 55: detdeploy.api.v1.ResourceUsage
+	(*Pagination)(nil),                              // 56: detdeploy.api.v1.Pagination
+	(*structpb.ListValue)(nil),                      // 57: google.protobuf.ListValue
+	(*wrapperspb.StringValue)(nil),                  // 58: google.protobuf.StringValue
+	(*structpb.Value)(nil),                          // 59: google.protobuf.Value
 }
 var file_master_api_v1_experiment_proto_depIdxs = []int32{
-	47, // 0: detdeploy.api.v1.Experiment.start_time:type_name -> google.protobuf.Timestamp
-	47, // 1: detdeploy.api.v1.Experiment.end_time:type_name -> google.protobuf.Timestamp
+	48, // 0: detdeploy.api.v1.Experiment.start_time:type_name -> google.protobuf.Timestamp
+	48, // 1: detdeploy.api.v1.Experiment.end_time:type_name -> google.protobuf.Timestamp
 	0,  // 2: detdeploy.api.v1.Experiment.state:type_name -> detdeploy.api.v1.Experiment.State
-	48, // 3: detdeploy.api.v1.Experiment.hyperparameters:type_name -> google.protobuf.Struct
-	49, // 4: detdeploy.api.v1.Experiment.forked_from:type_name -> google.protobuf.Int32Value
-	50, // 5: detdeploy.api.v1.Experiment.progress:type_name -> google.protobuf.DoubleValue
-	48, // 6: detdeploy.api.v1.Experiment.config:type_name -> google.protobuf.Struct
-	50, // 7: detdeploy.api.v1.Experiment.best_trial_searcher_metric:type_name -> google.protobuf.DoubleValue
-	51, // 8: detdeploy.api.v1.CreateExperimentRequest.model_definition:type_name -> detdeploy.api.v1.File
+	49, // 3: detdeploy.api.v1.Experiment.hyperparameters:type_name -> google.protobuf.Struct
+	50, // 4: detdeploy.api.v1.Experiment.forked_from:type_name -> google.protobuf.Int32Value
+	51, // 5: detdeploy.api.v1.Experiment.progress:type_name -> google.protobuf.DoubleValue
+	49, // 6: detdeploy.api.v1.Experiment.config:type_name -> google.protobuf.Struct
+	51, // 7: detdeploy.api.v1.Experiment.best_trial_searcher_metric:type_name -> google.protobuf.DoubleValue
+	52, // 8: detdeploy.api.v1.CreateExperimentRequest.model_definition:type_name -> detdeploy.api.v1.File
 	2,  // 9: detdeploy.api.v1.CreateExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	48, // 10: detdeploy.api.v1.CreateExperimentResponse.config:type_name -> google.protobuf.Struct
-	52, // 11: detdeploy.api.v1.CreateExperimentResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	2,  // 12: detdeploy.api.v1.ContinueExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	52, // 13: detdeploy.api.v1.ContinueExperimentResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	2,  // 14: detdeploy.api.v1.GetExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	53, // 15: detdeploy.api.v1.GetExperimentResponse.job_summary:type_name -> detdeploy.api.v1.JobSummary
-	48, // 16: detdeploy.api.v1.GetExperimentResponse.config:type_name -> google.protobuf.Struct
-	54, // 17: detdeploy.api.v1.GetExperimentResponse.usage:type_name -> detdeploy.api.v1.ResourceUsage
-	1,  // 18: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
-	0,  // 19: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
-	2,  // 20: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
-	55, // 21: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	56, // 22: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
-	57, // 23: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
-	57, // 24: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
-	57, // 25: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
-	45, // 26: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
-	46, // 27: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
-	2,  // 28: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	0,  // 29: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
-	26, // 30: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	27, // 31: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
-	26, // 32: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	26, // 33: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	47, // 34: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
-	33, // 35: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
-	33, // 36: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
-	37, // 37: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
-	48, // 38: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
-	38, // 39: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
-	48, // 40: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
-	39, // 41: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
-	50, // 42: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
-	47, // 43: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
-	43, // 44: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
-	55, // 45: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	58, // 46: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	49, // 10: detdeploy.api.v1.CreateExperimentResponse.config:type_name -> google.protobuf.Struct
+	53, // 11: detdeploy.api.v1.CreateExperimentResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	2,  // 12: detdeploy.api.v1.PutExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
+	49, // 13: detdeploy.api.v1.PutExperimentResponse.config:type_name -> google.protobuf.Struct
+	2,  // 14: detdeploy.api.v1.ContinueExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
+	53, // 15: detdeploy.api.v1.ContinueExperimentResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	2,  // 16: detdeploy.api.v1.GetExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
+	54, // 17: detdeploy.api.v1.GetExperimentResponse.job_summary:type_name -> detdeploy.api.v1.JobSummary
+	49, // 18: detdeploy.api.v1.GetExperimentResponse.config:type_name -> google.protobuf.Struct
+	55, // 19: detdeploy.api.v1.GetExperimentResponse.usage:type_name -> detdeploy.api.v1.ResourceUsage
+	1,  // 20: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
+	0,  // 21: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
+	2,  // 22: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
+	56, // 23: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	57, // 24: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
+	58, // 25: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
+	58, // 26: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
+	58, // 27: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
+	46, // 28: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
+	47, // 29: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
+	2,  // 30: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
+	0,  // 31: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
+	27, // 32: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	28, // 33: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
+	27, // 34: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	27, // 35: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	48, // 36: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
+	34, // 37: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
+	34, // 38: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
+	38, // 39: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
+	49, // 40: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
+	39, // 41: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
+	49, // 42: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
+	40, // 43: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
+	51, // 44: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
+	48, // 45: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
+	44, // 46: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
+	56, // 47: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	59, // 48: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_experiment_proto_init() }
@@ -3482,18 +3543,18 @@ func file_master_api_v1_experiment_proto_init() {
 	file_master_api_v1_task_proto_init()
 	file_master_api_v1_experiment_proto_msgTypes[0].OneofWrappers = []any{}
 	file_master_api_v1_experiment_proto_msgTypes[1].OneofWrappers = []any{}
-	file_master_api_v1_experiment_proto_msgTypes[6].OneofWrappers = []any{}
-	file_master_api_v1_experiment_proto_msgTypes[24].OneofWrappers = []any{}
-	file_master_api_v1_experiment_proto_msgTypes[35].OneofWrappers = []any{}
-	file_master_api_v1_experiment_proto_msgTypes[41].OneofWrappers = []any{}
-	file_master_api_v1_experiment_proto_msgTypes[43].OneofWrappers = []any{}
+	file_master_api_v1_experiment_proto_msgTypes[7].OneofWrappers = []any{}
+	file_master_api_v1_experiment_proto_msgTypes[25].OneofWrappers = []any{}
+	file_master_api_v1_experiment_proto_msgTypes[36].OneofWrappers = []any{}
+	file_master_api_v1_experiment_proto_msgTypes[42].OneofWrappers = []any{}
+	file_master_api_v1_experiment_proto_msgTypes[44].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_experiment_proto_rawDesc), len(file_master_api_v1_experiment_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -433,6 +433,50 @@ func (x *GetTrialMetricsByCheckpointResponse) GetMetrics() []*MetricsReport {
 	return nil
 }
 
+type GetTrialMetricsByModelVersionResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Metrics       []*MetricsReport       `protobuf:"bytes,1,rep,name=metrics,proto3" json:"metrics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTrialMetricsByModelVersionResponse) Reset() {
+	*x = GetTrialMetricsByModelVersionResponse{}
+	mi := &file_master_api_v1_metric_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTrialMetricsByModelVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTrialMetricsByModelVersionResponse) ProtoMessage() {}
+
+func (x *GetTrialMetricsByModelVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_metric_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTrialMetricsByModelVersionResponse.ProtoReflect.Descriptor instead.
+func (*GetTrialMetricsByModelVersionResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetTrialMetricsByModelVersionResponse) GetMetrics() []*MetricsReport {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
 // ExpMetricNamesRequest asks which metrics experiments have. Period_seconds is how often
 // they are looked at, here and below; 0 is as usual.
 type ExpMetricNamesRequest struct {
@@ -445,7 +489,7 @@ type ExpMetricNamesRequest struct {
 
 func (x *ExpMetricNamesRequest) Reset() {
 	*x = ExpMetricNamesRequest{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[6]
+	mi := &file_master_api_v1_metric_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +501,7 @@ func (x *ExpMetricNamesRequest) String() string {
 func (*ExpMetricNamesRequest) ProtoMessage() {}
 
 func (x *ExpMetricNamesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[6]
+	mi := &file_master_api_v1_metric_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +514,7 @@ func (x *ExpMetricNamesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpMetricNamesRequest.ProtoReflect.Descriptor instead.
 func (*ExpMetricNamesRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{6}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExpMetricNamesRequest) GetIds() []int32 {
@@ -500,7 +544,7 @@ type MetricBatchesRequest struct {
 
 func (x *MetricBatchesRequest) Reset() {
 	*x = MetricBatchesRequest{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[7]
+	mi := &file_master_api_v1_metric_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +556,7 @@ func (x *MetricBatchesRequest) String() string {
 func (*MetricBatchesRequest) ProtoMessage() {}
 
 func (x *MetricBatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[7]
+	mi := &file_master_api_v1_metric_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +569,7 @@ func (x *MetricBatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricBatchesRequest.ProtoReflect.Descriptor instead.
 func (*MetricBatchesRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{7}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MetricBatchesRequest) GetExperimentId() int32 {
@@ -578,7 +622,7 @@ type TrialsSnapshotRequest struct {
 
 func (x *TrialsSnapshotRequest) Reset() {
 	*x = TrialsSnapshotRequest{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[8]
+	mi := &file_master_api_v1_metric_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +634,7 @@ func (x *TrialsSnapshotRequest) String() string {
 func (*TrialsSnapshotRequest) ProtoMessage() {}
 
 func (x *TrialsSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[8]
+	mi := &file_master_api_v1_metric_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +647,7 @@ func (x *TrialsSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialsSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*TrialsSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{8}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TrialsSnapshotRequest) GetExperimentId() int32 {
@@ -674,7 +718,7 @@ type TrialsSampleRequest struct {
 
 func (x *TrialsSampleRequest) Reset() {
 	*x = TrialsSampleRequest{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[9]
+	mi := &file_master_api_v1_metric_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -686,7 +730,7 @@ func (x *TrialsSampleRequest) String() string {
 func (*TrialsSampleRequest) ProtoMessage() {}
 
 func (x *TrialsSampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[9]
+	mi := &file_master_api_v1_metric_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -699,7 +743,7 @@ func (x *TrialsSampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialsSampleRequest.ProtoReflect.Descriptor instead.
 func (*TrialsSampleRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{9}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TrialsSampleRequest) GetExperimentId() int32 {
@@ -783,7 +827,7 @@ type CompareTrialsRequest struct {
 
 func (x *CompareTrialsRequest) Reset() {
 	*x = CompareTrialsRequest{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[10]
+	mi := &file_master_api_v1_metric_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +839,7 @@ func (x *CompareTrialsRequest) String() string {
 func (*CompareTrialsRequest) ProtoMessage() {}
 
 func (x *CompareTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[10]
+	mi := &file_master_api_v1_metric_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +852,7 @@ func (x *CompareTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareTrialsRequest.ProtoReflect.Descriptor instead.
 func (*CompareTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{10}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CompareTrialsRequest) GetTrialIds() []int32 {
@@ -877,7 +921,7 @@ type MetricIdentifier struct {
 
 func (x *MetricIdentifier) Reset() {
 	*x = MetricIdentifier{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[11]
+	mi := &file_master_api_v1_metric_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +933,7 @@ func (x *MetricIdentifier) String() string {
 func (*MetricIdentifier) ProtoMessage() {}
 
 func (x *MetricIdentifier) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[11]
+	mi := &file_master_api_v1_metric_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +946,7 @@ func (x *MetricIdentifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricIdentifier.ProtoReflect.Descriptor instead.
 func (*MetricIdentifier) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{11}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MetricIdentifier) GetGroup() string {
@@ -932,7 +976,7 @@ type ExpMetricNamesResponse struct {
 
 func (x *ExpMetricNamesResponse) Reset() {
 	*x = ExpMetricNamesResponse{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[12]
+	mi := &file_master_api_v1_metric_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +988,7 @@ func (x *ExpMetricNamesResponse) String() string {
 func (*ExpMetricNamesResponse) ProtoMessage() {}
 
 func (x *ExpMetricNamesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[12]
+	mi := &file_master_api_v1_metric_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1001,7 @@ func (x *ExpMetricNamesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpMetricNamesResponse.ProtoReflect.Descriptor instead.
 func (*ExpMetricNamesResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{12}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExpMetricNamesResponse) GetSearcherMetrics() []string {
@@ -998,7 +1042,7 @@ type MetricBatchesResponse struct {
 
 func (x *MetricBatchesResponse) Reset() {
 	*x = MetricBatchesResponse{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[13]
+	mi := &file_master_api_v1_metric_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1054,7 @@ func (x *MetricBatchesResponse) String() string {
 func (*MetricBatchesResponse) ProtoMessage() {}
 
 func (x *MetricBatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[13]
+	mi := &file_master_api_v1_metric_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1067,7 @@ func (x *MetricBatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricBatchesResponse.ProtoReflect.Descriptor instead.
 func (*MetricBatchesResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{13}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MetricBatchesResponse) GetBatches() []int32 {
@@ -1042,7 +1086,7 @@ type TrialsSnapshotResponse struct {
 
 func (x *TrialsSnapshotResponse) Reset() {
 	*x = TrialsSnapshotResponse{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[14]
+	mi := &file_master_api_v1_metric_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1098,7 @@ func (x *TrialsSnapshotResponse) String() string {
 func (*TrialsSnapshotResponse) ProtoMessage() {}
 
 func (x *TrialsSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[14]
+	mi := &file_master_api_v1_metric_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1111,7 @@ func (x *TrialsSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialsSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*TrialsSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{14}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TrialsSnapshotResponse) GetTrials() []*TrialsSnapshotResponse_Trial {
@@ -1090,7 +1134,7 @@ type DataPoint struct {
 
 func (x *DataPoint) Reset() {
 	*x = DataPoint{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[15]
+	mi := &file_master_api_v1_metric_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1146,7 @@ func (x *DataPoint) String() string {
 func (*DataPoint) ProtoMessage() {}
 
 func (x *DataPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[15]
+	mi := &file_master_api_v1_metric_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1159,7 @@ func (x *DataPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPoint.ProtoReflect.Descriptor instead.
 func (*DataPoint) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{15}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DataPoint) GetBatches() int32 {
@@ -1157,7 +1201,7 @@ type TrialsSampleResponse struct {
 
 func (x *TrialsSampleResponse) Reset() {
 	*x = TrialsSampleResponse{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[16]
+	mi := &file_master_api_v1_metric_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1213,7 @@ func (x *TrialsSampleResponse) String() string {
 func (*TrialsSampleResponse) ProtoMessage() {}
 
 func (x *TrialsSampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[16]
+	mi := &file_master_api_v1_metric_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1226,7 @@ func (x *TrialsSampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialsSampleResponse.ProtoReflect.Descriptor instead.
 func (*TrialsSampleResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{16}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TrialsSampleResponse) GetTrials() []*TrialsSampleResponse_Trial {
@@ -1217,7 +1261,7 @@ type DownsampledMetrics struct {
 
 func (x *DownsampledMetrics) Reset() {
 	*x = DownsampledMetrics{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[17]
+	mi := &file_master_api_v1_metric_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1273,7 @@ func (x *DownsampledMetrics) String() string {
 func (*DownsampledMetrics) ProtoMessage() {}
 
 func (x *DownsampledMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[17]
+	mi := &file_master_api_v1_metric_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1286,7 @@ func (x *DownsampledMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DownsampledMetrics.ProtoReflect.Descriptor instead.
 func (*DownsampledMetrics) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DownsampledMetrics) GetData() []*DataPoint {
@@ -1276,7 +1320,7 @@ type ComparableTrial struct {
 
 func (x *ComparableTrial) Reset() {
 	*x = ComparableTrial{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[18]
+	mi := &file_master_api_v1_metric_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1332,7 @@ func (x *ComparableTrial) String() string {
 func (*ComparableTrial) ProtoMessage() {}
 
 func (x *ComparableTrial) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[18]
+	mi := &file_master_api_v1_metric_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1345,7 @@ func (x *ComparableTrial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparableTrial.ProtoReflect.Descriptor instead.
 func (*ComparableTrial) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ComparableTrial) GetTrial() *Trial {
@@ -1327,7 +1371,7 @@ type CompareTrialsResponse struct {
 
 func (x *CompareTrialsResponse) Reset() {
 	*x = CompareTrialsResponse{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[19]
+	mi := &file_master_api_v1_metric_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1383,7 @@ func (x *CompareTrialsResponse) String() string {
 func (*CompareTrialsResponse) ProtoMessage() {}
 
 func (x *CompareTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[19]
+	mi := &file_master_api_v1_metric_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1396,7 @@ func (x *CompareTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareTrialsResponse.ProtoReflect.Descriptor instead.
 func (*CompareTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CompareTrialsResponse) GetTrials() []*ComparableTrial {
@@ -1374,7 +1418,7 @@ type ValidationHistoryEntry struct {
 
 func (x *ValidationHistoryEntry) Reset() {
 	*x = ValidationHistoryEntry{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[20]
+	mi := &file_master_api_v1_metric_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1430,7 @@ func (x *ValidationHistoryEntry) String() string {
 func (*ValidationHistoryEntry) ProtoMessage() {}
 
 func (x *ValidationHistoryEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[20]
+	mi := &file_master_api_v1_metric_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1443,7 @@ func (x *ValidationHistoryEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidationHistoryEntry.ProtoReflect.Descriptor instead.
 func (*ValidationHistoryEntry) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{20}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ValidationHistoryEntry) GetTrialId() int32 {
@@ -1432,7 +1476,7 @@ type GetExperimentValidationHistoryResponse struct {
 
 func (x *GetExperimentValidationHistoryResponse) Reset() {
 	*x = GetExperimentValidationHistoryResponse{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[21]
+	mi := &file_master_api_v1_metric_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1488,7 @@ func (x *GetExperimentValidationHistoryResponse) String() string {
 func (*GetExperimentValidationHistoryResponse) ProtoMessage() {}
 
 func (x *GetExperimentValidationHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[21]
+	mi := &file_master_api_v1_metric_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1501,7 @@ func (x *GetExperimentValidationHistoryResponse) ProtoReflect() protoreflect.Mes
 
 // Deprecated: Use GetExperimentValidationHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetExperimentValidationHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{21}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetExperimentValidationHistoryResponse) GetValidationHistory() []*ValidationHistoryEntry {
@@ -1479,7 +1523,7 @@ type TrialsSnapshotResponse_Trial struct {
 
 func (x *TrialsSnapshotResponse_Trial) Reset() {
 	*x = TrialsSnapshotResponse_Trial{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[22]
+	mi := &file_master_api_v1_metric_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1535,7 @@ func (x *TrialsSnapshotResponse_Trial) String() string {
 func (*TrialsSnapshotResponse_Trial) ProtoMessage() {}
 
 func (x *TrialsSnapshotResponse_Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[22]
+	mi := &file_master_api_v1_metric_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1548,7 @@ func (x *TrialsSnapshotResponse_Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialsSnapshotResponse_Trial.ProtoReflect.Descriptor instead.
 func (*TrialsSnapshotResponse_Trial) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{14, 0}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{15, 0}
 }
 
 func (x *TrialsSnapshotResponse_Trial) GetTrialId() int32 {
@@ -1546,7 +1590,7 @@ type TrialsSampleResponse_Trial struct {
 
 func (x *TrialsSampleResponse_Trial) Reset() {
 	*x = TrialsSampleResponse_Trial{}
-	mi := &file_master_api_v1_metric_proto_msgTypes[23]
+	mi := &file_master_api_v1_metric_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1602,7 @@ func (x *TrialsSampleResponse_Trial) String() string {
 func (*TrialsSampleResponse_Trial) ProtoMessage() {}
 
 func (x *TrialsSampleResponse_Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_metric_proto_msgTypes[23]
+	mi := &file_master_api_v1_metric_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1615,7 @@ func (x *TrialsSampleResponse_Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialsSampleResponse_Trial.ProtoReflect.Descriptor instead.
 func (*TrialsSampleResponse_Trial) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{16, 0}
+	return file_master_api_v1_metric_proto_rawDescGZIP(), []int{17, 0}
 }
 
 func (x *TrialsSampleResponse_Trial) GetTrialId() int32 {
@@ -1626,6 +1670,8 @@ const file_master_api_v1_metric_proto_rawDesc = "" +
 	"\x12GetMetricsResponse\x129\n" +
 	"\ametrics\x18\x01 \x03(\v2\x1f.detdeploy.api.v1.MetricsReportR\ametrics\"`\n" +
 	"#GetTrialMetricsByCheckpointResponse\x129\n" +
+	"\ametrics\x18\x01 \x03(\v2\x1f.detdeploy.api.v1.MetricsReportR\ametrics\"b\n" +
+	"%GetTrialMetricsByModelVersionResponse\x129\n" +
 	"\ametrics\x18\x01 \x03(\v2\x1f.detdeploy.api.v1.MetricsReportR\ametrics\"P\n" +
 	"\x15ExpMetricNamesRequest\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\x05R\x03ids\x12%\n" +
@@ -1740,7 +1786,7 @@ func file_master_api_v1_metric_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_metric_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_master_api_v1_metric_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_master_api_v1_metric_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_master_api_v1_metric_proto_goTypes = []any{
 	(MetricType)(0),                                // 0: detdeploy.api.v1.MetricType
 	(*TrialMetrics)(nil),                           // 1: detdeploy.api.v1.TrialMetrics
@@ -1749,61 +1795,63 @@ var file_master_api_v1_metric_proto_goTypes = []any{
 	(*MetricsReport)(nil),                          // 4: detdeploy.api.v1.MetricsReport
 	(*GetMetricsResponse)(nil),                     // 5: detdeploy.api.v1.GetMetricsResponse
 	(*GetTrialMetricsByCheckpointResponse)(nil),    // 6: detdeploy.api.v1.GetTrialMetricsByCheckpointResponse
-	(*ExpMetricNamesRequest)(nil),                  // 7: detdeploy.api.v1.ExpMetricNamesRequest
-	(*MetricBatchesRequest)(nil),                   // 8: detdeploy.api.v1.MetricBatchesRequest
-	(*TrialsSnapshotRequest)(nil),                  // 9: detdeploy.api.v1.TrialsSnapshotRequest
-	(*TrialsSampleRequest)(nil),                    // 10: detdeploy.api.v1.TrialsSampleRequest
-	(*CompareTrialsRequest)(nil),                   // 11: detdeploy.api.v1.CompareTrialsRequest
-	(*MetricIdentifier)(nil),                       // 12: detdeploy.api.v1.MetricIdentifier
-	(*ExpMetricNamesResponse)(nil),                 // 13: detdeploy.api.v1.ExpMetricNamesResponse
-	(*MetricBatchesResponse)(nil),                  // 14: detdeploy.api.v1.MetricBatchesResponse
-	(*TrialsSnapshotResponse)(nil),                 // 15: detdeploy.api.v1.TrialsSnapshotResponse
-	(*DataPoint)(nil),                              // 16: detdeploy.api.v1.DataPoint
-	(*TrialsSampleResponse)(nil),                   // 17: detdeploy.api.v1.TrialsSampleResponse
-	(*DownsampledMetrics)(nil),                     // 18: detdeploy.api.v1.DownsampledMetrics
-	(*ComparableTrial)(nil),                        // 19: detdeploy.api.v1.ComparableTrial
-	(*CompareTrialsResponse)(nil),                  // 20: detdeploy.api.v1.CompareTrialsResponse
-	(*ValidationHistoryEntry)(nil),                 // 21: detdeploy.api.v1.ValidationHistoryEntry
-	(*GetExperimentValidationHistoryResponse)(nil), // 22: detdeploy.api.v1.GetExperimentValidationHistoryResponse
-	(*TrialsSnapshotResponse_Trial)(nil),           // 23: detdeploy.api.v1.TrialsSnapshotResponse.Trial
-	(*TrialsSampleResponse_Trial)(nil),             // 24: detdeploy.api.v1.TrialsSampleResponse.Trial
-	(*timestamppb.Timestamp)(nil),                  // 25: google.protobuf.Timestamp
-	(*Metrics)(nil),                                // 26: detdeploy.api.v1.Metrics
-	(*structpb.Struct)(nil),                        // 27: google.protobuf.Struct
-	(*Trial)(nil),                                  // 28: detdeploy.api.v1.Trial
+	(*GetTrialMetricsByModelVersionResponse)(nil),  // 7: detdeploy.api.v1.GetTrialMetricsByModelVersionResponse
+	(*ExpMetricNamesRequest)(nil),                  // 8: detdeploy.api.v1.ExpMetricNamesRequest
+	(*MetricBatchesRequest)(nil),                   // 9: detdeploy.api.v1.MetricBatchesRequest
+	(*TrialsSnapshotRequest)(nil),                  // 10: detdeploy.api.v1.TrialsSnapshotRequest
+	(*TrialsSampleRequest)(nil),                    // 11: detdeploy.api.v1.TrialsSampleRequest
+	(*CompareTrialsRequest)(nil),                   // 12: detdeploy.api.v1.CompareTrialsRequest
+	(*MetricIdentifier)(nil),                       // 13: detdeploy.api.v1.MetricIdentifier
+	(*ExpMetricNamesResponse)(nil),                 // 14: detdeploy.api.v1.ExpMetricNamesResponse
+	(*MetricBatchesResponse)(nil),                  // 15: detdeploy.api.v1.MetricBatchesResponse
+	(*TrialsSnapshotResponse)(nil),                 // 16: detdeploy.api.v1.TrialsSnapshotResponse
+	(*DataPoint)(nil),                              // 17: detdeploy.api.v1.DataPoint
+	(*TrialsSampleResponse)(nil),                   // 18: detdeploy.api.v1.TrialsSampleResponse
+	(*DownsampledMetrics)(nil),                     // 19: detdeploy.api.v1.DownsampledMetrics
+	(*ComparableTrial)(nil),                        // 20: detdeploy.api.v1.ComparableTrial
+	(*CompareTrialsResponse)(nil),                  // 21: detdeploy.api.v1.CompareTrialsResponse
+	(*ValidationHistoryEntry)(nil),                 // 22: detdeploy.api.v1.ValidationHistoryEntry
+	(*GetExperimentValidationHistoryResponse)(nil), // 23: detdeploy.api.v1.GetExperimentValidationHistoryResponse
+	(*TrialsSnapshotResponse_Trial)(nil),           // 24: detdeploy.api.v1.TrialsSnapshotResponse.Trial
+	(*TrialsSampleResponse_Trial)(nil),             // 25: detdeploy.api.v1.TrialsSampleResponse.Trial
+	(*timestamppb.Timestamp)(nil),                  // 26: google.protobuf.Timestamp
+	(*Metrics)(nil),                                // 27: detdeploy.api.v1.Metrics
+	(*structpb.Struct)(nil),                        // 28: google.protobuf.Struct
+	(*Trial)(nil),                                  // 29: detdeploy.api.v1.Trial
 }
 var file_master_api_v1_metric_proto_depIdxs = []int32{
-	25, // 0: detdeploy.api.v1.TrialMetrics.report_time:type_name -> google.protobuf.Timestamp
-	26, // 1: detdeploy.api.v1.TrialMetrics.metrics:type_name -> detdeploy.api.v1.Metrics
+	26, // 0: detdeploy.api.v1.TrialMetrics.report_time:type_name -> google.protobuf.Timestamp
+	27, // 1: detdeploy.api.v1.TrialMetrics.metrics:type_name -> detdeploy.api.v1.Metrics
 	1,  // 2: detdeploy.api.v1.ReportTrialMetricsRequest.metrics:type_name -> detdeploy.api.v1.TrialMetrics
-	25, // 3: detdeploy.api.v1.MetricsReport.end_time:type_name -> google.protobuf.Timestamp
-	27, // 4: detdeploy.api.v1.MetricsReport.metrics:type_name -> google.protobuf.Struct
+	26, // 3: detdeploy.api.v1.MetricsReport.end_time:type_name -> google.protobuf.Timestamp
+	28, // 4: detdeploy.api.v1.MetricsReport.metrics:type_name -> google.protobuf.Struct
 	4,  // 5: detdeploy.api.v1.GetMetricsResponse.metrics:type_name -> detdeploy.api.v1.MetricsReport
 	4,  // 6: detdeploy.api.v1.GetTrialMetricsByCheckpointResponse.metrics:type_name -> detdeploy.api.v1.MetricsReport
-	0,  // 7: detdeploy.api.v1.MetricBatchesRequest.metric_type:type_name -> detdeploy.api.v1.MetricType
-	0,  // 8: detdeploy.api.v1.TrialsSnapshotRequest.metric_type:type_name -> detdeploy.api.v1.MetricType
-	0,  // 9: detdeploy.api.v1.TrialsSampleRequest.metric_type:type_name -> detdeploy.api.v1.MetricType
-	0,  // 10: detdeploy.api.v1.CompareTrialsRequest.metric_type:type_name -> detdeploy.api.v1.MetricType
-	12, // 11: detdeploy.api.v1.ExpMetricNamesResponse.metric_names:type_name -> detdeploy.api.v1.MetricIdentifier
-	23, // 12: detdeploy.api.v1.TrialsSnapshotResponse.trials:type_name -> detdeploy.api.v1.TrialsSnapshotResponse.Trial
-	27, // 13: detdeploy.api.v1.DataPoint.values:type_name -> google.protobuf.Struct
-	25, // 14: detdeploy.api.v1.DataPoint.time:type_name -> google.protobuf.Timestamp
-	24, // 15: detdeploy.api.v1.TrialsSampleResponse.trials:type_name -> detdeploy.api.v1.TrialsSampleResponse.Trial
-	16, // 16: detdeploy.api.v1.DownsampledMetrics.data:type_name -> detdeploy.api.v1.DataPoint
-	0,  // 17: detdeploy.api.v1.DownsampledMetrics.type:type_name -> detdeploy.api.v1.MetricType
-	28, // 18: detdeploy.api.v1.ComparableTrial.trial:type_name -> detdeploy.api.v1.Trial
-	18, // 19: detdeploy.api.v1.ComparableTrial.metrics:type_name -> detdeploy.api.v1.DownsampledMetrics
-	19, // 20: detdeploy.api.v1.CompareTrialsResponse.trials:type_name -> detdeploy.api.v1.ComparableTrial
-	25, // 21: detdeploy.api.v1.ValidationHistoryEntry.end_time:type_name -> google.protobuf.Timestamp
-	21, // 22: detdeploy.api.v1.GetExperimentValidationHistoryResponse.validation_history:type_name -> detdeploy.api.v1.ValidationHistoryEntry
-	27, // 23: detdeploy.api.v1.TrialsSnapshotResponse.Trial.hparams:type_name -> google.protobuf.Struct
-	27, // 24: detdeploy.api.v1.TrialsSampleResponse.Trial.hparams:type_name -> google.protobuf.Struct
-	16, // 25: detdeploy.api.v1.TrialsSampleResponse.Trial.data:type_name -> detdeploy.api.v1.DataPoint
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	4,  // 7: detdeploy.api.v1.GetTrialMetricsByModelVersionResponse.metrics:type_name -> detdeploy.api.v1.MetricsReport
+	0,  // 8: detdeploy.api.v1.MetricBatchesRequest.metric_type:type_name -> detdeploy.api.v1.MetricType
+	0,  // 9: detdeploy.api.v1.TrialsSnapshotRequest.metric_type:type_name -> detdeploy.api.v1.MetricType
+	0,  // 10: detdeploy.api.v1.TrialsSampleRequest.metric_type:type_name -> detdeploy.api.v1.MetricType
+	0,  // 11: detdeploy.api.v1.CompareTrialsRequest.metric_type:type_name -> detdeploy.api.v1.MetricType
+	13, // 12: detdeploy.api.v1.ExpMetricNamesResponse.metric_names:type_name -> detdeploy.api.v1.MetricIdentifier
+	24, // 13: detdeploy.api.v1.TrialsSnapshotResponse.trials:type_name -> detdeploy.api.v1.TrialsSnapshotResponse.Trial
+	28, // 14: detdeploy.api.v1.DataPoint.values:type_name -> google.protobuf.Struct
+	26, // 15: detdeploy.api.v1.DataPoint.time:type_name -> google.protobuf.Timestamp
+	25, // 16: detdeploy.api.v1.TrialsSampleResponse.trials:type_name -> detdeploy.api.v1.TrialsSampleResponse.Trial
+	17, // 17: detdeploy.api.v1.DownsampledMetrics.data:type_name -> detdeploy.api.v1.DataPoint
+	0,  // 18: detdeploy.api.v1.DownsampledMetrics.type:type_name -> detdeploy.api.v1.MetricType
+	29, // 19: detdeploy.api.v1.ComparableTrial.trial:type_name -> detdeploy.api.v1.Trial
+	19, // 20: detdeploy.api.v1.ComparableTrial.metrics:type_name -> detdeploy.api.v1.DownsampledMetrics
+	20, // 21: detdeploy.api.v1.CompareTrialsResponse.trials:type_name -> detdeploy.api.v1.ComparableTrial
+	26, // 22: detdeploy.api.v1.ValidationHistoryEntry.end_time:type_name -> google.protobuf.Timestamp
+	22, // 23: detdeploy.api.v1.GetExperimentValidationHistoryResponse.validation_history:type_name -> detdeploy.api.v1.ValidationHistoryEntry
+	28, // 24: detdeploy.api.v1.TrialsSnapshotResponse.Trial.hparams:type_name -> google.protobuf.Struct
+	28, // 25: detdeploy.api.v1.TrialsSampleResponse.Trial.hparams:type_name -> google.protobuf.Struct
+	17, // 26: detdeploy.api.v1.TrialsSampleResponse.Trial.data:type_name -> detdeploy.api.v1.DataPoint
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_metric_proto_init() }
@@ -1813,14 +1861,14 @@ func file_master_api_v1_metric_proto_init() {
 	}
 	file_master_api_v1_trial_proto_init()
 	file_master_api_v1_metric_proto_msgTypes[0].OneofWrappers = []any{}
-	file_master_api_v1_metric_proto_msgTypes[15].OneofWrappers = []any{}
+	file_master_api_v1_metric_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_metric_proto_rawDesc), len(file_master_api_v1_metric_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,6 +24,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// TrialSourceInfoType is what a trial does with a checkpoint of another.
+type TrialSourceInfoType int32
+
+const (
+	TrialSourceInfoType_TRIAL_SOURCE_INFO_TYPE_UNSPECIFIED TrialSourceInfoType = 0
+	TrialSourceInfoType_TRIAL_SOURCE_INFO_TYPE_INFERENCE   TrialSourceInfoType = 1
+	TrialSourceInfoType_TRIAL_SOURCE_INFO_TYPE_FINE_TUNING TrialSourceInfoType = 2
+)
+
+// Enum value maps for TrialSourceInfoType.
+var (
+	TrialSourceInfoType_name = map[int32]string{
+		0: "TRIAL_SOURCE_INFO_TYPE_UNSPECIFIED",
+		1: "TRIAL_SOURCE_INFO_TYPE_INFERENCE",
+		2: "TRIAL_SOURCE_INFO_TYPE_FINE_TUNING",
+	}
+	TrialSourceInfoType_value = map[string]int32{
+		"TRIAL_SOURCE_INFO_TYPE_UNSPECIFIED": 0,
+		"TRIAL_SOURCE_INFO_TYPE_INFERENCE":   1,
+		"TRIAL_SOURCE_INFO_TYPE_FINE_TUNING": 2,
+	}
+)
+
+func (x TrialSourceInfoType) Enum() *TrialSourceInfoType {
+	p := new(TrialSourceInfoType)
+	*p = x
+	return p
+}
+
+func (x TrialSourceInfoType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TrialSourceInfoType) Descriptor() protoreflect.EnumDescriptor {
+	return file_master_api_v1_trial_proto_enumTypes[0].Descriptor()
+}
+
+func (TrialSourceInfoType) Type() protoreflect.EnumType {
+	return &file_master_api_v1_trial_proto_enumTypes[0]
+}
+
+func (x TrialSourceInfoType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TrialSourceInfoType.Descriptor instead.
+func (TrialSourceInfoType) EnumDescriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{0}
+}
+
 type CheckpointWorkload_State int32
 
 const (
@@ -66,11 +116,11 @@ func (x CheckpointWorkload_State) String() string {
 }
 
 func (CheckpointWorkload_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_trial_proto_enumTypes[0].Descriptor()
+	return file_master_api_v1_trial_proto_enumTypes[1].Descriptor()
 }
 
 func (CheckpointWorkload_State) Type() protoreflect.EnumType {
-	return &file_master_api_v1_trial_proto_enumTypes[0]
+	return &file_master_api_v1_trial_proto_enumTypes[1]
 }
 
 func (x CheckpointWorkload_State) Number() protoreflect.EnumNumber {
@@ -148,11 +198,11 @@ func (x Trial_State) String() string {
 }
 
 func (Trial_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_trial_proto_enumTypes[1].Descriptor()
+	return file_master_api_v1_trial_proto_enumTypes[2].Descriptor()
 }
 
 func (Trial_State) Type() protoreflect.EnumType {
-	return &file_master_api_v1_trial_proto_enumTypes[1]
+	return &file_master_api_v1_trial_proto_enumTypes[2]
 }
 
 func (x Trial_State) Number() protoreflect.EnumNumber {
@@ -224,11 +274,11 @@ func (x GetExperimentTrialsRequest_SortBy) String() string {
 }
 
 func (GetExperimentTrialsRequest_SortBy) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_trial_proto_enumTypes[2].Descriptor()
+	return file_master_api_v1_trial_proto_enumTypes[3].Descriptor()
 }
 
 func (GetExperimentTrialsRequest_SortBy) Type() protoreflect.EnumType {
-	return &file_master_api_v1_trial_proto_enumTypes[2]
+	return &file_master_api_v1_trial_proto_enumTypes[3]
 }
 
 func (x GetExperimentTrialsRequest_SortBy) Number() protoreflect.EnumNumber {
@@ -276,11 +326,11 @@ func (x GetTrialWorkloadsRequest_FilterOption) String() string {
 }
 
 func (GetTrialWorkloadsRequest_FilterOption) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_trial_proto_enumTypes[3].Descriptor()
+	return file_master_api_v1_trial_proto_enumTypes[4].Descriptor()
 }
 
 func (GetTrialWorkloadsRequest_FilterOption) Type() protoreflect.EnumType {
-	return &file_master_api_v1_trial_proto_enumTypes[3]
+	return &file_master_api_v1_trial_proto_enumTypes[4]
 }
 
 func (x GetTrialWorkloadsRequest_FilterOption) Number() protoreflect.EnumNumber {
@@ -325,11 +375,11 @@ func (x TrialEarlyExit_ExitedReason) String() string {
 }
 
 func (TrialEarlyExit_ExitedReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_trial_proto_enumTypes[4].Descriptor()
+	return file_master_api_v1_trial_proto_enumTypes[5].Descriptor()
 }
 
 func (TrialEarlyExit_ExitedReason) Type() protoreflect.EnumType {
-	return &file_master_api_v1_trial_proto_enumTypes[4]
+	return &file_master_api_v1_trial_proto_enumTypes[5]
 }
 
 func (x TrialEarlyExit_ExitedReason) Number() protoreflect.EnumNumber {
@@ -338,7 +388,7 @@ func (x TrialEarlyExit_ExitedReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TrialEarlyExit_ExitedReason.Descriptor instead.
 func (TrialEarlyExit_ExitedReason) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{20, 0}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // Metrics are named values. What JSON has no number for is a string: NaN, Infinity,
@@ -641,8 +691,10 @@ type Trial struct {
 	LogPolicyMatched        *string                 `protobuf:"bytes,23,opt,name=log_policy_matched,json=logPolicyMatched,proto3,oneof" json:"log_policy_matched,omitempty"`
 	// run counts the trial's runs, and reason is why the last one ended or why it waits, in
 	// words; upstream has neither.
-	Run           int32  `protobuf:"varint,100,opt,name=run,proto3" json:"run,omitempty"`
-	Reason        string `protobuf:"bytes,101,opt,name=reason,proto3" json:"reason,omitempty"`
+	Run    int32  `protobuf:"varint,100,opt,name=run,proto3" json:"run,omitempty"`
+	Reason string `protobuf:"bytes,101,opt,name=reason,proto3" json:"reason,omitempty"`
+	// external_id is what a trial is called that runs outside of the cluster; upstream has no such field.
+	ExternalId    *string `protobuf:"bytes,102,opt,name=external_id,json=externalId,proto3,oneof" json:"external_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -848,6 +900,13 @@ func (x *Trial) GetRun() int32 {
 func (x *Trial) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *Trial) GetExternalId() string {
+	if x != nil && x.ExternalId != nil {
+		return *x.ExternalId
 	}
 	return ""
 }
@@ -1231,6 +1290,593 @@ func (*KillTrialResponse) Descriptor() ([]byte, []int) {
 	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{10}
 }
 
+// CreateTrialRequest asks for a trial whose program runs outside of the cluster. Unmanaged must be set.
+type CreateTrialRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ExperimentId  int32                  `protobuf:"varint,1,opt,name=experiment_id,json=experimentId,proto3" json:"experiment_id,omitempty"`
+	Hparams       *structpb.Struct       `protobuf:"bytes,2,opt,name=hparams,proto3" json:"hparams,omitempty"`
+	Unmanaged     bool                   `protobuf:"varint,3,opt,name=unmanaged,proto3" json:"unmanaged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTrialRequest) Reset() {
+	*x = CreateTrialRequest{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTrialRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTrialRequest) ProtoMessage() {}
+
+func (x *CreateTrialRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTrialRequest.ProtoReflect.Descriptor instead.
+func (*CreateTrialRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CreateTrialRequest) GetExperimentId() int32 {
+	if x != nil {
+		return x.ExperimentId
+	}
+	return 0
+}
+
+func (x *CreateTrialRequest) GetHparams() *structpb.Struct {
+	if x != nil {
+		return x.Hparams
+	}
+	return nil
+}
+
+func (x *CreateTrialRequest) GetUnmanaged() bool {
+	if x != nil {
+		return x.Unmanaged
+	}
+	return false
+}
+
+type CreateTrialResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Trial         *Trial                 `protobuf:"bytes,1,opt,name=trial,proto3" json:"trial,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTrialResponse) Reset() {
+	*x = CreateTrialResponse{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTrialResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTrialResponse) ProtoMessage() {}
+
+func (x *CreateTrialResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTrialResponse.ProtoReflect.Descriptor instead.
+func (*CreateTrialResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CreateTrialResponse) GetTrial() *Trial {
+	if x != nil {
+		return x.Trial
+	}
+	return nil
+}
+
+// PutTrialRequest is a trial by what it is called outside of the cluster, to be created when its experiment has none
+// of that name.
+type PutTrialRequest struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	CreateTrialRequest *CreateTrialRequest    `protobuf:"bytes,1,opt,name=create_trial_request,json=createTrialRequest,proto3" json:"create_trial_request,omitempty"`
+	ExternalTrialId    string                 `protobuf:"bytes,2,opt,name=external_trial_id,json=externalTrialId,proto3" json:"external_trial_id,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *PutTrialRequest) Reset() {
+	*x = PutTrialRequest{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutTrialRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutTrialRequest) ProtoMessage() {}
+
+func (x *PutTrialRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutTrialRequest.ProtoReflect.Descriptor instead.
+func (*PutTrialRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PutTrialRequest) GetCreateTrialRequest() *CreateTrialRequest {
+	if x != nil {
+		return x.CreateTrialRequest
+	}
+	return nil
+}
+
+func (x *PutTrialRequest) GetExternalTrialId() string {
+	if x != nil {
+		return x.ExternalTrialId
+	}
+	return ""
+}
+
+type PutTrialResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Trial         *Trial                 `protobuf:"bytes,1,opt,name=trial,proto3" json:"trial,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutTrialResponse) Reset() {
+	*x = PutTrialResponse{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutTrialResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutTrialResponse) ProtoMessage() {}
+
+func (x *PutTrialResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutTrialResponse.ProtoReflect.Descriptor instead.
+func (*PutTrialResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PutTrialResponse) GetTrial() *Trial {
+	if x != nil {
+		return x.Trial
+	}
+	return nil
+}
+
+// PatchTrialRequest is a heartbeat of a program outside of the cluster or, with a state, how it ended.
+type PatchTrialRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TrialId       int32                  `protobuf:"varint,1,opt,name=trial_id,json=trialId,proto3" json:"trial_id,omitempty"`
+	State         *Trial_State           `protobuf:"varint,2,opt,name=state,proto3,enum=detdeploy.api.v1.Trial_State,oneof" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatchTrialRequest) Reset() {
+	*x = PatchTrialRequest{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatchTrialRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatchTrialRequest) ProtoMessage() {}
+
+func (x *PatchTrialRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatchTrialRequest.ProtoReflect.Descriptor instead.
+func (*PatchTrialRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PatchTrialRequest) GetTrialId() int32 {
+	if x != nil {
+		return x.TrialId
+	}
+	return 0
+}
+
+func (x *PatchTrialRequest) GetState() Trial_State {
+	if x != nil && x.State != nil {
+		return *x.State
+	}
+	return Trial_STATE_UNSPECIFIED
+}
+
+type PatchTrialResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Trial         *Trial                 `protobuf:"bytes,1,opt,name=trial,proto3" json:"trial,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatchTrialResponse) Reset() {
+	*x = PatchTrialResponse{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatchTrialResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatchTrialResponse) ProtoMessage() {}
+
+func (x *PatchTrialResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatchTrialResponse.ProtoReflect.Descriptor instead.
+func (*PatchTrialResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PatchTrialResponse) GetTrial() *Trial {
+	if x != nil {
+		return x.Trial
+	}
+	return nil
+}
+
+// StartTrialRequest begins a run of a trial whose program runs outside of the cluster, with resume from its
+// latest checkpoint.
+type StartTrialRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TrialId       int32                  `protobuf:"varint,1,opt,name=trial_id,json=trialId,proto3" json:"trial_id,omitempty"`
+	Resume        bool                   `protobuf:"varint,2,opt,name=resume,proto3" json:"resume,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartTrialRequest) Reset() {
+	*x = StartTrialRequest{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartTrialRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartTrialRequest) ProtoMessage() {}
+
+func (x *StartTrialRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartTrialRequest.ProtoReflect.Descriptor instead.
+func (*StartTrialRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *StartTrialRequest) GetTrialId() int32 {
+	if x != nil {
+		return x.TrialId
+	}
+	return 0
+}
+
+func (x *StartTrialRequest) GetResume() bool {
+	if x != nil {
+		return x.Resume
+	}
+	return false
+}
+
+type StartTrialResponse struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	TrialRunId       int32                  `protobuf:"varint,1,opt,name=trial_run_id,json=trialRunId,proto3" json:"trial_run_id,omitempty"`
+	LatestCheckpoint *string                `protobuf:"bytes,2,opt,name=latest_checkpoint,json=latestCheckpoint,proto3,oneof" json:"latest_checkpoint,omitempty"`
+	StepsCompleted   int32                  `protobuf:"varint,3,opt,name=steps_completed,json=stepsCompleted,proto3" json:"steps_completed,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *StartTrialResponse) Reset() {
+	*x = StartTrialResponse{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartTrialResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartTrialResponse) ProtoMessage() {}
+
+func (x *StartTrialResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartTrialResponse.ProtoReflect.Descriptor instead.
+func (*StartTrialResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *StartTrialResponse) GetTrialRunId() int32 {
+	if x != nil {
+		return x.TrialRunId
+	}
+	return 0
+}
+
+func (x *StartTrialResponse) GetLatestCheckpoint() string {
+	if x != nil && x.LatestCheckpoint != nil {
+		return *x.LatestCheckpoint
+	}
+	return ""
+}
+
+func (x *StartTrialResponse) GetStepsCompleted() int32 {
+	if x != nil {
+		return x.StepsCompleted
+	}
+	return 0
+}
+
+// TrialSourceInfo says that a trial uses a checkpoint, or the version of a model that it is of, so that what the trial measures is shown with it.
+type TrialSourceInfo struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	TrialId             int32                  `protobuf:"varint,1,opt,name=trial_id,json=trialId,proto3" json:"trial_id,omitempty"`
+	CheckpointUuid      string                 `protobuf:"bytes,2,opt,name=checkpoint_uuid,json=checkpointUuid,proto3" json:"checkpoint_uuid,omitempty"`
+	TrialSourceInfoType TrialSourceInfoType    `protobuf:"varint,3,opt,name=trial_source_info_type,json=trialSourceInfoType,proto3,enum=detdeploy.api.v1.TrialSourceInfoType" json:"trial_source_info_type,omitempty"`
+	ModelId             *int32                 `protobuf:"varint,4,opt,name=model_id,json=modelId,proto3,oneof" json:"model_id,omitempty"`
+	ModelVersion        *int32                 `protobuf:"varint,5,opt,name=model_version,json=modelVersion,proto3,oneof" json:"model_version,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *TrialSourceInfo) Reset() {
+	*x = TrialSourceInfo{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrialSourceInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrialSourceInfo) ProtoMessage() {}
+
+func (x *TrialSourceInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrialSourceInfo.ProtoReflect.Descriptor instead.
+func (*TrialSourceInfo) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *TrialSourceInfo) GetTrialId() int32 {
+	if x != nil {
+		return x.TrialId
+	}
+	return 0
+}
+
+func (x *TrialSourceInfo) GetCheckpointUuid() string {
+	if x != nil {
+		return x.CheckpointUuid
+	}
+	return ""
+}
+
+func (x *TrialSourceInfo) GetTrialSourceInfoType() TrialSourceInfoType {
+	if x != nil {
+		return x.TrialSourceInfoType
+	}
+	return TrialSourceInfoType_TRIAL_SOURCE_INFO_TYPE_UNSPECIFIED
+}
+
+func (x *TrialSourceInfo) GetModelId() int32 {
+	if x != nil && x.ModelId != nil {
+		return *x.ModelId
+	}
+	return 0
+}
+
+func (x *TrialSourceInfo) GetModelVersion() int32 {
+	if x != nil && x.ModelVersion != nil {
+		return *x.ModelVersion
+	}
+	return 0
+}
+
+type ReportTrialSourceInfoRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	TrialSourceInfo *TrialSourceInfo       `protobuf:"bytes,1,opt,name=trial_source_info,json=trialSourceInfo,proto3" json:"trial_source_info,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ReportTrialSourceInfoRequest) Reset() {
+	*x = ReportTrialSourceInfoRequest{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTrialSourceInfoRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTrialSourceInfoRequest) ProtoMessage() {}
+
+func (x *ReportTrialSourceInfoRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTrialSourceInfoRequest.ProtoReflect.Descriptor instead.
+func (*ReportTrialSourceInfoRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReportTrialSourceInfoRequest) GetTrialSourceInfo() *TrialSourceInfo {
+	if x != nil {
+		return x.TrialSourceInfo
+	}
+	return nil
+}
+
+type ReportTrialSourceInfoResponse struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	TrialId        int32                  `protobuf:"varint,1,opt,name=trial_id,json=trialId,proto3" json:"trial_id,omitempty"`
+	CheckpointUuid string                 `protobuf:"bytes,2,opt,name=checkpoint_uuid,json=checkpointUuid,proto3" json:"checkpoint_uuid,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ReportTrialSourceInfoResponse) Reset() {
+	*x = ReportTrialSourceInfoResponse{}
+	mi := &file_master_api_v1_trial_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTrialSourceInfoResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTrialSourceInfoResponse) ProtoMessage() {}
+
+func (x *ReportTrialSourceInfoResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_trial_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTrialSourceInfoResponse.ProtoReflect.Descriptor instead.
+func (*ReportTrialSourceInfoResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ReportTrialSourceInfoResponse) GetTrialId() int32 {
+	if x != nil {
+		return x.TrialId
+	}
+	return 0
+}
+
+func (x *ReportTrialSourceInfoResponse) GetCheckpointUuid() string {
+	if x != nil {
+		return x.CheckpointUuid
+	}
+	return ""
+}
+
 type PutTrialRetainLogsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TrialId       int32                  `protobuf:"varint,1,opt,name=trial_id,json=trialId,proto3" json:"trial_id,omitempty"`
@@ -1241,7 +1887,7 @@ type PutTrialRetainLogsRequest struct {
 
 func (x *PutTrialRetainLogsRequest) Reset() {
 	*x = PutTrialRetainLogsRequest{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[11]
+	mi := &file_master_api_v1_trial_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1899,7 @@ func (x *PutTrialRetainLogsRequest) String() string {
 func (*PutTrialRetainLogsRequest) ProtoMessage() {}
 
 func (x *PutTrialRetainLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[11]
+	mi := &file_master_api_v1_trial_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1912,7 @@ func (x *PutTrialRetainLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTrialRetainLogsRequest.ProtoReflect.Descriptor instead.
 func (*PutTrialRetainLogsRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{11}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PutTrialRetainLogsRequest) GetTrialId() int32 {
@@ -1291,7 +1937,7 @@ type PutTrialRetainLogsResponse struct {
 
 func (x *PutTrialRetainLogsResponse) Reset() {
 	*x = PutTrialRetainLogsResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[12]
+	mi := &file_master_api_v1_trial_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1949,7 @@ func (x *PutTrialRetainLogsResponse) String() string {
 func (*PutTrialRetainLogsResponse) ProtoMessage() {}
 
 func (x *PutTrialRetainLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[12]
+	mi := &file_master_api_v1_trial_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1962,7 @@ func (x *PutTrialRetainLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTrialRetainLogsResponse.ProtoReflect.Descriptor instead.
 func (*PutTrialRetainLogsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{12}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{23}
 }
 
 type GetTrialRemainingLogRetentionDaysResponse struct {
@@ -1328,7 +1974,7 @@ type GetTrialRemainingLogRetentionDaysResponse struct {
 
 func (x *GetTrialRemainingLogRetentionDaysResponse) Reset() {
 	*x = GetTrialRemainingLogRetentionDaysResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[13]
+	mi := &file_master_api_v1_trial_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1986,7 @@ func (x *GetTrialRemainingLogRetentionDaysResponse) String() string {
 func (*GetTrialRemainingLogRetentionDaysResponse) ProtoMessage() {}
 
 func (x *GetTrialRemainingLogRetentionDaysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[13]
+	mi := &file_master_api_v1_trial_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1999,7 @@ func (x *GetTrialRemainingLogRetentionDaysResponse) ProtoReflect() protoreflect.
 
 // Deprecated: Use GetTrialRemainingLogRetentionDaysResponse.ProtoReflect.Descriptor instead.
 func (*GetTrialRemainingLogRetentionDaysResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{13}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetTrialRemainingLogRetentionDaysResponse) GetRemainingDays() int32 {
@@ -1384,7 +2030,7 @@ type TrialLogsResponse struct {
 
 func (x *TrialLogsResponse) Reset() {
 	*x = TrialLogsResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[14]
+	mi := &file_master_api_v1_trial_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +2042,7 @@ func (x *TrialLogsResponse) String() string {
 func (*TrialLogsResponse) ProtoMessage() {}
 
 func (x *TrialLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[14]
+	mi := &file_master_api_v1_trial_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +2055,7 @@ func (x *TrialLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialLogsResponse.ProtoReflect.Descriptor instead.
 func (*TrialLogsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{14}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TrialLogsResponse) GetId() string {
@@ -1502,7 +2148,7 @@ type TrialLogsFieldsResponse struct {
 
 func (x *TrialLogsFieldsResponse) Reset() {
 	*x = TrialLogsFieldsResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[15]
+	mi := &file_master_api_v1_trial_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +2160,7 @@ func (x *TrialLogsFieldsResponse) String() string {
 func (*TrialLogsFieldsResponse) ProtoMessage() {}
 
 func (x *TrialLogsFieldsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[15]
+	mi := &file_master_api_v1_trial_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +2173,7 @@ func (x *TrialLogsFieldsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialLogsFieldsResponse.ProtoReflect.Descriptor instead.
 func (*TrialLogsFieldsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{15}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TrialLogsFieldsResponse) GetAgentIds() []string {
@@ -1576,7 +2222,7 @@ type ReportTrialProgressRequest struct {
 
 func (x *ReportTrialProgressRequest) Reset() {
 	*x = ReportTrialProgressRequest{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[16]
+	mi := &file_master_api_v1_trial_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +2234,7 @@ func (x *ReportTrialProgressRequest) String() string {
 func (*ReportTrialProgressRequest) ProtoMessage() {}
 
 func (x *ReportTrialProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[16]
+	mi := &file_master_api_v1_trial_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +2247,7 @@ func (x *ReportTrialProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTrialProgressRequest.ProtoReflect.Descriptor instead.
 func (*ReportTrialProgressRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{16}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReportTrialProgressRequest) GetTrialId() int32 {
@@ -1633,7 +2279,7 @@ type ReportTrialProgressResponse struct {
 
 func (x *ReportTrialProgressResponse) Reset() {
 	*x = ReportTrialProgressResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[17]
+	mi := &file_master_api_v1_trial_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +2291,7 @@ func (x *ReportTrialProgressResponse) String() string {
 func (*ReportTrialProgressResponse) ProtoMessage() {}
 
 func (x *ReportTrialProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[17]
+	mi := &file_master_api_v1_trial_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +2304,7 @@ func (x *ReportTrialProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTrialProgressResponse.ProtoReflect.Descriptor instead.
 func (*ReportTrialProgressResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{28}
 }
 
 type TrialRunnerMetadata struct {
@@ -1670,7 +2316,7 @@ type TrialRunnerMetadata struct {
 
 func (x *TrialRunnerMetadata) Reset() {
 	*x = TrialRunnerMetadata{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[18]
+	mi := &file_master_api_v1_trial_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +2328,7 @@ func (x *TrialRunnerMetadata) String() string {
 func (*TrialRunnerMetadata) ProtoMessage() {}
 
 func (x *TrialRunnerMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[18]
+	mi := &file_master_api_v1_trial_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +2341,7 @@ func (x *TrialRunnerMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialRunnerMetadata.ProtoReflect.Descriptor instead.
 func (*TrialRunnerMetadata) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TrialRunnerMetadata) GetState() string {
@@ -1713,7 +2359,7 @@ type PostTrialRunnerMetadataResponse struct {
 
 func (x *PostTrialRunnerMetadataResponse) Reset() {
 	*x = PostTrialRunnerMetadataResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[19]
+	mi := &file_master_api_v1_trial_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +2371,7 @@ func (x *PostTrialRunnerMetadataResponse) String() string {
 func (*PostTrialRunnerMetadataResponse) ProtoMessage() {}
 
 func (x *PostTrialRunnerMetadataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[19]
+	mi := &file_master_api_v1_trial_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +2384,7 @@ func (x *PostTrialRunnerMetadataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PostTrialRunnerMetadataResponse.ProtoReflect.Descriptor instead.
 func (*PostTrialRunnerMetadataResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{30}
 }
 
 type TrialEarlyExit struct {
@@ -1750,7 +2396,7 @@ type TrialEarlyExit struct {
 
 func (x *TrialEarlyExit) Reset() {
 	*x = TrialEarlyExit{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[20]
+	mi := &file_master_api_v1_trial_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +2408,7 @@ func (x *TrialEarlyExit) String() string {
 func (*TrialEarlyExit) ProtoMessage() {}
 
 func (x *TrialEarlyExit) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[20]
+	mi := &file_master_api_v1_trial_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +2421,7 @@ func (x *TrialEarlyExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialEarlyExit.ProtoReflect.Descriptor instead.
 func (*TrialEarlyExit) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{20}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TrialEarlyExit) GetReason() TrialEarlyExit_ExitedReason {
@@ -1793,7 +2439,7 @@ type ReportTrialSearcherEarlyExitResponse struct {
 
 func (x *ReportTrialSearcherEarlyExitResponse) Reset() {
 	*x = ReportTrialSearcherEarlyExitResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[21]
+	mi := &file_master_api_v1_trial_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +2451,7 @@ func (x *ReportTrialSearcherEarlyExitResponse) String() string {
 func (*ReportTrialSearcherEarlyExitResponse) ProtoMessage() {}
 
 func (x *ReportTrialSearcherEarlyExitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[21]
+	mi := &file_master_api_v1_trial_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +2464,7 @@ func (x *ReportTrialSearcherEarlyExitResponse) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use ReportTrialSearcherEarlyExitResponse.ProtoReflect.Descriptor instead.
 func (*ReportTrialSearcherEarlyExitResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{21}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{32}
 }
 
 type RunPrepareForReportingRequest struct {
@@ -1831,7 +2477,7 @@ type RunPrepareForReportingRequest struct {
 
 func (x *RunPrepareForReportingRequest) Reset() {
 	*x = RunPrepareForReportingRequest{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[22]
+	mi := &file_master_api_v1_trial_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +2489,7 @@ func (x *RunPrepareForReportingRequest) String() string {
 func (*RunPrepareForReportingRequest) ProtoMessage() {}
 
 func (x *RunPrepareForReportingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[22]
+	mi := &file_master_api_v1_trial_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +2502,7 @@ func (x *RunPrepareForReportingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunPrepareForReportingRequest.ProtoReflect.Descriptor instead.
 func (*RunPrepareForReportingRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{22}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RunPrepareForReportingRequest) GetRunId() int32 {
@@ -1882,7 +2528,7 @@ type RunPrepareForReportingResponse struct {
 
 func (x *RunPrepareForReportingResponse) Reset() {
 	*x = RunPrepareForReportingResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[23]
+	mi := &file_master_api_v1_trial_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1894,7 +2540,7 @@ func (x *RunPrepareForReportingResponse) String() string {
 func (*RunPrepareForReportingResponse) ProtoMessage() {}
 
 func (x *RunPrepareForReportingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[23]
+	mi := &file_master_api_v1_trial_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1907,7 +2553,7 @@ func (x *RunPrepareForReportingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunPrepareForReportingResponse.ProtoReflect.Descriptor instead.
 func (*RunPrepareForReportingResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{23}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RunPrepareForReportingResponse) GetStorageId() int32 {
@@ -1926,7 +2572,7 @@ type GetRunMetadataResponse struct {
 
 func (x *GetRunMetadataResponse) Reset() {
 	*x = GetRunMetadataResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[24]
+	mi := &file_master_api_v1_trial_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2584,7 @@ func (x *GetRunMetadataResponse) String() string {
 func (*GetRunMetadataResponse) ProtoMessage() {}
 
 func (x *GetRunMetadataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[24]
+	mi := &file_master_api_v1_trial_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2597,7 @@ func (x *GetRunMetadataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunMetadataResponse.ProtoReflect.Descriptor instead.
 func (*GetRunMetadataResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{24}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetRunMetadataResponse) GetMetadata() *structpb.Struct {
@@ -1971,7 +2617,7 @@ type PostRunMetadataRequest struct {
 
 func (x *PostRunMetadataRequest) Reset() {
 	*x = PostRunMetadataRequest{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[25]
+	mi := &file_master_api_v1_trial_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2629,7 @@ func (x *PostRunMetadataRequest) String() string {
 func (*PostRunMetadataRequest) ProtoMessage() {}
 
 func (x *PostRunMetadataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[25]
+	mi := &file_master_api_v1_trial_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2642,7 @@ func (x *PostRunMetadataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PostRunMetadataRequest.ProtoReflect.Descriptor instead.
 func (*PostRunMetadataRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{25}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PostRunMetadataRequest) GetRunId() int32 {
@@ -2022,7 +2668,7 @@ type PostRunMetadataResponse struct {
 
 func (x *PostRunMetadataResponse) Reset() {
 	*x = PostRunMetadataResponse{}
-	mi := &file_master_api_v1_trial_proto_msgTypes[26]
+	mi := &file_master_api_v1_trial_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2680,7 @@ func (x *PostRunMetadataResponse) String() string {
 func (*PostRunMetadataResponse) ProtoMessage() {}
 
 func (x *PostRunMetadataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_trial_proto_msgTypes[26]
+	mi := &file_master_api_v1_trial_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2693,7 @@ func (x *PostRunMetadataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PostRunMetadataResponse.ProtoReflect.Descriptor instead.
 func (*PostRunMetadataResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{26}
+	return file_master_api_v1_trial_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PostRunMetadataResponse) GetMetadata() *structpb.Struct {
@@ -2096,7 +2742,7 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"validation\x12D\n" +
 	"\n" +
 	"checkpoint\x18\x03 \x01(\v2$.detdeploy.api.v1.CheckpointWorkloadR\n" +
-	"checkpoint\"\xee\f\n" +
+	"checkpoint\"\xa4\r\n" +
 	"\x05Trial\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12#\n" +
 	"\rexperiment_id\x18\x02 \x01(\x05R\fexperimentId\x129\n" +
@@ -2124,7 +2770,9 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\bmetadata\x18\x16 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x121\n" +
 	"\x12log_policy_matched\x18\x17 \x01(\tH\x01R\x10logPolicyMatched\x88\x01\x01\x12\x10\n" +
 	"\x03run\x18d \x01(\x05R\x03run\x12\x16\n" +
-	"\x06reason\x18e \x01(\tR\x06reason\"\xb8\x02\n" +
+	"\x06reason\x18e \x01(\tR\x06reason\x12$\n" +
+	"\vexternal_id\x18f \x01(\tH\x02R\n" +
+	"externalId\x88\x01\x01\"\xb8\x02\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTATE_ACTIVE\x10\x01\x12\x10\n" +
@@ -2142,7 +2790,8 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\x0eSTATE_STARTING\x10\f\x12\x11\n" +
 	"\rSTATE_RUNNING\x10\rB\x15\n" +
 	"\x13_log_retention_daysB\x15\n" +
-	"\x13_log_policy_matched\"A\n" +
+	"\x13_log_policy_matchedB\x0e\n" +
+	"\f_external_id\"A\n" +
 	"\x10GetTrialResponse\x12-\n" +
 	"\x05trial\x18\x01 \x01(\v2\x17.detdeploy.api.v1.TrialR\x05trial\"\xdb\x04\n" +
 	"\x1aGetExperimentTrialsRequest\x12#\n" +
@@ -2196,7 +2845,46 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\n" +
 	"pagination\x18\x02 \x01(\v2\x1c.detdeploy.api.v1.PaginationR\n" +
 	"pagination\"\x13\n" +
-	"\x11KillTrialResponse\"Q\n" +
+	"\x11KillTrialResponse\"\x8a\x01\n" +
+	"\x12CreateTrialRequest\x12#\n" +
+	"\rexperiment_id\x18\x01 \x01(\x05R\fexperimentId\x121\n" +
+	"\ahparams\x18\x02 \x01(\v2\x17.google.protobuf.StructR\ahparams\x12\x1c\n" +
+	"\tunmanaged\x18\x03 \x01(\bR\tunmanaged\"D\n" +
+	"\x13CreateTrialResponse\x12-\n" +
+	"\x05trial\x18\x01 \x01(\v2\x17.detdeploy.api.v1.TrialR\x05trial\"\x95\x01\n" +
+	"\x0fPutTrialRequest\x12V\n" +
+	"\x14create_trial_request\x18\x01 \x01(\v2$.detdeploy.api.v1.CreateTrialRequestR\x12createTrialRequest\x12*\n" +
+	"\x11external_trial_id\x18\x02 \x01(\tR\x0fexternalTrialId\"A\n" +
+	"\x10PutTrialResponse\x12-\n" +
+	"\x05trial\x18\x01 \x01(\v2\x17.detdeploy.api.v1.TrialR\x05trial\"r\n" +
+	"\x11PatchTrialRequest\x12\x19\n" +
+	"\btrial_id\x18\x01 \x01(\x05R\atrialId\x128\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1d.detdeploy.api.v1.Trial.StateH\x00R\x05state\x88\x01\x01B\b\n" +
+	"\x06_state\"C\n" +
+	"\x12PatchTrialResponse\x12-\n" +
+	"\x05trial\x18\x01 \x01(\v2\x17.detdeploy.api.v1.TrialR\x05trial\"F\n" +
+	"\x11StartTrialRequest\x12\x19\n" +
+	"\btrial_id\x18\x01 \x01(\x05R\atrialId\x12\x16\n" +
+	"\x06resume\x18\x02 \x01(\bR\x06resume\"\xa7\x01\n" +
+	"\x12StartTrialResponse\x12 \n" +
+	"\ftrial_run_id\x18\x01 \x01(\x05R\n" +
+	"trialRunId\x120\n" +
+	"\x11latest_checkpoint\x18\x02 \x01(\tH\x00R\x10latestCheckpoint\x88\x01\x01\x12'\n" +
+	"\x0fsteps_completed\x18\x03 \x01(\x05R\x0estepsCompletedB\x14\n" +
+	"\x12_latest_checkpoint\"\x9a\x02\n" +
+	"\x0fTrialSourceInfo\x12\x19\n" +
+	"\btrial_id\x18\x01 \x01(\x05R\atrialId\x12'\n" +
+	"\x0fcheckpoint_uuid\x18\x02 \x01(\tR\x0echeckpointUuid\x12Z\n" +
+	"\x16trial_source_info_type\x18\x03 \x01(\x0e2%.detdeploy.api.v1.TrialSourceInfoTypeR\x13trialSourceInfoType\x12\x1e\n" +
+	"\bmodel_id\x18\x04 \x01(\x05H\x00R\amodelId\x88\x01\x01\x12(\n" +
+	"\rmodel_version\x18\x05 \x01(\x05H\x01R\fmodelVersion\x88\x01\x01B\v\n" +
+	"\t_model_idB\x10\n" +
+	"\x0e_model_version\"m\n" +
+	"\x1cReportTrialSourceInfoRequest\x12M\n" +
+	"\x11trial_source_info\x18\x01 \x01(\v2!.detdeploy.api.v1.TrialSourceInfoR\x0ftrialSourceInfo\"c\n" +
+	"\x1dReportTrialSourceInfoResponse\x12\x19\n" +
+	"\btrial_id\x18\x01 \x01(\x05R\atrialId\x12'\n" +
+	"\x0fcheckpoint_uuid\x18\x02 \x01(\tR\x0echeckpointUuid\"Q\n" +
 	"\x19PutTrialRetainLogsRequest\x12\x19\n" +
 	"\btrial_id\x18\x01 \x01(\x05R\atrialId\x12\x19\n" +
 	"\bnum_days\x18\x02 \x01(\x05R\anumDays\"\x1c\n" +
@@ -2259,7 +2947,11 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\x06run_id\x18\x01 \x01(\x05R\x05runId\x123\n" +
 	"\bmetadata\x18\x02 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"N\n" +
 	"\x17PostRunMetadataResponse\x123\n" +
-	"\bmetadata\x18\x01 \x01(\v2\x17.google.protobuf.StructR\bmetadataB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
+	"\bmetadata\x18\x01 \x01(\v2\x17.google.protobuf.StructR\bmetadata*\x8b\x01\n" +
+	"\x13TrialSourceInfoType\x12&\n" +
+	"\"TRIAL_SOURCE_INFO_TYPE_UNSPECIFIED\x10\x00\x12$\n" +
+	" TRIAL_SOURCE_INFO_TYPE_INFERENCE\x10\x01\x12&\n" +
+	"\"TRIAL_SOURCE_INFO_TYPE_FINE_TUNING\x10\x02B6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
 
 var (
 	file_master_api_v1_trial_proto_rawDescOnce sync.Once
@@ -2273,93 +2965,113 @@ func file_master_api_v1_trial_proto_rawDescGZIP() []byte {
 	return file_master_api_v1_trial_proto_rawDescData
 }
 
-var file_master_api_v1_trial_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_master_api_v1_trial_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_master_api_v1_trial_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_master_api_v1_trial_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_master_api_v1_trial_proto_goTypes = []any{
-	(CheckpointWorkload_State)(0),                     // 0: detdeploy.api.v1.CheckpointWorkload.State
-	(Trial_State)(0),                                  // 1: detdeploy.api.v1.Trial.State
-	(GetExperimentTrialsRequest_SortBy)(0),            // 2: detdeploy.api.v1.GetExperimentTrialsRequest.SortBy
-	(GetTrialWorkloadsRequest_FilterOption)(0),        // 3: detdeploy.api.v1.GetTrialWorkloadsRequest.FilterOption
-	(TrialEarlyExit_ExitedReason)(0),                  // 4: detdeploy.api.v1.TrialEarlyExit.ExitedReason
-	(*Metrics)(nil),                                   // 5: detdeploy.api.v1.Metrics
-	(*MetricsWorkload)(nil),                           // 6: detdeploy.api.v1.MetricsWorkload
-	(*CheckpointWorkload)(nil),                        // 7: detdeploy.api.v1.CheckpointWorkload
-	(*WorkloadContainer)(nil),                         // 8: detdeploy.api.v1.WorkloadContainer
-	(*Trial)(nil),                                     // 9: detdeploy.api.v1.Trial
-	(*GetTrialResponse)(nil),                          // 10: detdeploy.api.v1.GetTrialResponse
-	(*GetExperimentTrialsRequest)(nil),                // 11: detdeploy.api.v1.GetExperimentTrialsRequest
-	(*GetExperimentTrialsResponse)(nil),               // 12: detdeploy.api.v1.GetExperimentTrialsResponse
-	(*GetTrialWorkloadsRequest)(nil),                  // 13: detdeploy.api.v1.GetTrialWorkloadsRequest
-	(*GetTrialWorkloadsResponse)(nil),                 // 14: detdeploy.api.v1.GetTrialWorkloadsResponse
-	(*KillTrialResponse)(nil),                         // 15: detdeploy.api.v1.KillTrialResponse
-	(*PutTrialRetainLogsRequest)(nil),                 // 16: detdeploy.api.v1.PutTrialRetainLogsRequest
-	(*PutTrialRetainLogsResponse)(nil),                // 17: detdeploy.api.v1.PutTrialRetainLogsResponse
-	(*GetTrialRemainingLogRetentionDaysResponse)(nil), // 18: detdeploy.api.v1.GetTrialRemainingLogRetentionDaysResponse
-	(*TrialLogsResponse)(nil),                         // 19: detdeploy.api.v1.TrialLogsResponse
-	(*TrialLogsFieldsResponse)(nil),                   // 20: detdeploy.api.v1.TrialLogsFieldsResponse
-	(*ReportTrialProgressRequest)(nil),                // 21: detdeploy.api.v1.ReportTrialProgressRequest
-	(*ReportTrialProgressResponse)(nil),               // 22: detdeploy.api.v1.ReportTrialProgressResponse
-	(*TrialRunnerMetadata)(nil),                       // 23: detdeploy.api.v1.TrialRunnerMetadata
-	(*PostTrialRunnerMetadataResponse)(nil),           // 24: detdeploy.api.v1.PostTrialRunnerMetadataResponse
-	(*TrialEarlyExit)(nil),                            // 25: detdeploy.api.v1.TrialEarlyExit
-	(*ReportTrialSearcherEarlyExitResponse)(nil),      // 26: detdeploy.api.v1.ReportTrialSearcherEarlyExitResponse
-	(*RunPrepareForReportingRequest)(nil),             // 27: detdeploy.api.v1.RunPrepareForReportingRequest
-	(*RunPrepareForReportingResponse)(nil),            // 28: detdeploy.api.v1.RunPrepareForReportingResponse
-	(*GetRunMetadataResponse)(nil),                    // 29: detdeploy.api.v1.GetRunMetadataResponse
-	(*PostRunMetadataRequest)(nil),                    // 30: detdeploy.api.v1.PostRunMetadataRequest
-	(*PostRunMetadataResponse)(nil),                   // 31: detdeploy.api.v1.PostRunMetadataResponse
-	nil,                                               // 32: detdeploy.api.v1.CheckpointWorkload.ResourcesEntry
-	(*structpb.Struct)(nil),                           // 33: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),                     // 34: google.protobuf.Timestamp
-	(*wrapperspb.DoubleValue)(nil),                    // 35: google.protobuf.DoubleValue
-	(*wrapperspb.StringValue)(nil),                    // 36: google.protobuf.StringValue
-	(*Pagination)(nil),                                // 37: detdeploy.api.v1.Pagination
-	(LogLevel)(0),                                     // 38: detdeploy.api.v1.LogLevel
+	(TrialSourceInfoType)(0),                          // 0: detdeploy.api.v1.TrialSourceInfoType
+	(CheckpointWorkload_State)(0),                     // 1: detdeploy.api.v1.CheckpointWorkload.State
+	(Trial_State)(0),                                  // 2: detdeploy.api.v1.Trial.State
+	(GetExperimentTrialsRequest_SortBy)(0),            // 3: detdeploy.api.v1.GetExperimentTrialsRequest.SortBy
+	(GetTrialWorkloadsRequest_FilterOption)(0),        // 4: detdeploy.api.v1.GetTrialWorkloadsRequest.FilterOption
+	(TrialEarlyExit_ExitedReason)(0),                  // 5: detdeploy.api.v1.TrialEarlyExit.ExitedReason
+	(*Metrics)(nil),                                   // 6: detdeploy.api.v1.Metrics
+	(*MetricsWorkload)(nil),                           // 7: detdeploy.api.v1.MetricsWorkload
+	(*CheckpointWorkload)(nil),                        // 8: detdeploy.api.v1.CheckpointWorkload
+	(*WorkloadContainer)(nil),                         // 9: detdeploy.api.v1.WorkloadContainer
+	(*Trial)(nil),                                     // 10: detdeploy.api.v1.Trial
+	(*GetTrialResponse)(nil),                          // 11: detdeploy.api.v1.GetTrialResponse
+	(*GetExperimentTrialsRequest)(nil),                // 12: detdeploy.api.v1.GetExperimentTrialsRequest
+	(*GetExperimentTrialsResponse)(nil),               // 13: detdeploy.api.v1.GetExperimentTrialsResponse
+	(*GetTrialWorkloadsRequest)(nil),                  // 14: detdeploy.api.v1.GetTrialWorkloadsRequest
+	(*GetTrialWorkloadsResponse)(nil),                 // 15: detdeploy.api.v1.GetTrialWorkloadsResponse
+	(*KillTrialResponse)(nil),                         // 16: detdeploy.api.v1.KillTrialResponse
+	(*CreateTrialRequest)(nil),                        // 17: detdeploy.api.v1.CreateTrialRequest
+	(*CreateTrialResponse)(nil),                       // 18: detdeploy.api.v1.CreateTrialResponse
+	(*PutTrialRequest)(nil),                           // 19: detdeploy.api.v1.PutTrialRequest
+	(*PutTrialResponse)(nil),                          // 20: detdeploy.api.v1.PutTrialResponse
+	(*PatchTrialRequest)(nil),                         // 21: detdeploy.api.v1.PatchTrialRequest
+	(*PatchTrialResponse)(nil),                        // 22: detdeploy.api.v1.PatchTrialResponse
+	(*StartTrialRequest)(nil),                         // 23: detdeploy.api.v1.StartTrialRequest
+	(*StartTrialResponse)(nil),                        // 24: detdeploy.api.v1.StartTrialResponse
+	(*TrialSourceInfo)(nil),                           // 25: detdeploy.api.v1.TrialSourceInfo
+	(*ReportTrialSourceInfoRequest)(nil),              // 26: detdeploy.api.v1.ReportTrialSourceInfoRequest
+	(*ReportTrialSourceInfoResponse)(nil),             // 27: detdeploy.api.v1.ReportTrialSourceInfoResponse
+	(*PutTrialRetainLogsRequest)(nil),                 // 28: detdeploy.api.v1.PutTrialRetainLogsRequest
+	(*PutTrialRetainLogsResponse)(nil),                // 29: detdeploy.api.v1.PutTrialRetainLogsResponse
+	(*GetTrialRemainingLogRetentionDaysResponse)(nil), // 30: detdeploy.api.v1.GetTrialRemainingLogRetentionDaysResponse
+	(*TrialLogsResponse)(nil),                         // 31: detdeploy.api.v1.TrialLogsResponse
+	(*TrialLogsFieldsResponse)(nil),                   // 32: detdeploy.api.v1.TrialLogsFieldsResponse
+	(*ReportTrialProgressRequest)(nil),                // 33: detdeploy.api.v1.ReportTrialProgressRequest
+	(*ReportTrialProgressResponse)(nil),               // 34: detdeploy.api.v1.ReportTrialProgressResponse
+	(*TrialRunnerMetadata)(nil),                       // 35: detdeploy.api.v1.TrialRunnerMetadata
+	(*PostTrialRunnerMetadataResponse)(nil),           // 36: detdeploy.api.v1.PostTrialRunnerMetadataResponse
+	(*TrialEarlyExit)(nil),                            // 37: detdeploy.api.v1.TrialEarlyExit
+	(*ReportTrialSearcherEarlyExitResponse)(nil),      // 38: detdeploy.api.v1.ReportTrialSearcherEarlyExitResponse
+	(*RunPrepareForReportingRequest)(nil),             // 39: detdeploy.api.v1.RunPrepareForReportingRequest
+	(*RunPrepareForReportingResponse)(nil),            // 40: detdeploy.api.v1.RunPrepareForReportingResponse
+	(*GetRunMetadataResponse)(nil),                    // 41: detdeploy.api.v1.GetRunMetadataResponse
+	(*PostRunMetadataRequest)(nil),                    // 42: detdeploy.api.v1.PostRunMetadataRequest
+	(*PostRunMetadataResponse)(nil),                   // 43: detdeploy.api.v1.PostRunMetadataResponse
+	nil,                                               // 44: detdeploy.api.v1.CheckpointWorkload.ResourcesEntry
+	(*structpb.Struct)(nil),                           // 45: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),                     // 46: google.protobuf.Timestamp
+	(*wrapperspb.DoubleValue)(nil),                    // 47: google.protobuf.DoubleValue
+	(*wrapperspb.StringValue)(nil),                    // 48: google.protobuf.StringValue
+	(*Pagination)(nil),                                // 49: detdeploy.api.v1.Pagination
+	(LogLevel)(0),                                     // 50: detdeploy.api.v1.LogLevel
 }
 var file_master_api_v1_trial_proto_depIdxs = []int32{
-	33, // 0: detdeploy.api.v1.Metrics.avg_metrics:type_name -> google.protobuf.Struct
-	33, // 1: detdeploy.api.v1.Metrics.batch_metrics:type_name -> google.protobuf.Struct
-	34, // 2: detdeploy.api.v1.MetricsWorkload.end_time:type_name -> google.protobuf.Timestamp
-	5,  // 3: detdeploy.api.v1.MetricsWorkload.metrics:type_name -> detdeploy.api.v1.Metrics
-	34, // 4: detdeploy.api.v1.CheckpointWorkload.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 5: detdeploy.api.v1.CheckpointWorkload.state:type_name -> detdeploy.api.v1.CheckpointWorkload.State
-	32, // 6: detdeploy.api.v1.CheckpointWorkload.resources:type_name -> detdeploy.api.v1.CheckpointWorkload.ResourcesEntry
-	33, // 7: detdeploy.api.v1.CheckpointWorkload.metadata:type_name -> google.protobuf.Struct
-	6,  // 8: detdeploy.api.v1.WorkloadContainer.training:type_name -> detdeploy.api.v1.MetricsWorkload
-	6,  // 9: detdeploy.api.v1.WorkloadContainer.validation:type_name -> detdeploy.api.v1.MetricsWorkload
-	7,  // 10: detdeploy.api.v1.WorkloadContainer.checkpoint:type_name -> detdeploy.api.v1.CheckpointWorkload
-	34, // 11: detdeploy.api.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	34, // 12: detdeploy.api.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	1,  // 13: detdeploy.api.v1.Trial.state:type_name -> detdeploy.api.v1.Trial.State
-	33, // 14: detdeploy.api.v1.Trial.hparams:type_name -> google.protobuf.Struct
-	6,  // 15: detdeploy.api.v1.Trial.best_validation:type_name -> detdeploy.api.v1.MetricsWorkload
-	6,  // 16: detdeploy.api.v1.Trial.latest_validation:type_name -> detdeploy.api.v1.MetricsWorkload
-	7,  // 17: detdeploy.api.v1.Trial.best_checkpoint:type_name -> detdeploy.api.v1.CheckpointWorkload
-	35, // 18: detdeploy.api.v1.Trial.wall_clock_time:type_name -> google.protobuf.DoubleValue
-	36, // 19: detdeploy.api.v1.Trial.warm_start_checkpoint_uuid:type_name -> google.protobuf.StringValue
-	33, // 20: detdeploy.api.v1.Trial.summary_metrics:type_name -> google.protobuf.Struct
-	35, // 21: detdeploy.api.v1.Trial.searcher_metric_value:type_name -> google.protobuf.DoubleValue
-	33, // 22: detdeploy.api.v1.Trial.metadata:type_name -> google.protobuf.Struct
-	9,  // 23: detdeploy.api.v1.GetTrialResponse.trial:type_name -> detdeploy.api.v1.Trial
-	2,  // 24: detdeploy.api.v1.GetExperimentTrialsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentTrialsRequest.SortBy
-	1,  // 25: detdeploy.api.v1.GetExperimentTrialsRequest.states:type_name -> detdeploy.api.v1.Trial.State
-	9,  // 26: detdeploy.api.v1.GetExperimentTrialsResponse.trials:type_name -> detdeploy.api.v1.Trial
-	37, // 27: detdeploy.api.v1.GetExperimentTrialsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	3,  // 28: detdeploy.api.v1.GetTrialWorkloadsRequest.filter:type_name -> detdeploy.api.v1.GetTrialWorkloadsRequest.FilterOption
-	8,  // 29: detdeploy.api.v1.GetTrialWorkloadsResponse.workloads:type_name -> detdeploy.api.v1.WorkloadContainer
-	37, // 30: detdeploy.api.v1.GetTrialWorkloadsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	34, // 31: detdeploy.api.v1.TrialLogsResponse.timestamp:type_name -> google.protobuf.Timestamp
-	38, // 32: detdeploy.api.v1.TrialLogsResponse.level:type_name -> detdeploy.api.v1.LogLevel
-	4,  // 33: detdeploy.api.v1.TrialEarlyExit.reason:type_name -> detdeploy.api.v1.TrialEarlyExit.ExitedReason
-	33, // 34: detdeploy.api.v1.RunPrepareForReportingRequest.checkpoint_storage:type_name -> google.protobuf.Struct
-	33, // 35: detdeploy.api.v1.GetRunMetadataResponse.metadata:type_name -> google.protobuf.Struct
-	33, // 36: detdeploy.api.v1.PostRunMetadataRequest.metadata:type_name -> google.protobuf.Struct
-	33, // 37: detdeploy.api.v1.PostRunMetadataResponse.metadata:type_name -> google.protobuf.Struct
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	45, // 0: detdeploy.api.v1.Metrics.avg_metrics:type_name -> google.protobuf.Struct
+	45, // 1: detdeploy.api.v1.Metrics.batch_metrics:type_name -> google.protobuf.Struct
+	46, // 2: detdeploy.api.v1.MetricsWorkload.end_time:type_name -> google.protobuf.Timestamp
+	6,  // 3: detdeploy.api.v1.MetricsWorkload.metrics:type_name -> detdeploy.api.v1.Metrics
+	46, // 4: detdeploy.api.v1.CheckpointWorkload.end_time:type_name -> google.protobuf.Timestamp
+	1,  // 5: detdeploy.api.v1.CheckpointWorkload.state:type_name -> detdeploy.api.v1.CheckpointWorkload.State
+	44, // 6: detdeploy.api.v1.CheckpointWorkload.resources:type_name -> detdeploy.api.v1.CheckpointWorkload.ResourcesEntry
+	45, // 7: detdeploy.api.v1.CheckpointWorkload.metadata:type_name -> google.protobuf.Struct
+	7,  // 8: detdeploy.api.v1.WorkloadContainer.training:type_name -> detdeploy.api.v1.MetricsWorkload
+	7,  // 9: detdeploy.api.v1.WorkloadContainer.validation:type_name -> detdeploy.api.v1.MetricsWorkload
+	8,  // 10: detdeploy.api.v1.WorkloadContainer.checkpoint:type_name -> detdeploy.api.v1.CheckpointWorkload
+	46, // 11: detdeploy.api.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	46, // 12: detdeploy.api.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	2,  // 13: detdeploy.api.v1.Trial.state:type_name -> detdeploy.api.v1.Trial.State
+	45, // 14: detdeploy.api.v1.Trial.hparams:type_name -> google.protobuf.Struct
+	7,  // 15: detdeploy.api.v1.Trial.best_validation:type_name -> detdeploy.api.v1.MetricsWorkload
+	7,  // 16: detdeploy.api.v1.Trial.latest_validation:type_name -> detdeploy.api.v1.MetricsWorkload
+	8,  // 17: detdeploy.api.v1.Trial.best_checkpoint:type_name -> detdeploy.api.v1.CheckpointWorkload
+	47, // 18: detdeploy.api.v1.Trial.wall_clock_time:type_name -> google.protobuf.DoubleValue
+	48, // 19: detdeploy.api.v1.Trial.warm_start_checkpoint_uuid:type_name -> google.protobuf.StringValue
+	45, // 20: detdeploy.api.v1.Trial.summary_metrics:type_name -> google.protobuf.Struct
+	47, // 21: detdeploy.api.v1.Trial.searcher_metric_value:type_name -> google.protobuf.DoubleValue
+	45, // 22: detdeploy.api.v1.Trial.metadata:type_name -> google.protobuf.Struct
+	10, // 23: detdeploy.api.v1.GetTrialResponse.trial:type_name -> detdeploy.api.v1.Trial
+	3,  // 24: detdeploy.api.v1.GetExperimentTrialsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentTrialsRequest.SortBy
+	2,  // 25: detdeploy.api.v1.GetExperimentTrialsRequest.states:type_name -> detdeploy.api.v1.Trial.State
+	10, // 26: detdeploy.api.v1.GetExperimentTrialsResponse.trials:type_name -> detdeploy.api.v1.Trial
+	49, // 27: detdeploy.api.v1.GetExperimentTrialsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	4,  // 28: detdeploy.api.v1.GetTrialWorkloadsRequest.filter:type_name -> detdeploy.api.v1.GetTrialWorkloadsRequest.FilterOption
+	9,  // 29: detdeploy.api.v1.GetTrialWorkloadsResponse.workloads:type_name -> detdeploy.api.v1.WorkloadContainer
+	49, // 30: detdeploy.api.v1.GetTrialWorkloadsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	45, // 31: detdeploy.api.v1.CreateTrialRequest.hparams:type_name -> google.protobuf.Struct
+	10, // 32: detdeploy.api.v1.CreateTrialResponse.trial:type_name -> detdeploy.api.v1.Trial
+	17, // 33: detdeploy.api.v1.PutTrialRequest.create_trial_request:type_name -> detdeploy.api.v1.CreateTrialRequest
+	10, // 34: detdeploy.api.v1.PutTrialResponse.trial:type_name -> detdeploy.api.v1.Trial
+	2,  // 35: detdeploy.api.v1.PatchTrialRequest.state:type_name -> detdeploy.api.v1.Trial.State
+	10, // 36: detdeploy.api.v1.PatchTrialResponse.trial:type_name -> detdeploy.api.v1.Trial
+	0,  // 37: detdeploy.api.v1.TrialSourceInfo.trial_source_info_type:type_name -> detdeploy.api.v1.TrialSourceInfoType
+	25, // 38: detdeploy.api.v1.ReportTrialSourceInfoRequest.trial_source_info:type_name -> detdeploy.api.v1.TrialSourceInfo
+	46, // 39: detdeploy.api.v1.TrialLogsResponse.timestamp:type_name -> google.protobuf.Timestamp
+	50, // 40: detdeploy.api.v1.TrialLogsResponse.level:type_name -> detdeploy.api.v1.LogLevel
+	5,  // 41: detdeploy.api.v1.TrialEarlyExit.reason:type_name -> detdeploy.api.v1.TrialEarlyExit.ExitedReason
+	45, // 42: detdeploy.api.v1.RunPrepareForReportingRequest.checkpoint_storage:type_name -> google.protobuf.Struct
+	45, // 43: detdeploy.api.v1.GetRunMetadataResponse.metadata:type_name -> google.protobuf.Struct
+	45, // 44: detdeploy.api.v1.PostRunMetadataRequest.metadata:type_name -> google.protobuf.Struct
+	45, // 45: detdeploy.api.v1.PostRunMetadataResponse.metadata:type_name -> google.protobuf.Struct
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_trial_proto_init() }
@@ -2370,16 +3082,19 @@ func file_master_api_v1_trial_proto_init() {
 	file_master_api_v1_log_proto_init()
 	file_master_api_v1_page_proto_init()
 	file_master_api_v1_trial_proto_msgTypes[4].OneofWrappers = []any{}
-	file_master_api_v1_trial_proto_msgTypes[13].OneofWrappers = []any{}
-	file_master_api_v1_trial_proto_msgTypes[14].OneofWrappers = []any{}
-	file_master_api_v1_trial_proto_msgTypes[23].OneofWrappers = []any{}
+	file_master_api_v1_trial_proto_msgTypes[15].OneofWrappers = []any{}
+	file_master_api_v1_trial_proto_msgTypes[18].OneofWrappers = []any{}
+	file_master_api_v1_trial_proto_msgTypes[19].OneofWrappers = []any{}
+	file_master_api_v1_trial_proto_msgTypes[24].OneofWrappers = []any{}
+	file_master_api_v1_trial_proto_msgTypes[25].OneofWrappers = []any{}
+	file_master_api_v1_trial_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_trial_proto_rawDesc), len(file_master_api_v1_trial_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   28,
+			NumEnums:      6,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

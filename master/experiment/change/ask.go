@@ -42,6 +42,9 @@ func (d *Draft) move(r lifecycle.Request, reason string) error {
 		if t.Life.State.Over() {
 			continue
 		}
+		if d.Record.Unmanaged {
+			t = d.leave(t)
+		}
 		t.Life = t.Life.Follow(to)
 		d.setTrial(t)
 	}
@@ -64,6 +67,9 @@ func (d *Draft) KillTrial(id int32) error {
 	t, found := d.Trial(id)
 	if !found || t.Life.State.Over() || t.Life.State == lifecycle.StoppingKilled {
 		return nil
+	}
+	if d.Record.Unmanaged {
+		t = d.leave(t)
 	}
 	t.Life = t.Life.Stop(lifecycle.StoppingKilled)
 	d.note(record.Event{Kind: record.Asked, By: d.by, Request: lifecycle.Kill, Trial: id, Run: t.Life.Run})

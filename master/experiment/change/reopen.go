@@ -38,7 +38,7 @@ func (d *Draft) checkReopen() error {
 	method := d.x.rules.search.Method
 	switch {
 	case d.Record.Unmanaged:
-		return errors.New("continue the experiment: it runs elsewhere")
+		return errors.New("continue the experiment: it runs elsewhere; run its program again, with the same external ids")
 	case d.Record.State == lifecycle.Completed || d.Record.State == lifecycle.Canceled || d.Record.State == lifecycle.Error:
 	default:
 		return fmt.Errorf("continue experiment %d: it has not ended (%s)", d.Record.ID, d.Record.State)

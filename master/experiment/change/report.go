@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
@@ -86,6 +87,9 @@ func (d *Draft) ReportProgress(id int32, progress float64) {
 // run. Repeated, it changes nothing.
 func (d *Draft) ReportInvalid(id int32) bool {
 	t, found := d.Trial(id)
+	if found && d.Record.Unmanaged && t.Life.State == lifecycle.Error {
+		return d.explainFailure(t)
+	}
 	if !found || !t.Life.Running {
 		return false
 	}
@@ -109,7 +113,7 @@ func (d *Draft) SetRunnerState(id int32, state string) {
 // Checkpoint notes a checkpoint: the next run starts from it, and with none from the beginning.
 func (d *Draft) Checkpoint(id int32, uuid string, steps int32) {
 	t, found := d.Trial(id)
-	if !found || t.Life.State.Over() {
+	if !found || t.Life.State.Over() && !d.Record.Unmanaged {
 		return
 	}
 	t.Life.Latest, t.LatestSteps, t.Heard = uuid, steps, d.now
@@ -146,4 +150,19 @@ func (d *Draft) Revalidate(id, steps int32, metrics map[string]any) {
 	if metric, ok := readNumber(metrics[d.x.rules.search.Metric]); found && ok {
 		d.noteValidation(t, &record.Best{Trial: id, Steps: steps, Metric: metric})
 	}
+}
+
+// Use notes that a trial uses a checkpoint; false is one that uses as many as it may.
+func (d *Draft) Use(id int32, u record.Use, most int) bool {
+	t, found := d.Trial(id)
+	if !found {
+		return true
+	}
+	t.Uses = slices.DeleteFunc(slices.Clone(t.Uses), func(old record.Use) bool { return old.Checkpoint == u.Checkpoint })
+	if len(t.Uses) >= most {
+		return false
+	}
+	t.Uses = append(t.Uses, u)
+	d.put(t)
+	return true
 }

@@ -83,7 +83,7 @@ func (d *Draft) carryOut(a search.Action) (int32, error) {
 // stopping.
 func (d *Draft) finish() error {
 	running := d.Record.State == lifecycle.Active || d.Record.State == lifecycle.Paused
-	if running && d.Record.Open == 0 && d.x.search != nil && d.x.search.Outcome() != "" {
+	if running && d.Record.Open == 0 && d.isOver() {
 		r, reason := d.outcome()
 		if err := d.move(r, reason); err != nil {
 			return err
@@ -94,6 +94,14 @@ func (d *Draft) finish() error {
 		d.note(record.Event{Kind: record.StateChanged, State: to})
 	}
 	return nil
+}
+
+// isOver says that no trial is to come: the search says so, and elsewhere the programs, by having ended.
+func (d *Draft) isOver() bool {
+	if d.x.search == nil {
+		return d.Record.Unmanaged && d.Record.Trials > 0
+	}
+	return d.x.search.Outcome() != ""
 }
 
 // outcome is how an experiment ends whose trials have ended.
@@ -124,6 +132,8 @@ func (d *Draft) progress() float64 {
 	switch {
 	case d.Record.State == lifecycle.Completed:
 		return 1
+	case d.Record.Unmanaged && !d.x.light:
+		return d.progressElsewhere()
 	case d.x.search == nil:
 		return d.Record.Progress
 	}

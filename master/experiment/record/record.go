@@ -25,8 +25,12 @@ type Collections struct {
 	Metadata store.Collection[map[string]any]
 	// Sources are the trials that started from a checkpoint, which is their parent.
 	Sources store.Collection[struct{}]
+	// Users are the trials that say they use a checkpoint, which is their parent; see UserKey.
+	Users store.Collection[int32]
 	// Parts are the files of a model definition, packed and cut; their parent is the experiment.
 	Parts store.Collection[[]byte]
+	// External are the numbers of experiments by what they are called elsewhere.
+	External store.Collection[int32]
 	// Counters have the last number that was given to an experiment or a trial.
 	Counters store.Collection[int32]
 }
@@ -41,7 +45,9 @@ func Docs() Collections {
 		Events:      store.Collection[Event]{Kind: "event"},
 		Metadata:    store.Collection[map[string]any]{Kind: "run_metadata"},
 		Sources:     store.Collection[struct{}]{Kind: "checkpoint_source"},
+		Users:       store.Collection[int32]{Kind: "checkpoint_user"},
 		Parts:       store.Collection[[]byte]{Kind: "model_definition"},
+		External:    store.Collection[int32]{Kind: "external_experiment"},
 		Counters:    store.Collection[int32]{Kind: "experiment_counter"},
 	}
 }
@@ -69,3 +75,6 @@ func EventParents(experiment int32) (search, others string) {
 func EventKey(experiment int32, number int) string {
 	return fmt.Sprintf("%010d-%010d", experiment, number)
 }
+
+// UserKey is the id of a trial that uses a checkpoint.
+func UserKey(checkpoint string, trial int32) string { return checkpoint + "/" + Key(trial) }

@@ -53,8 +53,13 @@ type Trial struct {
 	// Matched is the log policy that matched last.
 	Matched *Match `json:"matched,omitempty"`
 	LogDays *int   `json:"log_days,omitempty"`
-	// ExternalID is what an unmanaged trial is called elsewhere.
+	// ExternalID is what an unmanaged trial is called elsewhere. Silent says that it ended because its program was
+	// not heard of, Floating that the first report of the present run decides about Base.
 	ExternalID string `json:"external_id,omitempty"`
+	Silent     bool   `json:"silent,omitempty"`
+	Floating   bool   `json:"floating,omitempty"`
+	// Uses are checkpoints that it says it works with.
+	Uses []Use `json:"uses,omitempty"`
 }
 
 // Task is the trial's present task.
@@ -70,6 +75,16 @@ func (t Trial) Task() string {
 func (t Trial) MayReport(allocation string) bool {
 	unknown := t.Allocation == "" && !t.RunBegan.IsZero()
 	return allocation == "" || unknown || t.Allocation == allocation
+}
+
+// Use is what a trial does with a checkpoint.
+type Use struct {
+	Checkpoint string `json:"checkpoint"`
+	// How is one of the names of apiv1.TrialSourceInfoType.
+	How string `json:"how"`
+	// Model and Version are those of the registry that the checkpoint was taken from, 0 for none.
+	Model   int32 `json:"model,omitempty"`
+	Version int32 `json:"version,omitempty"`
 }
 
 // Match is a line that a log policy matched.

@@ -13,13 +13,19 @@ import (
 func (e *Experiments) Create(ctx context.Context, by *apiv1.User, r *apiv1.CreateExperimentRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.CreateExperimentResponse, error) {
+	return e.create(ctx, by, "", r, contents)
+}
+
+func (e *Experiments) create(ctx context.Context, by *apiv1.User, externalID string, r *apiv1.CreateExperimentRequest,
+	contents func(file int) (io.Reader, int64),
+) (*apiv1.CreateExperimentResponse, error) {
 	if r.GetConfig() == "" && r.GetParentId() == 0 {
 		return nil, status.New(status.InvalidArgument, "config: must be set: it is what is to be run, as YAML")
 	}
 	made, err := e.cfg.Experiments.Create(ctx, experiment.Order{
 		By: by, Config: r.GetConfig(), Template: r.GetTemplate(), Project: r.GetProjectId(), Parent: r.GetParentId(),
 		Activate: r.GetActivate(), ValidateOnly: r.GetValidateOnly(), Files: r.GetModelDefinition(), Contents: contents,
-		Unmanaged: r.GetUnmanaged(),
+		Unmanaged: r.GetUnmanaged(), ExternalID: externalID,
 	})
 	if err != nil {
 		return nil, err
@@ -33,6 +39,18 @@ func (e *Experiments) Create(ctx context.Context, by *apiv1.User, r *apiv1.Creat
 	return &apiv1.CreateExperimentResponse{
 		Experiment: x, Config: x.GetConfig(), Warnings: launchWarnings(made.View), ConfigWarnings: made.Warnings,
 	}, nil
+}
+
+// Put is the experiment with an external id, which is created where there is none. Its programs run outside
+// of the cluster.
+func (e *Experiments) Put(ctx context.Context, by *apiv1.User, externalID string, r *apiv1.CreateExperimentRequest,
+	contents func(file int) (io.Reader, int64),
+) (*apiv1.PutExperimentResponse, error) {
+	if externalID == "" || !r.GetUnmanaged() {
+		return nil, status.New(status.InvalidArgument, "unmanaged: must be set: external ids are for experiments whose programs run outside of the cluster")
+	}
+	out, err := e.create(ctx, by, externalID, r, contents)
+	return &apiv1.PutExperimentResponse{Experiment: out.GetExperiment(), Config: out.GetConfig()}, err
 }
 
 // Continue runs an experiment again.

@@ -178,6 +178,9 @@ func (t *Trials) showRecord(v experiment.TrialView) (*apiv1.Trial, error) {
 	if v.Matched != nil {
 		m.LogPolicyMatched = new(v.Matched.Policy)
 	}
+	if v.ExternalID != "" {
+		m.ExternalId = new(v.ExternalID)
+	}
 	m.LogRetentionDays = orDays(nil, v.LogDays)
 	return m, nil
 }

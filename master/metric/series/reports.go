@@ -60,6 +60,39 @@ func (s *Series) Reports(ctx context.Context, trials []int32, group string, send
 	return nil
 }
 
+// mostReports bounds one answer of All.
+const mostReports = 100_000
+
+// All is all reports of a group of some trials, or of all their groups for an empty one, in the order of their steps. Trials that have gone are left out.
+func (s *Series) All(ctx context.Context, trials []int32, group string) ([]*apiv1.MetricsReport, error) {
+	var out []*apiv1.MetricsReport
+	for _, id := range trials {
+		groups := []string{group}
+		if group == "" {
+			var err error
+			if groups, err = metric.Groups(ctx, s.cfg.Store, int64(id)); err != nil {
+				return nil, err
+			}
+		}
+		for _, g := range groups {
+			for r, err := range metric.Read(ctx, s.cfg.Store, int64(id), g, -1) {
+				if err != nil {
+					return nil, err
+				}
+				if len(out) == mostReports {
+					return nil, status.New(status.FailedPrecondition, "there are more than %d reports; ask for those of one group, or of one trial after the other with trials/metrics/trial_metrics", mostReports)
+				}
+				shown, err := ShowReport(r, int32(len(out)+1)) //nolint:gosec // it is bounded
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, shown)
+			}
+		}
+	}
+	return out, nil
+}
+
 // ShowReport is a report as clients read it. Number tells reports of one answer apart.
 func ShowReport(r metric.Report, number int32) (*apiv1.MetricsReport, error) {
 	averages, err := showValues(r.Values.Averages)

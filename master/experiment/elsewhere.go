@@ -1,0 +1,258 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// elsewhere is what programs say that no task of the cluster runs: trials of unmanaged experiments.
+type elsewhere struct{ *shared }
+
+// TrialOrder is a trial of an experiment that runs elsewhere.
+type TrialOrder struct {
+	By         *apiv1.User
+	Experiment int32
+	Hparams    map[string]any
+	// ExternalID is what it is called elsewhere, empty for nothing. A repeated order with the same answers with the
+	// trial of the first.
+	ExternalID string
+}
+
+// CreateTrial stores a trial that runs elsewhere, of an experiment that does; one that has ended continues. The
+// errors have the codes of Ask, and InvalidArgument.
+func (w *elsewhere) CreateTrial(ctx context.Context, o TrialOrder) (TrialView, error) {
+	e, err := w.reg.find(o.Experiment)
+	if err != nil {
+		return TrialView{}, err
+	}
+	if err := checkExternalID(o.ExternalID); err != nil {
+		return TrialView{}, err
+	}
+	var t record.Trial
+	err = w.ask(ctx, o.By, e, demand{verb: "add a trial to", do: func(ctx context.Context, tx *store.Tx, d *change.Draft) error {
+		if isOpen(d.Record) || d.Record.Unmanaged {
+			if _, err := w.cfg.Places.OpenProject(ctx, tx, d.Record.ProjectID); err != nil {
+				return err
+			}
+		}
+		var err error
+		t, err = d.AddTrial(o.ExternalID, o.Hparams)
+		return refuse(err)
+	}})
+	if err != nil {
+		return TrialView{}, err
+	}
+	v := views{w.shared}
+	return v.trialView(e.snapshot(), t), nil
+}
+
+// longestExternalID is in bytes.
+const longestExternalID = 256
+
+// checkExternalID judges what something is called elsewhere.
+func checkExternalID(id string) error {
+	if len(id) > longestExternalID || strings.ContainsFunc(id, unicode.IsControl) {
+		return status.New(status.InvalidArgument, "external id %q: must have at most %d bytes, and no control characters", excerpt.Of(id), longestExternalID)
+	}
+	return nil
+}
+
+// Begun is a run of a trial elsewhere.
+type Begun struct {
+	Run int
+	// Checkpoint is what it continues from, empty for nothing, and Steps how far that is.
+	Checkpoint string
+	Steps      int32
+}
+
+// StartTrial begins the next run of a trial elsewhere: with resume from its latest checkpoint that can be used. Repeated
+// before the run has said anything, it answers with the same run. The errors have the codes NotFound and
+// FailedPrecondition.
+func (w *elsewhere) StartTrial(ctx context.Context, by *apiv1.User, trial int32, resume bool) (Begun, error) {
+	var out Begun
+	err := w.changeTrial(ctx, trial, by.GetUsername(), func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
+		out = Begun{}
+		if resume {
+			var err error
+			if out.Checkpoint, out.Steps, err = usableCheckpoint(ctx, tx, t); err != nil {
+				return err
+			}
+		}
+		t, err := d.BeginElsewhere(trial, out.Checkpoint, out.Steps)
+		out.Run = t.Life.Run
+		return refuse(err)
+	})
+	return out, err
+}
+
+// usableCheckpoint is the checkpoint that a trial continues from: the one it reported last, else the
+// furthest that is left, else what it was to start from.
+func usableCheckpoint(ctx context.Context, tx *store.Tx, t record.Trial) (id string, steps int32, err error) {
+	if t.Life.Latest != "" {
+		last, found, err := checkpoint.Get(ctx, tx, t.Life.Latest)
+		if err != nil || found && last.State.Usable() {
+			return last.UUID, last.Steps, err
+		}
+		left, found, err := checkpoint.Latest(ctx, tx, t.ID)
+		if err != nil || found {
+			return left.UUID, left.Steps, err
+		}
+	}
+	if t.Life.WarmStart == "" {
+		return "", 0, nil
+	}
+	_, err = checkpoint.CheckSource(ctx, tx, t.Life.WarmStart)
+	return t.Life.WarmStart, 0, err
+}
+
+// Heartbeat notes that the program of a trial elsewhere is there. The errors have the codes NotFound and
+// FailedPrecondition.
+func (w *elsewhere) Heartbeat(ctx context.Context, trial int32) error {
+	return w.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
+		return refuse(hear(d, trial))
+	})
+}
+
+// hear notes a word of a program about a trial that must run elsewhere.
+func hear(d *change.Draft, trial int32) error {
+	if !d.Record.Unmanaged {
+		return fmt.Errorf("change the state of trial %d: the cluster runs it; pause, cancel or kill experiment %d instead", trial, d.Record.ID)
+	}
+	return d.Hear(trial)
+}
+
+// EndTrial notes how a program elsewhere ended: Exited, Failed or Killed. One that has ended stays as it is. The errors have
+// the codes NotFound and FailedPrecondition.
+func (w *elsewhere) EndTrial(ctx context.Context, by *apiv1.User, trial int32, c lifecycle.Cause) error {
+	var ended record.Trial
+	err := w.changeTrial(ctx, trial, by.GetUsername(), func(_ context.Context, _ *store.Tx, d *change.Draft, t record.Trial) error {
+		ended = record.Trial{}
+		if d.Record.Unmanaged && t.Life.State.Over() && !t.Silent {
+			return nil
+		}
+		if err := hear(d, trial); err != nil {
+			return refuse(err)
+		}
+		if err := d.EndElsewhere(trial, c); err != nil {
+			return err
+		}
+		ended, _ = d.Trial(trial)
+		return nil
+	})
+	if err == nil && ended.ID != 0 {
+		w.writeEnd(ctx, ended)
+	}
+	return err
+}
+
+// writeEnd writes into a trial's log how its program ended. The log is for people: a line that cannot be written
+// is none.
+func (s *shared) writeEnd(ctx context.Context, t record.Trial) {
+	level := log.Info
+	if t.Life.State == lifecycle.Error {
+		level = log.Error
+	}
+	if err := s.cfg.Tasks.Write(ctx, rm.TaskID(t.Task()), level, fmt.Sprintf("run %d of trial %d ended: %s", t.Life.Run, t.ID, t.Reason)); err != nil {
+		s.cfg.Log.Warn("cannot write into the log of a trial", "trial_id", t.ID, "err", err)
+	}
+}
+
+// endSilent ends the trials of an experiment elsewhere whose programs were not heard of for too long, and an
+// experiment of which no trial was created.
+func (r *reconciler) endSilent(ctx context.Context, e *entry) error {
+	now := r.cfg.Now()
+	if x := e.snapshot(); x.Trials == 0 && lifecycle.IsSilent(later(x.Started, r.since), now) {
+		return r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+			return refuse(d.EndUnused())
+		}})
+	}
+	var silent []int32
+	e.readOpen(func(x *change.Experiment) {
+		for _, t := range x.OpenTrials() {
+			if r.isSilent(t, now) {
+				silent = append(silent, t.ID)
+			}
+		}
+	})
+	var errs []error
+	for _, id := range silent {
+		errs = append(errs, r.endSilentTrial(ctx, e, id, now))
+	}
+	return errors.Join(errs...)
+}
+
+// isSilent counts from when this master began to listen.
+func (s *shared) isSilent(t record.Trial, now time.Time) bool {
+	return lifecycle.IsSilent(later(later(t.Heard, t.RunBegan), later(t.Created, s.since)), now)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (r *reconciler) endSilentTrial(ctx context.Context, e *entry, id int32, now time.Time) error {
+	var ended record.Trial
+	err := r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		ended = record.Trial{}
+		t, found := d.Trial(id)
+		if !found || t.Life.State.Over() || !r.isSilent(t, now) { // it was heard of meanwhile
+			return nil
+		}
+		if err := d.EndElsewhere(id, lifecycle.Lost); err != nil {
+			return err
+		}
+		ended, _ = d.Trial(id)
+		return nil
+	}})
+	if err == nil && ended.ID != 0 {
+		r.writeEnd(ctx, ended)
+	}
+	return err
+}
+
+// refuseElsewhere refuses what cannot be asked of an experiment that the cluster does not run.
+func refuseElsewhere(x record.Experiment, verb, instead string) error {
+	if !x.Unmanaged {
+		return nil
+	}
+	return status.New(status.FailedPrecondition, "%s experiment %d: it is unmanaged, which means that its programs run outside of the cluster; %s", verb, x.ID, instead)
+}
+
+// ElsewhereTask is whose trial a task is whose program runs elsewhere; false is any other task.
+func (v *views) ElsewhereTask(ctx context.Context, id rm.TaskID) (record.TrialTasks, bool, error) {
+	e, err := v.ofTask(id)
+	if err != nil || !e.snapshot().Unmanaged {
+		return record.TrialTasks{}, false, nil //nolint:nilerr // no experiment has it
+	}
+	x := e.snapshot()
+	t, found := record.Trial{}, false
+	if !e.readOpen(func(open *change.Experiment) { t, found = open.TrialOfTask(string(id)) }) {
+		all, err := v.allTrials(ctx, e)
+		if err != nil {
+			return record.TrialTasks{}, false, err
+		}
+		if at := slices.IndexFunc(all, func(one record.Trial) bool { return one.Task() == string(id) }); at >= 0 {
+			t, found = all[at], true
+		}
+	}
+	return record.TrialTasks{Experiment: x.ID, Owner: x.UserID, Tasks: t.Tasks, Ended: t.Life.State.Over()}, found, nil
+}

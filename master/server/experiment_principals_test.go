@@ -100,7 +100,7 @@ func (w *whole) furnish(t *testing.T) {
 		{"a project", post, "workspaces/2/projects", w.user, `{"name":"vision"}`, 200, `"id":2`},
 		{"a template", post, "templates/small", w.user, `{"config":{"max_restarts":1}}`, 200, `"name":"small"`},
 		{"a model", post, "models", w.user, `{"name":"mnist"}`, 200, `"id":1`},
-		{"a checkpoint", post, "checkpoints", w.trial, w.reportBody(checkpointA), 200, "{}"},
+		{"a checkpoint", post, "checkpoints", w.user, w.reportBody(checkpointA), 200, "{}"},
 		{"a version", post, "models/mnist/versions", w.user, `{"checkpointUuid":"` + checkpointA + `"}`, 200, `"version":1`},
 	})
 	w.ids["workspace"], w.ids["project"], w.ids["template"], w.ids["model"], w.ids["version"] = "2", "2", "small", "mnist", "1"

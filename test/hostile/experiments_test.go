@@ -35,8 +35,24 @@ func (w *world) experiments(ctx context.Context) {
 	w.name("trial-task", shown.Trial.TaskID)
 	w.name("trial-allocation", words[1])
 	w.name("checkpoint", fmt.Sprintf("11111111-2222-4333-8444-%012d", made.Experiment.ID))
+	w.elsewhere(ctx)
 	w.name("label", "vision")
 	w.name("version", "1")
+}
+
+// elsewhereBody is an experiment whose programs run outside of the cluster.
+const elsewhereBody = `{"config": "{name: hers, searcher: {name: single, metric: loss}, checkpoint_storage: {type: directory, container_path: /tmp/c}}", "unmanaged": true}`
+
+// elsewhere makes such an experiment of alice's with a trial.
+func (w *world) elsewhere(ctx context.Context) {
+	w.t.Helper()
+	w.name("external", "hers")
+	var made struct{ Experiment struct{ ID int } }
+	w.must(ctx, "alice", call{method: "PUT", path: "/api/v1/experiments/by-external-id/{external}", body: elsewhereBody}, &made)
+	w.name("elsewhere", fmt.Sprint(made.Experiment.ID))
+	var trial struct{ Trial struct{ TaskID string } }
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/trials", body: `{"experimentId": {elsewhere}, "unmanaged": true}`}, &trial)
+	w.name("elsewhere-task", trial.Trial.TaskID)
 }
 
 // experimentBody asks for one trial that needs nothing but a shell.
@@ -135,12 +151,21 @@ var experimentRequests = []request{
 	{id: "POST /api/v1/checkpoints/{checkpoint}/metadata", by: "alice", body: `{"checkpoint": {"uuid": "{checkpoint}", "metadata": {"forged": true}}}`},
 	{id: "PATCH /api/v1/checkpoints", by: "trial", body: `{"checkpoints": [{"uuid": "{checkpoint}", "resources": {"resources": {"a": "1"}}}]}`},
 	{id: "GET /checkpoints/{checkpoint}", by: "alice", user: true, unseen: "its directory is inside of the trial's container"},
+	{id: "POST /api/v1/trial-source-info", by: "trial", body: `{"trialSourceInfo": {"trialId": {trial}, "checkpointUuid": "{checkpoint}", "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE"}}`},
+	{id: "GET /api/v1/checkpoints/{checkpoint}/metrics", by: "alice", user: true},
+	{id: "PUT /api/v1/experiments/by-external-id/{external}", by: "alice", body: elsewhereBody},
+	{id: "POST /api/v1/trials", by: "alice", body: `{"experimentId": {elsewhere}, "unmanaged": true}`},
+	{id: "PUT /api/v1/trials", by: "alice", body: `{"createTrialRequest": {"experimentId": {elsewhere}, "unmanaged": true}, "externalTrialId": "forged"}`},
+	{id: "PATCH /api/v1/trials/{trial}", by: "alice", body: `{"trialId": {trial}, "state": "STATE_COMPLETED"}`, unseen: "the trial is one that the cluster runs"},
+	{id: "POST /api/v1/trials/{trial}/start", by: "alice", body: `{"trialId": {trial}, "resume": true}`, unseen: "the trial is one that the cluster runs"},
+	{id: "POST /task-logs", by: "alice", body: `[{"task_id": "{elsewhere-task}", "rank": "0", "log": "forged\n"}]`},
 	{id: "GET /api/v1/trials/metrics/training_metrics", query: "?trialIds={trial}", by: "alice", user: true},
 	{id: "GET /api/v1/trials/metrics/validation_metrics", query: "?trialIds={trial}", by: "alice", user: true},
 	{id: "GET /api/v1/trials/metrics/trial_metrics", query: "?trialIds={trial}&group=validation", by: "alice", user: true},
 	{id: "GET /api/v1/trials/time-series", query: "?trialIds={trial}&metricNames=loss&group=validation", by: "alice", user: true},
 	{id: "POST /api/v1/models/{model}/versions", by: "alice", body: `{"modelName": "{model}", "checkpointUuid": "{checkpoint}"}`},
 	{id: "GET /api/v1/models/{model}/versions/{version}", by: "alice", user: true},
+	{id: "GET /api/v1/models/{model}/versions/{version}/metrics", by: "alice", user: true},
 	{id: "PATCH /api/v1/models/{model}/versions/{version}", by: "alice", body: `{"notes": "forged"}`},
 	{id: "DELETE /api/v1/models/{model}/versions/{version}", by: "alice"},
 	{id: "POST /api/v1/experiments", by: "alice", user: true, body: `{"config": "{name: x, entrypoint: \"true\", searcher: {name: single, metric: loss}, checkpoint_storage: {type: directory, container_path: /tmp/c}}", "validateOnly": true}`},

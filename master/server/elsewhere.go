@@ -134,7 +134,7 @@ func listCall[T, O any, Out message[O]](item proto.Message, do func(*call, []T) 
 		}
 		var in []T
 		if err := json.Unmarshal(b, &in); err != nil {
-			return nil, status.New(status.InvalidArgument, "the request's body is not what this call takes: %v", err)
+			return nil, status.New(status.InvalidArgument, "the request's body is not what this call takes: %s", plainText(err))
 		}
 		return do(c, in)
 	})

@@ -29,7 +29,7 @@ func openLaptop(t *testing.T) *laptop {
 	c := clustertest.New(t, clustertest.Config{})
 	c.StartMaster()
 	l := &lab{Cluster: c, t: t, det: dettest.Login(t, c.URL, "determined", clustertest.Password)}
-	l.login()
+	l.login("determined")
 	l.token = strings.TrimSpace(l.det.OK("", "dev", "auth-token"))
 	return &laptop{lab: l, python: filepath.Join(home, "bin", "python3"), checkpoints: t.TempDir()}
 }

@@ -50,7 +50,7 @@ func runTiny() int {
 		return 0 // the prelude asks for the library
 	}
 	if err := new(tiny).run(); err != nil {
-		fmt.Println("ERROR:", err)
+		fmt.Fprintln(os.Stderr, "ERROR:", err)
 		return 1
 	}
 	return 0
@@ -216,7 +216,7 @@ func (p *tiny) callOnce(method, path string, body, into any) (again time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	r, err := http.NewRequest(method, p.cluster.Master+"/api/v1/"+path, bytes.NewReader(text)) //nolint:noctx // it ends with the process
+	r, err := http.NewRequest(method, p.cluster.Master+"/api/v1/"+path, bytes.NewReader(text))
 	if err != nil {
 		return 0, err
 	}

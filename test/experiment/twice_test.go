@@ -1,7 +1,7 @@
 package experiment_test
 
 import (
-	"database/sql"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	_ "modernc.org/sqlite" // with the driver "sqlite"
 
+	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
@@ -124,56 +124,35 @@ var instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|"wallC
 // withoutTimes leaves out when something was heard.
 func withoutTimes(text string) string { return instant.ReplaceAllString(text, "TIME") }
 
-// dumpStore is all rows of the master's database, without times and without those that say who was
-// seen and who called.
-func (l *lab) dumpStore() []string {
+// dumpStore is all rows of the master's database, without times and without those that say who was seen and who called.
+func (l *lab) dumpStore() (out []string) {
 	l.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(l.Dir, "master", "master.db")+"?mode=ro")
+	beside, err := store.Open(l.t.Context(), store.Config{Path: filepath.Join(l.Dir, "master", "master.db"), ReadOnly: true})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // it was read
-	var out []string
-	for _, table := range archive.Tables() {
-		for _, row := range readTable(l.t, db, table.Name) {
-			if !strings.HasPrefix(row, "lease ") && !strings.Contains(row, " kind=session ") && !strings.Contains(row, " kind=audit ") {
-				out = append(out, withoutTimes(row))
-			}
+	defer beside.Close() //nolint:errcheck // it was read
+	var backup bytes.Buffer
+	if err := beside.Backup(l.t.Context(), &backup); err != nil {
+		l.t.Fatal(err)
+	}
+	reader, _, err := archive.Open(&backup)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	err = reader.ReadRows(func(table archive.Table, fields []archive.Field) error {
+		row := table.Name
+		for i, f := range fields {
+			row += fmt.Sprintf(" %s=%d%s", table.Columns[i].Name, f.Number, f.Bytes)
 		}
+		if !strings.Contains(row, " kind=0session ") && !strings.Contains(row, " kind=0audit ") {
+			out = append(out, withoutTimes(row))
+		}
+		return nil
+	})
+	if err != nil || len(out) == 0 {
+		l.t.Fatalf("read the master's store: %d rows, error %v", len(out), err)
 	}
 	slices.Sort(out)
-	return out
-}
-
-func readTable(t *testing.T, db *sql.DB, name string) (out []string) {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+name) //nolint:gosec // it is a name of ours
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close() //nolint:errcheck // it was read
-	names, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for rows.Next() {
-		values := make([]any, len(names))
-		for i := range values {
-			values[i] = new(sql.RawBytes)
-		}
-		if err := rows.Scan(values...); err != nil {
-			t.Fatal(err)
-		}
-		row := name
-		for i, v := range values {
-			if text, ok := v.(*sql.RawBytes); ok {
-				row += fmt.Sprintf(" %s=%s", names[i], *text)
-			}
-		}
-		out = append(out, row)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
 	return out
 }

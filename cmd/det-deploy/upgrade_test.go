@@ -2,8 +2,8 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +32,7 @@ const (
 func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\n"})
 	unpackOld(t, c.Dir)
-	endNow(t, filepath.Join(c.Dir, "master", "master.db"), oldEnded)
+	endNow(t, filepath.Join(c.Dir, "master", "master.db"))
 	session, err := os.ReadFile(filepath.Join(c.Dir, "session-ada"))
 	if err != nil {
 		t.Fatal(err)
@@ -102,17 +102,20 @@ func count(all []string, line string) (n int) {
 	return n
 }
 
-// endNow has a stored task end at this moment.
-func endNow(t *testing.T, file, task string) {
+// endNow has the ended task of a stored cluster end at this moment. The database keeps a
+// time as text, which another of its length replaces.
+func endNow(t *testing.T, file string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", file)
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	_, err = db.ExecContext(t.Context(), `UPDATE documents SET at = ?, doc = CAST(json_set(doc, '$.ended', ?) AS BLOB)
-		WHERE kind = 'task' AND id = ?`, now.UnixMicro(), now.Format(time.RFC3339Nano), task)
-	if err := errors.Join(err, db.Close()); err != nil {
+	then := []byte(`"ended":"2026-11-22T05:41:20.15192115Z"`)
+	now := []byte(time.Now().UTC().Format(`"ended":"2006-01-02T15:04:05.00000000Z"`))
+	if !bytes.Contains(data, then) || len(now) != len(then) {
+		t.Fatalf("%s has no task with %s to replace by %s", file, then, now)
+	}
+	if err := os.WriteFile(file, bytes.ReplaceAll(data, then, now), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

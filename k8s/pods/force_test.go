@@ -67,8 +67,8 @@ func TestAPodIsDeletedOnceAndForcedOnce(t *testing.T) {
 	const size = 100 // pods of the gang
 	requests := &counter{all: make(map[string]int)}
 	m := newMaster(t, func(c *pods.Config) {
-		c.Pools[0].Template.MaxSlotsPerPod, c.Limits.Lost = 1, 10*time.Second
-		c.Gang.Limit = 30 * time.Second // the tests' nodes take a hundred pods one by one
+		c.Pools[0].Template.MaxSlotsPerPod, c.Limits.Lost = 1, 20*time.Second // a busy machine answers in that
+		c.Gang.Limit = 30 * time.Second                                       // the tests' nodes take a hundred pods one by one
 	})
 	m.stop()
 	m.client = requests.client(t, m.c)

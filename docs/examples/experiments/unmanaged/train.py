@@ -1,7 +1,7 @@
 """Fits a line on any machine that reaches the master, and shows it as an experiment there.
 
-Needs `pip install determined==0.38.1` and DET_MASTER, DET_USER and DET_PASS. Run it again: it continues
-from its latest checkpoint.
+Needs `pip install determined==0.38.1` and DET_MASTER, DET_USER, DET_PASS and CHECKPOINTS, a
+directory. Run it again: it continues from its latest checkpoint.
 """
 
 import json

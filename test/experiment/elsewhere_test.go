@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/test/clustertest"
-	"github.com/det-deploy/det-deploy/test/dettest"
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
@@ -28,9 +27,8 @@ func openLaptop(t *testing.T) *laptop {
 	home := installed.Environment(t, "the harness", "harness", "python3")
 	c := clustertest.New(t, clustertest.Config{})
 	c.StartMaster()
-	l := &lab{Cluster: c, t: t, det: dettest.Login(t, c.URL, "determined", clustertest.Password)}
+	l := &lab{Cluster: c, t: t}
 	l.login("determined")
-	l.token = strings.TrimSpace(l.det.OK("", "dev", "auth-token"))
 	return &laptop{lab: l, python: filepath.Join(home, "bin", "python3"), checkpoints: t.TempDir()}
 }
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -127,14 +127,16 @@ func (l *lab) boundsLog(id string) {
 		l.t.Errorf("got %d bytes of log, want them bounded", len(out))
 	}
 	for _, of := range []string{"master", "agent-agent-0"} {
-		if size := sizeOf(l.t, filepath.Join(l.Dir, of)); size > 24<<20 {
-			l.t.Errorf("the directory of %s has %d bytes, want that a program cannot fill it", of, size)
-		}
+		l.Eventually("the disk of "+of+" is not filled by a program", patience, func() error {
+			if size := sizeOf(l.t, filepath.Join(l.Dir, of)); size > 24<<20 {
+				return fmt.Errorf("%d bytes", size)
+			}
+			return nil
+		})
 	}
 	began := time.Now()
-	resp, err := http.Get(l.URL + "/healthz")
-	if err != nil || resp.StatusCode != http.StatusOK || time.Since(began) > 10*time.Second {
-		l.t.Errorf("the master answers %v, %v after %s", resp, err, time.Since(began))
+	if l.read("master"); time.Since(began) > 10*time.Second {
+		l.t.Errorf("the master answers after %s", time.Since(began))
 	}
 }
 
@@ -146,7 +148,7 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 			return nil //nolint:nilerr // it is gone
 		}
 		if info, err := d.Info(); err == nil {
-			size += info.Size()
+			size += info.Sys().(*syscall.Stat_t).Blocks * 512 // files have holes
 		}
 		return nil
 	})

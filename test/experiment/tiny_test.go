@@ -198,16 +198,16 @@ func (p *tiny) awaitPreemption() {
 	}
 }
 
-// call is a call as the library makes it: sent again when no answer comes, and when the answer says when to.
+// call is a call as the library makes it: sent again when no answer comes, and when the answer says when to. It is
+// patient for longer than the storms leave the master alone for.
 func (p *tiny) call(method, path string, body, into any) (err error) {
-	for range 20 {
+	for end := time.Now().Add(patience); ; {
 		again := time.Duration(0)
-		if again, err = p.callOnce(method, path, body, into); again == 0 {
+		if again, err = p.callOnce(method, path, body, into); again == 0 || time.Now().After(end) {
 			return err
 		}
 		<-time.After(again)
 	}
-	return err
 }
 
 // callOnce makes a call, and says after which time it is made again, 0 for never.

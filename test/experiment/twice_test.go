@@ -36,6 +36,7 @@ func TestEachCallOfAProgramMayBeMadeTwice(t *testing.T) {
 	l := openLab(t, options{tiny: true})
 	id := l.create("line", "single.yaml", "hyperparameters.hold=true", "checkpoint_storage={save_trial_latest: 10}")
 	p := l.awaitHolder()
+	l.await(id, "RUNNING") // the agent's report that it runs changes the store too
 	const first, second = "5b1d9d1c-3f7e-4b7e-8a58-0c6c7f0a7c11", "5b1d9d1c-3f7e-4b7e-8a58-0c6c7f0a7c12"
 	save := func(uuid string, steps int) string {
 		return fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{"steps_completed":%d},"resources":{"w":"2"},"training":{}}`,

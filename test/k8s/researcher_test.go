@@ -161,7 +161,7 @@ func (r *researcher) validations(id string) []int {
 	var out struct {
 		Workloads []struct{ Validation *struct{ TotalBatches int } }
 	}
-	r.call(fmt.Sprintf("trials/%d/workloads?limit=1000&filter=FILTER_OPTION_VALIDATION", r.only(id).ID), &out)
+	r.call(fmt.Sprintf("trials/%d/workloads?limit=10000&filter=FILTER_OPTION_VALIDATION", r.only(id).ID), &out)
 	var steps []int
 	for _, w := range out.Workloads {
 		if w.Validation != nil {

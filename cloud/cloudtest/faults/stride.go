@@ -14,3 +14,6 @@ func Stride(usual int) int {
 	}
 	return usual
 }
+
+// Whole is whether a suite that knows no stride, but a sample or everything, takes all.
+func Whole() bool { return Stride(2) == 1 }

@@ -17,7 +17,7 @@ import (
 func suite() installertest.Suite {
 	s := installertest.Suite{
 		Kill:   func(w installertest.World, n int) { w.(*awstest.World).FailChange(n, faults.KillAfter) },
-		Killed: faults.ErrInjected, Each: 2, Every: faults.Stride(2) == 1,
+		Killed: faults.ErrInjected, Each: 2, Every: faults.Whole(),
 	}
 	for _, l := range layouts() {
 		if testing.Short() && l.name != layouts()[0].name {

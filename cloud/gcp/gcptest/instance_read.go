@@ -81,6 +81,10 @@ func (w *World) SetGuestAttribute(projectID, zoneName, name, key, value string) 
 	})
 }
 
+func machinePath(projectID, zoneName, name string) string {
+	return "projects/" + projectID + "/zones/" + zoneName + "/instances/" + name
+}
+
 // onMachine does something with a machine that a test names. That it exists is the
 // test's promise.
 func (w *World) onMachine(projectID, zoneName, name string, f func(path string, m *machine)) {
@@ -88,7 +92,7 @@ func (w *World) onMachine(projectID, zoneName, name string, f func(path string, 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settle()
-	path := "projects/" + projectID + "/zones/" + zoneName + "/instances/" + name
+	path := machinePath(projectID, zoneName, name)
 	m, found := w.engine.instances.get(path)
 	if !found {
 		w.tb.Errorf("gcptest: there is no machine %s", path)

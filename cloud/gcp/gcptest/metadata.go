@@ -45,12 +45,17 @@ type metadataServer struct {
 	project, zone, name string
 }
 
-// machine is the machine as it is now, with what only its metadata shows.
-func (m metadataServer) machine() (out *machine) {
-	m.world.onMachine(m.project, m.zone, m.name, func(_ string, live *machine) {
-		out = &machine{Instance: *clone(&live.Instance), preempted: live.preempted, maintenance: live.maintenance}
-	})
-	return out
+// machine is the machine as it is now, with what only its metadata shows. One that was deleted may ask for a
+// last time.
+func (m metadataServer) machine() (out *machine, found bool) {
+	m.world.mu.Lock()
+	defer m.world.mu.Unlock()
+	m.world.settle()
+	live, found := m.world.engine.instances.get(machinePath(m.project, m.zone, m.name))
+	if !found {
+		return nil, false
+	}
+	return &machine{Instance: *clone(&live.Instance), preempted: live.preempted, maintenance: live.maintenance}, true
 }
 
 // serveValue answers with a value or a directory, at once or when it has changed.
@@ -80,7 +85,11 @@ func (m metadataServer) serveValue(rw http.ResponseWriter, r *http.Request) {
 }
 
 func (m metadataServer) read(path string) (v any, tag string, found bool) {
-	v, found = findValue(m.values(m.machine()), strings.TrimPrefix(path, metadataRoot))
+	i, found := m.machine()
+	if !found {
+		return nil, "", false
+	}
+	v, found = findValue(m.values(i), strings.TrimPrefix(path, metadataRoot))
 	b, _ := json.Marshal(v)
 	return v, strconv.FormatUint(stableID(string(b)), 16), found
 }
@@ -117,7 +126,11 @@ func externalOf(nic *compute.NetworkInterface) string {
 // account is the service account that a request names: "default" or its address.
 func (m metadataServer) account(r *http.Request) *compute.ServiceAccount {
 	name := r.PathValue("account")
-	for _, a := range m.machine().ServiceAccounts {
+	i, found := m.machine()
+	if !found {
+		return nil
+	}
+	for _, a := range i.ServiceAccounts {
 		if name == "default" || name == a.Email {
 			return a
 		}
@@ -166,7 +179,7 @@ func (m metadataServer) serveToken(rw http.ResponseWriter, r *http.Request) {
 // writeGuestAttribute takes what a machine says of itself, if it is allowed to.
 // https://cloud.google.com/compute/docs/metadata/manage-guest-attributes
 func (m metadataServer) writeGuestAttribute(rw http.ResponseWriter, r *http.Request) {
-	if !m.machine().allowsGuestAttributes() {
+	if i, found := m.machine(); !found || !i.allowsGuestAttributes() {
 		http.Error(rw, "Guest attributes endpoint access is disabled.", http.StatusForbidden)
 		return
 	}

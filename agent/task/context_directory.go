@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/delay"
@@ -80,9 +81,10 @@ func fetchContext(ctx context.Context, s contextSource, dir string) ([]container
 }
 
 // refusedFiles is an answer without files: one of a server that starts, stops or has too much to do may be another
-// one later.
+// one later. A fault of the master's, 500, is the container's end.
 func refusedFiles(resp *http.Response, err error) error {
-	if resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented || resp.StatusCode == http.StatusTooManyRequests {
+	switch resp.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
 		return awayError{err}
 	}
 	return err
@@ -153,6 +155,9 @@ func isLocalPath(name string) bool {
 	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
 }
 
+// restartTime is what a restart of the master may take before a task's log says that it waits.
+const restartTime = 30 * time.Second
+
 // fetchFiles asks until the master answers, or ctx ends: a master that is started again is no reason to give a
 // container up.
 func (u *Task) fetchFiles(ctx context.Context) ([]container.File, error) {
@@ -163,12 +168,17 @@ func (u *Task) fetchFiles(ctx context.Context) ([]container.File, error) {
 	from := contextSource{
 		Client: u.cfg.Client, Master: u.cfg.Master, Task: u.Order.GetTaskId(), Token: u.Order.GetSpec().GetSessionToken(),
 	}
+	began, told := time.Now(), false
 	for {
 		files, err := fetchContext(ctx, from, dir)
 		if _, away := errors.AsType[awayError](err); !away || ctx.Err() != nil {
 			return files, err
 		}
 		u.Log.Warn("cannot fetch the files of a task, trying again", "err", err)
+		if !told && time.Since(began) > restartTime {
+			told = true
+			u.logNote("cannot fetch the files of this task, trying again: " + err.Error())
+		}
 		if err := delay.For(ctx, retryPause); err != nil {
 			return nil, err
 		}

@@ -169,3 +169,18 @@ func FuzzUnpack(f *testing.F) {
 		}
 	})
 }
+
+func TestFilesThatCannotBeReadEndTheContainer(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "a part of the files is missing", http.StatusInternalServerError)
+	}))
+	defer s.Close()
+	u := &Task{
+		cfg: Config{Client: s.Client(), Master: s.URL}, Log: slog.New(slog.DiscardHandler),
+		Order: &agentv1.Start{TaskId: "t", Spec: &agentv1.Spec{WorkDir: "/w"}},
+	}
+	if _, err := u.fetchFiles(t.Context()); err == nil || !strings.Contains(err.Error(), "a part of the files is missing") {
+		t.Errorf("got %v, want what the master says", err)
+	}
+}

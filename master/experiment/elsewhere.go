@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -46,14 +47,15 @@ func (w *elsewhere) CreateTrial(ctx context.Context, o TrialOrder) (TrialView, e
 	}
 	var t record.Trial
 	err = w.ask(ctx, o.By, e, demand{verb: "add a trial to", do: func(ctx context.Context, tx *store.Tx, d *change.Draft) error {
-		if isOpen(d.Record) || d.Record.Unmanaged {
-			if _, err := w.cfg.Places.OpenProject(ctx, tx, d.Record.ProjectID); err != nil {
-				return err
-			}
+		if err := d.CheckElsewhere("add a trial to"); err != nil {
+			return refuse(err)
+		}
+		if _, err := w.cfg.Places.OpenProject(ctx, tx, d.Record.ProjectID); err != nil {
+			return err
 		}
 		var err error
 		t, err = d.AddTrial(o.ExternalID, o.Hparams)
-		return refuse(err)
+		return err
 	}})
 	if err != nil {
 		return TrialView{}, err
@@ -67,8 +69,8 @@ const longestExternalID = 256
 
 // checkExternalID judges what something is called elsewhere.
 func checkExternalID(id string) error {
-	if len(id) > longestExternalID || strings.ContainsFunc(id, unicode.IsControl) {
-		return status.New(status.InvalidArgument, "external id %q: must have at most %d bytes, and no control characters", excerpt.Of(id), longestExternalID)
+	if len(id) > longestExternalID || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
+		return status.New(status.InvalidArgument, "external id %q: must be text of at most %d bytes without control characters", excerpt.Of(id), longestExternalID)
 	}
 	return nil
 }

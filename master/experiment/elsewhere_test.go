@@ -183,6 +183,13 @@ func TestARunThatIgnoresItsCheckpointReplacesWhatItReportsAgain(t *testing.T) {
 	trial := w.putTrial(x.ID, "t")
 	for run, steps := range [][]int32{{10, 20, 30}, {40}, {5, 10}} {
 		w.begin(trial.ID)
+		machine := metric.Report{ // says nothing of where the run continues
+			Trial: int64(trial.ID), Run: int64(run + 1), Group: "gpu", Steps: w.now.UnixMilli(), At: w.now,
+			Values: metric.Values{Averages: map[string]any{"gpu_util": 0.5}},
+		}
+		if err := w.x.Report(t.Context(), machine); err != nil {
+			t.Fatal(err)
+		}
 		for _, s := range steps {
 			w.report(trial.ID, s, map[string]any{"loss": float64(run)})
 		}
@@ -376,6 +383,43 @@ func TestAKilledProgramElsewhereIsNotListenedTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantState(x.ID, lifecycle.Canceled)
+}
+
+func TestAProgramThatWasSilentWhenItWasKilledIsNotListenedTo(t *testing.T) {
+	t.Parallel()
+	for _, byTrial := range []bool{false, true} {
+		w := newWorld(t)
+		x := w.put("e")
+		asleep, other := w.putTrial(x.ID, "a"), w.putTrial(x.ID, "b")
+		w.begin(asleep.ID)
+		w.begin(other.ID)
+		w.now = w.now.Add(lifecycle.Silence + time.Second)
+		w.beat(other.ID)
+		w.reconcile()
+		w.wantState(x.ID, lifecycle.Active)
+		if byTrial {
+			for _, id := range []int32{asleep.ID, other.ID} {
+				if err := w.x.KillTrial(t.Context(), ann(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+		} else {
+			w.ask(x.ID, lifecycle.Kill)
+		}
+		before := w.wantOver(x.ID)
+		wantRefused(t, w.x.Heartbeat(t.Context(), asleep.ID), status.FailedPrecondition, "it was ended by ann")
+		w.wantState(x.ID, before)
+	}
+}
+
+// wantOver is the state of an experiment that has ended.
+func (w *world) wantOver(id int32) lifecycle.State {
+	w.Helper()
+	v, _ := w.get(id)
+	if !v.State.Over() {
+		w.Fatalf("the experiment is %s, want it over", v.State)
+	}
+	return v.State
 }
 
 func TestImpossibleHyperparametersElsewhere(t *testing.T) {

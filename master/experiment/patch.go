@@ -81,6 +81,9 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 		return nil
 	}})
 	if err != nil {
+		if p.Weight != nil { // the queue has it already
+			err = errors.Join(err, r.tellWeight(ctx, e.snapshot(), e.snapshot().Queue.Weight))
+		}
 		return View{}, err
 	}
 	if p.Keep != nil {
@@ -105,11 +108,23 @@ func (r *requests) checkWeight(ctx context.Context, by *apiv1.User, x record.Exp
 	if err := checkAllowed(by, x, "change"); err != nil || weight == x.Queue.Weight {
 		return err
 	}
-	err := r.cfg.Tasks.Change(ctx, rm.JobID(x.JobID), rm.Change{Weight: &weight})
-	if err == nil || errors.Is(err, rm.ErrUnknownJob) {
+	err := r.tellWeight(ctx, x, weight)
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrOutcomeUnknown), errors.Is(err, store.ErrFull):
+		return err
 	}
 	return status.New(status.InvalidArgument, "%v", err)
+}
+
+// tellWeight gives the weight to the queue, where the job is in one.
+func (r *requests) tellWeight(ctx context.Context, x record.Experiment, weight float64) error {
+	err := r.cfg.Tasks.Change(ctx, rm.JobID(x.JobID), rm.Change{Weight: &weight})
+	if errors.Is(err, rm.ErrUnknownJob) {
+		return nil
+	}
+	return err
 }
 
 func (p Patch) validate() error {

@@ -49,10 +49,13 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 		if err := d.Hear(t.ID); err != nil {
 			return refuse(err)
 		}
-		t.Base = d.BaseAt(t, stepsOf(m, t))
+		training := !metric.IsProfiling(m.Group)
+		if training {
+			t.Base = d.BaseAt(t, m.Steps)
+		}
 		m.Base = int64(t.Base)
 		stored, err := r.cfg.Metrics.Put(ctx, tx, m)
-		if err == nil {
+		if err == nil && training {
 			d.FixBase(t.ID, t.Base)
 		}
 		if err != nil || !stored.News() {
@@ -65,14 +68,6 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 		}
 		return noteReport(d, t.ID, stored.Merged)
 	})
-}
-
-// stepsOf is where a report belongs; what is measured of machines belongs behind all that was trained.
-func stepsOf(m metric.Report, t record.Trial) int64 {
-	if metric.IsProfiling(m.Group) {
-		return int64(t.Steps) + 1
-	}
-	return m.Steps
 }
 
 // fromProgram takes a word of a trial's program to its experiment. The errors have the codes NotFound, and

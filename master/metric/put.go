@@ -10,7 +10,7 @@ import (
 
 // putReport stores a report, see Metrics.Put; both are of one report.
 func (w *write) putReport(ctx context.Context, tx *store.Tx, r Report, row store.MetricRow) (s Stored, err error) {
-	if r.Run > 1 {
+	if r.Run > 1 && !IsProfiling(r.Group) { // from where a run continues, its training says
 		if s.Removed, err = w.beginRun(tx, r.Run, r.Base); err != nil {
 			return s, err
 		}

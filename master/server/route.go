@@ -138,10 +138,11 @@ func strictTransport(next http.Handler) http.Handler {
 	})
 }
 
-// trimSlashes takes trailing slashes off API paths: some clients write them.
+// trimSlashes takes trailing slashes off API paths: some clients write them. A name from elsewhere may end with one.
 func trimSlashes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, prefix) && strings.HasSuffix(r.URL.Path, "/") && r.URL.Path != prefix {
+		if strings.HasPrefix(r.URL.Path, prefix) && strings.HasSuffix(r.URL.Path, "/") && r.URL.Path != prefix &&
+			!strings.HasPrefix(r.URL.Path, prefix+externalPath) {
 			u := *r.URL
 			u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 			clone := *r

@@ -21,6 +21,11 @@ func (d *Draft) Ask(r lifecycle.Request, reason string) error {
 	if err := d.move(r, reason); err != nil {
 		return err
 	}
+	if r == lifecycle.Cancel || r == lifecycle.Kill {
+		for _, t := range d.all() {
+			d.forgetSilence(t)
+		}
+	}
 	return d.settle()
 }
 
@@ -62,9 +67,20 @@ func (d *Draft) EndDeletion(reason string) error {
 	return nil
 }
 
+// forgetSilence lets no word of its program continue a trial elsewhere that a user has ended.
+func (d *Draft) forgetSilence(t record.Trial) {
+	if t.Silent {
+		t.Silent, t.Life.State, t.Reason = false, lifecycle.Canceled, "it was ended by "+d.by
+		d.put(t)
+	}
+}
+
 // KillTrial ends one trial.
 func (d *Draft) KillTrial(id int32) error {
 	t, found := d.Trial(id)
+	if found {
+		d.forgetSilence(t)
+	}
 	if !found || t.Life.State.Over() || t.Life.State == lifecycle.StoppingKilled {
 		return nil
 	}

@@ -19,9 +19,6 @@ import (
 // AddTrial creates a trial of an experiment that runs elsewhere, or returns the one that has the external id
 // already, which may be empty. An experiment that has ended continues.
 func (d *Draft) AddTrial(externalID string, hparams map[string]any) (record.Trial, error) {
-	if err := d.checkElsewhere("add a trial to"); err != nil {
-		return record.Trial{}, err
-	}
 	if t, found := d.trialCalled(externalID); found {
 		return t, nil
 	}
@@ -54,8 +51,8 @@ func (d *Draft) trialCalled(externalID string) (record.Trial, bool) {
 	return record.Trial{}, false
 }
 
-// checkElsewhere refuses what a program may not say of an experiment.
-func (d *Draft) checkElsewhere(verb string) error {
+// CheckElsewhere refuses what a program may not say of an experiment.
+func (d *Draft) CheckElsewhere(verb string) error {
 	switch s := d.Record.State; {
 	case !d.Record.Unmanaged:
 		return fmt.Errorf("%s experiment %d: it is run by the cluster; programs elsewhere report to experiments that they created", verb, d.Record.ID)
@@ -79,7 +76,7 @@ func (d *Draft) reopenElsewhere() {
 // before the run has said anything it answers with the same run.
 func (d *Draft) BeginElsewhere(id int32, checkpoint string, steps int32) (record.Trial, error) {
 	t, found := d.Trial(id)
-	if err := d.checkElsewhere("start a trial of"); err != nil || !found {
+	if err := d.CheckElsewhere("start a trial of"); err != nil || !found {
 		return t, err
 	}
 	if t.Life.Running && t.Heard.IsZero() {
@@ -143,7 +140,7 @@ func (d *Draft) Hear(id int32) error {
 	if !d.Record.Unmanaged || !found {
 		return nil
 	}
-	if err := d.checkElsewhere("report about"); err != nil {
+	if err := d.CheckElsewhere("report about"); err != nil {
 		return err
 	}
 	if t.Life.State == lifecycle.Canceled && !t.Silent {

@@ -59,7 +59,11 @@ func (l *Logs) append(ctx context.Context, task string, lines []*apiv1.TaskLog) 
 	at := l.now()
 	byRank := map[int32]*log.Batch{}
 	var order []int32
-	for _, m := range lines {
+	for i, m := range lines {
+		level, err := log.ParseLevel(m.GetLevel())
+		if err != nil {
+			return status.New(status.InvalidArgument, "logs[%d].level: %v", i, err)
+		}
 		rank := int32(-1)
 		if m.RankId != nil {
 			rank = m.GetRankId()
@@ -73,7 +77,11 @@ func (l *Logs) append(ctx context.Context, task string, lines []*apiv1.TaskLog) 
 			byRank[rank], order = b, append(order, rank)
 		}
 		for _, text := range log.SplitReturns(m.GetLog()) {
-			b.Lines = append(b.Lines, log.ReadHead(log.Line{At: at, Text: text, Source: m.GetSource(), Stdtype: m.GetStdtype()}))
+			line := log.Line{At: at, Text: text, Level: level, Source: m.GetSource(), Stdtype: m.GetStdtype()}
+			if level == log.Unspecified { // the library leaves it in the text
+				line = log.ReadHead(line)
+			}
+			b.Lines = append(b.Lines, line)
 		}
 	}
 	for _, rank := range order {

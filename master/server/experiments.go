@@ -97,6 +97,10 @@ func (e *experimentCalls) labels(c *call) (*apiv1.GetExperimentLabelsResponse, e
 
 func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, error) {
 	id, err := e.readable(c)
+	asked := c.flagParam("usage")
+	if err == nil {
+		err = c.bad
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +110,7 @@ func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, err
 	}
 	c.hideExperiment(out.GetExperiment())
 	out.Config = out.GetExperiment().GetConfig()
-	if e.cfg.Book != nil {
+	if e.cfg.Book != nil && asked != nil && *asked { // it adds up every run
 		out.Usage, err = e.cfg.Book.UsageOf(c.Context(), rm.JobID(out.GetExperiment().GetJobId()))
 	}
 	return out, err

@@ -70,10 +70,11 @@ func (e experiments) CreateExperiment(ctx context.Context, in *apiv1.CreateExper
 	return out, e.do(ctx, call{op: "create the experiment", method: http.MethodPost, path: "/api/v1/experiments", in: in, out: out, once: true})
 }
 
-// Experiment describes one experiment.
+// Experiment describes one experiment, with what it has used.
 func (e experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error) {
 	out := &apiv1.GetExperimentResponse{}
-	return out, e.do(ctx, call{op: "look at experiment " + number(id), method: http.MethodGet, path: experimentPath(id), out: out})
+	query := url.Values{"usage": {"true"}}
+	return out, e.do(ctx, call{op: "look at experiment " + number(id), method: http.MethodGet, path: experimentPath(id), query: query, out: out})
 }
 
 // ExperimentHistory is what happened to an experiment, the oldest first.

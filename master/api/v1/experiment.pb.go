@@ -878,7 +878,7 @@ type GetExperimentResponse struct {
 	Experiment *Experiment            `protobuf:"bytes,1,opt,name=experiment,proto3" json:"experiment,omitempty"`
 	JobSummary *JobSummary            `protobuf:"bytes,2,opt,name=job_summary,json=jobSummary,proto3" json:"job_summary,omitempty"`
 	Config     *structpb.Struct       `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
-	// Ours: what its trials have used so far.
+	// Ours: what its trials have used so far, where usage=true asks for it.
 	Usage         *ResourceUsage `protobuf:"bytes,64,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -126,6 +126,15 @@ func usableCheckpoint(ctx context.Context, tx *store.Tx, t record.Trial) (id str
 // Heartbeat notes that the program of a trial elsewhere is there. The errors have the codes NotFound and
 // FailedPrecondition.
 func (w *elsewhere) Heartbeat(ctx context.Context, trial int32) error {
+	e, t, err := (&views{w.shared}).readTrial(ctx, trial)
+	if err != nil {
+		return err
+	}
+	if e.snapshot().Unmanaged { // the library repeats a refused one all along: no experiment is read for it
+		if err := change.CheckListened(t); err != nil {
+			return refuse(err)
+		}
+	}
 	return w.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
 		return refuse(hear(d, trial))
 	})

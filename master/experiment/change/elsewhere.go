@@ -133,6 +133,14 @@ func (d *Draft) FixBase(id, base int32) {
 	}
 }
 
+// CheckListened refuses the words of a program elsewhere whose trial was ended.
+func CheckListened(t record.Trial) error {
+	if t.Life.State == lifecycle.Canceled && !t.Silent {
+		return fmt.Errorf("trial %d was ended (%s); start it again to continue it", t.ID, t.Reason)
+	}
+	return nil
+}
+
 // Hear notes that the program of a trial elsewhere is there. One that had ended for its silence continues. The error
 // says why it is not listened to any more.
 func (d *Draft) Hear(id int32) error {
@@ -143,8 +151,8 @@ func (d *Draft) Hear(id int32) error {
 	if err := d.CheckElsewhere("report about"); err != nil {
 		return err
 	}
-	if t.Life.State == lifecycle.Canceled && !t.Silent {
-		return fmt.Errorf("trial %d was ended (%s); start it again to continue it", id, t.Reason)
+	if err := CheckListened(t); err != nil {
+		return err
 	}
 	if t.Silent {
 		d.reopenElsewhere()

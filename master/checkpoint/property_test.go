@@ -26,18 +26,31 @@ import (
 // machine runs the tasks of deletions: it deletes what they are told of, fails, vanishes, and
 // reports twice.
 type machine struct {
-	t     *testing.T
-	owner task.Owner
+	t *testing.T
 	// check is called with what a task is told of, before it deletes.
 	check   func(uuids []string)
 	patch   func(ctx context.Context, taskID, uuid string) error
 	running sync.WaitGroup
 
-	mu   sync.Mutex
-	rand *rand.Rand
-	ran  map[string]int // the latest run by task
+	mu    sync.Mutex // guards what follows
+	owner task.Owner // of the present master
+	rand  *rand.Rand
+	ran   map[string]int // the latest run by task
 	// calm makes every task succeed.
 	calm bool
+}
+
+// serve has the owner of another master asked from now on.
+func (m *machine) serve(o task.Owner) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owner = o
+}
+
+func (m *machine) present() task.Owner {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.owner
 }
 
 // Start implements checkpoint.Tasks.
@@ -66,7 +79,7 @@ func (m *machine) roll(n int) int {
 
 // run is one run of a task.
 func (m *machine) run(ctx context.Context, o task.StartOrder) {
-	program, err := m.owner.Run(ctx, task.RunOrder{Task: o.Task, Job: o.Job, Run: o.Run})
+	program, err := m.present().Run(ctx, task.RunOrder{Task: o.Task, Job: o.Job, Run: o.Run})
 	if err != nil {
 		m.t.Errorf("run task %s: %v", o.Task, err)
 		return
@@ -98,7 +111,7 @@ func (m *machine) report(ctx context.Context, o task.StartOrder, uuids []string)
 }
 
 func (m *machine) end(ctx context.Context, e task.RunEnd) {
-	if _, err := m.owner.Ended(ctx, e); err != nil {
+	if _, err := m.present().Ended(ctx, e); err != nil {
 		m.t.Errorf("end of task %s: %v", e.Task, err)
 	}
 }
@@ -169,7 +182,8 @@ func (l *life) restart() {
 			delete(l.needed, who)
 		}
 	}
-	l.c, l.m.owner = c, c.Owner()
+	l.c = c
+	l.m.serve(c.Owner())
 }
 
 func (l *life) checkGiven(uuids []string) {
@@ -219,8 +233,8 @@ func (l *life) report(ctx context.Context, r *rand.Rand) {
 	l.mu.Unlock()
 	trial := 1 + r.Int32N(trials)
 	who := fmt.Sprintf("trial %d", trial)
-	l.leave(who)
 	err := l.s.Write(ctx, func(tx *store.Tx) error {
+		l.leave(who) // here, where no other worker notes what it needs until this is stored
 		doc, _, err := record.Docs().Trials.Get(ctx, tx, record.Key(trial))
 		if err != nil {
 			return err
@@ -252,9 +266,9 @@ func (l *life) report(ctx context.Context, r *rand.Rand) {
 func (l *life) register(ctx context.Context, r *rand.Rand) {
 	version := r.Int32N(3)
 	who, uuid := fmt.Sprintf("version %d", version), l.pick(r)
-	l.leave(who)
 	referrer := checkpoint.VersionOf(1, "m", version)
 	err := l.s.Write(ctx, func(tx *store.Tx) error {
+		l.leave(who)
 		if r.IntN(4) == 0 {
 			return checkpoint.Release(tx, referrer)
 		}

@@ -97,14 +97,15 @@ func (v *Checkpoints) Patch(ctx context.Context, by Caller, in *apiv1.PatchCheck
 		of[trial] = append(of[trial], checkpoint.Patch{UUID: p.GetUuid(), Resources: p.GetResources().GetResources()})
 	}
 	for trial, all := range of {
-		patch := func(ctx context.Context, tx *store.Tx) error { return checkpoint.PatchIn(ctx, tx, reporter, all) }
+		var err error
 		if trial == 0 {
-			if err := v.cfg.Store.Write(ctx, func(tx *store.Tx) error { return patch(ctx, tx) }); err != nil {
-				return err
-			}
-			continue
+			err = v.cfg.Checkpoints.PatchAll(ctx, reporter, all)
+		} else {
+			err = v.cfg.Trials.Patched(ctx, trial, func(ctx context.Context, tx *store.Tx) error {
+				return checkpoint.PatchIn(ctx, tx, reporter, all)
+			})
 		}
-		if err := v.cfg.Trials.Patched(ctx, trial, patch); err != nil {
+		if err != nil {
 			return err
 		}
 	}

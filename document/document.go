@@ -40,10 +40,7 @@ type Document struct {
 // Parse reads the one YAML (or JSON) document in data; name is used in messages.
 // An empty document is an empty mapping. The error is Errors.
 func Parse(data []byte, name string) (*Document, error) {
-	d := &Document{
-		name: name, lines: map[string]int{}, sources: map[*yaml.Node]string{}, paths: map[string]string{},
-		root: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: 1},
-	}
+	d := New(name)
 	if len(data) > MaxBytes {
 		return nil, d.refuseLine(0, fmt.Sprintf("is larger than %d bytes", MaxBytes))
 	}
@@ -81,11 +78,10 @@ func Parse(data []byte, name string) (*Document, error) {
 
 // New is an empty document, for configuration that comes from flags alone.
 func New(name string) *Document {
-	d, err := Parse(nil, name)
-	if err != nil { // an empty document always parses
-		panic(err)
+	return &Document{
+		name: name, lines: map[string]int{}, sources: map[*yaml.Node]string{}, paths: map[string]string{},
+		root: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: 1},
 	}
-	return d
 }
 
 // Decode reads data into the struct that into points to, over its defaults.

@@ -18,12 +18,8 @@ type Marshaler interface{ MarshalDocument() any }
 // Show is the whole of a configuration, defaults included, as JSON-able maps with
 // the keys of the document and every secret concealed.
 func Show(v any) map[string]any {
-	out := map[string]any{}
 	e := encoder{secret: Concealed.Conceal}
-	if err := e.encodeValue(reflect.ValueOf(v), reflect.Value{}, "").Decode(&out); err != nil {
-		panic(err) // the tree is of our own making
-	}
-	return out
+	return plainMapping(e.encodeValue(reflect.ValueOf(v), reflect.Value{}, ""))
 }
 
 // Marshal writes v as YAML, leaving out what is as it is by default, so that

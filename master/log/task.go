@@ -29,6 +29,7 @@ type task struct {
 	limit    int64 // of size, 0 for none
 
 	loaded bool
+	fresh  bool             // there was nothing when it was loaded
 	end    int64            // number of the next line
 	size   int64            // bytes as they are stored
 	marks  map[string]int64 // next sequence number by container, where known
@@ -112,8 +113,8 @@ func (t *task) loadEnd(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	t.end, t.tail, t.marks = 0, nil, map[string]int64{}
-	if t.limit > 0 {
+	t.end, t.tail, t.size, t.marks, t.fresh = 0, nil, 0, map[string]int64{}, !found
+	if t.limit > 0 && found {
 		if t.size, err = store.LogBytes(ctx, s, t.id); err != nil {
 			return err
 		}
@@ -208,6 +209,9 @@ func (n *draft) nextSequence(ctx context.Context, s *store.Store, container stri
 	}
 	if next, found := n.task.marks[container]; found {
 		return next, nil
+	}
+	if n.task.fresh {
+		return 0, nil // marks are written with lines
 	}
 	next, err := store.LogMark(ctx, s, n.task.id, container)
 	if err == nil {

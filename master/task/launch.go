@@ -58,7 +58,7 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 		}
 		e, fresh = l.reg.reserveID(id)
 	}
-	err := l.createTask(ctx, manager, e, draft{id: id, kind: lifecycle.Command, user: user, req: req, contents: contents})
+	cfg, err := l.createTask(ctx, manager, e, draft{id: id, kind: lifecycle.Command, user: user, req: req, contents: contents})
 	if err != nil {
 		e.gone = true
 		l.reg.dropTask(id)
@@ -70,7 +70,7 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 		// It is stored and will be run: the next start, if nothing sooner, hands it over.
 		l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
 	}
-	return l.views.launchReply(e.latestSnapshot())
+	return l.views.replyLaunched(e.latestSnapshot(), cfg)
 }
 
 // requests is the namespace of the task ids that are made from request ids.
@@ -111,32 +111,31 @@ type draft struct {
 	warnings []string
 }
 
-// createTask checks and stores a new task. The caller holds e.change.
-func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) error {
+// createTask checks and stores a new task, and says what it runs. The caller holds e.change.
+func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) (cfg spec.Config, err error) {
 	if err := l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), 0); err != nil {
-		return err
+		return cfg, err
 	}
-	d, err := l.applyTemplate(ctx, d)
-	if err != nil {
-		return err
+	if d, err = l.applyTemplate(ctx, d); err != nil {
+		return cfg, err
 	}
-	task, err := l.makeTask(manager, d)
+	task, cfg, err := l.makeTask(manager, d)
 	if err != nil {
-		return err
+		return cfg, err
 	}
 	task.HasContext = len(d.req.GetFiles()) > 0
 	task.HasHook = archive.Has(d.req.GetFiles(), spec.HookFile)
 	first := lifecycle.First(task, task.Submitted)
 	request := l.policies.requestOf(task, first)
 	if err := judgeRefusal(manager.Validate(request), request.SingleNode || l.cfg.LaunchError, &task); err != nil {
-		return err
+		return cfg, err
 	}
 	if m, ok := manager.(rm.Remarks); ok {
-		task.Warnings = append(task.Warnings, m.Remarks(l.policies.requestOf(task, first))...)
+		task.Warnings = append(task.Warnings, m.Remarks(request)...)
 		first = lifecycle.First(task, task.Submitted) // whose first lines they are
 	}
 	if err := l.storeTask(ctx, &task, first, d); err != nil {
-		return err
+		return cfg, err
 	}
 	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
 	// The line is stored with the task; should the log not take it now, the next
@@ -144,7 +143,7 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	if err := l.records.copyLines(ctx, e); err != nil {
 		l.cfg.Log.Warn("cannot write the first line of a task", "task_id", task.ID, "err", err)
 	}
-	return nil
+	return cfg, nil
 }
 
 // storeTask stores a new task with its files. What of them is stored goes again when the
@@ -201,41 +200,40 @@ func judgeRefusal(err error, final bool, task *lifecycle.Task) error {
 	return status.New(status.InvalidArgument, "%v", err)
 }
 
-// makeTask makes the task out of what was sent.
-func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task, error) {
-	var task lifecycle.Task
+// makeTask makes the task, and what it runs, out of what was sent.
+func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle.Task, cfg spec.Config, err error) {
 	k := kindOf(d.kind)
 	if len(d.req.GetData()) > 0 && !k.takesData {
-		return task, status.New(status.InvalidArgument, "data: %ss take none; send files instead", k.noun)
+		return task, cfg, status.New(status.InvalidArgument, "data: %ss take none; send files instead", k.noun)
 	}
 	asked, err := spec.Decode(d.config)
 	if err != nil {
-		return task, status.New(status.InvalidArgument, "%v", err)
+		return task, cfg, status.New(status.InvalidArgument, "%v", err)
 	}
 	at, err := l.policies.findPlace(manager, d.user, d.req.GetWorkspaceId(), asked.Resources)
 	if err != nil {
-		return task, err
+		return task, cfg, err
 	}
 	pool := at.pool
 	defaults, allowed := l.policies.defaultsFor(d.user, pool), l.policies.policyOf(d.user.GetId(), pool)
-	cfg, warnings, err := spec.Complete(d.config, defaults)
+	cfg, warnings, err := spec.Complete(asked, defaults)
 	if err != nil {
-		return task, status.New(status.InvalidArgument, "%v", err)
+		return task, cfg, status.New(status.InvalidArgument, "%v", err)
 	}
 	cfg.Resources.ResourcePool = pool
 	if err := policy.Check(allowed, spec.Asks(asked, cfg, at.unix)); err != nil {
-		return task, status.New(status.PermissionDenied, "%v", err)
+		return task, cfg, status.New(status.PermissionDenied, "%v", err)
 	}
 	if cfg.Description == "" {
 		id, err := uuid.Parse(string(d.id))
 		if err != nil {
-			return task, fmt.Errorf("name task %s: %w", d.id, err)
+			return task, cfg, fmt.Errorf("name task %s: %w", d.id, err)
 		}
 		cfg.Description = k.title + " (" + petname.Of(id) + ")"
 	}
 	stored, err := spec.Store(cfg)
 	if err != nil {
-		return task, err
+		return task, cfg, err
 	}
 	r := cfg.Resources
 	task = lifecycle.Task{
@@ -251,5 +249,5 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 	if r.Priority != nil {
 		task.Priority = *r.Priority
 	}
-	return task, nil
+	return task, cfg, nil
 }

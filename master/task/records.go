@@ -2,9 +2,9 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/master/log"
@@ -131,7 +131,7 @@ func (rec *records) reloadTask(ctx context.Context, e *entry) error {
 // saveChange writes what differs, in one transaction.
 func (rec *records) saveChange(ctx context.Context, before, after snapshot) error {
 	changed, gone := compareSnapshots(before, after)
-	task := !sameDocs(before.task, after.task)
+	task := !reflect.DeepEqual(before.task, after.task)
 	if !task && len(changed)+len(gone) == 0 {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (rec *records) saveChange(ctx context.Context, before, after snapshot) erro
 // kept no longer.
 func compareSnapshots(before, after snapshot) (changed []lifecycle.Allocation, gone []rm.AllocationID) {
 	for _, a := range after.allocations {
-		if was, found := before.allocationByID(a.ID); !found || !sameDocs(a, was) {
+		if was, found := before.allocationByID(a.ID); !found || !reflect.DeepEqual(a, was) {
 			changed = append(changed, a)
 		}
 	}
@@ -177,13 +177,6 @@ func putTask(tx *store.Tx, task lifecycle.Task) error {
 
 func putAllocation(tx *store.Tx, a lifecycle.Allocation) error {
 	return toDocs().allocations.Put(tx, string(a.ID), string(a.Task), a.Created, a)
-}
-
-// sameDocs compares what would be stored.
-func sameDocs[T any](a, b T) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && string(x) == string(y)
 }
 
 // flushLines copies the lines that an interrupted change may have left behind.

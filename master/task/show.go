@@ -24,11 +24,20 @@ func timeoutOf(d container.Defaults) time.Duration {
 func asGap(err error) (*log.GapError, bool) { return errors.AsType[*log.GapError](err) }
 
 func (v *views) launchReply(s snapshot) (*apiv1.LaunchCommandResponse, error) {
-	cfg, err := v.shownConfig(s)
+	cfg, err := spec.Load(s.task.Config)
 	if err != nil {
 		return nil, err
 	}
-	r := &apiv1.LaunchCommandResponse{Command: v.showCommand(s), Config: cfg}
+	return v.replyLaunched(s, cfg)
+}
+
+// replyLaunched is launchReply for who knows what the task runs.
+func (v *views) replyLaunched(s snapshot, cfg spec.Config) (*apiv1.LaunchCommandResponse, error) {
+	shown, err := spec.Show(cfg, v.effectivePriority(s))
+	if err != nil {
+		return nil, err
+	}
+	r := &apiv1.LaunchCommandResponse{Command: v.showCommand(s), Config: shown}
 	if s.task.Exceeds {
 		r.Warnings = []apiv1.LaunchWarning{apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED}
 	}

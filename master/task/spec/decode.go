@@ -68,7 +68,7 @@ func countValues(v *structpb.Value) int {
 func decodeJSON(data []byte) (Config, error) {
 	c := Default()
 	// The parser counts values, not only bytes, so a hostile body stays bounded.
-	d, err := document.Parse(data, "")
+	d, err := document.ParseJSON(data, "")
 	if err != nil {
 		return c, &DecodeError{document.Errors{{Text: err.Error()}}}
 	}
@@ -86,12 +86,9 @@ func withoutLines(problems document.Errors) document.Errors {
 	return problems
 }
 
-// Complete decodes s, lays defaults under it and checks the result. Warnings say
+// Complete lays defaults under what Decode has read and checks the result. Warnings say
 // which settings are accepted and have no effect here.
-func Complete(s *structpb.Struct, defaults container.Defaults) (c Config, warnings []string, err error) {
-	if c, err = Decode(s); err != nil {
-		return c, nil, err
-	}
+func Complete(c Config, defaults container.Defaults) (_ Config, warnings []string, err error) {
 	if problems := c.Validate(); len(problems) > 0 {
 		return c, nil, &DecodeError{problems}
 	}

@@ -32,7 +32,7 @@ func FuzzComplete(f *testing.F) {
 			return
 		}
 		defaults := container.Default()
-		c, _, err := Complete(s, defaults)
+		c, _, err := completed(s, defaults)
 		if err != nil {
 			if _, ours := errors.AsType[*DecodeError](err); !ours {
 				t.Errorf("got %v, want that the configuration is at fault", err)

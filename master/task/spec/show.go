@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/det-deploy/det-deploy/document"
@@ -78,12 +77,8 @@ func shownRaw(r document.Raw) any {
 // Store writes a configuration so that Load gives it back, with the registry's
 // password: it is for the master's own store and goes nowhere else.
 func Store(c Config) (json.RawMessage, error) {
-	text, err := document.MarshalWithSecrets(c)
+	tree, err := document.ShowWithSecrets(c)
 	if err != nil {
-		return nil, fmt.Errorf("store the configuration: %w", err)
-	}
-	var tree map[string]any
-	if err := yaml.Unmarshal(text, &tree); err != nil {
 		return nil, fmt.Errorf("store the configuration: %w", err)
 	}
 	data, err := json.Marshal(tree)
@@ -105,6 +100,14 @@ func Load(data json.RawMessage) (Config, error) {
 // Forget takes the registry's password out of a stored configuration that will not
 // be run any more.
 func Forget(data json.RawMessage) (json.RawMessage, error) {
+	var has struct {
+		Environment struct {
+			RegistryAuth json.RawMessage `json:"registry_auth"`
+		} `json:"environment"`
+	}
+	if err := json.Unmarshal(data, &has); err == nil && has.Environment.RegistryAuth == nil {
+		return data, nil
+	}
 	c, err := Load(data)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
+// completed is what was sent, read and completed.
+func completed(s *structpb.Struct, d container.Defaults) (Config, []string, error) {
+	c, err := Decode(s)
+	if err != nil {
+		return c, nil, err
+	}
+	return Complete(c, d)
+}
+
 func asStruct(t *testing.T, text string) *structpb.Struct {
 	t.Helper()
 	s := &structpb.Struct{}
@@ -52,7 +61,7 @@ func TestCompleteRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := Complete(asStruct(t, tt.config), container.Default())
+			_, _, err := completed(asStruct(t, tt.config), container.Default())
 			if err == nil || !strings.HasPrefix(err.Error(), "unable to decode the merged config: ") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want an error that says %q", err, tt.want)
 			}
@@ -62,7 +71,7 @@ func TestCompleteRefuses(t *testing.T) {
 
 func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
-	_, _, err := Complete(asStruct(t, `{"entrypoint":["a"],"imge":"x","resources":{"slot":1},"work_dir":"here"}`), container.Default())
+	_, _, err := completed(asStruct(t, `{"entrypoint":["a"],"imge":"x","resources":{"slot":1},"work_dir":"here"}`), container.Default())
 	for _, want := range []string{"imge: unknown key", "resources.slot: unknown key", "work_dir"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s in it", err, want)
@@ -72,7 +81,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 
 func complete(t *testing.T, text string, d container.Defaults) Config {
 	t.Helper()
-	c, _, err := Complete(asStruct(t, text), d)
+	c, _, err := completed(asStruct(t, text), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +158,7 @@ func defaultsWithImage() container.Defaults {
 
 func TestANameWithoutAValueChangesNothingAndIsNamed(t *testing.T) {
 	t.Parallel()
-	c, warnings, err := Complete(asStruct(t, `{"entrypoint":["x"],"environment":{"environment_variables":["PATH","A=1","EMPTY="]}}`), defaultsWithImage())
+	c, warnings, err := completed(asStruct(t, `{"entrypoint":["x"],"environment":{"environment_variables":["PATH","A=1","EMPTY="]}}`), defaultsWithImage())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +230,7 @@ func TestParseSize(t *testing.T) {
 
 func TestIdleSettingsAreNamed(t *testing.T) {
 	t.Parallel()
-	_, warnings, err := Complete(asStruct(t, `{"entrypoint":["x"],"idle_timeout":"30m","notebook_idle_type":"activity",
+	_, warnings, err := completed(asStruct(t, `{"entrypoint":["x"],"idle_timeout":"30m","notebook_idle_type":"activity",
 		"tensorboard_args":["--x"],"debug":true,"environment":{"proxy_ports":[{"proxy_port":80}]},
 		"resources":{"weight":2}}`), container.Default())
 	if err != nil || len(warnings) != 6 {

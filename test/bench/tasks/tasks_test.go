@@ -1,0 +1,142 @@
+// Package tasks measures what a task costs the master from its submission over HTTP until its end
+// is stored, in pools of very different sizes. The agents are connections that do at once
+// whatever they are asked to.
+package tasks
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/bench/master"
+)
+
+var program = flag.String("bin", "../../../bin/det-deploy", "the program to measure")
+
+const (
+	// callers is how many clients submit side by side, each the next task when the last has ended.
+	callers = 64
+	// most is the promised processor time of the master a task, whatever the pool's size.
+	most = 2 * time.Millisecond
+	// noise is what the kernel's count of processor time and what else the master does make of a task.
+	noise = 500 * time.Microsecond
+)
+
+// BenchmarkTasks is short tasks on pools of 10, 100 and 1,000 connected agents. It fails when a task
+// of a large pool costs more than 1.5 times as much as one of a small pool.
+func BenchmarkTasks(b *testing.B) {
+	var small time.Duration
+	for _, agents := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("%d_agents", agents), func(b *testing.B) {
+			p := openPool(b, agents)
+			cost := p.measure(b)
+			if small > 0 && cost > small*3/2+noise {
+				b.Errorf("a task costs %v, and %v with 10 agents", cost, small)
+			}
+			if small == 0 {
+				small = cost
+			}
+			b.ReportMetric(float64(most)/float64(cost), "of-the-promise")
+		})
+	}
+}
+
+// pool is a master with agents.
+type pool struct {
+	*master.Master
+	fleet *fleet
+}
+
+func openPool(b *testing.B, agents int) *pool {
+	b.Helper()
+	bin, err := filepath.Abs(*program)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := os.Stat(bin); err != nil {
+		b.Skip("there is no program; run: make build")
+	}
+	m, err := master.Start(b.Context(), bin, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := m.Stop(); err != nil {
+			b.Error(err)
+		}
+	})
+	m.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
+	f, err := connectFleet(b.Context(), m, bin, agents)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(f.hangUp)
+	p := &pool{m, f}
+	if err := p.runTasks(b.Context(), 2*callers); err != nil { // warm
+		b.Fatal(err)
+	}
+	return p
+}
+
+// perRound is the tasks of one iteration: enough for a clock that counts in hundredths of a second.
+const perRound = 1000
+
+func (p *pool) measure(b *testing.B) time.Duration {
+	b.Helper()
+	before := p.processor(b)
+	b.ResetTimer()
+	for range b.N {
+		if err := p.runTasks(b.Context(), perRound); err != nil {
+			b.Fatal(err)
+		}
+	}
+	n := b.N * perRound
+	cost := (p.processor(b) - before) / time.Duration(n)
+	b.ReportMetric(cost.Seconds()*1000, "ms-of-the-master/task")
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "tasks/s")
+	return cost
+}
+
+// runTasks submits n tasks and waits until all have ended.
+func (p *pool) runTasks(ctx context.Context, n int) error {
+	var wg sync.WaitGroup
+	failures := make(chan error, callers)
+	for range callers {
+		wg.Go(func() {
+			for range n / callers {
+				if err := p.runTask(ctx); err != nil {
+					failures <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(failures)
+	return <-failures
+}
+
+// runTask submits one task and waits until the master has acknowledged its end.
+func (p *pool) runTask(ctx context.Context) error {
+	var made struct{ Command struct{ ID string } }
+	body := map[string]any{"config": map[string]any{"entrypoint": []string{"true"}, "resources": map[string]any{"slots": 1}}}
+	if err := p.Ask(ctx, http.MethodPost, "commands", body, &made); err != nil {
+		return err
+	}
+	return p.fleet.awaitEnd(ctx, made.Command.ID)
+}
+
+func (p *pool) processor(b *testing.B) time.Duration {
+	b.Helper()
+	d, err := p.Processor()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d
+}

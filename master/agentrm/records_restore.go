@@ -43,6 +43,7 @@ func (r *records) restoreAll(ctx context.Context) error {
 	for _, d := range allocations {
 		r.restoreAllocation(d.Value)
 	}
+	r.noteAgents()
 	return nil
 }
 

@@ -30,6 +30,7 @@ func (r *roster) handleNotice(l *link, m *agentv1.Notice) {
 	}
 	r.cfg.Log.Info("instance may be interrupted", "agent_id", a.id, "pool", a.pool, "kind", n.Kind, "at", n.At, "reason", n.Reason)
 	a.notice = &n
+	r.noteAgents()
 	if n.Kind == Interruption {
 		r.evacuateAgent(a, n, time.Now())
 	}
@@ -63,7 +64,12 @@ func (r *roster) handleHealth(l *link, h *agentv1.Health) {
 // setSickness says in the log what has changed.
 func (r *roster) setSickness(a *agent, now *Sickness) {
 	was := a.sick
-	a.sick = now
+	if a.sick = now; now != nil {
+		r.sick[a.id] = a
+	} else {
+		delete(r.sick, a.id)
+	}
+	r.noteAgents()
 	switch {
 	case now != nil && (was == nil || was.Lack != now.Lack):
 		r.cfg.Log.Warn("agent cannot start containers; scheduling no tasks on it", "agent_id", a.id, "pool", a.pool, "lack", now.Lack, "reason", now.Reason)

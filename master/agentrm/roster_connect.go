@@ -20,6 +20,8 @@ type roster struct {
 
 	// arriving are agents that are being admitted: state.mu guards them.
 	arriving map[rm.AgentID]bool
+	// expiry is what the last look for lost agents found; state.mu guards it.
+	expiry expiry
 }
 
 // resumeAgents gives agents the whole wait, however long the restart took. The caller holds mu.
@@ -27,6 +29,7 @@ func (r *roster) resumeAgents(now time.Time) {
 	for _, a := range r.agents {
 		a.since = now
 	}
+	r.noteAgents()
 }
 
 // reservePlace keeps the place of an agent that is about to come in.
@@ -77,6 +80,7 @@ func (r *roster) connectAgent(l *link, h *agentv1.Hello, who arrival) error {
 	w := r.newWelcome(who)
 	w.Containers = known
 	l.sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
+	r.noteAgents()
 	a.link = l // from here on it is sent things; the welcome goes first
 	for _, c := range a.containers {
 		r.remindAgent(c)
@@ -185,6 +189,7 @@ func (r *roster) disconnectAgent(l *link) {
 		return
 	}
 	a.link = nil
+	r.noteAgents()
 	if err := a.setState(Lost, time.Now()); err != nil {
 		r.cfg.Log.Error("cannot mark agent lost", "agent_id", a.id, "err", err)
 	}

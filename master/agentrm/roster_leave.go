@@ -20,6 +20,8 @@ func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 		r.cfg.Log.Warn("agent lost; ending its containers", "agent_id", a.id, "pool", a.pool, "reason", reason, "containers", len(a.containers))
 	}
 	delete(r.agents, a.id)
+	delete(r.sick, a.id)
+	r.noteAgents()
 	for _, c := range a.containers {
 		r.runner.loseContainer(c, reason)
 	}
@@ -104,6 +106,7 @@ func (r *roster) retireAgent(id rm.AgentID) (containers int) {
 	a := r.agents[id]
 	if !r.retired[id] {
 		r.retired[id] = true
+		r.noteAgents()
 		r.passes.Wake()
 	}
 	if a == nil {
@@ -118,6 +121,7 @@ func (r *roster) unretireAgent(id rm.AgentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.retired, id)
+	r.noteAgents()
 	if a := r.agents[id]; a != nil {
 		a.retired = false
 	}
@@ -136,8 +140,24 @@ func (r *roster) dropLinks(reason string) {
 	}
 }
 
-// expireAgents gives up agents that have been lost for too long.
+// expireAgents gives up agents that have been lost for too long. As long as no agent changes, it looks
+// at them again only when the next one is due.
 func (r *roster) expireAgents(now time.Time) (next time.Time) {
+	if e := r.expiry; e.version == r.agentsVersion && (e.next.IsZero() || now.Before(e.next)) {
+		return e.next
+	}
+	next = r.giveUpLost(now)
+	r.expiry = expiry{version: r.agentsVersion, next: next}
+	return next
+}
+
+// expiry is when the next lost agent is given up, zero for none, as agents were at a version.
+type expiry struct {
+	version uint64
+	next    time.Time
+}
+
+func (r *roster) giveUpLost(now time.Time) (next time.Time) {
 	for _, a := range r.agents {
 		if a.presence != Lost {
 			continue

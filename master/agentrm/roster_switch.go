@@ -73,6 +73,7 @@ func (r *roster) storeSwitch(ctx context.Context, id rm.AgentID, s rm.Switch, tu
 		return rm.ErrUnknownAgent
 	}
 	undo, err := turn(a)
+	r.noteAgents()
 	r.mu.Unlock()
 	if err != nil {
 		return err
@@ -82,6 +83,7 @@ func (r *roster) storeSwitch(ctx context.Context, id rm.AgentID, s rm.Switch, tu
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		undo()
+		r.noteAgents()
 		return err
 	}
 	return nil

@@ -3,6 +3,7 @@ package agentrm
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
@@ -33,6 +34,12 @@ type state struct {
 	switches map[rm.AgentID]agentDoc
 	// retired are the agents whose machines are to go, whether or not they are connected.
 	retired map[rm.AgentID]bool
+	// sick are the agents that cannot start containers.
+	sick map[rm.AgentID]*agent
+	// agentsVersion counts what noteAgents is told; lineups and sizes are kept by pool.
+	agentsVersion uint64
+	lineups       map[string]*lineup
+	sizes         map[string]size
 }
 
 func newState(c Config) *state {
@@ -43,6 +50,9 @@ func newState(c Config) *state {
 		containers:  make(map[rm.ContainerID]*container),
 		switches:    make(map[rm.AgentID]agentDoc),
 		retired:     make(map[rm.AgentID]bool),
+		sick:        make(map[rm.AgentID]*agent),
+		lineups:     make(map[string]*lineup),
+		sizes:       make(map[string]size),
 	}
 	s.queue = s.newQueue()
 	return s
@@ -128,16 +138,9 @@ func (s *state) isOver(a *allocation) bool {
 // checkFits says why a request could never run in a pool.
 func (s *state) checkFits(name string, q rm.Request) error {
 	p, _ := s.cfg.findPool(name)
-	c := pool.Capacity{MaxAux: p.MaxAux, Shapes: s.cfg.Room(p.Name)}
-	agents, most := 0, 0
-	for _, a := range s.agents {
-		if a.pool != p.Name {
-			continue
-		}
-		agents++
-		most = max(most, len(a.devices))
-		c.Shapes = append(c.Shapes, pool.Shape{Slots: len(a.devices), Count: 1})
-	}
+	now := s.sizeOf(p.Name)
+	agents, most := now.agents, now.most
+	c := pool.Capacity{MaxAux: p.MaxAux, Shapes: slices.Concat(s.cfg.Room(p.Name), now.shapes)}
 	machine, launches := s.cfg.Machine(p.Name)
 	if launches && q.SingleNode {
 		// Whatever the pool has just now, such a machine may come.

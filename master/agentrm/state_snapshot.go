@@ -38,21 +38,16 @@ func (s *state) inTurns(n int, do func(i int)) {
 	}
 }
 
-// members are the agents and the allocations of a pool at one moment.
-func (s *state) members(p Pool) (agents []*agent, allocations []*allocation) {
+// members are the allocations of a pool at one moment.
+func (s *state) members(p Pool) (allocations []*allocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, a := range s.agents {
-		if a.pool == p.Name {
-			agents = append(agents, a)
-		}
-	}
 	for _, a := range s.allocations {
 		if a.Pool == p.Name {
 			allocations = append(allocations, a)
 		}
 	}
-	return agents, allocations
+	return allocations
 }
 
 // snapshotPool is a pool as the scheduler sees it, and when time alone changes it; zero is
@@ -60,21 +55,11 @@ func (s *state) members(p Pool) (agents []*agent, allocations []*allocation) {
 // parts are of different moments: what acts by it looks again. The caller does not
 // hold the lock.
 func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes time.Time) {
-	agents, allocations := s.members(p)
-	snapshot = pool.Pool{Scheduler: p.Scheduler, MaxAux: p.MaxAux, Room: slices.Clone(s.cfg.Room(p.Name))}
-	var takers []*agent
-	s.inTurns(len(agents), func(i int) {
-		a := agents[i]
-		snapshot.Agents = append(snapshot.Agents, a.forScheduler())
-		if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
-			// It counts as a machine to come, so that a broken link of seconds
-			// does not let lower priorities pass.
-			snapshot.Room = append(snapshot.Room, pool.Shape{Slots: len(a.devices), Count: 1})
-		}
-		if a.presence == Connected && a.state == rm.Enable && !a.takesNothing() {
-			takers = append(takers, a)
-		}
-	})
+	l, allocations := s.lineUp(p), s.members(p)
+	snapshot = pool.Pool{
+		Scheduler: p.Scheduler, MaxAux: p.MaxAux, Agents: l.agents, Inventory: l.inventory,
+		Room: slices.Concat(s.cfg.Room(p.Name), l.lost),
+	}
 	s.inTurns(len(allocations), func(i int) {
 		a := allocations[i]
 		changes = earliestTime(changes, a.changesAt(now))
@@ -82,7 +67,7 @@ func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes
 			return
 		}
 		one := a.forScheduler()
-		if now.Before(a.avoidsUntil()) && p.fitsElsewhere(a, takers) {
+		if now.Before(a.avoidsUntil()) && p.fitsElsewhere(a, l.takers) {
 			for _, id := range a.Avoid {
 				one.Exclude = append(one.Exclude, pool.AgentID(id))
 			}

@@ -28,8 +28,8 @@ const mostNamed = 3
 // none.
 func (s *state) describeSick(name string) string {
 	var sick []*agent
-	for _, a := range s.agents {
-		if a.pool == name && a.sick != nil && a.presence == Connected {
+	for _, a := range s.sick {
+		if a.pool == name && a.presence == Connected {
 			sick = append(sick, a)
 		}
 	}

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -40,12 +39,21 @@ func Decide(p Pool, now time.Time) Decision {
 	d := Decision{}
 	d.listDeadlines(p.Allocations, now)
 	ordered := inOrder(p.Allocations)
-	agents := slices.Clone(p.Agents)
-	slices.SortFunc(agents, func(a, b Agent) int { return cmp.Compare(a.ID, b.ID) })
 	held := heldByJob(p.Allocations)
-	newPass(p, agents, ordered, auxiliary).servePending(&d, held)
-	newPass(p, agents, ordered, slotted).servePending(&d, held)
+	inventory := p.Inventory
+	if inventory == nil {
+		inventory = TakeInventory(p.Agents, p.MaxAux)
+	}
+	for _, k := range []kind{auxiliary, slotted} {
+		if hasPending(p.Allocations, k) {
+			newPass(p, inventory, ordered, k).servePending(&d, held)
+		}
+	}
 	return d
+}
+
+func hasPending(allocations []Allocation, k kind) bool {
+	return slices.ContainsFunc(allocations, func(a Allocation) bool { return a.State == Pending && k.takes(a) })
 }
 
 func (d *Decision) listDeadlines(allocations []Allocation, now time.Time) {

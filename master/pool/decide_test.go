@@ -1,10 +1,12 @@
 package pool
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func TestDecideOrder(t *testing.T) {
@@ -329,4 +331,18 @@ func TestDecideDeadlines(t *testing.T) {
 	if !d.Wake.Equal(noon.Add(time.Hour)) {
 		t.Errorf("got wake %v, want one hour after noon, when t2 is killed", d.Wake)
 	}
+}
+
+func TestAKeptInventoryDecidesAlikeAndStays(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := crowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) //nolint:gosec // a crowd needs no secrecy
+		want := Decide(p, noon)
+		p.Inventory = TakeInventory(p.Agents, p.MaxAux)
+		for range 2 { // the second finds it as it was
+			if diff := cmp.Diff(want, Decide(p, noon)); diff != "" {
+				t.Fatalf("(-none kept +kept):\n%s", diff)
+			}
+		}
+	})
 }

@@ -10,6 +10,9 @@ const (
 	auxiliary kind = true
 )
 
+// takes says whether an allocation is one of the kind.
+func (k kind) takes(a Allocation) bool { return (a.Slots == 0) == bool(k) }
+
 // pass is one walk through the queue, for slots or for auxiliary places.
 type pass struct {
 	scheduler Scheduler
@@ -28,6 +31,8 @@ type pass struct {
 	free  *board
 	soon  *board
 	slots [][]int
+	// owned says of which agents the slots are not those of the inventory any more.
+	owned []bool
 
 	pending []*Allocation
 	victims *victims
@@ -57,26 +62,11 @@ type holding struct {
 // disabled or draining by now gain nothing.
 type gain struct{ agent, units int }
 
-func newPass(p Pool, agents []Agent, ordered []*Allocation, k kind) *pass {
+func newPass(p Pool, n *Inventory, ordered []*Allocation, k kind) *pass {
 	s := &pass{
-		scheduler: p.Scheduler, kind: k, agents: agents,
-		index:  make(map[AgentID]int, len(agents)),
-		sizes:  make([]int, len(agents)),
-		slots:  make([][]int, len(agents)),
+		scheduler: p.Scheduler, kind: k, agents: n.agents, index: n.index, machines: n.machines,
+		sizes: n.sizes[k], slots: slices.Clone(n.slots), owned: make([]bool, len(n.agents)), capacity: slices.Clone(n.capacity[k]),
 		noFree: make(map[shape]bool), noSoon: make(map[shape]bool), noVictims: make(map[shape]bool),
-	}
-	for i, a := range agents {
-		s.index[a.ID] = i
-		s.slots[i] = usableSlots(a)
-		if a.Enabled && !a.Draining {
-			s.machines++
-		}
-		if k == auxiliary && a.Enabled && !a.Draining {
-			s.sizes[i] = max(p.MaxAux, 0)
-		} else if k == slotted {
-			s.sizes[i] = len(s.slots[i])
-		}
-		s.capacity.addCount(s.sizes[i], 1)
 	}
 	for _, r := range p.Room {
 		s.machines += r.Count
@@ -89,27 +79,12 @@ func newPass(p Pool, agents []Agent, ordered []*Allocation, k kind) *pass {
 	return s
 }
 
-// usableSlots lists the slots of an agent that may be given to tasks.
-func usableSlots(a Agent) []int {
-	if !a.Enabled || a.Draining {
-		return nil
-	}
-	ids := make([]int, 0, len(a.Slots))
-	for _, s := range a.Slots {
-		if s.Enabled && !s.Draining {
-			ids = append(ids, s.ID)
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
-
 // occupyRunning takes away what running allocations hold and sorts the others.
 func (p *pass) occupyRunning(ordered []*Allocation) {
 	free, releasing := slices.Clone(p.sizes), make([]int, len(p.sizes))
 	var running []*holding
 	for _, a := range ordered {
-		if (a.Slots == 0) != bool(p.kind) {
+		if !p.kind.takes(*a) {
 			continue
 		}
 		if a.State == Pending {
@@ -152,7 +127,7 @@ func (p *pass) removeSlots(a *Allocation) []gain {
 		}
 		for _, id := range share.Slots {
 			if at, found := slices.BinarySearch(p.slots[i], id); found {
-				p.slots[i] = slices.Delete(p.slots[i], at, at+1)
+				p.slots[i] = slices.Delete(p.ownSlots(i), at, at+1)
 				units++
 			}
 		}
@@ -161,6 +136,14 @@ func (p *pass) removeSlots(a *Allocation) []gain {
 		}
 	}
 	return gains
+}
+
+// ownSlots are an agent's slots for this pass to change: those of the inventory stay.
+func (p *pass) ownSlots(agent int) []int {
+	if !p.owned[agent] {
+		p.owned[agent], p.slots[agent] = true, slices.Clone(p.slots[agent])
+	}
+	return p.slots[agent]
 }
 
 func (p *pass) placeRequest(a *Allocation) request {

@@ -51,6 +51,9 @@ type Pool struct {
 	MaxAux      int
 	Agents      []Agent
 	Allocations []Allocation
+	// Inventory is what TakeInventory makes of Agents and MaxAux, for callers that keep it; nil has it
+	// made.
+	Inventory *Inventory
 	// Room is what may still be launched for the pool. It is not used to place
 	// anything; a task that fits only with it waits instead of being passed over.
 	Room []Shape

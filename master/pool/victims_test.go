@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -78,9 +77,8 @@ func TestVictimsAreThoseThatTryingOneByOneFinds(t *testing.T) {
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p := crowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) //nolint:gosec // a crowd needs no secrecy
-		agents := slices.SortedFunc(slices.Values(p.Agents), func(a, b Agent) int { return cmp.Compare(a.ID, b.ID) })
 		for _, k := range []kind{auxiliary, slotted} {
-			s := newPass(p, agents, inOrder(p.Allocations), k)
+			s := newPass(p, TakeInventory(p.Agents, p.MaxAux), inOrder(p.Allocations), k)
 			for _, a := range s.pending {
 				r := s.placeRequest(a)
 				if _, ok := s.startOne(r); ok || s.promiseSlots(r) {

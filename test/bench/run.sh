@@ -30,6 +30,10 @@ grep -E '^Benchmark|costs the master' <<<"$tasks" || true
 echo "== a cluster on this machine (process runtime, embedded database)"
 go run ./test/bench/cluster -bin "$bin" || grew=1
 
+echo "== peers on the same machine, in the same run (test/bench/peers/install.sh)"
+if command -v slurmctld >/dev/null; then ./test/bench/peers/slurm.sh; fi
+if [ -x .cache/ray/bin/python ]; then .cache/ray/bin/python test/bench/peers/ray_jobs.py; fi
+
 echo "== a master that is flooded (memory of its own above rest: most, and what is left)"
 go run ./test/bench/flood -bin "$bin"
 

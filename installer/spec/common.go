@@ -3,7 +3,6 @@ package spec
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -11,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/security"
+	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Common is what cluster.yaml says of a cluster in whichever cloud. A platform's own type
@@ -80,7 +80,7 @@ type Storage struct {
 	Prefix       string `yaml:"prefix" doc:"Beginning of each object's name"`
 }
 
-var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+var bucketName = pattern.New(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 func (s Storage) validate(path string) document.Errors {
 	var e document.Errors

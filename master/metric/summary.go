@@ -3,7 +3,8 @@ package metric
 import (
 	"maps"
 	"math"
-	"regexp"
+
+	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Type is what the values of a metric are.
@@ -22,7 +23,7 @@ const (
 )
 
 // isoDate is how Python writes a time.
-var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?([+-]\d{2}:\d{2}|Z)?$`)
+var isoDate = pattern.New(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?([+-]\d{2}:\d{2}|Z)?$`)
 
 // TypeOf is the type of one value.
 func TypeOf(value any) Type {

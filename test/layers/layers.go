@@ -18,6 +18,7 @@ func Shared() []Row {
 		{"pki", nil, "every platform makes certificates for its masters"},
 		{"checksum", nil, "programs and files are told by their content in every role"},
 		{"process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
+		{"pattern", nil, "what a name may be is asked in every role, and compiled where it is asked"},
 		{"delay", nil, "waiting for a time or an end is needed everywhere"},
 		{"excerpt", nil, "whoever repeats what was sent bounds it"},
 		{"document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"time"
@@ -13,15 +14,17 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/lease"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
 const (
 	// dialTimeout bounds connecting and the exchange of hello and welcome.
 	dialTimeout = 20 * time.Second
-	// pingInterval keeps proxies from closing an idle connection, most of
-	// which wait for a minute.
-	pingInterval = 15 * time.Second
+	// pingInterval is the longest pause between pings. It keeps proxies from closing an idle
+	// connection, most of which wait for a minute, and is shorter than the 10 s after which
+	// a master asks on its own.
+	pingInterval = 9 * time.Second
 	// pingTimeout is when a connection without an answer counts as lost.
 	pingTimeout = 20 * time.Second
 	// maxMessage bounds one message in bytes: an order carries the files of
@@ -143,9 +146,16 @@ func (c *Conn) sendHello(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 	return w, nil
 }
 
-// keepAlive notices a connection that died without a word, and renews the lease.
+// keepAlive notices a connection that died without a word, and renews the lease. A ping in
+// each third of the wait that is given up after a quarter leaves two fifths to connect
+// again. The first comes at any time, so that agents that were welcomed together do not ping
+// together.
 func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Duration) error {
-	tick := time.NewTicker(clampDuration(wait/6, time.Second, pingInterval))
+	interval := clampDuration(wait/3, time.Second, pingInterval)
+	if delay.For(ctx, rand.N(interval)) != nil {
+		return nil // the connection has ended
+	}
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
@@ -154,7 +164,7 @@ func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Durati
 		case <-tick.C:
 		}
 		asked := lease.Now()
-		if err := c.ping(ctx, clampDuration(wait/3, time.Second, pingTimeout)); err != nil {
+		if err := c.ping(ctx, clampDuration(wait/4, time.Second, pingTimeout)); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}

@@ -2,7 +2,6 @@ package agentrm
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -30,14 +29,15 @@ type connections struct {
 	// mu guards what follows. It is never held together with state.mu.
 	mu      sync.Mutex
 	serving bool
-	// preparing are the links of machines that set themselves up.
-	preparing map[*link]bool
+	// preparing are the links of machines that set themselves up, and connected those of
+	// agents.
+	preparing, connected map[*link]bool
 }
 
 func newConnections(s *state, ros *roster, in *inbox) *connections {
 	return &connections{
 		cfg: s.cfg, state: s, records: ros.records, roster: ros, inbox: in,
-		unwelcomed: newAdmissions(s.cfg.Limits), preparing: make(map[*link]bool),
+		unwelcomed: newAdmissions(s.cfg.Limits), preparing: make(map[*link]bool), connected: make(map[*link]bool),
 	}
 }
 
@@ -104,24 +104,27 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	defer c.open.Done()
 	address := remoteHost(req)
-	leave, err := c.unwelcomed.admitConnection(address)
+	leave, err := c.unwelcomed.admitConnection(req.Context(), address)
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()
-	conn, err := websocket.Accept(w, req, nil)
+	ctx, cancel := context.WithCancelCause(req.Context())
+	defer cancel(nil)
+	l := newLink(address, c.cfg.Limits, cancel)
+	l.log = c.cfg.Log
+	l.admitted = func(ctx context.Context) { leave(); c.cfg.Admitted(ctx) }
+	l.conn, err = websocket.Accept(w, req, &websocket.AcceptOptions{
+		OnPingReceived: func(context.Context, []byte) bool { l.noteHeard(); return true },
+	})
 	if err != nil {
 		c.cfg.Log.Debug("cannot upgrade connection to WebSocket", "address", req.RemoteAddr, "err", err)
 		return
 	}
-	defer func() { _ = conn.CloseNow() }() // it is closed in good order where there is an order
-	conn.SetReadLimit(c.cfg.Limits.Introduction)
-	ctx, cancel := context.WithCancelCause(req.Context())
-	defer cancel(nil)
-	l := newLink(address, conn, c.cfg.Limits, cancel)
-	l.admitted = func(ctx context.Context) { leave(); c.cfg.Admitted(ctx) }
+	defer func() { _ = l.conn.CloseNow() }() // it is closed in good order where there is an order
+	l.conn.SetReadLimit(c.cfg.Limits.Introduction)
 	err = c.serveLink(ctx, l)
 	c.cfg.Log.Info("agent disconnected", "agent_id", l.agent, "address", l.address, "err", err)
 }
@@ -141,47 +144,37 @@ func (c *connections) serveLink(ctx context.Context, l *link) error {
 	case err != nil:
 	case hello.GetPreparing():
 		err = c.prepareMachine(ctx, l, hello)
-		c.sendRefusal(ctx, l, err)
+		l.sendRefusal(ctx, err)
 		return err
 	default:
 		err = c.admitAgent(ctx, l, hello)
 	}
 	if err != nil {
-		c.sendRefusal(ctx, l, err)
+		l.sendRefusal(ctx, err)
 		return err
 	}
 	defer c.roster.disconnectAgent(l)
 	l.raiseLimits(ctx)
 	c.cfg.Log.Info("agent connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
+	c.addConnected(l)
+	defer c.removeConnected(l)
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context) error{l.writeMessages, l.pingAgent, c.awaitRevocation(l)} {
+	l.startServing(func(work linkWork) {
 		wg.Go(func() {
-			if err := f(ctx); err != nil {
+			if err := work(ctx); err != nil {
 				l.cancel(err)
 			}
 		})
-	}
+	})
 	err = l.readMessages(ctx, func(ctx context.Context, m *agentv1.AgentMessage) error { return c.inbox.handleMessage(ctx, l, m) })
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	c.sendRefusal(ctx, l, err) // before the writer stops, which may cut the connection
+	l.sendRefusal(ctx, err) // before the writer stops, which may cut the connection
 	l.cancel(err)
+	l.stopServing()
 	wg.Wait()
 	return err
-}
-
-// awaitRevocation tells an agent that is revoked, while its link still stands.
-func (c *connections) awaitRevocation(l *link) func(context.Context) error {
-	return func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case why := <-l.revoked:
-			c.sendRefusal(ctx, l, why)
-			return errors.New(why.Reason)
-		}
-	}
 }
 
 // readHello waits for the agent's introduction.
@@ -196,26 +189,6 @@ func (c *connections) readHello(ctx context.Context, conn *websocket.Conn) (*age
 		return nil, refuseFinal("the first message of an agent must be its hello")
 	}
 	return m.GetHello(), nil
-}
-
-// sendRefusal tells an agent why it is not wanted, if that is what err is.
-func (c *connections) sendRefusal(ctx context.Context, l *link, err error) {
-	var refused *Refused
-	if !errors.As(err, &refused) {
-		return
-	}
-	c.cfg.Log.Warn("agent refused", "agent_id", l.agent, "address", l.address, "err", refused)
-	m := &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Refusal{Refusal: &agentv1.Refusal{
-		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin, Unwanted: refused.Unwanted,
-		Revoked: refused.Revoked,
-	}}}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Limits.Hello)
-	defer cancel()
-	if err := l.writeOne(ctx, m); err != nil {
-		c.cfg.Log.Debug("cannot send refusal", "address", l.address, "err", err)
-		return
-	}
-	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the agent has been told; how it leaves is its affair
 }
 
 // prepareMachine tells a launched machine how to set itself up, and stays with it until

@@ -45,7 +45,7 @@ func (c *connections) admitAgent(ctx context.Context, l *link, h *agentv1.Hello)
 		c.cfg.Log.Warn("cannot store agent", "agent_id", who.Agent, "err", err)
 		return refuseRetry("the master cannot write its store; try again")
 	}
-	c.state.passes.Wake()
+	c.state.passes.WakeLater()
 	return nil
 }
 

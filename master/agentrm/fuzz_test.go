@@ -107,7 +107,7 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancelCause(c.t.Context())
 	defer cancel(nil)
-	l := newLink("192.0.2.1", nil, c.state.cfg.Limits, cancel)
+	l := newLink("192.0.2.1", c.state.cfg.Limits, cancel)
 	h := addressed(first, c.started()).GetHello()
 	if h == nil {
 		h = greeting("a", 2)

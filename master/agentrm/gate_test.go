@@ -1,10 +1,14 @@
 package agentrm
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -16,7 +20,7 @@ func TestConnectionsThatAreNotAdmittedAreFew(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) {
 		c.Limits = DefaultLimits()
-		c.Limits.UnwelcomedEach = 3
+		c.Limits.UnwelcomedEach, c.Limits.Hello = 3, 6*time.Second
 	})
 	for i := range 5 {
 		c.join(fmt.Sprintf("agent-%d", i), 1) // admitted ones are not counted
@@ -36,7 +40,7 @@ func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 	u := newAdmissions(Limits{Unwelcomed: 3, UnwelcomedEach: 2})
 	enter := func(address string, want bool) func() {
 		t.Helper()
-		leave, err := u.admitConnection(address)
+		leave, err := u.admitConnection(t.Context(), address) // without patience
 		if (err == nil) != want {
 			t.Errorf("from %s: got %v, want it let in: %v", address, err, want)
 		}
@@ -50,8 +54,59 @@ func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 	leave()
 	leave()
 	enter("c", true)
-	if u.all != 3 || u.from["a"] != 1 || len(u.from) != 3 {
-		t.Errorf("got %d in all, %v", u.all, u.from)
+	if u.all != 3 || u.from["a"] != 1 || len(u.from) != 3 || len(u.waiting) != 0 {
+		t.Errorf("got %d in all, %v, %d that wait", u.all, u.from, len(u.waiting))
+	}
+}
+
+// What waits comes in as soon as another leaves, in its turn and past those whose address
+// has no room; one that has given up is not counted.
+func TestConnectionsWaitForRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := newAdmissions(Limits{Unwelcomed: 3, UnwelcomedEach: 2, Hello: time.Minute})
+		came := make(chan string, 8)
+		leaves := map[string]func(){}
+		enter := func(ctx context.Context, name, address string) {
+			go func() {
+				leave, err := u.admitConnection(ctx, address)
+				if err == nil {
+					leaves[name] = leave
+					came <- name
+				}
+			}()
+			synctest.Wait()
+		}
+		gone, hangUp := context.WithCancel(t.Context())
+		enter(t.Context(), "a1", "a")
+		enter(t.Context(), "a2", "a")
+		enter(gone, "a3", "a")
+		enter(t.Context(), "a4", "a")
+		enter(t.Context(), "b1", "b")
+		enter(t.Context(), "c1", "c")
+		hangUp()
+		synctest.Wait()
+		for _, name := range []string{"b1", "a1", "c1"} {
+			leaves[name]()
+			synctest.Wait()
+		}
+		close(came)
+		if got := slices.Collect(channel(came)); !slices.Equal(got, []string{"a1", "a2", "b1", "c1", "a4"}) {
+			t.Errorf("got %v let in", got)
+		}
+		if u.all != 2 || len(u.waiting) != 0 {
+			t.Errorf("got %d in all and %d that wait, want a2 and a4", u.all, len(u.waiting))
+		}
+	})
+}
+
+func channel[T any](c <-chan T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for v := range c {
+			if !yield(v) {
+				return
+			}
+		}
 	}
 }
 

@@ -199,7 +199,7 @@ func TestPeersThatStallAreDropped(t *testing.T) {
 	})
 	t.Run("one that lets its queue grow", func(t *testing.T) {
 		t.Parallel()
-		l := newLink("", nil, Limits{Queue: 2}, func(err error) {
+		l := newLink("", Limits{Queue: 2}, func(err error) {
 			if !errors.Is(err, errSlow) {
 				t.Errorf("got %v, want it dropped for being slow", err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,34 +18,45 @@ import (
 
 type message = *agentv1.MasterMessage
 
-// link is the connection to one agent: a reader, a writer and a pinger.
+// link is the connection to one agent. An agent that says nothing and is sent nothing costs
+// the goroutine that reads: the others begin when there is something to do.
 type link struct {
 	agent   rm.AgentID
 	address string
 	conn    *websocket.Conn
 	limits  Limits
+	log     *slog.Logger
 	cancel  context.CancelCauseFunc
-	more    chan struct{}
-	pingNow chan struct{}
 	writing atomic.Bool
+	pinging atomic.Bool
+	// began is when the link was made, and heard when the agent said something last, a ping
+	// among others, in nanoseconds after that.
+	began time.Time
+	heard atomic.Int64
 	// admitted makes room for the next one who waits to be.
 	admitted func(ctx context.Context)
 	// unanswered holds a token for every message that is being stored.
 	unanswered chan struct{}
-	// revoked gets the reason for which the agent must go.
-	revoked chan *Refused
-	ignored atomic.Bool // nothing that the agent says counts any more
+	ignored    atomic.Bool // nothing that the agent says counts any more
 
-	// mu guards queue.
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	queue []message
+	// sending says that what is queued is on its way.
+	sending bool
+	// begin starts work of the link; it is nil before the link is served and after. What
+	// is to begin before is in early.
+	begin func(linkWork)
+	early []linkWork
+	ended bool
 }
 
-func newLink(address string, conn *websocket.Conn, limits Limits, cancel context.CancelCauseFunc) *link {
+// linkWork ends the link with its error, unless that is nil.
+type linkWork func(ctx context.Context) error
+
+func newLink(address string, limits Limits, cancel context.CancelCauseFunc) *link {
 	return &link{
-		address: address, conn: conn, limits: limits, cancel: cancel,
-		more: make(chan struct{}, 1), pingNow: make(chan struct{}, 1),
-		unanswered: make(chan struct{}, limits.Unanswered), revoked: make(chan *Refused, 1),
+		address: address, limits: limits, cancel: cancel, began: time.Now(),
+		unanswered: make(chan struct{}, limits.Unanswered),
 	}
 }
 
@@ -54,24 +66,49 @@ func (l *link) raiseLimits(ctx context.Context) {
 	l.admitted(ctx)
 }
 
+// startServing has work begun from now on, with begin, first what has waited for it.
+func (l *link) startServing(begin func(linkWork)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begin = begin
+	for _, work := range l.early {
+		begin(work)
+	}
+	l.early = nil
+}
+
+// stopServing has no more work begun.
+func (l *link) stopServing() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begin, l.ended, l.early = nil, true, nil
+}
+
+// beginWork starts work, or has it start when the link is served. The caller holds mu.
+func (l *link) beginWork(work linkWork) {
+	switch {
+	case l.begin != nil:
+		l.begin(work)
+	case !l.ended:
+		l.early = append(l.early, work)
+	}
+}
+
 var errSlow = errors.New("it reads too slowly")
 
 // sendMessage queues m. It never waits: an agent that lets the queue grow is dropped,
 // and hears everything again when it comes back.
 func (l *link) sendMessage(m message) {
 	l.mu.Lock()
-	full := len(l.queue) >= l.limits.Queue
-	if !full {
-		l.queue = append(l.queue, m)
-	}
-	l.mu.Unlock()
-	if full {
+	defer l.mu.Unlock()
+	if len(l.queue) >= l.limits.Queue {
 		l.cancel(errSlow)
 		return
 	}
-	select {
-	case l.more <- struct{}{}:
-	default:
+	l.queue = append(l.queue, m)
+	if !l.sending {
+		l.sending = true
+		l.beginWork(l.writeMessages)
 	}
 }
 
@@ -80,39 +117,40 @@ func (l *link) closeLink(reason string) { l.cancel(errors.New(reason)) }
 
 // sendRevoked has the agent told that it is revoked, and then ends the link.
 func (l *link) sendRevoked(reason string) {
-	l.ignored.Store(true)
-	select {
-	case l.revoked <- &Refused{Reason: reason, Final: true, Revoked: true}:
-	default: // it is on its way out
+	if l.ignored.Swap(true) {
+		return // it is on its way out
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.beginWork(func(ctx context.Context) error {
+		why := &Refused{Reason: reason, Final: true, Revoked: true}
+		l.sendRefusal(ctx, why)
+		return errors.New(why.Reason)
+	})
 }
 
-// pingSoon pings soon, for someone who thinks that the link is dead.
-func (l *link) pingSoon() {
-	select {
-	case l.pingNow <- struct{}{}:
-	default:
-	}
-}
-
-// writeMessages sends what is queued until ctx ends.
+// writeMessages sends what is queued, and returns when nothing is.
 func (l *link) writeMessages(ctx context.Context) error {
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-l.more:
+		batch := l.takeQueue()
+		if batch == nil {
+			return nil
 		}
-		l.mu.Lock()
-		batch := l.queue
-		l.queue = nil
-		l.mu.Unlock()
 		for _, m := range batch {
 			if err := l.writeOne(ctx, m); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+func (l *link) takeQueue() []message {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch := l.queue
+	l.queue = nil
+	l.sending = batch != nil
+	return batch
 }
 
 // slowest is the rate, in bytes a second, at which an agent must at least take
@@ -134,30 +172,24 @@ func (l *link) writeOne(ctx context.Context, m message) error {
 	return nil
 }
 
-// pingAgent finds out when the other end has vanished without a word.
-func (l *link) pingAgent(ctx context.Context) error {
-	tick := time.NewTicker(l.limits.Ping)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		case <-l.pingNow:
-		}
-		if l.writing.Load() {
-			continue // a ping would wait behind the message, which has its own limit
-		}
-		if err := l.pingOnce(ctx); err != nil {
-			return fmt.Errorf("ping agent %s: %w", l.agent, err)
-		}
+// sendRefusal tells an agent why it is not wanted, if that is what err is.
+func (l *link) sendRefusal(ctx context.Context, err error) {
+	var refused *Refused
+	if !errors.As(err, &refused) {
+		return
 	}
-}
-
-func (l *link) pingOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.limits.Ping)
+	l.log.Warn("agent refused", "agent_id", l.agent, "address", l.address, "err", refused)
+	m := &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Refusal{Refusal: &agentv1.Refusal{
+		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin, Unwanted: refused.Unwanted,
+		Revoked: refused.Revoked,
+	}}}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.limits.Hello)
 	defer cancel()
-	return l.conn.Ping(ctx)
+	if err := l.writeOne(ctx, m); err != nil {
+		l.log.Debug("cannot send refusal", "address", l.address, "err", err)
+		return
+	}
+	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the agent has been told; how it leaves is its affair
 }
 
 // readMessages hands on what the agent says until the link breaks.
@@ -167,6 +199,7 @@ func (l *link) readMessages(ctx context.Context, take func(context.Context, *age
 		if err != nil {
 			return err
 		}
+		l.noteHeard()
 		if l.ignored.Load() {
 			continue
 		}

@@ -83,6 +83,7 @@ func (r *RM) Run(ctx context.Context) error {
 	r.connections.acceptAgents()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.state.passes.Run(ctx, r.scheduler.runPass) })
+	g.Go(func() error { r.connections.watchLinks(ctx); return nil })
 	for range workqueue.Workers {
 		g.Go(func() error { r.state.work.Run(ctx); return nil })
 	}

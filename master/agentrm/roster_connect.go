@@ -193,5 +193,5 @@ func (r *roster) disconnectAgent(l *link) {
 	if err := a.setState(Lost, time.Now()); err != nil {
 		r.cfg.Log.Error("cannot mark agent lost", "agent_id", a.id, "err", err)
 	}
-	r.passes.Wake()
+	r.passes.WakeLater()
 }

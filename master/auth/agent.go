@@ -1,10 +1,8 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -43,6 +41,8 @@ type admissions struct {
 	agents map[string]agentRecord
 	// revoked are the tombstones of agents.
 	revoked map[string]revokedRecord
+	// accepting are the grants that wait to be carried out.
+	accepting []*acceptance
 }
 
 func agentCollection() store.Collection[agentRecord] {
@@ -166,18 +166,18 @@ type grant struct {
 
 // newAdmission judges a grant, and again when it is accepted.
 func (a *admissions) newAdmission(g grant) (Admission, error) {
-	if err := a.checkGrant(g); err != nil {
+	if err := (&changes{admissions: a}).checkGrant(g); err != nil {
 		return Admission{}, err
 	}
 	return Admission{Pool: g.Pool, accept: func(ctx context.Context) (token.Text, error) { return a.acceptGrant(ctx, g) }}, nil
 }
 
 // checkGrant says what speaks against a grant whose signature is good.
-func (a *admissions) checkGrant(g grant) error {
-	if err := a.checkRevoked(g.Agent); err != nil {
+func (c *changes) checkGrant(g grant) error {
+	if err := c.checkRevoked(g.Agent); err != nil {
 		return err
 	}
-	rec, found := a.findAgent(g.Agent)
+	rec, found := c.findAgent(g.Agent)
 	switch {
 	case found && rec.Pool != g.Pool && rec.Instance == "":
 		return status.New(status.PermissionDenied,
@@ -186,81 +186,9 @@ func (a *admissions) checkGrant(g grant) error {
 	case g.shown != "" && !rec.knows(g.shown):
 		return notLetIn(g.Agent, ErrRevoked)
 	case g.proof != "":
-		return a.checkProof(g, rec, found)
+		return c.checkProof(g, rec, found)
 	case g.join != nil:
-		return a.joinTokens.checkJoin(g, rec)
-	}
-	return nil
-}
-
-// acceptGrant carries a grant out.
-func (a *admissions) acceptGrant(ctx context.Context, g grant) (token.Text, error) {
-	a.change.Lock()
-	defer a.change.Unlock()
-	if err := a.checkGrant(g); err != nil {
-		return "", err
-	}
-	rec, _ := a.findAgent(g.Agent)
-	if g.shown != "" && g.shown == rec.Credential && rec.Key == a.signingKeys.currentKey()[0].ID {
-		return "", a.noteShown(ctx, g.Agent, rec)
-	}
-	return a.issueCredential(ctx, g, rec)
-}
-
-// noteShown notes that an agent has its credential: the one before it is void, and a
-// launched machine needs no proof any more. The caller holds change.
-func (a *admissions) noteShown(ctx context.Context, id string, rec agentRecord) error {
-	if rec.Previous == "" && (rec.Shown || rec.Instance == "") {
-		return nil
-	}
-	rec.Previous, rec.Shown, rec.Proofs = "", rec.Instance != "", nil
-	return a.putAgent(ctx, id, rec, nil)
-}
-
-// issueCredential signs a new credential and leaves the one before it good until this one is
-// shown. The caller holds change.
-func (a *admissions) issueCredential(ctx context.Context, g grant, before agentRecord) (token.Text, error) {
-	ring, now := a.signingKeys.currentKey(), a.cfg.Now()
-	g.Cluster, g.Issued = a.cluster, now
-	text, c, err := ring.SignCredential(g.Credential)
-	if err != nil {
-		return "", fmt.Errorf("admit agent %s: %w", g.Agent, err)
-	}
-	rec := agentRecord{
-		Credential: c.ID, Previous: cmp.Or(g.shown, before.Previous, before.Credential),
-		Pool: c.Pool, Instance: c.Instance, Key: ring[0].ID, Issued: c.Issued,
-		Shown: g.shown != "" && c.Instance != "",
-	}
-	if g.proof != "" {
-		rec.Proofs = append(before.recentProofs(now), usedProof{ID: g.proof, At: now})
-	}
-	var use *joinRecord
-	if g.join != nil {
-		use = a.joinTokens.countUse(g, before)
-		rec.Join = g.join.ID
-	}
-	return text, a.putAgent(ctx, g.Agent, rec, use)
-}
-
-// putAgent stores an agent, and the join token with which it came. The caller holds
-// change.
-func (a *admissions) putAgent(ctx context.Context, id string, rec agentRecord, use *joinRecord) error {
-	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		if use != nil {
-			if err := putJoin(tx, rec.Join, *use); err != nil {
-				return err
-			}
-		}
-		return agentCollection().Put(tx, id, rec.Pool, rec.Issued, rec)
-	})
-	if err != nil {
-		return fmt.Errorf("admit agent %s: %w", id, err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.agents[id] = rec
-	if use != nil {
-		a.joinTokens.keepToken(rec.Join, *use)
+		return c.findJoin(*g.join).checkUse(g, rec, c.cfg.Now())
 	}
 	return nil
 }

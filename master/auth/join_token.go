@@ -80,13 +80,13 @@ func (r agentRecord) isRepeat(j token.Join, now time.Time) bool {
 	return r.Join == j.ID && now.Sub(r.Issued) < joinAgain
 }
 
-func (t *joinTokens) checkJoin(g grant, rec agentRecord) error {
-	j := t.findOrRead(*g.join)
+// checkUse says what keeps an agent, of which rec is known, from joining with the token.
+func (j joinRecord) checkUse(g grant, rec agentRecord, now time.Time) error {
 	switch {
 	case !j.Revoked.IsZero():
 		return status.New(status.Unauthenticated,
 			"agent '%s' is not admitted: its join token %s has been revoked; give it a new join token", g.Agent, g.join.ID)
-	case j.Uses > 0 && j.Used >= j.Uses && !rec.isRepeat(*g.join, t.cfg.Now()):
+	case j.Uses > 0 && j.Used >= j.Uses && !rec.isRepeat(*g.join, now):
 		return status.New(status.Unauthenticated,
 			"agent '%s' is not admitted: its join token %s was for %d machines, and as many have joined; give it a new join token",
 			g.Agent, g.join.ID, j.Uses)
@@ -95,13 +95,12 @@ func (t *joinTokens) checkJoin(g grant, rec agentRecord) error {
 }
 
 // countUse counts the machine in.
-func (t *joinTokens) countUse(g grant, before agentRecord) *joinRecord {
-	rec, now := t.findOrRead(*g.join), t.cfg.Now()
+func (j joinRecord) countUse(g grant, before agentRecord, now time.Time) joinRecord {
 	if !before.isRepeat(*g.join, now) {
-		rec.Used++
+		j.Used++
 	}
-	rec.LastUsed, rec.LastAgent = now, g.Agent
-	return &rec
+	j.LastUsed, j.LastAgent = now, g.Agent
+	return j
 }
 
 // NewJoin is what a join token is to be.

@@ -34,6 +34,9 @@ echo "== peers on the same machine, in the same run (test/bench/peers/install.sh
 if command -v slurmctld >/dev/null; then ./test/bench/peers/slurm.sh; fi
 if [ -x .cache/ray/bin/python ]; then .cache/ray/bin/python test/bench/peers/ray_jobs.py; fi
 
+echo "== a master at rest, and with 100, 1,000 and 10,000 agents"
+go run ./test/bench/agents -bin "$bin" || grew=1
+
 echo "== a master that is flooded (memory of its own above rest: most, and what is left)"
 go run ./test/bench/flood -bin "$bin"
 

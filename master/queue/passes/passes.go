@@ -13,6 +13,8 @@ import (
 // Passes are those of one scheduler. Make them with New.
 type Passes struct {
 	wake chan struct{}
+	// later is a wake that lets others join it.
+	later chan struct{}
 
 	// mu guards next, which is closed at the end of the pass that has not begun yet.
 	mu   sync.Mutex
@@ -21,7 +23,7 @@ type Passes struct {
 
 // New is for one scheduler.
 func New() *Passes {
-	return &Passes{wake: make(chan struct{}, 1), next: make(chan struct{})}
+	return &Passes{wake: make(chan struct{}, 1), later: make(chan struct{}, 1), next: make(chan struct{})}
 }
 
 // Wake has a pass made soon. It never waits.
@@ -32,26 +34,60 @@ func (p *Passes) Wake() {
 	}
 }
 
+// crowdRest is how many times as long as a pass took the next one rests when only WakeLater
+// asks for it: a tenth of a processor goes into the passes while thousands of agents come.
+// longestRest is for passes that took long because others use the machine.
+const (
+	crowdRest   = 9
+	longestRest = 100 * time.Millisecond
+)
+
+// WakeLater asks for a pass about what comes in crowds, such as agents that connect. It is
+// for those that come in the meantime as well; Wake does not wait for it.
+func (p *Passes) WakeLater() {
+	select {
+	case p.later <- struct{}{}:
+	default:
+	}
+}
+
 // Run makes a pass at once, after each wake and at the time that the last pass has
 // returned, of which zero is never. It returns when ctx ends, with its error.
 func (p *Passes) Run(ctx context.Context, pass func(now time.Time) (due time.Time)) error {
 	for {
 		began := time.Now()
 		next := p.runOne(began, pass)
+		took := time.Since(began)
 		// A pass over a long queue takes milliseconds; resting as long as it took leaves
 		// half of a processor to those who fill the queue.
-		if err := delay.For(ctx, time.Since(began)); err != nil {
+		if err := delay.For(ctx, took); err != nil {
 			return err
 		}
-		var due <-chan time.Time
-		if !next.IsZero() {
-			due = time.After(time.Until(next))
+		if err := p.await(ctx, next, min(crowdRest*took, longestRest)); err != nil {
+			return err
 		}
+	}
+}
+
+// await returns when a pass is asked for or due, and a rest after it may be asked for later.
+func (p *Passes) await(ctx context.Context, next time.Time, rest time.Duration) error {
+	var due, rested <-chan time.Time
+	if !next.IsZero() {
+		due = time.After(time.Until(next))
+	}
+	began, later := time.Now(), p.later
+	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.wake:
+			return nil
 		case <-due:
+			return nil
+		case <-later:
+			rested, later = time.After(rest-time.Since(began)), nil
+		case <-rested:
+			return nil
 		}
 	}
 }

@@ -109,3 +109,38 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 func sleep(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // it passes at once when all wait
 }
+
+// What comes in crowds is looked at together; what is urgent does not wait for that.
+func TestALaterPassRestsLonger(t *testing.T) {
+	t.Parallel()
+	const took = 5 * time.Millisecond
+	for _, tt := range []struct {
+		name string
+		ask  func(p *passes.Passes)
+		want time.Duration
+	}{
+		{"later", func(p *passes.Passes) { p.WakeLater(); sleep(3 * took); p.WakeLater() }, 11 * took},
+		{"at once", func(p *passes.Passes) { p.Wake() }, 2 * took},
+		{"later, and then at once", func(p *passes.Passes) { p.WakeLater(); sleep(6 * took); p.Wake() }, 7 * took},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := passes.New()
+				began := make(chan time.Time, 8)
+				run(t, p, func(now time.Time) time.Time {
+					began <- now
+					sleep(took)
+					return time.Time{}
+				})
+				sleep(took)
+				synctest.Wait()
+				tt.ask(p)
+				sleep(time.Second)
+				if first := <-began; len(began) == 0 || (<-began).Sub(first) != tt.want || len(began) > 1 {
+					t.Errorf("got another pass after another time than %v, or %d more", tt.want, len(began))
+				}
+			})
+		})
+	}
+}

@@ -3,9 +3,10 @@
 package master
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -30,11 +31,22 @@ type Master struct {
 	API              *client.Client
 	// HTTP is what Ask calls with.
 	HTTP *http.Client
-	cmd  *exec.Cmd
+	// encrypted is a master with an authority of its own.
+	encrypted bool
+	cmd       *exec.Cmd
 }
 
 // Start runs bin with the lines of more in its master.yaml, and logs in.
 func Start(ctx context.Context, bin, more string) (*Master, error) {
+	return start(ctx, bin, more, false)
+}
+
+// StartEncrypted is Start with TLS.
+func StartEncrypted(ctx context.Context, bin, more string) (*Master, error) {
+	return start(ctx, bin, more, true)
+}
+
+func start(ctx context.Context, bin, more string, encrypted bool) (*Master, error) {
 	dir, err := os.MkdirTemp("", "det-deploy-bench-")
 	if err != nil {
 		return nil, err
@@ -43,7 +55,7 @@ func Start(ctx context.Context, bin, more string) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Master{Dir: dir, Addr: addr, HTTP: http.DefaultClient}
+	m := &Master{Dir: dir, Addr: addr, HTTP: http.DefaultClient, encrypted: encrypted}
 	return m, m.run(ctx, bin, more)
 }
 
@@ -73,7 +85,23 @@ func (m *Master) Restart(ctx context.Context, bin, more string, between func(dat
 }
 
 // URL is where it answers.
-func (m *Master) URL() string { return "http://" + m.Addr }
+func (m *Master) URL() string {
+	if m.encrypted {
+		return "https://" + m.Addr
+	}
+	return "http://" + m.Addr
+}
+
+// Authority is the certificate that the master's is signed by, in PEM, once it has started;
+// nil for one without TLS.
+func (m *Master) Authority() []byte {
+	found, err := filepath.Glob(filepath.Join(m.Dir, "master", "*", "ca.crt"))
+	if err != nil || len(found) == 0 {
+		return nil
+	}
+	text, _ := os.ReadFile(found[0]) // a client without it says that it trusts nobody
+	return text
+}
 
 func freeAddress(ctx context.Context) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -85,8 +113,12 @@ func freeAddress(ctx context.Context) (string, error) {
 
 func (m *Master) spawn(ctx context.Context, bin, more string) error {
 	_, port, _ := net.SplitHostPort(m.Addr)
+	mode := "off"
+	if m.encrypted {
+		mode = "auto"
+	}
 	config := fmt.Sprintf("bind_ip: 127.0.0.1\nport: %s\ndata_dir: %s/master\n%s\n"+
-		"security: {tls: \"off\", initial_user_password: %s}\n", port, m.Dir, more, Password)
+		"security: {tls: %q, initial_user_password: %s}\n", port, m.Dir, more, mode, Password)
 	file := filepath.Join(m.Dir, "master.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err
@@ -102,19 +134,34 @@ func (m *Master) spawn(ctx context.Context, bin, more string) error {
 }
 
 func (m *Master) login(ctx context.Context) error {
-	api, err := client.New(client.Config{URL: m.URL()})
-	if err != nil {
-		return err
-	}
+	var err error
 	for began := time.Now(); time.Since(began) < 30*time.Second; Pause(ctx, 10*time.Millisecond) {
+		if m.encrypted && m.Authority() == nil {
+			continue // it has not made one yet
+		}
+		var api *client.Client
+		if api, err = client.New(client.Config{URL: m.URL(), CA: m.Authority()}); err != nil {
+			return err
+		}
 		in, tried := api.Login(ctx, "admin", Password)
 		if err = tried; err == nil {
 			m.Token = in.GetToken()
-			m.API, err = client.New(client.Config{URL: m.URL(), Token: m.Token})
+			m.HTTP = httpClient(m.Authority())
+			m.API, err = client.New(client.Config{URL: m.URL(), CA: m.Authority(), Token: m.Token})
 			return err
 		}
 	}
 	return err
+}
+
+// httpClient trusts an authority, where there is one.
+func httpClient(authority []byte) *http.Client {
+	if authority == nil {
+		return http.DefaultClient
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}}}
 }
 
 // Stop ends it and removes its directory.
@@ -131,17 +178,8 @@ func (m *Master) end() error {
 // Memory is the bytes that the process has made: pages of the program and of the
 // database's file, which the kernel takes back when it needs them, are not in it.
 func (m *Master) Memory() (int64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", m.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
-		if key, value, _ := strings.Cut(s.Text(), ":"); key == "Anonymous" {
-			n, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, errors.New("the kernel does not say what memory a process has made")
+	sums, err := m.Pages()
+	return sums.Made, err
 }
 
 // CPU is the processor time that it has used, from the kernel, which counts in hundredths

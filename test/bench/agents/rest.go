@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
+	"github.com/det-deploy/det-deploy/test/bench/master"
+)
+
+// firstMinute is how long a master is looked at from its start on an empty store.
+const firstMinute = time.Minute
+
+// loginEvery is how often a user logs in during the first minute.
+const loginEvery = 10 * time.Second
+
+// measureRest looks at a master from its start on, while the first users log in.
+func measureRest(ctx context.Context, o options, say sayer) (err error) {
+	m, err := master.Start(ctx, o.bin, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Stop()) }()
+	var most, last master.Pages
+	var login time.Time
+	seen, above := 0, 0
+	for began := time.Now(); time.Since(began) < firstMinute && ctx.Err() == nil; master.Pause(ctx, 20*time.Millisecond) {
+		if time.Since(login) > loginEvery {
+			login = time.Now()
+			go logIn(ctx, m)
+		}
+		if last, err = m.Pages(); err != nil {
+			return err
+		}
+		seen++
+		if last.Private > promisedPrivate {
+			above++
+		}
+		most = master.Pages{
+			Resident: max(most.Resident, last.Resident), Made: max(most.Made, last.Made),
+			Private: max(most.Private, last.Private), Proportional: max(most.Proportional, last.Proportional),
+		}
+	}
+	show := func(what string, p master.Pages) {
+		say(what, "private %d MB (promise 20), proportional %d MB (promise 45), made %d MB, resident %d MB",
+			p.Private>>20, p.Proportional>>20, p.Made>>20, p.Resident>>20)
+	}
+	show("master in its first minute, a login every 10 s: most", most)
+	say("the same, above 20 MB private", "%.1f %% of the time", 100*float64(above)/float64(max(seen, 1)))
+	show("master after its first minute", last)
+	return nil
+}
+
+// promisedPrivate is the promise for private memory, in bytes.
+const promisedPrivate = 20 << 20
+
+// logIn is one login; one that fails costs memory as well.
+func logIn(ctx context.Context, m *master.Master) {
+	if api, err := client.New(client.Config{URL: m.URL()}); err == nil {
+		_, _ = api.Login(ctx, "admin", master.Password)
+	}
+}

@@ -26,7 +26,7 @@ func Main() exit.Code {
 
 // Run runs one command line and says what to exit with.
 func Run(ctx context.Context, s *term.Streams, args []string) exit.Code {
-	root := cmd.New(s)
+	root := cmd.NewFor(s, args)
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {

@@ -3,6 +3,8 @@
 package cmd
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
@@ -32,8 +34,75 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
+// noun is a command below the root, and how it is made.
+type noun struct {
+	name, group string
+	make        func(*term.Streams) *cobra.Command
+}
+
+// The groups of nouns on the help page.
+const (
+	use     = "use"
+	run     = "run"
+	install = "install"
+)
+
+func nouns() []noun {
+	return []noun{
+		{"login", use, login.New},
+		{"logout", use, login.NewLogout},
+		{"context", use, context.New},
+		{"task", use, task.New},
+		{"experiment", use, experiment.New},
+		{"trial", use, trial.New},
+		{"checkpoint", use, checkpoint.New},
+		{"model", use, model.New},
+		{"job", use, job.New},
+		{"pool", use, pool.New},
+		{"resources", use, resources.New},
+		{"top", use, top.New},
+		{"user", use, user.New},
+		{"audit", use, audit.New},
+		{"master", run, master.New},
+		{"agent", run, agent.New},
+		{"host", run, host.New},
+		{"pod", run, pod.New},
+		{"aws", install, aws.New},
+		{"gcp", install, gcp.New},
+		{"k8s", install, k8s.New},
+		{"local", install, local.New},
+		{"list", install, onAllPlatforms(cluster.NewList)},
+		{"status", install, onAllPlatforms(cluster.NewStatus)},
+		{"upgrade", install, onAllPlatforms(cluster.NewUpgrade)},
+		{"down", install, onAllPlatforms(cluster.NewDown)},
+		{"version", "", version.New},
+	}
+}
+
+// onAllPlatforms makes a verb that works on clusters wherever they are.
+func onAllPlatforms(verb func(*term.Streams, ...cluster.Platform) *cobra.Command) func(*term.Streams) *cobra.Command {
+	return func(s *term.Streams) *cobra.Command {
+		return verb(s, aws.Platform{}, gcp.Platform{}, k8s.Platform{}, local.Platform{})
+	}
+}
+
 // New returns the whole tree.
-func New(s *term.Streams) *cobra.Command {
+func New(s *term.Streams) *cobra.Command { return newTree(s, nouns()) }
+
+// NewFor returns as much of the tree as a command line needs: the noun that it begins
+// with, or all of them for help, completion and what is mistyped. The others with their
+// hundreds of flags would take longer than most commands do.
+func NewFor(s *term.Streams, args []string) *cobra.Command {
+	all := nouns()
+	if len(args) > 0 {
+		if i := slices.IndexFunc(all, func(n noun) bool { return n.name == args[0] }); i >= 0 {
+			all = all[i : i+1]
+		}
+	}
+	return newTree(s, all)
+}
+
+func newTree(s *term.Streams, all []noun) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "det-deploy",
 		Short: "Install, operate and run deep-learning clusters",
@@ -45,27 +114,17 @@ or this machine, operates it, and is the cluster: its master and its agents.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	platforms := []cluster.Platform{aws.Platform{}, gcp.Platform{}, k8s.Platform{}, local.Platform{}}
-	addNouns(root, "use", "Using a cluster:",
-		login.New(s), login.NewLogout(s), context.New(s), task.New(s), experiment.New(s), trial.New(s), checkpoint.New(s), model.New(s), job.New(s), pool.New(s), resources.New(s), top.New(s), user.New(s), audit.New(s))
-	addNouns(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
-	addNouns(root, "install", "Installing a cluster:", aws.New(s), gcp.New(s), k8s.New(s), local.New(s),
-		cluster.NewList(s, platforms...), cluster.NewStatus(s, platforms...), cluster.NewUpgrade(s, platforms...), cluster.NewDown(s, platforms...))
-	root.AddCommand(version.New(s))
+	root.AddGroup(&cobra.Group{ID: use, Title: "Using a cluster:"}, &cobra.Group{ID: run, Title: "Running a cluster:"}, &cobra.Group{ID: install, Title: "Installing a cluster:"})
+	for _, n := range all {
+		c := n.make(s)
+		c.GroupID = n.group
+		root.AddCommand(c)
+	}
 	s.AddAccessibleFlag(root.PersistentFlags())
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	return finishCommand(root)
-}
-
-// addNouns puts nouns under a heading of the help page.
-func addNouns(root *cobra.Command, id, title string, nouns ...*cobra.Command) {
-	root.AddGroup(&cobra.Group{ID: id, Title: title})
-	for _, c := range nouns {
-		c.GroupID = id
-	}
-	root.AddCommand(nouns...)
 }
 
 // finishCommand gives every command what cobra lets each forget.

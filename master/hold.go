@@ -129,7 +129,7 @@ func (d *deps) assembleOn(ctx context.Context, s *store.Store) (tasks int, err e
 		return 0, err
 	}
 	m.closeLogs()
-	return len(m.tasks.Commands()), nil
+	return m.tasks.CountCommands(ctx)
 }
 
 // removeRehearsal removes the copy, also one that a killed master left behind.

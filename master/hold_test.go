@@ -131,8 +131,8 @@ func TestAMasterOnHoldTriesItsStoreAndAcceptsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	master := held(t, cfg)
-	if r := rehearsed(t, master); r.Error != "" || r.SchemaFrom != 2 || r.SchemaTo != 2 {
-		t.Errorf("got %+v, want a rehearsal that went well, from and to version 2", r)
+	if r := rehearsed(t, master); r.Error != "" || r.SchemaFrom != 3 || r.SchemaTo != 3 {
+		t.Errorf("got %+v, want a rehearsal that went well, from and to version 3", r)
 	}
 	for _, tc := range []struct {
 		method, path string

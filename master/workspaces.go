@@ -57,11 +57,9 @@ func (w workspaceTasks) CheckDelete(int32) error { return nil }
 // DeleteAll kills the tasks of a workspace that have not ended.
 func (w workspaceTasks) DeleteAll(ctx context.Context, by *apiv1.User, workspace int32) error {
 	var failed []error
-	for _, c := range w.tasks.Commands() {
-		if c.GetWorkspaceId() == workspace && c.GetState() != apiv1.Task_STATE_TERMINATED {
-			_, err := w.tasks.Kill(ctx, by, c.GetId())
-			failed = append(failed, err)
-		}
+	for _, id := range w.tasks.OpenCommands(workspace) {
+		_, err := w.tasks.Kill(ctx, by, string(id))
+		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
 }

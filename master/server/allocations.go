@@ -39,7 +39,7 @@ func (a *allocationCalls) allocationWaiting(c *call) (*apiv1.AllocationWaitingRe
 
 func (a *allocationCalls) accelerators(c *call, in *apiv1.PostAllocationAcceleratorDataRequest) (*apiv1.PostAllocationAcceleratorDataResponse, error) {
 	in.AllocationId = c.allocation
-	return &apiv1.PostAllocationAcceleratorDataResponse{}, a.cfg.Tasks.PostAcceleratorData(in)
+	return &apiv1.PostAllocationAcceleratorDataResponse{}, a.cfg.Tasks.PostAcceleratorData(c.Context(), in)
 }
 
 // longestPoll is above the 60 s that clients ask for, and below what proxies allow.

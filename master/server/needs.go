@@ -11,6 +11,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
@@ -64,9 +65,9 @@ type Tasks interface {
 	// Launch starts a command. A refused one was not started. With contents the files'
 	// are there, each to be read once before Launch returns, and not in r.
 	Launch(ctx context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(file int) (io.Reader, int64)) (*apiv1.LaunchCommandResponse, error)
-	// Commands lists all that are remembered, oldest first.
-	Commands() []*apiv1.Command
-	Command(id string) (*apiv1.GetCommandResponse, error)
+	// Commands is a part of those that are listed.
+	Commands(ctx context.Context, q task.CommandQuery) ([]*apiv1.Command, error)
+	Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error)
 	// Kill ends a command; one that has ended is not an error.
 	Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error)
 	SetPriority(ctx context.Context, by *apiv1.User, r *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error)
@@ -107,7 +108,7 @@ type Tasks interface {
 	// AckPreemption says that the allocation has seen it and will stop.
 	AckPreemption(ctx context.Context, allocation string) error
 	// PostAcceleratorData keeps what a container sees.
-	PostAcceleratorData(r *apiv1.PostAllocationAcceleratorDataRequest) error
+	PostAcceleratorData(ctx context.Context, r *apiv1.PostAllocationAcceleratorDataRequest) error
 }
 
 // TaskLogs is what tasks write.

@@ -134,11 +134,24 @@ func snake(name string) string {
 // sortList orders list by the parameter sortBy, whose values are the keys of by; the
 // key "" is the order without one. It changes list.
 func sortList[T any](c *call, list []T, by map[string]func(a, b T) int) {
+	compare := orderParam(c, by)
+	if compare == nil {
+		return
+	}
+	slices.SortStableFunc(list, compare)
+	if c.isDescending() {
+		slices.Reverse(list)
+	}
+}
+
+// orderParam is what the parameter sortBy names, whose values are the keys of by; zero for what
+// is none of them.
+func orderParam[O any](c *call, by map[string]O) O {
 	key := c.textParam("sortBy")
 	if strings.HasSuffix(key, "_UNSPECIFIED") {
 		key = ""
 	}
-	compare, found := by[key]
+	order, found := by[key]
 	if !found {
 		names := make([]string, 0, len(by))
 		for k := range by {
@@ -148,23 +161,32 @@ func sortList[T any](c *call, list []T, by map[string]func(a, b T) int) {
 		}
 		slices.Sort(names)
 		c.rejectParam("sortBy", "one of "+strings.Join(names, ", "))
-		return
 	}
-	slices.SortStableFunc(list, compare)
-	if c.isDescending() {
-		slices.Reverse(list)
-	}
+	return order
 }
 
 // cutPage cuts out the part of list that the parameters offset and limit ask for. A
 // negative offset counts from the end; a limit of 0 is none.
 func cutPage[T any](c *call, list []T) ([]T, *apiv1.Pagination) {
-	offset, limit := c.numberParam("offset"), c.numberParam("limit")
-	if limit < 0 {
+	p := c.partParam().of(len(list))
+	return list[p.GetStartIndex():p.GetEndIndex()], p
+}
+
+// part is what the parameters offset and limit ask for.
+type part struct{ offset, limit int }
+
+func (c *call) partParam() part {
+	p := part{c.numberParam("offset"), c.numberParam("limit")}
+	if p.limit < 0 {
 		c.rejectParam("limit", "0 or more")
-		limit = 0
+		p.limit = 0
 	}
-	total := len(list)
+	return p
+}
+
+// of is the part of a list of so many.
+func (p part) of(total int) *apiv1.Pagination {
+	offset, limit := p.offset, p.limit
 	start := offset
 	if start < 0 {
 		start += total
@@ -174,7 +196,7 @@ func cutPage[T any](c *call, list []T) ([]T, *apiv1.Pagination) {
 	if limit > 0 {
 		end = min(start+limit, total)
 	}
-	return list[start:end], &apiv1.Pagination{
+	return &apiv1.Pagination{
 		Offset: int32(offset), Limit: int32(limit),
 		StartIndex: int32(start), EndIndex: int32(end), Total: int32(total),
 	}

@@ -2,10 +2,9 @@ package server
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // taskCalls is what users run.
@@ -31,38 +30,42 @@ func (t *taskCalls) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.Laun
 	return t.cfg.Tasks.Launch(c.Context(), c.user, in, c.contents)
 }
 
-func byStart(a, b *apiv1.Command) int {
-	return a.GetStartTime().AsTime().Compare(b.GetStartTime().AsTime())
-}
-
-var commandOrder = map[string]func(a, b *apiv1.Command) int{
-	"":                      func(a, b *apiv1.Command) int { return 0 },
-	"SORT_BY_ID":            func(a, b *apiv1.Command) int { return strings.Compare(a.GetId(), b.GetId()) },
-	"SORT_BY_DESCRIPTION":   func(a, b *apiv1.Command) int { return strings.Compare(a.GetDescription(), b.GetDescription()) },
-	"SORT_BY_START_TIME":    byStart,
-	"SORT_BY_WORKSPACE_ID":  func(a, b *apiv1.Command) int { return int(a.GetWorkspaceId() - b.GetWorkspaceId()) },
-	"SORT_BY_USERNAME":      func(a, b *apiv1.Command) int { return strings.Compare(a.GetUsername(), b.GetUsername()) },
-	"SORT_BY_RESOURCE_POOL": func(a, b *apiv1.Command) int { return strings.Compare(a.GetResourcePool(), b.GetResourcePool()) },
+var commandOrder = map[string]task.CommandOrder{
+	"":                      task.BySubmission,
+	"SORT_BY_ID":            task.ByID,
+	"SORT_BY_DESCRIPTION":   task.ByName,
+	"SORT_BY_START_TIME":    task.BySubmission,
+	"SORT_BY_WORKSPACE_ID":  task.ByWorkspace,
+	"SORT_BY_USERNAME":      task.ByUsername,
+	"SORT_BY_RESOURCE_POOL": task.ByPool,
 }
 
 func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
-	names, ids, workspace := c.allValues("users"), c.numberParams("userIds"), int32(c.numberParam("workspaceId"))
+	workspace := int32(c.numberParam("workspaceId"))
 	if workspace != 0 && t.cfg.Workspaces != nil {
 		if _, err := t.cfg.Workspaces.Get(c.user, workspace); err != nil {
 			return nil, err
 		}
 	}
-	list := slices.DeleteFunc(slices.Clone(t.cfg.Tasks.Commands()), func(m *apiv1.Command) bool {
-		byName, byID := slices.Contains(names, m.GetUsername()), slices.Contains(ids, m.GetUserId())
-		return (len(names)+len(ids) > 0 && !byName && !byID) || (workspace != 0 && m.GetWorkspaceId() != workspace)
-	})
-	sortList(c, list, commandOrder)
-	part, p := cutPage(c, list)
-	return &apiv1.GetCommandsResponse{Commands: part, Pagination: p}, c.bad
+	part := c.partParam()
+	q := task.CommandQuery{
+		Usernames: c.allValues("users"), UserIDs: c.numberParams("userIds"), Workspace: workspace,
+		Order: orderParam(c, commandOrder), Descending: c.isDescending(),
+	}
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	var p *apiv1.Pagination
+	q.Cut = func(total int) (from, to int) {
+		p = part.of(total)
+		return int(p.GetStartIndex()), int(p.GetEndIndex())
+	}
+	list, err := t.cfg.Tasks.Commands(c.Context(), q)
+	return &apiv1.GetCommandsResponse{Commands: list, Pagination: p}, err
 }
 
 func (t *taskCalls) command(c *call) (*apiv1.GetCommandResponse, error) {
-	out, err := t.cfg.Tasks.Command(c.PathValue("command"))
+	out, err := t.cfg.Tasks.Command(c.Context(), c.PathValue("command"))
 	if err != nil {
 		return nil, err
 	}

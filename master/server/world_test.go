@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/template"
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
@@ -182,15 +184,23 @@ func (c *cluster) Launch(_ context.Context, by *apiv1.User, r *apiv1.LaunchComma
 	return &apiv1.LaunchCommandResponse{Command: &apiv1.Command{Id: "new", Username: by.GetUsername()}, Config: r.GetConfig()}, nil
 }
 
-func (c *cluster) Commands() []*apiv1.Command {
+func (c *cluster) Commands(_ context.Context, q task.CommandQuery) ([]*apiv1.Command, error) {
+	all := slices.DeleteFunc(commandList(), func(m *apiv1.Command) bool {
+		return len(q.Usernames) > 0 && !slices.Contains(q.Usernames, m.GetUsername())
+	})
+	from, to := q.Cut(len(all))
+	return all[from:to], nil
+}
+
+func commandList() []*apiv1.Command {
 	return []*apiv1.Command{
 		{Id: "t1", Username: "determined", UserId: 2, WorkspaceId: 1, StartTime: timestamppb.New(start)},
 		{Id: "t2", Username: "admin", UserId: 1, WorkspaceId: 1, StartTime: timestamppb.New(start.Add(time.Second))},
 	}
 }
 
-func (c *cluster) Command(id string) (*apiv1.GetCommandResponse, error) {
-	for _, m := range c.Commands() {
+func (c *cluster) Command(_ context.Context, id string) (*apiv1.GetCommandResponse, error) {
+	for _, m := range commandList() {
 		if m.GetId() == id {
 			return &apiv1.GetCommandResponse{Command: m, Config: commandConfig()}, nil
 		}
@@ -210,13 +220,13 @@ func commandConfig() *structpb.Struct {
 	return cfg
 }
 
-func (c *cluster) Kill(_ context.Context, _ *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
-	m, err := c.Command(id)
+func (c *cluster) Kill(ctx context.Context, _ *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
+	m, err := c.Command(ctx, id)
 	return &apiv1.KillCommandResponse{Command: m.GetCommand()}, err
 }
 
-func (c *cluster) SetPriority(_ context.Context, _ *apiv1.User, r *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
-	m, err := c.Command(r.GetCommandId())
+func (c *cluster) SetPriority(ctx context.Context, _ *apiv1.User, r *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
+	m, err := c.Command(ctx, r.GetCommandId())
 	return &apiv1.SetCommandPriorityResponse{Command: m.GetCommand()}, err
 }
 
@@ -234,16 +244,16 @@ func (c *cluster) Summaries() map[string]*apiv1.AllocationSummary {
 	return map[string]*apiv1.AllocationSummary{"t1.1": {TaskId: "t1", AllocationId: "t1.1"}}
 }
 
-func (c *cluster) Task(_ context.Context, id string) (*apiv1.GetTaskResponse, error) {
-	if _, err := c.Command(id); err != nil {
+func (c *cluster) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
+	if _, err := c.Command(ctx, id); err != nil {
 		return nil, status.Missing("task", id)
 	}
 	config := commandConfig().String()
 	return &apiv1.GetTaskResponse{Task: &apiv1.Task{TaskId: id, StartTime: timestamppb.New(start), Config: &config}}, nil
 }
 
-func (c *cluster) Owner(_ context.Context, id string) (int32, error) {
-	m, err := c.Command(id)
+func (c *cluster) Owner(ctx context.Context, id string) (int32, error) {
+	m, err := c.Command(ctx, id)
 	if err != nil {
 		return 0, status.Missing("task", id)
 	}
@@ -319,7 +329,7 @@ func (c *cluster) AllRunning(_ context.Context, r *apiv1.AllocationAllGatherRequ
 
 func (c *cluster) AckPreemption(context.Context, string) error { return nil }
 
-func (c *cluster) PostAcceleratorData(*apiv1.PostAllocationAcceleratorDataRequest) error {
+func (c *cluster) PostAcceleratorData(context.Context, *apiv1.PostAllocationAcceleratorDataRequest) error {
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,10 @@ func fill(t testing.TB, s *store.Store) {
 			errs = append(errs, fruits.Put(tx, fmt.Sprint("id", i), "ü", time.UnixMicro(int64(i)), fruit{Size: i}),
 				store.PutChunk(tx, store.Chunk{Task: "t", Pos: int64(i), Lines: 1, FirstSeq: -1, LastSeq: -1, Data: bytes.Repeat([]byte{byte(i), 0}, i)}),
 				store.PutMetric(tx, store.MetricRow{Trial: 7, Group: "training", Steps: int64(i), Run: 1, At: int64(i), Doc: fmt.Append(nil, i)}))
+		}
+		for _, r := range drawRows(300) {
+			_, err := store.AddTaskRow(tx, r)
+			errs = append(errs, err)
 		}
 		return errors.Join(append(errs, store.SetLogMark(tx, "t", "c", 300))...)
 	}); err != nil {
@@ -50,7 +55,16 @@ func content(t *testing.T, s *store.Store) string {
 	if err != nil || len(metrics) == 0 {
 		t.Fatalf("got %d rows of metrics and %v", len(metrics), err)
 	}
-	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics)
+	groups, err := store.TaskGroups(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(groups, func(a, b store.TaskGroup) int { return int(a.ID - b.ID) })
+	tasks, err := store.TaskIDs(t.Context(), s, store.TaskPage{Groups: groups, All: groups, Order: store.ByTaskName, Limit: 1000})
+	if err != nil || len(tasks) == 0 {
+		t.Fatalf("got %d listed tasks and %v", len(tasks), err)
+	}
+	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics, groups, tasks)
 }
 
 func roundTrip(t *testing.T, from, to store.Config) {

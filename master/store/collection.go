@@ -57,6 +57,22 @@ func (c Collection[T]) Delete(tx *Tx, id string) error {
 	return nil
 }
 
+// SetTime gives a document another time. One that is not there is not an error.
+func (c Collection[T]) SetTime(tx *Tx, id string, at time.Time) error {
+	if err := tx.execQuery("UPDATE documents SET at = ? WHERE kind = ? AND id = ?", toMicros(at), c.Kind, id); err != nil {
+		return fmt.Errorf("set the time of document %s %q: %w", c.Kind, id, err)
+	}
+	return nil
+}
+
+// MoveTo makes a document one of another kind, as it is. One that is not there is not an error.
+func (c Collection[T]) MoveTo(tx *Tx, id string, to Collection[T]) error {
+	if err := tx.execQuery("UPDATE documents SET kind = ? WHERE kind = ? AND id = ?", to.Kind, c.Kind, id); err != nil {
+		return fmt.Errorf("make document %s %q one of %s: %w", c.Kind, id, to.Kind, err)
+	}
+	return nil
+}
+
 // DeleteByParent removes the documents of a parent and says how many there were.
 func (c Collection[T]) DeleteByParent(tx *Tx, parent string) (int64, error) {
 	n, err := tx.changeRows("DELETE FROM documents WHERE kind = ? AND parent = ?", c.Kind, parent)
@@ -154,6 +170,21 @@ func (c Collection[T]) Before(ctx context.Context, r Reader, at time.Time) ([]Do
 // After reads the documents with At after at, in the order of All.
 func (c Collection[T]) After(ctx context.Context, r Reader, at time.Time) ([]Doc[T], error) {
 	return c.findDocument(ctx, r, " AND at > ?", toMicros(at))
+}
+
+// Undated reads the documents without a time, in the order of All.
+func (c Collection[T]) Undated(ctx context.Context, r Reader) ([]Doc[T], error) {
+	return c.findDocument(ctx, r, " AND at = 0")
+}
+
+// First reads at most limit documents with At before at, those with the earliest first.
+func (c Collection[T]) First(ctx context.Context, r Reader, at time.Time, limit int) ([]Doc[T], error) {
+	return c.findDocument(ctx, r, " AND at < ? AND at <> 0 ORDER BY at LIMIT ?", toMicros(at), limit)
+}
+
+// Latest reads the limit documents with the latest At, the earliest of them first.
+func (c Collection[T]) Latest(ctx context.Context, r Reader, limit int) ([]Doc[T], error) {
+	return c.findDocument(ctx, r, " AND at > 0 ORDER BY at DESC LIMIT ?", limit)
 }
 
 // Behind reads at most limit documents whose ids come behind id, not before since,

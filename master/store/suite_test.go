@@ -42,6 +42,8 @@ var suite = []struct {
 	{"an empty and a broken id are refused", testRefusedKeys},
 	{"a document that is not ours is named", testUndecodable},
 	{"log chunks are found by line", testChunks},
+	{"tasks are listed in every order, and counted", testTaskRows},
+	{"tasks that ended first are found first", testEndedRows},
 	{"a transaction sees its own writes", testReadsOwnWrites},
 	{"who asked hears how a write ended", testOnEnd},
 	{"a store keeps its name", testKeepsName},

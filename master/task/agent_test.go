@@ -155,7 +155,7 @@ func TestACommandRunsOnAnAgentThroughARestartOfTheMaster(t *testing.T) {
 	}}})
 	a.await(func(m *agentv1.MasterMessage) bool { return m.GetLogAck().GetNextSeq() == 1 })
 	a.change(start, terminated, exit(0))
-	done, err := m.tasks.Done(id)
+	done, err := m.tasks.Done(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestACommandRunsOnAnAgentThroughARestartOfTheMaster(t *testing.T) {
 	if c := m.command(id); c.GetExitStatus() != "allocation exited successfully" {
 		t.Errorf("got %v, want success", c)
 	}
-	if n := len(m.tasks.Commands()); n != 1 {
+	if n := len(m.commands()); n != 1 {
 		t.Errorf("got %d commands, want 1", n)
 	}
 	_ = a.conn.CloseNow() // before the master, which would wait for its farewell

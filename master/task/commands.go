@@ -10,18 +10,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// Commands lists commands, oldest first; ended ones for as long as they are listed.
-func (v *views) Commands() []*apiv1.Command {
-	out := []*apiv1.Command{}
-	for _, e := range v.reg.listKind(lifecycle.Command) {
-		out = append(out, v.showCommand(e.latestSnapshot()))
-	}
-	return out
-}
-
 // Command describes one. The error has the code NotFound.
-func (v *views) Command(id string) (*apiv1.GetCommandResponse, error) {
-	e, err := v.findCommand(id)
+func (v *views) Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
+	e, err := v.findCommand(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -34,11 +25,16 @@ func (v *views) Command(id string) (*apiv1.GetCommandResponse, error) {
 }
 
 // findCommand finds a listed command. The error has the code NotFound.
-func (v *views) findCommand(id string) (*entry, error) { return v.findKind(lifecycle.Command, id) }
+func (v *views) findCommand(ctx context.Context, id string) (*entry, error) {
+	return v.findKind(ctx, lifecycle.Command, id)
+}
 
 // findKind finds a listed task of one kind. The error has the code NotFound.
-func (v *views) findKind(k lifecycle.Kind, id string) (*entry, error) {
-	e, found := v.reg.findTask(rm.TaskID(id))
+func (v *views) findKind(ctx context.Context, k lifecycle.Kind, id string) (*entry, error) {
+	e, found, err := v.findTask(ctx, rm.TaskID(id))
+	if err != nil {
+		return nil, err
+	}
 	if !found || e.latestSnapshot().task.Kind != k {
 		return nil, status.Missing(kindOf(k).noun, id)
 	}
@@ -58,7 +54,7 @@ type owners struct {
 // before it is acted on, so a restart carries it out. The errors have the codes
 // NotFound and PermissionDenied.
 func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
-	e, err := o.views.findCommand(id)
+	e, err := o.views.findCommand(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +78,12 @@ func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.Ki
 // wants the slots back: the task is run again from there. The errors have the codes
 // NotFound, PermissionDenied, and FailedPrecondition for a task that would not be.
 func (o *owners) Preempt(ctx context.Context, by *apiv1.User, id string) error {
-	e, _, found := o.reg.findAllocation(rm.AllocationID(id))
-	if !found {
-		return status.Missing("allocation", id)
+	e, _, found, err := o.findAllocation(ctx, rm.AllocationID(id))
+	if err == nil && !found {
+		err = status.Missing("allocation", id)
+	}
+	if err != nil {
+		return err
 	}
 	task := e.latestSnapshot().task
 	if err := checkAllowed(by, task, "preempt"); err != nil {
@@ -107,7 +106,7 @@ func checkAllowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 // SetPriority changes when a command is served. The errors have the codes NotFound,
 // PermissionDenied and InvalidArgument.
 func (o *owners) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
-	e, err := o.views.findCommand(req.GetCommandId())
+	e, err := o.views.findCommand(ctx, req.GetCommandId())
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +133,12 @@ func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c r
 		}
 		return owner.ChangeJob(ctx, by, id, c)
 	}
-	e, found := o.reg.findTask(rm.TaskID(id))
-	if !found {
-		return status.Missing("job", string(id))
+	e, found, err := o.findTask(ctx, rm.TaskID(id))
+	if err == nil && !found {
+		err = status.Missing("job", string(id))
+	}
+	if err != nil {
+		return err
 	}
 	s, manager := e.latestSnapshot(), o.reg.managerOf()
 	if err := checkAllowed(by, s.task, "change"); err != nil {

@@ -94,9 +94,12 @@ func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
 // ContextDirectory is the archive of the files that came with a task in parts, and its
 // size in bytes, 0 for none. The error has the code NotFound.
 func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64, all iter.Seq2[[]byte, error], err error) {
-	e, found := c.reg.findTask(rm.TaskID(id))
-	if !found {
-		return 0, nil, status.Missing("task", id)
+	e, found, err := c.findTask(ctx, rm.TaskID(id))
+	if err == nil && !found {
+		err = status.Missing("task", id)
+	}
+	if err != nil {
+		return 0, nil, err
 	}
 	if owner, found := c.reg.ownerOf(e.latestSnapshot().task.Kind); found {
 		return owner.Context(ctx, rm.TaskID(id))

@@ -70,9 +70,12 @@ func (g *gathers) gather(ctx context.Context, kind lifecycle.GatherKind, r *apiv
 		return nil, err
 	}
 	id := rm.AllocationID(r.GetAllocationId())
-	e, _, found := g.reg.findAllocation(id)
-	if !found {
-		return nil, status.Missing("allocation", r.GetAllocationId())
+	e, _, found, err := g.findAllocation(ctx, id)
+	if err == nil && !found {
+		err = status.Missing("allocation", r.GetAllocationId())
+	}
+	if err != nil {
+		return nil, err
 	}
 	key := gatherKey{id, kind}
 	if a, _ := e.latestSnapshot().allocationByID(id); a.Gathered[kind][r.GetRequestUuid()] == nil {

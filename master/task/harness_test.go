@@ -293,7 +293,7 @@ func (m *master) lines(id string) []string {
 
 func (m *master) command(id string) *apiv1.Command {
 	m.t.Helper()
-	r, err := m.tasks.Command(id)
+	r, err := m.tasks.Command(m.t.Context(), id)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -301,3 +301,13 @@ func (m *master) command(id string) *apiv1.Command {
 }
 
 var errRefused = errors.New("no such resource pool")
+
+// commands are all that are listed.
+func (m *master) commands() []*apiv1.Command {
+	m.t.Helper()
+	list, err := m.tasks.Commands(m.t.Context(), task.CommandQuery{Cut: func(n int) (from, to int) { return 0, n }})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return list
+}

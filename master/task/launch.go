@@ -58,11 +58,13 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 		}
 		e, fresh = l.reg.reserveID(id)
 	}
+	if r, err := l.answerEarlier(ctx, id, req.GetRequestId()); r != nil || err != nil {
+		l.abandon(id, e)
+		return r, err
+	}
 	cfg, err := l.createTask(ctx, manager, e, draft{id: id, kind: lifecycle.Command, user: user, req: req, contents: contents})
 	if err != nil {
-		e.gone = true
-		l.reg.dropTask(id)
-		e.change.Unlock()
+		l.abandon(id, e)
 		return nil, err
 	}
 	e.change.Unlock()
@@ -95,6 +97,26 @@ func (l *launches) awaitLaunched(e *entry) (*apiv1.LaunchCommandResponse, error)
 		return nil, nil //nolint:nilnil // see above
 	}
 	return l.views.launchReply(e.latestSnapshot())
+}
+
+// answerEarlier answers a repeated submission whose task has left memory; neither answer nor error
+// means that there is none.
+func (l *launches) answerEarlier(ctx context.Context, id rm.TaskID, request string) (*apiv1.LaunchCommandResponse, error) {
+	if request == "" {
+		return nil, nil //nolint:nilnil // see above
+	}
+	list, err := readEnded(ctx, l.cfg.Store, []string{string(id)})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return l.views.launchReply(list[0])
+}
+
+// abandon gives up a reserved id.
+func (l *launches) abandon(id rm.TaskID, e *entry) {
+	e.gone = true
+	l.reg.dropTask(id)
+	e.change.Unlock()
 }
 
 // draft is a task that has not been accepted.

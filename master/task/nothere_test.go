@@ -148,7 +148,7 @@ func (m *master) awaitAll(ids []string) {
 	m.t.Helper()
 	deadline := time.After(2 * time.Minute)
 	for _, id := range ids {
-		done, err := m.tasks.Done(id)
+		done, err := m.tasks.Done(m.t.Context(), id)
 		if err != nil {
 			m.t.Fatal(err)
 		}

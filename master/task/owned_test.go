@@ -214,7 +214,7 @@ func TestOwnedTasksHaveNoConfigurationAndAreSeen(t *testing.T) {
 	if s := m.tasks.Summaries()["1.a.1"]; s.GetTaskId() != "1.a" || s.GetName() != "Trial 1 (Experiment 1)" {
 		t.Errorf("got %v in the list of allocations", s)
 	}
-	if c := m.tasks.Commands(); len(c) != 0 {
+	if c := m.commands(); len(c) != 0 {
 		t.Errorf("got %d commands, want none", len(c))
 	}
 	r, err := m.tasks.Task(t.Context(), "1.a")

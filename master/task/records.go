@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -15,7 +16,7 @@ import (
 
 // collections are the documents that this package owns.
 type collections struct {
-	// tasks are found by id; their time is when they ended.
+	// tasks are found by id; their time is when they ended, and none while they are in memory.
 	tasks store.Collection[lifecycle.Task]
 	// allocations have their task as parent.
 	allocations store.Collection[lifecycle.Allocation]
@@ -25,6 +26,8 @@ type collections struct {
 	contexts store.Collection[[]byte]
 	// past are tasks that are no longer listed and whose logs may still be read.
 	past store.Collection[lifecycle.Task]
+	// carried says that the tasks of earlier versions are listed.
+	carried store.Collection[carriedOver]
 }
 
 func toDocs() collections {
@@ -34,25 +37,25 @@ func toDocs() collections {
 		parts:       store.Collection[[]byte]{Kind: "task_context_part"},
 		contexts:    store.Collection[[]byte]{Kind: "task_context"},
 		past:        store.Collection[lifecycle.Task]{Kind: "past_task"},
+		carried:     store.Collection[carriedOver]{Kind: "task_rows"},
 	}
 }
 
 // records are the tasks in the store, with which memory agrees.
 type records struct{ *shared }
 
-// loadAll fills the registry.
+// loadAll fills the registry with what has not ended, or may lack lines in its log.
 func (rec *records) loadAll(ctx context.Context) error {
-	tasks, err := toDocs().tasks.All(ctx, rec.cfg.Store)
+	if err := rec.carryOver(ctx); err != nil {
+		return err
+	}
+	tasks, err := toDocs().tasks.Undated(ctx, rec.cfg.Store)
 	if err != nil {
 		return err
 	}
-	all, err := toDocs().allocations.All(ctx, rec.cfg.Store)
+	of, err := allocationsOf(ctx, rec.cfg.Store, tasks)
 	if err != nil {
 		return err
-	}
-	of := map[rm.TaskID][]lifecycle.Allocation{}
-	for _, d := range all {
-		of[d.Value.Task] = append(of[d.Value.Task], d.Value)
 	}
 	for _, d := range tasks {
 		if kindOf(d.Value.Kind).noun == "" {
@@ -64,15 +67,26 @@ func (rec *records) loadAll(ctx context.Context) error {
 		}
 		e := newEntry(rec.reg.usage)
 		e.publishSnapshot(snapshot{task: d.Value, allocations: byNumber(list)})
-		if e.latestSnapshot().hasEnded() {
-			close(e.ended)
-		}
 		rec.reg.putTask(d.Value.ID, e)
 		if kindOf(d.Value.Kind).owned {
 			rec.reg.joinJob(d.Value, e)
 		}
 	}
 	return nil
+}
+
+// allocationsOf reads the allocations of tasks, in no order.
+func allocationsOf(ctx context.Context, r store.Reader, tasks []store.Doc[lifecycle.Task]) (map[rm.TaskID][]lifecycle.Allocation, error) {
+	ids := make([]string, 0, len(tasks))
+	for _, d := range tasks {
+		ids = append(ids, d.ID)
+	}
+	all, err := toDocs().allocations.ByParents(ctx, r, ids)
+	of := make(map[rm.TaskID][]lifecycle.Allocation, len(tasks))
+	for _, d := range all {
+		of[d.Value.Task] = append(of[d.Value.Task], d.Value)
+	}
+	return of, err
 }
 
 func byNumber(list []lifecycle.Allocation) []lifecycle.Allocation {
@@ -84,7 +98,8 @@ func byNumber(list []lifecycle.Allocation) []lifecycle.Allocation {
 type edit func(snapshot) (snapshot, error)
 
 // applyChange makes a change durable, shows it, and copies the master's new lines into the
-// log. It may be repeated: what is there already is not written again.
+// log. It may be repeated: what is there already is not written again. What has ended stays
+// as it is.
 func (rec *records) applyChange(ctx context.Context, e *entry, change edit) error {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -95,6 +110,9 @@ func (rec *records) applyChange(ctx context.Context, e *entry, change edit) erro
 	after, err := change(before)
 	if err != nil {
 		return err
+	}
+	if before.hasEnded() {
+		return rec.copyLines(ctx, e)
 	}
 	if err := rec.saveChange(ctx, before, after); err != nil {
 		e.stale = errors.Is(err, store.ErrOutcomeUnknown)
@@ -135,7 +153,14 @@ func (rec *records) saveChange(ctx context.Context, before, after snapshot) erro
 	if !task && len(changed)+len(gone) == 0 {
 		return nil
 	}
-	return rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+	var leaving []*entry
+	if after.hasEnded() {
+		leaving = rec.reg.leaving.take(leaveTogether)
+	}
+	err := rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if err := putLeaving(tx, leaving); err != nil {
+			return err
+		}
 		if task {
 			if err := putTask(tx, after.task); err != nil {
 				return err
@@ -153,6 +178,8 @@ func (rec *records) saveChange(ctx context.Context, before, after snapshot) erro
 		}
 		return nil
 	})
+	rec.leaveMemory(leaving, err)
+	return err
 }
 
 // compareSnapshots lists the allocations that are new or not as they were, and those that are
@@ -171,8 +198,9 @@ func compareSnapshots(before, after snapshot) (changed []lifecycle.Allocation, g
 	return changed, gone
 }
 
+// putTask stores a task that is in memory, and lists it.
 func putTask(tx *store.Tx, task lifecycle.Task) error {
-	return toDocs().tasks.Put(tx, string(task.ID), "", task.Ended, task)
+	return errors.Join(toDocs().tasks.Put(tx, string(task.ID), "", time.Time{}, task), listTask(tx, task))
 }
 
 func putAllocation(tx *store.Tx, a lifecycle.Allocation) error {
@@ -216,6 +244,7 @@ func (rec *records) copyLines(ctx context.Context, e *entry) error {
 		case <-e.ended:
 		default:
 			close(e.ended)
+			rec.reg.leaving.add(e)
 		}
 	}
 	return nil

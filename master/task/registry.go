@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// registry is the tasks in memory.
+// registry is the tasks in memory: those that have not ended, and those that ended last.
 type registry struct {
 	mu      sync.RWMutex // guards what follows; held for moments only
 	entries map[rm.TaskID]*entry
@@ -20,7 +20,8 @@ type registry struct {
 	owners  map[lifecycle.Kind]Owner
 	jobs    map[rm.JobID]map[rm.TaskID]*entry // those of owners
 
-	usage *usage
+	usage   *usage
+	leaving leaving
 }
 
 func newRegistry() *registry {
@@ -33,7 +34,7 @@ func newRegistry() *registry {
 // until memory agrees with the store; readers take the last snapshot and never wait.
 type entry struct {
 	change sync.Mutex // guards gone, stale and said, and orders the writes of this task
-	gone   bool       // was never stored, or is no longer kept
+	gone   bool       // was never stored, or is no longer in memory
 	stale  bool       // the store may know more than memory
 	said   int64      // lines of the master that are in the log
 
@@ -178,17 +179,12 @@ func (r *registry) dropTask(id rm.TaskID) {
 	delete(r.entries, id)
 }
 
-// listTasks lists the stored tasks, oldest first.
+// listTasks lists the tasks, oldest first.
 func (r *registry) listTasks() []*entry {
 	return r.listWhere(func(snapshot) bool { return true })
 }
 
-// listKind lists the stored tasks of one kind, oldest first.
-func (r *registry) listKind(k lifecycle.Kind) []*entry {
-	return r.listWhere(func(s snapshot) bool { return s.task.Kind == k })
-}
-
-// listWhere lists the stored tasks that a condition leaves in, oldest first.
+// listWhere lists the tasks that a condition leaves in, oldest first.
 func (r *registry) listWhere(in func(snapshot) bool) []*entry {
 	r.mu.RLock()
 	var out []*entry

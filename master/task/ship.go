@@ -18,9 +18,12 @@ func (w *logWriter) Ship(ctx context.Context, by *apiv1.User, req *apiv1.PostTas
 		return nil
 	}
 	task := lines[0].GetTaskId()
-	e, found := w.reg.findTask(rm.TaskID(task))
-	if !found {
-		return status.Missing("task", task)
+	e, found, err := w.findTask(ctx, rm.TaskID(task))
+	if err == nil && !found {
+		err = status.Missing("task", task)
+	}
+	if err != nil {
+		return err
 	}
 	if err := checkAllowed(by, e.latestSnapshot().task, "write to the log of"); err != nil {
 		return err

@@ -20,20 +20,20 @@ type programs struct {
 	runs    *runs
 }
 
-// findAllocation finds an allocation. The error has the code NotFound.
-func (p *programs) findAllocation(id string) (*entry, lifecycle.Allocation, error) {
-	e, a, found := p.reg.findAllocation(rm.AllocationID(id))
-	if !found {
-		return nil, a, status.Missing("allocation", id)
+// allocationNamed finds an allocation. The error has the code NotFound.
+func (p *programs) allocationNamed(ctx context.Context, id string) (*entry, lifecycle.Allocation, error) {
+	e, a, found, err := p.findAllocation(ctx, rm.AllocationID(id))
+	if err == nil && !found {
+		err = status.Missing("allocation", id)
 	}
-	return e, a, nil
+	return e, a, err
 }
 
 // PreemptionSignal says whether the allocation is to save itself and stop. It waits
 // for that for at most timeout, and answers at once when it is so already or when
 // the allocation has ended.
 func (p *programs) PreemptionSignal(ctx context.Context, id string, timeout time.Duration) (bool, error) {
-	e, a, err := p.findAllocation(id)
+	e, a, err := p.allocationNamed(ctx, id)
 	if err != nil {
 		return false, err
 	}
@@ -78,7 +78,7 @@ func (p *programs) Waiting(ctx context.Context, id string) error {
 }
 
 func (p *programs) reportState(ctx context.Context, id string, change func(lifecycle.Allocation) lifecycle.Allocation) error {
-	if _, _, err := p.findAllocation(id); err != nil {
+	if _, _, err := p.allocationNamed(ctx, id); err != nil {
 		return err
 	}
 	_, err := p.records.changeAllocation(ctx, rm.AllocationID(id), change)
@@ -88,7 +88,7 @@ func (p *programs) reportState(ctx context.Context, id string, change func(lifec
 // MarkDaemon notes that the allocation need not wait for the end of a container: when all
 // others have ended, it is killed. The error has the code NotFound.
 func (p *programs) MarkDaemon(ctx context.Context, id, container string) error {
-	e, a, err := p.findAllocation(id)
+	e, a, err := p.allocationNamed(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (p *programs) MarkDaemon(ctx context.Context, id, container string) error {
 
 // FindAllocation is one allocation of a task that is remembered. The error has the code
 // NotFound.
-func (p *programs) FindAllocation(_ context.Context, id string) (*apiv1.Allocation, error) {
-	e, a, err := p.findAllocation(id)
+func (p *programs) FindAllocation(ctx context.Context, id string) (*apiv1.Allocation, error) {
+	e, a, err := p.allocationNamed(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func (p *programs) FindAllocation(_ context.Context, id string) (*apiv1.Allocati
 
 // PostAcceleratorData accepts what a container says of the accelerators it sees. Nothing
 // asks for it, so it is not kept.
-func (p *programs) PostAcceleratorData(req *apiv1.PostAllocationAcceleratorDataRequest) error {
-	if _, _, err := p.findAllocation(req.GetAllocationId()); err != nil {
+func (p *programs) PostAcceleratorData(ctx context.Context, req *apiv1.PostAllocationAcceleratorDataRequest) error {
+	if _, _, err := p.allocationNamed(ctx, req.GetAllocationId()); err != nil {
 		return err
 	}
 	if d := req.GetAcceleratorData(); d.GetAllocationId() != "" && d.GetAllocationId() != req.GetAllocationId() {
@@ -132,7 +132,7 @@ const lateAfter = 30 * time.Second
 // all of them have asked, for at most timeout; then the error has the code
 // Unavailable, after which clients ask again.
 func (p *programs) Rendezvous(ctx context.Context, id, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error) {
-	e, a, err := p.findAllocation(id)
+	e, a, err := p.allocationNamed(ctx, id)
 	if err != nil {
 		return nil, err
 	}

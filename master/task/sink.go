@@ -20,7 +20,10 @@ type logWriter struct{ *shared }
 // AppendLogs implements rm.Logs.
 func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1.Logs) (uint64, error) {
 	all := l.GetFirstSeq() + uint64(len(l.GetLines()))
-	e, a, found := w.reg.findAllocation(rm.AllocationID(l.GetAllocationId()))
+	e, a, found, err := w.findAllocation(ctx, rm.AllocationID(l.GetAllocationId()))
+	if err != nil {
+		return 0, err
+	}
 	if !found || all > math.MaxInt64 {
 		return all, nil
 	}
@@ -51,9 +54,9 @@ func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1
 
 // NextSeq implements rm.Logs. An append of nothing asks the log.
 func (w *logWriter) NextSeq(ctx context.Context, id rm.AllocationID, container rm.ContainerID) (uint64, error) {
-	_, a, found := w.reg.findAllocation(id)
-	if !found {
-		return 0, nil
+	_, a, found, err := w.findAllocation(ctx, id)
+	if err != nil || !found {
+		return 0, err
 	}
 	next, err := w.cfg.Logs.Append(ctx, log.Batch{Task: string(a.Task), Allocation: string(id), Container: string(container)})
 	if err != nil {

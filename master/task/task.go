@@ -70,8 +70,10 @@ type Config struct {
 	OpenWorkspace func(id int32) (workspace.Workspace, error)
 	// Template is the configuration of a template, JSON; nil knows none.
 	Template func(ctx context.Context, name string) ([]byte, error)
-	// Listed is how long an ended task stays listed; DefaultListed when zero.
-	Listed time.Duration
+	// Listed is how long an ended task stays listed; DefaultListed when zero. MostListed is how many
+	// ended ones are, at most; zero is no limit.
+	Listed     time.Duration
+	MostListed int
 	// LateAfter is how long a container waits for the others of its allocation before the log
 	// says whom it waits for; a default when zero.
 	LateAfter time.Duration
@@ -120,7 +122,7 @@ func newTasks(cfg Config) (*Tasks, *records) {
 		views:     views,
 		owners:    &owners{shared: s, records: records, views: views, runs: runs},
 		owned:     &owned{shared: s, records: records, policies: policies, runs: runs},
-		collector: &collector{shared: s, records: records, contexts: contexts, runs: runs},
+		collector: &collector{shared: s, records: records, contexts: contexts, runs: runs, listed: views},
 	}, records
 }
 
@@ -186,12 +188,6 @@ func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
 }
 
 func (run *runs) attachTask(ctx context.Context, r rm.ResourceManager, e *entry) error {
-	s := e.latestSnapshot()
-	// What was placed and has ended is told again by the resource manager when
-	// its last line may be missing; what was never placed only we know.
-	if s.hasEnded() && len(s.currentAllocation().Containers) > 0 {
-		return nil
-	}
 	if err := run.records.flushLines(ctx, e); err != nil {
 		return err
 	}

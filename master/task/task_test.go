@@ -168,7 +168,7 @@ func TestARepeatedSubmissionIsTheFirst(t *testing.T) {
 	if err != nil || other.GetCommand().GetId() == want {
 		t.Errorf("another user's request: got %v and %v, want a command of its own", other, err)
 	}
-	if n := len(m.tasks.Commands()); n != 2 {
+	if n := len(m.commands()); n != 2 {
 		t.Errorf("got %d commands, want one of each user", n)
 	}
 }
@@ -200,7 +200,7 @@ func TestLaunchRefuses(t *testing.T) {
 			if status.Of(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %v that says %q", err, tt.code, tt.want)
 			}
-			if n := len(m.tasks.Commands()); n != 0 {
+			if n := len(m.commands()); n != 0 {
 				t.Errorf("got %d commands, want none", n)
 			}
 		})
@@ -618,7 +618,7 @@ func TestEndedTasksLeaveTheListAndKeepTheirLog(t *testing.T) {
 			t.Errorf("after %v: got %d and %v, want %d", tt.after, n, err, tt.n)
 		}
 	}
-	if _, err := m.tasks.Command(id); status.Of(err) != status.NotFound {
+	if _, err := m.tasks.Command(m.t.Context(), id); status.Of(err) != status.NotFound {
 		t.Errorf("got %v, want it gone from the list", err)
 	}
 	m.restart()

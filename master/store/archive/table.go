@@ -49,6 +49,12 @@ func Tables() []Table {
 		{"metrics", 2, []Column{
 			{"trial", Int}, {"grp", Text}, {"steps", Int}, {"run", Int}, {"at", Int}, {"doc", Bytes},
 		}},
+		{"task_groups", 3, []Column{
+			{"id", Int}, {"user_id", Int}, {"workspace", Int}, {"username", Bytes}, {"tasks", Int},
+		}},
+		{"task_rows", 3, []Column{
+			{"id", Bytes}, {"grp", Int}, {"name", Bytes}, {"pool", Bytes}, {"submitted", Int}, {"ended", Int},
+		}},
 	}
 }
 

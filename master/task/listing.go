@@ -1,0 +1,257 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// CommandOrder is what commands are sorted by; equal ones are in the order of their submission.
+type CommandOrder string
+
+// The orders.
+const (
+	BySubmission CommandOrder = "submission"
+	ByID         CommandOrder = "id"
+	ByName       CommandOrder = "name"
+	ByPool       CommandOrder = "pool"
+	ByUsername   CommandOrder = "username"
+	ByWorkspace  CommandOrder = "workspace"
+)
+
+// CommandQuery asks for a part of the commands that are listed.
+type CommandQuery struct {
+	// Usernames and UserIDs leave in the commands of users who are in one of both; empty are all.
+	Usernames []string
+	UserIDs   []int32
+	// Workspace of 0 is all.
+	Workspace  int32
+	Order      CommandOrder
+	Descending bool
+	// Cut says which part of so many is wanted.
+	Cut func(total int) (from, to int)
+}
+
+// shownTogether is how many commands are read from the store at once.
+const shownTogether = 500
+
+// Commands is a part of the listed commands; ended ones are listed for as long as the
+// configuration says. Only the part is read.
+func (v *views) Commands(ctx context.Context, q CommandQuery) ([]*apiv1.Command, error) {
+	all, err := store.TaskGroups(ctx, v.cfg.Store)
+	if err != nil {
+		return nil, err
+	}
+	chosen := chooseGroups(all, q)
+	from, to := q.Cut(countGroups(chosen))
+	var ids []string
+	for _, bucket := range bucketGroups(chosen, q.Order, q.Descending) {
+		n := countGroups(bucket)
+		if from < n && to > 0 {
+			part, err := store.TaskIDs(ctx, v.cfg.Store, store.TaskPage{
+				Groups: bucket, All: all, Order: rowOrder(q.Order), Descending: q.Descending, Offset: max(from, 0), Limit: min(to, n) - max(from, 0),
+			})
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, part...)
+		}
+		from, to = from-n, to-n
+	}
+	out := make([]*apiv1.Command, 0, len(ids))
+	for some := range slices.Chunk(ids, shownTogether) {
+		if out, err = v.appendCommands(ctx, out, some); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// CountCommands is how many are listed.
+func (v *views) CountCommands(ctx context.Context) (int, error) {
+	all, err := store.TaskGroups(ctx, v.cfg.Store)
+	return countGroups(all), err
+}
+
+// OpenCommands lists the commands of a workspace that have not ended.
+func (v *views) OpenCommands(workspace int32) []rm.TaskID {
+	var ids []rm.TaskID
+	for _, e := range v.reg.listWhere(func(s snapshot) bool {
+		return s.task.Kind == lifecycle.Command && s.task.Workspace == workspace && !s.hasEnded()
+	}) {
+		ids = append(ids, e.latestSnapshot().task.ID)
+	}
+	return ids
+}
+
+// appendCommands shows commands from memory, or from the store. One that is not listed any more is
+// left out.
+func (v *views) appendCommands(ctx context.Context, out []*apiv1.Command, ids []string) ([]*apiv1.Command, error) {
+	shown := make(map[string]snapshot, len(ids))
+	var ended []string
+	for _, id := range ids {
+		if e, found := v.reg.findTask(rm.TaskID(id)); found {
+			shown[id] = e.latestSnapshot()
+		} else {
+			ended = append(ended, id)
+		}
+	}
+	list, err := readEnded(ctx, v.cfg.Store, ended)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range list {
+		shown[string(s.task.ID)] = s
+	}
+	for _, id := range ids {
+		if s, found := shown[id]; found {
+			out = append(out, v.showCommand(s))
+		}
+	}
+	return out, nil
+}
+
+func countGroups(groups []store.TaskGroup) int {
+	n := 0
+	for _, g := range groups {
+		n += g.Tasks
+	}
+	return n
+}
+
+// chooseGroups are those whose commands a query leaves in.
+func chooseGroups(all []store.TaskGroup, q CommandQuery) []store.TaskGroup {
+	return slices.DeleteFunc(slices.Clone(all), func(g store.TaskGroup) bool {
+		users := len(q.Usernames)+len(q.UserIDs) > 0
+		wanted := slices.Contains(q.Usernames, g.Username) || slices.Contains(q.UserIDs, g.UserID)
+		return g.Tasks == 0 || users && !wanted || q.Workspace != 0 && g.Workspace != q.Workspace
+	})
+}
+
+// bucketGroups sorts groups by what all commands of a group have in common. Those of one bucket are
+// sorted by their rows.
+func bucketGroups(groups []store.TaskGroup, order CommandOrder, descending bool) [][]store.TaskGroup {
+	var compare func(a, b store.TaskGroup) int
+	switch order {
+	case ByUsername:
+		compare = func(a, b store.TaskGroup) int { return strings.Compare(a.Username, b.Username) }
+	case ByWorkspace:
+		compare = func(a, b store.TaskGroup) int { return cmp.Compare(a.Workspace, b.Workspace) }
+	default:
+		return [][]store.TaskGroup{groups}
+	}
+	slices.SortFunc(groups, compare)
+	var out [][]store.TaskGroup
+	for len(groups) > 0 {
+		n := 1
+		for n < len(groups) && compare(groups[n], groups[0]) == 0 {
+			n++
+		}
+		out, groups = append(out, groups[:n]), groups[n:]
+	}
+	if descending {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+func rowOrder(o CommandOrder) store.TaskOrder {
+	switch o {
+	case ByID:
+		return store.ByTaskID
+	case ByName:
+		return store.ByTaskName
+	case ByPool:
+		return store.ByTaskPool
+	}
+	return store.BySubmission
+}
+
+// listTask lists a command, or notes its pool.
+func listTask(tx *store.Tx, t lifecycle.Task) error {
+	if kindOf(t.Kind).owned {
+		return nil
+	}
+	added, err := store.AddTaskRow(tx, rowOf(t))
+	if err == nil && !added {
+		err = store.MoveTaskRow(tx, string(t.ID), t.Pool)
+	}
+	return err
+}
+
+func rowOf(t lifecycle.Task) store.TaskRow {
+	return store.TaskRow{
+		ID: string(t.ID), UserID: t.UserID, Workspace: t.Workspace, Username: t.Username, Name: t.Name, Pool: t.Pool, Submitted: t.Submitted.UnixMicro(),
+	}
+}
+
+// carriedOver is when that was.
+type carriedOver struct {
+	At time.Time `json:"at"`
+}
+
+const (
+	// carriedTogether is how many tasks of an earlier version are listed in one transaction.
+	carriedTogether = 1000
+	// lastEnded is how many of them are read again because an earlier version that was killed may
+	// not have copied their last lines: more than end at once.
+	lastEnded = 256
+)
+
+// carryOver lists the tasks that an earlier version has stored. It may be interrupted and done
+// again.
+func (rec *records) carryOver(ctx context.Context) error {
+	const key = "commands"
+	if _, done, err := toDocs().carried.Get(ctx, rec.cfg.Store, key); err != nil || done {
+		return err
+	}
+	last, err := toDocs().tasks.Latest(ctx, rec.cfg.Store, lastEnded)
+	if err != nil {
+		return err
+	}
+	for after, more := "", true; more; {
+		list, err := toDocs().tasks.Behind(ctx, rec.cfg.Store, after, time.Time{}, carriedTogether)
+		if err != nil {
+			return err
+		}
+		if err := rec.cfg.Store.Write(ctx, func(tx *store.Tx) error { return listEarlier(tx, list) }); err != nil {
+			return err
+		}
+		if more = len(list) == carriedTogether; more {
+			after = list[len(list)-1].ID
+			rec.cfg.Log.Info("listed tasks of an earlier version", "behind", after)
+		}
+	}
+	return rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for _, d := range last {
+			if err := errors.Join(toDocs().tasks.SetTime(tx, d.ID, time.Time{}), store.EndTaskRow(tx, d.ID, 0)); err != nil {
+				return err
+			}
+		}
+		return toDocs().carried.Put(tx, key, "", time.Time{}, carriedOver{rec.cfg.Now().UTC()})
+	})
+}
+
+func listEarlier(tx *store.Tx, list []store.Doc[lifecycle.Task]) error {
+	for _, d := range list {
+		if kindOf(d.Value.Kind).owned {
+			continue
+		}
+		row := rowOf(d.Value)
+		if !d.At.IsZero() {
+			row.Ended = d.At.UnixMicro()
+		}
+		if _, err := store.AddTaskRow(tx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -3,25 +3,30 @@
 package templates
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
-	"text/template"
+
+	"github.com/det-deploy/det-deploy/templates/engine"
 )
 
 //go:embed *.tmpl
 var files embed.FS
 
-// renderTemplate renders one template, which may use what others define. A missing key
-// is an error.
+// renderTemplate renders one template, which may use what others define.
 func renderTemplate(name string, data any, others ...string) ([]byte, error) {
-	t, err := template.New(name).Option("missingkey=error").ParseFS(files, append(others, name)...)
-	if err != nil {
-		return nil, fmt.Errorf("read template %s: %w", name, err)
+	set := engine.New(nil)
+	for _, file := range append(others, name) {
+		text, err := files.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read template %s: %w", file, err)
+		}
+		if err := set.Parse(file, string(text)); err != nil {
+			return nil, fmt.Errorf("read template %s: %w", file, err)
+		}
 	}
-	var out bytes.Buffer
-	if err := t.Execute(&out, data); err != nil {
+	out, err := set.Execute(name, data)
+	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", name, err)
 	}
-	return out.Bytes(), nil
+	return []byte(out), nil
 }

@@ -7,8 +7,10 @@ GO ?= go
 GOLANGCI_LINT := v2.15.0
 export CGO_ENABLED ?= 0
 # One way to compile for the linters, the program, the tests and what they build, whatever
-# directory this is: each other way would compile all dependencies once more.
-export GOFLAGS ?= -trimpath
+# directory this is: each other way would compile all dependencies once more. Without
+# gRPC's trace pages, which nothing here serves, the program has 38 MB less: see ADR 86.
+TAGS := grpcnotrace
+export GOFLAGS ?= -trimpath -tags=$(TAGS)
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=$(VERSION)
@@ -26,11 +28,11 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/det-deploy
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/det-deploy ./cmd/det-deploy
+	$(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/det-deploy ./cmd/det-deploy
 
 .PHONY: image
 image: ## write dist/det-deploy-VERSION-linux-ARCH.tar, the container image, without a daemon
-	GOOS=linux GOARCH=$(ARCH) CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(DIST)/linux-$(ARCH)/det-deploy ./cmd/det-deploy
+	GOOS=linux GOARCH=$(ARCH) CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -buildvcs=false -ldflags '$(LDFLAGS)' -o $(DIST)/linux-$(ARCH)/det-deploy ./cmd/det-deploy
 	CGO_ENABLED=0 $(GO) run ./test/image --tag det-deploy:$(VERSION) --out $(DIST)/det-deploy-$(VERSION)-linux-$(ARCH).tar --arch $(ARCH) --roots --file $(DIST)/linux-$(ARCH)/det-deploy:/usr/bin/det-deploy $(IMAGE)
 
 .PHONY: up

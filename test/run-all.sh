@@ -4,7 +4,7 @@
 # even when the report saw no failed test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export GOFLAGS=${GOFLAGS--trimpath} # as make has it
+export GOFLAGS=${GOFLAGS--trimpath -tags=grpcnotrace} # as make has it
 
 # A module of its own, which the tests of this one build on.
 ./test/kube/kube.sh check
@@ -26,7 +26,7 @@ trap 'rm -rf "$report"' EXIT
 go build -o "$report/report" ./test/report
 # Linked once for all packages that run it. Only this script says where it is: it is never stale.
 export BUILT_DET_DEPLOY=$report/bin/det-deploy
-CGO_ENABLED=0 go build -ldflags '-s -w' -o "$BUILT_DET_DEPLOY" ./cmd/det-deploy
+CGO_ENABLED=0 go build -tags grpcnotrace -ldflags '-s -w' -o "$BUILT_DET_DEPLOY" ./cmd/det-deploy
 
 # What takes minutes, the longest first: none of it then runs last and alone.
 slow=(

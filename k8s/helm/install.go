@@ -49,9 +49,18 @@ func (c *Client) convergeRelease(ctx context.Context, want Release, create bool)
 		if !create {
 			return Info{}, errMissing("upgrade", want.Name)
 		}
-		return r.installRelease(ctx, want)
+		d, err := r.planInstall(want, rels)
+		if err != nil {
+			return Info{}, r.explainError("install", want.Name, err)
+		}
+		return r.deployRelease(ctx, "install", d)
 	}
-	return r.upgradeRelease(ctx, want, rels)
+	r.worker.interrupted = r.unfinishedRevisions(rels)
+	d, err := r.planUpgrade(want, rels)
+	if err != nil {
+		return Info{}, r.explainError("upgrade", want.Name, err)
+	}
+	return r.deployRelease(ctx, "upgrade", d)
 }
 
 func isAbsent(rels []*release.Release) bool {
@@ -66,40 +75,12 @@ func errMissing(op, name string) error {
 	}
 }
 
-func (r *run) installRelease(ctx context.Context, want Release) (Info, error) {
-	chart, err := want.loadChart()
-	if err != nil {
-		return Info{}, err
+// deployRelease carries a plan out.
+func (r *run) deployRelease(ctx context.Context, op string, d *deployment) (Info, error) {
+	if err := r.deploy(d); err != nil { //nolint:contextcheck // the worker carries the context of its operation
+		return Info{}, r.explainError(op, d.rel.Name, err)
 	}
-	in := action.NewInstall(r.config)
-	in.ReleaseName, in.Namespace = want.Name, r.kube.Namespace()
-	in.Replace = true                                                 // over one that was uninstalled and remembered
-	in.SkipSchemaValidation, in.DisableOpenAPIValidation = true, true // CheckValues has, and the server does
-	in.Timeout = hookLimit
-	rel, err := in.RunWithContext(context.WithoutCancel(ctx), chart, want.copyValues())
-	if err != nil {
-		return Info{}, r.explainError("install", want.Name, err)
-	}
-	return r.settleRelease(ctx, "install", rel)
-}
-
-func (r *run) upgradeRelease(ctx context.Context, want Release, rels []*release.Release) (Info, error) {
-	chart, err := want.loadChart()
-	if err != nil {
-		return Info{}, err
-	}
-	r.worker.interrupted = r.unfinishedRevisions(rels)
-	up := action.NewUpgrade(r.config)
-	up.Namespace = r.kube.Namespace()
-	up.ResetValues = true                                             // the values given are all there are
-	up.SkipSchemaValidation, up.DisableOpenAPIValidation = true, true // CheckValues has, and the server does
-	up.MaxHistory = historyKept
-	up.Timeout = hookLimit
-	rel, err := up.RunWithContext(context.WithoutCancel(ctx), want.Name, chart, want.copyValues())
-	if err != nil {
-		return Info{}, r.explainError("upgrade", want.Name, err)
-	}
-	return r.settleRelease(ctx, "upgrade", rel)
+	return r.settleRelease(ctx, op, d.rel)
 }
 
 // Rollback brings a release back to an earlier revision, as a new one. A foreign

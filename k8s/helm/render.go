@@ -34,6 +34,10 @@ func (c *Client) Capabilities(ctx context.Context) (Capabilities, error) {
 	if err != nil {
 		return Capabilities{}, err
 	}
+	return r.askCapabilities()
+}
+
+func (r *run) askCapabilities() (Capabilities, error) {
 	dc, err := r.config.RESTClientGetter.ToDiscoveryClient()
 	if err != nil {
 		return Capabilities{}, fmt.Errorf("ask the server what it offers: %w", err)
@@ -105,19 +109,7 @@ func Render(r Release, caps Capabilities) (Rendered, error) {
 	if err := CheckValues(r); err != nil {
 		return Rendered{}, err
 	}
-	c, err := r.loadChart()
-	if err != nil {
-		return Rendered{}, err
-	}
-	version, err := chartutil.ParseKubeVersion(caps.KubeVersion)
-	if err != nil {
-		return Rendered{}, fmt.Errorf("read the server's version %q: %w", caps.KubeVersion, err)
-	}
-	in := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
-	in.ReleaseName, in.Namespace = r.Name, r.Namespace
-	in.ClientOnly, in.DryRun, in.DryRunOption, in.SkipSchemaValidation = true, true, "client", true
-	in.KubeVersion, in.APIVersions = version, caps.APIVersions
-	rel, err := in.Run(c, r.copyValues())
+	rel, err := renderRevision(r, chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}, caps)
 	if err != nil {
 		return Rendered{}, &cloud.Error{Kind: cloud.Invalid, Op: "helm:render", Resource: "release " + r.Name, Err: err}
 	}

@@ -8,12 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/releaseutil"
 
+	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/templates"
 )
 
@@ -52,7 +55,8 @@ type release struct {
 	values          map[string]any
 }
 
-// render returns each file that the chart makes.
+// render returns each file that the chart makes, as Helm renders it, and fails the test
+// when det-deploy renders it otherwise.
 func render(t *testing.T, r release) (map[string]string, error) {
 	t.Helper()
 	c := load(t)
@@ -64,7 +68,43 @@ func render(t *testing.T, r release) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.Render(c, values)
+	files, err := engine.Render(c, values)
+	checkOurs(t, r, given, files, err)
+	return files, err
+}
+
+// checkOurs holds what det-deploy renders against what Helm has rendered, or refused.
+func checkOurs(t *testing.T, r release, given map[string]any, files map[string]string, refused error) {
+	t.Helper()
+	ours, err := helm.Render(helm.Release{Name: r.name, Namespace: r.namespace, Values: given, Chart: templates.Chart(version)}, helm.NoServer())
+	if refused != nil || err != nil {
+		if refused == nil || err == nil || !strings.HasSuffix(err.Error(), refused.Error()) {
+			t.Errorf("det-deploy says %v, Helm %v", err, refused)
+		}
+		return
+	}
+	if notes := files["determined/templates/NOTES.txt"]; ours.Notes != notes {
+		t.Errorf("got notes %q, want %q", ours.Notes, notes)
+	}
+	files = maps.Clone(files)
+	maps.DeleteFunc(files, func(name, _ string) bool { return strings.HasSuffix(name, "NOTES.txt") })
+	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, m := range manifests {
+		want = append(want, m.Name+"\n"+strings.TrimSpace(m.Content))
+	}
+	for _, h := range hooks {
+		want = append(want, h.Path+"\n"+strings.TrimSpace(h.Manifest))
+	}
+	for _, o := range ours.Objects {
+		got = append(got, o.Source+"\n"+strings.TrimSpace(o.YAML))
+	}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("det-deploy has -, Helm has +:\n%s", d)
+	}
 }
 
 // manifest is all that is applied, in the order of the files.

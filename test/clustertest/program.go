@@ -52,6 +52,9 @@ var Program = sync.OnceValues(func() (string, error) {
 // the same sources; without a version of its own.
 const Built = "BUILT_DET_DEPLOY"
 
+// Tags are the build tags of the program as it is delivered; the Makefile has the same.
+const Tags = "grpcnotrace"
+
 // Build builds det-deploy as it is delivered, with a version of its own unless that
 // is empty.
 func Build(version string) (string, error) {
@@ -66,7 +69,7 @@ func Build(version string) (string, error) {
 	if version != "" {
 		flags += " -X " + module + "/cmd/internal/build.version=" + version
 	}
-	cmd := exec.Command("go", "build", "-o", path, "-ldflags", flags, module+"/cmd/det-deploy") //nolint:noctx // no test of the binary owns it
+	cmd := exec.Command("go", "build", "-tags", Tags, "-o", path, "-ldflags", flags, module+"/cmd/det-deploy") //nolint:noctx // no test of the binary owns it
 	// As make builds it: with cgo, which the race detector needs, Go would compile
 	// everything once more.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -3,6 +3,7 @@ package clustertest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -22,5 +23,21 @@ func TestWhatWasBuiltGoesWithTheTests(t *testing.T) {
 	})}.Run()
 	if _, err := os.Stat(dir); code != 7 || !os.IsNotExist(err) {
 		t.Errorf("got code %d, and %v for the directory; want 7 and none", code, err)
+	}
+}
+
+// A program that is built in another way than the tests' is not what was tested.
+func TestTagsAreTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"Makefile": "TAGS := " + Tags + "\n", "test/run-all.sh": "-tags=" + Tags + "}", ".golangci.yml": ", " + Tags + "]",
+	} {
+		text, err := os.ReadFile(filepath.Join("..", "..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s lacks %q", file, want)
+		}
 	}
 }

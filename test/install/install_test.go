@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/test/booter"
+	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
 // person works at a terminal inside of the lab, with an account at a cloud.
@@ -39,7 +40,7 @@ func (p *person) build(version string) string {
 	p.t.Helper()
 	path := filepath.Join(p.home, "det-deploy-"+version)
 	flags := "-s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=" + version
-	cmd := exec.CommandContext(p.t.Context(), "go", "build", "-ldflags", flags, "-o", path, "../../cmd/det-deploy")
+	cmd := exec.CommandContext(p.t.Context(), "go", "build", "-tags", clustertest.Tags, "-ldflags", flags, "-o", path, "../../cmd/det-deploy")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it, so that nothing is compiled again
 	out, err := cmd.CombinedOutput()
 	if err != nil {

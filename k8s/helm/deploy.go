@@ -21,6 +21,8 @@ type deployment struct {
 	rel *release.Release
 	// before is the revision that it replaces, nil for a first one.
 	before *release.Release
+	// former is one that was uninstalled and remembered, where there is no before.
+	former *release.Release
 	// have are the objects that are this release's already, and want those of the revision.
 	have, want helmkube.ResourceList
 }
@@ -34,15 +36,12 @@ func (r *run) planInstall(want Release, rels []*release.Release) (*deployment, e
 	}
 	rel.Version = 1
 	rel.SetStatus(release.StatusPendingInstall, "Initial install underway")
+	d := &deployment{rel: rel}
 	if len(rels) > 0 {
-		last := rels[len(rels)-1]
-		rel.Version = last.Version + 1
-		last.SetStatus(release.StatusSuperseded, "superseded by new release")
-		if err := r.config.Releases.Update(last); err != nil {
-			return nil, err
-		}
+		d.former = rels[len(rels)-1]
+		rel.Version = d.former.Version + 1
 	}
-	return r.findObjects(&deployment{rel: rel})
+	return r.findObjects(d)
 }
 
 // planUpgrade prepares the next revision.
@@ -180,6 +179,12 @@ func missingMarks(live runtime.Object, rel *release.Release) ([]string, error) {
 // deploy writes a revision down, makes and changes its objects between its hooks, and
 // writes down how that ended.
 func (r *run) deploy(d *deployment) error {
+	if d.former != nil {
+		d.former.SetStatus(release.StatusSuperseded, "superseded by new release")
+		if err := r.config.Releases.Update(d.former); err != nil {
+			return err
+		}
+	}
 	if err := r.config.Releases.Create(d.rel); err != nil {
 		return err
 	}

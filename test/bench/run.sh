@@ -9,9 +9,6 @@ grew=0
 
 echo "== the binary"
 printf '%-46s %s\n' "size" "$(du -m "$bin" | cut -f1) MB"
-start=$(date +%s%N)
-for _ in $(seq 20); do "$bin" version >/dev/null; done
-printf '%-46s %s ms\n' "version, mean of 20" "$((($(date +%s%N) - start) / 20000000))"
 
 echo "== parts"
 go test -run '^$' -bench . -benchtime 1s \

@@ -27,7 +27,7 @@ func main() {
 	bin := flag.String("bin", "bin/det-deploy", "the program to measure")
 	tasks := flag.Int("tasks", 2000, "short tasks to run")
 	trials := flag.Int("trials", 100, "tiny trials to run, and ten times as many")
-	only := flag.String("only", "", "measure trials alone, or nothing but them: trials, tasks")
+	only := flag.String("only", "", "measure one part: trials, tasks, start")
 	flag.Parse()
 	err := measure(ctx, *bin, sizes{*tasks, *trials, *only})
 	stop()
@@ -63,12 +63,17 @@ func measure(ctx context.Context, bin string, n sizes) error {
 	if err := c.startAgent(ctx); err != nil {
 		return err
 	}
-	if n.only != "trials" {
+	if n.only == "" || n.only == "start" {
+		if err := c.measureStart(ctx, say); err != nil {
+			return err
+		}
+	}
+	if n.only == "" || n.only == "tasks" {
 		if err := c.measureTasks(ctx, n.tasks, say); err != nil {
 			return err
 		}
 	}
-	if n.only != "tasks" {
+	if n.only == "" || n.only == "trials" {
 		return c.measureTrials(ctx, n.trials, say)
 	}
 	return nil
@@ -80,6 +85,7 @@ type sayer func(what, format string, args ...any)
 func (c *cluster) measureTasks(ctx context.Context, tasks int, say sayer) error {
 	_ = delay.For(ctx, 10*time.Second) // the login before took 19 MB, which the runtime gives back slowly
 	say("master at rest, resident", "%d MB (promise 60)", c.resident())
+	c.measureAgentMemory(say)
 	for _, path := range []string{"/api/v1/me", "/api/v1/agents"} {
 		rate, err := c.reads(ctx, path, 3*time.Second)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -50,6 +51,8 @@ type Installer struct {
 	Holder record.Holder
 	Dead   func(record.Holder) bool
 	Emit   event.Sink
+	// SideBySide makes the checks beside the plan: where each answer is a while on its way.
+	SideBySide bool
 	// Apply bounds the work; its zero value has good defaults.
 	Apply apply.Config
 }
@@ -73,6 +76,25 @@ func (in *Installer) Plan(ctx context.Context) (plan.Plan, error) {
 		return plan.Plan{}, err
 	}
 	return plan.Compute(ctx, plan.Request{Cluster: in.Cluster, Wanted: wanted, Target: in.Deployment})
+}
+
+// Survey makes every check, and says what Up would do. It changes nothing. An error is of
+// the plan: a check that fails is in the report, and counts more.
+func (in *Installer) Survey(ctx context.Context) (doctor.Report, plan.Plan, error) {
+	if !in.SideBySide {
+		report := in.Check(ctx)
+		if report.Err() != nil {
+			return report, plan.Plan{}, nil
+		}
+		p, err := in.Plan(ctx)
+		return report, p, err
+	}
+	var report doctor.Report
+	var checks sync.WaitGroup
+	checks.Go(func() { report = in.Check(ctx) })
+	p, err := in.Plan(ctx)
+	checks.Wait()
+	return report, p, err
 }
 
 // Up carries out the agreed plan and returns when the cluster answers.

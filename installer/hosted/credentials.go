@@ -3,6 +3,8 @@ package hosted
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
@@ -66,11 +68,17 @@ func (c *secrets) WantsDeterminedPassword(ctx context.Context) (bool, error) {
 	if !c.Common.InitialPassword.IsZero() || !c.Common.DeterminedPassword.IsZero() {
 		return false, nil
 	}
-	one, err := c.hasSecret(ctx, passwordSecret)
-	if err != nil {
-		return false, err
-	}
-	two, err := c.hasSecret(ctx, determinedSecret)
+	var one, two bool
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		one, err = c.hasSecret(ctx, passwordSecret)
+		return err
+	})
+	g.Go(func() (err error) {
+		two, err = c.hasSecret(ctx, determinedSecret)
+		return err
+	})
+	err := g.Wait()
 	return two || !one, err
 }
 

@@ -12,7 +12,7 @@ import (
 // looks is how many objects are looked at side by side. It stays below the
 // burst that the strictest platform grants a new account (EC2: 20 describe
 // calls at once).
-const looks = 8
+const looks = 16
 
 // Request is what to plan.
 type Request struct {

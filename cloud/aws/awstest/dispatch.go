@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -92,7 +93,7 @@ func (s *site) do(c *call) (out any, err error) {
 		c.fault = s.schedule.Next(c.op, c.changes)
 	}
 	defer func() {
-		s.schedule.Journal = append(s.schedule.Journal, faults.Entry{Op: c.op, Changes: c.changes, Code: codeOf(err)})
+		s.schedule.Journal = append(s.schedule.Journal, faults.Entry{Op: c.op, Changes: c.changes, Code: codeOf(err), At: time.Now()})
 	}()
 	if err := s.before(c); err != nil {
 		return nil, err

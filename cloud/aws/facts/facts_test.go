@@ -61,20 +61,26 @@ func TestTheNewestImage(t *testing.T) {
 		{facts.AgentStock(), "amd64", awstest.ImageGPUAMD64},
 		{facts.AgentStock(), "arm64", awstest.ImageGPUARM64},
 	} {
-		got, err := f.Newest(t.Context(), tc.stock, tc.arch)
+		got, err := newest(t, f, tc.stock, tc.arch)
 		if err != nil || got.ID != tc.want || got.Architecture != tc.arch {
 			t.Errorf("%s for %s: got %+v and %v, want %s", tc.stock.What, tc.arch, got, err, tc.want)
 		}
 	}
 	// Without the right to read parameters it is found by its name.
 	w.Deny("ssm:GetParameter")
-	got, err := f.Newest(t.Context(), facts.MasterStock(), "amd64")
+	got, err := newest(t, f, facts.MasterStock(), "amd64")
 	if err != nil || got.ID != awstest.ImageNobleAMD64 {
 		t.Errorf("by name: got %+v and %v, want %s", got, err, awstest.ImageNobleAMD64)
 	}
 	if _, err := f.Image(t.Context(), "ami-0123456789abcdef0"); cloud.KindOf(err) != cloud.NotFound {
 		t.Errorf("an image that is not there: got %v, want a refusal of kind not-found", err)
 	}
+}
+
+func newest(t *testing.T, f facts.Facts, stock facts.Stock, arch string) (facts.Image, error) {
+	t.Helper()
+	id, why := f.Published(t.Context(), stock, arch)
+	return f.Newest(t.Context(), stock, arch, id, why)
 }
 
 func TestWhichQuotaATypeCountsAgainst(t *testing.T) {

@@ -83,17 +83,27 @@ func (f Facts) Image(ctx context.Context, id string) (Image, error) {
 	return Image{}, &cloud.Error{Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: id, Err: errors.New("there is no such image in " + f.Clients.Region)}
 }
 
-// Newest asks for the newest image of stock.
-func (f Facts) Newest(ctx context.Context, stock Stock, architecture string) (Image, error) {
+// Published asks under which ID the newest image of stock is. It is empty where nothing
+// is published.
+func (f Facts) Published(ctx context.Context, stock Stock, architecture string) (string, error) {
 	name := fmt.Sprintf(stock.Parameter, stock.Spelling[architecture])
 	p, err := f.Clients.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(name)})
-	if err == nil && p.Parameter != nil && aws.ToString(p.Parameter.Value) != "" {
-		image, err := f.Image(ctx, *p.Parameter.Value)
+	if err != nil || p.Parameter == nil {
+		return "", err
+	}
+	return aws.ToString(p.Parameter.Value), nil
+}
+
+// Newest asks for the newest image of stock: the one that is published under an ID, or by
+// its name where Published has found none, for the reason why.
+func (f Facts) Newest(ctx context.Context, stock Stock, architecture, id string, why error) (Image, error) {
+	if id != "" {
+		image, err := f.Image(ctx, id)
 		image.Origin = "newest " + stock.What
 		return image, err
 	}
 	image, byName := f.newestByName(ctx, stock, architecture)
-	return image, errors.Join(byName, onlyWith(byName, err))
+	return image, errors.Join(byName, onlyWith(byName, why))
 }
 
 // onlyWith leaves out what did not matter, because the other way led somewhere.

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"golang.org/x/sync/errgroup"
 )
 
 // Quota is one limit of the account in the region.
@@ -167,31 +168,43 @@ func (r Room) Free() int { return max(r.Limit-r.Used, 0) }
 
 // Addresses asks how many Elastic IPs may still be had.
 func (f Facts) Addresses(ctx context.Context) (Room, error) {
-	limit, err := f.Limit(ctx, addressQuota())
-	if err != nil {
-		return Room{}, err
-	}
-	out, err := f.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
-	if err != nil {
-		return Room{}, fmt.Errorf("list Elastic IPs: %w", err)
-	}
-	return Room{addressQuota(), limit, len(out.Addresses)}, nil
+	return f.room(ctx, addressQuota(), func() (int, error) {
+		out, err := f.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
+		if err != nil {
+			return 0, fmt.Errorf("list Elastic IPs: %w", err)
+		}
+		return len(out.Addresses), nil
+	})
+}
+
+// room asks for a limit, and counts what is used of it.
+func (f Facts) room(ctx context.Context, q Quota, count func() (int, error)) (Room, error) {
+	var limit, used int
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		limit, err = f.Limit(ctx, q)
+		return err
+	})
+	g.Go(func() (err error) {
+		used, err = count()
+		return err
+	})
+	err := g.Wait()
+	return Room{q, limit, used}, err
 }
 
 // VPCs asks how many VPCs may still be had.
 func (f Facts) VPCs(ctx context.Context) (Room, error) {
-	limit, err := f.Limit(ctx, vpcQuota())
-	if err != nil {
-		return Room{}, err
-	}
-	used := 0
-	p := ec2.NewDescribeVpcsPaginator(f.Clients.EC2, &ec2.DescribeVpcsInput{})
-	for p.HasMorePages() {
-		page, err := p.NextPage(ctx)
-		if err != nil {
-			return Room{}, fmt.Errorf("list VPCs: %w", err)
+	return f.room(ctx, vpcQuota(), func() (int, error) {
+		used := 0
+		p := ec2.NewDescribeVpcsPaginator(f.Clients.EC2, &ec2.DescribeVpcsInput{})
+		for p.HasMorePages() {
+			page, err := p.NextPage(ctx)
+			if err != nil {
+				return 0, fmt.Errorf("list VPCs: %w", err)
+			}
+			used += len(page.Vpcs)
 		}
-		used += len(page.Vpcs)
-	}
-	return Room{vpcQuota(), limit, used}, nil
+		return used, nil
+	})
 }

@@ -3,10 +3,12 @@ package facts
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 )
@@ -41,26 +43,45 @@ func (f Facts) Refused(ctx context.Context, principal string, documents []policy
 // refusedOn lists those of actions that a simulation allows a principal on none of
 // resources; without any it is asked about all resources at once.
 func (f Facts) refusedOn(ctx context.Context, principal string, actions, resources []string) ([]string, error) {
+	var mu sync.Mutex // guards allowed
 	allowed := map[string]bool{}
+	g, ctx := errgroup.WithContext(ctx)
 	for some := range slices.Chunk(actions, simulated) {
-		p := iam.NewSimulatePrincipalPolicyPaginator(f.Clients.IAM, &iam.SimulatePrincipalPolicyInput{
-			PolicySourceArn: aws.String(principal), ActionNames: some, ResourceArns: resources,
+		g.Go(func() error {
+			return f.simulate(ctx, principal, some, resources, func(action string) {
+				mu.Lock()
+				defer mu.Unlock()
+				allowed[action] = true
+			})
 		})
-		for p.HasMorePages() {
-			page, err := p.NextPage(ctx)
-			if err != nil {
-				return nil, err
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return allowed[a] }), nil
+}
+
+// simulate asks about some actions, and calls allow for each that may be done.
+func (f Facts) simulate(ctx context.Context, principal string, actions, resources []string, allow func(action string)) error {
+	p := iam.NewSimulatePrincipalPolicyPaginator(f.Clients.IAM, &iam.SimulatePrincipalPolicyInput{
+		PolicySourceArn: aws.String(principal), ActionNames: actions, ResourceArns: resources,
+	})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.EvaluationResults {
+			may := mayBe(r.EvalDecision, r.MissingContextValues)
+			for _, one := range r.ResourceSpecificResults {
+				may = may || mayBe(one.EvalResourceDecision, one.MissingContextValues)
 			}
-			for _, r := range page.EvaluationResults {
-				action := aws.ToString(r.EvalActionName)
-				allowed[action] = allowed[action] || mayBe(r.EvalDecision, r.MissingContextValues)
-				for _, one := range r.ResourceSpecificResults {
-					allowed[action] = allowed[action] || mayBe(one.EvalResourceDecision, one.MissingContextValues)
-				}
+			if may {
+				allow(aws.ToString(r.EvalActionName))
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return allowed[a] }), nil
+	return nil
 }
 
 // mayBe reports that an action is allowed, or that it depends on conditions, which

@@ -1,5 +1,7 @@
 package faults
 
+import "time"
+
 // Schedule is which calls fail, and the journal of those that were made. All counts
 // are of calls, not of attempts. It is not safe for concurrent use: the cloud that has
 // it holds a lock.
@@ -23,6 +25,8 @@ type Entry struct {
 	Changes bool
 	// Code is what it was refused with, "" when it was not.
 	Code string
+	// At is when it was answered.
+	At time.Time
 }
 
 // Next counts a call and says how it fails.

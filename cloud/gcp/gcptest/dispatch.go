@@ -130,7 +130,7 @@ func (w *World) do(c *call) (r *reply, err error) {
 	}
 	defer func() {
 		if _, waits := errors.AsType[*later](err); !waits {
-			w.Record(faults.Entry{Op: c.ID, Changes: c.changes(), Code: reasonOf(err)})
+			w.Record(faults.Entry{Op: c.ID, Changes: c.changes(), Code: reasonOf(err), At: time.Now()})
 		}
 	}()
 	if err := c.before(); err != nil {

@@ -80,6 +80,7 @@ type Cluster interface {
 // Operations are those of installer.Installer; a platform may do more around them.
 type Operations interface {
 	Check(ctx context.Context) doctor.Report
+	Survey(ctx context.Context) (doctor.Report, plan.Plan, error)
 	Plan(ctx context.Context) (plan.Plan, error)
 	Up(ctx context.Context, agreed plan.Plan) error
 	PlanDown(ctx context.Context, deleteData bool) (plan.Plan, error)

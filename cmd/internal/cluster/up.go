@@ -30,11 +30,10 @@ func (o *upOptions) run(ctx context.Context) error {
 	if err := c.Fits(ctx); err != nil {
 		return err
 	}
-	report := c.Check(ctx)
-	if err := ask.printChecks(report); err != nil {
-		return err
+	report, p, err := c.Survey(ctx)
+	if failed := ask.printChecks(report); failed != nil {
+		return failed
 	}
-	p, err := c.Plan(ctx)
 	if err != nil {
 		return err
 	}

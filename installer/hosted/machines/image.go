@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
@@ -41,7 +43,7 @@ const (
 // ReadStock adds to the stock images that are known those that are wanted, by whom they
 // are for and their architecture: "master/amd64". It asks for them side by side, and
 // returns all.
-func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(stock S, architecture string) (string, error)) (map[string]string, error) {
+func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(key string, stock S, architecture string) (string, error)) (map[string]string, error) {
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(wanted)), func(key string) bool { return known[key] != "" })
 	if len(keys) == 0 {
 		return known, nil
@@ -50,7 +52,7 @@ func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(
 	var wg sync.WaitGroup
 	for i, key := range keys {
 		_, arch, _ := strings.Cut(key, "/")
-		wg.Go(func() { images[i], errs[i] = newest(wanted[key], arch) })
+		wg.Go(func() { images[i], errs[i] = newest(key, wanted[key], arch) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -71,11 +73,20 @@ func CheckImages(ctx context.Context, uses map[string][]Use, types Types, look f
 	const needed = "images for the machines' architectures that fit their disks"
 	var wrong, odd, names []string
 	fix := ""
-	for _, id := range slices.Sorted(maps.Keys(uses)) {
-		image, err := look(ctx, id)
-		if err != nil {
-			return doctor.FromError(err, needed)
-		}
+	ids := slices.Sorted(maps.Keys(uses))
+	images := make([]Image, len(ids))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, id := range ids {
+		g.Go(func() (err error) {
+			images[i], err = look(ctx, id)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return doctor.FromError(err, needed)
+	}
+	for i, id := range ids {
+		image := images[i]
 		names = append(names, fmt.Sprintf("%s (%s)", id, image.Name))
 		if image.Odd != "" {
 			odd, fix = append(odd, id+": "+image.Odd), uses[id][0].Flags

@@ -27,7 +27,7 @@ func (s *Stage) Operator(ctx context.Context) (*installer.Installer, Target, err
 	}
 	return &installer.Installer{
 		Cluster: Cluster, Platform: s.Platform.Name, Settings: settings, Deployment: t, Store: store, Gate: gate,
-		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.Dead, Apply: apply.Config{Settle: s.Platform.Settle},
+		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.Dead, Apply: apply.Config{Settle: s.Platform.Settle}, SideBySide: true,
 	}, t, nil
 }
 
@@ -37,10 +37,10 @@ func (s *Stage) Up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := in.Check(ctx).Err(); err != nil {
-		return err
+	report, p, err := in.Survey(ctx)
+	if failed := report.Err(); failed != nil {
+		return failed
 	}
-	p, err := in.Plan(ctx)
 	if err != nil {
 		return err
 	}

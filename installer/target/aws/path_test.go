@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -19,10 +20,13 @@ func TestHowManyCallsUpWaitsFor(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{Latency: call, Page: 100}))
 		var in *installer.Installer
 		var p plan.Plan
-		installertest.LogParts(t, call,
+		installertest.Path{Command: "up", Call: call, Journal: s.world.Journal}.Measure(t,
 			installertest.Part{Name: "looking", Do: func() (err error) { in, _, err = s.operator(t.Context()); return err }},
-			installertest.Part{Name: "checks", Do: func() error { return in.Check(t.Context()).Err() }},
-			installertest.Part{Name: "plan", Do: func() (err error) { p, err = in.Plan(t.Context()); return err }},
+			installertest.Part{Name: "survey", Do: func() error {
+				report, made, err := in.Survey(t.Context())
+				p = made
+				return errors.Join(report.Err(), err)
+			}},
 			installertest.Part{Name: "making", Do: func() error { return in.Up(t.Context(), p) }})
 	})
 }

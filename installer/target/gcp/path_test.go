@@ -2,6 +2,7 @@ package gcp_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -21,10 +22,13 @@ func TestHowManyCallsUpWaitsFor(t *testing.T) {
 		s.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 		var in *installer.Installer
 		var p plan.Plan
-		installertest.LogParts(t, call,
+		installertest.Path{Command: "up", Call: call, Journal: s.world.Journal}.Measure(t,
 			installertest.Part{Name: "looking", Do: func() (err error) { in, _, err = s.operator(t.Context()); return err }},
-			installertest.Part{Name: "checks", Do: func() error { return in.Check(t.Context()).Err() }},
-			installertest.Part{Name: "plan", Do: func() (err error) { p, err = in.Plan(t.Context()); return err }},
+			installertest.Part{Name: "survey", Do: func() error {
+				report, made, err := in.Survey(t.Context())
+				p = made
+				return errors.Join(report.Err(), err)
+			}},
 			installertest.Part{Name: "making", Do: func() error { return in.Up(t.Context(), p) }})
 	})
 }

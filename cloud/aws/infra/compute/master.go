@@ -28,7 +28,9 @@ type Master struct {
 	Name string
 	// Image and Type are what it boots from and on: "ami-0ab1", "m6i.large".
 	// Another image is noted and not taken, unless ReplaceImage is set.
-	Image, Type  string
+	Image, Type string
+	// RootDevice is what Image calls its first disk; empty asks Amazon.
+	RootDevice   string
 	ReplaceImage bool
 	// Architecture is Type's as EC2 spells it: "x86_64", "arm64". A machine of
 	// another one is replaced, because its disk does not boot there; empty is any.
@@ -217,6 +219,9 @@ func (m *Master) launchRequest(nonce, root string) *ec2.RunInstancesInput {
 
 // rootDevice is what the image calls its first disk.
 func (m *Master) rootDevice(ctx context.Context) (string, error) {
+	if m.RootDevice != "" {
+		return m.RootDevice, nil
+	}
 	out, err := m.In.Clients.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{m.Image}})
 	if err != nil {
 		return "", err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -23,17 +24,26 @@ import (
 func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	command := "`det-deploy aws policy" + c.Scope.Flags() + "`"
 	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
-	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
-		if err := api.Allowed(try(ctx)); cloud.KindOf(err) == cloud.Denied {
-			return doctor.Failed(err.Error(), needed, fix)
+	documents := policy.Caller(c.Scope)
+	tried := make([]error, 2)
+	var denied []string
+	var err error
+	var asked sync.WaitGroup
+	for i, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
+		asked.Go(func() { tried[i] = api.Allowed(try(ctx)) })
+	}
+	if !c.Caller.Root() {
+		asked.Go(func() { denied, err = c.facts.Refused(ctx, c.facts.Principal(ctx, c.Caller), documents) })
+	}
+	asked.Wait()
+	for _, refused := range tried {
+		if cloud.KindOf(refused) == cloud.Denied {
+			return doctor.Failed(refused.Error(), needed, fix)
 		}
 	}
-	if c.Caller.Root() {
-		return doctor.Passed("the account's root user may do everything")
-	}
-	documents := policy.Caller(c.Scope)
-	denied, err := c.facts.Refused(ctx, c.facts.Principal(ctx, c.Caller), documents)
 	switch {
+	case c.Caller.Root():
+		return doctor.Passed("the account's root user may do everything")
 	case err != nil:
 		return doctor.Unsure("they cannot be simulated: "+err.Error(), needed, "go on: a call that is not allowed names its action and changes nothing else")
 	case len(denied) > 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -47,60 +48,112 @@ func (c *checker) vcpuDemands() map[string]demand {
 	return out
 }
 
-// checkQuotas compares what the cluster may need with what the account has left.
+// weighed is what is left of a quota, or why that is not known. The zero value is of
+// what the cluster has already.
+type weighed struct {
+	demand
+
+	free int
+	err  error
+}
+
+func (w weighed) add(to *machines.Quotas, region string) {
+	switch {
+	case w.err != nil:
+		to.Unknown(w.err)
+	case w.quota.Code != "":
+		to.Weigh(w.quota.What, w.Demand, w.free, w.quota.Console(region))
+	}
+}
+
+// checkQuotas compares what the cluster may need with what the account has left. It asks
+// for everything side by side.
 func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
-	running, err := c.facts.Running(ctx)
-	if err != nil {
+	var asked sync.WaitGroup
+	running := c.listRunning(ctx, &asked)
+	all := c.vcpuDemands()
+	codes := slices.Sorted(maps.Keys(all))
+	asks := []func() weighed{}
+	for _, code := range codes {
+		asks = append(asks, func() weighed { return c.weighVCPUs(ctx, all[code], running) })
+	}
+	asks = append(asks, func() weighed { return c.weighOne(ctx, c.hasAddress, c.facts.Addresses) })
+	if c.Spec.Network.Own() {
+		asks = append(asks, func() weighed { return c.weighOne(ctx, c.hasVPC, c.facts.VPCs) })
+	}
+	found := make([]weighed, len(asks))
+	for i, ask := range asks {
+		asked.Go(func() { found[i] = ask() })
+	}
+	asked.Wait()
+	if _, err := running(); err != nil {
 		return doctor.FromError(err, "to know how much of its quotas the account uses")
 	}
 	var v machines.Quotas
-	all := c.vcpuDemands()
-	for _, code := range slices.Sorted(maps.Keys(all)) {
-		d := all[code]
-		limit, err := c.facts.Limit(ctx, d.quota)
-		if err != nil {
-			v.Unknown(err)
-			continue
-		}
-		used, err := c.facts.UsedVCPUs(ctx, running, d.quota, c.Spec.Cluster)
-		if err != nil {
-			v.Unknown(err)
-			continue
-		}
-		v.Weigh(d.quota.What, d.Demand, limit-used, d.quota.Console(c.Spec.Region))
+	for _, w := range found {
+		w.add(&v, c.Spec.Region)
 	}
-	c.countResources(ctx, &v)
 	return v.Result()
 }
 
-// countResources counts what the cluster takes one of, unless it exists already.
-func (c *checker) countResources(ctx context.Context, v *machines.Quotas) {
-	one := func(has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) {
-		have, err := has(ctx)
-		if err != nil {
-			v.Unknown(err)
-			return
-		}
-		if have {
-			return
-		}
-		r, err := room(ctx)
-		if err != nil {
-			v.Unknown(err)
-			return
-		}
-		v.Weigh(r.What, machines.Demand{Least: 1, Most: 1}, r.Free(), r.Console(c.Spec.Region))
+// listRunning lists the machines of the account beside what else is asked. What it returns
+// waits for the list.
+func (c *checker) listRunning(ctx context.Context, asked *sync.WaitGroup) func() ([]facts.Machine, error) {
+	var all []facts.Machine
+	var err error
+	listed := make(chan struct{})
+	asked.Go(func() {
+		defer close(listed)
+		all, err = c.facts.Running(ctx)
+	})
+	return func() ([]facts.Machine, error) {
+		<-listed
+		return all, err
 	}
-	one(func(ctx context.Context) (bool, error) {
-		f, _, err := infra.Nonced(&network.Address{In: c.Owner, Name: "master"}).Find(ctx)
-		return f.Exists(), err
-	}, c.facts.Addresses)
-	if c.Spec.Network.Own() {
-		one(func(ctx context.Context) (bool, error) {
-			f, _, err := infra.Nonced(&network.VPC{In: c.Owner, Name: "main"}).Find(ctx)
-			return f.Exists(), err
-		}, c.facts.VPCs)
+}
+
+// weighVCPUs asks what is left of a quota of vCPUs.
+func (c *checker) weighVCPUs(ctx context.Context, d demand, running func() ([]facts.Machine, error)) weighed {
+	var limit, used int
+	err := infra.SideBySide(func() (err error) {
+		limit, err = c.facts.Limit(ctx, d.quota)
+		return err
+	}, func() error {
+		machines, err := running()
+		if err == nil {
+			used, err = c.facts.UsedVCPUs(ctx, machines, d.quota, c.Spec.Cluster)
+		}
+		return err
+	})
+	return weighed{d, limit - used, err}
+}
+
+// weighOne asks what is left of what the cluster takes one of, unless it has that already.
+func (c *checker) weighOne(ctx context.Context, has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) weighed {
+	var have bool
+	var r facts.Room
+	var roomErr error // does not matter where the cluster has one
+	err := infra.SideBySide(func() (err error) {
+		have, err = has(ctx)
+		return err
+	}, func() error {
+		r, roomErr = room(ctx)
+		return nil
+	})
+	if have || err != nil {
+		return weighed{err: err}
 	}
+	return weighed{demand{machines.Demand{Least: 1, Most: 1}, r.Quota}, r.Free(), roomErr}
+}
+
+func (c *checker) hasAddress(ctx context.Context) (bool, error) {
+	f, _, err := infra.Nonced(&network.Address{In: c.Owner, Name: "master"}).Find(ctx)
+	return f.Exists(), err
+}
+
+func (c *checker) hasVPC(ctx context.Context) (bool, error) {
+	f, _, err := infra.Nonced(&network.VPC{In: c.Owner, Name: "main"}).Find(ctx)
+	return f.Exists(), err
 }
 
 // checkSpot checks whether EC2 has its role for spot instances. If it does not exist, the

@@ -3,6 +3,10 @@ package layout
 import (
 	"cmp"
 	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
@@ -10,10 +14,60 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
+// published is under which ID a stock image is, or why that cannot be read.
+type published struct {
+	id  string
+	err error
+}
+
+// readPublished reads under which IDs the stock images are that are not known and may be
+// needed: for which architectures, the types tell, which are asked for beside this.
+func (r *reader) readPublished(ctx context.Context) error {
+	r.published = map[string]published{}
+	var mu sync.Mutex // guards it
+	var asked sync.WaitGroup
+	for prefix, stock := range r.stockInUse() {
+		for arch := range stock.Spelling {
+			key := prefix + arch
+			if r.Known.Images[key] != "" {
+				continue
+			}
+			asked.Go(func() {
+				id, err := r.facts.Published(ctx, stock, arch)
+				mu.Lock()
+				defer mu.Unlock()
+				r.published[key] = published{id, err}
+			})
+		}
+	}
+	asked.Wait()
+	return ctx.Err() // an image that has no ID there is looked for by its name
+}
+
+// stockInUse is the stock images of the machines that are not given another.
+func (r *reader) stockInUse() map[string]facts.Stock {
+	out := map[string]facts.Stock{}
+	if r.Spec.Master.Image == "" {
+		out[machines.MasterStock] = facts.MasterStock()
+	}
+	for _, p := range r.Spec.AllPools() {
+		if p.Image == "" && r.Spec.Agents.Image == "" {
+			out[machines.AgentStock] = facts.AgentStock()
+		}
+	}
+	return out
+}
+
 // readImages reads the stock images that are needed and not known.
 func (r *reader) readImages(ctx context.Context) (err error) {
-	r.Known.Images, err = machines.ReadStock(r.Known.Images, r.wantedStock(), func(stock facts.Stock, arch string) (string, error) {
-		image, err := r.facts.Newest(ctx, stock, arch)
+	r.read = map[string]facts.Image{}
+	var mu sync.Mutex // guards it
+	r.Known.Images, err = machines.ReadStock(r.Known.Images, r.wantedStock(), func(key string, stock facts.Stock, arch string) (string, error) {
+		p := r.published[key]
+		image, err := r.facts.Newest(ctx, stock, arch, p.id, p.err)
+		mu.Lock()
+		defer mu.Unlock()
+		r.read[image.ID] = image
 		return image.ID, err
 	})
 	return err
@@ -23,27 +77,53 @@ func (r *reader) readImages(ctx context.Context) (err error) {
 // launches machines with it, and may not describe images. An image that cannot be read is
 // left to the checks.
 func (r *reader) readRootDisks(ctx context.Context) error {
+	r.Known.MasterRoot = r.read[r.MasterImage()].RootDevice
 	roots := map[string]string{}
+	var ids []string
 	for _, p := range r.Spec.AllPools() {
-		id := r.AgentImage(p)
-		if id == "" || roots[id] != "" {
-			continue
-		}
-		if roots[id] = r.Known.Roots[id]; roots[id] != "" {
-			continue
-		}
-		image, err := r.facts.Image(ctx, id)
-		switch cloud.KindOf(err) {
-		case "":
-			roots[id] = image.RootDevice
-		case cloud.NotFound, cloud.Invalid, cloud.Denied:
-			delete(roots, id)
+		ids = append(ids, r.AgentImage(p))
+	}
+	slices.Sort(ids)
+	var ask []string
+	for _, id := range slices.Compact(ids) {
+		switch root := cmp.Or(r.Known.Roots[id], r.read[id].RootDevice); {
+		case id == "":
+		case root != "":
+			roots[id] = root
 		default:
+			ask = append(ask, id)
+		}
+	}
+	found := make([]string, len(ask))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, id := range ask {
+		g.Go(func() (err error) {
+			found[i], err = r.readRootDisk(ctx, id)
 			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, id := range ask {
+		if found[i] != "" {
+			roots[id] = found[i]
 		}
 	}
 	r.Known.Roots = roots
 	return nil
+}
+
+// readRootDisk is empty for an image that cannot be read.
+func (r *reader) readRootDisk(ctx context.Context, id string) (string, error) {
+	image, err := r.facts.Image(ctx, id)
+	switch cloud.KindOf(err) {
+	case "":
+		return image.RootDevice, nil
+	case cloud.NotFound, cloud.Invalid, cloud.Denied:
+		return "", nil
+	}
+	return "", err
 }
 
 func (r *reader) wantedStock() map[string]facts.Stock {

@@ -32,6 +32,9 @@ type Known struct {
 	Images map[string]string `json:"images,omitempty"`
 	// Roots is what images of agents call their root disk, by image.
 	Roots map[string]string `json:"roots,omitempty"`
+	// MasterRoot is what the master's image calls its root disk, where it was looked at in
+	// this run; it is not kept.
+	MasterRoot string `json:"-"`
 	// Subnets is the zones of existing subnets.
 	Subnets map[string]string `json:"subnets,omitempty"`
 	// Roles is the ARNs of existing roles, by what the spec calls them.
@@ -76,12 +79,18 @@ func (l Layout) Look(ctx context.Context, clients api.Clients, password func(con
 	k.Types, k.Images, k.Subnets = maps.Clone(k.Types), maps.Clone(k.Images), maps.Clone(k.Subnets)
 	k.Roots, k.Zones = maps.Clone(k.Roots), slices.Clone(k.Zones)
 	r := &reader{Layout: l, facts: facts.Facts{Clients: clients}}
-	var err error
-	r.Known.DeterminedPassword, err = machines.Look(
-		ctx, password,
-		r.readTypes, r.readVolume, r.readSubnets, r.chooseZones, r.readImages, r.readRootDisks, r.readRoles, r.readDiskKey,
+	readPassword := func(ctx context.Context) (err error) {
+		r.Known.DeterminedPassword, err = password(ctx)
+		return err
+	}
+	look := machines.InTurn(
+		// None of these needs to know what another one learns.
+		machines.SideBySide(
+			r.readTypes, r.readVolume, r.readSubnets, r.readZones, r.readPublished, r.readRoles, r.readDiskKey, readPassword,
+		),
+		r.chooseZones, r.readImages, r.readRootDisks,
 	)
-	if err != nil {
+	if err := look(ctx); err != nil {
 		return Known{}, err
 	}
 	return r.Known, nil
@@ -92,6 +101,11 @@ type reader struct {
 	Layout
 
 	facts facts.Facts
+	// zones are those of the region, published is under which ID each stock image is, and
+	// read is the images that were looked at.
+	zones     []string
+	published map[string]published
+	read      map[string]facts.Image
 }
 
 // allTypes lists every instance type that the spec names.
@@ -118,12 +132,16 @@ func (r *reader) readTypes(ctx context.Context) error {
 	if len(ask) == 0 {
 		return nil
 	}
-	types, err := r.facts.Types(ctx, ask...)
-	if err != nil {
+	var types map[string]facts.Type
+	var offered map[string][]string
+	both := machines.SideBySide(func(ctx context.Context) (err error) {
+		types, err = r.facts.Types(ctx, ask...)
 		return err
-	}
-	offered, err := r.facts.Offered(ctx, ask...)
-	if err != nil {
+	}, func(ctx context.Context) (err error) {
+		offered, err = r.facts.Offered(ctx, ask...)
+		return err
+	})
+	if err := both(ctx); err != nil {
 		return err
 	}
 	found := machines.Types{}
@@ -163,7 +181,7 @@ func (r *reader) readVolume(ctx context.Context) error {
 // readSubnets reads the zones of existing subnets.
 func (r *reader) readSubnets(ctx context.Context) error {
 	var ask []string
-	for _, s := range r.ExistingSubnets() {
+	for _, s := range (Layout{Spec: r.Spec}).ExistingSubnets() { // others write what is known meanwhile
 		if r.Known.Subnets[s] == "" {
 			ask = append(ask, s)
 		}

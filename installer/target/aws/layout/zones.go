@@ -17,17 +17,21 @@ import (
 // more place to find a machine in, and three are what most regions have.
 const mostZones = 4
 
+// readZones reads the zones of the region, for an own VPC.
+func (r *reader) readZones(ctx context.Context) (err error) {
+	if r.Spec.Network.Own() {
+		r.zones, err = r.facts.Zones(ctx)
+	}
+	return err
+}
+
 // chooseZones chooses where an own VPC has subnets: what was chosen stays.
-func (r *reader) chooseZones(ctx context.Context) error {
+func (r *reader) chooseZones(context.Context) (err error) {
 	if !r.Spec.Network.Own() {
 		r.Known.Master.Zone = r.Known.Subnets[r.MasterSubnet()]
 		return nil
 	}
-	all, err := r.facts.Zones(ctx)
-	if err != nil {
-		return err
-	}
-	r.Known.Zones, r.Known.Retired, err = chooseZones(r.Spec, r.Known, all)
+	r.Known.Zones, r.Known.Retired, err = chooseZones(r.Spec, r.Known, r.zones)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 // readImages reads the stock images that are needed and not known.
 func (r *reader) readImages(ctx context.Context) error {
-	newest := func(stock facts.Stock, arch string) (string, error) {
+	newest := func(_ string, stock facts.Stock, arch string) (string, error) {
 		image, err := r.facts.Newest(ctx, stock, arch)
 		return image.ID, err
 	}

@@ -68,12 +68,16 @@ func (l Layout) Look(ctx context.Context, clients api.Clients, password func(con
 	k := &l.Known
 	k.Types, k.Images, k.Zones = maps.Clone(k.Types), maps.Clone(k.Images), slices.Clone(k.Zones)
 	r := &reader{Layout: l, facts: facts.Facts{Clients: clients}}
-	var err error
-	r.Known.DeterminedPassword, err = machines.Look(
-		ctx, password,
-		r.readZones, r.readTypes, r.readDisk, r.chooseMasterZone, r.readImages, r.readDefaultAccount,
+	readPassword := func(ctx context.Context) (err error) {
+		r.Known.DeterminedPassword, err = password(ctx)
+		return err
+	}
+	look := machines.InTurn(
+		// None of these needs to know what another one learns.
+		machines.SideBySide(machines.InTurn(r.readZones, r.readTypes, r.readImages), r.readDisk, r.readDefaultAccount, readPassword),
+		r.chooseMasterZone,
 	)
-	if err != nil {
+	if err := look(ctx); err != nil {
 		return Known{}, err
 	}
 	return r.Known, nil

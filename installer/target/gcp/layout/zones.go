@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 // readZones reads the zones of the region, once. One that the spec names and that came
 // later is added.
 func (r *reader) readZones(ctx context.Context) error {
-	named := namedZones(r.Layout)
+	named := namedZones(r.Spec)
 	if len(r.Known.Zones) > 0 && !slices.ContainsFunc(named, func(z string) bool { return !slices.Contains(r.Known.Zones, z) }) {
 		return nil
 	}
@@ -38,12 +39,12 @@ func (r *reader) readZones(ctx context.Context) error {
 }
 
 // namedZones lists the zones that the spec names.
-func namedZones(l Layout) []string {
+func namedZones(s spec.GCP) []string {
 	var out []string
-	if l.Spec.Master.Zone != "" {
-		out = append(out, l.Spec.Master.Zone)
+	if s.Master.Zone != "" {
+		out = append(out, s.Master.Zone)
 	}
-	for _, p := range l.Spec.AllPools() {
+	for _, p := range s.AllPools() {
 		out = append(out, p.Zones...)
 	}
 	slices.Sort(out)

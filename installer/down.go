@@ -43,7 +43,7 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 	var receipt Receipt
 	err := phase.Run(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
+		phase.Phase{Name: "lock the cluster", Do: s.takeLease, Undo: s.releaseLease},
 		phase.Phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
 			fresh, err = s.comparePlans(ctx, agreed, look)
 			return err

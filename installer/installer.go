@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/event"
-	"github.com/det-deploy/det-deploy/installer/phase"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -95,93 +93,6 @@ func (in *Installer) Survey(ctx context.Context) (doctor.Report, plan.Plan, erro
 	p, err := in.Plan(ctx)
 	checks.Wait()
 	return report, p, err
-}
-
-// Up carries out the agreed plan and returns when the cluster answers.
-func (in *Installer) Up(ctx context.Context, agreed plan.Plan) error {
-	s := &session{Installer: in, action: "up"}
-	var fresh plan.Plan
-	return phase.Run(
-		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
-		phase.Phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
-			fresh, err = s.comparePlans(ctx, agreed, in.Plan)
-			return err
-		}},
-		// No undo: running up again continues.
-		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
-		phase.Phase{Name: "wait for the cluster", Do: s.awaitReady},
-		phase.Phase{Name: "unlock the cluster", Do: s.releaseLease},
-	)
-}
-
-// session is an operation that holds, or is about to hold, the lease.
-type session struct {
-	*Installer
-	action string
-	lease  *record.Lease
-	book   *record.Book
-	shut   func()
-}
-
-func (s *session) acquireLease(ctx context.Context) error {
-	h := s.Holder
-	h.Action = s.action
-	lease, err := record.Acquire(ctx, record.Request{Cluster: s.Cluster, Store: s.Store, Holder: h, Dead: s.Dead})
-	if err != nil {
-		return err
-	}
-	s.lease = lease
-	s.book, err = record.Open(ctx, s.Store, lease, record.Record{Cluster: s.Cluster, Target: s.Platform})
-	if err != nil {
-		return errors.Join(err, s.releaseLease(context.WithoutCancel(ctx)))
-	}
-	if u := s.book.Record().Upgrade; u != nil && s.action == "up" {
-		return errors.Join(&UnderWayError{Cluster: s.Cluster, To: u.To, Abandon: s.abandonCommand(Begun)}, s.releaseLease(context.WithoutCancel(ctx)))
-	}
-	s.shut = s.Gate.Open(lease.Check)
-	return nil
-}
-
-func (s *session) releaseLease(ctx context.Context) error {
-	if s.shut != nil {
-		s.shut()
-	}
-	return s.lease.Release(ctx)
-}
-
-func (s *session) comparePlans(ctx context.Context, agreed plan.Plan, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
-	fresh, err := look(ctx)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	if !fresh.Same(agreed) {
-		return plan.Plan{}, &changedError{fresh.Summary()}
-	}
-	return fresh, nil
-}
-
-func (s *session) applyPlan(ctx context.Context, p plan.Plan) error {
-	if s.action == "up" {
-		s.book.Note(func(r *record.Record) { r.Settings, r.Release = s.Settings, s.Release })
-	}
-	c := s.Apply
-	c.Journal, c.Target, c.Check, c.Emit = s.book, s.Deployment, s.lease.Check, s.Emit
-	c.Note = func(what string) { s.lease.Note(s.action + ": " + what) }
-	return apply.Run(ctx, p, c)
-}
-
-func (s *session) awaitReady(ctx context.Context) error {
-	err := s.Deployment.Ready(ctx, func(what string) {
-		s.Emit.Emit(event.Event{Type: event.Progress, Scope: event.Phase, Subject: "wait for the cluster", Message: what})
-	})
-	if errors.Is(err, ErrNotAwaited) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return s.book.Change(ctx, func(r *record.Record) { r.Ready, r.Answered = time.Now().UTC(), s.Release })
 }
 
 // changedError is ErrPlanChanged with what there is to do now.

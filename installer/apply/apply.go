@@ -16,7 +16,7 @@ import (
 const (
 	// DefaultParallel keeps below the burst of changing calls that the strictest
 	// platform grants (EC2: 5 RunInstances at once, 50 other changes).
-	DefaultParallel = 8
+	DefaultParallel = 16
 	// DefaultSettle bounds the wait for an object whose creation may have
 	// happened to show in a list. EC2's lists lag a few seconds as a rule.
 	DefaultSettle = 15 * time.Second
@@ -25,8 +25,9 @@ const (
 	DefaultStepLimit = 30 * time.Minute
 )
 
-// Journal writes creations down before they are asked for. Intend is called, if only
-// with nothing, before anything is changed.
+// Journal writes creations down before they are asked for. Intend is called, if only with
+// nothing. What has a name of its own, by which it is found again, is changed beside that;
+// everything else waits until it has returned.
 type Journal interface {
 	Intend(ctx context.Context, ids ...string) (map[string]resource.Intent, error)
 	Renew(ctx context.Context, ids ...string) (map[string]resource.Intent, error)
@@ -43,6 +44,9 @@ type Config struct {
 	// Note reports the current action, for users who wait for the lease.
 	Note func(action string)
 	Emit event.Sink
+	// Later takes what is left when every step is done: to note which creations have
+	// happened. Nil has it noted before Run returns.
+	Later func(settle func() error)
 
 	Parallel  int
 	Settle    time.Duration
@@ -57,16 +61,32 @@ func Run(ctx context.Context, p plan.Plan, c Config) error {
 	if err := p.Refusal(); err != nil {
 		return err
 	}
-	r := &run{Config: c.withDefaults(), outcome: make(map[string]bool)}
+	r := &run{Config: c.withDefaults(), outcome: make(map[string]bool), recorded: make(chan struct{})}
 	r.Emit = event.Serial(c.Emit)
 	r.jobs = jobsOf(p)
-	if err := r.recordIntents(ctx, p); err != nil {
-		return err
+	walk, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer close(r.recorded)
+		if r.intendErr = r.recordIntents(ctx, p); r.intendErr != nil {
+			stop()
+		}
+	}()
+	errs := plan.Walk(walk, nodesOf(r.jobs), r.Parallel, r.visitJob)
+	<-r.recorded
+	if r.intendErr != nil {
+		return joinErrors(ctx, r.jobs, errs, r.intendErr)
 	}
-	errs := plan.Walk(ctx, nodesOf(r.jobs), r.Parallel, r.visitJob)
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	return joinErrors(ctx, r.jobs, errs, r.closeIntents(closing, p))
+	settle := func() error {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return r.closeIntents(closing, p)
+	}
+	if err := joinErrors(ctx, r.jobs, errs, nil); err != nil || c.Later == nil {
+		return joinErrors(ctx, r.jobs, errs, settle())
+	}
+	c.Later(settle)
+	return nil
 }
 
 func (c Config) withDefaults() Config {
@@ -92,6 +112,11 @@ func (c Config) withDefaults() Config {
 // progress is finished.
 func (r *run) visitJob(ctx context.Context, i int) error {
 	j := r.jobs[i]
+	if !j.isNamed() {
+		if <-r.recorded; r.intendErr != nil {
+			return plan.ErrNotTried
+		}
+	}
 	start := time.Now()
 	e := event.Event{Type: event.Started, Scope: event.Step, Subject: j.step.ID, Verb: string(j.verb), Total: len(r.jobs)}
 	r.Emit.Emit(e)

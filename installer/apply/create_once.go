@@ -22,6 +22,9 @@ const glance = time.Second
 type run struct {
 	Config
 	jobs []job
+	// recorded is closed when the intents are stored, or when intendErr says why not.
+	recorded  chan struct{}
+	intendErr error
 
 	mu      sync.Mutex // guards what follows
 	intents map[string]resource.Intent
@@ -36,9 +39,8 @@ func (r *run) countDone() int {
 	return r.done
 }
 
-// recordIntents stores every creation that must happen once, in one write, before
-// anything is changed. It also writes when there are none, for what else has to be stored
-// first.
+// recordIntents stores every creation that must happen once, in one write, before any of
+// them is asked for. It also writes when there are none, for what else has to be stored.
 func (r *run) recordIntents(ctx context.Context, p plan.Plan) error {
 	var fresh, again []string
 	for _, s := range p.Steps {

@@ -3,6 +3,7 @@ package apply
 import (
 	"slices"
 
+	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
@@ -11,6 +12,13 @@ type job struct {
 	node plan.Node
 	verb plan.Verb
 	step plan.Step
+}
+
+// isNamed reports whether the job creates something with a name of its own. However the
+// command ends, that is found again without the record.
+func (j job) isNamed() bool {
+	_, nonced := j.step.Resource.(resource.Nonced)
+	return j.verb == plan.Create && j.step.Verb == plan.Create && !nonced
 }
 
 // jobsOf turns p into what is to be done. A replacement becomes a deletion and a

@@ -93,7 +93,7 @@ func (f *configuration) settingsStored(ctx context.Context) (bool, error) {
 
 // Create writes the files and then the manifest that names them.
 func (f *configuration) Create(ctx context.Context) error {
-	have, status, err := f.c.Manifests.ReadBoth(ctx)
+	have, status, err := f.manifest.GetBoth(ctx)
 	if err != nil {
 		return err
 	}

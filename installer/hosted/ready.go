@@ -10,6 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 	"github.com/det-deploy/det-deploy/installer/hosted/probe"
@@ -63,19 +64,36 @@ func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 	if c.NoWait {
 		return installer.ErrNotAwaited
 	}
-	m, err := c.Manifests.Read(ctx)
+	m, err := c.Manifests.Current(ctx)
 	if err != nil {
 		return err
 	}
 	if m.Schema == "" {
 		return errors.New("wait for the master: its machine is told to run nothing")
 	}
-	if m.Phase == manifest.Serve {
-		if err := c.Manifests.WaitUntilRuns(ctx, m, manifests.RunLimit, tell); err != nil {
-			return err
+	var e probe.Endpoint
+	var password secret.Value
+	g, beside := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if m.Phase != manifest.Serve {
+			return nil
 		}
+		return c.Manifests.WaitUntilRuns(beside, m, manifests.RunLimit, tell)
+	})
+	g.Go(func() (err error) {
+		e, err = c.Endpoint(beside)
+		return err
+	})
+	g.Go(func() (err error) {
+		if !c.NoVerify {
+			password, err = c.firstPassword(beside)
+		}
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return err
 	}
-	master, err := c.waitUntilAnswers(ctx, tell)
+	master, err := c.waitUntilAnswers(ctx, e, tell)
 	if err != nil {
 		return err
 	}
@@ -83,15 +101,11 @@ func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 	if c.NoVerify {
 		return nil
 	}
-	return c.runTrial(ctx, master, tell)
+	return c.runTrial(ctx, master, password, tell)
 }
 
 // waitUntilAnswers waits until the master answers, and is this cluster's.
-func (c *Cluster) waitUntilAnswers(ctx context.Context, tell func(string)) (probe.Master, error) {
-	e, err := c.Endpoint(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (c *Cluster) waitUntilAnswers(ctx context.Context, e probe.Endpoint, tell func(string)) (probe.Master, error) {
 	master, err := c.Ask(e)
 	if err != nil {
 		return nil, err
@@ -136,11 +150,7 @@ func (e *unreachableError) Hint() string {
 
 // runTrial runs a small task in the pool of tasks without slots. A password that was
 // changed since is not known here: then it is skipped, for lack of a user to run it as.
-func (c *Cluster) runTrial(ctx context.Context, master probe.Master, tell func(string)) error {
-	password, err := c.firstPassword(ctx)
-	if err != nil {
-		return err
-	}
+func (c *Cluster) runTrial(ctx context.Context, master probe.Master, password secret.Value, tell func(string)) error {
 	ok, err := master.Login(ctx, firstUser, password.Reveal())
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
@@ -44,19 +45,32 @@ func (*storedProgram) Needs() []string { return nil }
 // Find looks whether it is there. A cluster that runs none yet, looked at by who
 // brings none, has none: it can be shown and taken down all the same.
 func (p *storedProgram) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	m, err := p.manifest.Get(ctx)
-	if err != nil {
-		return resource.Found{}, nil, err
+	mine, brought := p.c.Programs[p.arch]
+	// As a rule the cluster runs the one that is brought, which can be looked for while it is
+	// read which it runs.
+	var m manifest.Manifest
+	var exists bool
+	var manifestErr, err error
+	var asked sync.WaitGroup
+	asked.Go(func() { m, manifestErr = p.manifest.Get(ctx) })
+	if brought {
+		asked.Go(func() { exists, err = p.c.Objects.Has(ctx, manifest.BinaryKey(mine.SHA256)) })
+	}
+	asked.Wait()
+	if manifestErr != nil {
+		return resource.Found{}, nil, manifestErr
 	}
 	if m.Binaries[p.arch].SHA256 == "" && p.c.Programs == nil {
 		return resource.Found{}, nil, nil
 	}
-	sum, err := p.wantedSum(ctx)
-	if err != nil {
-		return resource.Found{}, nil, err
+	sum, sumErr := p.wantedSum(ctx)
+	if sumErr != nil {
+		return resource.Found{}, nil, sumErr
 	}
 	key := manifest.BinaryKey(sum)
-	exists, err := p.c.Objects.Has(ctx, key)
+	if !brought || sum != mine.SHA256 {
+		exists, err = p.c.Objects.Has(ctx, key)
+	}
 	if err != nil {
 		return resource.Found{}, nil, fmt.Errorf("look for the program for %s: %w", p.arch, err)
 	}

@@ -103,7 +103,11 @@ func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.
 	if mode != installer.Serve {
 		return nil
 	}
-	master, err := c.waitUntilAnswers(ctx, tell)
+	e, err := c.Endpoint(ctx)
+	if err != nil {
+		return err
+	}
+	master, err := c.waitUntilAnswers(ctx, e, tell)
 	if err != nil {
 		return err
 	}

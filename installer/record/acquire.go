@@ -26,7 +26,8 @@ type Request struct {
 
 // Acquire makes the cluster's place and takes the lease on it, or returns a
 // HeldError. The lease is renewed in the background, also after ctx is
-// cancelled, until it is released.
+// cancelled, until it is released. The place may still be finished beside what is looked
+// at meanwhile: see Lease.Finished.
 func Acquire(ctx context.Context, req Request) (*Lease, error) {
 	if req.Holder.Lasts <= 0 {
 		req.Holder.Lasts = DefaultLasts
@@ -34,6 +35,7 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 	if err := req.Store.Make(ctx); err != nil {
 		return nil, fmt.Errorf("make the place for the record of cluster %s: %w", req.Cluster, err)
 	}
+	finished := finishPlace(ctx, req)
 	start := time.Now()
 	version, err := putLease(ctx, req, "") // as a rule it is free
 	if cloud.KindOf(err) == cloud.Conflict {
@@ -41,15 +43,40 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 		version, err = takeOver(ctx, req)
 	}
 	if err != nil {
+		<-finished.done
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Lease{
 		store: req.Store, done: make(chan struct{}), stop: stop,
-		holder: req.Holder, version: version, renewed: start,
+		holder: req.Holder, version: version, renewed: start, finished: finished,
 	}
 	go l.keepRenewed(background)
 	return l, nil
+}
+
+// finishing is the end of what is done to the place beside the lease.
+type finishing struct {
+	done chan struct{}
+	err  error // once done is closed
+}
+
+// finishPlace finishes the place in the background, where there is more to do than to
+// make it.
+func finishPlace(ctx context.Context, req Request) *finishing {
+	f := &finishing{done: make(chan struct{})}
+	store, more := req.Store.(Finisher)
+	if !more {
+		close(f.done)
+		return f
+	}
+	go func() {
+		defer close(f.done)
+		if err := store.Finish(ctx); err != nil {
+			f.err = fmt.Errorf("make the place for the record of cluster %s: %w", req.Cluster, err)
+		}
+	}()
+	return f
 }
 
 // takeOver replaces a lease that has expired, or says who holds it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -71,7 +72,7 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	if string(data) == b.stored {
 		return nil
 	}
-	if err := b.lease.Check(ctx); err != nil {
+	if err := errors.Join(b.lease.Finished(), b.lease.Check(ctx)); err != nil {
 		return fmt.Errorf("write the cluster's record: %w", err)
 	}
 	version, err := b.store.Put(ctx, Key, data, b.version)

@@ -55,6 +55,8 @@ type Lease struct {
 	store Store
 	done  chan struct{} // closed when the renewing goroutine has ended
 	stop  context.CancelFunc
+	// finished is the place's.
+	finished *finishing
 
 	mu      sync.Mutex // guards what follows
 	holder  Holder
@@ -75,6 +77,13 @@ func (l *Lease) Check(context.Context) error {
 		return fmt.Errorf("%w: it was not renewed for %s", ErrLost, since.Round(time.Second))
 	}
 	return nil
+}
+
+// Finished returns when the place of the cluster's record is as it should be, or why it is
+// not. Until then only the lease is in it.
+func (l *Lease) Finished() error {
+	<-l.finished.done
+	return l.finished.err
 }
 
 // Note sets the current action, for users who wait for the lease. It reaches the
@@ -134,6 +143,7 @@ func (l *Lease) releaseRenewed(ctx context.Context) error {
 func (l *Lease) Stop() {
 	l.stop()
 	<-l.done
+	<-l.finished.done
 }
 
 // keepRenewed renews the lease three times in its life, so that two renewals may fail.

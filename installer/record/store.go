@@ -34,6 +34,16 @@ type Store interface {
 	Destroy(ctx context.Context) error
 }
 
+// Finisher is a Store whose place is not as it should be yet when Make returns, and takes
+// the lease all the same.
+type Finisher interface {
+	Store
+
+	// Finish brings the place to what it should be, before anything but the lease is
+	// written into it. It may be repeated.
+	Finish(ctx context.Context) error
+}
+
 // Object is one object as it was read.
 type Object struct {
 	Data []byte

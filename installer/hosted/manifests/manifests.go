@@ -31,22 +31,33 @@ type Bucket struct {
 	Noun  string
 	Now   func() time.Time
 	Pause func(ctx context.Context, d time.Duration) error
+
+	mu      sync.Mutex // guards written
+	written manifest.Manifest
 }
 
 // Cache is what several resources of one plan read from the control bucket: the
-// manifest as it was before anything was changed.
+// manifest as it was before anything was changed, and its status. A plan that is applied
+// was made under the lease: only its own machine's status changes meanwhile.
 type Cache struct {
 	From *Bucket
 
-	once sync.Once
-	m    manifest.Manifest
-	err  error
+	once   sync.Once
+	m      manifest.Manifest
+	status manifest.Status
+	err    error
 }
 
 // Get is the manifest at the first call; it is zero when there was none.
 func (l *Cache) Get(ctx context.Context) (manifest.Manifest, error) {
-	l.once.Do(func() { l.m, l.err = l.From.Read(ctx) })
-	return l.m, l.err
+	m, _, err := l.GetBoth(ctx)
+	return m, err
+}
+
+// GetBoth is the manifest and its status at the first call.
+func (l *Cache) GetBoth(ctx context.Context) (manifest.Manifest, manifest.Status, error) {
+	l.once.Do(func() { l.m, l.status, l.err = l.From.ReadBoth(ctx) })
+	return l.m, l.status, l.err
 }
 
 // Read reads the manifest as it is now; it is zero when there is none.
@@ -92,7 +103,25 @@ func (c *Bucket) Write(ctx context.Context, m manifest.Manifest, status manifest
 	if err != nil {
 		return err
 	}
-	return c.Put(ctx, manifest.Key, data)
+	if err := c.Put(ctx, manifest.Key, data); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written = m
+	return nil
+}
+
+// Current is the manifest as it is while the lease is held: as this process has written it,
+// or else as it is read.
+func (c *Bucket) Current(ctx context.Context) (manifest.Manifest, error) {
+	c.mu.Lock()
+	m := c.written
+	c.mu.Unlock()
+	if m.Schema != "" {
+		return m, nil
+	}
+	return c.Read(ctx)
 }
 
 // Put writes one object of the control bucket, if the gate admits it.

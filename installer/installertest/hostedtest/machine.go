@@ -3,12 +3,56 @@ package hostedtest
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/installer/hosted/probe"
+	"github.com/det-deploy/det-deploy/installer/record"
 )
+
+// machine is what the master's machine keeps in mind.
+type machine struct {
+	mu     sync.Mutex   // guards what follows
+	opened record.Store // once
+	status string       // the version of what it last reported
+}
+
+// store is the control bucket, opened once.
+func (m *machine) store(open func() record.Store) record.Store {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.opened == nil {
+		m.opened = open()
+	}
+	return m.opened
+}
+
+// report writes a status over the one before, as a real machine does: the store wants to
+// know which that is.
+func (m *machine) report(ctx context.Context, store record.Store, data []byte) error {
+	m.mu.Lock()
+	was := m.status
+	m.mu.Unlock()
+	version, err := store.Put(ctx, manifest.StatusKey, data, was)
+	if kind := cloud.KindOf(err); kind == cloud.Conflict || kind == cloud.NotFound {
+		was = ""
+		if o, err := store.Get(ctx, manifest.StatusKey); err == nil {
+			was = o.Version
+		}
+		version, err = store.Put(ctx, manifest.StatusKey, data, was)
+	}
+	if cloud.KindOf(err) == cloud.Conflict { // a step that waits beside this one has just written it
+		return nil
+	}
+	if err == nil {
+		m.mu.Lock()
+		m.status = version
+		m.mu.Unlock()
+	}
+	return err
+}
 
 // Pause waits. Meanwhile the master's machine does what the manifest says.
 func (s *Stage) Pause(ctx context.Context, d time.Duration) error {
@@ -23,7 +67,7 @@ func (s *Stage) act(ctx context.Context) error {
 	if s.Silent {
 		return nil
 	}
-	store := s.Platform.Store()
+	store := s.machine.store(s.Platform.Store)
 	o, err := store.Get(ctx, manifest.Key)
 	if err != nil {
 		return nil //nolint:nilerr // there is nothing to do
@@ -40,15 +84,7 @@ func (s *Stage) act(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	was := ""
-	if o, err := store.Get(ctx, manifest.StatusKey); err == nil {
-		was = o.Version
-	}
-	_, err = store.Put(ctx, manifest.StatusKey, data, was)
-	if cloud.KindOf(err) == cloud.Conflict { // a step that waits beside this one has just written it
-		return nil
-	}
-	return err
+	return s.machine.report(ctx, store, data)
 }
 
 // ReadMasterFile reads a file of the master's machine as the manifest has it.

@@ -70,11 +70,13 @@ type Stage struct {
 	Silent bool
 	// Tried is how often a task was run to try the cluster.
 	Tried int
+
+	machine *machine
 }
 
 // New is a stage with programs and some settings.
 func New(p Platform, settings map[string]string, flags ...string) Stage {
-	s := Stage{Platform: p, Settings: settings, Programs: Programs("one"), Version: "v1.0.0"}
+	s := Stage{Platform: p, Settings: settings, Programs: Programs("one"), Version: "v1.0.0", machine: new(machine)}
 	s.Set(flags...)
 	return s
 }

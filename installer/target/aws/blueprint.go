@@ -116,19 +116,20 @@ func (b *blueprint) addSecurityGroups() {
 
 // addRoles adds the roles of the machines.
 func (b *blueprint) addRoles() {
-	role := func(name, existing string, document policy.Document) infra.Ref {
-		if existing != "" {
-			return infra.Existing(spec.RoleName(existing))
+	profile := func(name, existing string, document policy.Document) *identity.Profile {
+		p := &identity.Profile{In: b.cluster, Name: name, Role: infra.Existing(spec.RoleName(existing))}
+		if existing == "" {
+			r := &identity.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": document.Compact()}, Profile: p}
+			p.Role = r
+			b.addResources(r)
 		}
-		r := &identity.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": document.Compact()}}
-		b.addResources(r)
-		return r
+		return p
 	}
 	if b.UsesSpot() {
 		b.addResources(&identity.SpotRole{In: b.cluster})
 	}
-	b.profile = &identity.Profile{In: b.cluster, Name: "master", Role: role("master", b.Spec.Roles.Master, policy.Master(b.Scope()))}
-	b.agent = &identity.Profile{In: b.cluster, Name: "agent", Role: role("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))}
+	b.profile = profile("master", b.Spec.Roles.Master, policy.Master(b.Scope()))
+	b.agent = profile("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))
 	b.addResources(b.profile, b.agent)
 }
 

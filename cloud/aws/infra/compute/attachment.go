@@ -65,20 +65,10 @@ func (a *Attachment) Find(ctx context.Context) (resource.Found, []resource.Drift
 // Create attaches it, once the machine runs and the volume is ready.
 func (a *Attachment) Create(ctx context.Context) error {
 	a.Learn(a.Volume.Identity())
-	if _, err := AwaitMachine(ctx, a.In, a.Instance.Identity(), ToStart, types.InstanceStateNameRunning, types.InstanceStateNameStopped); err != nil {
+	err := infra.SideBySide(func() error {
+		_, err := AwaitMachine(ctx, a.In, a.Instance.Identity(), ToStart, types.InstanceStateNameRunning, types.InstanceStateNameStopped)
 		return err
-	}
-	// A machine that is on its way out may still have it.
-	err := a.In.Waiter().Await(ctx, a.Identity(), toBeAttachable, func() (bool, error) {
-		v, err := storage.DescribeVolume(ctx, a.In, a.Identity())
-		if cloud.KindOf(err) == cloud.NotFound {
-			return false, nil
-		}
-		if err != nil || v.State == types.VolumeStateAvailable || attachedTo(v) == a.Instance.Identity() {
-			return err == nil, err
-		}
-		return false, refuseHeldVolume(ctx, a.In, v)
-	})
+	}, func() error { return a.awaitVolume(ctx) })
 	if err != nil {
 		return err
 	}
@@ -93,6 +83,21 @@ func (a *Attachment) Create(ctx context.Context) error {
 		return nil // by an earlier call whose reply was lost
 	}
 	return err
+}
+
+// awaitVolume waits until the volume is ready. A machine that is on its way out may still
+// have it.
+func (a *Attachment) awaitVolume(ctx context.Context) error {
+	return a.In.Waiter().Await(ctx, a.Identity(), toBeAttachable, func() (bool, error) {
+		v, err := storage.DescribeVolume(ctx, a.In, a.Identity())
+		if cloud.KindOf(err) == cloud.NotFound {
+			return false, nil
+		}
+		if err != nil || v.State == types.VolumeStateAvailable || attachedTo(v) == a.Instance.Identity() {
+			return err == nil, err
+		}
+		return false, refuseHeldVolume(ctx, a.In, v)
+	})
 }
 
 // Delete stops the machine, so that everything is on the disk, and takes it off.

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -24,6 +25,8 @@ type Profile struct {
 
 	infra.Learned
 	arn string
+	// begun is true when it was made, and hands out no role yet.
+	begun bool
 }
 
 var _ resource.Updater = (*Profile)(nil)
@@ -61,21 +64,43 @@ func (p *Profile) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return resource.Found{Kind: owner.KindProfile, ID: p.Identity(), Name: p.Name}, drift, nil
 }
 
+// begin makes it beside its role, unless Find has found one. What is returned waits for
+// that. A failure is left to Create, which tries again.
+func (p *Profile) begin(ctx context.Context) (wait func()) {
+	if p.Identity() != "" {
+		return func() {}
+	}
+	var made sync.WaitGroup
+	made.Go(func() { p.begun = p.createEmpty(ctx) == nil })
+	return made.Wait
+}
+
 // Create makes it and has it hand out the role.
 func (p *Profile) Create(ctx context.Context) error {
+	if !p.begun {
+		err := p.createEmpty(ctx)
+		if cloud.KindOf(err) == cloud.Conflict {
+			return p.In.Waiter().Adopt(ctx, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.addRole(ctx)
+}
+
+// createEmpty makes it without a role.
+func (p *Profile) createEmpty(ctx context.Context) error {
 	out, err := p.In.Clients.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
 		InstanceProfileName: aws.String(p.profileName()), Path: aws.String(RolePath(p.In.ID)),
 		Tags: iamTags(p.In.Marks(p.Name, "")),
 	})
-	if cloud.KindOf(err) == cloud.Conflict {
-		return p.In.Waiter().Adopt(ctx, p)
-	}
 	if err != nil {
 		return err
 	}
 	p.Learn(p.profileName())
 	p.arn = aws.ToString(out.InstanceProfile.Arn)
-	return p.addRole(ctx)
+	return nil
 }
 
 // Update has it hand out the wanted role.

@@ -30,6 +30,8 @@ type Role struct {
 	// Policies are its documents, by name. Other inline policies are removed;
 	// managed ones that a user attached stay until the role is deleted.
 	Policies map[string]string
+	// Profile is made beside it, where that is to be made at all; it may be nil.
+	Profile *Profile
 
 	infra.Learned
 	arn string
@@ -84,6 +86,9 @@ func (r *Role) Create(ctx context.Context) error {
 		AssumeRolePolicyDocument: aws.String(trustMachines),
 		Description:              aws.String("det-deploy cluster " + r.In.ID + ": " + r.Name),
 		Tags:                     iamTags(r.In.Marks(r.Name, "")),
+	}
+	if r.Profile != nil {
+		defer r.Profile.begin(ctx)()
 	}
 	out, err := r.In.Clients.IAM.CreateRole(ctx, in)
 	switch {

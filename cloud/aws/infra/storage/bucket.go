@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
@@ -54,20 +55,28 @@ func (b *Bucket) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	}
 	b.Learn(b.bucketName())
 	drift := infra.MarkDrift(tags, b.In.Marks("data", ""))
-	for _, look := range []func(context.Context) (resource.Drift, error){b.encryptionDrift, b.publicAccess, b.tlsPolicyDrift, b.versioningDrift} {
-		var d resource.Drift
-		err := b.In.Waiter().LookUpListed(ctx, b.ID(), func() (err error) {
-			d, err = look(ctx)
-			return err
-		})
-		if err != nil {
-			return resource.Found{}, nil, err
-		}
-		if d.Have != d.Want {
-			drift = append(drift, d)
-		}
+	settings, err := b.settingsDrift(ctx)
+	if err != nil {
+		return resource.Found{}, nil, err
 	}
-	return found, drift, nil
+	return found, append(drift, settings...), nil
+}
+
+// settingsDrift looks at its settings side by side.
+func (b *Bucket) settingsDrift(ctx context.Context) ([]resource.Drift, error) {
+	looks := []func(context.Context) (resource.Drift, error){b.encryptionDrift, b.publicAccess, b.tlsPolicyDrift, b.versioningDrift}
+	found := make([]resource.Drift, len(looks))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, look := range looks {
+		g.Go(func() error {
+			return b.In.Waiter().LookUpListed(ctx, b.ID(), func() (err error) {
+				found[i], err = look(ctx)
+				return err
+			})
+		})
+	}
+	err := g.Wait()
+	return infra.Differences(found...), err
 }
 
 // Describe is its name.

@@ -35,6 +35,9 @@ type Secret struct {
 	OpensData bool
 
 	infra.Learned
+	// value and version are what this process has just stored.
+	value   secret.Value
+	version string
 }
 
 var _ resource.Updater = (*Secret)(nil)
@@ -93,13 +96,40 @@ func (s *Secret) secretDrift(tags map[string]string) []resource.Drift {
 
 // Create stores it, or brings it back with the value that it had.
 func (s *Secret) Create(ctx context.Context) error {
-	live, err := describeSecret(ctx, s.In, s.storedName())
-	switch {
-	case cloud.KindOf(err) == cloud.NotFound:
-		return s.storeValue(ctx)
-	case err != nil:
+	var live *sm.DescribeSecretOutput
+	value, tags, err := s.newValue()
+	if err != nil {
+		var lookErr error
+		if live, lookErr = describeSecret(ctx, s.In, s.storedName()); lookErr != nil {
+			return err
+		}
+		return s.adoptStored(ctx, live)
+	}
+	// A secret that was removed a moment ago still stands in the way, and so does one that
+	// is scheduled for deletion.
+	err = s.In.Waiter().RetryOn(ctx, s.ID(), infra.ToAppear, cloud.Conflict, func() error {
+		err := s.storeValue(ctx, value, tags)
+		if cloud.KindOf(err) != cloud.Conflict {
+			return err
+		}
+		there, lookErr := describeSecret(ctx, s.In, s.storedName())
+		switch {
+		case cloud.KindOf(lookErr) == cloud.NotFound:
+			return err
+		case lookErr == nil:
+			live = there
+		}
+		return lookErr
+	})
+	if err != nil || live == nil {
 		return err
 	}
+	return s.adoptStored(ctx, live)
+}
+
+// adoptStored takes a secret that is there already: stored by an earlier call whose reply
+// was lost, or scheduled for deletion.
+func (s *Secret) adoptStored(ctx context.Context, live *sm.DescribeSecretOutput) error {
 	s.Learn(s.storedName())
 	if live.DeletedDate != nil {
 		if _, err := s.In.Clients.Secrets.RestoreSecret(ctx, &sm.RestoreSecretInput{SecretId: aws.String(s.Identity())}); err != nil {
@@ -113,26 +143,14 @@ func (s *Secret) Create(ctx context.Context) error {
 	return s.Update(ctx, s.secretDrift(tags))
 }
 
-func (s *Secret) storeValue(ctx context.Context) error {
-	value, tags, err := s.newValue()
-	if err != nil {
-		return err
-	}
-	// A secret that was removed a moment ago still stands in the way.
-	err = s.In.Waiter().RetryOn(ctx, s.ID(), infra.ToAppear, cloud.Conflict, func() error {
-		_, err := s.In.Clients.Secrets.CreateSecret(ctx, &sm.CreateSecretInput{
-			Name: aws.String(s.storedName()), SecretString: aws.String(value.Reveal()),
-			Description: aws.String("det-deploy cluster " + s.In.ID + ": " + s.Name), Tags: smTags(tags),
-		})
-		if cloud.KindOf(err) == cloud.Conflict {
-			if found, _, findErr := s.Find(ctx); findErr != nil || found.Exists() {
-				return findErr // stored by an earlier call whose reply was lost
-			}
-		}
-		return err
+func (s *Secret) storeValue(ctx context.Context, value secret.Value, tags map[string]string) error {
+	out, err := s.In.Clients.Secrets.CreateSecret(ctx, &sm.CreateSecretInput{
+		Name: aws.String(s.storedName()), SecretString: aws.String(value.Reveal()),
+		Description: aws.String("det-deploy cluster " + s.In.ID + ": " + s.Name), Tags: smTags(tags),
 	})
 	if err == nil {
 		s.Learn(s.storedName())
+		s.value, s.version = value, aws.ToString(out.VersionId)
 	}
 	return err
 }
@@ -156,6 +174,7 @@ func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
 			continue
 		}
 		tags[owner.DigestTag] = infra.Digest(s.storedName(), s.Given.Reveal())
+		s.value, s.version = secret.Value{}, ""
 		_, err := s.In.Clients.Secrets.PutSecretValue(ctx, &sm.PutSecretValueInput{
 			SecretId: aws.String(s.Identity()), SecretString: aws.String(s.Given.Reveal()),
 		})
@@ -184,6 +203,9 @@ func DeleteSecret(ctx context.Context, c *owner.Cluster, stored string) error {
 // Read returns the stored value. It is for callers that need it while applying; plans
 // have no use for it.
 func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
+	if !s.value.IsZero() {
+		return s.value, nil
+	}
 	out, err := s.In.Clients.Secrets.GetSecretValue(ctx, &sm.GetSecretValueInput{SecretId: aws.String(s.storedName())})
 	if err != nil {
 		return secret.Value{}, err
@@ -196,6 +218,9 @@ func (s *Secret) Give(v secret.Value) { s.Given = v }
 
 // Version identifies the stored value. It is empty when there is none.
 func (s *Secret) Version(ctx context.Context) (string, error) {
+	if s.version != "" {
+		return s.version, nil
+	}
 	out, err := describeSecret(ctx, s.In, s.storedName())
 	if err != nil {
 		return "", infra.IgnoreMissing(err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"google.golang.org/api/iam/v1"
 
@@ -84,11 +85,16 @@ func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 // use.
 func (r *Role) look(ctx context.Context) (found bool, err error) {
 	r.passed = 0
-	live, err := r.In.Clients.Roles.Get(ctx, r.roleID())
-	if cloud.KindOf(err) != cloud.NotFound {
-		return err == nil && !live.Deleted, err
+	var live *iam.Role
+	var all []*iam.Role
+	var getErr error
+	var asked sync.WaitGroup
+	asked.Go(func() { live, getErr = r.In.Clients.Roles.Get(ctx, r.roleID()) })
+	asked.Go(func() { all, err = r.In.Clients.Roles.List(ctx) })
+	asked.Wait()
+	if cloud.KindOf(getErr) != cloud.NotFound {
+		return getErr == nil && !live.Deleted, getErr
 	}
-	all, err := r.In.Clients.Roles.List(ctx)
 	for _, other := range all {
 		rest, same := strings.CutPrefix(other.Name, r.FullName()+"_")
 		n, notNumber := strconv.Atoi(rest)

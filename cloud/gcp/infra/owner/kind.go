@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"path"
+	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
@@ -95,11 +96,16 @@ func DefineZonal[T any](c *Cluster, k Kind[T], at Zoned, learned *infra.Learned,
 	d := DefineAs(c, k, Named{at.Name, c.Zonal(at.Zone, at.Name)}, learned, refs...)
 	inZone := d.Kind.List
 	d.Kind.List = func(ctx context.Context, marks map[string]string) ([]*T, error) {
-		found, err := inZone(ctx, marks)
-		if err != nil || len(found) > 0 {
-			return found, err
+		var here, elsewhere []*T
+		var hereErr, elsewhereErr error
+		var asked sync.WaitGroup
+		asked.Go(func() { here, hereErr = inZone(ctx, marks) })
+		asked.Go(func() { elsewhere, elsewhereErr = k.listElsewhere(ctx, c.FullName(at.Name)) })
+		asked.Wait()
+		if hereErr != nil || len(here) > 0 {
+			return here, hereErr
 		}
-		return k.listElsewhere(ctx, c.FullName(at.Name))
+		return elsewhere, elsewhereErr
 	}
 	return d
 }

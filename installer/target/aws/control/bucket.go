@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,7 +37,7 @@ type Bucket struct {
 	Tags map[string]string
 }
 
-var _ record.Store = Bucket{}
+var _ record.Finisher = Bucket{}
 
 // Name is the name of a cluster's control bucket.
 func Name(cluster, account string) string { return "det-deploy-" + cluster + "-" + account }
@@ -56,8 +57,7 @@ func Open(c api.Clients, cluster, account string) Bucket {
 	}
 }
 
-// Make makes the bucket, private and encrypted. It may be repeated, and finishes
-// one that was half made.
+// Make makes the bucket. S3 lets no stranger into a new one. It may be repeated.
 func (b Bucket) Make(ctx context.Context) error {
 	in := &s3.CreateBucketInput{Bucket: &b.Name}
 	if b.Region != "us-east-1" { // which has no name of its own here
@@ -66,34 +66,37 @@ func (b Bucket) Make(ctx context.Context) error {
 	if _, err := b.S3.CreateBucket(ctx, in); err != nil && !b.isOwned(ctx) {
 		return err
 	}
-	if b.hasMark(ctx) {
+	return nil
+}
+
+// Finish makes the bucket private and encrypted, and marks it. It may be repeated, and
+// finishes one that was half made.
+func (b Bucket) Finish(ctx context.Context) error {
+	// What has the mark is finished. A new bucket of Amazon's has all but that.
+	var marked, private, encrypted bool
+	var looked sync.WaitGroup
+	looked.Go(func() { marked = b.hasMark(ctx) })
+	looked.Go(func() { private = b.isPrivate(ctx) })
+	looked.Go(func() { encrypted = b.isEncrypted(ctx) })
+	looked.Wait()
+	if marked {
 		return nil
+	}
+	if !private {
+		if err := b.makePrivate(ctx); err != nil {
+			return err
+		}
+	}
+	if !encrypted {
+		if err := b.encrypt(ctx); err != nil {
+			return err
+		}
 	}
 	var tags []types.Tag
 	for k, v := range b.Tags {
 		tags = append(tags, types.Tag{Key: aws.String(k), Value: aws.String(v)})
 	}
-	_, err := b.S3.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{
-		Bucket: &b.Name, ExpectedBucketOwner: &b.Account,
-		PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{
-			BlockPublicAcls: aws.Bool(true), BlockPublicPolicy: aws.Bool(true),
-			IgnorePublicAcls: aws.Bool(true), RestrictPublicBuckets: aws.Bool(true),
-		},
-	})
-	if err != nil {
-		return err
-	}
-	_, err = b.S3.PutBucketEncryption(ctx, &s3.PutBucketEncryptionInput{
-		Bucket: &b.Name, ExpectedBucketOwner: &b.Account,
-		ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{{
-			ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{SSEAlgorithm: types.ServerSideEncryptionAes256},
-		}}},
-	})
-	if err != nil {
-		return err
-	}
-	// The tags go last: who has them is finished.
-	_, err = b.S3.PutBucketTagging(ctx, &s3.PutBucketTaggingInput{
+	_, err := b.S3.PutBucketTagging(ctx, &s3.PutBucketTaggingInput{
 		Bucket: &b.Name, ExpectedBucketOwner: &b.Account, Tagging: &types.Tagging{TagSet: tags},
 	})
 	return err

@@ -29,7 +29,14 @@ type cluster struct {
 	http          *http.Client
 }
 
-func newCluster(ctx context.Context, bin string) (*cluster, error) {
+// What an agent's configuration says of isolation: its tasks are isolated if it is root, or
+// never.
+const (
+	isolated = ""
+	plain    = "task_users: \"\"\n"
+)
+
+func newCluster(ctx context.Context, bin, isolation string) (*cluster, error) {
 	dir, err := os.MkdirTemp("", "det-deploy-bench-")
 	if err != nil {
 		return nil, err
@@ -51,7 +58,7 @@ func newCluster(ctx context.Context, bin string) (*cluster, error) {
 	master := fmt.Sprintf("port: %d\ndata_dir: %s/master\nsecurity: {initial_user_password: %s, allow_plain_http: true}\n"+
 		"resource_pools: [{pool_name: default, max_aux_containers_per_agent: 64}]\n", port, dir, password)
 	agent := fmt.Sprintf("master_host: 127.0.0.1\nmaster_port: %d\ncontainer_runtime: process\ntrust_users: true\nagent_id: bench\n"+
-		"data_dir: %s/agent\njoin_token_file: %s/token\n", port, dir, dir)
+		"data_dir: %s/agent\njoin_token_file: %s/token\n%s", port, dir, dir, isolation)
 	for name, text := range map[string]string{"master.yaml": master, "agent.yaml": agent} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -35,14 +36,25 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 
 // processor is the processor time of the master and the agent, and of what they have waited for.
 func (c *cluster) processor() (sum time.Duration) {
-	for _, pid := range []int{c.master.Process.Pid, c.agent.Process.Pid} {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		const user, last = 11, 14 // behind the name: its own, in both modes, and its children's
-		for _, text := range fields[min(user, len(fields)):min(last+1, len(fields))] {
-			ticks, _ := strconv.Atoi(text)
-			sum += time.Duration(ticks) * 10 * time.Millisecond
-		}
+	for _, cmd := range []*exec.Cmd{c.master, c.agent} {
+		own, children := processorOf(cmd)
+		sum += own + children
 	}
 	return sum
+}
+
+// processorOf is the processor time of a process, and of what it has waited for.
+func processorOf(cmd *exec.Cmd) (own, children time.Duration) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	const user, last = 11, 14 // behind the name: its own, in both modes, and its children's
+	for i, text := range fields[min(user, len(fields)):min(last+1, len(fields))] {
+		ticks, _ := strconv.Atoi(text)
+		if d := time.Duration(ticks) * 10 * time.Millisecond; i < 2 {
+			own += d
+		} else {
+			children += d
+		}
+	}
+	return own, children
 }

@@ -50,7 +50,49 @@ func measure(ctx context.Context, bin string, n sizes) error {
 		_, _ = fmt.Fprintf(out, "%s\t"+format+"\n", append([]any{what}, args...)...)
 		_ = out.Flush()
 	}
-	c, err := newCluster(ctx, bin)
+	if n.only == "" || n.only == "start" {
+		start := func(c *cluster) error { return c.measureStart(ctx, say) }
+		if err := withCluster(ctx, bin, isolated, say, start); err != nil {
+			return err
+		}
+	}
+	if n.only == "" || n.only == "tasks" {
+		if err := measureTasks(ctx, bin, n.tasks, say); err != nil {
+			return err
+		}
+	}
+	if n.only == "" || n.only == "trials" {
+		trials := func(c *cluster) error { return c.measureTrials(ctx, n.trials, say) }
+		return withCluster(ctx, bin, isolated, say, trials)
+	}
+	return nil
+}
+
+// sayer prints one figure.
+type sayer func(what, format string, args ...any)
+
+// measureTasks has two clusters: the tasks of one are isolated, where the agent is root, and
+// those of the other are not.
+func measureTasks(ctx context.Context, bin string, tasks int, say sayer) error {
+	for _, isolation := range []string{plain, isolated} {
+		if err := withCluster(ctx, bin, isolation, say, func(c *cluster) error {
+			if isolation == isolated {
+				return c.measureSustained(ctx, "isolated short tasks", tasks, say)
+			}
+			if err := c.measureReads(ctx, say); err != nil {
+				return err
+			}
+			return c.measureSustained(ctx, "short tasks", tasks, say)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withCluster measures something of a new master and its agent.
+func withCluster(ctx context.Context, bin, isolation string, say sayer, measure func(*cluster) error) error {
+	c, err := newCluster(ctx, bin, isolation)
 	if err != nil {
 		return err
 	}
@@ -63,26 +105,10 @@ func measure(ctx context.Context, bin string, n sizes) error {
 	if err := c.startAgent(ctx); err != nil {
 		return err
 	}
-	if n.only == "" || n.only == "start" {
-		if err := c.measureStart(ctx, say); err != nil {
-			return err
-		}
-	}
-	if n.only == "" || n.only == "tasks" {
-		if err := c.measureTasks(ctx, n.tasks, say); err != nil {
-			return err
-		}
-	}
-	if n.only == "" || n.only == "trials" {
-		return c.measureTrials(ctx, n.trials, say)
-	}
-	return nil
+	return measure(c)
 }
 
-// sayer prints one figure.
-type sayer func(what, format string, args ...any)
-
-func (c *cluster) measureTasks(ctx context.Context, tasks int, say sayer) error {
+func (c *cluster) measureReads(ctx context.Context, say sayer) error {
 	_ = delay.For(ctx, 10*time.Second) // the login before took 19 MB, which the runtime gives back slowly
 	say("master at rest, resident", "%d MB (promise 60)", c.resident())
 	c.measureAgentMemory(say)
@@ -98,12 +124,6 @@ func (c *cluster) measureTasks(ctx context.Context, tasks int, say sayer) error 
 		return err
 	}
 	say("log line printed → seen by a follower", "p50 %d ms, p99 %d ms (promise 300)", p50.Milliseconds(), p99.Milliseconds())
-	accepted, took, err := c.shortTasks(ctx, tasks)
-	if err != nil {
-		return err
-	}
-	say(fmt.Sprintf("%d short tasks, submitted to accepted", tasks), "%.0f/s", float64(tasks)/accepted.Seconds())
-	say(fmt.Sprintf("%d short tasks, submitted to ended", tasks), "%.0f/s (promise 200)", float64(tasks)/took.Seconds())
 	return nil
 }
 

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// sustainedRuns is how many runs of short tasks follow each other without a pause: what a task
+// leaves behind slows down those after it.
+const sustainedRuns = 5
+
+// measureSustained prints each run by itself.
+func (c *cluster) measureSustained(ctx context.Context, what string, tasks int, say sayer) error {
+	for run := range sustainedRuns {
+		master, _ := processorOf(c.master)
+		agent, programs := processorOf(c.agent)
+		accepted, took, err := c.shortTasks(ctx, tasks)
+		if err != nil {
+			return err
+		}
+		masterThen, _ := processorOf(c.master)
+		agentThen, programsThen := processorOf(c.agent)
+		each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(tasks) }
+		say(fmt.Sprintf("run %d of %d %s, submitted to ended", run+1, tasks, what),
+			"%.0f/s (promise 400), accepted %.0f/s; a task: agent %.2f ms (promise 1), its children %.2f ms, master %.2f ms",
+			float64(tasks)/took.Seconds(), float64(tasks)/accepted.Seconds(),
+			each(agentThen-agent), each(programsThen-programs), each(masterThen-master))
+	}
+	return nil
+}

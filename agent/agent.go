@@ -52,7 +52,7 @@ type Config struct {
 // Agent is a running agent.
 type Agent struct {
 	cfg      Config
-	disk     disk.Disk
+	disk     *disk.Disk
 	runtime  closingRuntime
 	guard    task.Guard
 	devices  []*apiv1.Device
@@ -272,13 +272,9 @@ func (a *Agent) adoptTask(entry disk.Entry, o *agentv1.Start, asked bool) error 
 
 // restoreTasks brings what is on disk to life.
 func (a *Agent) restoreTasks() error {
-	entries, err := a.disk.Entries()
-	if err != nil {
-		return err
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, e := range entries {
+	for _, e := range a.disk.Entries() {
 		o, err := e.Start()
 		if err == nil {
 			err = a.adoptTask(e, o, true)

@@ -122,9 +122,9 @@ func runOnce(ctx context.Context, cfg Config) error {
 	return a.runLink(ctx, cfg)
 }
 
-// runLink has an agent that was built serve its master, and closes its runtime.
+// runLink has an agent that was built serve its master, and closes what it has open.
 func (a *Agent) runLink(ctx context.Context, cfg Config) error {
-	defer func() { _ = a.runtime.Close() }()
+	defer func() { _ = errors.Join(a.runtime.Close(), a.disk.Close()) }() // nothing waits to be written
 	links, client, err := linkOf(cfg)
 	if err != nil {
 		return err
@@ -198,10 +198,10 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
-		return nil, err
+		return nil, errors.Join(err, a.disk.Close())
 	}
 	if err := checkTrust(cfg, a.runtime); err != nil {
-		return nil, errors.Join(fmt.Errorf("start agent: %w", err), a.runtime.Close())
+		return nil, errors.Join(fmt.Errorf("start agent: %w", err), a.runtime.Close(), a.disk.Close())
 	}
 	_, isPlain := a.runtime.(plain)
 	a.host.Docker = !isPlain

@@ -32,10 +32,8 @@ func Sweep(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	entries, err := known.Entries()
-	if err != nil {
-		return err
-	}
+	defer func() { _ = known.Close() }()
+	entries := known.Entries()
 	var errs []error
 	plain, err := plainProcesses(ctx, cfg)
 	if err != nil {

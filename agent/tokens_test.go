@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ func TestARunningTaskHasLeftNoTokensOnDisk(t *testing.T) {
 		o.Spec.SessionToken, o.Spec.Environment = "secret-session", []string{"DET_USER_TOKEN=secret-user"}
 	})
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
-	order := filepath.Join(s.DataDir, "containers", "c", "start")
+	order := filepath.Join(s.DataDir, "orders")
 	read := func() string {
 		data, err := os.ReadFile(order)
 		if err != nil {
@@ -39,11 +40,18 @@ func TestARunningTaskHasLeftNoTokensOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(order, data, 0o600); err != nil {
+	former := filepath.Join(s.DataDir, "containers", "c")
+	err = errors.Join(os.Remove(order), os.MkdirAll(former, 0o700), os.WriteFile(filepath.Join(former, "start"), data, 0o600),
+		os.WriteFile(filepath.Join(former, "state"), []byte(`{"state": "RUNNING", "at_us": 1}`), 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, s)
-	p.await("the order is trimmed", func() bool { return !strings.Contains(read(), "secret") })
+	p.await("the order is trimmed", func() bool {
+		data, err := os.ReadFile(order)
+		_, left := os.Stat(former)
+		return err == nil && !strings.Contains(string(data), "secret") && errors.Is(left, os.ErrNotExist)
+	})
 	if c := p.awaitEnd("c"); c.exit.GetKind() != agentv1.Exit_KIND_EXITED || c.exit.GetCode() != 7 {
 		t.Errorf("got %v, want the end of the container that was found again", c.exit)
 	}

@@ -1,29 +1,14 @@
 package disk
 
-import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-)
+import "path/filepath"
 
 // Count is how many containers of a data_dir there are whose end the master does not know
-// yet. It changes nothing: an agent may be at work.
+// yet. It changes nothing: an agent may be at work, also one of an earlier version.
 func Count(dataDir string) (int, error) {
-	dir := filepath.Join(dataDir, "containers")
-	names, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
+	o, err := readOrders(dataDir)
 	if err != nil {
-		return 0, fmt.Errorf("list containers on disk: %w", err)
+		return 0, err
 	}
-	n := 0
-	for _, name := range names {
-		if e := (Entry{dir: filepath.Join(dir, name.Name())}); !e.cutShort() {
-			n++
-		}
-	}
-	return n, nil
+	former, _, err := listDirectories(filepath.Join(dataDir, "containers"))
+	return len(o.items) + len(former), err
 }

@@ -29,7 +29,7 @@ func TestContainersAreCounted(t *testing.T) {
 		all = append(all, e)
 	}
 	if err := errors.Join(
-		os.Mkdir(filepath.Join(d.dir, "removed"), 0o700),
+		os.MkdirAll(filepath.Join(dir, "containers", "removed"), 0o700),
 		all[0].SetState(State{State: lifecycle.Terminated, Exit: &lifecycle.Exit{}}),
 	); err != nil {
 		t.Fatal(err)
@@ -42,6 +42,13 @@ func TestContainersAreCounted(t *testing.T) {
 	}
 	if n, err := Count(dir); n != 1 || err != nil {
 		t.Errorf("got %d, %v; want 1", n, err)
+	}
+	former := filepath.Join(dir, "containers", "former")
+	if err := errors.Join(os.Mkdir(former, 0o700), os.WriteFile(filepath.Join(former, "start"), []byte{0}, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Count(dir); n != 2 || err != nil {
+		t.Errorf("got %d, %v; want 2: an agent of an earlier version has one", n, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)

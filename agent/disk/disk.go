@@ -2,12 +2,16 @@
 // containers it was told to run, how far each got, how it ended, and the log
 // lines that the master does not have yet.
 //
-//	<data_dir>/containers/<id>/start    the order, written before it is confirmed, and
-//	                                    what a restarted agent needs of it afterwards
-//	                           state    how far the container got
-//	                           silent   there when a keeper ends it because the master
-//	                                    does not answer
-//	                           log      the journal of its lines
+//	<data_dir>/orders            a record for each order, written before it is confirmed,
+//	                             and for each step of its container; see record
+//	           logs/<id>.log     the journal of its lines, from the first on
+//	           logs/<id>.silent  there when a keeper ends it because the master does not
+//	                             answer
+//	           logs/spare-<n>    an empty file that becomes the next journal: a file system
+//	                             is slow at making files soon after it has removed others
+//
+// Nothing waits for the medium: after the machine itself has failed its containers are
+// gone as well, and the agent reports that.
 package disk
 
 import (
@@ -18,20 +22,30 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/journal"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// Disk is the directory of all containers.
-type Disk struct{ dir string }
+// Disk is what an agent has on disk of its containers.
+type Disk struct {
+	dir    string
+	spares spares
 
-// Entry is the directory of one.
-type Entry struct{ dir string }
+	// mu guards orders.
+	mu     sync.Mutex
+	orders *orders
+}
+
+// Entry is what there is of one container.
+type Entry struct {
+	disk *Disk
+	id   string
+}
 
 // State is how far a container got.
 type State struct {
@@ -48,93 +62,112 @@ type State struct {
 	Silent bool `json:"silent,omitempty"`
 }
 
-// Open makes the directory. Other users may not read it: orders hold the
+// Open reads what an earlier agent left, and takes over what one left that had a
+// directory for each container. Other users may read none of it: orders hold the
 // tokens of tasks.
-func Open(dataDir string) (Disk, error) {
-	dir := filepath.Join(dataDir, "containers")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Disk{}, fmt.Errorf("make the directory of containers: %w", err)
+func Open(dataDir string) (*Disk, error) {
+	d := &Disk{dir: filepath.Join(dataDir, "logs")}
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of logs: %w", err)
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return Disk{}, fmt.Errorf("close the directory of containers to others: %w", err)
+	if err := os.Chmod(d.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("close the directory of logs to others: %w", err)
 	}
-	return Disk{dir: dir}, nil
+	var err error
+	if d.orders, err = openOrders(dataDir); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(d.importDirectories(filepath.Join(dataDir, "containers")), d.sweepLogs()); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Close closes the file of orders.
+func (d *Disk) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.orders.file.Close()
 }
 
 // Add writes an order down. One that is there already is left as it is, and
 // added is false.
-func (d Disk) Add(s *agentv1.Start) (e Entry, added bool, err error) {
+func (d *Disk) Add(s *agentv1.Start) (e Entry, added bool, err error) {
 	id := s.GetContainerId()
-	if id == "" || id == "." || id == ".." || strings.ContainsAny(id, "/\x00") {
+	if id == "" || id == "." || id == ".." || len(id) > maxID || strings.ContainsAny(id, "/\x00") {
 		return Entry{}, false, fmt.Errorf("container id %q: must be a plain name", id)
-	}
-	e = Entry{dir: filepath.Join(d.dir, id)}
-	if err := os.Mkdir(e.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
-	}
-	if _, err := os.Stat(e.filePath("start")); err == nil {
-		return e, false, nil
 	}
 	data, err := proto.Marshal(s)
 	if err != nil {
-		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
+		return Entry{}, false, fmt.Errorf("write order for container %s: %w", id, err)
 	}
-	if err := e.replaceFile("start", data); err != nil {
-		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.orders.items[id] != nil {
+		return Entry{d, id}, false, nil
 	}
-	return e, true, nil
+	if err := d.addOrder(&item{id: id, order: data, state: State{State: lifecycle.Assigned}}); err != nil {
+		return Entry{}, false, fmt.Errorf("write order for container %s: %w", id, err)
+	}
+	return Entry{d, id}, true, nil
 }
 
-// Entries lists the containers. A directory without an order is one that was
-// never confirmed, or is half removed; one with an empty file was written shortly
-// before the machine itself failed, and its container is gone. Both go.
-func (d Disk) Entries() ([]Entry, error) {
-	names, err := os.ReadDir(d.dir)
-	if err != nil {
-		return nil, fmt.Errorf("list containers on disk: %w", err)
+// maxID is the longest name of a container in bytes, with room for the suffix of its files.
+const maxID = 240
+
+// addOrder writes down what is new; the caller holds mu.
+func (d *Disk) addOrder(it *item) (err error) {
+	if err := d.orders.shrink(); err != nil {
+		return err
 	}
+	if it.at, it.size, err = d.orders.append(it.orderRecord()); err != nil {
+		return err
+	}
+	d.orders.items[it.id] = it
+	return nil
+}
+
+// Entries lists the containers.
+func (d *Disk) Entries() []Entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var out []Entry
-	for _, n := range names {
-		e := Entry{dir: filepath.Join(d.dir, n.Name())}
-		if e.cutShort() {
-			if err := os.RemoveAll(e.dir); err != nil {
-				return nil, fmt.Errorf("remove what is left of container %s: %w", n.Name(), err)
-			}
-			continue
-		}
-		out = append(out, e)
+	for _, it := range d.orders.sorted() {
+		out = append(out, Entry{d, it.id})
 	}
-	return out, nil
-}
-
-func (e Entry) cutShort() bool {
-	start, err := os.Stat(e.filePath("start"))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && start.Size() == 0 {
-		return true
-	}
-	state, err := os.Stat(e.filePath("state"))
-	return err == nil && state.Size() == 0
-}
-
-// fixHint is what to do about a file of the entry that is damaged.
-func (e Entry) fixHint() string {
-	return "remove the directory " + e.dir + ": the container is then reported as lost"
+	return out
 }
 
 // ID is the container's.
-func (e Entry) ID() string { return filepath.Base(e.dir) }
+func (e Entry) ID() string { return e.id }
+
+// errRemoved is for an entry that is used after its removal.
+var errRemoved = errors.New("it was removed")
+
+// change does something with what is known of the container.
+func (e Entry) change(what string, do func(o *orders, it *item) error) error {
+	e.disk.mu.Lock()
+	defer e.disk.mu.Unlock()
+	it := e.disk.orders.items[e.id]
+	if it == nil {
+		return fmt.Errorf("%s of container %s: %w", what, e.id, errRemoved)
+	}
+	if err := do(e.disk.orders, it); err != nil {
+		return fmt.Errorf("%s of container %s: %w", what, e.id, err)
+	}
+	return nil
+}
 
 // Start reads the order.
 func (e Entry) Start() (*agentv1.Start, error) {
-	data, err := os.ReadFile(e.filePath("start"))
-	if err != nil {
-		return nil, fmt.Errorf("read order: %w", err)
-	}
 	var s agentv1.Start
-	if err := proto.Unmarshal(data, &s); err != nil {
-		return nil, &atomicfile.DamagedError{Path: e.filePath("start"), Err: fmt.Errorf("it is no order of a container: %w", err), Fix: e.fixHint()}
-	}
-	return &s, nil
+	err := e.change("read order", func(o *orders, it *item) error {
+		if err := proto.Unmarshal(it.order, &s); err != nil {
+			return o.damaged(fmt.Errorf("it has no order of a container: %w", err))
+		}
+		return nil
+	})
+	return &s, err
 }
 
 // Trim leaves of an order what an agent needs that finds its container started or ended:
@@ -146,22 +179,22 @@ func (e Entry) Trim(s *agentv1.Start) error {
 		Spec: &agentv1.Spec{Description: s.GetSpec().GetDescription(), TaskType: s.GetSpec().GetTaskType()},
 	})
 	if err != nil {
-		return fmt.Errorf("trim order of container %s: %w", e.ID(), err)
+		return fmt.Errorf("trim order of container %s: %w", e.id, err)
 	}
-	if err := e.replaceFile("start", data); err != nil {
-		return fmt.Errorf("trim order of container %s: %w", e.ID(), err)
-	}
-	return nil
+	return e.change("trim order", func(o *orders, it *item) error {
+		if it.trimmed {
+			return nil
+		}
+		return o.trim(it, data)
+	})
 }
 
-// State reads how far the container got; one of which nothing is written is
-// ASSIGNED.
-func (e Entry) State() (State, error) {
-	var s State
-	err := atomicfile.ReadJSON(e.filePath("state"), e.fixHint(), &s)
-	if errors.Is(err, fs.ErrNotExist) {
-		return State{State: lifecycle.Assigned}, nil
-	}
+// State is how far the container got; one of which nothing is written is ASSIGNED.
+func (e Entry) State() (s State, err error) {
+	err = e.change("read state", func(_ *orders, it *item) error {
+		s = it.state
+		return nil
+	})
 	return s, err
 }
 
@@ -169,20 +202,34 @@ func (e Entry) State() (State, error) {
 func (e Entry) SetState(s State) error {
 	data, err := json.Marshal(s)
 	if err != nil {
-		return fmt.Errorf("write state of container %s: %w", e.ID(), err)
+		return fmt.Errorf("write state of container %s: %w", e.id, err)
 	}
-	if err := e.replaceFile("state", data); err != nil {
-		return fmt.Errorf("write state of container %s: %w", e.ID(), err)
-	}
-	return nil
+	return e.change("write state", func(o *orders, it *item) error {
+		if _, _, err := o.append(record{kind: stateKind, id: e.id, text: data}); err != nil {
+			return err
+		}
+		it.state = s
+		return nil
+	})
 }
 
 // Journal opens the container's log lines.
-func (e Entry) Journal() (*journal.Journal, error) { return journal.Open(e.filePath("log")) }
+func (e Entry) Journal() (*journal.Journal, error) {
+	return journal.Open(e.logFile(), e.disk.spares.take)
+}
+
+func (e Entry) logFile() string { return filepath.Join(e.disk.dir, e.id+logSuffix) }
+
+func (e Entry) silentFile() string { return filepath.Join(e.disk.dir, e.id+silentSuffix) }
+
+const (
+	logSuffix    = ".log"
+	silentSuffix = ".silent"
+)
 
 // Discard removes what is there of an order that is not kept.
 func (e Entry) Discard() error {
-	if e.dir == "" {
+	if e.disk == nil {
 		return nil
 	}
 	return e.Remove()
@@ -191,20 +238,39 @@ func (e Entry) Discard() error {
 // Remove forgets the container: the order first, so that what an interrupted
 // removal leaves is no container.
 func (e Entry) Remove() error {
-	if err := os.Remove(e.filePath("start")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget container %s: %w", e.ID(), err)
+	err := e.change("forget order", func(o *orders, it *item) error {
+		if err := o.erase(it.at, it.size); err != nil {
+			return err
+		}
+		delete(o.items, e.id)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errRemoved) {
+		return err
 	}
-	if err := os.RemoveAll(e.dir); err != nil {
-		return fmt.Errorf("forget container %s: %w", e.ID(), err)
+	if err := os.Remove(e.silentFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget container %s: %w", e.id, err)
+	}
+	if err := e.disk.spares.put(e.logFile()); err != nil {
+		return fmt.Errorf("forget container %s: %w", e.id, err)
 	}
 	return nil
 }
 
-func (e Entry) filePath(name string) string { return filepath.Join(e.dir, name) }
-
-// replaceFile writes a file so that it is there whole or as before, whenever the
-// agent is killed. It does not wait for the medium: after the machine itself
-// has failed its containers are gone as well, and the agent reports that.
-func (e Entry) replaceFile(name string, data []byte) error {
-	return atomicfile.WriteUnsynced(e.filePath(name), data, 0o600)
+// sweepLogs removes the files of containers that are gone, and spare ones.
+func (d *Disk) sweepLogs() error {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return fmt.Errorf("list logs: %w", err)
+	}
+	for _, e := range entries {
+		id := strings.TrimSuffix(strings.TrimSuffix(e.Name(), logSuffix), silentSuffix)
+		if id != e.Name() && d.orders.items[id] != nil {
+			continue
+		}
+		if err := os.Remove(filepath.Join(d.dir, e.Name())); err != nil {
+			return fmt.Errorf("remove the log of a container that is gone: %w", err)
+		}
+	}
+	return nil
 }

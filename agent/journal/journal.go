@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"sync"
@@ -31,10 +32,12 @@ const indexStep = 512
 
 // Journal is one open journal. Its methods may be called from any goroutine.
 type Journal struct {
-	file *os.File
+	name string
+	make func(name string)
 
 	// mu guards what follows.
 	mu    sync.Mutex
+	file  *os.File // nil until there is a line
 	next  uint64
 	pos   container.Position
 	size  int64
@@ -44,18 +47,35 @@ type Journal struct {
 	buf   []byte
 }
 
-// Open opens or makes a journal. A last record that was cut short by the end
-// of the agent, and whatever follows it, is cut off.
-func Open(name string) (*Journal, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+// Open opens a journal, whose file is made with its first line: prepare, which may be nil,
+// may put an empty one there before. A last record that was cut short by the end of the
+// agent, and whatever follows it, is cut off.
+func Open(name string, prepare func(name string)) (*Journal, error) {
+	j := &Journal{name: name, make: prepare}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open log journal: %w", err)
 	}
-	j := &Journal{file: f}
+	j.file = f
 	if err := j.recoverRecords(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read log journal: %w", err), f.Close())
 	}
 	return j, nil
+}
+
+// makeFile makes the file before its first line; the caller holds mu.
+func (j *Journal) makeFile() (err error) {
+	if j.file != nil {
+		return nil
+	}
+	if j.make != nil {
+		j.make(j.name)
+	}
+	j.file, err = os.OpenFile(j.name, os.O_CREATE|os.O_RDWR, 0o600)
+	return err
 }
 
 // recoverRecords reads every record up to the first that is not whole.
@@ -102,6 +122,9 @@ func (j *Journal) Append(lines []container.Line) error {
 			pos:  l.Next,
 		})
 		ends[i] = len(j.buf)
+	}
+	if err := j.makeFile(); err != nil {
+		return fmt.Errorf("write log journal: %w", err)
 	}
 	if _, err := j.file.WriteAt(j.buf, j.size); err != nil {
 		return fmt.Errorf("write log journal: %w", err)
@@ -180,4 +203,11 @@ func (j *Journal) locateLines(from uint64) (start int64, line uint64, end int64,
 }
 
 // Close closes the file.
-func (j *Journal) Close() error { return j.file.Close() }
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
+}

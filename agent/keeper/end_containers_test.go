@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -142,7 +143,8 @@ func TestALeaseThatIsRenewedMeanwhileEndsNothing(t *testing.T) {
 func TestAKeeperStaysForAnOrderThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	k, _ := overdue(t, &engine{})
-	if err := os.MkdirAll(filepath.Join(k.cfg.DataDir, "containers", "a", "start"), 0o700); err != nil {
+	orders := filepath.Join(k.cfg.DataDir, "orders")
+	if err := errors.Join(os.Remove(orders), os.Mkdir(orders, 0o700)); err != nil { // reading it fails, as on a failing disk
 		t.Fatal(err)
 	}
 	if s := k.takeStep(t.Context()); s.leave {

@@ -1,0 +1,140 @@
+package disk
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+var fixedTime = time.Unix(1, 0)
+
+// former makes a container as an agent of an earlier version left it.
+func former(t *testing.T, dataDir, id string, files map[string]string) {
+	t.Helper()
+	dir := filepath.Join(dataDir, "containers", id)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestContainersOfAnEarlierVersionAreTakenOver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	order := func(id string) string {
+		data, err := proto.Marshal(&agentv1.Start{ContainerId: id, TaskId: id, Rerun: id == "runs"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	former(t, dir, "runs", map[string]string{"start": order("runs"), "state": `{"state": "RUNNING", "at_us": 5}`, "log": "lines", "silent": ""})
+	former(t, dir, "ordered", map[string]string{"start": order("ordered")})
+	former(t, dir, "unconfirmed", map[string]string{"start.tmp": "x"})
+	former(t, dir, "power cut", map[string]string{"start": "", "log": "lines"})
+	former(t, dir, "power cut, too", map[string]string{"start": order("x"), "state": ""})
+	for range 2 { // the second finds what the first wrote
+		d, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := states(t, d)
+		if len(got) != 2 || got["runs"] != lifecycle.Running || got["ordered"] != lifecycle.Assigned {
+			t.Errorf("got %v, want the two that were confirmed", got)
+		}
+		log, err := os.ReadFile(Entry{d, "runs"}.logFile())
+		if string(log) != "lines" || err != nil || !(Entry{d, "runs"}).Silenced() || (Entry{d, "ordered"}).Silenced() {
+			t.Errorf("got the log %q, %v, want it and the keeper's note of the one", log, err)
+		}
+		if left, err := os.ReadDir(filepath.Join(dir, "containers")); err != nil || len(left) != 0 {
+			t.Errorf("%v, %v are left", left, err)
+		}
+		// Cut short before the directory was removed.
+		former(t, dir, "runs", map[string]string{"start": order("runs"), "state": `{"state": "RUNNING", "at_us": 5}`})
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDamageThatAnEarlierVersionLeftIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"start": {"start": "\xff\xff\xff"},
+		"state": {"start": "", "state": `{"state": "RUN`},
+	} {
+		dir := t.TempDir()
+		if files["start"] == "" {
+			files["start"] = "\x0a\x01c"
+		}
+		former(t, dir, "c", files)
+		_, err := Open(dir)
+		named, ok := errors.AsType[*atomicfile.DamagedError](err)
+		if !ok || filepath.Base(named.Path) != name || !strings.Contains(named.Fix, filepath.Join(dir, "containers", "c")) {
+			t.Errorf("%s: got %v, want it named", name, err)
+		}
+	}
+}
+
+// Journals are made of files that others have left.
+func TestAJournalLeavesItsFileToTheNext(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first os.FileInfo
+	for _, id := range []string{"a", "b"} {
+		e, _, err := d.Add(&agentv1.Start{ContainerId: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := e.Journal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(e.logFile()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: got %v, want no file without lines", id, err)
+		}
+		if err := j.Note(fixedTime, "line of "+id); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(e.logFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first != nil && !os.SameFile(first, info) {
+			t.Error("got a new file, want the one that the first left")
+		}
+		first = info
+		if lines, err := j.Read(0, 1000); err != nil || len(lines) != 1 || string(lines[0].Text) != "line of "+id {
+			t.Errorf("%s: got %v, %v, want its line alone", id, lines, err)
+		}
+		if err := errors.Join(j.Close(), e.Remove()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "logs")); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v are left for the next agent, want none", left, err)
+	}
+}

@@ -1,0 +1,243 @@
+package disk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/atomicfile"
+)
+
+// item is what the file says of one container.
+type item struct {
+	id    string
+	order []byte
+	state State
+	// at and size are where its order is.
+	at   int64
+	size int
+	// trimmed says that the order has no secrets any more.
+	trimmed bool
+}
+
+// orders is the file of all orders and states.
+type orders struct {
+	path  string
+	items map[string]*item
+	// size is behind the last whole record.
+	size int64
+
+	// file is nil for one who only reads.
+	file *os.File
+	// torn says that something may stand behind size.
+	torn bool
+	buf  []byte
+}
+
+func ordersFile(dataDir string) string { return filepath.Join(dataDir, "orders") }
+
+// readTries is how often a file is read that its agent is changing meanwhile.
+const readTries = 5
+
+// readOrders reads the file and changes nothing; one that is not there is empty. An agent
+// that erases a record at this moment makes it look damaged.
+func readOrders(dataDir string) (*orders, error) {
+	var err error
+	for range readTries {
+		o := &orders{path: ordersFile(dataDir), items: map[string]*item{}}
+		var data []byte
+		if data, err = os.ReadFile(o.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return o, fmt.Errorf("read orders: %w", err)
+		}
+		if err = o.parse(data); err == nil {
+			return o, nil
+		}
+	}
+	return &orders{path: ordersFile(dataDir)}, err
+}
+
+// parse takes in all records of a file.
+func (o *orders) parse(data []byte) error {
+	for int(o.size) < len(data) {
+		r, n, err := parseRecord(data[o.size:])
+		if errors.Is(err, errCutShort) {
+			return nil
+		}
+		if err == nil {
+			err = o.apply(r, n)
+		}
+		if err != nil {
+			return o.damaged(fmt.Errorf("the record at byte %d: %w", o.size, err))
+		}
+		o.size += int64(n)
+	}
+	return nil
+}
+
+// apply takes in the record at the end.
+func (o *orders) apply(r record, n int) error {
+	it := o.items[r.id]
+	switch r.kind {
+	case orderKind:
+		o.items[r.id] = &item{id: r.id, order: slices.Clone(r.text), state: State{State: lifecycle.Assigned}, at: o.size, size: n}
+	case trimmedKind:
+		if it == nil { // the whole one was erased already
+			it = &item{id: r.id, state: State{State: lifecycle.Assigned}}
+			o.items[r.id] = it
+		}
+		it.order, it.at, it.size, it.trimmed = slices.Clone(r.text), o.size, n, true
+	case stateKind:
+		if it == nil {
+			return nil // of a container that was removed, or whose order was trimmed
+		}
+		it.state = State{}
+		return json.Unmarshal(r.text, &it.state)
+	case erasedKind:
+	}
+	return nil
+}
+
+func (o *orders) damaged(err error) error {
+	return &atomicfile.DamagedError{Path: o.path, Err: err, Fix: "remove it: the containers in it are then reported as lost"}
+}
+
+// openOrders is readOrders for the agent itself: what is left is rewritten, without
+// what was erased and what was cut short.
+func openOrders(dataDir string) (*orders, error) {
+	o, err := readOrders(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return o, o.rewrite()
+}
+
+// rewrite replaces the file by one with the living alone.
+func (o *orders) rewrite() error {
+	var data []byte
+	live := o.sorted()
+	places := make([][2]int, len(live))
+	for i, it := range live {
+		begin := len(data)
+		data = appendRecord(data, it.orderRecord())
+		places[i] = [2]int{begin, len(data) - begin}
+		state, err := json.Marshal(it.state)
+		if err != nil {
+			return fmt.Errorf("write orders: %w", err)
+		}
+		data = appendRecord(data, record{kind: stateKind, id: it.id, text: state})
+	}
+	if err := atomicfile.WriteUnsynced(o.path, data, 0o600); err != nil {
+		return fmt.Errorf("write orders: %w", err)
+	}
+	f, err := os.OpenFile(o.path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("write orders: %w", err)
+	}
+	if o.file != nil {
+		_ = o.file.Close() // it has no name any more
+	}
+	o.file, o.size, o.torn = f, int64(len(data)), false
+	for i, it := range live {
+		it.at, it.size = int64(places[i][0]), places[i][1]
+	}
+	return nil
+}
+
+func (it *item) orderRecord() record {
+	r := record{kind: orderKind, id: it.id, text: it.order}
+	if it.trimmed {
+		r.kind = trimmedKind
+	}
+	return r
+}
+
+// sorted are the items in the order in which they stand.
+func (o *orders) sorted() []*item {
+	out := make([]*item, 0, len(o.items))
+	for _, it := range o.items {
+		out = append(out, it)
+	}
+	slices.SortFunc(out, func(a, b *item) int { return int(a.at - b.at) })
+	return out
+}
+
+const (
+	// rewriteSize is from where on the file is rewritten when rewriteShare of it, at
+	// least, is of containers that are gone.
+	rewriteSize  = 8 << 20
+	rewriteShare = 4
+)
+
+// trim puts an order without secrets in the place of the whole one. With it comes the
+// state again: what stands before the first order that counts is of a container that is
+// gone.
+func (o *orders) trim(it *item, text []byte) error {
+	state, err := json.Marshal(it.state)
+	if err != nil {
+		return err
+	}
+	at, size, err := o.append(record{kind: trimmedKind, id: it.id, text: text}, record{kind: stateKind, id: it.id, text: state})
+	if err != nil {
+		return err
+	}
+	if err := o.erase(it.at, it.size); err != nil {
+		return err
+	}
+	it.order, it.at, it.size, it.trimmed = text, at, size, true
+	return nil
+}
+
+// append writes records behind the last one, and returns where the first is. When it
+// returns they outlive the agent.
+func (o *orders) append(all ...record) (at int64, size int, err error) {
+	if o.torn {
+		if err := o.file.Truncate(o.size); err != nil {
+			return 0, 0, err
+		}
+		o.torn = false
+	}
+	o.buf = o.buf[:0]
+	for i, r := range all {
+		if o.buf = appendRecord(o.buf, r); i == 0 {
+			size = len(o.buf)
+		}
+	}
+	if _, err := o.file.WriteAt(o.buf, o.size); err != nil {
+		// Part of it may stand there, and a shorter one would not cover it.
+		o.torn = true
+		return 0, 0, err
+	}
+	at = o.size
+	o.size += int64(len(o.buf))
+	return at, size, nil
+}
+
+// shrink rewrites the file when it is long and nearly all of it is gone.
+func (o *orders) shrink() error {
+	if o.size < rewriteSize {
+		return nil
+	}
+	var live int64
+	for _, it := range o.items {
+		live += int64(it.size)
+	}
+	if live > o.size/rewriteShare {
+		return nil
+	}
+	return o.rewrite()
+}
+
+// erase overwrites an order where it stands, which needs no room on a full disk. The kind comes first:
+// an agent that is killed meanwhile has erased it.
+func (o *orders) erase(at int64, size int) error {
+	const kindAt = 4
+	blank := make([]byte, size-kindAt)
+	blank[0] = byte(erasedKind)
+	_, err := o.file.WriteAt(blank, at+kindAt)
+	return err
+}

@@ -64,6 +64,30 @@ func TestTheStartAllocatesLittle(t *testing.T) {
 	}
 }
 
+// TestAShortCommandCollectsNothing also tells whether the collector rests before packages
+// allocate: in which order they start is for the linker to say.
+func TestAShortCommandCollectsNothing(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), path, "version")
+	c.Env = append(os.Environ(), "GODEBUG=gctrace=1", "GOGC=100")
+	var trace bytes.Buffer
+	c.Stderr = &trace
+	if err := c.Run(); err != nil {
+		t.Fatalf("run version: %v\n%s", err, &trace)
+	}
+	// A machine so busy that this took more than a second has resumed the collector.
+	if n := strings.Count(trace.String(), "gc "); n > 1 {
+		t.Errorf("garbage was collected %d times within a short command, want none:\n%s", n, &trace)
+	}
+}
+
 // readTrace reads lines such as "init regexp @1.2 ms, 0.1 ms clock, 544 bytes, 3 allocs".
 func readTrace(trace *bytes.Buffer) []started {
 	var out []started

@@ -8,11 +8,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd"
+	"github.com/det-deploy/det-deploy/cmd/internal/collector"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
+
+// soon is how long a command runs that ends before it is worth to collect garbage.
+const soon = time.Second
 
 // Main runs the process's own command line. The first interruption lets the
 // step in hand finish; the second ends the process at once.
@@ -21,6 +26,7 @@ func Main() exit.Code {
 	defer stop()
 	// Give the signals back as soon as the first one came.
 	defer context.AfterFunc(ctx, stop)()
+	defer time.AfterFunc(soon, collector.Resume).Stop()
 	return Run(ctx, term.System(), os.Args[1:])
 }
 

@@ -13,11 +13,13 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
+	"github.com/det-deploy/det-deploy/cmd/internal/collector"
 )
 
 // RunAgent runs an agent until ctx ends, writing its own log to out. Overlay
 // reads the configuration that a master sends to agents which it launched.
 func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (config.Agent, error), out io.Writer, terminal bool) error {
+	collector.Resume()
 	level := cfg.Log.Level
 	if cfg.Debug {
 		level = "debug"
@@ -46,6 +48,7 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 // KeepAgent is the keeper of the agent that has started this process, until nothing is
 // left to keep or ctx ends.
 func KeepAgent(ctx context.Context, dataDir string, docker bool, dockerHost string, out io.Writer) error {
+	collector.Resume()
 	return keeper.Run(ctx, keeper.Config{
 		DataDir: dataDir, Docker: docker, DockerHost: dockerHost,
 		Lease: os.NewFile(keeper.LeaseFD, "lease"), Log: slog.New(logHandler(out, "info", false, false)),

@@ -28,7 +28,7 @@ func (m *Master) openAccounts(ctx context.Context) error {
 	}
 	m.auth, err = auth.Open(ctx, auth.Config{
 		Store: m.store, InitialPassword: admin, DeterminedPassword: determined, Attestors: attestors,
-		AllowBlankPassword: cfg.AllowBlankPassword, MostSessions: cfg.Limits.SessionsPerUser, Log: m.log,
+		AllowBlankPassword: cfg.AllowBlankPassword, MostSessions: cfg.Limits.SessionsPerUser, Hashed: m.memory.noteHash, Log: m.log,
 	})
 	if err != nil {
 		return err

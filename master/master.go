@@ -58,6 +58,7 @@ type Master struct {
 	agents     *agentrm.RM
 	admissions admission.API
 	server     server.Config
+	memory     *memory
 }
 
 // New listens, opens the store and assembles a master on it. The port comes before the
@@ -121,7 +122,7 @@ func (m *Master) closeLogs() {
 // assembleMaster makes the parts of a master, up to the point where it begins to act:
 // nothing outside the store is changed, so that it may be done on a copy.
 func assembleMaster(ctx context.Context, d *deps) (*Master, error) {
-	m := &Master{deps: d, metrics: prometheus.NewRegistry()}
+	m := &Master{deps: d, metrics: prometheus.NewRegistry(), memory: newMemory(d.log)}
 	for _, open := range []func(context.Context) error{
 		m.openAccounts, m.openWorkspaces, m.openTasks, m.openExperiments, m.openLaunchers, m.openResourceManager, m.attachWorkspaces, m.configureServer, m.restoreState,
 	} {

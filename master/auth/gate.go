@@ -36,6 +36,8 @@ const (
 // gate lets logins through one after the other and guessers not at all.
 type gate struct {
 	places chan struct{}
+	// calm is called when a hash was computed and no other login waits; it may be nil.
+	calm func()
 
 	mu      sync.Mutex // guards what follows
 	waiting int
@@ -47,8 +49,8 @@ type gate struct {
 // tries to be the user, and without a user everything that the address tries.
 type visitor struct{ user, addr string }
 
-func newGate() *gate {
-	return &gate{places: make(chan struct{}, hashesAtOnce), from: map[string]int{}, wrong: map[visitor]*rate.Limiter{}}
+func newGate(calm func()) *gate {
+	return &gate{calm: calm, places: make(chan struct{}, hashesAtOnce), from: map[string]int{}, wrong: map[visitor]*rate.Limiter{}}
 }
 
 // acquireHash waits for a place to compute one hash in. The caller leaves when done.
@@ -58,7 +60,12 @@ func (g *gate) acquireHash(ctx context.Context, addr string) (leave func(), err 
 	}
 	select {
 	case g.places <- struct{}{}:
-		return func() { <-g.places; g.done(addr) }, nil
+		return func() {
+			<-g.places
+			if g.done(addr) == 0 && g.calm != nil {
+				g.calm()
+			}
+		}, nil
 	case <-ctx.Done():
 		g.done(addr)
 		return nil, ctx.Err()
@@ -76,13 +83,15 @@ func (g *gate) wait(addr string) bool {
 	return true
 }
 
-func (g *gate) done(addr string) {
+// done returns how many places are still taken or waited for.
+func (g *gate) done(addr string) (waiting int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting--
 	if g.from[addr]--; g.from[addr] == 0 {
 		delete(g.from, addr)
 	}
+	return g.waiting
 }
 
 // isBlocked says whether v has been wrong too often of late. Who has not been wrong is

@@ -57,7 +57,7 @@ func TestAnAddressThatGuessesAtManyIsSlowedDown(t *testing.T) {
 
 func TestOneAddressDoesNotCloseLoginToOthers(t *testing.T) {
 	t.Parallel()
-	g := newGate()
+	g := newGate(nil)
 	for range hashesEach {
 		if !g.wait("10.0.0.1") {
 			t.Fatal("an address has fewer places than it may")
@@ -77,7 +77,7 @@ func TestOneAddressDoesNotCloseLoginToOthers(t *testing.T) {
 
 func TestWhatIsRememberedOfGuessersIsBounded(t *testing.T) {
 	t.Parallel()
-	g, now := newGate(), time.Unix(0, 0)
+	g, now := newGate(nil), time.Unix(0, 0)
 	for i := range 3 * remembered {
 		g.countFailure(visitor{fmt.Sprintf("user-%d", i), fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)}, now)
 	}

@@ -24,6 +24,14 @@ type Pages struct {
 	Proportional int64
 }
 
+// Most is the larger of each.
+func (p Pages) Most(q Pages) Pages {
+	return Pages{
+		Resident: max(p.Resident, q.Resident), Made: max(p.Made, q.Made),
+		Private: max(p.Private, q.Private), Proportional: max(p.Proportional, q.Proportional),
+	}
+}
+
 // Pages reads what the kernel says of the master's memory.
 func (m *Master) Pages() (Pages, error) { return PagesOf(m.cmd.Process.Pid) }
 

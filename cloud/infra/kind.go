@@ -3,7 +3,7 @@ package infra
 import (
 	"cmp"
 	"context"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -57,8 +57,10 @@ func (k Kind[T]) All(ctx context.Context, marks map[string]string) ([]Live[T], e
 			out = append(out, Live[T]{o, item})
 		}
 	}
-	slices.SortFunc(out, func(a, b Live[T]) int {
-		return cmp.Or(compareBool(b.Used, a.Used), a.Created.Compare(b.Created), cmp.Compare(a.Identity, b.Identity))
+	// Not slices.SortFunc, which would be in the program once more for each kind of objects.
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(compareBool(b.Used, a.Used), a.Created.Compare(b.Created), cmp.Compare(a.Identity, b.Identity)) < 0
 	})
 	return out, nil
 }

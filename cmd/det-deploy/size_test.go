@@ -8,7 +8,7 @@ import (
 
 // maxProgramBytes is what the program may take on a disk and on the way to a machine.
 // Package text/template adds 38 MB and an SDK's client in an interface up to 20: see ADR 86.
-const maxProgramBytes = 91_000_000
+const maxProgramBytes = 88_000_000
 
 func TestTheProgramIsSmall(t *testing.T) {
 	t.Parallel()

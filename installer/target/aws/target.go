@@ -38,6 +38,8 @@ type Config struct {
 	// S3Endpoint takes the place of Amazon's address for S3 on the master's machine:
 	// that of a private endpoint or of an emulator.
 	S3Endpoint string
+	// Caller is who works on the cluster; Open asks where it is zero.
+	Caller facts.Caller
 	// Options is what a person wants of this run.
 	Options hosted.Options
 }
@@ -47,9 +49,6 @@ type Target struct {
 	Config
 	*hosted.Cluster
 
-	// Caller is who works on the cluster.
-	Caller facts.Caller
-
 	cluster *owner.Cluster
 	store   control.Bucket
 	policy  *control.Policy
@@ -57,13 +56,14 @@ type Target struct {
 
 var _ installer.Upgradable = (*Target)(nil)
 
-// Open asks who the caller is, and returns the cluster in their account. It
-// changes nothing.
+// Open returns the cluster in the caller's account. It changes nothing.
 func Open(ctx context.Context, c Config) (*Target, error) {
 	t := &Target{Config: c}
-	var err error
-	if t.Caller, err = (facts.Facts{Clients: c.Free}).Caller(ctx); err != nil {
-		return nil, err
+	if t.Caller.Account == "" {
+		var err error
+		if t.Caller, err = (facts.Facts{Clients: c.Free}).Caller(ctx); err != nil {
+			return nil, err
+		}
 	}
 	id := c.Spec.Cluster
 	t.cluster = &owner.Cluster{

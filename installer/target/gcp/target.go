@@ -34,6 +34,8 @@ type Config struct {
 	// Clients ask the engine's gate before they change something; Free ask none,
 	// and serve the control bucket, on which the lease is.
 	Clients, Free api.Clients
+	// Caller is who works on the cluster; Open asks where it is zero.
+	Caller facts.Caller
 	// Options is what a person wants of this run.
 	Options hosted.Options
 }
@@ -43,22 +45,20 @@ type Target struct {
 	Config
 	*hosted.Cluster
 
-	// Caller is who works on the cluster.
-	Caller facts.Caller
-
 	cluster *owner.Cluster
 	store   control.Bucket
 }
 
 var _ installer.Upgradable = (*Target)(nil)
 
-// Open asks who the caller is, and returns the cluster in their project. It changes
-// nothing.
+// Open returns the cluster in the caller's project. It changes nothing.
 func Open(ctx context.Context, c Config) (*Target, error) {
 	t := &Target{Config: c}
-	var err error
-	if t.Caller, err = (facts.Facts{Clients: c.Free}).Caller(ctx); err != nil {
-		return nil, err
+	if t.Caller.Number == 0 {
+		var err error
+		if t.Caller, err = (facts.Facts{Clients: c.Free}).Caller(ctx); err != nil {
+			return nil, err
+		}
 	}
 	t.cluster = &owner.Cluster{
 		ID: c.Spec.Cluster, Number: t.Caller.Number, Labels: c.Spec.Labels, Outside: userOwned(c.Spec), Shared: sharedAccess(c.Spec),

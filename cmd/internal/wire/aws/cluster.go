@@ -37,11 +37,11 @@ type Opened struct {
 
 // Open puts together what works on a cluster. It changes nothing.
 func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
-	a, account, err := openClients(ctx, q)
+	a, who, err := openClients(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.ReadRecord(ctx, control.Open(a.free, q.Cluster, account)); err != nil {
+	if err := a.ReadRecord(ctx, control.Open(a.free, q.Cluster, who.Account)); err != nil {
 		return nil, err
 	}
 	c, err := a.targetConfig(q)
@@ -52,7 +52,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	if c.Clients, err = api.Open(ctx, api.Options{Region: a.free.Region, Profile: q.Profile, Gate: gate, Log: q.Log}); err != nil {
 		return nil, err
 	}
-	c.Free, c.S3Endpoint = a.free, s.Getenv("AWS_ENDPOINT_URL")
+	c.Caller, c.Free, c.S3Endpoint = who, a.free, s.Getenv("AWS_ENDPOINT_URL")
 	if a.Target, err = aws.Open(ctx, c); err != nil {
 		return nil, err
 	}
@@ -74,18 +74,18 @@ func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, e
 	return Open(ctx, s, q)
 }
 
-// openClients opens clients where the cluster is.
-func openClients(ctx context.Context, q Request) (a *Opened, account string, err error) {
-	region, err := RegionOf(ctx, q)
+// openClients opens clients where the cluster is, and says who the caller is.
+func openClients(ctx context.Context, q Request) (a *Opened, who facts.Caller, err error) {
+	region, who, err := locate(ctx, q)
 	if err != nil {
-		return nil, "", err
+		return nil, who, err
 	}
 	a = &Opened{}
-	if a.free, err = api.Open(ctx, api.Options{Region: region, Profile: q.Profile, Log: q.Log}); err != nil {
-		return nil, "", err
+	if a.free, err = api.Open(ctx, api.Options{Region: region, Profile: q.Profile, Log: q.Log}); err != nil || who.Account != "" {
+		return a, who, err
 	}
-	who, err := facts.Facts{Clients: a.free}.Caller(ctx)
-	return a, who.Account, err
+	who, err = facts.Facts{Clients: a.free}.Caller(ctx)
+	return a, who, err
 }
 
 // targetConfig is the target's, as far as it follows from what is said and remembered.

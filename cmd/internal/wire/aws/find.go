@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -24,29 +25,40 @@ const homeRegion = "us-east-1"
 // RegionOf is where the cluster is: where the user says, where its record is or what
 // was kept of it, and for a new one where the environment points.
 func RegionOf(ctx context.Context, q Request) (string, error) {
+	region, _, err := locate(ctx, q)
+	return region, err
+}
+
+// locate is RegionOf, with who the caller is where it had to be asked.
+func locate(ctx context.Context, q Request) (region string, who facts.Caller, err error) {
 	if q.Region != "" {
-		return q.Region, nil
+		return q.Region, who, nil
 	}
 	if named, err := q.Named("region"); err != nil || named != "" {
-		return named, err
+		return named, who, err
 	}
 	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: q.Profile, Log: q.Log})
 	if err != nil {
-		return "", err
+		return "", who, err
 	}
-	who, err := facts.Facts{Clients: home}.Caller(ctx)
-	if err != nil {
-		return "", err
+	if who, err = (facts.Facts{Clients: home}).Caller(ctx); err != nil {
+		return "", who, err
 	}
 	// Of a cluster that was taken down its data may be there.
-	for _, name := range []string{control.Name(q.Cluster, who.Account), storage.DataBucket(q.Cluster, who.Account)} {
-		where, err := bucketRegion(ctx, home, name)
-		if err == nil || cloud.KindOf(err) != cloud.NotFound {
-			return where, err
+	names := []string{control.Name(q.Cluster, who.Account), storage.DataBucket(q.Cluster, who.Account)}
+	regions, errs := make([]string, len(names)), make([]error, len(names))
+	var asked sync.WaitGroup
+	for i, name := range names {
+		asked.Go(func() { regions[i], errs[i] = bucketRegion(ctx, home, name) })
+	}
+	asked.Wait()
+	for i, where := range regions {
+		if cloud.KindOf(errs[i]) != cloud.NotFound {
+			return where, who, errs[i]
 		}
 	}
 	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
-	return here.Region, err
+	return here.Region, who, err
 }
 
 // bucketRegion asks where a bucket is.

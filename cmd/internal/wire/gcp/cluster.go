@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -46,7 +47,7 @@ type Opened struct {
 
 // Open puts together what works on a cluster. It changes nothing.
 func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
-	g, err := openRecord(ctx, q)
+	g, who, err := openRecord(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +55,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Caller = who
 	gate := new(resource.Gate)
 	account, err := q.accountFlags()
 	if err != nil {
@@ -106,17 +108,17 @@ func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, e
 }
 
 // openRecord opens clients where the cluster is, and reads what is remembered of it.
-func openRecord(ctx context.Context, q Request) (*Opened, error) {
-	place, err := Locate(ctx, q)
+func openRecord(ctx context.Context, q Request) (*Opened, facts.Caller, error) {
+	place, who, err := locate(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, who, err
 	}
 	g := &Opened{}
 	q.Project = place.Project
 	if g.free, err = q.openClients(ctx, api.Options{Region: place.Region, Log: q.Log}); err != nil {
-		return nil, err
+		return nil, who, err
 	}
-	return g, g.ReadRecord(ctx, control.Open(g.free, q.Cluster, place.Number))
+	return g, who, g.ReadRecord(ctx, control.Open(g.free, q.Cluster, place.Number))
 }
 
 // targetConfig is the target's, as far as it follows from what is said and remembered.

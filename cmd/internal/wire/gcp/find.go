@@ -29,29 +29,34 @@ type Place struct {
 // Locate is where the cluster is: where the user says, where its record is or what
 // was kept of it, and for a new one where the environment points.
 func Locate(ctx context.Context, q Request) (Place, error) {
+	p, _, err := locate(ctx, q)
+	return p, err
+}
+
+// locate is Locate, with who the caller is.
+func locate(ctx context.Context, q Request) (p Place, who facts.Caller, err error) {
 	project, err := ProjectOf(ctx, q)
 	if err != nil {
-		return Place{}, err
+		return p, who, err
 	}
 	q.Project = project
 	c, err := q.openClients(ctx, api.Options{Region: q.Region, AnyRegion: true, Log: q.Log})
 	if err != nil {
-		return Place{}, err
+		return p, who, err
 	}
-	who, err := facts.Facts{Clients: c}.Caller(ctx)
-	if err != nil {
-		return Place{}, err
+	if who, err = (facts.Facts{Clients: c}).Caller(ctx); err != nil {
+		return p, who, err
 	}
-	p := Place{Project: c.Project, Number: who.Number, Region: q.Region}
+	p = Place{Project: c.Project, Number: who.Number, Region: q.Region}
 	if p.Region != "" {
-		return p, nil
+		return p, who, nil
 	}
 	if p.Region, err = q.Named("region"); err != nil || p.Region != "" {
-		return p, err
+		return p, who, err
 	}
 	p.Region, err = regionOf(ctx, c, q.Cluster, who.Number)
 	p.Region = cmp.Or(p.Region, c.Region)
-	return p, err
+	return p, who, err
 }
 
 // ProjectOf is the project of the cluster, as the user says it or as the environment has it.

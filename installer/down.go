@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -21,7 +22,12 @@ const rounds = 3
 // yet: what is known by name is looked at, and what was lately created is
 // waited for, with a limit.
 func (in *Installer) PlanDown(ctx context.Context, deleteData bool) (plan.Plan, error) {
-	if err := in.awaitIntents(ctx); err != nil {
+	return in.planDown(ctx, deleteData, nil)
+}
+
+// planDown waits for nothing of a nonce that was seen before, and may be gone since.
+func (in *Installer) planDown(ctx context.Context, deleteData bool, seen map[string]bool) (plan.Plan, error) {
+	if err := in.awaitIntents(ctx, seen); err != nil {
 		return plan.Plan{}, err
 	}
 	wanted, err := in.Deployment.Wanted()
@@ -50,7 +56,8 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 		}},
 		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
 		phase.Phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
-			receipt, err = s.makeReceipt(ctx, fresh, look)
+			seen := noncesIn(fresh)
+			receipt, err = s.makeReceipt(ctx, fresh, func(ctx context.Context) (plan.Plan, error) { return in.planDown(ctx, deleteData, seen) })
 			return err
 		}},
 		phase.Phase{Name: "remove the record", Do: s.deleteRecord},
@@ -102,12 +109,27 @@ func (s *session) deleteRecord(ctx context.Context) error {
 	return nil
 }
 
+// noncesIn are the nonces of what a plan has seen.
+func noncesIn(p plan.Plan) map[string]bool {
+	out := make(map[string]bool)
+	for _, s := range p.Steps {
+		if s.Found.Nonce != "" {
+			out[s.Found.Nonce] = true
+		}
+	}
+	return out
+}
+
 // awaitIntents waits, with a limit, until everything that was created under a
-// nonce shows in the inventory.
-func (in *Installer) awaitIntents(ctx context.Context) error {
+// nonce shows in the inventory, but for nonces that were seen there before.
+func (in *Installer) awaitIntents(ctx context.Context, seen map[string]bool) error {
 	r, _, found, err := record.Read(ctx, in.Store)
-	if err != nil || !found || len(r.Intents) == 0 {
+	if err != nil || !found {
 		return err
+	}
+	maps.DeleteFunc(r.Intents, func(_ string, i record.Intent) bool { return seen[i.Nonce] })
+	if len(r.Intents) == 0 {
+		return nil
 	}
 	return pollUntil(ctx, in.settleLimit(), func() (bool, error) {
 		fs, err := in.Deployment.Inventory(ctx, in.Cluster)

@@ -270,6 +270,20 @@ func TestDownKeepsDataAndSaysWhy(t *testing.T) {
 	})
 }
 
+// What was there and was removed is not waited for to appear.
+func TestDownDoesNotWaitForWhatItHasRemoved(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage()
+		must(t, s.up(t.Context()))
+		began := time.Now()
+		_, err := s.down(t.Context(), true)
+		must(t, err)
+		if took := time.Since(began); took >= 5*time.Second {
+			t.Errorf("took %s in a world that answers at once", took)
+		}
+	})
+}
+
 func TestDownTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()

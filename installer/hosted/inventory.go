@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 )
@@ -16,11 +18,18 @@ func (c *Cluster) Kinds() []string {
 // Inventory lists everything that carries the cluster's mark, but for the control
 // bucket, which goes with the record. A manifest by which a machine serves is listed.
 func (c *Cluster) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
-	all, err := c.Marked.Inventory(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	f, _, err := (&configuration{c: c, manifest: &manifests.Cache{From: c.Manifests}}).Find(ctx)
+	var all []resource.Found
+	var f resource.Found
+	g, both := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		all, err = c.Marked.Inventory(both, cluster)
+		return err
+	})
+	g.Go(func() (err error) {
+		f, _, err = (&configuration{c: c, manifest: &manifests.Cache{From: c.Manifests}}).Find(both)
+		return err
+	})
+	err := g.Wait()
 	if f.Exists() {
 		all = append(all, f)
 	}

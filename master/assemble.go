@@ -54,7 +54,7 @@ func (m *Master) openTasks(ctx context.Context) error {
 		Defaults: taskDefaults(resolved), Policy: taskPolicies(resolved), Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 		AdministratorsOnly: !cfg.Security.TrustUsers,
 		WorkspaceName:      m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
-		Limits: taskLimits(cfg.Security.Limits),
+		Limits: taskLimits(cfg.Security.Limits), Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,
 	})
 	return err
 }

@@ -88,16 +88,16 @@ func countAgent(out *apiv1.ResourcePool, a *apiv1.Agent) {
 
 // Queue implements rm.ResourceManager: those that run first, then those that wait,
 // each in the order in which they are served.
-func (r *RM) Queue(name string) []*apiv1.Job {
+func (r *RM) Queue(part rm.QueuePart) []*apiv1.Job {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	var out []*apiv1.Job
 	for _, p := range r.cfg.Pools {
-		if name == "" || name == p.Name {
+		if part.Pool == "" || part.Pool == p.Name {
 			out = append(out, r.state.listJobs(p.Name)...)
 		}
 	}
-	return out
+	return rm.CutQueue(part, out, func(j *apiv1.Job) apiv1.Job_State { return j.GetSummary().GetState() })
 }
 
 // listJobs shows the queue of one pool. The scheduler of a Kubernetes cluster places what

@@ -211,3 +211,14 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	}
 	return out, true
 }
+
+// Priority implements rm.ResourceManager.
+func (r *RM) Priority(id rm.AllocationID) (int, bool) {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	a := r.state.allocations[id]
+	if a == nil {
+		return 0, false
+	}
+	return a.Priority, true
+}

@@ -17,7 +17,7 @@ import (
 
 // order lists the queue of the default pool.
 func (c *cluster) order() (ids []string) {
-	for _, j := range c.Queue("default") {
+	for _, j := range c.Queue(rm.QueuePart{Pool: "default"}) {
 		ids = append(ids, j.GetJobId())
 	}
 	return ids
@@ -156,7 +156,7 @@ func TestQueueAndPoolsForTheAPI(t *testing.T) {
 	c.submit("waits", 1)
 	c.submit("aux", 0)
 	a.started()
-	jobs := c.Queue("")
+	jobs := c.Queue(rm.QueuePart{})
 	if len(jobs) != 3 {
 		t.Fatalf("got %d jobs, want 3", len(jobs))
 	}

@@ -113,8 +113,11 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	return r.state.describeAllocation(id)
 }
 
+// Priority implements rm.ResourceManager.
+func (r *RM) Priority(id rm.AllocationID) (int, bool) { return r.state.priorityOf(id) }
+
 // Queue implements rm.ResourceManager.
-func (r *RM) Queue(name string) []*apiv1.Job { return r.state.listQueue(name) }
+func (r *RM) Queue(p rm.QueuePart) []*apiv1.Job { return r.state.listQueue(p) }
 
 // Pools implements rm.ResourceManager. Details of a cloud are added by who
 // launches the machines.

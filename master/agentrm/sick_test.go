@@ -153,7 +153,7 @@ func TestWhatIsTriedLaterIsNotPlacedBefore(t *testing.T) {
 	if !strings.Contains(known.Waiting, "it is tried again at ") || !strings.Contains(known.Waiting, "it could not be started twice") {
 		t.Errorf("got %q, want when and why", known.Waiting)
 	}
-	if n := len(c.Queue("default")); n != 2 {
+	if n := len(c.Queue(rm.QueuePart{Pool: "default"})); n != 2 {
 		t.Errorf("got %d jobs in the queue, want both", n)
 	}
 	if err := c.Kill(t.Context(), later, "killed by ann"); err != nil {

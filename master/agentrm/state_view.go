@@ -11,6 +11,7 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -66,6 +67,17 @@ func (s *state) describeAllocation(id rm.AllocationID) (rm.Allocation, bool) {
 		}
 	}
 	return out, true
+}
+
+// priorityOf implements rm.ResourceManager.
+func (s *state) priorityOf(id rm.AllocationID) (int, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.allocations[id]
+	if a == nil {
+		return 0, false
+	}
+	return a.Priority, true
 }
 
 // listAgents implements rm.Machines.
@@ -217,16 +229,18 @@ func countAgent(out *apiv1.ResourcePool, a *agent) {
 }
 
 // listQueue implements rm.ResourceManager.
-func (s *state) listQueue(name string) []*apiv1.Job {
+func (s *state) listQueue(part rm.QueuePart) []*apiv1.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []*apiv1.Job
+	var lines []queue.Line
 	for _, p := range s.cfg.Pools {
-		if name == "" || name == p.Name {
-			for _, l := range s.queue.List(p.Name) {
-				out = append(out, l.API())
-			}
+		if part.Pool == "" || part.Pool == p.Name {
+			lines = append(lines, s.queue.List(p.Name)...)
 		}
+	}
+	var out []*apiv1.Job
+	for _, l := range rm.CutQueue(part, lines, queue.Line.State) {
+		out = append(out, l.API())
 	}
 	return out
 }

@@ -74,11 +74,17 @@ func (l Logging) Validate(path string) document.Errors {
 	return e
 }
 
-// RetentionPolicy is when task logs are deleted.
+// RetentionPolicy is when task logs are deleted, and how long ended tasks are listed.
 type RetentionPolicy struct {
 	Days     *int   `yaml:"log_retention_days" doc:"Days to keep task logs; -1 or absent for ever"`
 	Schedule string `yaml:"schedule" doc:"How often to delete: a duration, or five cron fields"`
+
+	ListedHours int `yaml:"listed_hours" doc:"Hours that ended tasks are listed; 0 or absent for 24. Their logs stay"`
+	ListedTasks int `yaml:"listed_tasks" doc:"Most ended tasks that are listed, first those that ended last; 0 or absent for all"`
 }
+
+// Listed is how long ended tasks are listed; 0 takes the default.
+func (r RetentionPolicy) Listed() time.Duration { return time.Duration(r.ListedHours) * time.Hour }
 
 // Keep is how long task logs are kept after their task's end; 0 is for ever.
 func (r RetentionPolicy) Keep() time.Duration {
@@ -92,12 +98,17 @@ func (r RetentionPolicy) Keep() time.Duration {
 	}
 }
 
-// Validate checks the days and the form of the schedule.
+// mostHours is a hundred years.
+const mostHours = 876_000
+
+// Validate checks the numbers and the form of the schedule.
 func (r RetentionPolicy) Validate(path string) document.Errors {
 	var e document.Errors
 	if r.Days != nil {
 		e.Check(*r.Days >= -1, document.Join(path, "log_retention_days"), "must be at least -1 (is %d)", *r.Days)
 	}
+	e.Check(r.ListedHours >= 0 && r.ListedHours <= mostHours, document.Join(path, "listed_hours"), "must be 0 to %d (is %d)", mostHours, r.ListedHours)
+	e.Check(r.ListedTasks >= 0, document.Join(path, "listed_tasks"), "must not be negative (is %d)", r.ListedTasks)
 	if r.Schedule != "" {
 		d, err := time.ParseDuration(r.Schedule)
 		e.Check((err == nil && d > 0) || len(strings.Fields(r.Schedule)) == 5, document.Join(path, "schedule"),

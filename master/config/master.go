@@ -36,7 +36,7 @@ type Master struct {
 	Telemetry       Telemetry         `yaml:"telemetry" doc:"What is reported to others"`
 	Observability   Observability     `yaml:"observability" doc:"Metrics endpoints"`
 	Logging         Logging           `yaml:"logging" doc:"Where task logs are stored"`
-	RetentionPolicy RetentionPolicy   `yaml:"retention_policy" doc:"When task logs are deleted"`
+	RetentionPolicy RetentionPolicy   `yaml:"retention_policy" doc:"When task logs are deleted, and how long ended tasks are listed"`
 	Webhooks        Webhooks          `yaml:"webhooks" doc:"Calls to other systems on task events"`
 
 	FeatureSwitches []string `yaml:"feature_switches" doc:"Switches of Determined 0.38.1; prevent_blank_password is the default here"`

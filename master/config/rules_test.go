@@ -57,6 +57,8 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"elastic host", "logging: {type: elastic, port: 9200}", "logging.host: is required"},
 		{"elastic port", "logging: {type: elastic, host: h}", "logging.port: must be between 1 and 65535"},
 		{"retention days", "retention_policy: {log_retention_days: -2}", "retention_policy.log_retention_days: must be at least -1"},
+		{"retention hours", "retention_policy: {listed_hours: -1}", "retention_policy.listed_hours: must be 0 to 876000 (is -1)"},
+		{"retention tasks", "retention_policy: {listed_tasks: -1}", "retention_policy.listed_tasks: must not be negative (is -1)"},
 		{"retention schedule", "retention_policy: {schedule: often}", "retention_policy.schedule: must be a duration or five cron fields"},
 		{"priority", "resource_manager: {scheduler: {type: priority, default_priority: 100}}", "resource_manager.scheduler.default_priority: must be between 1 and 99 (is 100)"},
 		{"fitting", "resource_manager: {scheduler: {fitting_policy: tight}}", "resource_manager.scheduler.fitting_policy: must be one of best, worst"},

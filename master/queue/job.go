@@ -29,6 +29,9 @@ type Job struct {
 	entries  map[rm.AllocationID]*Entry
 	// first is the position of the allocation that was submitted first; 0 without any.
 	first Position
+	// line is its place in the list that is being made, whose number is listed.
+	line   int
+	listed uint64
 }
 
 func newJob(id rm.JobID) *Job { return &Job{ID: id, entries: make(map[rm.AllocationID]*Entry)} }

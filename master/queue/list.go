@@ -24,17 +24,17 @@ type Line struct {
 // List returns the jobs of a pool in the order in which they are served. A job stands
 // where its first allocation stands.
 func (q *Queue) List(pool string) []Line {
-	at := make(map[*Job]int)
-	var out []Line
+	q.listings++
+	all := q.inOrder(pool)
+	out := make([]Line, 0, len(all))
 	waiting := false
-	for _, e := range q.inOrder(pool) {
-		i, known := at[e.Parent]
-		if !known {
-			i = len(out)
-			at[e.Parent] = i
-			out = append(out, Line{Ahead: i})
+	for i, e := range all {
+		j := e.Parent
+		if j.listed != q.listings {
+			j.listed, j.line = q.listings, len(out)
+			out = append(out, Line{Ahead: j.line, Entries: all[i : i : i+1]}) // most jobs have one, which needs no room of its own
 		}
-		l := &out[i]
+		l := &out[j.line]
 		l.Entries = append(l.Entries, e)
 		if e.Stage != Running {
 			waiting = true
@@ -48,20 +48,35 @@ func (q *Queue) List(pool string) []Line {
 
 // inOrder lists the allocations of a pool as they are served.
 func (q *Queue) inOrder(pool string) []*Entry {
-	var out []*Entry
-	for _, e := range q.entries {
+	q.lineUp()
+	out := make([]*Entry, 0, len(q.lined))
+	for _, e := range q.lined {
 		if e.Pool == pool {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Entry) int {
-		return cmp.Or(
-			q.comparePriorities(a.Priority, b.Priority),
-			cmp.Compare(a.Parent.Position(), b.Parent.Position()),
-			compareSubmissions(a, b),
-		)
-	})
 	return out
+}
+
+// lineUp sorts what has changed since the last list.
+func (q *Queue) lineUp() {
+	if q.stray || len(q.lined) != len(q.entries) {
+		q.lined = slices.DeleteFunc(q.lined, func(e *Entry) bool { return q.entries[e.Allocation] != e })
+		q.stray = false
+	}
+	if !slices.IsSortedFunc(q.lined, q.compareEntries) {
+		slices.SortFunc(q.lined, q.compareEntries)
+	}
+}
+
+func (q *Queue) compareEntries(a, b *Entry) int {
+	if c := q.comparePriorities(a.Priority, b.Priority); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.Parent.Position(), b.Parent.Position()); c != 0 {
+		return c
+	}
+	return compareSubmissions(a, b)
 }
 
 func (q *Queue) comparePriorities(a, b int) int {
@@ -93,7 +108,7 @@ func (l Line) API() *apiv1.Job {
 		JobId: string(head.Job), EntityId: cmp.Or(head.Entity, string(head.Task)), Type: head.JobType, Name: cmp.Or(head.JobName, head.Name),
 		Username: head.Username, UserId: head.UserID,
 		ResourcePool: head.Pool, Priority: &priority, Weight: &weight, SubmissionTime: timestamppb.New(head.Submitted),
-		Summary: &apiv1.JobSummary{State: l.jobState(), JobsAhead: int32(l.Ahead)}, //nolint:gosec // jobs of one pool
+		Summary: &apiv1.JobSummary{State: l.State(), JobsAhead: int32(l.Ahead)}, //nolint:gosec // jobs of one pool
 	}
 	for _, e := range l.Entries {
 		out.IsPreemptible = out.IsPreemptible || e.Preemptible
@@ -105,7 +120,8 @@ func (l Line) API() *apiv1.Job {
 	return out
 }
 
-func (l Line) jobState() apiv1.Job_State {
+// State is what clients see of whether the job runs.
+func (l Line) State() apiv1.Job_State {
 	switch {
 	case l.Backfilled:
 		return apiv1.Job_STATE_SCHEDULED_BACKFILLED

@@ -37,6 +37,13 @@ type Queue struct {
 	jobs    map[rm.JobID]*Job
 	entries map[rm.AllocationID]*Entry
 	ended   ended
+
+	// lined is the entries as they were last listed, behind which new ones are; stray says that
+	// some are no longer in the queue.
+	lined []*Entry
+	stray bool
+	// listings counts the lists that were made.
+	listings uint64
 }
 
 // New returns a queue without jobs.
@@ -78,6 +85,7 @@ func (q *Queue) Adopt(r rm.Request, pool string, priority int) *Entry {
 	e := &Entry{Request: r, Parent: j, Pool: pool, Priority: priority, Stage: Waiting}
 	j.entries[r.Allocation] = e
 	q.entries[r.Allocation] = e
+	q.lined = append(q.lined, e)
 	j.first = firstOf(j.first, PositionAt(r.Submitted))
 	return e
 }
@@ -100,6 +108,7 @@ func (q *Queue) Withdraw(id rm.AllocationID) {
 		return
 	}
 	delete(q.entries, id)
+	q.stray = true
 	delete(e.Parent.entries, id)
 	if len(e.Parent.entries) > 0 {
 		return

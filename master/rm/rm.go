@@ -103,9 +103,10 @@ type ResourceManager interface {
 	Change(ctx context.Context, id JobID, c Change) error
 	// Allocation describes one that is queued or running.
 	Allocation(id AllocationID) (Allocation, bool)
-	// Queue lists the jobs of a pool in the order in which they are served;
-	// an empty name lists all pools.
-	Queue(pool string) []*apiv1.Job
+	// Priority is the one in force of an allocation that is queued or running.
+	Priority(id AllocationID) (int, bool)
+	// Queue lists a part of the jobs in the order in which they are served.
+	Queue(p QueuePart) []*apiv1.Job
 	// Pools lists the resource pools by name, with what they have and what they do.
 	Pools() []*apiv1.ResourcePool
 	// PoolSettings lists what is configured of the same pools, by name. It counts

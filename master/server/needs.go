@@ -125,8 +125,8 @@ type TaskLogs interface {
 
 // Queue is who is served when; rm.ResourceManager has these methods.
 type Queue interface {
-	// Queue lists the jobs of a pool in the order in which they are served.
-	Queue(pool string) []*apiv1.Job
+	// Queue lists a part of the jobs in the order in which they are served.
+	Queue(p rm.QueuePart) []*apiv1.Job
 	Pools() []*apiv1.ResourcePool
 }
 

@@ -66,16 +66,15 @@ func (q *queueCalls) jobs(c *call) (*apiv1.GetJobsV2Response, error) {
 			return nil, err
 		}
 	}
-	states := c.allValues("states")
-	list := slices.DeleteFunc(slices.Clone(q.cfg.Queue.Queue(pool)), func(j *apiv1.Job) bool {
-		return len(states) > 0 && !slices.Contains(states, j.GetSummary().GetState().String())
+	out, part := &apiv1.GetJobsV2Response{}, c.partParam()
+	list := q.cfg.Queue.Queue(rm.QueuePart{
+		Pool: pool, States: c.allValues("states"), Descending: c.isDescending(),
+		Cut: func(total int) (from, to int) {
+			out.Pagination = part.of(total)
+			return int(out.GetPagination().GetStartIndex()), int(out.GetPagination().GetEndIndex())
+		},
 	})
-	if c.isDescending() {
-		slices.Reverse(list)
-	}
-	part, p := cutPage(c, list)
-	out := &apiv1.GetJobsV2Response{Pagination: p}
-	for _, j := range part {
+	for _, j := range list {
 		out.Jobs = append(out.Jobs, &apiv1.RBACJob{Full: j})
 	}
 	return out, c.bad

@@ -209,7 +209,9 @@ func (m *idle) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	return rm.Allocation{Request: r, Pool: r.Pool}, found
 }
 
-func (m *idle) Queue(string) []*apiv1.Job { return nil }
+func (m *idle) Priority(rm.AllocationID) (int, bool) { return 0, false }
+
+func (m *idle) Queue(rm.QueuePart) []*apiv1.Job { return nil }
 
 func (m *idle) Pools() []*apiv1.ResourcePool { return nil }
 

@@ -364,8 +364,8 @@ func (c *cluster) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2
 	}, nil
 }
 
-func (c *cluster) Queue(string) []*apiv1.Job {
-	return []*apiv1.Job{{JobId: "j1", Summary: &apiv1.JobSummary{State: apiv1.Job_STATE_QUEUED}}}
+func (c *cluster) Queue(p rm.QueuePart) []*apiv1.Job {
+	return rm.CutQueue(p, []*apiv1.Job{{JobId: "j1", Summary: &apiv1.JobSummary{State: apiv1.Job_STATE_QUEUED}}}, func(j *apiv1.Job) apiv1.Job_State { return j.GetSummary().GetState() })
 }
 
 func (c *cluster) Pools() []*apiv1.ResourcePool {

@@ -90,7 +90,12 @@ func (m *machine) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	return rm.Allocation{Request: r, Pool: r.Pool, Priority: 42, Waiting: "no agent is connected"}, found
 }
 
-func (m *machine) Queue(string) []*apiv1.Job { return nil }
+func (m *machine) Priority(id rm.AllocationID) (int, bool) {
+	a, found := m.Allocation(id)
+	return a.Priority, found
+}
+
+func (m *machine) Queue(rm.QueuePart) []*apiv1.Job { return nil }
 
 func (m *machine) Pools() []*apiv1.ResourcePool { return nil }
 

@@ -38,25 +38,29 @@ type kind struct {
 
 // kindOf is the row of a kind. A new kind is one row, and its calls in the API.
 func kindOf(k lifecycle.Kind) kind {
-	return map[lifecycle.Kind]kind{
-		lifecycle.Command: {
+	switch k {
+	case lifecycle.Command:
+		return kind{
 			noun: "command", title: "Command",
 			jobType: apiv1.Job_TYPE_COMMAND, taskType: apiv1.TaskType_TASK_TYPE_COMMAND, singleNode: true,
 			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },
 			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
 			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },
-		},
-		lifecycle.Trial: {
+		}
+	case lifecycle.Trial:
+		return kind{
 			noun: "trial", title: "Trial", owned: true,
 			jobType: apiv1.Job_TYPE_EXPERIMENT, taskType: apiv1.TaskType_TASK_TYPE_TRIAL,
 			ports: spec.TrialPorts(), job: ownedJob, rerun: neverRerun,
-		},
-		lifecycle.CheckpointGC: {
+		}
+	case lifecycle.CheckpointGC:
+		return kind{
 			noun: "checkpoint deletion", title: "Checkpoint GC", owned: true, singleNode: true,
 			jobType: apiv1.Job_TYPE_CHECKPOINT_GC, taskType: apiv1.TaskType_TASK_TYPE_CHECKPOINT_GC,
 			job: ownedJob, rerun: neverRerun,
-		},
-	}[k]
+		}
+	}
+	return kind{}
 }
 
 func ownedJob(t lifecycle.Task) rm.JobID { return t.Job }

@@ -57,6 +57,10 @@ func (rec *records) loadAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	said, err := linesSaid(ctx, rec.cfg.Store, tasks)
+	if err != nil {
+		return err
+	}
 	for _, d := range tasks {
 		if kindOf(d.Value.Kind).noun == "" {
 			return fmt.Errorf("task %s is of kind %q, which this version does not know; run the version that stored it", d.ID, d.Value.Kind)
@@ -66,6 +70,7 @@ func (rec *records) loadAll(ctx context.Context) error {
 			return fmt.Errorf("task %s has no allocation in the store; restore a backup", d.ID)
 		}
 		e := newEntry(rec.reg.usage)
+		e.said = said[d.ID]
 		e.publishSnapshot(snapshot{task: d.Value, allocations: byNumber(list)})
 		rec.reg.putTask(d.Value.ID, e)
 		if kindOf(d.Value.Kind).owned {
@@ -73,6 +78,15 @@ func (rec *records) loadAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// linesSaid is how many lines of the master are in the logs of tasks.
+func linesSaid(ctx context.Context, r store.Reader, tasks []store.Doc[lifecycle.Task]) (map[string]int64, error) {
+	ids := make([]string, 0, len(tasks))
+	for _, d := range tasks {
+		ids = append(ids, d.ID)
+	}
+	return store.LogMarks(ctx, r, ids, "")
 }
 
 // allocationsOf reads the allocations of tasks, in no order.

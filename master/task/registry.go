@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
@@ -42,7 +43,8 @@ type entry struct {
 	news  atomic.Pointer[chan struct{}]
 	usage *usage // of all users
 	watch logWatch
-	ended chan struct{} // closed when the task has ended and its last line is in the log
+	ports atomic.Pointer[[]*apiv1.ProxyPortConfig] // nil until asked for
+	ended chan struct{}                            // closed when the task has ended and its last line is in the log
 }
 
 func newEntry(u *usage) *entry {
@@ -186,18 +188,24 @@ func (r *registry) listTasks() []*entry {
 
 // listWhere lists the tasks that a condition leaves in, oldest first.
 func (r *registry) listWhere(in func(snapshot) bool) []*entry {
+	out := r.collectWhere(in)
+	slices.SortFunc(out, func(a, b *entry) int {
+		x, y := &a.cur.Load().task, &b.cur.Load().task
+		return cmp.Or(x.Submitted.Compare(y.Submitted), strings.Compare(string(x.ID), string(y.ID)))
+	})
+	return out
+}
+
+// collectWhere is listWhere in no order.
+func (r *registry) collectWhere(in func(snapshot) bool) []*entry {
 	r.mu.RLock()
+	defer r.mu.RUnlock()
 	var out []*entry
 	for _, e := range r.entries {
 		if s := e.cur.Load(); s != nil && in(*s) {
 			out = append(out, e)
 		}
 	}
-	r.mu.RUnlock()
-	slices.SortFunc(out, func(a, b *entry) int {
-		x, y := a.latestSnapshot().task, b.latestSnapshot().task
-		return cmp.Or(x.Submitted.Compare(y.Submitted), strings.Compare(string(x.ID), string(y.ID)))
-	})
 	return out
 }
 

@@ -140,18 +140,28 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 // Summaries lists the allocations that have not ended.
 func (v *views) Summaries() map[string]*apiv1.AllocationSummary {
 	out := map[string]*apiv1.AllocationSummary{}
-	for _, e := range v.reg.listWhere(snapshot.isOpen) {
+	for _, e := range v.reg.collectWhere(snapshot.isOpen) {
 		s := e.latestSnapshot()
-		out[string(s.currentAllocation().ID)] = v.summarizeTask(s)
+		out[string(s.currentAllocation().ID)] = v.summarizeTask(s, e.proxyPorts())
 	}
 	return out
 }
 
-func (v *views) summarizeTask(s snapshot) *apiv1.AllocationSummary {
+// proxyPorts is worked out once: what a task is to run does not change before it ends.
+func (e *entry) proxyPorts() []*apiv1.ProxyPortConfig {
+	if known := e.ports.Load(); known != nil {
+		return *known
+	}
+	list := proxyPorts(e.latestSnapshot().task)
+	e.ports.Store(&list)
+	return list
+}
+
+func (v *views) summarizeTask(s snapshot, ports []*apiv1.ProxyPortConfig) *apiv1.AllocationSummary {
 	a := s.currentAllocation()
 	out := &apiv1.AllocationSummary{
 		TaskId: string(s.task.ID), AllocationId: string(a.ID), Name: s.task.Name, RegisteredTime: formatTime(a.Created),
-		ResourcePool: s.task.Pool, SlotsNeeded: int32(s.task.Slots), SchedulerType: "priority", ProxyPorts: proxyPorts(s.task),
+		ResourcePool: s.task.Pool, SlotsNeeded: int32(s.task.Slots), SchedulerType: "priority", ProxyPorts: ports,
 	}
 	if priority := int32(v.effectivePriority(s)); priority != 0 {
 		out.Priority = &priority
@@ -170,8 +180,8 @@ func (v *views) effectivePriority(s snapshot) int {
 		return s.task.Priority
 	}
 	if len(s.allocations) > 0 {
-		if known, found := r.Allocation(s.currentAllocation().ID); found {
-			return known.Priority
+		if priority, found := r.Priority(s.currentAllocation().ID); found {
+			return priority
 		}
 	}
 	if s.task.Priority != 0 {

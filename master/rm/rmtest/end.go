@@ -68,7 +68,7 @@ func toleratesUnknown(w *world) {
 	if _, found := m.Allocation("x.1"); found {
 		w.t.Error("an allocation that was not submitted is known")
 	}
-	if jobs := m.Queue("no-such-pool"); len(jobs) != 0 {
+	if jobs := m.Queue(rm.QueuePart{Pool: "no-such-pool"}); len(jobs) != 0 {
 		w.t.Errorf("got %v in a pool that is not there, want nothing", jobs)
 	}
 }

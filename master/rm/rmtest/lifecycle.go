@@ -158,7 +158,7 @@ func refusesWrongRequests(w *world) {
 	if err := w.manager.Validate(w.request(0)); err != nil {
 		w.t.Errorf("a request like any other: %v", err)
 	}
-	if jobs := w.manager.Queue(""); len(jobs) != 0 {
+	if jobs := w.manager.Queue(rm.QueuePart{}); len(jobs) != 0 {
 		w.t.Errorf("got %v queued, want nothing", jobs)
 	}
 }

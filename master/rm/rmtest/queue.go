@@ -34,7 +34,7 @@ func (w *world) job(id rm.AllocationID) rm.JobID { return w.owner.told(id).Reque
 func (w *world) checkOrder(what string, want ...rm.AllocationID) {
 	w.t.Helper()
 	var got, jobs []string
-	for _, j := range w.manager.Queue(DefaultPool) {
+	for _, j := range w.manager.Queue(rm.QueuePart{Pool: DefaultPool}) {
 		got = append(got, j.GetJobId())
 	}
 	for _, id := range want {
@@ -65,7 +65,7 @@ func ordersJobs(w *world) {
 	w.checkOrder("with a changed priority", c, a, b)
 	last := w.submit(1, withPriority(w.last()))
 	w.checkOrder("with a less important one", c, a, b, last)
-	for i, j := range w.manager.Queue(DefaultPool) {
+	for i, j := range w.manager.Queue(rm.QueuePart{Pool: DefaultPool}) {
 		if s := j.GetSummary(); s.GetState() != apiv1.Job_STATE_QUEUED || int(s.GetJobsAhead()) != i || j.GetRequestedSlots() != 1 || j.GetAllocatedSlots() != 0 {
 			w.t.Errorf("got %v as job %d, want it queued behind %d", j, i, i)
 		}
@@ -153,7 +153,7 @@ func movesWaitingPool(w *world) {
 	if known, _ := w.manager.Allocation(id); known.Pool != OtherPool {
 		w.t.Errorf("got pool %q, want %q", known.Pool, OtherPool)
 	}
-	if jobs := w.manager.Queue(OtherPool); len(jobs) != 2 {
+	if jobs := w.manager.Queue(rm.QueuePart{Pool: OtherPool}); len(jobs) != 2 {
 		w.t.Errorf("got %v in the other pool, want two jobs", jobs)
 	}
 	if told := w.owner.told(id); told.End != nil {
@@ -220,7 +220,7 @@ func countsPool(w *world) {
 		}
 	}
 	w.checkOrder("what runs is listed, too", runs, waits)
-	first := w.manager.Queue("")[0]
+	first := w.manager.Queue(rm.QueuePart{})[0]
 	if first.GetSummary().GetState() != apiv1.Job_STATE_SCHEDULED || first.GetAllocatedSlots() != MachineSlots ||
 		first.GetUsername() != "ann" || first.GetEntityId() != string(w.owner.told(runs).Request.Task) || first.GetResourcePool() != DefaultPool {
 		w.t.Errorf("got %v, want the job that runs", first)

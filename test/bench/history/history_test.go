@@ -107,7 +107,8 @@ type measured struct {
 	memory           int64
 }
 
-func open(b *testing.B, ended int) *measured {
+// startMaster starts a master that ends with the benchmark.
+func startMaster(b *testing.B) (m *master.Master, bin string) {
 	b.Helper()
 	bin, err := filepath.Abs(*program)
 	if err != nil {
@@ -116,8 +117,7 @@ func open(b *testing.B, ended int) *measured {
 	if _, err := os.Stat(bin); err != nil {
 		b.Skip("there is no program; run: make build")
 	}
-	m, err := master.Start(b.Context(), bin, "")
-	if err != nil {
+	if m, err = master.Start(b.Context(), bin, ""); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
@@ -125,16 +125,25 @@ func open(b *testing.B, ended int) *measured {
 			b.Error(err)
 		}
 	})
-	memory := func() int64 {
-		// The login before took 19 MB, which the runtime gives back slowly.
-		master.Pause(b.Context(), 10*time.Second)
-		n, err := m.Memory()
-		if err != nil {
-			b.Fatal(err)
-		}
-		return n
+	return m, bin
+}
+
+// restingMemory is what a master has made, when it has given back what a login took: 19 MB, which the
+// runtime gives back slowly.
+func restingMemory(b *testing.B, m *master.Master) int64 {
+	b.Helper()
+	master.Pause(b.Context(), 10*time.Second)
+	n, err := m.Memory()
+	if err != nil {
+		b.Fatal(err)
 	}
-	alone := memory()
+	return n
+}
+
+func open(b *testing.B, ended int) *measured {
+	b.Helper()
+	m, bin := startMaster(b)
+	alone := restingMemory(b, m)
 	for range running {
 		if err := m.Ask(b.Context(), http.MethodPost, "experiments", map[string]any{"config": configuration, "activate": true}, nil); err != nil {
 			b.Fatal(err)
@@ -148,7 +157,7 @@ func open(b *testing.B, ended int) *measured {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &measured{Master: m, ready: ready, processor: took, memory: memory() - alone}
+	return &measured{Master: m, ready: ready, processor: took, memory: restingMemory(b, m) - alone}
 }
 
 // start reports how the master started, which was once.

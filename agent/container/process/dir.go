@@ -34,7 +34,7 @@ import (
 //
 // A line counts only with its newline, so that one cut short counts as not
 // written. It is one file because making one is most of what a short task
-// costs.
+// costs; for the same reason the directory may have been another task's: see spares.
 type dir string
 
 func (d dir) filePath(name string) string { return filepath.Join(string(d), name) }
@@ -144,7 +144,9 @@ func (d dir) isAlive() (bool, error) {
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, nil
 	}
-	return false, err
+	// A process that is being made right now may have this file open until its program
+	// starts, and would keep the lock of a directory that a task gets.
+	return false, errors.Join(err, unix.Flock(int(f.Fd()), unix.LOCK_UN))
 }
 
 // status is what the shell wrote.

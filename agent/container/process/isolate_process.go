@@ -31,7 +31,7 @@ const initScript = `trap : HUP INT QUIT TERM
 exec 6>&2 2>/dev/null
 read -r pid rest </proc/self/stat && echo "$pid" >&3 || exit 125
 mount -t proc -o nosuid,nodev,noexec proc /proc 2>&6 || { echo "$?" >&3; exit; }
-(exec setpriv "$@" /bin/sh -c '. /proc/self/fd/4' 2>&6 3>&- 6>&-)
+(exec "$@" /bin/sh -c '. /proc/self/fd/4' 2>&6 3>&- 6>&-)
 echo "$?" >&3`
 
 // initCapabilities are what the first process needs: to mount, to enter the namespace of
@@ -48,19 +48,21 @@ type account struct {
 	groups []int
 }
 
-// setprivOptions let setpriv set the groups, which nsenter cannot, and nsenter the user:
-// what comes after it is the task's.
-func (a account) setprivOptions() []string {
-	groups := []string{"--clear-groups"}
-	if len(a.groups) > 0 {
-		list := make([]string, len(a.groups))
-		for i, g := range a.groups {
-			list[i] = strconv.Itoa(g)
-		}
-		groups = []string{"--groups", strings.Join(list, ",")}
+// becomeUser is the program, with its arguments, that has what comes after it see the task's
+// files and run as the task's user. nsenter drops all groups; where there are some, setpriv
+// sets them and the group before it.
+func (a account) becomeUser() []string {
+	enter := []string{"nsenter", "--mount=/proc/self/fd/5"}
+	user, group := strconv.Itoa(a.UID), strconv.Itoa(a.GID)
+	if len(a.groups) == 0 {
+		return append(enter, "--setgid", group, "--setuid", user)
 	}
-	return append(append([]string{"--regid", strconv.Itoa(a.GID)}, groups...),
-		"nsenter", "--mount=/proc/self/fd/5", "--setuid", strconv.Itoa(a.UID))
+	list := make([]string, len(a.groups))
+	for i, g := range a.groups {
+		list[i] = strconv.Itoa(g)
+	}
+	set := []string{"setpriv", "--regid", group, "--groups", strings.Join(list, ",")}
+	return append(append(set, enter...), "--setuid", user)
 }
 
 // canIsolate tries what every start does and says why it cannot be done.
@@ -74,13 +76,16 @@ func canIsolate(a Accounts) error {
 	if err := a.checkUID(); err != nil {
 		return err
 	}
+	if _, err := exec.LookPath("setpriv"); err != nil { // only tasks with GPUs need it, later
+		return err
+	}
 	for _, p := range []string{taskRoot, runDir} {
 		if err := os.MkdirAll(p, 0o755); err != nil {
 			return err
 		}
 	}
 	var said bytes.Buffer
-	cmd := initCommand(`mount -t proc proc /proc && exec setpriv "$@" /bin/sh -c 'test -r /proc/self/stat'`, account{User: container.User{UID: a.First, GID: a.First}})
+	cmd := initCommand(`mount -t proc proc /proc && exec "$@" /bin/sh -c 'test -r /proc/self/stat'`, account{User: container.User{UID: a.First, GID: a.First}})
 	cmd.Stdout, cmd.Stderr = &said, &said
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -107,7 +112,7 @@ func canIsolate(a Accounts) error {
 func initCommand(script string, a account) *exec.Cmd {
 	return &exec.Cmd{
 		Path: "/bin/sh",
-		Args: append([]string{"/bin/sh", "-c", script, "det-deploy-task"}, a.setprivOptions()...),
+		Args: append([]string{"/bin/sh", "-c", script, "det-deploy-task"}, a.becomeUser()...),
 		// Nothing of the task: a variable such as LD_PRELOAD would make it root.
 		Env: []string{"PATH=" + os.Getenv("PATH")},
 		Dir: "/",

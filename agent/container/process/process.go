@@ -55,6 +55,9 @@ type Runtime struct {
 	// hidden are the real paths of what no task may see.
 	hidden []string
 
+	// spares are directories for the next tasks.
+	spares *spares
+
 	// written wakes who follows the output of a container.
 	written watch.Watcher
 
@@ -81,7 +84,11 @@ func New(o Options) (*Runtime, error) {
 	// What the agent's own parent left open must not live on in tasks, which
 	// outlive both. A kernel without the call leaves it open.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	r := &Runtime{opts: o, children: map[string]int{}, notIsolated: canIsolate(o.Accounts)}
+	left, err := openSpares(o.Dir + "-spare")
+	if err != nil {
+		return nil, fmt.Errorf("remove the spare directories of processes: %w", err)
+	}
+	r := &Runtime{opts: o, spares: left, children: map[string]int{}, notIsolated: canIsolate(o.Accounts)}
 	if r.notIsolated != nil {
 		r.notPlaced = canPlace()
 	}
@@ -166,6 +173,9 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 		if err := awaitNobody(ctx, uid); err != nil {
 			return fmt.Errorf("remove process %s: %w", id, err)
 		}
+	}
+	if r.spares.put(d) {
+		return nil
 	}
 	if at, found := d.lentFiles(); found {
 		err = giveBack(at)

@@ -365,6 +365,7 @@ func benchmarkShortTask(b *testing.B, isolated bool) {
 	}
 	// As many at once as a small agent may have.
 	b.SetParallelism(8)
+	own, children := processorTime(b, unix.RUSAGE_SELF), processorTime(b, unix.RUSAGE_CHILDREN)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := strconv.FormatInt(time.Now().UnixNano(), 10)
@@ -380,6 +381,19 @@ func benchmarkShortTask(b *testing.B, isolated bool) {
 		}
 	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
+	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(b.N) }
+	b.ReportMetric(each(processorTime(b, unix.RUSAGE_SELF)-own), "ms-cpu/task")
+	b.ReportMetric(each(processorTime(b, unix.RUSAGE_CHILDREN)-children), "ms-cpu-children/task")
+}
+
+// processorTime is what this process, or what it has waited for, took of the processor.
+func processorTime(b *testing.B, who int) time.Duration {
+	b.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(who, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

@@ -20,7 +20,7 @@ import (
 // the account that its owner is linked to. Links to root are refused: root could
 // leave the namespaces.
 func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error) {
-	if err := d.makeAnew(nil); err != nil {
+	if err := d.makeAnew(nil, nil); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	who, err := r.accountOf(d, spec)

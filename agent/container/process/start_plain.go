@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"syscall"
@@ -15,7 +16,7 @@ import (
 
 // startPlain starts a task as the agent's own user, or as the one that was asked for.
 func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
-	if err := d.makeAnew(spec.User); err != nil {
+	if err := d.makeAnew(spec.User, r.spares); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	placed := r.notPlaced == nil
@@ -28,7 +29,7 @@ func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
 	}
 	start := (*exec.Cmd).Start
 	if placed {
-		if start, err = d.startPlaced(spec); err != nil {
+		if start, err = r.startPlaced(d, spec); err != nil {
 			return 0, err
 		}
 	} else {
@@ -48,9 +49,9 @@ func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
 
 // startPlaced starts a task that sees its files where they belong. An agent that is not
 // root needs a user namespace for this.
-func (d dir) startPlaced(spec container.Spec) (start func(*exec.Cmd) error, err error) {
+func (r *Runtime) startPlaced(d dir, spec container.Spec) (start func(*exec.Cmd) error, err error) {
 	stage := d.filePath("stage")
-	if err := os.Mkdir(stage, 0o700); err != nil {
+	if err := os.Mkdir(stage, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	tree := rootfs.Tree{Places: placesOf(d.rootDir(), spec), Stage: stage, UID: os.Geteuid(), GID: os.Getegid()}
@@ -70,10 +71,20 @@ func (d dir) startPlaced(spec container.Spec) (start func(*exec.Cmd) error, err 
 			if err := enterMounts(unix.CLONE_NEWNS); err != nil {
 				return err
 			}
+			space, err := mountSpace()
+			if err != nil {
+				return err
+			}
 			if err := tree.Enter(); err != nil {
 				return err
 			}
-			return cmd.Start()
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			if credentialOf(spec.User) == nil {
+				r.spares.begin(d, space)
+			}
+			return nil
 		})
 	}, nil
 }
@@ -83,6 +94,8 @@ func canPlace() error {
 	if os.Geteuid() != 0 {
 		return rootfs.Check(runDir)
 	}
+	// Where it is, tasks need no stand-in of /run, which takes longer to make.
+	_ = os.MkdirAll(runDir, 0o755)
 	stage, err := os.MkdirTemp("", "det-deploy-check-")
 	if err != nil {
 		return err

@@ -42,9 +42,12 @@ func (d dir) layOut(spec container.Spec, mountpoints bool) error {
 }
 
 // makeAnew makes the directory, in the place of what an interrupted start left.
-func (d dir) makeAnew(u *container.User) error {
+func (d dir) makeAnew(u *container.User, from *spares) error {
 	if err := os.RemoveAll(string(d)); err != nil {
 		return err
+	}
+	if credentialOf(u) == nil && from != nil && from.take(d) {
+		return nil
 	}
 	if err := os.Mkdir(string(d), 0o700); err != nil || credentialOf(u) == nil {
 		return err

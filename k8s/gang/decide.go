@@ -17,7 +17,8 @@ import (
 // what all pods of the cluster ask for counts as used. What fits is made behind
 // gates (Create) and keeps its room from then on; when all of its pods exist and
 // it still fits, the gates are taken away (Open), of no more than Options.Window
-// pods before the scheduler has placed those.
+// pods before the scheduler has placed those. Where gates can save nothing
+// (Options.Ungated) it is made without them when it fits, in the same window.
 //
 // Who may pass whom: a gang that does not fit does not hold up later ones of its
 // own priority. Gangs of lower priority do not start on nodes that it could use,
@@ -253,27 +254,69 @@ func (p *pass) admitGang(g *Gang, shares []share, stretch bool) Reason {
 	}
 	switch {
 	case g.State == Queued:
-		p.held[g.Job] += g.Slots
-		p.decision.Create = append(p.decision.Create, Create{Gang: g.ID, Stretch: stretch})
-		return Reason{ForPods, "its pods are being made"}
+		return p.createGang(g, shares, stretch)
 	case g.Made < g.Pods:
 		return Reason{ForPods, p.incompleteReason(g)}
-	case p.options.Window > 0 && p.unplaced > 0 && p.unplaced+g.Pods > p.options.Window:
-		p.isFuture(p.next)
+	case p.windowFull(g):
 		return Reason{ForScheduler, fmt.Sprintf("%s made; the scheduler has %s to place before them", formatBeen(g.Pods), formatPods(p.unplaced))}
 	}
 	p.handOver(g.Pods, p.now)
-	o := Open{Gang: g.ID, Stretch: stretch}
+	p.decision.Open = append(p.decision.Open, Open{Gang: g.ID, Stretch: stretch, Nodes: p.hintsOf(shares)})
+	return Reason{ForScheduler, fmt.Sprintf("%s made and handed to the scheduler", formatBeen(g.Pods))}
+}
+
+// createGang has the Job of a gang made.
+func (p *pass) createGang(g *Gang, shares []share, stretch bool) Reason {
+	c := Create{Gang: g.ID, Stretch: stretch}
+	if !stretch && p.needsNoGate(g, shares) {
+		if p.windowFull(g) {
+			return Reason{ForScheduler, fmt.Sprintf("there is room for it; the scheduler has %s to place before", formatPods(p.unplaced))}
+		}
+		c.Ungated, c.Nodes = true, p.hintsOf(shares)
+		p.handOver(g.Pods, p.now)
+	}
+	p.held[g.Job] += g.Slots
+	p.decision.Create = append(p.decision.Create, c)
+	return Reason{ForPods, "its pods are being made"}
+}
+
+// needsNoGate reports whether a gang whose room was just taken can be left to the scheduler
+// from the start. Its pods are alike and share their hints, so that several nodes must be
+// full with it: otherwise the scheduler might leave on one of them what another gang was to
+// have on the other. One that was undone has gates the next time.
+func (p *pass) needsNoGate(g *Gang, shares []share) bool {
+	if !p.options.Ungated || len(shares) == 0 || len(shares) > mostHints || g.Undone > 0 {
+		return false
+	}
+	s := p.board.shapeOf(g)
+	return len(shares) == 1 || !slices.ContainsFunc(shares, func(sh share) bool {
+		return p.board.nodeRoom(p.board.free, s, sh.node, 1) > 0
+	})
+}
+
+// mostHints is how many nodes the pods of a gang may all be told of.
+const mostHints = 32
+
+// windowFull reports whether the scheduler has enough to do before a gang's pods.
+func (p *pass) windowFull(g *Gang) bool {
+	full := p.options.Window > 0 && p.unplaced > 0 && p.unplaced+g.Pods > p.options.Window
+	if full {
+		p.isFuture(p.next)
+	}
+	return full
+}
+
+// hintsOf are the nodes of shares, one for each pod; none where nodes are not known.
+func (p *pass) hintsOf(shares []share) []NodeID {
+	var out []NodeID
 	for _, sh := range shares {
 		for range sh.pods {
-			if !p.options.NodesKnown {
-				break
+			if p.options.NodesKnown {
+				out = append(out, p.board.nodes[sh.node].ID)
 			}
-			o.Nodes = append(o.Nodes, p.board.nodes[sh.node].ID)
 		}
 	}
-	p.decision.Open = append(p.decision.Open, o)
-	return Reason{ForScheduler, fmt.Sprintf("%s made and handed to the scheduler", formatBeen(g.Pods))}
+	return out
 }
 
 // findRoom looks for free room, unless it is known that there is not enough.

@@ -28,6 +28,10 @@ type Create struct {
 	Gang ID
 	// Stretch is to be kept as the gang's Stretched.
 	Stretch bool
+	// Ungated says that its pods need no gate: the scheduler may place each as soon as it
+	// is made, on one of Nodes rather than elsewhere. The gang is Binding from now on.
+	Ungated bool
+	Nodes   []NodeID
 }
 
 // Open lets the pods of a gang go.

@@ -7,7 +7,8 @@
 // Kubernetes places pods one by one. A gang that gets half of its pods holds
 // what another half would need, so the pods of a gang are made behind a
 // scheduling gate, which is taken away from all of them at once, and only when
-// all of them fit.
+// all of them fit. Where nothing but a race with pods of others could leave a part,
+// a gang that fits is made without gates (Options.Ungated).
 package gang
 
 import (
@@ -145,6 +146,10 @@ type Options struct {
 	// a node may have less left than it seems. Then what the scheduler refuses is learned
 	// from.
 	OthersKnown bool
+	// Ungated lets gangs that fit be made without gates where nothing can make a part of
+	// them only: nodes and all pods on them are known, and nothing counts the pods of the
+	// namespace. It is false while any of that is not known to be so.
+	Ungated bool
 	// Settle is how long a refusal must last to be learned from, and Believe how long a
 	// lesson is believed at first. That doubles with each time, up to MaxBackOff.
 	Settle, Believe time.Duration
@@ -154,7 +159,8 @@ type Options struct {
 	Limit      time.Duration
 	ScaleLimit time.Duration
 	// Window is how many pods may be with the scheduler that it has not placed, unless
-	// one gang has more; those that it could not place within Limit do not count.
+	// one gang has more; those that it could not place within Limit do not count. It is
+	// WindowAt of the rate at which the scheduler was seen to place pods.
 	// Zero is no limit. Gangs that are let go all at once get their pods placed in
 	// turns, and each then holds a part for as long as all of them take.
 	Window int
@@ -178,9 +184,20 @@ func DefaultOptions() Options {
 		ScaleLimit: 15 * time.Minute,
 		// kube-scheduler places some 50 pods a second unless told otherwise
 		// (--kube-api-qps): four seconds of work.
-		Window:  200,
+		Window:  leastWindow,
 		BackOff: 2 * time.Second, MaxBackOff: 5 * time.Minute,
 	}
+}
+
+const (
+	leastWindow = 200
+	mostWindow  = 5000
+)
+
+// WindowAt is Options.Window for a scheduler that places so many pods a second: four seconds
+// of its work.
+func WindowAt(podsPerSecond float64) int {
+	return max(leastWindow, min(int(4*podsPerSecond), mostWindow))
 }
 
 // Cluster is everything a decision looks at.

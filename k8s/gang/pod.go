@@ -65,6 +65,12 @@ func PodOf(spec *corev1.PodSpec) (*Pod, error) {
 	if spec.Affinity != nil {
 		affinity = spec.Affinity.NodeAffinity
 	}
+	// What is only preferred keeps it from no node, and differs by gang.
+	if affinity != nil && affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		affinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: affinity.RequiredDuringSchedulingIgnoredDuringExecution}
+	} else {
+		affinity = nil
+	}
 	only := &corev1.Affinity{NodeAffinity: affinity}
 	place, err := json.Marshal([]any{spec.NodeSelector, affinity, spec.Tolerations})
 	if err != nil {

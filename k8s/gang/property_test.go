@@ -17,6 +17,7 @@ func scene(t *rapid.T, pods []*Pod) Cluster {
 	c.Options.Preemption = rapid.Bool().Draw(t, "preemption")
 	autoscaled := rapid.Bool().Draw(t, "autoscaled")
 	c.Options.NodesKnown = rapid.IntRange(0, 9).Draw(t, "known") > 0
+	c.Options.Ungated = c.Options.NodesKnown && rapid.Bool().Draw(t, "ungated")
 	c.Options.Window = rapid.SampledFrom([]int{0, 2, 200}).Draw(t, "window")
 	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
 		n := gpus(NodeID(fmt.Sprintf("n%d", i)), int64(rapid.SampledFrom([]int{0, 4, 8}).Draw(t, "gpus")), 0)
@@ -144,6 +145,7 @@ func noMoreThanThereIs(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 			used[id].Add(g.Pod.requests)
 		}
 	}
+	ungatedFit(t, c, d, gangs, used)
 	inWindow(t, c, d, gangs)
 	whole := 0
 	for _, cr := range d.Create {
@@ -162,6 +164,27 @@ func noMoreThanThereIs(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	}
 }
 
+// ungatedFit checks that what is made without gates fits beside all else, and leaves no room that
+// its pods could take for that of another gang.
+func ungatedFit(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang, used map[NodeID]Resources) {
+	for _, cr := range d.Create {
+		g := gangs[cr.Gang]
+		if !cr.Ungated {
+			continue
+		}
+		if !c.Options.Ungated || cr.Stretch || g.Undone > 0 || len(cr.Nodes) != g.Pods {
+			t.Fatalf("%s (%d pods, undone %d times, stretched: %v) is made without gates on %v", g.ID, g.Pods, g.Undone, cr.Stretch, cr.Nodes)
+		}
+		for _, id := range cr.Nodes {
+			n := &c.Nodes[slices.IndexFunc(c.Nodes, func(n Node) bool { return n.ID == id })]
+			if !fitsOn(n, g.Pod, used[id]) {
+				t.Fatalf("%s is made without gates for %s, where there is no room", g.ID, id)
+			}
+			used[id].Add(g.Pod.requests)
+		}
+	}
+}
+
 // inWindow checks that the scheduler gets no more pods than it places soon.
 func inWindow(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	before, let := 0, 0
@@ -174,8 +197,15 @@ func inWindow(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	for _, o := range d.Open {
 		let += gangs[o.Gang].Pods
 	}
-	alone := before == 0 && len(d.Open) == 1
-	if w := c.Options.Window; w > 0 && len(d.Open) > 0 && before+let > w && !alone {
+	free := 0
+	for _, cr := range d.Create {
+		if cr.Ungated {
+			let += gangs[cr.Gang].Pods
+			free++
+		}
+	}
+	alone := before == 0 && len(d.Open)+free == 1
+	if w := c.Options.Window; w > 0 && len(d.Open)+free > 0 && before+let > w && !alone {
 		t.Fatalf("%d pods are let go after %d, and %d may be", let, before, w)
 	}
 }
@@ -280,15 +310,12 @@ func step(c *Cluster, d Decision, now time.Time) {
 	for _, cr := range d.Create {
 		g := find(cr.Gang)
 		g.State, g.Since, g.Made = Gated, now, g.Pods
+		if cr.Ungated {
+			runsOn(c, g, cr.Nodes, now)
+		}
 	}
 	for _, o := range d.Open {
-		g := find(o.Gang)
-		g.State, g.Since = Running, now
-		for _, id := range o.Nodes {
-			i := slices.IndexFunc(c.Nodes, func(n Node) bool { return n.ID == id })
-			c.Nodes[i].Used.Add(g.Pod.requests)
-			g.Held = append(g.Held, Held{Node: id, Pods: 1})
-		}
+		runsOn(c, find(o.Gang), o.Nodes, now)
 	}
 	for _, u := range d.Undo {
 		g := find(u.Gang)
@@ -303,5 +330,15 @@ func step(c *Cluster, d Decision, now time.Time) {
 			}
 		}
 		c.Gangs = slices.DeleteFunc(c.Gangs, func(o Gang) bool { return o.ID == id })
+	}
+}
+
+// runsOn has the scheduler do as it is hinted.
+func runsOn(c *Cluster, g *Gang, nodes []NodeID, now time.Time) {
+	g.State, g.Since = Running, now
+	for _, id := range nodes {
+		i := slices.IndexFunc(c.Nodes, func(n Node) bool { return n.ID == id })
+		c.Nodes[i].Used.Add(g.Pod.requests)
+		g.Held = append(g.Held, Held{Node: id, Pods: 1})
 	}
 }

@@ -41,6 +41,9 @@ func (p *pass) incompleteReason(g *Gang) string {
 
 // countUnbound says how many pods of a gang the scheduler has placed.
 func (p *pass) countUnbound(g *Gang) string {
+	if g.Made < g.Pods {
+		return p.incompleteReason(g) // it has no gates
+	}
 	text := fmt.Sprintf("the scheduler has found a node for %d of its %s", g.boundPods(), formatPods(g.Pods))
 	if g.Stretched {
 		text += ", and nodes may be added for it"

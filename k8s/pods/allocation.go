@@ -22,7 +22,7 @@ import (
 // Phase is how far an allocation has come.
 //
 //	Queued ──is decided──▶ Making ──Job and Secret are made──▶ Gated
-//	  ▲  ▲                   │                                   │ all pods exist and fit
+//	  ▲  ▲                   │     (Opening, without gates)      │ all pods exist and fit
 //	  │  └─── gone ── Undoing ◀──not all exist, or not all are ──┤
 //	  │                  │          taken by nodes in time       ▼
 //	  │                  │ is killed                          Opening
@@ -51,7 +51,7 @@ const (
 
 var phases = map[Phase][]Phase{
 	Queued:  {Making, Running, Over},
-	Making:  {Gated, Undoing},
+	Making:  {Gated, Opening, Undoing},
 	Gated:   {Opening, Undoing},
 	Opening: {Running, Undoing},
 	Running: {Over},
@@ -81,8 +81,13 @@ type allocation struct {
 	// stretched says that it was let go although it does not fit, so that nodes are
 	// added for it.
 	stretched bool
-	// hints are nodes with room for each of its pods.
-	hints []gang.NodeID
+	// hints are nodes with room for each of its pods; ungated says that this master has
+	// decided to run it without gates.
+	hints   []gang.NodeID
+	ungated bool
+
+	// sight is what was last seen of its pods, for the decision.
+	sight *sight
 
 	containers []*container
 	release    *records.Release
@@ -94,12 +99,15 @@ type allocation struct {
 	// What follows belongs to the worker that looks at it: noted says that it is stored
 	// that it runs, stored is the release that a restarted master would know, asked
 	// says that the owner knows of it, and terminate that the program listens for no
-	// signal but SIGTERM. orderless says that its Secrets were deleted, and forced when
+	// signal but SIGTERM. opened are the pods whose gate was taken away, and met says that
+	// there is a Service for them. orderless says that its Secrets were deleted, and forced when
 	// the API server was last told to forget a pod whose node does not answer, and
 	// jobless that its Job was deleted for that.
 	recorded         bool
 	stored           *records.Release
 	asked, terminate bool
+	opened           map[types.UID]bool
+	met              bool
 	secretsGone      bool
 	forced           map[types.UID]time.Time
 	jobGone          bool

@@ -133,7 +133,7 @@ func (r *RM) openWatch(ctx context.Context) (*watch.Watch, error) {
 	}
 	w, err := watch.Open(ctx, watch.Config{
 		Log: r.cfg.Log, Client: r.cfg.Client, Cluster: r.cfg.Cluster, Namespace: r.cfg.Namespace, Former: r.cfg.Former,
-		Interval: r.cfg.Limits.Sight, OnChange: r.state.onChange, OnError: r.state.setUnknown,
+		Interval: r.cfg.Limits.Sight, OnChange: r.state.onChange, OnError: r.state.setUnknown, Changes: r.state.capacity,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("run pods: %w", err)

@@ -46,6 +46,7 @@ func (r *runner) reconcileRunning(ctx context.Context, w *watch.Watch, a *alloca
 		again := r.reconcilePod(ctx, w, a, c, pods[c.rank])
 		next = soonerOf(next, again)
 	}
+	next = soonerOf(next, r.createService(ctx, w, a, pods))
 	next = soonerOf(next, r.deleteSecrets(ctx, a, pods))
 	next = soonerOf(next, r.terminator.deleteJobOfForced(ctx, w, a))
 	next = soonerOf(next, r.reporter.reportTrouble(ctx, a))
@@ -271,6 +272,29 @@ func (r *runner) limitStart(c *container, s observe.Container, now time.Time) {
 	if c.decidedExit == nil && (s.Hopeless || now.Sub(c.stuck) >= r.cfg.Limits.startOf(s)) {
 		c.decidedExit = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: s.Stuck}
 	}
+}
+
+// createService gives the pods of a gang their names, once all of them have an address.
+func (r *runner) createService(ctx context.Context, w *watch.Watch, a *allocation, pods map[int]*corev1.Pod) time.Duration {
+	if a.met || len(a.containers) == 1 || r.state.isReleased(a) {
+		return 0
+	}
+	for rank := range a.containers {
+		if pod := pods[rank]; pod == nil || pod.Status.PodIP == "" {
+			return 0 // its change, or its end, is seen
+		}
+	}
+	job := w.Job(r.cfg.Namespace, r.state.currentJobName(a))
+	if job == nil {
+		return 0
+	}
+	if s := podspec.ServiceOf(job); s != nil {
+		if err := r.objects.CreateService(ctx, job, s); err != nil {
+			return r.reporter.retryLater(ctx, "give pods their names", a, err)
+		}
+	}
+	a.met = true
+	return 0
 }
 
 // deleteSecrets deletes the Secrets of a gang whose containers have all started: they

@@ -8,7 +8,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -16,13 +15,14 @@ import (
 type scheduler struct {
 	state    *state
 	options  gang.Options
-	requests nodes.Requests
+	capacity *nodes.Capacity
+	pace     pace
 	// lessons are what the scheduler's refusals say of nodes.
 	lessons []gang.Lesson
 }
 
 func newScheduler(s *state) *scheduler {
-	return &scheduler{state: s, options: s.cfg.Gang, requests: make(nodes.Requests)}
+	return &scheduler{state: s, options: s.cfg.Gang, capacity: s.capacity}
 }
 
 // decideQueues makes one pass over all queues. It returns when to run again at the
@@ -72,7 +72,7 @@ func (s *scheduler) createGang(a *allocation, c gang.Create, now time.Time) {
 	}
 	s.state.setPhase(a, Making, now)
 	a.attempt++
-	a.decided, a.stretched = now, c.Stretch
+	a.decided, a.stretched, a.ungated, a.hints = now, c.Stretch, c.Ungated, c.Nodes
 	s.state.enqueueAllocation(a.Allocation)
 }
 
@@ -90,7 +90,12 @@ func (s *scheduler) snapshotCluster(now time.Time) gang.Cluster {
 	c := gang.Cluster{Options: s.options, Lessons: s.lessons}
 	w := s.state.watch
 	c.Options.NodesKnown, c.Options.OthersKnown = w.NodesKnown(), w.OthersKnown()
-	c.Nodes = s.requests.Describe(w, func(id rm.AgentID) bool { return s.state.switches[id] != "" })
+	c.Options.Ungated = w.NodesKnown() && w.OthersKnown() && w.NoQuota()
+	c.Nodes = s.capacity.Describe(w, func(id rm.AgentID) bool { return s.state.switches[id] != "" })
+	s.lookAgain(now)
+	if c.Options.Window > 0 {
+		c.Options.Window = max(c.Options.Window, gang.WindowAt(s.pace.perSecond()))
+	}
 	// In a fixed order, so that a decision can be understood afterwards.
 	for _, id := range slices.Sorted(maps.Keys(s.state.allocations)) {
 		if a := s.state.allocations[id]; a.phase != Over && a.phase != Undoing && a.pod != nil {
@@ -98,6 +103,23 @@ func (s *scheduler) snapshotCluster(now time.Time) gang.Cluster {
 		}
 	}
 	return c
+}
+
+// lookAgain adds up the pods of the allocations whose pods have changed.
+func (s *scheduler) lookAgain(now time.Time) {
+	placed := 0
+	for id := range s.state.changed.take() {
+		a := s.state.allocations[id]
+		if a == nil || a.phase == Queued {
+			continue
+		}
+		before := a.sight
+		a.sight = sightOf(a.attempt, s.state.watch.PodsOf(id, a.jobName()))
+		if before != nil && before.attempt == a.attempt {
+			placed += max(a.sight.placed-before.placed, 0)
+		}
+	}
+	s.pace.note(placed, now)
 }
 
 // describeGang is an allocation as the decision sees it.
@@ -113,36 +135,23 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 	if a.phase == Queued {
 		return g
 	}
+	if a.phase == Making && a.ungated {
+		g.State = gang.Binding
+	}
 	if a.phase == Running && a.release != nil {
 		g.State = gang.Releasing
 		if !a.release.Kill {
 			g.Deadline = a.release.By
 		}
 	}
-	held, placed := make(map[gang.NodeID]int), 0
-	var said []string
-	for _, pod := range s.state.watch.PodsOf(a.Allocation, a.jobName()) {
-		g.Made++
-		said = append(said, observe.Unschedulable(pod))
-		if pod.Spec.NodeName != "" {
-			placed++
-		}
-		if pod.Spec.NodeName == "" || observe.Finished(pod) {
-			continue
-		}
-		held[gang.NodeID(pod.Spec.NodeName)]++
-		if at := observe.BoundAt(pod); g.FirstBound.IsZero() || at.Before(g.FirstBound) {
-			g.FirstBound = at
-		}
+	if a.sight == nil || a.sight.attempt != a.attempt {
+		a.sight = sightOf(a.attempt, s.state.watch.PodsOf(a.Allocation, a.jobName()))
 	}
-	g.Lacks = gang.Lacking(said...)
+	g.Made, g.Held, g.FirstBound, g.Lacks = a.sight.made, a.sight.held, a.sight.firstBound, a.sight.lacks
 	a.noteRefusal(len(g.Lacks) > 0, now)
 	g.Refused = a.refused
-	if a.phase == Opening && placed == g.Pods {
+	if g.State == gang.Binding && a.sight.placed == g.Pods {
 		g.State, g.Preemptible = gang.Running, false // as soon as its nodes have taken notice
-	}
-	for _, node := range slices.Sorted(maps.Keys(held)) {
-		g.Held = append(g.Held, gang.Held{Node: node, Pods: held[node]})
 	}
 	return g
 }

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/pods/objects"
@@ -78,7 +79,7 @@ func (s *starter) podRequest(a *allocation, specs []*agentv1.Spec) podspec.Reque
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	p, _ := s.cfg.findPool(a.Pool)
-	o := podspec.Request{Request: a.Request, Template: p.Template, Attempt: a.attempt, Specs: specs}
+	o := podspec.Request{Request: a.Request, Template: p.Template, Attempt: a.attempt, Specs: specs, Ungated: a.ungated, Nodes: a.hints}
 	o.Pool, o.Priority = a.Pool, a.Priority
 	o.ExcludedAgents = slices.AppendSeq(slices.Clone(a.ExcludedAgents), maps.Keys(s.state.switches))
 	slices.Sort(o.ExcludedAgents)
@@ -99,16 +100,22 @@ func (s *starter) sendObjects(ctx context.Context, a *allocation, o podspec.Obje
 		s.state.mu.Unlock()
 		return time.Millisecond
 	}
-	if err := s.objects.CreateOwned(ctx, job, o); err != nil {
+	if err := s.objects.CreateSecrets(ctx, job, o.Secrets); err != nil {
 		return s.handleCreateError(ctx, a, err)
 	}
+	next := Gated
 	s.state.mu.Lock()
+	// What an earlier master has made without gates is found to be open when its pods are counted.
+	if a.ungated = a.ungated && !podspec.HasGate(&job.Spec.Template.Spec); a.ungated {
+		next = Opening
+	}
 	// The decision continues with what the pods really are.
 	if pod, err := gang.PodOf(&job.Spec.Template.Spec); err == nil {
 		a.pod = pod
 	}
 	s.state.mu.Unlock()
-	s.state.changePhase(a, Making, Gated)
+	a.opened, a.met = nil, false
+	s.state.changePhase(a, Making, next)
 	return 0
 }
 
@@ -142,16 +149,28 @@ func (s *starter) gatherPods(ctx context.Context, w *watch.Watch, a *allocation)
 		return 0
 	}
 	if len(g.gated) > 0 && g.opening {
-		if err := s.objects.OpenPods(ctx, a.Allocation, g.gated, s.nodeHints(a)); err != nil {
-			return s.reporter.retryLater(ctx, "let the scheduler see pods", a, err)
-		}
-		return glance
+		return s.openPods(ctx, a, g.gated)
 	}
 	if g.whole {
 		return s.markRunning(ctx, a, pods)
 	}
 	if again := s.reporter.reportWaiting(ctx, a); again > 0 {
 		return again
+	}
+	return glance
+}
+
+// openPods takes away the gates of pods, once each: news of that may be on its way.
+func (s *starter) openPods(ctx context.Context, a *allocation, gated []*corev1.Pod) time.Duration {
+	gated = slices.DeleteFunc(gated, func(pod *corev1.Pod) bool { return a.opened[pod.UID] })
+	if err := s.objects.OpenPods(ctx, a.Allocation, gated, s.nodeHints(a)); err != nil {
+		return s.reporter.retryLater(ctx, "let the scheduler see pods", a, err)
+	}
+	if a.opened == nil {
+		a.opened = make(map[types.UID]bool)
+	}
+	for _, pod := range gated {
+		a.opened[pod.UID] = true
 	}
 	return glance
 }
@@ -210,6 +229,9 @@ func (s *starter) countPods(w *watch.Watch, a *allocation, job *batchv1.Job, pod
 		g.undo = "its Job was deleted by another client"
 	case job != nil && len(pods) < all:
 		trouble = cmp.Or(w.CreateError(job), trouble)
+		if a.ungated && placed > 0 && w.CreateError(job) != "" {
+			g.undo = fmt.Sprintf("%d of its pods (%d) exist, without gates: %s", len(pods), all, trouble)
+		}
 	case g.opening && placed == all:
 		s.state.setWaiting(a, waitsNodes, fmt.Sprintf("all its pods (%d) have a node; the nodes have taken %d of them", all, have))
 	}

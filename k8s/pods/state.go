@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
 	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/pods/watch"
@@ -27,6 +29,11 @@ type state struct {
 	// work holds the allocations that a worker should look at.
 	work workqueue.TypedDelayingInterface[rm.AllocationID]
 
+	// capacity, changed and waking have what the watches say, with locks of their own.
+	capacity *nodes.Capacity
+	changed  changedPods
+	waking   atomic.Bool
+
 	// mu guards everything below, and the allocations themselves.
 	mu sync.Mutex
 	// watch is nil until all is known that there is, and unknown why it is not.
@@ -40,7 +47,7 @@ type state struct {
 
 func newState(c Config) *state {
 	return &state{
-		cfg: c, metrics: newMetrics(), passes: passes.New(),
+		cfg: c, metrics: newMetrics(), passes: passes.New(), capacity: nodes.NewCapacity(),
 		work:        workqueue.NewTypedDelayingQueue[rm.AllocationID](),
 		switches:    make(map[rm.AgentID]rm.Switch),
 		allocations: make(map[rm.AllocationID]*allocation),
@@ -49,9 +56,29 @@ func newState(c Config) *state {
 }
 
 // onChange is called after each change in Kubernetes.
-func (s *state) onChange(id rm.AllocationID) {
+func (s *state) onChange(id rm.AllocationID, decides bool) {
+	if decides && id != "" {
+		s.changed.note(id)
+	}
 	s.enqueueAllocation(id)
-	s.passes.Wake()
+	if decides {
+		s.wakeSoon()
+	}
+}
+
+// gatherChanges is how long a pass waits for more changes in Kubernetes than the one that calls
+// for it: they come in hundreds.
+const gatherChanges = 20 * time.Millisecond
+
+// wakeSoon has one pass be made of all changes that come at about the same time.
+func (s *state) wakeSoon() {
+	if s.waking.Swap(true) {
+		return
+	}
+	time.AfterFunc(gatherChanges, func() {
+		s.waking.Store(false)
+		s.passes.Wake()
+	})
 }
 
 // setUnknown notes why the cluster is not known yet.

@@ -30,7 +30,7 @@ func still(t *testing.T, docs shelf) (*RM, *watch.Watch) {
 		t.Fatal(err)
 	}
 	w, err := watch.Open(t.Context(), watch.Config{
-		Log: r.cfg.Log, Client: client, Cluster: "lab", Namespace: "tasks", OnChange: func(rm.AllocationID) {}, OnError: func(error) {},
+		Log: r.cfg.Log, Client: client, Cluster: "lab", Namespace: "tasks", OnChange: func(rm.AllocationID, bool) {}, OnError: func(error) {},
 	})
 	if err != nil {
 		t.Fatal(err)

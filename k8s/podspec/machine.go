@@ -42,7 +42,6 @@ func (b *builder) setSecurity() error {
 	}
 	s := &b.pod.Spec
 	s.RestartPolicy = corev1.RestartPolicyNever
-	s.SchedulingGates = []corev1.PodSchedulingGate{{Name: Gate}}
 	if s.TerminationGracePeriodSeconds == nil {
 		s.TerminationGracePeriodSeconds = new(int64(grace))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,8 @@ const (
 	LabelTaskType     = "determined.ai/task_type"
 	LabelTaskID       = "determined.ai/task_id"
 	LabelAllocationID = "determined.ai/allocation_id"
-	// LabelContainerID is on pods only, and gets there as their gates go.
+	// LabelContainerID is on pods only, and gets there as their gates go. The pods of a gang
+	// that has none differ by LabelIndex alone.
 	LabelContainerID = "determined.ai/container_id"
 )
 
@@ -79,12 +81,12 @@ func RankOf(pod *corev1.Pod) (rank int, found bool) {
 
 // Gated reports whether a pod still waits behind our gate.
 func Gated(pod *corev1.Pod) bool {
-	for _, g := range pod.Spec.SchedulingGates {
-		if g.Name == Gate {
-			return true
-		}
-	}
-	return false
+	return HasGate(&pod.Spec)
+}
+
+// HasGate reports whether pods of a spec are made behind our gate.
+func HasGate(s *corev1.PodSpec) bool {
+	return slices.ContainsFunc(s.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == Gate })
 }
 
 // maxName leaves room for what a Job adds for its pods' host names: "-", a rank
@@ -194,18 +196,41 @@ func OpenPatch(pod *corev1.Pod, a rm.AllocationID, node gang.NodeID) ([]byte, er
 	spec := object{"schedulingGates": []object{{"name": Gate, "$patch": "delete"}}}
 	if node != "" {
 		spec["affinity"] = object{"nodeAffinity": object{
-			"preferredDuringSchedulingIgnoredDuringExecution": append(nodePreferences(pod), corev1.PreferredSchedulingTerm{
-				Weight: 100,
-				Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
-					{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{string(node)}},
-				}},
-			}),
+			"preferredDuringSchedulingIgnoredDuringExecution": append(nodePreferences(pod), preferenceOf(node)),
 		}}
 	}
 	return json.Marshal(object{
 		"metadata": object{"uid": pod.UID, "labels": object{LabelContainerID: string(ContainerID(a, rank))}},
 		"spec":     spec,
 	})
+}
+
+// preferenceOf is the wish for a node.
+func preferenceOf(node gang.NodeID) corev1.PreferredSchedulingTerm {
+	return corev1.PreferredSchedulingTerm{
+		Weight: 100,
+		Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+			{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{string(node)}},
+		}},
+	}
+}
+
+// preferNodes adds a wish for each of some nodes to a pod's own.
+func preferNodes(s *corev1.PodSpec, nodes []gang.NodeID) {
+	distinct := slices.Compact(slices.Sorted(slices.Values(nodes)))
+	if len(distinct) == 0 {
+		return
+	}
+	if s.Affinity == nil {
+		s.Affinity = &corev1.Affinity{}
+	}
+	if s.Affinity.NodeAffinity == nil {
+		s.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	to := &s.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	for _, node := range distinct {
+		*to = append(*to, preferenceOf(node))
+	}
 }
 
 // nodePreferences are the pod's preferred node affinities; the list is replaced as a

@@ -107,6 +107,9 @@ type Request struct {
 	// Attempt counts tries from 1. Each has a Job of its own name, so that a new
 	// one need not wait until the last is deleted.
 	Attempt int
+	// Ungated has its pods placed as they are made, on one of Nodes rather than elsewhere.
+	Ungated bool
+	Nodes   []gang.NodeID
 	// Specs is what the task wants run, for each container by rank.
 	Specs []*agentv1.Spec
 }
@@ -116,8 +119,6 @@ type Objects struct {
 	Job *batchv1.Job
 	// Secrets hold the environment, the files and the sign-in to a registry.
 	Secrets []*corev1.Secret
-	// Service gives the pods of a gang their names; nil for a single pod.
-	Service *corev1.Service
 }
 
 // Refusal is what a task, or its pool, asks for and no pod can have. It is for
@@ -211,7 +212,7 @@ func Build(r Request) (Objects, error) {
 	if err != nil {
 		return Objects{}, err
 	}
-	return Objects{Job: b.buildJob(), Secrets: secrets, Service: b.buildService()}, nil
+	return Objects{Job: b.buildJob(), Secrets: secrets}, nil
 }
 
 // builder makes one pod template, step by step.
@@ -267,6 +268,14 @@ func (b *builder) setPlacement() error {
 		return err
 	}
 	excludeNodes(&b.pod.Spec, b.request.ExcludedAgents)
+	if !b.request.Ungated {
+		b.pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: Gate}}
+		return nil
+	}
+	preferNodes(&b.pod.Spec, b.request.Nodes)
+	if b.pods == 1 {
+		b.pod.Labels = withAll(b.pod.Labels, map[string]string{LabelContainerID: string(ContainerID(b.request.Allocation, 0))})
+	}
 	return nil
 }
 

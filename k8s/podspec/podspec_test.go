@@ -250,8 +250,8 @@ func render(t *testing.T, o podspec.Objects) string {
 		b.WriteString("---\n")
 		b.Write(text)
 	}
-	if o.Service != nil {
-		text, err := yaml.Marshal(o.Service)
+	if podspec.ServiceOf(o.Job) != nil {
+		text, err := yaml.Marshal(podspec.ServiceOf(o.Job))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package podspec
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -57,20 +58,23 @@ func Addresses(job, namespace string, pods int) []string {
 	return out
 }
 
-// buildService is the headless Service of a gang, nil for a single pod. It has no port and no
-// address: all that it does is to give pods their names.
-func (b *builder) buildService() *corev1.Service {
-	if b.pods == 1 {
+// ServiceOf is the headless Service of a gang's Job, nil for that of a single pod. It has no port
+// and no address: all that it does is to give pods their names. One that there is before all
+// pods have an address is written again for each that comes.
+func ServiceOf(j *batchv1.Job) *corev1.Service {
+	if j.Spec.Template.Spec.Subdomain != j.Name {
 		return nil
 	}
 	s := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: j.Name, Namespace: j.Namespace, Labels: maps.Clone(j.Labels), Annotations: maps.Clone(j.Annotations),
+		},
 		Spec: corev1.ServiceSpec{
-			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{batchv1.JobNameLabel: b.jobName()},
+			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{batchv1.JobNameLabel: j.Name},
 			// A rank looks for the others before they are ready.
 			PublishNotReadyAddresses: true,
 		},
 	}
-	s.ObjectMeta = b.objectMeta(b.jobName())
 	return s
 }

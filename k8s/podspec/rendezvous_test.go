@@ -18,7 +18,7 @@ func TestTheServiceOfAGangFindsItsPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod, s := o.Job.Spec.Template.Spec, o.Service
+	pod, s := o.Job.Spec.Template.Spec, podspec.ServiceOf(o.Job)
 	if s.Name != o.Job.Name || s.Namespace != o.Job.Namespace || pod.Subdomain != s.Name {
 		t.Errorf("got Service %s/%s for Job %s/%s with subdomain %q, want one name", s.Namespace, s.Name, o.Job.Namespace, o.Job.Name, pod.Subdomain)
 	}
@@ -47,8 +47,8 @@ func TestASinglePodMeetsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Service != nil || o.Job.Spec.Template.Spec.Subdomain != "" || o.Secrets[0].Data["env.DET_CONTAINER_ADDRS"] != nil {
-		t.Errorf("got %v and subdomain %q, want neither", o.Service, o.Job.Spec.Template.Spec.Subdomain)
+	if podspec.ServiceOf(o.Job) != nil || o.Job.Spec.Template.Spec.Subdomain != "" || o.Secrets[0].Data["env.DET_CONTAINER_ADDRS"] != nil {
+		t.Errorf("got %v and subdomain %q, want neither", podspec.ServiceOf(o.Job), o.Job.Spec.Template.Spec.Subdomain)
 	}
 }
 

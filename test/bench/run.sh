@@ -48,4 +48,7 @@ export KUBE_LAB_ID=63
 trap './test/kube/kube.sh down' EXIT
 config=$(./test/kube/kube.sh up --mode api --fake-nodes 100 --fake-gpus 8 2>/dev/null)
 go run ./test/bench/kube -kubeconfig "${config#*=}" -gangs 125
+
+echo "== the same pods as plain Indexed Jobs and as gangs, in turn, on the same nodes"
+go run ./test/bench/kube -kubeconfig "${config#*=}" -plain -gangs 200 -pods 4 -slots 1 || grew=1
 exit "$grew"

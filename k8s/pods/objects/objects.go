@@ -55,23 +55,24 @@ func (c API) openPod(ctx context.Context, id rm.AllocationID, pod *corev1.Pod, h
 	return nil
 }
 
-// CreateOwned creates what a Job owns, and its pods need.
-func (c API) CreateOwned(ctx context.Context, job *batchv1.Job, o podspec.Objects) error {
-	core := c.Client.CoreV1()
-	for _, s := range o.Secrets {
+// CreateSecrets creates what a Job's pods read.
+func (c API) CreateSecrets(ctx context.Context, job *batchv1.Job, secrets []*corev1.Secret) error {
+	for _, s := range secrets {
 		podspec.Own(job, s)
-		_, err := core.Secrets(c.Namespace).Create(ctx, s, metav1.CreateOptions{})
+		_, err := c.Client.CoreV1().Secrets(c.Namespace).Create(ctx, s, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("make secret %s: %w", s.Name, err)
 		}
 	}
-	if o.Service == nil {
-		return nil
-	}
-	podspec.Own(job, o.Service)
-	_, err := core.Services(c.Namespace).Create(ctx, o.Service, metav1.CreateOptions{})
+	return nil
+}
+
+// CreateService creates the Service under which a Job's pods find each other.
+func (c API) CreateService(ctx context.Context, job *batchv1.Job, s *corev1.Service) error {
+	podspec.Own(job, s)
+	_, err := c.Client.CoreV1().Services(s.Namespace).Create(ctx, s, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make service %s: %w", o.Service.Name, err)
+		return fmt.Errorf("make service %s: %w", s.Name, err)
 	}
 	return nil
 }

@@ -3,12 +3,15 @@ package watch
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
 // clusterWatch is a watch that the account may lose, or be given, while the master runs.
@@ -18,6 +21,9 @@ type clusterWatch struct {
 	stop     context.CancelFunc
 	// all says that pods of all namespaces are seen.
 	all bool
+	// also is a second watch of the same kind of objects, nil for none: a selector leaves out
+	// a label or a namespace, and not both at once.
+	also *clusterWatch
 }
 
 // stopWatch stops watching; it accepts nil.
@@ -25,6 +31,7 @@ func (v *clusterWatch) stopWatch() {
 	if v != nil {
 		v.stop()
 		v.factory.Shutdown()
+		v.also.stopWatch()
 	}
 }
 
@@ -33,7 +40,7 @@ func (v *clusterWatch) listObjects() []any {
 	if v == nil {
 		return nil
 	}
-	return v.informer.GetIndexer().List()
+	return append(v.informer.GetIndexer().List(), v.also.listObjects()...)
 }
 
 // NodesKnown reports whether the account may list nodes.
@@ -48,6 +55,13 @@ func (w *Watch) OthersKnown() bool {
 // firstList is how long the first list of a view may take; then its permissions are checked
 // again, which the account may have lost in between.
 const firstList = 5 * time.Minute
+
+// NoQuota reports whether it is known that no ResourceQuota counts what is in the namespace of
+// tasks.
+func (w *Watch) NoQuota() bool {
+	quotas := w.quotas.Load()
+	return quotas != nil && len(quotas.listObjects()) == 0
+}
 
 // permissions is what the account may see of the cluster as a whole.
 type permissions struct{ nodes, pods bool }
@@ -81,7 +95,8 @@ func (w *Watch) openClusterWatches(ctx context.Context) (bool, error) {
 		// Before anything is opened, which can take minutes: what is listed no longer changes.
 		w.nodes.Store(nil)
 		nodes.stopWatch()
-		w.cfg.OnChange("")
+		w.noteChange(Changes.AllChanged)
+		w.cfg.OnChange("", true)
 	}
 	if may.nodes && nodes == nil {
 		f := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, resync, informers.WithTransform(stripObject))
@@ -90,6 +105,10 @@ func (w *Watch) openClusterWatches(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		w.nodes.Store(v)
+		w.noteChange(Changes.NodesChanged)
+	}
+	if err := w.openQuotas(ctx); err != nil {
+		return false, err
 	}
 	if others == nil || may.pods != others.all {
 		if err := w.openOtherPods(ctx, may.pods); err != nil {
@@ -99,23 +118,63 @@ func (w *Watch) openClusterWatches(ctx context.Context) (bool, error) {
 	return changed, nil
 }
 
-// openOtherPods watches the pods on nodes, of all namespaces or of the tasks' own.
+// openQuotas watches the quotas of the namespace of tasks while the account may.
+func (w *Watch) openQuotas(ctx context.Context) error {
+	_, err := w.cfg.Client.CoreV1().ResourceQuotas(w.cfg.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil && !isDenied(err) {
+		return fmt.Errorf("list resource quotas: %w", err)
+	}
+	have, may := w.quotas.Load(), err == nil
+	switch {
+	case !may && have != nil:
+		w.quotas.Store(nil)
+		have.stopWatch()
+	case may && have == nil:
+		f := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, resync, informers.WithNamespace(w.cfg.Namespace), informers.WithTransform(stripObject))
+		v, err := w.openWatch(ctx, "resource quotas", f, f.Core().V1().ResourceQuotas().Informer())
+		if err != nil {
+			return err
+		}
+		w.quotas.Store(v)
+	}
+	return nil
+}
+
+// openOtherPods watches the pods on nodes, of all namespaces or of the tasks' own, that are not
+// watched as ours.
 func (w *Watch) openOtherPods(ctx context.Context, all bool) error {
 	namespace := w.cfg.Namespace
 	if all {
 		namespace = metav1.NamespaceAll
 	}
-	f := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, 0, informers.WithNamespace(namespace),
-		informers.WithTransform(stripOther), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-		}))
-	v, err := w.openWatch(ctx, "pods of others", f, f.Core().V1().Pods().Informer())
+	v, err := w.openPlacedPods(ctx, namespace, podspec.LabelCluster+"!="+w.cfg.Cluster, nil)
 	if err != nil {
 		return err
 	}
-	v.all = all
+	if v.all = all; all {
+		// Another cluster of the same name has its tasks elsewhere.
+		if v.also, err = w.openPlacedPods(ctx, namespace, podspec.LabelCluster+"="+w.cfg.Cluster, w.namespaces); err != nil {
+			v.stopWatch()
+			return err
+		}
+	}
 	w.others.Swap(v).stopWatch()
+	w.noteChange(Changes.AllChanged)
 	return nil
+}
+
+// openPlacedPods watches the pods on nodes that a label selector chooses, but for those of some
+// namespaces.
+func (w *Watch) openPlacedPods(ctx context.Context, namespace, labels string, without []string) (*clusterWatch, error) {
+	fields := []string{"spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"}
+	for _, name := range without {
+		fields = append(fields, "metadata.namespace!="+name)
+	}
+	f := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, 0, informers.WithNamespace(namespace),
+		informers.WithTransform(stripOther), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector, o.FieldSelector = labels, strings.Join(fields, ",")
+		}))
+	return w.openWatch(ctx, "pods of others", f, f.Core().V1().Pods().Informer())
 }
 
 // openWatch begins to watch and returns when all is known that there is.
@@ -153,7 +212,7 @@ func (w *Watch) FollowPermissions(ctx context.Context) {
 			w.cfg.Log.Debug("ask what the account may see", "err", err)
 		case changed:
 			w.logPermissions()
-			w.cfg.OnChange("")
+			w.cfg.OnChange("", true)
 		}
 	}
 }

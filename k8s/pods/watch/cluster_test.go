@@ -42,7 +42,7 @@ func TestWhatIsLostIsDroppedBeforeTheRestIsListed(t *testing.T) {
 		return &clusterWatch{informer: f.Core().V1().Nodes().Informer(), factory: f, stop: func() {}, all: all}
 	}
 	w := &Watch{cfg: Config{
-		Client: client, Namespace: "tasks", Log: slog.New(slog.DiscardHandler), OnChange: func(rm.AllocationID) {}, OnError: func(error) {},
+		Client: client, Namespace: "tasks", Log: slog.New(slog.DiscardHandler), OnChange: func(rm.AllocationID, bool) {}, OnError: func(error) {},
 	}}
 	w.nodes.Store(seen(false))
 	w.others.Store(seen(true))

@@ -45,9 +45,22 @@ type Config struct {
 	// checked.
 	Interval time.Duration
 	// OnChange is called after each change with the allocation that it concerns, which is
-	// empty for nodes and for pods of others. OnError is called with what prevents a watch.
-	OnChange func(rm.AllocationID)
+	// empty for nodes and for pods of others; decides says that it can change which
+	// allocation runs where. OnError is called with what prevents a watch.
+	OnChange func(id rm.AllocationID, decides bool)
 	OnError  func(error)
+	// Changes is told of what takes room and of what has it; nil for none.
+	Changes Changes
+}
+
+// Changes is told what happens to pods and nodes, before OnChange is called. Pods without a node,
+// or that have ended, are among them.
+type Changes interface {
+	PodChanged(pod *corev1.Pod)
+	PodGone(pod *corev1.Pod)
+	NodesChanged()
+	// AllChanged says that pods or nodes came or went of which nothing is told.
+	AllChanged()
 }
 
 // Watch caches the objects that concern tasks. Reading it costs no call.
@@ -67,6 +80,8 @@ type Watch struct {
 	// nodes is nil when the account may not list them; others are the pods on nodes, in
 	// all namespaces or in that of tasks. Both change when its permissions do.
 	nodes, others atomic.Pointer[clusterWatch]
+	// quotas are those of the namespace, nil when the account may not list them.
+	quotas atomic.Pointer[clusterWatch]
 }
 
 // Open starts the watches and returns when all is known that there is. An API server
@@ -154,10 +169,7 @@ func (w *Watch) startWatch(ctx context.Context) error {
 
 // attachInformer has an informer report changes, and errors of its watch.
 func (w *Watch) attachInformer(what string, i cache.SharedIndexInformer) error {
-	on := cache.ResourceEventHandlerFuncs{
-		AddFunc: w.reportEvent, DeleteFunc: w.reportEvent, UpdateFunc: func(_, o any) { w.reportEvent(o) },
-	}
-	if _, err := i.AddEventHandler(on); err != nil {
+	if _, err := i.AddEventHandler(news{w}); err != nil {
 		return fmt.Errorf("watch %s: %w", what, err)
 	}
 	if err := i.SetWatchErrorHandlerWithContext(w.onWatchError(what)); err != nil {
@@ -170,6 +182,7 @@ func (w *Watch) attachInformer(what string, i cache.SharedIndexInformer) error {
 func (w *Watch) Stop() {
 	w.nodes.Load().stopWatch()
 	w.others.Load().stopWatch()
+	w.quotas.Load().stopWatch()
 	for _, f := range w.factories {
 		f.Shutdown()
 	}
@@ -272,15 +285,14 @@ func (w *Watch) PlacedPods() []*corev1.Pod {
 		}
 	}
 	for _, o := range w.others.Load().listObjects() {
-		if pod, ok := o.(*corev1.Pod); ok && on(pod) && !w.IsOurs(pod) {
+		if pod, ok := o.(*corev1.Pod); ok && on(pod) {
 			out = append(out, pod)
 		}
 	}
 	return out
 }
 
-// IsOurs reports whether a pod is among w.pods: a selector can leave out a label or a
-// namespace, and not both at once.
+// IsOurs reports whether a pod is among w.pods.
 func (w *Watch) IsOurs(pod *corev1.Pod) bool {
 	return slices.Contains(w.namespaces, pod.Namespace) && pod.Labels[podspec.LabelCluster] == w.cfg.Cluster
 }
@@ -356,23 +368,6 @@ func (w *Watch) JobOf(id rm.AllocationID, name string) *batchv1.Job {
 		}
 	}
 	return nil
-}
-
-// reportEvent names the allocation that a changed object belongs to.
-func (w *Watch) reportEvent(o any) {
-	if deleted, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = deleted.Obj
-	}
-	switch o := o.(type) {
-	case *corev1.Pod:
-		w.cfg.OnChange(allocationID(o))
-	case *batchv1.Job:
-		w.cfg.OnChange(allocationID(o))
-	case *corev1.Event:
-		w.cfg.OnChange(w.subjectOf(o))
-	default:
-		w.cfg.OnChange("")
-	}
 }
 
 func allocationID(o metav1.Object) rm.AllocationID {

@@ -11,16 +11,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/det-deploy/det-deploy/k8s/pods"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
@@ -42,6 +37,8 @@ func run(args []string, out, errs io.Writer) int {
 	f := flag.NewFlagSet("kube", flag.ContinueOnError)
 	f.SetOutput(errs)
 	file := f.String("kubeconfig", "", "cluster of test/kube in api mode")
+	plain := f.Bool("plain", false, "compare with plain Indexed Jobs of the same pods, instead of filling the cluster")
+	rounds := f.Int("rounds", 3, "turns of each side, with -plain")
 	limit := f.Duration("limit", 10*time.Minute, "how long all of it may take")
 	var s size
 	f.IntVar(&s.gangs, "gangs", 1250, "gangs to run")
@@ -52,6 +49,16 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
+	if *plain {
+		broken, err := compareSides(ctx, *file, s, *rounds, out)
+		if err != nil {
+			fmt.Fprintln(errs, "kube:", err)
+		}
+		if err != nil || broken {
+			return 1
+		}
+		return 0
+	}
 	if err := measure(ctx, *file, s, out); err != nil {
 		fmt.Fprintln(errs, "kube:", err)
 		return 1
@@ -61,7 +68,7 @@ func run(args []string, out, errs io.Writer) int {
 
 // measure fills the cluster, makes room for what waits, and empties it.
 func measure(ctx context.Context, file string, s size, out io.Writer) error {
-	client, err := dial(file)
+	client, err := newCaller(file)
 	if err != nil {
 		return err
 	}
@@ -69,47 +76,36 @@ func measure(ctx context.Context, file string, s size, out io.Writer) error {
 	if err := b.look(ctx); err != nil {
 		return err
 	}
-	if b.rm, err = pods.New(b.config()); err != nil {
+	stop, err := b.start(ctx)
+	if err != nil {
 		return err
 	}
-	if err := b.rm.Restore(ctx); err != nil {
-		return err
-	}
-	inner, stop := context.WithCancel(ctx)
-	g, inner := errgroup.WithContext(inner)
-	g.Go(func() error { return b.rm.Run(inner) })
-	err = b.life(ctx)
-	stop()
-	return errors.Join(err, g.Wait())
+	return errors.Join(b.life(ctx), stop())
 }
 
-func dial(file string) (kubernetes.Interface, error) {
-	c, err := clientcmd.BuildConfigFromFlags("", file)
-	if err != nil {
+// start has a resource manager run until the function that it returns is called.
+func (b *bench) start(ctx context.Context) (stop func() error, err error) {
+	if b.rm, err = pods.New(b.config()); err != nil {
 		return nil, err
 	}
-	c.QPS = -1
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return silent{next} })
-	return kubernetes.NewForConfig(c)
-}
-
-// silent answers that a pod has printed nothing: KWOK's log of a fake pod never
-// ends, even when the pod has.
-type silent struct{ next http.RoundTripper }
-
-// RoundTrip asks for everything but logs.
-func (s silent) RoundTrip(q *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(q.URL.Path, "/log") {
-		return s.next.RoundTrip(q)
+	if err := b.rm.Restore(ctx); err != nil {
+		return nil, err
 	}
-	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Header: make(http.Header), Body: http.NoBody, Request: q}, nil
+	inner, cancel := context.WithCancel(ctx)
+	g, inner := errgroup.WithContext(inner)
+	g.Go(func() error { return b.rm.Run(inner) })
+	stop = func() error { cancel(); return g.Wait() }
+	if err := awaitSo(ctx, func(context.Context) (bool, error) { return b.rm.Ready(ctx) == nil, nil }); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return stop, nil
 }
 
 // bench is one measurement.
 type bench struct {
 	size
 	out    io.Writer
-	client kubernetes.Interface
+	client *caller
 	owner  *owner
 	rm     *pods.RM
 	// fit is how many gangs run at once.
@@ -122,15 +118,19 @@ const namespace = "default"
 const endless = `{"metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "10h"}}}`
 
 func (b *bench) config() pods.Config {
-	t := podspec.Template{
-		Cluster: "bench", ClusterID: "c1", MasterID: "m1", Namespace: namespace, Image: "det-deploy:bench",
-		Master:   podspec.Master{Scheme: "http", Host: "127.0.0.1", Port: 8080},
-		SlotType: podspec.CUDA, MaxSlotsPerPod: b.slots, GPUPodSpec: []byte(endless),
-	}
 	return pods.Config{
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Client: b.client, Cluster: "bench",
 		Namespace: namespace, Tasks: b.owner, Logs: b.owner, Memory: newMemory(),
-		Pools: []pods.Pool{{Name: "default", Template: t}}, DefaultAux: "default", DefaultCompute: "default",
+		Pools: []pods.Pool{{Name: "default", Template: newTemplate(b.size)}}, DefaultAux: "default", DefaultCompute: "default",
+	}
+}
+
+// newTemplate is the pool's.
+func newTemplate(s size) podspec.Template {
+	return podspec.Template{
+		Cluster: "bench", ClusterID: "c1", MasterID: "m1", Namespace: namespace, Image: "det-deploy:bench",
+		Master:   podspec.Master{Scheme: "http", Host: "127.0.0.1", Port: 8080},
+		SlotType: podspec.CUDA, MaxSlotsPerPod: s.slots, GPUPodSpec: []byte(endless),
 	}
 }
 
@@ -151,7 +151,7 @@ func (b *bench) life(ctx context.Context) error {
 	}
 	if rest := b.gangs - first; rest > 0 {
 		for _, id := range b.owner.some(rest, b.pods) {
-			if err := b.rm.Kill(ctx, id, "it makes room"); err != nil {
+			if err := b.kill(ctx, id, "it makes room"); err != nil {
 				return err
 			}
 		}
@@ -165,7 +165,7 @@ func (b *bench) life(ctx context.Context) error {
 		}
 	}
 	for _, id := range ids {
-		if err := b.rm.Kill(ctx, id, "that is all"); err != nil {
+		if err := b.kill(ctx, id, "that is all"); err != nil {
 			return err
 		}
 	}
@@ -175,11 +175,7 @@ func (b *bench) life(ctx context.Context) error {
 func (b *bench) submit(ctx context.Context) ([]rm.AllocationID, error) {
 	var ids []rm.AllocationID
 	for range b.gangs {
-		task := uuid.NewString()
-		q := rm.Request{
-			Allocation: rm.AllocationID(task + ".1"), Task: rm.TaskID(task), Job: rm.JobID(task), Name: "bench",
-			Username: "ann", Slots: b.pods * b.slots, Submitted: time.Now(),
-		}
+		q := newRequest(b.size)
 		if err := b.rm.Submit(ctx, q); err != nil {
 			return nil, err
 		}

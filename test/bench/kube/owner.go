@@ -51,9 +51,13 @@ func (o *owner) over() int {
 func (o *owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, error) {
 	specs := make([]*agentv1.Spec, len(a.Containers))
 	for i := range specs {
-		specs[i] = &agentv1.Spec{Image: "none:1", Entrypoint: []string{"/task"}, TaskType: "COMMAND"}
+		specs[i] = benchSpec()
 	}
 	return specs, nil
+}
+
+func benchSpec() *agentv1.Spec {
+	return &agentv1.Spec{Image: "none:1", Entrypoint: []string{"/task"}, TaskType: "COMMAND"}
 }
 
 // Changed counts the containers that run.

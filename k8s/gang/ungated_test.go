@@ -1,0 +1,91 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Gates are left out where they can save nothing, and nowhere else.
+func TestWhatIsMadeWithoutGates(t *testing.T) {
+	t.Parallel()
+	one, whole := pod(t, gpuSpec(1)), pod(t, gpuSpec(8))
+	for name, row := range map[string]struct {
+		edit    func(*Cluster)
+		gang    Gang
+		ungated bool
+		nodes   []NodeID
+		waits   Kind
+	}{
+		"on one node":                       {gang: Gang{Pods: 4, Pod: one}, ungated: true, nodes: []NodeID{"a", "a", "a", "a"}},
+		"on several that it fills":          {gang: Gang{Pods: 2, Pod: whole}, ungated: true, nodes: []NodeID{"a", "b"}},
+		"a single pod":                      {gang: Gang{Pods: 1, Pod: one}, ungated: true, nodes: []NodeID{"a"}},
+		"on several, with room left on one": {gang: Gang{Pods: 12, Pod: one}},
+		"after a try that was undone":       {gang: Gang{Pods: 4, Pod: one, Undone: 1}},
+		"where a quota may refuse a part":   {gang: Gang{Pods: 4, Pod: one}, edit: func(c *Cluster) { c.Options.Ungated = false }},
+		"nodes are added for it":            {gang: Gang{Pods: 3, Pod: whole, Autoscaled: true}},
+		"when the scheduler has enough": {gang: Gang{Pods: 4, Pod: one}, waits: ForScheduler, edit: func(c *Cluster) {
+			c.Options.Window = 4
+			c.Gangs = append(c.Gangs, Gang{ID: "other", Pods: 1, Pod: one, State: Binding, Since: epoch(), Priority: 50})
+		}},
+		"one that is larger than the window goes alone": {gang: Gang{Pods: 4, Pod: one}, ungated: true, nodes: []NodeID{"a", "a", "a", "a"}, edit: func(c *Cluster) { c.Options.Window = 2 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := Cluster{Options: DefaultOptions(), Nodes: []Node{gpus("a", 8, 0), gpus("b", 8, 0)}}
+			c.Options.Ungated = true
+			row.gang.ID, row.gang.State, row.gang.Priority = "g", Queued, 50
+			c.Gangs = []Gang{row.gang}
+			if row.edit != nil {
+				row.edit(&c)
+			}
+			d := Decide(c, epoch())
+			if row.waits != "" {
+				if len(d.Create) > 0 || d.Waiting["g"].Kind != row.waits {
+					t.Fatalf("got %+v and %v, want it to wait: %s", d.Create, d.Waiting["g"], row.waits)
+				}
+				return
+			}
+			if len(d.Create) != 1 || d.Create[0].Ungated != row.ungated {
+				t.Fatalf("got %+v, want it made, without gates: %v", d.Create, row.ungated)
+			}
+			if diff := cmp.Diff(d.Create[0].Nodes, row.nodes); diff != "" {
+				t.Errorf("got -, want +:\n%s", diff)
+			}
+		})
+	}
+}
+
+// Preferred nodes are a gang's own, and make it no other kind of gang.
+func TestGangsAreAlikeWhateverTheyPrefer(t *testing.T) {
+	t.Parallel()
+	prefers := pod(t, gpuSpec(1, func(s *corev1.PodSpec) {
+		s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}},
+		}}
+	}))
+	if plain := pod(t, gpuSpec(1)); prefers.key != plain.key {
+		t.Errorf("got %q and %q, want one key", prefers.key, plain.key)
+	}
+}
+
+func TestTheWindowFollowsTheScheduler(t *testing.T) {
+	t.Parallel()
+	for rate, want := range map[float64]int{0: 200, 10: 200, 50: 200, 100: 400, 10_000: 5000} {
+		if got := WindowAt(rate); got != want {
+			t.Errorf("%v pods a second: got %d, want %d", rate, got, want)
+		}
+	}
+}
+
+// A gang without gates of which some pods were not made says what keeps them.
+func TestAPartialGangWithoutGatesSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	c := Cluster{Options: DefaultOptions(), Nodes: []Node{gpus("a", 8, 0)}}
+	c.Gangs = []Gang{{ID: "g", Pods: 2, Made: 1, Pod: pod(t, gpuSpec(1)), State: Binding, Since: epoch().Add(-time.Second), Trouble: "exceeded quota"}}
+	if got, want := Decide(c, epoch()).Waiting["g"].Text, "1 of its 2 pods exist: exceeded quota"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// caller is a client whose requests are counted.
+type caller struct {
+	kubernetes.Interface
+
+	logs silentLogs
+
+	mu sync.Mutex // guards calls
+	// calls are those made so far, by verb and resource.
+	calls map[string]float64
+}
+
+func newCaller(file string) (*caller, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	c := &caller{calls: make(map[string]float64)}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { c.logs.next = counted{next, c}; return &c.logs })
+	c.Interface, err = kubernetes.NewForConfig(config)
+	return c, err
+}
+
+// ownCalls are the requests made so far, by verb and resource.
+func (c *caller) ownCalls() map[string]float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.calls)
+}
+
+// counted counts requests.
+type counted struct {
+	next http.RoundTripper
+	c    *caller
+}
+
+// RoundTrip counts what is not a question of the measurement itself. Two requests a pod for its
+// log, which no API server sees here, are not counted either.
+func (c counted) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.URL.Path != "/metrics" && q.URL.Query().Get("limit") != "1" {
+		c.c.mu.Lock()
+		c.c.calls[q.Method+" "+resourceIn(q.URL.Path)]++
+		c.c.mu.Unlock()
+	}
+	return c.next.RoundTrip(q)
+}
+
+// resourceIn is the resource in a path: /api/v1/namespaces/tasks/pods/one/log is pods/log.
+func resourceIn(path string) string {
+	_, rest, found := strings.Cut(path, "/namespaces/")
+	parts := strings.Split(rest, "/")
+	switch {
+	case !found || len(parts) < 2:
+		return path[strings.LastIndex(path, "/")+1:]
+	case len(parts) > 3:
+		return parts[1] + "/" + parts[3]
+	}
+	return parts[1]
+}
+
+// processorTime is that of this process.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0 // it cannot fail
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// readServer reads what the API server has answered and the processor time that it took.
+func (c *caller) readServer(ctx context.Context) (map[string]float64, time.Duration, error) {
+	data, err := c.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the API server's metrics: %w", err)
+	}
+	calls, took := parseMetrics(data)
+	return calls, took, nil
+}
+
+// parseMetrics picks the requests by verb and resource, and the processor time.
+func parseMetrics(data []byte) (map[string]float64, time.Duration) {
+	calls, took := make(map[string]float64), time.Duration(0)
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		name, text, _ := strings.Cut(lines.Text(), " ")
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			continue
+		}
+		switch {
+		case name == "process_cpu_seconds_total":
+			took = time.Duration(n * float64(time.Second))
+		case strings.HasPrefix(name, "apiserver_request_total{"):
+			what := labelOf(name, "resource")
+			if sub := labelOf(name, "subresource"); sub != "" {
+				what += "/" + sub
+			}
+			// Lists are how it is seen that nothing is left.
+			if verb := labelOf(name, "verb"); what != "" && what != "leases" && verb != "LIST" {
+				calls[verb+" "+what] += n
+			}
+		}
+	}
+	return calls, took
+}
+
+func labelOf(series, label string) string {
+	_, rest, _ := strings.Cut(series, label+`="`)
+	// subresource="..." ends like resource="...": the label must begin there.
+	if i := strings.Index(series, label+`="`); i > 0 && series[i-1] != ',' && series[i-1] != '{' {
+		_, rest, _ = strings.Cut(rest, label+`="`)
+	}
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+func subtractCalls(after, before map[string]float64) map[string]float64 {
+	out := make(map[string]float64)
+	for key, n := range after {
+		if n -= before[key]; n > 0 {
+			out[key] = n
+		}
+	}
+	return out
+}
+
+// printCalls lists the requests a pod of which there is one for at least every twenty pods: those
+// that the API server answered, and those that this process made.
+func printCalls(out io.Writer, plain, ours *cost) {
+	fmt.Fprintln(out, "  at the API server, a pod:")
+	printKinds(out, plain, ours, func(c *cost) map[string]float64 { return c.calls })
+	fmt.Fprintln(out, "  from this process, a pod:")
+	printKinds(out, plain, ours, func(c *cost) map[string]float64 { return c.ours })
+}
+
+func printKinds(out io.Writer, plain, ours *cost, of func(*cost) map[string]float64) {
+	all := maps.Clone(of(ours))
+	for key := range of(plain) {
+		all[key] += 0
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of(ours)[b], of(ours)[a]), cmp.Compare(a, b))
+	}) {
+		a, b := of(plain)[key]/float64(plain.pods), of(ours)[key]/float64(ours.pods)
+		if max(a, b) >= 0.05 {
+			fmt.Fprintf(out, "    %-40s plain %8.2f     gangs %8.2f\n", key, a, b)
+		}
+	}
+}

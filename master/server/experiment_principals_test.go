@@ -95,6 +95,9 @@ func (w *whole) furnish(t *testing.T) {
 	launched := w.ask(t, http.MethodPost, prefix+"commands", w.user, `{"config":{"entrypoint":["ls"],"resources":{"slots":0}}}`)
 	_, rest, _ := strings.Cut(squeeze(launched.Body.String()), `"id":"`)
 	w.ids["command"], _, _ = strings.Cut(rest, `"`)
+	launched = w.ask(t, http.MethodPost, prefix+"commands", w.user, `{"config":{"entrypoint":["ls"],"resources":{"slots":0}},"array":{"size":2}}`)
+	_, rest, _ = strings.Cut(squeeze(launched.Body.String()), `"arrayId":"`)
+	w.ids["array"], _, _ = strings.Cut(rest, `"`)
 	w.play(t, []step{
 		{"a workspace", post, "workspaces", w.user, `{"name":"team"}`, 200, `"id":2`},
 		{"a project", post, "workspaces/2/projects", w.user, `{"name":"vision"}`, 200, `"id":2`},

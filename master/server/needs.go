@@ -70,6 +70,10 @@ type Tasks interface {
 	Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error)
 	// Kill ends a command; one that has ended is not an error.
 	Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error)
+	// ArrayCommands lists those of an array of commands, by index.
+	ArrayCommands(ctx context.Context, array string) ([]*apiv1.Command, error)
+	// KillArray ends those of an array of commands that have not ended.
+	KillArray(ctx context.Context, by *apiv1.User, array string) (*apiv1.KillTaskArrayResponse, error)
 	SetPriority(ctx context.Context, by *apiv1.User, r *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error)
 	// ChangeJob alters a job in its queue.
 	ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error

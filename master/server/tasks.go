@@ -19,6 +19,8 @@ func (t *taskCalls) routes() []route {
 		getRoute("commands", user, plainCall(t.commands)),
 		getRoute("commands/{command}", user, plainCall(t.command)),
 		auditedRoute("task.kill", postRoute("commands/{command}/kill", user, plainCall(t.killCommand))),
+		getRoute("task-arrays/{array}", user, plainCall(t.array)),
+		auditedRoute("task.kill", postRoute("task-arrays/{array}/kill", user, plainCall(t.killArray))),
 		auditedRoute("task.priority", postRoute("commands/{command}/set_priority", user, unaryCall(t.setCommandPriority))),
 		getRoute("tasks", user, plainCall(t.tasks)),
 		getRoute("tasks/{task}", user, plainCall(t.task)),
@@ -75,6 +77,16 @@ func (t *taskCalls) command(c *call) (*apiv1.GetCommandResponse, error) {
 func (t *taskCalls) killCommand(c *call) (*apiv1.KillCommandResponse, error) {
 	c.noteTarget(c.PathValue("command"), t.ownerOf(c, c.PathValue("command")))
 	return t.cfg.Tasks.Kill(c.Context(), c.user, c.PathValue("command"))
+}
+
+func (t *taskCalls) array(c *call) (*apiv1.GetCommandsResponse, error) {
+	list, err := t.cfg.Tasks.ArrayCommands(c.Context(), c.PathValue("array"))
+	return &apiv1.GetCommandsResponse{Commands: list}, err
+}
+
+func (t *taskCalls) killArray(c *call) (*apiv1.KillTaskArrayResponse, error) {
+	c.noteTarget(c.PathValue("array"), "array")
+	return t.cfg.Tasks.KillArray(c.Context(), c.user, c.PathValue("array"))
 }
 
 func (t *taskCalls) setCommandPriority(c *call, in *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {

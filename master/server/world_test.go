@@ -225,6 +225,12 @@ func (c *cluster) Kill(ctx context.Context, _ *apiv1.User, id string) (*apiv1.Ki
 	return &apiv1.KillCommandResponse{Command: m.GetCommand()}, err
 }
 
+func (c *cluster) KillArray(_ context.Context, _ *apiv1.User, id string) (*apiv1.KillTaskArrayResponse, error) {
+	return &apiv1.KillTaskArrayResponse{ArrayId: id}, nil
+}
+
+func (c *cluster) ArrayCommands(context.Context, string) ([]*apiv1.Command, error) { return nil, nil }
+
 func (c *cluster) SetPriority(ctx context.Context, _ *apiv1.User, r *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
 	m, err := c.Command(ctx, r.GetCommandId())
 	return &apiv1.SetCommandPriorityResponse{Command: m.GetCommand()}, err

@@ -61,17 +61,21 @@ func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.Ki
 	if err := checkAllowed(by, e.latestSnapshot().task, "kill"); err != nil {
 		return nil, err
 	}
-	now := o.cfg.Now()
-	err = o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
-		return s.withAllocation(s.currentAllocation().Kill("killed by user "+by.GetUsername(), now)), nil
-	})
-	if err == nil {
-		err = o.runs.killDoomed(ctx, o.reg.managerOf(), e)
-	}
-	if err != nil {
+	if err := o.killOne(ctx, by, e); err != nil {
 		return nil, err
 	}
 	return &apiv1.KillCommandResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
+}
+
+func (o *owners) killOne(ctx context.Context, by *apiv1.User, e *entry) error {
+	now := o.cfg.Now()
+	err := o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
+		return s.withAllocation(s.currentAllocation().Kill("killed by user "+by.GetUsername(), now)), nil
+	})
+	if err != nil {
+		return err
+	}
+	return o.runs.killDoomed(ctx, o.reg.managerOf(), e)
 }
 
 // Preempt asks an allocation to save itself and stop, as the scheduler does when it

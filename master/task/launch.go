@@ -50,13 +50,12 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 		return nil, errStarting()
 	}
 	id := taskID(user, req.GetRequestId())
-	e, fresh := l.reg.reserveID(id)
-	for !fresh {
-		// Another call is making it, or has made it.
-		if r, err := l.awaitLaunched(e); r != nil || err != nil {
-			return r, err
-		}
-		e, fresh = l.reg.reserveID(id)
+	if req.GetArray() != nil {
+		return l.launchArray(ctx, manager, draft{id: id, kind: lifecycle.Command, user: user, req: req})
+	}
+	e, made, err := l.reserveLaunch(id)
+	if e == nil {
+		return made, err
 	}
 	if r, err := l.answerEarlier(ctx, id, req.GetRequestId()); r != nil || err != nil {
 		l.abandon(id, e)
@@ -73,6 +72,20 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 		l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
 	}
 	return l.views.replyLaunched(e.latestSnapshot(), cfg)
+}
+
+// reserveLaunch is the locked entry of a task that is to be made. Where another call has made it, the
+// answer is that one's, and the entry nil.
+func (l *launches) reserveLaunch(id rm.TaskID) (*entry, *apiv1.LaunchCommandResponse, error) {
+	e, fresh := l.reg.reserveID(id)
+	for !fresh {
+		// Another call is making it, or has made it.
+		if r, err := l.awaitLaunched(e); r != nil || err != nil {
+			return nil, r, err
+		}
+		e, fresh = l.reg.reserveID(id)
+	}
+	return e, nil, nil
 }
 
 // requests is the namespace of the task ids that are made from request ids.
@@ -134,28 +147,12 @@ type draft struct {
 }
 
 // createTask checks and stores a new task, and says what it runs. The caller holds e.change.
-func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) (cfg spec.Config, err error) {
-	if err := l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), 0); err != nil {
-		return cfg, err
-	}
-	if d, err = l.applyTemplate(ctx, d); err != nil {
-		return cfg, err
-	}
-	task, cfg, err := l.makeTask(manager, d)
+func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) (spec.Config, error) {
+	task, cfg, err := l.acceptTask(ctx, manager, d, 1)
 	if err != nil {
 		return cfg, err
 	}
-	task.HasContext = len(d.req.GetFiles()) > 0
-	task.HasHook = archive.Has(d.req.GetFiles(), spec.HookFile)
 	first := lifecycle.First(task, task.Submitted)
-	request := l.policies.requestOf(task, first)
-	if err := judgeRefusal(manager.Validate(request), request.SingleNode || l.cfg.LaunchError, &task); err != nil {
-		return cfg, err
-	}
-	if m, ok := manager.(rm.Remarks); ok {
-		task.Warnings = append(task.Warnings, m.Remarks(request)...)
-		first = lifecycle.First(task, task.Submitted) // whose first lines they are
-	}
 	if err := l.storeTask(ctx, &task, first, d); err != nil {
 		return cfg, err
 	}
@@ -168,13 +165,37 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	return cfg, nil
 }
 
+// acceptTask makes the task that is submitted, n times, and says what it runs, if its user may have
+// that and it can run.
+func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d draft, n int) (task lifecycle.Task, cfg spec.Config, err error) {
+	if err := l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), n, 0); err != nil {
+		return task, cfg, err
+	}
+	if d, err = l.applyTemplate(ctx, d); err != nil {
+		return task, cfg, err
+	}
+	if task, cfg, err = l.makeTask(manager, d); err != nil {
+		return task, cfg, err
+	}
+	task.HasContext = len(d.req.GetFiles()) > 0
+	task.HasHook = archive.Has(d.req.GetFiles(), spec.HookFile)
+	request := l.policies.requestOf(task, lifecycle.First(task, task.Submitted))
+	if err := judgeRefusal(manager.Validate(request), request.SingleNode || l.cfg.LaunchError, &task); err != nil {
+		return task, cfg, err
+	}
+	if m, ok := manager.(rm.Remarks); ok {
+		task.Warnings = append(task.Warnings, m.Remarks(request)...)
+	}
+	return task, cfg, nil
+}
+
 // storeTask stores a new task with its files. What of them is stored goes again when the
 // task is not.
 func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first lifecycle.Allocation, d draft) error {
 	var err error
 	task.ContextBytes, err = l.contexts.storeFiles(ctx, task, d.req.GetFiles(), d.contents)
 	if err == nil {
-		err = l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), task.ContextBytes)
+		err = l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), 1, task.ContextBytes)
 	}
 	if err == nil {
 		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, *task), putAllocation(tx, first)) })

@@ -100,7 +100,7 @@ func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle
 		return owner.Run(ctx, RunOrder{Task: task.ID, Job: task.Job, Run: a.Run, Assignment: as, Unix: task.Unix, Defaults: run.cfg.Defaults(as.Pool)})
 	}
 	cfg, err := spec.Load(task.Config)
-	return spec.Program{Config: cfg, HasContext: task.HasContext, HasHook: task.HasHook}, err
+	return spec.Program{Config: cfg, Variables: arrayVariables(task.Array), HasContext: task.HasContext, HasHook: task.HasHook}, err
 }
 
 // Changed implements rm.Tasks.

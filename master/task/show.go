@@ -38,6 +38,9 @@ func (v *views) replyLaunched(s snapshot, cfg spec.Config) (*apiv1.LaunchCommand
 		return nil, err
 	}
 	r := &apiv1.LaunchCommandResponse{Command: v.showCommand(s), Config: shown}
+	if s.task.Array != nil {
+		r.ArrayId = &s.task.Array.ID
+	}
 	if s.task.Exceeds {
 		r.Warnings = []apiv1.LaunchWarning{apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED}
 	}
@@ -59,6 +62,10 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: formatTime(task.Submitted),
 		DisplayName: task.Username, UserId: task.UserID, Username: task.Username, ResourcePool: task.Pool,
 		JobId: string(kindOf(task.Kind).job(task)), WorkspaceId: task.Workspace,
+	}
+	if in := task.Array; in != nil {
+		index := int32(in.Index) //nolint:gosec // it was an int32
+		c.ArrayId, c.ArrayIndex = &in.ID, &index
 	}
 	if len(a.Containers) > 0 {
 		first := a.Containers[0]

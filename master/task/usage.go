@@ -56,8 +56,8 @@ func (u *usage) addUsage(t lifecycle.Task, sign int) {
 	u.of[t.UserID] = n
 }
 
-// checkUsage says whether a user may have one task more, with files of that size.
-func (u *usage) checkUsage(l Limits, user int32, files int64) error {
+// checkUsage says whether a user may have so many tasks more, with files of that size.
+func (u *usage) checkUsage(l Limits, user int32, more int, files int64) error {
 	u.mu.Lock()
 	n := u.of[user]
 	u.mu.Unlock()
@@ -65,6 +65,10 @@ func (u *usage) checkUsage(l Limits, user int32, files int64) error {
 	case l.Tasks > 0 && n.tasks >= l.Tasks:
 		return status.New(status.ResourceExhausted,
 			"you have %d tasks that have not ended, which is the limit security.limits.tasks_per_user; wait for some to end, or kill them", n.tasks)
+	case l.Tasks > 0 && n.tasks+more > l.Tasks:
+		return status.New(status.ResourceExhausted,
+			"you have %d tasks that have not ended, and these are %d more, above the limit security.limits.tasks_per_user of %d; "+
+				"wait for some to end, or kill them", n.tasks, more, l.Tasks)
 	case l.Contexts > 0 && n.contexts+files > l.Contexts:
 		return status.New(status.ResourceExhausted,
 			"the files of your tasks that have not ended take %d bytes and these %d more, above the limit security.limits.context_bytes_per_user of %d; "+

@@ -20,8 +20,8 @@ echo "== a master with 1,000 and 10,000 ended experiments"
 history=$(go test -run '^$' -bench . -benchtime 1s -timeout 30m ./test/bench/history 2>&1) || { grew=1; echo "$history" >&2; }
 grep -E '^Benchmark|grows|want at most' <<<"$history" || true
 
-echo "== what a task costs the master with 10, 100 and 1,000 connected agents"
-tasks=$(go test -run '^$' -bench . -benchtime 5x ./test/bench/tasks 2>&1) || { grew=1; echo "$tasks" >&2; }
+echo "== what a task costs the master with 10, 100 and 1,000 connected agents, and in arrays"
+tasks=$(go test -run '^$' -bench Tasks -benchtime 5x ./test/bench/tasks 2>&1 && go test -run '^$' -bench Array -benchtime 1x ./test/bench/tasks 2>&1) || { grew=1; echo "$tasks" >&2; }
 grep -E '^Benchmark|costs the master' <<<"$tasks" || true
 
 echo "== a cluster on this machine (process runtime, embedded database)"

@@ -89,6 +89,12 @@ func (w *world) victims(ctx context.Context) {
 	var reply struct{ Command struct{ JobID string } }
 	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/commands/" + id}, &reply)
 	w.name("job", reply.Command.JobID)
+	var array struct{ ArrayID string }
+	w.must(ctx, "alice", call{
+		method: "POST", path: "/api/v1/commands",
+		body: `{"config": {"entrypoint": ["sleep", "1000"], "resources": {"slots": 0}}, "array": {"size": 1}}`,
+	}, &array)
+	w.name("array", array.ArrayID)
 	allocation, container := w.placeOf(ctx, id)
 	w.name("victim", allocation)
 	w.name("container", container)

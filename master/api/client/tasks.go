@@ -21,6 +21,22 @@ func (t tasks) Launch(ctx context.Context, in *apiv1.LaunchCommandRequest) (*api
 	})
 }
 
+// ArrayCommands lists the commands of an array by index.
+func (t tasks) ArrayCommands(ctx context.Context, array string) ([]*apiv1.Command, error) {
+	out := &apiv1.GetCommandsResponse{}
+	err := t.do(ctx, call{
+		op: "list the tasks of array " + array, method: http.MethodGet, path: "/api/v1/task-arrays/" + url.PathEscape(array), out: out,
+	})
+	return out.GetCommands(), err
+}
+
+// KillArray ends the commands of an array that have not ended, and says how many there were.
+func (t tasks) KillArray(ctx context.Context, array string) (int, error) {
+	out := &apiv1.KillTaskArrayResponse{}
+	err := t.do(ctx, call{op: "kill task array " + array, method: http.MethodPost, path: "/api/v1/task-arrays/" + url.PathEscape(array) + "/kill", out: out})
+	return int(out.GetKilled()), err
+}
+
 // Commands lists the commands of the users named, or of everybody.
 func (t tasks) Commands(ctx context.Context, users ...string) ([]*apiv1.Command, error) {
 	out := &apiv1.GetCommandsResponse{}

@@ -1172,7 +1172,11 @@ type Command struct {
 	// such field.
 	ExitCode *int32 `protobuf:"varint,100,opt,name=exit_code,json=exitCode,proto3,oneof" json:"exit_code,omitempty"`
 	// reason is why the command waits, in words; upstream has no such field.
-	Reason        *string `protobuf:"bytes,101,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	Reason *string `protobuf:"bytes,101,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// array_id is the array that the command is one of, and array_index which one;
+	// upstream has no such fields.
+	ArrayId       *string `protobuf:"bytes,102,opt,name=array_id,json=arrayId,proto3,oneof" json:"array_id,omitempty"`
+	ArrayIndex    *int32  `protobuf:"varint,103,opt,name=array_index,json=arrayIndex,proto3,oneof" json:"array_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1305,6 +1309,74 @@ func (x *Command) GetReason() string {
 	return ""
 }
 
+func (x *Command) GetArrayId() string {
+	if x != nil && x.ArrayId != nil {
+		return *x.ArrayId
+	}
+	return ""
+}
+
+func (x *Command) GetArrayIndex() int32 {
+	if x != nil && x.ArrayIndex != nil {
+		return *x.ArrayIndex
+	}
+	return 0
+}
+
+// TaskArray is many commands of one submission, which differ in their index.
+type TaskArray struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// first is the smallest index, size how many there are.
+	First         int32 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	Size          int32 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskArray) Reset() {
+	*x = TaskArray{}
+	mi := &file_master_api_v1_task_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskArray) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskArray) ProtoMessage() {}
+
+func (x *TaskArray) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskArray.ProtoReflect.Descriptor instead.
+func (*TaskArray) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TaskArray) GetFirst() int32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *TaskArray) GetSize() int32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 type LaunchCommandRequest struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Config       *structpb.Struct       `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
@@ -1314,14 +1386,16 @@ type LaunchCommandRequest struct {
 	WorkspaceId  int32                  `protobuf:"varint,5,opt,name=workspace_id,json=workspaceId,proto3" json:"workspace_id,omitempty"`
 	// request_id, when set, makes a repeated submission answer with the task
 	// of the first; upstream has no such field.
-	RequestId     string `protobuf:"bytes,100,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,100,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// array, when set, makes as many commands, all or none; upstream has no such field.
+	Array         *TaskArray `protobuf:"bytes,101,opt,name=array,proto3" json:"array,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LaunchCommandRequest) Reset() {
 	*x = LaunchCommandRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[13]
+	mi := &file_master_api_v1_task_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1407,7 @@ func (x *LaunchCommandRequest) String() string {
 func (*LaunchCommandRequest) ProtoMessage() {}
 
 func (x *LaunchCommandRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[13]
+	mi := &file_master_api_v1_task_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1420,7 @@ func (x *LaunchCommandRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchCommandRequest.ProtoReflect.Descriptor instead.
 func (*LaunchCommandRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{13}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LaunchCommandRequest) GetConfig() *structpb.Struct {
@@ -1391,18 +1465,28 @@ func (x *LaunchCommandRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *LaunchCommandRequest) GetArray() *TaskArray {
+	if x != nil {
+		return x.Array
+	}
+	return nil
+}
+
+// LaunchCommandResponse has the first command of an array.
 type LaunchCommandResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Command       *Command               `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
-	Config        *structpb.Struct       `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
-	Warnings      []LaunchWarning        `protobuf:"varint,3,rep,packed,name=warnings,proto3,enum=detdeploy.api.v1.LaunchWarning" json:"warnings,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Command  *Command               `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
+	Config   *structpb.Struct       `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	Warnings []LaunchWarning        `protobuf:"varint,3,rep,packed,name=warnings,proto3,enum=detdeploy.api.v1.LaunchWarning" json:"warnings,omitempty"`
+	// array_id is of an array; upstream has no such field.
+	ArrayId       *string `protobuf:"bytes,100,opt,name=array_id,json=arrayId,proto3,oneof" json:"array_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LaunchCommandResponse) Reset() {
 	*x = LaunchCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[14]
+	mi := &file_master_api_v1_task_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1498,7 @@ func (x *LaunchCommandResponse) String() string {
 func (*LaunchCommandResponse) ProtoMessage() {}
 
 func (x *LaunchCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[14]
+	mi := &file_master_api_v1_task_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1511,7 @@ func (x *LaunchCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchCommandResponse.ProtoReflect.Descriptor instead.
 func (*LaunchCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{14}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LaunchCommandResponse) GetCommand() *Command {
@@ -1451,6 +1535,13 @@ func (x *LaunchCommandResponse) GetWarnings() []LaunchWarning {
 	return nil
 }
 
+func (x *LaunchCommandResponse) GetArrayId() string {
+	if x != nil && x.ArrayId != nil {
+		return *x.ArrayId
+	}
+	return ""
+}
+
 type GetCommandsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Commands      []*Command             `protobuf:"bytes,1,rep,name=commands,proto3" json:"commands,omitempty"`
@@ -1461,7 +1552,7 @@ type GetCommandsResponse struct {
 
 func (x *GetCommandsResponse) Reset() {
 	*x = GetCommandsResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[15]
+	mi := &file_master_api_v1_task_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1564,7 @@ func (x *GetCommandsResponse) String() string {
 func (*GetCommandsResponse) ProtoMessage() {}
 
 func (x *GetCommandsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[15]
+	mi := &file_master_api_v1_task_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1577,7 @@ func (x *GetCommandsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCommandsResponse.ProtoReflect.Descriptor instead.
 func (*GetCommandsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{15}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetCommandsResponse) GetCommands() []*Command {
@@ -1513,7 +1604,7 @@ type GetCommandResponse struct {
 
 func (x *GetCommandResponse) Reset() {
 	*x = GetCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[16]
+	mi := &file_master_api_v1_task_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1616,7 @@ func (x *GetCommandResponse) String() string {
 func (*GetCommandResponse) ProtoMessage() {}
 
 func (x *GetCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[16]
+	mi := &file_master_api_v1_task_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1629,7 @@ func (x *GetCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCommandResponse.ProtoReflect.Descriptor instead.
 func (*GetCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{16}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetCommandResponse) GetCommand() *Command {
@@ -1564,7 +1655,7 @@ type KillCommandResponse struct {
 
 func (x *KillCommandResponse) Reset() {
 	*x = KillCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[17]
+	mi := &file_master_api_v1_task_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1667,7 @@ func (x *KillCommandResponse) String() string {
 func (*KillCommandResponse) ProtoMessage() {}
 
 func (x *KillCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[17]
+	mi := &file_master_api_v1_task_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1680,7 @@ func (x *KillCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillCommandResponse.ProtoReflect.Descriptor instead.
 func (*KillCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *KillCommandResponse) GetCommand() *Command {
@@ -1597,6 +1688,59 @@ func (x *KillCommandResponse) GetCommand() *Command {
 		return x.Command
 	}
 	return nil
+}
+
+type KillTaskArrayResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ArrayId string                 `protobuf:"bytes,1,opt,name=array_id,json=arrayId,proto3" json:"array_id,omitempty"`
+	// killed is how many commands had not ended.
+	Killed        int32 `protobuf:"varint,2,opt,name=killed,proto3" json:"killed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillTaskArrayResponse) Reset() {
+	*x = KillTaskArrayResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillTaskArrayResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillTaskArrayResponse) ProtoMessage() {}
+
+func (x *KillTaskArrayResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillTaskArrayResponse.ProtoReflect.Descriptor instead.
+func (*KillTaskArrayResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *KillTaskArrayResponse) GetArrayId() string {
+	if x != nil {
+		return x.ArrayId
+	}
+	return ""
+}
+
+func (x *KillTaskArrayResponse) GetKilled() int32 {
+	if x != nil {
+		return x.Killed
+	}
+	return 0
 }
 
 type SetCommandPriorityRequest struct {
@@ -1609,7 +1753,7 @@ type SetCommandPriorityRequest struct {
 
 func (x *SetCommandPriorityRequest) Reset() {
 	*x = SetCommandPriorityRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	mi := &file_master_api_v1_task_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +1765,7 @@ func (x *SetCommandPriorityRequest) String() string {
 func (*SetCommandPriorityRequest) ProtoMessage() {}
 
 func (x *SetCommandPriorityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	mi := &file_master_api_v1_task_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +1778,7 @@ func (x *SetCommandPriorityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCommandPriorityRequest.ProtoReflect.Descriptor instead.
 func (*SetCommandPriorityRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SetCommandPriorityRequest) GetCommandId() string {
@@ -1660,7 +1804,7 @@ type SetCommandPriorityResponse struct {
 
 func (x *SetCommandPriorityResponse) Reset() {
 	*x = SetCommandPriorityResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	mi := &file_master_api_v1_task_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1816,7 @@ func (x *SetCommandPriorityResponse) String() string {
 func (*SetCommandPriorityResponse) ProtoMessage() {}
 
 func (x *SetCommandPriorityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	mi := &file_master_api_v1_task_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1829,7 @@ func (x *SetCommandPriorityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCommandPriorityResponse.ProtoReflect.Descriptor instead.
 func (*SetCommandPriorityResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SetCommandPriorityResponse) GetCommand() *Command {
@@ -1704,7 +1848,7 @@ type GetTaskContextDirectoryResponse struct {
 
 func (x *GetTaskContextDirectoryResponse) Reset() {
 	*x = GetTaskContextDirectoryResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	mi := &file_master_api_v1_task_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1860,7 @@ func (x *GetTaskContextDirectoryResponse) String() string {
 func (*GetTaskContextDirectoryResponse) ProtoMessage() {}
 
 func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	mi := &file_master_api_v1_task_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1873,7 @@ func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskContextDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskContextDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{20}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetTaskContextDirectoryResponse) GetB64Tgz() string {
@@ -1755,7 +1899,7 @@ type AcceleratorData struct {
 
 func (x *AcceleratorData) Reset() {
 	*x = AcceleratorData{}
-	mi := &file_master_api_v1_task_proto_msgTypes[21]
+	mi := &file_master_api_v1_task_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1911,7 @@ func (x *AcceleratorData) String() string {
 func (*AcceleratorData) ProtoMessage() {}
 
 func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[21]
+	mi := &file_master_api_v1_task_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1924,7 @@ func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceleratorData.ProtoReflect.Descriptor instead.
 func (*AcceleratorData) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{21}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AcceleratorData) GetContainerId() string {
@@ -1842,7 +1986,7 @@ type PostAllocationAcceleratorDataRequest struct {
 
 func (x *PostAllocationAcceleratorDataRequest) Reset() {
 	*x = PostAllocationAcceleratorDataRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[22]
+	mi := &file_master_api_v1_task_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1998,7 @@ func (x *PostAllocationAcceleratorDataRequest) String() string {
 func (*PostAllocationAcceleratorDataRequest) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[22]
+	mi := &file_master_api_v1_task_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +2011,7 @@ func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use PostAllocationAcceleratorDataRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{22}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PostAllocationAcceleratorDataRequest) GetAllocationId() string {
@@ -1892,7 +2036,7 @@ type PostAllocationAcceleratorDataResponse struct {
 
 func (x *PostAllocationAcceleratorDataResponse) Reset() {
 	*x = PostAllocationAcceleratorDataResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[23]
+	mi := &file_master_api_v1_task_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1904,7 +2048,7 @@ func (x *PostAllocationAcceleratorDataResponse) String() string {
 func (*PostAllocationAcceleratorDataResponse) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[23]
+	mi := &file_master_api_v1_task_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1917,7 +2061,7 @@ func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use PostAllocationAcceleratorDataResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{23}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{25}
 }
 
 type AllocationReadyResponse struct {
@@ -1928,7 +2072,7 @@ type AllocationReadyResponse struct {
 
 func (x *AllocationReadyResponse) Reset() {
 	*x = AllocationReadyResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[24]
+	mi := &file_master_api_v1_task_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2084,7 @@ func (x *AllocationReadyResponse) String() string {
 func (*AllocationReadyResponse) ProtoMessage() {}
 
 func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[24]
+	mi := &file_master_api_v1_task_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2097,7 @@ func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationReadyResponse.ProtoReflect.Descriptor instead.
 func (*AllocationReadyResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{24}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{26}
 }
 
 type AllocationWaitingResponse struct {
@@ -1964,7 +2108,7 @@ type AllocationWaitingResponse struct {
 
 func (x *AllocationWaitingResponse) Reset() {
 	*x = AllocationWaitingResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[25]
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2120,7 @@ func (x *AllocationWaitingResponse) String() string {
 func (*AllocationWaitingResponse) ProtoMessage() {}
 
 func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[25]
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2133,7 @@ func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationWaitingResponse.ProtoReflect.Descriptor instead.
 func (*AllocationWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{25}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
 }
 
 type AllocationPreemptionSignalResponse struct {
@@ -2001,7 +2145,7 @@ type AllocationPreemptionSignalResponse struct {
 
 func (x *AllocationPreemptionSignalResponse) Reset() {
 	*x = AllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[26]
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2157,7 @@ func (x *AllocationPreemptionSignalResponse) String() string {
 func (*AllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[26]
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2170,7 @@ func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use AllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{26}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AllocationPreemptionSignalResponse) GetPreempt() bool {
@@ -2049,7 +2193,7 @@ type RendezvousInfo struct {
 
 func (x *RendezvousInfo) Reset() {
 	*x = RendezvousInfo{}
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2205,7 @@ func (x *RendezvousInfo) String() string {
 func (*RendezvousInfo) ProtoMessage() {}
 
 func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2218,7 @@ func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RendezvousInfo.ProtoReflect.Descriptor instead.
 func (*RendezvousInfo) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RendezvousInfo) GetAddresses() []string {
@@ -2107,7 +2251,7 @@ type AllocationRendezvousInfoResponse struct {
 
 func (x *AllocationRendezvousInfoResponse) Reset() {
 	*x = AllocationRendezvousInfoResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2263,7 @@ func (x *AllocationRendezvousInfoResponse) String() string {
 func (*AllocationRendezvousInfoResponse) ProtoMessage() {}
 
 func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2276,7 @@ func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRendezvousInfoResponse.ProtoReflect.Descriptor instead.
 func (*AllocationRendezvousInfoResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AllocationRendezvousInfoResponse) GetRendezvousInfo() *RendezvousInfo {
@@ -2150,7 +2294,7 @@ type AckAllocationPreemptionSignalResponse struct {
 
 func (x *AckAllocationPreemptionSignalResponse) Reset() {
 	*x = AckAllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2306,7 @@ func (x *AckAllocationPreemptionSignalResponse) String() string {
 func (*AckAllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2319,7 @@ func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use AckAllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AckAllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
 }
 
 type GetAllocationResponse struct {
@@ -2187,7 +2331,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2343,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2356,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -2236,7 +2380,7 @@ type AllocationAllGatherRequest struct {
 
 func (x *AllocationAllGatherRequest) Reset() {
 	*x = AllocationAllGatherRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2392,7 @@ func (x *AllocationAllGatherRequest) String() string {
 func (*AllocationAllGatherRequest) ProtoMessage() {}
 
 func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2405,7 @@ func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherRequest.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AllocationAllGatherRequest) GetAllocationId() string {
@@ -2302,7 +2446,7 @@ type AllocationAllGatherResponse struct {
 
 func (x *AllocationAllGatherResponse) Reset() {
 	*x = AllocationAllGatherResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2458,7 @@ func (x *AllocationAllGatherResponse) String() string {
 func (*AllocationAllGatherResponse) ProtoMessage() {}
 
 func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2471,7 @@ func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherResponse.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AllocationAllGatherResponse) GetData() []*structpb.Struct {
@@ -2352,7 +2496,7 @@ type NotifyContainerRunningRequest struct {
 
 func (x *NotifyContainerRunningRequest) Reset() {
 	*x = NotifyContainerRunningRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2508,7 @@ func (x *NotifyContainerRunningRequest) String() string {
 func (*NotifyContainerRunningRequest) ProtoMessage() {}
 
 func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2521,7 @@ func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningRequest.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NotifyContainerRunningRequest) GetAllocationId() string {
@@ -2431,7 +2575,7 @@ type NotifyContainerRunningResponse struct {
 
 func (x *NotifyContainerRunningResponse) Reset() {
 	*x = NotifyContainerRunningResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2587,7 @@ func (x *NotifyContainerRunningResponse) String() string {
 func (*NotifyContainerRunningResponse) ProtoMessage() {}
 
 func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2600,7 @@ func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningResponse.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NotifyContainerRunningResponse) GetData() []*structpb.Struct {
@@ -2476,7 +2620,7 @@ type PostAllocationProxyAddressRequest struct {
 
 func (x *PostAllocationProxyAddressRequest) Reset() {
 	*x = PostAllocationProxyAddressRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2632,7 @@ func (x *PostAllocationProxyAddressRequest) String() string {
 func (*PostAllocationProxyAddressRequest) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2645,7 @@ func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use PostAllocationProxyAddressRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PostAllocationProxyAddressRequest) GetAllocationId() string {
@@ -2526,7 +2670,7 @@ type PostAllocationProxyAddressResponse struct {
 
 func (x *PostAllocationProxyAddressResponse) Reset() {
 	*x = PostAllocationProxyAddressResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2538,7 +2682,7 @@ func (x *PostAllocationProxyAddressResponse) String() string {
 func (*PostAllocationProxyAddressResponse) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2695,7 @@ func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use PostAllocationProxyAddressResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
 }
 
 type MarkAllocationResourcesDaemonResponse struct {
@@ -2562,7 +2706,7 @@ type MarkAllocationResourcesDaemonResponse struct {
 
 func (x *MarkAllocationResourcesDaemonResponse) Reset() {
 	*x = MarkAllocationResourcesDaemonResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2718,7 @@ func (x *MarkAllocationResourcesDaemonResponse) String() string {
 func (*MarkAllocationResourcesDaemonResponse) ProtoMessage() {}
 
 func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2731,7 @@ func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use MarkAllocationResourcesDaemonResponse.ProtoReflect.Descriptor instead.
 func (*MarkAllocationResourcesDaemonResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
 }
 
 type AllocationPendingPreemptionSignalResponse struct {
@@ -2598,7 +2742,7 @@ type AllocationPendingPreemptionSignalResponse struct {
 
 func (x *AllocationPendingPreemptionSignalResponse) Reset() {
 	*x = AllocationPendingPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2754,7 @@ func (x *AllocationPendingPreemptionSignalResponse) String() string {
 func (*AllocationPendingPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2767,7 @@ func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.
 
 // Deprecated: Use AllocationPendingPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPendingPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
 }
 
 type ResourcesSummary_Devices struct {
@@ -2635,7 +2779,7 @@ type ResourcesSummary_Devices struct {
 
 func (x *ResourcesSummary_Devices) Reset() {
 	*x = ResourcesSummary_Devices{}
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2791,7 @@ func (x *ResourcesSummary_Devices) String() string {
 func (*ResourcesSummary_Devices) ProtoMessage() {}
 
 func (x *ResourcesSummary_Devices) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +2931,7 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x05mtime\x18\x04 \x01(\x03R\x05mtime\x12\x12\n" +
 	"\x04mode\x18\x05 \x01(\rR\x04mode\x12\x10\n" +
 	"\x03uid\x18\x06 \x01(\x05R\x03uid\x12\x10\n" +
-	"\x03gid\x18\a \x01(\x05R\x03gid\"\x95\x04\n" +
+	"\x03gid\x18\a \x01(\x05R\x03gid\"\xf8\x04\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x122\n" +
@@ -2805,10 +2949,18 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x06job_id\x18\v \x01(\tR\x05jobId\x12!\n" +
 	"\fworkspace_id\x18\f \x01(\x05R\vworkspaceId\x12 \n" +
 	"\texit_code\x18d \x01(\x05H\x00R\bexitCode\x88\x01\x01\x12\x1b\n" +
-	"\x06reason\x18e \x01(\tH\x01R\x06reason\x88\x01\x01B\f\n" +
+	"\x06reason\x18e \x01(\tH\x01R\x06reason\x88\x01\x01\x12\x1e\n" +
+	"\barray_id\x18f \x01(\tH\x02R\aarrayId\x88\x01\x01\x12$\n" +
+	"\varray_index\x18g \x01(\x05H\x03R\n" +
+	"arrayIndex\x88\x01\x01B\f\n" +
 	"\n" +
 	"_exit_codeB\t\n" +
-	"\a_reason\"\xf0\x01\n" +
+	"\a_reasonB\v\n" +
+	"\t_array_idB\x0e\n" +
+	"\f_array_index\"5\n" +
+	"\tTaskArray\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x05R\x04size\"\xa3\x02\n" +
 	"\x14LaunchCommandRequest\x12/\n" +
 	"\x06config\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x06config\x12#\n" +
 	"\rtemplate_name\x18\x02 \x01(\tR\ftemplateName\x12,\n" +
@@ -2816,11 +2968,14 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12!\n" +
 	"\fworkspace_id\x18\x05 \x01(\x05R\vworkspaceId\x12\x1d\n" +
 	"\n" +
-	"request_id\x18d \x01(\tR\trequestId\"\xba\x01\n" +
+	"request_id\x18d \x01(\tR\trequestId\x121\n" +
+	"\x05array\x18e \x01(\v2\x1b.detdeploy.api.v1.TaskArrayR\x05array\"\xe7\x01\n" +
 	"\x15LaunchCommandResponse\x123\n" +
 	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12;\n" +
-	"\bwarnings\x18\x03 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\"\x8a\x01\n" +
+	"\bwarnings\x18\x03 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\x12\x1e\n" +
+	"\barray_id\x18d \x01(\tH\x00R\aarrayId\x88\x01\x01B\v\n" +
+	"\t_array_id\"\x8a\x01\n" +
 	"\x13GetCommandsResponse\x125\n" +
 	"\bcommands\x18\x01 \x03(\v2\x19.detdeploy.api.v1.CommandR\bcommands\x12<\n" +
 	"\n" +
@@ -2830,7 +2985,10 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\"J\n" +
 	"\x13KillCommandResponse\x123\n" +
-	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\"V\n" +
+	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\"J\n" +
+	"\x15KillTaskArrayResponse\x12\x19\n" +
+	"\barray_id\x18\x01 \x01(\tR\aarrayId\x12\x16\n" +
+	"\x06killed\x18\x02 \x01(\x05R\x06killed\"V\n" +
 	"\x19SetCommandPriorityRequest\x12\x1d\n" +
 	"\n" +
 	"command_id\x18\x01 \x01(\tR\tcommandId\x12\x1a\n" +
@@ -2915,7 +3073,7 @@ func file_master_api_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_master_api_v1_task_proto_goTypes = []any{
 	(TaskType)(0),                                     // 0: detdeploy.api.v1.TaskType
 	(LaunchWarning)(0),                                // 1: detdeploy.api.v1.LaunchWarning
@@ -2934,89 +3092,92 @@ var file_master_api_v1_task_proto_goTypes = []any{
 	(*GetTasksResponse)(nil),                          // 14: detdeploy.api.v1.GetTasksResponse
 	(*File)(nil),                                      // 15: detdeploy.api.v1.File
 	(*Command)(nil),                                   // 16: detdeploy.api.v1.Command
-	(*LaunchCommandRequest)(nil),                      // 17: detdeploy.api.v1.LaunchCommandRequest
-	(*LaunchCommandResponse)(nil),                     // 18: detdeploy.api.v1.LaunchCommandResponse
-	(*GetCommandsResponse)(nil),                       // 19: detdeploy.api.v1.GetCommandsResponse
-	(*GetCommandResponse)(nil),                        // 20: detdeploy.api.v1.GetCommandResponse
-	(*KillCommandResponse)(nil),                       // 21: detdeploy.api.v1.KillCommandResponse
-	(*SetCommandPriorityRequest)(nil),                 // 22: detdeploy.api.v1.SetCommandPriorityRequest
-	(*SetCommandPriorityResponse)(nil),                // 23: detdeploy.api.v1.SetCommandPriorityResponse
-	(*GetTaskContextDirectoryResponse)(nil),           // 24: detdeploy.api.v1.GetTaskContextDirectoryResponse
-	(*AcceleratorData)(nil),                           // 25: detdeploy.api.v1.AcceleratorData
-	(*PostAllocationAcceleratorDataRequest)(nil),      // 26: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
-	(*PostAllocationAcceleratorDataResponse)(nil),     // 27: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
-	(*AllocationReadyResponse)(nil),                   // 28: detdeploy.api.v1.AllocationReadyResponse
-	(*AllocationWaitingResponse)(nil),                 // 29: detdeploy.api.v1.AllocationWaitingResponse
-	(*AllocationPreemptionSignalResponse)(nil),        // 30: detdeploy.api.v1.AllocationPreemptionSignalResponse
-	(*RendezvousInfo)(nil),                            // 31: detdeploy.api.v1.RendezvousInfo
-	(*AllocationRendezvousInfoResponse)(nil),          // 32: detdeploy.api.v1.AllocationRendezvousInfoResponse
-	(*AckAllocationPreemptionSignalResponse)(nil),     // 33: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
-	(*GetAllocationResponse)(nil),                     // 34: detdeploy.api.v1.GetAllocationResponse
-	(*AllocationAllGatherRequest)(nil),                // 35: detdeploy.api.v1.AllocationAllGatherRequest
-	(*AllocationAllGatherResponse)(nil),               // 36: detdeploy.api.v1.AllocationAllGatherResponse
-	(*NotifyContainerRunningRequest)(nil),             // 37: detdeploy.api.v1.NotifyContainerRunningRequest
-	(*NotifyContainerRunningResponse)(nil),            // 38: detdeploy.api.v1.NotifyContainerRunningResponse
-	(*PostAllocationProxyAddressRequest)(nil),         // 39: detdeploy.api.v1.PostAllocationProxyAddressRequest
-	(*PostAllocationProxyAddressResponse)(nil),        // 40: detdeploy.api.v1.PostAllocationProxyAddressResponse
-	(*MarkAllocationResourcesDaemonResponse)(nil),     // 41: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
-	(*AllocationPendingPreemptionSignalResponse)(nil), // 42: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
-	(*ResourcesSummary_Devices)(nil),                  // 43: detdeploy.api.v1.ResourcesSummary.Devices
-	nil,                                               // 44: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	nil,                                               // 45: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	(*timestamppb.Timestamp)(nil),                     // 46: google.protobuf.Timestamp
-	(*Container)(nil),                                 // 47: detdeploy.api.v1.Container
-	(*structpb.Struct)(nil),                           // 48: google.protobuf.Struct
-	(*Pagination)(nil),                                // 49: detdeploy.api.v1.Pagination
-	(*Device)(nil),                                    // 50: detdeploy.api.v1.Device
+	(*TaskArray)(nil),                                 // 17: detdeploy.api.v1.TaskArray
+	(*LaunchCommandRequest)(nil),                      // 18: detdeploy.api.v1.LaunchCommandRequest
+	(*LaunchCommandResponse)(nil),                     // 19: detdeploy.api.v1.LaunchCommandResponse
+	(*GetCommandsResponse)(nil),                       // 20: detdeploy.api.v1.GetCommandsResponse
+	(*GetCommandResponse)(nil),                        // 21: detdeploy.api.v1.GetCommandResponse
+	(*KillCommandResponse)(nil),                       // 22: detdeploy.api.v1.KillCommandResponse
+	(*KillTaskArrayResponse)(nil),                     // 23: detdeploy.api.v1.KillTaskArrayResponse
+	(*SetCommandPriorityRequest)(nil),                 // 24: detdeploy.api.v1.SetCommandPriorityRequest
+	(*SetCommandPriorityResponse)(nil),                // 25: detdeploy.api.v1.SetCommandPriorityResponse
+	(*GetTaskContextDirectoryResponse)(nil),           // 26: detdeploy.api.v1.GetTaskContextDirectoryResponse
+	(*AcceleratorData)(nil),                           // 27: detdeploy.api.v1.AcceleratorData
+	(*PostAllocationAcceleratorDataRequest)(nil),      // 28: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
+	(*PostAllocationAcceleratorDataResponse)(nil),     // 29: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
+	(*AllocationReadyResponse)(nil),                   // 30: detdeploy.api.v1.AllocationReadyResponse
+	(*AllocationWaitingResponse)(nil),                 // 31: detdeploy.api.v1.AllocationWaitingResponse
+	(*AllocationPreemptionSignalResponse)(nil),        // 32: detdeploy.api.v1.AllocationPreemptionSignalResponse
+	(*RendezvousInfo)(nil),                            // 33: detdeploy.api.v1.RendezvousInfo
+	(*AllocationRendezvousInfoResponse)(nil),          // 34: detdeploy.api.v1.AllocationRendezvousInfoResponse
+	(*AckAllocationPreemptionSignalResponse)(nil),     // 35: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
+	(*GetAllocationResponse)(nil),                     // 36: detdeploy.api.v1.GetAllocationResponse
+	(*AllocationAllGatherRequest)(nil),                // 37: detdeploy.api.v1.AllocationAllGatherRequest
+	(*AllocationAllGatherResponse)(nil),               // 38: detdeploy.api.v1.AllocationAllGatherResponse
+	(*NotifyContainerRunningRequest)(nil),             // 39: detdeploy.api.v1.NotifyContainerRunningRequest
+	(*NotifyContainerRunningResponse)(nil),            // 40: detdeploy.api.v1.NotifyContainerRunningResponse
+	(*PostAllocationProxyAddressRequest)(nil),         // 41: detdeploy.api.v1.PostAllocationProxyAddressRequest
+	(*PostAllocationProxyAddressResponse)(nil),        // 42: detdeploy.api.v1.PostAllocationProxyAddressResponse
+	(*MarkAllocationResourcesDaemonResponse)(nil),     // 43: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
+	(*AllocationPendingPreemptionSignalResponse)(nil), // 44: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
+	(*ResourcesSummary_Devices)(nil),                  // 45: detdeploy.api.v1.ResourcesSummary.Devices
+	nil,                                               // 46: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	nil,                                               // 47: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	(*timestamppb.Timestamp)(nil),                     // 48: google.protobuf.Timestamp
+	(*Container)(nil),                                 // 49: detdeploy.api.v1.Container
+	(*structpb.Struct)(nil),                           // 50: google.protobuf.Struct
+	(*Pagination)(nil),                                // 51: detdeploy.api.v1.Pagination
+	(*Device)(nil),                                    // 52: detdeploy.api.v1.Device
 }
 var file_master_api_v1_task_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Task.task_type:type_name -> detdeploy.api.v1.TaskType
 	5,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
-	46, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
-	46, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	48, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
+	48, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
-	46, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
-	46, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
+	48, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
+	48, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
 	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
 	8,  // 8: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
 	3,  // 9: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
 	10, // 10: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	44, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	46, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
 	9,  // 12: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
 	11, // 13: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	46, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	48, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
 	12, // 15: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
 	7,  // 16: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	45, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	47, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
 	2,  // 18: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	46, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	47, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	48, // 21: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	48, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	49, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	50, // 21: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
 	15, // 22: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
-	16, // 23: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	48, // 24: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
-	1,  // 25: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	16, // 26: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	49, // 27: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 28: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	48, // 29: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
-	16, // 30: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	16, // 31: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	25, // 32: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	31, // 33: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	5,  // 34: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	48, // 35: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	48, // 36: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	48, // 37: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	48, // 38: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	50, // 39: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	43, // 40: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 41: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	17, // 23: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
+	16, // 24: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	50, // 25: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	1,  // 26: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	16, // 27: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
+	51, // 28: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	16, // 29: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	50, // 30: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	16, // 31: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	16, // 32: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
+	27, // 33: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	33, // 34: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	5,  // 35: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	50, // 36: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	50, // 37: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	50, // 38: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	50, // 39: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	52, // 40: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	45, // 41: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 42: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }
@@ -3033,14 +3194,15 @@ func file_master_api_v1_task_proto_init() {
 	file_master_api_v1_task_proto_msgTypes[8].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[9].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[12].OneofWrappers = []any{}
-	file_master_api_v1_task_proto_msgTypes[21].OneofWrappers = []any{}
+	file_master_api_v1_task_proto_msgTypes[15].OneofWrappers = []any{}
+	file_master_api_v1_task_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_task_proto_rawDesc), len(file_master_api_v1_task_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   42,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -57,6 +57,9 @@ type Task struct {
 	// Excluded lists the machines that it must not run on.
 	Excluded []rm.AgentID `json:"excluded,omitempty"`
 
+	// Array is which of an array of tasks it is; nil for none.
+	Array *Array `json:"array,omitempty"`
+
 	// Config is the whole configuration, as spec.Store writes it; of a task with an
 	// owner there is none.
 	Config     json.RawMessage `json:"config,omitempty"`
@@ -70,6 +73,14 @@ type Task struct {
 	Warnings []string        `json:"warnings,omitempty"`
 	// Exceeds says that the task waits for more slots than there are.
 	Exceeds bool `json:"exceeds,omitempty"`
+}
+
+// Array is which of many tasks of one submission one is.
+type Array struct {
+	ID    string `json:"id"`
+	Index int    `json:"index"`
+	// Size is how many there are.
+	Size int `json:"size"`
 }
 
 // Request is what is asked of the resource manager, without what its kind adds.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -23,6 +24,8 @@ import (
 type fleet struct {
 	agents []*agent
 	wg     sync.WaitGroup
+	// count is how many tasks have ended.
+	count atomic.Int64
 
 	mu sync.Mutex
 	// ended is closed for each task whose end the master has acknowledged, by its id.
@@ -161,6 +164,7 @@ func (a *agent) serve(ctx context.Context, f *fleet) {
 			err = a.end(ctx, ack.GetContainerId())
 		}
 		if ack := m.GetAck(); ack.GetState() == apiv1.Container_STATE_TERMINATED {
+			f.count.Add(1)
 			close(f.endOf(a.runs[ack.GetContainerId()]))
 			delete(a.runs, ack.GetContainerId())
 		}

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,19 +16,35 @@ import (
 func newKill(s *term.Streams) *cobra.Command {
 	return command.NewRemote(s, &command.Remote{}, runKill, &cobra.Command{
 		Use:     "kill TASK…",
-		Short:   "Kill tasks",
-		Long:    "End tasks at once. One that has ended already stays as it is.",
+		Short:   "Kill tasks, or all tasks of an array",
+		Long:    "End tasks at once. One that has ended already stays as it is. The ID of an array ends all of its tasks.",
 		Example: "  det-deploy task kill 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
 }
 
 func runKill(ctx context.Context, o *command.Remote, master *client.Client) error {
-	killed, err := command.ForEach(o.Args, func(id string) (*apiv1.Command, error) {
+	killed, err := command.ForEach(o.Args, func(id string) ([]*apiv1.Command, error) {
 		c, err := master.Kill(ctx, id)
+		if client.KindOf(err) == client.NotFound {
+			return killArray(ctx, o, master, id, err)
+		}
 		if err == nil {
 			o.Tell("Task %s is killed.", id)
 		}
-		return c, err
+		return []*apiv1.Command{c}, err
 	})
-	return errors.Join(err, o.AnswerJSON(&apiv1.GetCommandsResponse{Commands: killed}))
+	return errors.Join(err, o.AnswerJSON(&apiv1.GetCommandsResponse{Commands: slices.Concat(killed...)}))
+}
+
+// killArray ends the tasks of an array. Unless there is one of that ID either, the error is noTask.
+func killArray(ctx context.Context, o *command.Remote, master *client.Client, id string, noTask error) ([]*apiv1.Command, error) {
+	n, err := master.KillArray(ctx, id)
+	if client.KindOf(err) == client.NotFound {
+		return nil, noTask
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.Tell("%d tasks of array %s are killed.", n, id)
+	return master.ArrayCommands(ctx, id)
 }

@@ -15,9 +15,15 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
+type listOptions struct {
+	command.Owned
+
+	ArrayID string
+}
+
 func newList(s *term.Streams) *cobra.Command {
-	o := &command.Owned{}
-	c := command.NewList(s, o, command.List[*command.Owned, *apiv1.Command]{
+	o := &listOptions{}
+	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Command]{
 		Fetch: fetchTasks,
 		Reply: func(list []*apiv1.Command) any { return &apiv1.GetCommandsResponse{Commands: list} },
 		Heads: []string{"ID", "NAME", "USER", "STATE", "POOL", "STARTED", ">EXIT", "NOTE"},
@@ -32,10 +38,14 @@ func newList(s *term.Streams) *cobra.Command {
 		Example: "  det-deploy task list\n  det-deploy task list --all --output json",
 	})
 	o.AddAllFlag(c.Flags())
+	c.Flags().StringVar(&o.ArrayID, "array-id", "", "only the tasks of this array, by index")
 	return c
 }
 
-func fetchTasks(ctx context.Context, o *command.Owned, master *client.Client) ([]*apiv1.Command, error) {
+func fetchTasks(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Command, error) {
+	if o.ArrayID != "" {
+		return master.ArrayCommands(ctx, o.ArrayID)
+	}
 	users, err := o.Owners(ctx, master)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ type runOptions struct {
 
 	ConfigFile string
 	ContextDir string
+	Array      string
 	Detach     bool
 }
 
@@ -46,10 +47,16 @@ func newRun(s *term.Streams) *cobra.Command {
 It ends with the program's own exit code, or with 125 when not the program but
 det-deploy or the cluster went wrong. Ctrl-C asks whether to kill the task, and
 kills it where there is no terminal to ask on. One argument is a shell command line, several
-are a program and its arguments.`,
+are a program and its arguments.
+
+With --array as many tasks are made in one call, all or none, and the array's ID
+is printed: they are not waited for. Each finds its index in DET_TASK_ARRAY_INDEX,
+beside DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. "task list --array-id" shows them
+and "task kill" with the array's ID ends them.`,
 		Example: `  det-deploy task run -- python train.py --epochs 3
   det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'
-  det-deploy task run --detach --config job.yaml`,
+  det-deploy task run --detach --config job.yaml
+  det-deploy task run --array 100 -- 'python evaluate.py --part $DET_TASK_ARRAY_INDEX'`,
 	})
 	f := c.Flags()
 	f.SetInterspersed(false) // what follows the command belongs to it
@@ -63,6 +70,7 @@ are a program and its arguments.`,
 	f.StringVar(&o.Name, "name", "", "name of the task (default generated)")
 	f.StringVar(&o.WorkDir, "work-dir", "", "working directory of the program")
 	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount, HOST:CONTAINER[:ro]")
+	f.StringVar(&o.Array, "array", "", "run many tasks: N for the indices 0 to N-1, or FIRST-LAST")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the task ID and exit")
 	return c
 }
@@ -83,10 +91,13 @@ func (o *runOptions) checkFlags() error {
 		return usage.Errorf("--slots %d: must be 0 or more", o.Slots)
 	case o.Given("priority") && (o.Priority < 1 || o.Priority > 99):
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
-	case o.Output == term.JSON && !o.Detach:
+	case o.Array != "" && o.ContextDir != "":
+		return usage.Errorf("--context and --array exclude each other: put the files into the image, or into a directory that the tasks mount")
+	case o.Output == term.JSON && !o.Detach && o.Array == "":
 		return usage.Errorf("--output json needs --detach: without it the answer is what the task prints")
 	}
-	return nil
+	_, err := parseArray(o.Array)
+	return err
 }
 
 func runRun(ctx context.Context, o *runOptions) error {
@@ -102,6 +113,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	launched, err := master.Launch(ctx, req)
 	if err != nil {
 		return exit.With(exit.NotTheTask, err)
+	}
+	if launched.GetArrayId() != "" {
+		return o.announceArray(launched)
 	}
 	o.announceTask(launched)
 	if o.Detach {
@@ -120,14 +134,22 @@ func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	array, err := parseArray(o.Array)
+	if err != nil {
+		return nil, err
+	}
 	// The ID makes it safe to send the request again when the reply was lost.
-	return &apiv1.LaunchCommandRequest{Config: config, Files: files, RequestId: rand.Text()}, nil
+	return &apiv1.LaunchCommandRequest{Config: config, Files: files, RequestId: rand.Text(), Array: array}, nil
 }
 
 // announceTask tells on stderr what was launched: stdout is the task's.
 func (o *runOptions) announceTask(launched *apiv1.LaunchCommandResponse) {
 	c := launched.GetCommand()
 	o.Notef("Launched task %s (%s).", c.GetId(), c.GetDescription())
+	o.tellWarnings(launched)
+}
+
+func (o *runOptions) tellWarnings(launched *apiv1.LaunchCommandResponse) {
 	for _, w := range launched.GetWarnings() {
 		if w == apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED {
 			o.Notef("warning: there are not as many slots now; the task waits until there are.")

@@ -1,0 +1,47 @@
+package task
+
+import (
+	"regexp"
+	"strconv"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// arrayForm is N, or FIRST-LAST.
+var arrayForm = regexp.MustCompile(`^(\d{1,9})(?:-(\d{1,9}))?$`)
+
+// parseArray reads the value of --array; nil for none given.
+func parseArray(text string) (*apiv1.TaskArray, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // see above
+	}
+	m := arrayForm.FindStringSubmatch(text)
+	if m == nil {
+		return nil, usage.Errorf("--array %q: must be a number of tasks, or FIRST-LAST; lists, steps and a limit on how many run at once are not supported", text)
+	}
+	first, _ := strconv.Atoi(m[1]) // the form says that they are numbers
+	if m[2] == "" {
+		if first == 0 {
+			return nil, usage.Errorf("--array 0: must be at least 1 task")
+		}
+		return &apiv1.TaskArray{Size: int32(first)}, nil //nolint:gosec // at most nine digits
+	}
+	last, _ := strconv.Atoi(m[2])
+	if last < first {
+		return nil, usage.Errorf("--array %s: the last index must not be below the first", text)
+	}
+	return &apiv1.TaskArray{First: int32(first), Size: int32(last - first + 1)}, nil //nolint:gosec // at most nine digits
+}
+
+// announceArray prints the ID of what was launched.
+func (o *runOptions) announceArray(launched *apiv1.LaunchCommandResponse) error {
+	o.Notef("Launched array %s (%s and following).", launched.GetArrayId(), launched.GetCommand().GetDescription())
+	o.tellWarnings(launched)
+	if o.Output == term.JSON {
+		return o.PrintMessage(launched)
+	}
+	o.Printf("%s", launched.GetArrayId())
+	return nil
+}

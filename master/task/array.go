@@ -1,0 +1,225 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+const (
+	// mostOfArray is how many tasks an array may have: what one transaction writes in well below
+	// a second, and as many as a user's tasks by default.
+	mostOfArray = 10_000
+	// arrayWriters bounds what is written for the tasks of an array at a time; writes that wait
+	// together are committed together.
+	arrayWriters = 64
+)
+
+// checkArray says what is wrong with an array that is submitted.
+func checkArray(req *apiv1.LaunchCommandRequest) error {
+	a := req.GetArray()
+	switch {
+	case a.GetSize() < 1 || a.GetSize() > mostOfArray:
+		return status.New(status.InvalidArgument, "array.size: must be 1 to %d (is %d)", mostOfArray, a.GetSize())
+	case a.GetFirst() < 0:
+		return status.New(status.InvalidArgument, "array.first: must be at least 0 (is %d)", a.GetFirst())
+	case int64(a.GetFirst())+int64(a.GetSize())-1 > int64(mostIndex):
+		return status.New(status.InvalidArgument, "array: the last index must be at most %d", mostIndex)
+	case len(req.GetFiles()) > 0:
+		return status.New(status.InvalidArgument, "files: the tasks of an array take none; put them into the image, or into a directory that the tasks mount")
+	}
+	return nil
+}
+
+const mostIndex = 1<<31 - 1
+
+// memberID is the task at a position of an array, from 0. It follows from the array's ID, so that a
+// repeated submission finds the tasks of the first.
+func memberID(array rm.TaskID, position int) rm.TaskID {
+	space, err := uuid.Parse(string(array))
+	if err != nil { // it came from a user; an array has a UUID
+		return ""
+	}
+	return rm.TaskID(uuid.NewSHA1(space, []byte(strconv.Itoa(position))).String())
+}
+
+// arrayVariables are what tells a program which of an array it is.
+func arrayVariables(a *lifecycle.Array) []string {
+	if a == nil {
+		return nil
+	}
+	return []string{
+		"DET_TASK_ARRAY_ID=" + a.ID,
+		"DET_TASK_ARRAY_INDEX=" + strconv.Itoa(a.Index),
+		"DET_TASK_ARRAY_SIZE=" + strconv.Itoa(a.Size),
+	}
+}
+
+// launchArray accepts as many tasks as an array has, all or none, in one transaction. The answer is the
+// first one's.
+func (l *launches) launchArray(ctx context.Context, manager rm.ResourceManager, d draft) (*apiv1.LaunchCommandResponse, error) {
+	if err := checkArray(d.req); err != nil {
+		return nil, err
+	}
+	array := d.id
+	d.id = memberID(array, 0)
+	head, made, err := l.reserveLaunch(d.id)
+	if head == nil {
+		return made, err
+	}
+	if r, err := l.answerEarlier(ctx, d.id, d.req.GetRequestId()); r != nil || err != nil {
+		l.abandon(d.id, head)
+		return r, err
+	}
+	size := int(d.req.GetArray().GetSize())
+	task, cfg, err := l.acceptTask(ctx, manager, d, size)
+	if err != nil {
+		l.abandon(d.id, head)
+		return nil, err
+	}
+	members := membersOf(task, string(array), int(d.req.GetArray().GetFirst()), size)
+	entries := []*entry{head}
+	for _, m := range members[1:] {
+		e, fresh := l.reg.reserveID(m.task.ID)
+		if !fresh {
+			err = fmt.Errorf("launch array %s: task %s is there already", array, m.task.ID)
+			break
+		}
+		entries = append(entries, e)
+	}
+	if err == nil {
+		err = l.storeArray(ctx, members)
+	}
+	for i, e := range entries {
+		if err != nil {
+			l.abandon(members[i].task.ID, e)
+			continue
+		}
+		e.publishSnapshot(members[i])
+		e.change.Unlock()
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.submitArray(ctx, manager, entries)
+	return l.views.replyLaunched(head.latestSnapshot(), cfg)
+}
+
+// membersOf are the tasks of an array, made of one. They wait in the order of their indices.
+func membersOf(task lifecycle.Task, array string, first, size int) []snapshot {
+	out := make([]snapshot, 0, size)
+	for i := range size {
+		t := task
+		t.ID = memberID(rm.TaskID(array), i)
+		t.Array = &lifecycle.Array{ID: array, Index: first + i, Size: size}
+		t.Name = fmt.Sprintf("%s [%d]", task.Name, first+i)
+		t.Submitted = task.Submitted.Add(time.Duration(i) * time.Microsecond)
+		out = append(out, snapshot{task: t, allocations: []lifecycle.Allocation{lifecycle.First(t, t.Submitted)}})
+	}
+	return out
+}
+
+func (l *launches) storeArray(ctx context.Context, members []snapshot) error {
+	err := l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for _, s := range members {
+			if err := errors.Join(putTask(tx, s.task), putAllocation(tx, s.currentAllocation())); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrOutcomeUnknown) {
+		err = l.checkStored(ctx, members[0].task.ID, err)
+	}
+	return launchError(err)
+}
+
+// submitArray hands the tasks of an array over. They are stored and will be run whatever fails here.
+func (l *launches) submitArray(ctx context.Context, manager rm.ResourceManager, entries []*entry) {
+	for _, e := range entries {
+		if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
+			l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", e.latestSnapshot().task.ID, "err", err)
+		}
+	}
+	var g errgroup.Group
+	g.SetLimit(arrayWriters)
+	for _, e := range entries {
+		g.Go(func() error { return l.records.flushLines(ctx, e) })
+	}
+	if err := g.Wait(); err != nil {
+		l.cfg.Log.Warn("cannot write the first line of a task", "err", err)
+	}
+}
+
+// findArray is a task of an array that is listed. The error has the code NotFound.
+func (v *views) findArray(ctx context.Context, id string) (lifecycle.Task, error) {
+	e, found, err := v.findTask(ctx, memberID(rm.TaskID(id), 0))
+	if err != nil {
+		return lifecycle.Task{}, err
+	}
+	if found && e.latestSnapshot().task.Array != nil {
+		return e.latestSnapshot().task, nil
+	}
+	// The first may have ended long before others.
+	for _, e := range v.openOfArray(id) {
+		return e.latestSnapshot().task, nil
+	}
+	return lifecycle.Task{}, status.Missing("task array", id)
+}
+
+// openOfArray are the tasks of an array that have not ended.
+func (v *views) openOfArray(id string) []*entry {
+	return v.reg.listWhere(func(s snapshot) bool { return s.task.Array != nil && s.task.Array.ID == id && !s.hasEnded() })
+}
+
+// ArrayCommands lists the commands of an array by index, as far as they are listed. The error has the code
+// NotFound.
+func (v *views) ArrayCommands(ctx context.Context, id string) ([]*apiv1.Command, error) {
+	member, err := v.findArray(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, member.Array.Size)
+	for i := range member.Array.Size {
+		ids = append(ids, string(memberID(rm.TaskID(id), i)))
+	}
+	var out []*apiv1.Command
+	for some := range slices.Chunk(ids, shownTogether) {
+		if out, err = v.appendCommands(ctx, out, some); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// KillArray ends the tasks of an array that have not ended, and says how many there were. The wishes
+// are stored before they are acted on; after an error some may be, and the call may be repeated. The
+// errors have the codes NotFound and PermissionDenied.
+func (o *owners) KillArray(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillTaskArrayResponse, error) {
+	member, err := o.views.findArray(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAllowed(by, member, "kill"); err != nil {
+		return nil, err
+	}
+	open := o.views.openOfArray(id)
+	var g errgroup.Group
+	g.SetLimit(arrayWriters)
+	for _, e := range open {
+		g.Go(func() error { return o.killOne(ctx, by, e) })
+	}
+	return &apiv1.KillTaskArrayResponse{ArrayId: id, Killed: int32(len(open))}, g.Wait() //nolint:gosec // at most mostOfArray
+}

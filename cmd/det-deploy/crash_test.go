@@ -27,10 +27,10 @@ func TestCrash(t *testing.T) {
 	tests := []struct {
 		name             string
 		docker, postgres bool
-		tasks            int
+		tasks, array     int
 	}{
-		{name: "processes and SQLite", tasks: 200},
-		{name: "processes and PostgreSQL", postgres: true, tasks: 200},
+		{name: "processes and SQLite", tasks: 150, array: 50},
+		{name: "processes and PostgreSQL", postgres: true, tasks: 150, array: 50},
 		{name: "Docker and SQLite", docker: true, tasks: containers()},
 		{name: "Docker and PostgreSQL", docker: true, postgres: true, tasks: containers()},
 	}
@@ -51,7 +51,7 @@ func TestCrash(t *testing.T) {
 			if tt.postgres {
 				cfg.Master += "db:\n  url: " + postgrestest.Start(t, postgrestest.Options{}).URL() + "\n"
 			}
-			storm{cluster: cfg, tasks: tt.tasks}.run(t)
+			storm{cluster: cfg, tasks: tt.tasks, array: tt.array}.run(t)
 		})
 	}
 }
@@ -73,6 +73,8 @@ const lines = 25
 type storm struct {
 	cluster clusterConfig
 	tasks   int
+	// array is how many tasks of one array are launched beside them.
+	array int
 	// config is added to the configuration of every task, script replaces its program.
 	config map[string]any
 	script func(i int) string
@@ -113,6 +115,9 @@ func (s storm) run(t *testing.T) {
 	ids := make([]string, s.tasks)
 	for i := range ids {
 		ids[i] = api.launch(i)
+	}
+	if s.array > 0 {
+		ids = append(ids, api.launchArray(s.tasks, s.array)...)
 	}
 	err := waitAll(api, ids)
 	calm()
@@ -273,10 +278,7 @@ func (a *rawAPI) get(path string) ([]byte, error) { return a.do("GET", path, "")
 
 func (a *rawAPI) launch(i int) string {
 	a.t.Helper()
-	script := func(i int) string {
-		return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); `+
-			`[ $((i %% 9)) = 0 ] && sleep 0.1; done; exit %d`, lines, code(i))
-	}
+	script := func(i int) string { return printing(strconv.Itoa(code(i))) }
 	if a.script != nil {
 		script = a.script
 	}
@@ -293,6 +295,37 @@ func (a *rawAPI) launch(i int) string {
 		a.t.Fatal(err)
 	}
 	return reply.Command.ID
+}
+
+// printing is a program that prints lines and exits with a code, an expression of the shell.
+func printing(code string) string {
+	return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); `+
+		`[ $((i %% 9)) = 0 ] && sleep 0.1; done; exit %s`, lines, code)
+}
+
+// launchArray launches as many tasks in one call, with the numbers from first on.
+func (a *rawAPI) launchArray(first, size int) []string {
+	a.t.Helper()
+	body, _ := json.Marshal(map[string]any{
+		"requestId": a.t.Name() + "-array", "array": map[string]any{"first": first, "size": size},
+		"config": map[string]any{"entrypoint": []string{printing("$((DET_TASK_ARRAY_INDEX % 5))")}, "resources": map[string]any{"slots": 1}},
+	})
+	var made struct{ ArrayID string }
+	if err := json.Unmarshal(a.retry("POST", "/api/v1/commands", string(body)), &made); err != nil {
+		a.t.Fatal(err)
+	}
+	var list struct{ Commands []struct{ ID string } }
+	if err := json.Unmarshal(a.retry("GET", "/api/v1/task-arrays/"+made.ArrayID, ""), &list); err != nil {
+		a.t.Fatal(err)
+	}
+	if len(list.Commands) != size {
+		a.t.Fatalf("got %d tasks of the array, want %d", len(list.Commands), size)
+	}
+	var ids []string
+	for _, c := range list.Commands {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 func (a *rawAPI) command(id string) (rawCommand, error) {

@@ -17,11 +17,12 @@ const (
 	startPeriod = 500 * time.Millisecond
 	// hashPeriod is when it looks after a login.
 	hashPeriod = time.Second
-	// busyBytes within one period mean that memory is in use: giving it back
-	// would cost more than it frees.
+	// busyBytes within one period, or an eighth of what the heap holds, mean that memory is
+	// in use: giving it back would cost more than it frees.
 	busyBytes = 8 << 20
 	// worthBytes is what must have been allocated since memory was given back
-	// last for it to be worth the milliseconds that a collection takes.
+	// last for it to be worth the milliseconds that a collection takes. In a heap that
+	// holds much, which takes longer, it is half of what it holds.
 	worthBytes = 16 << 20
 	// smallHeap is what is collected within some 20 ms, less than a password's hash takes,
 	// so that the hash's 19 MiB are given back at once. The runtime lets a heap grow to
@@ -60,7 +61,7 @@ func (m *memory) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-m.hashed:
-			if read("/gc/heap/live:bytes") < smallHeap {
+			if liveBytes() < smallHeap {
 				debug.FreeOSMemory()
 				w.before = allocatedBytes()
 				w.collected = w.before
@@ -70,7 +71,7 @@ func (m *memory) run(ctx context.Context) {
 		case <-tick.C:
 			tick.Reset(memoryPeriod)
 		}
-		collect, unmap := w.judge(allocatedBytes())
+		collect, unmap := w.judge(allocatedBytes(), liveBytes())
 		if collect {
 			debug.FreeOSMemory()
 		}
@@ -87,11 +88,11 @@ type watermarks struct {
 	started           bool
 }
 
-// judge says what is worth doing when now has been allocated: a collection, and unmapping
-// what was needed of the program.
-func (w *watermarks) judge(now uint64) (collect, unmap bool) {
-	quiet := !w.started || now-w.before < busyBytes
-	collect = !w.started || quiet && now-w.collected >= worthBytes
+// judge says what is worth doing when now has been allocated, of which the heap held held when
+// it was collected last: a collection, and unmapping what was needed of the program.
+func (w *watermarks) judge(now, held uint64) (collect, unmap bool) {
+	quiet := !w.started || now-w.before < max(busyBytes, held/8)
+	collect = !w.started || quiet && now-w.collected >= max(worthBytes, held/2)
 	w.before, w.started = now, true
 	if collect {
 		w.collected = now
@@ -109,6 +110,9 @@ func (m *memory) unmap() {
 }
 
 func allocatedBytes() uint64 { return read("/gc/heap/allocs:bytes") }
+
+// liveBytes is what the heap held when it was collected last.
+func liveBytes() uint64 { return read("/gc/heap/live:bytes") }
 
 // read is one figure of the runtime.
 func read(name string) uint64 {

@@ -9,19 +9,25 @@ func TestMemoryIsGivenBackWhenTheMasterIsQuiet(t *testing.T) {
 	var w watermarks
 	for i, step := range []struct {
 		allocated      uint64 // since the step before, in MiB
+		held           uint64
 		collect, unmap bool
 	}{
-		{100, true, true},
-		{0, false, true},
-		{2, false, true},
-		{0, false, true},
-		{50, false, false}, // busy
-		{1, true, true},
-		{7, false, true},
-		{7, false, true},
-		{7, true, true},
+		{100, 10, true, true},
+		{0, 10, false, true},
+		{2, 10, false, true},
+		{0, 10, false, true},
+		{50, 10, false, false}, // busy
+		{1, 10, true, true},
+		{7, 10, false, true},
+		{7, 10, false, true},
+		{7, 10, true, true},
+		{40, 400, false, true}, // agents that ask whether the master is there
+		{40, 400, false, true},
+		{60, 400, false, false},
+		{70, 400, false, false},
+		{10, 400, true, true},
 	} {
-		collect, unmap := w.judge(w.before + step.allocated<<20)
+		collect, unmap := w.judge(w.before+step.allocated<<20, step.held<<20)
 		if collect != step.collect || unmap != step.unmap {
 			t.Errorf("step %d: got %v and %v, want %v and %v", i, collect, unmap, step.collect, step.unmap)
 		}

@@ -39,7 +39,7 @@ func (p *Passes) Wake() {
 // longestRest is for passes that took long because others use the machine.
 const (
 	crowdRest   = 9
-	longestRest = 100 * time.Millisecond
+	longestRest = 300 * time.Millisecond
 )
 
 // WakeLater asks for a pass about what comes in crowds, such as agents that connect. It is

@@ -26,11 +26,14 @@ func (r *run) runHooks(rel *release.Release, event release.HookEvent) error {
 		if err := r.config.Releases.Update(rel); err != nil {
 			return fmt.Errorf("write down that %s hook %s runs: %w", event, h.Path, err)
 		}
-		err := r.runHook(h)
+		made, err := r.runHook(h)
 		h.LastRun.CompletedAt = helmtime.Now()
 		if err != nil {
 			h.LastRun.Phase = release.HookPhaseFailed
-			return errors.Join(err, r.deleteHook(h, release.HookFailed), r.deleteHooks(hooks[:i]))
+			if made {
+				err = errors.Join(err, r.deleteHook(h, release.HookFailed))
+			}
+			return errors.Join(err, r.deleteHooks(hooks[:i]))
 		}
 		h.LastRun.Phase = release.HookPhaseSucceeded
 	}
@@ -51,16 +54,18 @@ func hooksOf(rel *release.Release, event release.HookEvent) []*release.Hook {
 	return out
 }
 
-// runHook makes a hook's object and waits for its end.
-func (r *run) runHook(h *release.Hook) error {
+// runHook makes a hook's object and waits for its end. Made is false where the object could
+// not be made: what is there under its name is an earlier run's, as the snapshot that the
+// last upgrade took of the database, and stays.
+func (r *run) runHook(h *release.Hook) (made bool, err error) {
 	list, err := r.worker.Build(bytes.NewBufferString(h.Manifest), false)
 	if err != nil {
-		return fmt.Errorf("read hook %s: %w", h.Path, err)
+		return false, fmt.Errorf("read hook %s: %w", h.Path, err)
 	}
 	if _, err := r.worker.Create(list); err != nil {
-		return fmt.Errorf("make hook %s: %w", h.Path, err)
+		return false, fmt.Errorf("make hook %s: %w", h.Path, err)
 	}
-	return r.worker.WatchUntilReady(list, hookLimit)
+	return true, r.worker.WatchUntilReady(list, hookLimit)
 }
 
 // deleteHooks deletes what is to be deleted once it has succeeded, the last first.

@@ -17,8 +17,7 @@ import (
 // when it has succeeded, and one that the server refuses where the values say so.
 func withHooks(t *testing.T, name string, values map[string]any) helm.Release {
 	t.Helper()
-	r := named(name, values)
-	files := fstest.MapFS{"templates/hooks.yaml": {Mode: 0o644, Data: []byte(`
+	return withFiles(t, named(name, values), map[string]string{"templates/hooks.yaml": `
 {{- range $name, $policy := dict "stays" "before-hook-creation" "goes" "hook-succeeded" }}
 ---
 apiVersion: v1
@@ -37,7 +36,16 @@ metadata:
   name: Not_A_Name
   annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: "5"}
 {{- end }}
-`)}}
+`})
+}
+
+// withFiles adds files to the sample chart.
+func withFiles(t *testing.T, r helm.Release, more map[string]string) helm.Release {
+	t.Helper()
+	files := fstest.MapFS{}
+	for path, text := range more {
+		files[path] = &fstest.MapFile{Mode: 0o644, Data: []byte(text)}
+	}
 	err := fs.WalkDir(os.DirFS("testdata/chart"), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -92,6 +100,38 @@ func TestHooksRunAtTheirStep(t *testing.T) {
 		t.Errorf("got %s, want that nothing was changed after the hook", changes)
 	}
 	b.in(t, deployedAfter(t, b))
+}
+
+// A snapshot that an upgrade took stays when the next one, which did not name another, is
+// refused for it.
+func TestAHookThatIsThereAlreadyStays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	want := withFiles(t, named("lab", nil), map[string]string{"templates/hooks.yaml": `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: snapshot
+  annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-delete-policy: hook-failed, helm.sh/resource-policy: keep}
+`})
+	maps := b.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(b.namespace)
+	if _, err := b.helm.Install(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.helm.Upgrade(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := maps.Get(t.Context(), "snapshot", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.helm.Upgrade(t.Context(), want); err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Errorf("got %v, want that the hook is there already", err)
+	}
+	left, err := maps.Get(t.Context(), "snapshot", metav1.GetOptions{})
+	if err != nil || left.GetUID() != taken.GetUID() {
+		t.Errorf("got %v (%v), want the hook of the first upgrade", left, err)
+	}
 }
 
 // deployedAfter finishes what a failed hook left.

@@ -62,10 +62,12 @@ func (c *Capacity) NodesChanged() {
 	c.nodesChanged = true
 }
 
-// AllChanged implements watch.Changes.
+// AllChanged implements watch.Changes. What was noted before is in the list that is read next, or
+// is of a pod that is not watched any more, and whose end nothing would tell.
 func (c *Capacity) AllChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	clear(c.pods)
 	c.unknown = true
 }
 

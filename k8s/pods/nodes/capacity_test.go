@@ -83,7 +83,32 @@ func placedIn(all map[gang.NodeID][2]gang.Resources) int {
 	return n
 }
 
-// change makes a node, or a pod on one, or ends or deletes one.
+// A pod that is not watched any more is not counted, although its last change was noted and
+// its end never is.
+func TestWhatIsNotWatchedAnyMoreTakesNothing(t *testing.T) {
+	t.Parallel()
+	node := &corev1.Node{}
+	node.Name = "n0"
+	kept := nodes.NewCapacity()
+	w, err := watch.Open(t.Context(), watch.Config{
+		Log: slog.New(slog.DiscardHandler), Client: fake.NewClientset(node), Cluster: "lab", Namespace: "tasks",
+		OnChange: func(rm.AllocationID, bool) {}, OnError: func(error) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enabled := func(rm.AgentID) bool { return false }
+	kept.Describe(w, enabled)
+	pod := &corev1.Pod{}
+	pod.Name, pod.Namespace, pod.UID, pod.Spec.NodeName = "p", "elsewhere", "u", "n0"
+	kept.PodChanged(pod)
+	kept.AllChanged()
+	if got := kept.Describe(w, enabled); len(got) != 1 || placedIn(usage(got)) != 0 {
+		t.Errorf("got %+v, want a node without pods", got)
+	}
+}
+
+// change makes a node, or a pod on one, or ends, deletes or replaces one.
 func change(t *testing.T, client *fake.Clientset, random *rand.Rand, living map[string]*corev1.Pod, i int) {
 	t.Helper()
 	ctx, at := t.Context(), fmt.Sprintf("n%d", random.IntN(4))
@@ -97,6 +122,15 @@ func change(t *testing.T, client *fake.Clientset, random *rand.Rand, living map[
 	}
 	if len(living) > 0 && random.IntN(2) == 0 {
 		for name, pod := range living { // any of them
+			if random.IntN(3) == 0 { // as a watch shows it that was broken while the pod went
+				pod = pod.DeepCopy()
+				pod.UID, pod.Spec.NodeName = types.UID(fmt.Sprintf("u%d", i)), at
+				if _, err := client.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				living[name] = pod
+				return
+			}
 			delete(living, name)
 			if random.IntN(2) == 0 {
 				pod.Status.Phase = corev1.PodSucceeded

@@ -41,6 +41,9 @@ func (n news) report(before, o any) {
 	switch o := o.(type) {
 	case *corev1.Pod:
 		old, _ := before.(*corev1.Pod)
+		if old != nil && old.UID != o.UID { // a watch that was broken has missed that it went
+			n.OnDelete(old)
+		}
 		decides := old == nil || podDecides(old, o)
 		if decides {
 			n.w.noteChange(func(c Changes) { c.PodChanged(o) })

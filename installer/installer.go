@@ -82,7 +82,7 @@ func (in *Installer) Survey(ctx context.Context) (doctor.Report, plan.Plan, erro
 	if !in.SideBySide {
 		report := in.Check(ctx)
 		if report.Err() != nil {
-			return report, plan.Plan{}, nil
+			return report, plan.Plan{}, nil //nolint:nilerr // it is in the report
 		}
 		p, err := in.Plan(ctx)
 		return report, p, err

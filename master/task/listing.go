@@ -171,6 +171,7 @@ func rowOrder(o CommandOrder) store.TaskOrder {
 		return store.ByTaskName
 	case ByPool:
 		return store.ByTaskPool
+	case BySubmission, ByUsername, ByWorkspace: // the latter two are of groups
 	}
 	return store.BySubmission
 }

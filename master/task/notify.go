@@ -25,7 +25,7 @@ type runs struct {
 
 // Assigned implements rm.Tasks.
 func (run *runs) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spec, error) {
-	e, _, found := run.reg.findAllocation(as.Allocation)
+	e, found := run.reg.findAllocation(as.Allocation)
 	if !found {
 		return nil, fmt.Errorf("assign allocation %s: it is not known", as.Allocation)
 	}
@@ -130,7 +130,7 @@ func (run *runs) Waits(ctx context.Context, id rm.AllocationID, w rm.Wait) error
 
 // changeAllocation changes one allocation. One that is not known was forgotten: nil.
 func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, change func(lifecycle.Allocation) lifecycle.Allocation) (*entry, error) {
-	e, _, found := rec.reg.findAllocation(id)
+	e, found := rec.reg.findAllocation(id)
 	if !found {
 		return nil, nil //nolint:nilnil // see above
 	}
@@ -146,7 +146,7 @@ func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, ch
 // Ended implements rm.Tasks. The allocation's tokens go first: should we be
 // interrupted behind that, the resource manager says it again.
 func (run *runs) Ended(ctx context.Context, id rm.AllocationID, end rm.End) error {
-	e, _, found := run.reg.findAllocation(id)
+	e, found := run.reg.findAllocation(id)
 	if !found {
 		return nil
 	}

@@ -146,13 +146,14 @@ func taskOf(id rm.AllocationID) rm.TaskID {
 	return rm.TaskID(id)
 }
 
-func (r *registry) findAllocation(id rm.AllocationID) (*entry, lifecycle.Allocation, bool) {
+// findAllocation finds the task in memory that has the allocation.
+func (r *registry) findAllocation(id rm.AllocationID) (*entry, bool) {
 	e, found := r.findTask(taskOf(id))
 	if !found {
-		return nil, lifecycle.Allocation{}, false
+		return nil, false
 	}
-	a, found := e.latestSnapshot().allocationByID(id)
-	return e, a, found
+	_, found = e.latestSnapshot().allocationByID(id)
+	return e, found
 }
 
 // reserveID returns the entry of id, made when there is none; fresh says so, and then

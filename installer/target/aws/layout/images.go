@@ -122,8 +122,9 @@ func (r *reader) readRootDisk(ctx context.Context, id string) (string, error) {
 		return image.RootDevice, nil
 	case cloud.NotFound, cloud.Invalid, cloud.Denied:
 		return "", nil
+	default:
+		return "", err
 	}
-	return "", err
 }
 
 func (r *reader) wantedStock() map[string]facts.Stock {

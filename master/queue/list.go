@@ -61,12 +61,17 @@ func (q *Queue) inOrder(pool string) []*Entry {
 // lineUp sorts what has changed since the last list.
 func (q *Queue) lineUp() {
 	if q.stray || len(q.lined) != len(q.entries) {
-		q.lined = slices.DeleteFunc(q.lined, func(e *Entry) bool { return q.entries[e.Allocation] != e })
-		q.stray = false
+		q.dropStray()
 	}
 	if !slices.IsSortedFunc(q.lined, q.compareEntries) {
 		slices.SortFunc(q.lined, q.compareEntries)
 	}
+}
+
+// dropStray takes those out of the line that are no longer in the queue.
+func (q *Queue) dropStray() {
+	q.lined = slices.DeleteFunc(q.lined, func(e *Entry) bool { return q.entries[e.Allocation] != e })
+	q.stray = false
 }
 
 func (q *Queue) compareEntries(a, b *Entry) int {

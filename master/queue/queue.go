@@ -75,6 +75,9 @@ func (q *Queue) Add(r rm.Request) (*Entry, error) {
 	return q.Adopt(r, p.Name, priority), nil
 }
 
+// lineRoom is how many entries that are gone are kept in the line, beside one for each that is there.
+const lineRoom = 64
+
 // Adopt adds an allocation that was placed before, whatever the rules say of it now.
 func (q *Queue) Adopt(r rm.Request, pool string, priority int) *Entry {
 	j := q.jobs[r.Job]
@@ -85,6 +88,9 @@ func (q *Queue) Adopt(r rm.Request, pool string, priority int) *Entry {
 	e := &Entry{Request: r, Parent: j, Pool: pool, Priority: priority, Stage: Waiting}
 	j.entries[r.Allocation] = e
 	q.entries[r.Allocation] = e
+	if len(q.lined) > lineRoom+2*len(q.entries) {
+		q.dropStray() // it may be long until a list is asked for
+	}
 	q.lined = append(q.lined, e)
 	j.first = firstOf(j.first, PositionAt(r.Submitted))
 	return e

@@ -186,6 +186,23 @@ func TestOnlyTheLastEndsAreRemembered(t *testing.T) {
 	}
 }
 
+func TestAQueueThatNothingListsKeepsNoneOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	q.mustAdd(t, request("stays", 0))
+	for i := range 10_000 {
+		r := request(fmt.Sprintf("j%d", i), i)
+		q.mustAdd(t, r)
+		q.End(r.Allocation)
+	}
+	if n := len(q.lined); n > 2*lineRoom {
+		t.Errorf("got %d entries of one that is there", n)
+	}
+	if list := q.List("default"); len(list) != 1 || list[0].Entries[0].Job != "stays" {
+		t.Errorf("got %v, want the one that stays", list)
+	}
+}
+
 func TestMovingToAnotherPoolPreemptsWhatHasStarted(t *testing.T) {
 	t.Parallel()
 	q := newQueue()

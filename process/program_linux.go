@@ -34,7 +34,12 @@ func UnmapProgram() error {
 // mapping is where pages of a file are.
 type mapping struct{ begin, end uintptr }
 
-// constantMappings are those of a program that are never written, so that what they hold is
+// anywhere is above all addresses of a program that is loaded where its file says. One that
+// may be loaded anywhere, as -buildmode=pie makes it, has addresses written into its constants
+// before they are closed: what they hold is not what the file holds.
+const anywhere = 1 << 32
+
+// constantMappings are those of a program that were never written, so that what they hold is
 // what the file holds.
 func constantMappings(maps []byte, program string) []mapping {
 	var all []mapping
@@ -49,7 +54,8 @@ func constantMappings(maps []byte, program string) []mapping {
 		if err != nil {
 			continue
 		}
-		if end, err := strconv.ParseUint(string(to), 16, 64); err == nil && end > begin {
+		end, err := strconv.ParseUint(string(to), 16, 64)
+		if err == nil && end > begin && (end < anywhere || string(fields[1]) == "r-xp") {
 			all = append(all, mapping{uintptr(begin), uintptr(end)})
 		}
 	}

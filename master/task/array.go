@@ -22,6 +22,9 @@ const (
 	// mostOfArray is how many tasks an array may have: what one transaction writes in well below
 	// a second, and as many as a user's tasks by default.
 	mostOfArray = 10_000
+	// arrayBytes bounds the configurations of all tasks of an array: 13 KB each for the largest
+	// one, of which most take two.
+	arrayBytes = 128 << 20
 	// arrayWriters bounds what is written for the tasks of an array at a time; writes that wait
 	// together are committed together.
 	arrayWriters = 64
@@ -90,11 +93,27 @@ func (l *launches) launchArray(ctx context.Context, manager rm.ResourceManager, 
 		return nil, err
 	}
 	members := membersOf(task, string(array), int(d.req.GetArray().GetFirst()), size)
+	entries, err := l.createArray(ctx, head, members)
+	if err != nil {
+		l.reg.usage.releaseTasks(task.UserID, size)
+		return nil, err
+	}
+	l.submitArray(ctx, manager, entries)
+	return l.views.replyLaunched(head.latestSnapshot(), cfg)
+}
+
+// createArray stores the tasks of an array, of which the first one's ID is reserved. After an error
+// none is there.
+func (l *launches) createArray(ctx context.Context, head *entry, members []snapshot) ([]*entry, error) {
+	err := checkArraySize(members)
 	entries := []*entry{head}
 	for _, m := range members[1:] {
+		if err != nil {
+			break
+		}
 		e, fresh := l.reg.reserveID(m.task.ID)
 		if !fresh {
-			err = fmt.Errorf("launch array %s: task %s is there already", array, m.task.ID)
+			err = status.New(status.AlreadyExists, "array: its task %s is there already; send another request_id", m.task.ID)
 			break
 		}
 		entries = append(entries, e)
@@ -107,14 +126,23 @@ func (l *launches) launchArray(ctx context.Context, manager rm.ResourceManager, 
 			l.abandon(members[i].task.ID, e)
 			continue
 		}
+		l.reg.usage.releaseTasks(members[i].task.UserID, 1)
 		e.publishSnapshot(members[i])
 		e.change.Unlock()
 	}
-	if err != nil {
-		return nil, err
+	return entries, err
+}
+
+// checkArraySize bounds what one transaction writes: each task has its configuration.
+func checkArraySize(members []snapshot) error {
+	t := members[0].task
+	each := len(t.Config) + len(t.PodSpec)
+	if each*len(members) <= arrayBytes {
+		return nil
 	}
-	l.submitArray(ctx, manager, entries)
-	return l.views.replyLaunched(head.latestSnapshot(), cfg)
+	return status.New(status.InvalidArgument,
+		"array: %d tasks with a configuration of %d bytes each take more than %d bytes; submit at most %d at once, or put what is large into the image",
+		len(members), each, arrayBytes, arrayBytes/each)
 }
 
 // membersOf are the tasks of an array, made of one. They wait in the order of their indices.

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -109,6 +111,74 @@ func TestAnArrayIsAcceptedWholeOrNotAtAll(t *testing.T) {
 	}
 	if _, err := m.tasks.Launch(t.Context(), ann(), arrayOf(t, 0, 5), nil); err != nil {
 		t.Errorf("as many as a user may have: %v", err)
+	}
+}
+
+func TestTheConfigurationsOfAnArrayAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	large := command(t, fmt.Sprintf(`{"entrypoint": ["true"], "environment": {"environment_variables": ["A=%s"]}}`, strings.Repeat("x", 500_000)))
+	large.Array, large.RequestId = &apiv1.TaskArray{Size: 10_000}, "once"
+	_, err := m.tasks.Launch(t.Context(), ann(), large, nil)
+	if status.Of(err) != status.InvalidArgument || !strings.Contains(err.Error(), "submit at most ") {
+		t.Fatalf("got %v, want it refused", err)
+	}
+	if n := len(m.commands()); n != 0 {
+		t.Errorf("got %d tasks of what was refused", n)
+	}
+	large.Array.Size = 2
+	if _, err := m.tasks.Launch(t.Context(), ann(), large, nil); err != nil {
+		t.Errorf("a smaller one: %v", err)
+	}
+}
+
+func TestWhatHasLeftTheListsIsNotRunAgain(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	for _, req := range []*apiv1.LaunchCommandRequest{command(t, `{"entrypoint": ["true"]}`), arrayOf(t, 0, 2)} {
+		req.RequestId = "once"
+		r, err := m.tasks.Launch(t.Context(), ann(), req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.ended(first(r.GetCommand().GetId()), rm.CauseKilled, "killed")
+		if n, err := m.tasks.Collect(t.Context(), time.Now().Add(25*time.Hour), 0); n != 1 || err != nil {
+			t.Fatalf("got %d and %v, want one task collected", n, err)
+		}
+		before := len(m.commands())
+		if _, err := m.tasks.Launch(t.Context(), ann(), req, nil); status.Of(err) != status.AlreadyExists {
+			t.Errorf("got %v, want it refused", err)
+		}
+		if n := len(m.commands()); n != before {
+			t.Errorf("got %d tasks, want %d", n, before)
+		}
+	}
+}
+
+func TestArraysThatComeTogetherKeepTheLimit(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	m.edit = func(c *task.Config) { c.Limits.Tasks = 100 }
+	m.restart()
+	var wg sync.WaitGroup
+	var taken atomic.Int32
+	for range 8 {
+		wg.Go(func() {
+			_, err := m.tasks.Launch(t.Context(), ann(), arrayOf(t, 0, 60), nil)
+			switch {
+			case err == nil:
+				taken.Add(1)
+			case status.Of(err) != status.ResourceExhausted:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(m.commands()); taken.Load() != 1 || n != 60 {
+		t.Errorf("got %d arrays accepted and %d tasks, want one array of 60", taken.Load(), n)
+	}
+	if _, err := m.tasks.Launch(t.Context(), ann(), arrayOf(t, 0, 40), nil); err != nil {
+		t.Errorf("what was refused is still counted: %v", err)
 	}
 }
 

@@ -113,16 +113,23 @@ func (l *launches) awaitLaunched(e *entry) (*apiv1.LaunchCommandResponse, error)
 }
 
 // answerEarlier answers a repeated submission whose task has left memory; neither answer nor error
-// means that there is none.
+// means that there is none. One whose task has left the lists, too, is refused: it would run twice.
 func (l *launches) answerEarlier(ctx context.Context, id rm.TaskID, request string) (*apiv1.LaunchCommandResponse, error) {
 	if request == "" {
 		return nil, nil //nolint:nilnil // see above
 	}
 	list, err := readEnded(ctx, l.cfg.Store, []string{string(id)})
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return l.views.launchReply(list[0])
+	if len(list) > 0 {
+		return l.views.launchReply(list[0])
+	}
+	_, past, err := toDocs().past.Get(ctx, l.cfg.Store, string(id))
+	if err == nil && past {
+		err = status.New(status.AlreadyExists, "request_id: its task %s has ended and is no longer listed; for another task, send another request_id", id)
+	}
+	return nil, err
 }
 
 // abandon gives up a reserved id.
@@ -153,7 +160,9 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 		return cfg, err
 	}
 	first := lifecycle.First(task, task.Submitted)
-	if err := l.storeTask(ctx, &task, first, d); err != nil {
+	err = l.storeTask(ctx, &task, first, d)
+	l.reg.usage.releaseTasks(task.UserID, 1)
+	if err != nil {
 		return cfg, err
 	}
 	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
@@ -166,11 +175,16 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 }
 
 // acceptTask makes the task that is submitted, n times, and says what it runs, if its user may have
-// that and it can run.
+// that and it can run. Without an error n tasks are granted, which the caller releases.
 func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d draft, n int) (task lifecycle.Task, cfg spec.Config, err error) {
-	if err := l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), n, 0); err != nil {
+	if err := l.reg.usage.grantTasks(l.cfg.Limits, d.user.GetId(), n); err != nil {
 		return task, cfg, err
 	}
+	defer func() {
+		if err != nil {
+			l.reg.usage.releaseTasks(d.user.GetId(), n)
+		}
+	}()
 	if d, err = l.applyTemplate(ctx, d); err != nil {
 		return task, cfg, err
 	}
@@ -195,7 +209,7 @@ func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first li
 	var err error
 	task.ContextBytes, err = l.contexts.storeFiles(ctx, task, d.req.GetFiles(), d.contents)
 	if err == nil {
-		err = l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), 1, task.ContextBytes)
+		err = l.reg.usage.checkFiles(l.cfg.Limits, d.user.GetId(), task.ContextBytes)
 	}
 	if err == nil {
 		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, *task), putAllocation(tx, first)) })

@@ -24,6 +24,8 @@ type usage struct {
 type taken struct {
 	tasks    int
 	contexts int64
+	// coming are tasks that were granted and are not there yet.
+	coming int
 }
 
 func newUsage() *usage { return &usage{of: map[int32]taken{}} }
@@ -49,27 +51,54 @@ func (u *usage) addUsage(t lifecycle.Task, sign int) {
 	n := u.of[t.UserID]
 	n.tasks += sign
 	n.contexts += int64(sign) * t.ContextBytes
-	if n == (taken{}) {
-		delete(u.of, t.UserID)
-		return
-	}
-	u.of[t.UserID] = n
+	u.setUsage(t.UserID, n)
 }
 
-// checkUsage says whether a user may have so many tasks more, with files of that size.
-func (u *usage) checkUsage(l Limits, user int32, more int, files int64) error {
+// grantTasks has so many tasks more counted of a user, all or none, until each is there or given up:
+// see releaseTasks.
+func (u *usage) grantTasks(l Limits, user int32, more int) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := u.of[user]
+	has := n.tasks + n.coming
+	switch {
+	case l.Tasks > 0 && has >= l.Tasks:
+		return status.New(status.ResourceExhausted,
+			"you have %d tasks that have not ended, which is the limit security.limits.tasks_per_user; wait for some to end, or kill them", has)
+	case l.Tasks > 0 && has+more > l.Tasks:
+		return status.New(status.ResourceExhausted,
+			"you have %d tasks that have not ended, and these are %d more, above the limit security.limits.tasks_per_user of %d; "+
+				"wait for some to end, or kill them", has, more, l.Tasks)
+	}
+	n.coming += more
+	u.of[user] = n
+	return nil
+}
+
+// releaseTasks ends the grant of so many tasks.
+func (u *usage) releaseTasks(user int32, granted int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := u.of[user]
+	n.coming -= granted
+	u.setUsage(user, n)
+}
+
+// setUsage is called with mu held.
+func (u *usage) setUsage(user int32, n taken) {
+	if n == (taken{}) {
+		delete(u.of, user)
+		return
+	}
+	u.of[user] = n
+}
+
+// checkFiles says whether a user's next task may have files of that size.
+func (u *usage) checkFiles(l Limits, user int32, files int64) error {
 	u.mu.Lock()
 	n := u.of[user]
 	u.mu.Unlock()
-	switch {
-	case l.Tasks > 0 && n.tasks >= l.Tasks:
-		return status.New(status.ResourceExhausted,
-			"you have %d tasks that have not ended, which is the limit security.limits.tasks_per_user; wait for some to end, or kill them", n.tasks)
-	case l.Tasks > 0 && n.tasks+more > l.Tasks:
-		return status.New(status.ResourceExhausted,
-			"you have %d tasks that have not ended, and these are %d more, above the limit security.limits.tasks_per_user of %d; "+
-				"wait for some to end, or kill them", n.tasks, more, l.Tasks)
-	case l.Contexts > 0 && n.contexts+files > l.Contexts:
+	if l.Contexts > 0 && n.contexts+files > l.Contexts {
 		return status.New(status.ResourceExhausted,
 			"the files of your tasks that have not ended take %d bytes and these %d more, above the limit security.limits.context_bytes_per_user of %d; "+
 				"wait for some to end, or leave out what the task does not need with a .detignore file", n.contexts, files, l.Contexts)

@@ -46,12 +46,12 @@ type session struct {
 	settle func() error
 }
 
-// acquireLease takes the lease and opens the record.
+// acquireLease takes the lease, opens the record, and has its place finished.
 func (s *session) acquireLease(ctx context.Context) error {
 	if err := s.takeLease(ctx); err != nil {
 		return err
 	}
-	if err := s.openRecord(ctx); err != nil {
+	if err := errors.Join(s.openRecord(ctx), s.lease.Finished()); err != nil {
 		return errors.Join(err, s.releaseLease(context.WithoutCancel(ctx)))
 	}
 	return nil

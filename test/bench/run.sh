@@ -11,10 +11,10 @@ echo "== the binary"
 printf '%-46s %s\n' "size" "$(du -m "$bin" | cut -f1) MB"
 
 echo "== parts"
-go test -run '^$' -bench . -benchtime 1s \
+parts=$(go test -run '^$' -bench . -benchtime 1s \
 	./master/pool ./master/store ./master/log ./master/metric ./master/experiment ./agent/container ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher \
-	./cmd/internal/wire/parts ./cloud/gcp/gcptest ./test/bench/metrics 2>/dev/null |
-	grep -E '^Benchmark|^pkg' || true
+	./cmd/internal/wire/parts ./cloud/gcp/gcptest ./test/bench/metrics 2>&1) || { grew=1; echo "$parts" >&2; }
+grep -E '^Benchmark|^pkg' <<<"$parts" || true
 
 echo "== a master with 1,000 and 10,000 ended experiments"
 history=$(go test -run '^$' -bench . -benchtime 1s -timeout 30m ./test/bench/history 2>&1) || { grew=1; echo "$history" >&2; }

@@ -115,6 +115,8 @@ type Gang struct {
 	// Stretched says that it was let go although it did not fit, so that nodes
 	// are added for it.
 	Stretched bool
+	// Ungated says that it was made without gates, on room that it had then.
+	Ungated bool
 	// Undone is how often the gang was undone since it last ran, and NotBefore
 	// when it may be tried again.
 	Undone    int

@@ -44,6 +44,7 @@ func scene(t *rapid.T, pods []*Pod) Cluster {
 		}
 		if g.State == Binding || g.State == Running || g.State == Releasing {
 			hold(t, &c, &g)
+			g.Ungated = rapid.Bool().Draw(t, "made without gates")
 		}
 		if g.State == Queued && rapid.IntRange(0, 5).Draw(t, "pausing") == 0 {
 			g.NotBefore = epoch().Add(time.Minute)
@@ -218,6 +219,9 @@ func inTime(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 		if g := gangs[u.Gang]; g.State != Gated && g.State != Binding {
 			t.Fatalf("%s is undone and is %s", g.ID, g.State)
 		}
+		if lostRoom(c, d, gangs[u.Gang]) {
+			continue
+		}
 		if !u.Until.After(epoch()) || u.Until.After(epoch().Add(c.Options.MaxBackOff)) {
 			t.Fatalf("%s pauses until %v", u.Gang, u.Until)
 		}
@@ -225,10 +229,16 @@ func inTime(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	for id, g := range gangs {
 		old := !g.Since.Add(c.Options.Limit).After(epoch())
 		partial := g.State == Binding && g.boundPods() > 0 || g.Trouble != "" && (g.State == Gated || g.State == Binding && c.Options.NodesKnown)
-		if (partial && old) != undone[id] {
+		if (partial && old) != undone[id] && (!undone[id] || !lostRoom(c, d, g)) {
 			t.Fatalf("%s is %s since %v, and undone: %v", id, g.State, epoch().Sub(g.Since), undone[id])
 		}
 	}
+}
+
+// lostRoom reports whether a gang without gates was refused, and waits for room again.
+func lostRoom(c Cluster, d Decision, g *Gang) bool {
+	kind := d.Waiting[g.ID].Kind
+	return c.Options.NodesKnown && g.State == Binding && g.Ungated && g.Trouble != "" && (kind == ForRoom || kind == ForCapacity)
 }
 
 // inOrder checks that none that asks for the same as a more important one starts

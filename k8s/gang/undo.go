@@ -17,12 +17,31 @@ func (p *pass) bindGang(g *Gang) {
 		p.decision.Waiting[g.ID] = p.undoRefused(g)
 		return
 	}
-	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.countUnbound(g)}
-	p.handOver(g.Pods-g.boundPods(), g.Since)
 	s, left := p.board.shapeOf(g), g.Pods-g.boundPods()
-	if n := p.board.countRoom(p.board.free, s, left, nil); n > 0 {
+	n := p.board.countRoom(p.board.free, s, left, nil)
+	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.countUnbound(g)}
+	if g.Ungated && n < left && p.seesAll() {
+		p.decision.Waiting[g.ID] = p.explainLostRoom(g, s)
+		if g.Trouble != "" {
+			p.undoUntil(g, p.countUnbound(g), p.now)
+			return
+		}
+	}
+	p.handOver(left, g.Since)
+	if n > 0 {
 		p.board.takeRoom(s, p.board.chooseNodes(p.board.free, s, n, nil))
 	}
+}
+
+// explainLostRoom says what a gang without gates waits for when pods of others have come between
+// the decision to make it and the scheduler. With gates that is seen before they are taken away.
+// When the scheduler has refused it a pod, it is undone at once, and has gates the next time. It
+// need not pause: it is not made again before there is room.
+func (p *pass) explainLostRoom(g *Gang, s *shape) Reason {
+	if !p.board.holdsPods(s, g.Pods) {
+		return p.forCapacity(g, s)
+	}
+	return p.forRoom(g, s)
 }
 
 // handOver counts pods that the scheduler has, as long as it can be expected to place

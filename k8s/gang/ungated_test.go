@@ -89,3 +89,46 @@ func TestAPartialGangWithoutGatesSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// Pods of others may come between the decision to make a gang without gates and the scheduler.
+func TestAGangWithoutGatesThatLosesItsRoomIsUndoneAtOnce(t *testing.T) {
+	t.Parallel()
+	const refused = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
+	for name, row := range map[string]struct {
+		edit func(*Cluster, *Gang)
+		want Kind
+		undo bool
+	}{
+		"none has a node":                {want: ForRoom, undo: true},
+		"one has":                        {edit: func(_ *Cluster, g *Gang) { g.Held, g.FirstBound = []Held{{"a", 1}}, epoch() }, want: ForRoom, undo: true},
+		"its node is gone":               {edit: func(c *Cluster, _ *Gang) { c.Nodes = c.Nodes[:1] }, want: ForCapacity, undo: true},
+		"the scheduler has not said so":  {edit: func(_ *Cluster, g *Gang) { g.Trouble = "" }, want: ForRoom},
+		"there is room":                  {edit: func(c *Cluster, _ *Gang) { c.Nodes[0].Used, c.Nodes[1].Used = Resources{}, Resources{} }, want: ForScheduler},
+		"it had gates":                   {edit: func(_ *Cluster, g *Gang) { g.Ungated = false }, want: ForScheduler},
+		"others' pods are not seen":      {edit: func(c *Cluster, _ *Gang) { c.Options.OthersKnown = false }, want: ForScheduler},
+		"another that goes first has it": {edit: takenByAnother, want: ForRoom, undo: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := Cluster{Options: DefaultOptions(), Nodes: []Node{gpus("a", 8, 8), gpus("b", 8, 8)}}
+			g := Gang{ID: "g", Pods: 2, Made: 2, Pod: pod(t, gpuSpec(8)), State: Binding, Since: epoch(), Priority: 50, Ungated: true, Trouble: refused}
+			if row.edit != nil {
+				row.edit(&c, &g)
+			}
+			c.Gangs = append(c.Gangs, g)
+			d := Decide(c, epoch())
+			if d.Waiting["g"].Kind != row.want || (len(d.Undo) == 1) != row.undo {
+				t.Fatalf("got %+v, undone: %+v; want kind %s, undone: %v", d.Waiting["g"], d.Undo, row.want, row.undo)
+			}
+			if row.undo && !d.Undo[0].Until.Equal(epoch()) {
+				t.Errorf("it pauses until %v, want not at all", d.Undo[0].Until)
+			}
+		})
+	}
+}
+
+// takenByAnother has a gang of higher priority bind to what is free.
+func takenByAnother(c *Cluster, g *Gang) {
+	c.Nodes[0].Used, c.Nodes[1].Used = Resources{}, Resources{}
+	c.Gangs = append(c.Gangs, Gang{ID: "first", Pods: 1, Made: 1, Pod: g.Pod, State: Binding, Since: epoch(), Priority: 90})
+}

@@ -127,7 +127,7 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 	g := gang.Gang{
 		ID: gang.ID(a.Allocation), Job: gang.JobID(a.Job), Pods: len(a.containers), Pod: a.pod, Slots: a.Slots, MaxSlots: a.SlotLimit(),
 		Priority: a.Priority, Position: int64(a.Parent.Position()), Submitted: a.Submitted, Preemptible: a.Preemptible,
-		Autoscaled: s.state.cfg.isAutoscaled(a), State: states[a.phase], Since: a.since, Stretched: a.stretched, Undone: a.tries, NotBefore: a.until, Trouble: a.trouble,
+		Autoscaled: s.state.cfg.isAutoscaled(a), State: states[a.phase], Since: a.since, Stretched: a.stretched, Ungated: a.ungated, Undone: a.tries, NotBefore: a.until, Trouble: a.trouble,
 	}
 	for _, id := range a.ExcludedAgents {
 		g.Exclude = append(g.Exclude, gang.NodeID(id))

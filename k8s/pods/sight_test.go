@@ -3,6 +3,7 @@ package pods_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,12 +108,15 @@ func TestWhatTheTasksOfAnotherClusterHoldIsNotFree(t *testing.T) {
 	}
 	m.c.Await("the other's pod is seen", func() error {
 		id := m.submit(program{Lines: 1}, slots(8))
-		w := m.await(id, "it waits or has run", func(w owned) bool { return len(w.waits) > 0 || over(w) })
+		w := m.await(id, "it waits for room or has run", func(w owned) bool {
+			return slices.ContainsFunc(w.waits, func(s string) bool { return strings.HasPrefix(s, "room: ") }) || over(w)
+		})
 		if over(w) {
 			return errors.New("there was room")
 		}
-		if !strings.HasPrefix(w.waits[0], "room: ") {
-			t.Errorf("got %q, want that there is no room", w.waits)
+		// Its pod may be with the scheduler before the watch tells of the other's, and is taken back at once then.
+		if slices.ContainsFunc(w.waits, func(s string) bool { return strings.HasPrefix(s, "undone: ") }) {
+			t.Errorf("got %q, want that there is no room, and no try that lasts to its limit", w.waits)
 		}
 		return m.rm.Kill(t.Context(), id, "seen")
 	})

@@ -194,6 +194,9 @@ type gathering struct {
 func (s *starter) countPods(w *watch.Watch, a *allocation, job *batchv1.Job, pods map[int]*corev1.Pod) gathering {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
+	if a.phase != Gated && a.phase != Opening {
+		return gathering{} // it was undone meanwhile, and nothing is noted of that try any more
+	}
 	now, all := time.Now(), len(a.containers)
 	g := gathering{opening: a.phase == Opening}
 	have, placed, ended, trouble := 0, 0, 0, ""

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -18,9 +20,9 @@ import (
 )
 
 // still is a resource manager that nobody runs: a test takes its steps one by one.
-func still(t *testing.T, docs shelf) (*RM, *watch.Watch) {
+func still(t *testing.T, docs shelf, there ...runtime.Object) (*RM, *watch.Watch) {
 	t.Helper()
-	client := fake.NewClientset()
+	client := fake.NewClientset(there...)
 	r, err := New(Config{
 		Client: client, Cluster: "lab", Namespace: "tasks", Tasks: silent{}, Logs: noLogs{}, Memory: docs,
 		Pools:      []Pool{{Name: "default", Template: podspec.Template{SlotType: podspec.CUDA, MaxSlotsPerPod: 8}}},
@@ -31,6 +33,7 @@ func still(t *testing.T, docs shelf) (*RM, *watch.Watch) {
 	}
 	w, err := watch.Open(t.Context(), watch.Config{
 		Log: r.cfg.Log, Client: client, Cluster: "lab", Namespace: "tasks", OnChange: func(rm.AllocationID, bool) {}, OnError: func(error) {},
+		Changes: r.state.capacity,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,5 +116,41 @@ func TestAGangUndoneAsItWasWholeIsNotTakenForOneThatRan(t *testing.T) {
 	r.cleaner.removeAttempt(t.Context(), w, a)
 	if a.phase != Queued || len(docs) != 0 {
 		t.Errorf("got phase %s and documents %v, want %s and none", a.phase, docs, Queued)
+	}
+}
+
+// A pod of others that the watch tells of after a gang was made without gates, and that the
+// scheduler has seen before: the gang says that it waits for room, and is made with gates then.
+func TestAGangWithoutGatesThatLostItsRoomWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	gpus := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
+	node := &corev1.Node{Status: corev1.NodeStatus{
+		Allocatable: gpus, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}}
+	node.Name, node.Status.Allocatable["pods"] = "n1", resource.MustParse("110")
+	others := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}},
+	}}}}
+	others.Name, others.Namespace = "x", "other"
+	r, w := still(t, shelf{}, node, others)
+	if err := r.Submit(t.Context(), rm.Request{Allocation: "a.1", Job: "a", Slots: 8, Submitted: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	a := r.state.allocations["a.1"]
+	a.phase, a.since, a.attempt, a.ungated = Opening, time.Now(), 1, true
+	a.trouble = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+	r.scheduler.decideQueues(time.Now())
+	if a.phase != Undoing || a.waitKind != "room" || !strings.Contains(a.waiting, "none fits now") {
+		t.Fatalf("got phase %s, waiting for %s: %s; want %s, and room", a.phase, a.waitKind, a.waiting, Undoing)
+	}
+	// A worker that had begun to look at that try notes nothing of it any more.
+	refused := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}}}
+	r.worker.starter.countPods(w, a, nil, map[int]*corev1.Pod{0: refused})
+	r.cleaner.removeAttempt(t.Context(), w, a)
+	r.scheduler.decideQueues(time.Now())
+	if a.phase != Queued || a.waitKind != "room" || a.tries != 1 {
+		t.Errorf("got phase %s, waiting for %s: %s, after %d tries; want %s, room and one", a.phase, a.waitKind, a.waiting, a.tries, Queued)
 	}
 }

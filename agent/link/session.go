@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/lease"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -152,16 +151,14 @@ func (c *Conn) sendHello(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 // together.
 func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Duration) error {
 	interval := clampDuration(wait/3, time.Second, pingInterval)
-	if delay.For(ctx, rand.N(interval)) != nil {
-		return nil // the connection has ended
-	}
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(1 + rand.N(interval))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			tick.Reset(interval)
 		}
 		asked := lease.Now()
 		if err := c.ping(ctx, clampDuration(wait/4, time.Second, pingTimeout)); err != nil {

@@ -50,6 +50,36 @@ func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) err
 	return nil
 }
 
+// putEach is how many documents, or rows of tasks, one statement writes.
+const putEach = 50
+
+// PutAll is Put of many documents, no two of one id, with a round trip to the database for some
+// fifty.
+func (c Collection[T]) PutAll(tx *Tx, docs []Doc[T]) error {
+	for some := range slices.Chunk(docs, putEach) {
+		args := make([]any, 0, 5*len(some))
+		for _, d := range some {
+			b, err := json.Marshal(d.Value)
+			if err := errors.Join(err, checkKey("kind", c.Kind), checkKey("id", d.ID), archive.CheckText("parent", d.Parent)); err != nil {
+				return fmt.Errorf("put document %s %q: %w", c.Kind, d.ID, err)
+			}
+			args = append(args, c.Kind, d.ID, d.Parent, toMicros(d.At), b)
+		}
+		err := tx.execQuery("INSERT INTO documents (kind, id, parent, at, doc) VALUES "+valueRows(len(some), 5)+
+			" ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, at = excluded.at, doc = excluded.doc", args...)
+		if err != nil {
+			return fmt.Errorf("put %d documents %s: %w", len(some), c.Kind, err)
+		}
+	}
+	return nil
+}
+
+// valueRows are the places of rows of so many columns: (?, ?), (?, ?).
+func valueRows(rows, columns int) string {
+	row := "(?" + strings.Repeat(", ?", columns-1) + ")"
+	return row + strings.Repeat(", "+row, rows-1)
+}
+
 // Delete removes a document. One that is not there is not an error.
 func (c Collection[T]) Delete(tx *Tx, id string) error {
 	if err := tx.execQuery("DELETE FROM documents WHERE kind = ? AND id = ?", c.Kind, id); err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,22 +47,73 @@ func AddTaskRow(tx *Tx, r TaskRow) (added bool, err error) {
 	added, err = addRow(tx, r)
 	if err == nil && !added {
 		// It is listed, or the first of its group.
-		var fresh int64
-		fresh, err = tx.changeRows("INSERT INTO task_groups (id, user_id, workspace, username, tasks) "+
-			"SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, 0 FROM task_groups WHERE true ON CONFLICT (user_id, workspace, username) DO NOTHING",
-			int64(r.UserID), int64(r.Workspace), []byte(r.Username))
-		if err == nil && fresh > 0 {
+		var fresh bool
+		if fresh, err = addGroup(tx, r); fresh {
 			added, err = addRow(tx, r)
 		}
 	}
 	if err == nil && added {
-		err = tx.execQuery("UPDATE task_groups SET tasks = tasks + 1 WHERE user_id = ? AND workspace = ? AND username = ?",
-			int64(r.UserID), int64(r.Workspace), []byte(r.Username))
+		err = countIn(tx, r, 1)
 	}
 	if err != nil {
 		return false, fmt.Errorf("list task %q: %w", r.ID, err)
 	}
 	return added, nil
+}
+
+// AddTaskRows lists tasks of one user in one workspace, none of which is listed: otherwise the write
+// fails.
+func AddTaskRows(tx *Tx, rows []TaskRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := addGroup(tx, rows[0])
+	var group int64
+	if err == nil {
+		err = tx.queryRows(tx.ctx, "SELECT id FROM task_groups WHERE user_id = ? AND workspace = ? AND username = ?", groupKey(rows[0]),
+			func(r *sql.Rows) error { return r.Scan(&group) })
+	}
+	for some := range slices.Chunk(rows, putEach) {
+		if err != nil {
+			break
+		}
+		err = addRows(tx, group, some)
+	}
+	if err == nil {
+		err = countIn(tx, rows[0], len(rows))
+	}
+	if err != nil {
+		return fmt.Errorf("list %d tasks: %w", len(rows), err)
+	}
+	return nil
+}
+
+// addRows fails for one that is listed.
+func addRows(tx *Tx, group int64, rows []TaskRow) error {
+	args := make([]any, 0, 6*len(rows))
+	for _, r := range rows {
+		if err := errors.Join(checkKey("id", r.ID), archive.CheckText("name", r.Name)); err != nil {
+			return err
+		}
+		args = append(args, []byte(r.ID), group, sortKey(r.Name), sortKey(r.Pool), r.Submitted, r.Ended)
+	}
+	return tx.execQuery("INSERT INTO task_rows (id, grp, name, pool, submitted, ended) VALUES "+valueRows(len(rows), 6), args...)
+}
+
+func groupKey(r TaskRow) []any {
+	return []any{int64(r.UserID), int64(r.Workspace), []byte(r.Username)}
+}
+
+// addGroup makes the group of a task, without tasks, unless it is there.
+func addGroup(tx *Tx, r TaskRow) (added bool, err error) {
+	n, err := tx.changeRows("INSERT INTO task_groups (id, user_id, workspace, username, tasks) "+
+		"SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, 0 FROM task_groups WHERE true ON CONFLICT (user_id, workspace, username) DO NOTHING", groupKey(r)...)
+	return n > 0, err
+}
+
+// countIn counts tasks in the group of one of them.
+func countIn(tx *Tx, r TaskRow, n int) error {
+	return tx.execQuery("UPDATE task_groups SET tasks = tasks + ? WHERE user_id = ? AND workspace = ? AND username = ?", append([]any{int64(n)}, groupKey(r)...)...)
 }
 
 func addRow(tx *Tx, r TaskRow) (bool, error) {

@@ -17,8 +17,12 @@ func testTaskRows(t *testing.T, fresh func(t *testing.T) store.Config) {
 	s := storetest.Open(t, fresh(t))
 	rows := drawRows(400)
 	writeRows(t, s, func(tx *store.Tx) error {
+		together := slices.DeleteFunc(slices.Clone(rows), func(r store.TaskRow) bool { return !sameGroup(r, rows[0]) })
+		if err := store.AddTaskRows(tx, together); err != nil {
+			return err
+		}
 		for _, r := range rows {
-			if added, err := store.AddTaskRow(tx, r); err != nil || !added {
+			if added, err := store.AddTaskRow(tx, r); err != nil || added == sameGroup(r, rows[0]) {
 				return fmt.Errorf("added %t: %w", added, err)
 			}
 		}
@@ -38,6 +42,10 @@ func testTaskRows(t *testing.T, fresh func(t *testing.T) store.Config) {
 		return cmp.Or(store.DeleteTaskRow(tx, rows[0].ID), store.MoveTaskRow(tx, rows[100].ID, "zoo"))
 	})
 	rows = rows[100:]
+	again := []store.TaskRow{{ID: "new", UserID: rows[0].UserID}, {ID: rows[0].ID, UserID: rows[0].UserID}}
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return store.AddTaskRows(tx, again) }); err == nil {
+		t.Error("a task was listed twice, with another")
+	}
 	all, err := store.TaskGroups(t.Context(), s)
 	if err != nil || len(all) != 6 {
 		t.Fatalf("got %d groups and %v", len(all), err)
@@ -49,6 +57,10 @@ func testTaskRows(t *testing.T, fresh func(t *testing.T) store.Config) {
 			}
 		}
 	}
+}
+
+func sameGroup(a, b store.TaskRow) bool {
+	return a.UserID == b.UserID && a.Workspace == b.Workspace && a.Username == b.Username
 }
 
 func checkPages(t *testing.T, s *store.Store, rows []store.TaskRow, p store.TaskPage) {

@@ -159,14 +159,20 @@ func membersOf(task lifecycle.Task, array string, first, size int) []snapshot {
 	return out
 }
 
+// storeArray writes many tasks with few statements: a database across a network answers a thousand
+// in a second, and all others who write wait.
 func (l *launches) storeArray(ctx context.Context, members []snapshot) error {
+	var tasks []store.Doc[lifecycle.Task]
+	var allocations []store.Doc[lifecycle.Allocation]
+	var rows []store.TaskRow
+	for _, s := range members {
+		a := s.currentAllocation()
+		tasks = append(tasks, store.Doc[lifecycle.Task]{ID: string(s.task.ID), Value: s.task})
+		allocations = append(allocations, store.Doc[lifecycle.Allocation]{ID: string(a.ID), Parent: string(a.Task), At: a.Created, Value: a})
+		rows = append(rows, rowOf(s.task))
+	}
 	err := l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		for _, s := range members {
-			if err := errors.Join(putTask(tx, s.task), putAllocation(tx, s.currentAllocation())); err != nil {
-				return err
-			}
-		}
-		return nil
+		return errors.Join(store.AddTaskRows(tx, rows), toDocs().tasks.PutAll(tx, tasks), toDocs().allocations.PutAll(tx, allocations))
 	})
 	if errors.Is(err, store.ErrOutcomeUnknown) {
 		err = l.checkStored(ctx, members[0].task.ID, err)

@@ -253,6 +253,7 @@ func (p TaskPage) orderText() string {
 		columns = columns[1:]
 	case ByTaskID:
 		columns = columns[2:]
+	case ByTaskName, ByTaskPool:
 	}
 	direction := ""
 	if p.Descending {

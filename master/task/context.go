@@ -79,8 +79,12 @@ func (c *contexts) dropStrayParts(ctx context.Context) error {
 	return nil
 }
 
-// dropStrayOf makes a caller that submits under this id meanwhile wait.
+// dropStrayOf makes a caller that submits under this id meanwhile wait. Most are of tasks that have
+// ended and are listed: of these nothing is written.
 func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
+	if _, stored, err := toDocs().tasks.Get(ctx, c.cfg.Store, string(id)); err != nil || stored {
+		return err
+	}
 	e, fresh := c.reg.reserveID(id)
 	if !fresh {
 		return nil

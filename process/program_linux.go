@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,15 +15,11 @@ import (
 // read of the disk, and those that only the start needed do not. It costs a fraction of a
 // millisecond.
 func UnmapProgram() error {
-	program, err := os.Readlink("/proc/self/exe")
+	all, err := ownConstants()
 	if err != nil {
 		return fmt.Errorf("unmap the program: %w", err)
 	}
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		return fmt.Errorf("unmap the program: %w", err)
-	}
-	for _, m := range constantMappings(maps, program) {
+	for _, m := range all {
 		_, _, errno := unix.Syscall(unix.SYS_MADVISE, m.begin, m.end-m.begin, unix.MADV_DONTNEED)
 		if errno != 0 {
 			return fmt.Errorf("unmap the program at %x: %w", m.begin, errno)
@@ -31,33 +28,55 @@ func UnmapProgram() error {
 	return nil
 }
 
+// ownConstants are read once: nothing maps a program anew.
+var ownConstants = sync.OnceValues(func() ([]mapping, error) {
+	program, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return nil, err
+	}
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		return nil, err
+	}
+	return constantMappings(maps, program), nil
+})
+
 // mapping is where pages of a file are.
 type mapping struct{ begin, end uintptr }
 
-// anywhere is above all addresses of a program that is loaded where its file says. One that
-// may be loaded anywhere, as -buildmode=pie makes it, has addresses written into its constants
-// before they are closed: what they hold is not what the file holds.
-const anywhere = 1 << 32
-
-// constantMappings are those of a program that were never written, so that what they hold is
-// what the file holds.
-func constantMappings(maps []byte, program string) []mapping {
+// constantMappings are those of a program, of what proc_pid_smaps(5) describes, that cannot be written and
+// never were, so that what they hold is what the file holds. A linker that works when the program is loaded writes
+// addresses into constants before it closes them: such pages are the process's own, and gone when they are unmapped.
+func constantMappings(smaps []byte, program string) []mapping {
 	var all []mapping
-	for line := range bytes.Lines(maps) {
-		// begin-end permissions offset device inode path
+	var m mapping
+	for line := range bytes.Lines(smaps) {
 		fields := bytes.Fields(line)
-		if len(fields) != 6 || string(fields[5]) != program || (string(fields[1]) != "r-xp" && string(fields[1]) != "r--p") {
-			continue
-		}
-		from, to, _ := bytes.Cut(fields[0], []byte("-"))
-		begin, err := strconv.ParseUint(string(from), 16, 64)
-		if err != nil {
-			continue
-		}
-		end, err := strconv.ParseUint(string(to), 16, 64)
-		if err == nil && end > begin && (end < anywhere || string(fields[1]) == "r-xp") {
-			all = append(all, mapping{uintptr(begin), uintptr(end)})
+		switch {
+		case len(fields) > 0 && !bytes.HasSuffix(fields[0], []byte(":")):
+			m = constantMapping(fields, program)
+		case len(fields) != 3 || m == mapping{}:
+		case string(fields[0]) == "Anonymous:":
+			if string(fields[1]) == "0" {
+				all = append(all, m)
+			}
+			m = mapping{}
 		}
 	}
 	return all
+}
+
+// constantMapping is zero for what is not the program's, or can be written. The fields are begin-end, permissions,
+// offset, device, inode and path.
+func constantMapping(fields [][]byte, program string) mapping {
+	if len(fields) != 6 || string(fields[5]) != program || (string(fields[1]) != "r-xp" && string(fields[1]) != "r--p") {
+		return mapping{}
+	}
+	from, to, _ := bytes.Cut(fields[0], []byte("-"))
+	begin, beginErr := strconv.ParseUint(string(from), 16, 64)
+	end, endErr := strconv.ParseUint(string(to), 16, 64)
+	if beginErr != nil || endErr != nil {
+		return mapping{}
+	}
+	return mapping{uintptr(begin), uintptr(end)}
 }

@@ -274,6 +274,7 @@ func TestRealSignatures(t *testing.T) {
 	v := attest.Verifier{
 		Regions: []string{motest.Region}, Endpoint: a.Endpoint, Now: time.Now, Roles: []attest.Role{{Account: a.ID, Name: "agent"}},
 		Transport: &http.Transport{DisableKeepAlives: true},
+		Patience:  2 * time.Minute, // the emulator is slow on a busy machine
 	}
 	signer := func(role, id string, change func(*aws.Credentials)) attest.Machine {
 		c := a.Assume(t, role, id)

@@ -174,3 +174,39 @@ func TestTheFileIsWrittenAnew(t *testing.T) {
 		t.Errorf("the next agent: %v", err)
 	}
 }
+
+// An agent that can open no more files writes nothing to one that was replaced.
+func TestAFileThatCannotBeOpenedAgainIsNotWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := story(t, dir)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.orders.file = nil // as after a rewrite that had no descriptor left
+	hidden := d.orders.path + ".hidden"
+	if err := os.Rename(d.orders.path, hidden); err != nil {
+		t.Fatal(err)
+	}
+	order := &agentv1.Start{ContainerId: "x", TaskId: "x"}
+	if _, _, err := d.Add(order); err == nil {
+		t.Error("an order is confirmed that is on no disk")
+	}
+	if err := (Entry{d, "runs"}).Remove(); err == nil {
+		t.Error("a container is forgotten that is on disk")
+	}
+	if err := os.Rename(hidden, d.orders.path); err != nil {
+		t.Fatal(err)
+	}
+	if _, added, err := d.Add(order); err != nil || !added {
+		t.Errorf("got %v, %v, want it added now", added, err)
+	}
+	again, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]lifecycle.State{"runs": lifecycle.Running, "ended": lifecycle.Terminated, "ordered": lifecycle.Assigned, "x": lifecycle.Assigned}
+	if diff := cmp.Diff(want, states(t, again)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

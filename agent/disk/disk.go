@@ -87,7 +87,7 @@ func Open(dataDir string) (*Disk, error) {
 func (d *Disk) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.orders.file.Close()
+	return d.orders.close()
 }
 
 // Add writes an order down. One that is there already is left as it is, and

@@ -85,9 +85,10 @@ func (d *Disk) importDirectory(c directory) error {
 		if err := d.addOrder(it); err != nil {
 			return err
 		}
-		if err := e.SetState(it.state); err != nil {
-			return err
-		}
+	}
+	// Also of an order that is there: the agent that took it over may have been killed here.
+	if err := e.SetState(it.state); err != nil {
+		return err
 	}
 	for from, to := range map[string]string{"log": e.logFile(), "silent": e.silentFile()} {
 		if err := os.Rename(c.filePath(from), to); err != nil && !errors.Is(err, fs.ErrNotExist) {

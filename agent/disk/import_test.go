@@ -138,3 +138,29 @@ func TestAJournalLeavesItsFileToTheNext(t *testing.T) {
 		t.Errorf("%v, %v are left for the next agent, want none", left, err)
 	}
 }
+
+// An agent that is killed between an order and its state has taken over the order alone.
+func TestWhatWasHalfTakenOverIsTakenOverWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	order := &agentv1.Start{ContainerId: "c", TaskId: "c"}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.Add(order); err != nil {
+		t.Fatal(err)
+	}
+	data, err := proto.Marshal(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	former(t, dir, "c", map[string]string{"start": string(data), "state": `{"state": "RUNNING", "at_us": 5, "kill_at_us": 7}`})
+	again, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := (Entry{again, "c"}).State(); s.KillAtMicros != 7 || s.State != lifecycle.Running || err != nil {
+		t.Errorf("got %+v, %v, want how far it got", s, err)
+	}
+}

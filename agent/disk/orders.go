@@ -32,7 +32,7 @@ type orders struct {
 	// size is behind the last whole record.
 	size int64
 
-	// file is nil for one who only reads.
+	// file is nil for one who only reads, and after a rewrite until it can be opened.
 	file *os.File
 	// torn says that something may stand behind size.
 	torn bool
@@ -134,18 +134,30 @@ func (o *orders) rewrite() error {
 	if err := atomicfile.WriteUnsynced(o.path, data, 0o600); err != nil {
 		return fmt.Errorf("write orders: %w", err)
 	}
-	f, err := os.OpenFile(o.path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("write orders: %w", err)
-	}
 	if o.file != nil {
 		_ = o.file.Close() // it has no name any more
 	}
-	o.file, o.size, o.torn = f, int64(len(data)), false
+	o.file, o.size, o.torn = nil, int64(len(data)), false
 	for i, it := range live {
 		it.at, it.size = int64(places[i][0]), places[i][1]
 	}
-	return nil
+	return o.open()
+}
+
+// open opens the file, unless it is. That may fail after a rewrite: nothing is written then
+// until it can be opened, and never to a file that has no name any more.
+func (o *orders) open() (err error) {
+	if o.file == nil {
+		o.file, err = os.OpenFile(o.path, os.O_RDWR, 0) // nil where that fails
+	}
+	return err
+}
+
+func (o *orders) close() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
 }
 
 func (it *item) orderRecord() record {
@@ -195,6 +207,9 @@ func (o *orders) trim(it *item, text []byte) error {
 // append writes records behind the last one, and returns where the first is. When it
 // returns they outlive the agent.
 func (o *orders) append(all ...record) (at int64, size int, err error) {
+	if err := o.open(); err != nil {
+		return 0, 0, err
+	}
 	if o.torn {
 		if err := o.file.Truncate(o.size); err != nil {
 			return 0, 0, err
@@ -235,6 +250,9 @@ func (o *orders) shrink() error {
 // erase overwrites an order where it stands, which needs no room on a full disk. The kind comes first:
 // an agent that is killed meanwhile has erased it.
 func (o *orders) erase(at int64, size int) error {
+	if err := o.open(); err != nil {
+		return err
+	}
 	const kindAt = 4
 	blank := make([]byte, size-kindAt)
 	blank[0] = byte(erasedKind)

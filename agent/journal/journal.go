@@ -38,6 +38,7 @@ type Journal struct {
 	// mu guards what follows.
 	mu    sync.Mutex
 	file  *os.File // nil until there is a line
+	shut  bool     // it was closed
 	next  uint64
 	pos   container.Position
 	size  int64
@@ -68,6 +69,9 @@ func Open(name string, prepare func(name string)) (*Journal, error) {
 
 // makeFile makes the file before its first line; the caller holds mu.
 func (j *Journal) makeFile() (err error) {
+	if j.shut {
+		return os.ErrClosed
+	}
 	if j.file != nil {
 		return nil
 	}
@@ -202,12 +206,14 @@ func (j *Journal) locateLines(from uint64) (start int64, line uint64, end int64,
 	return j.index[i], i * indexStep, j.size, true
 }
 
-// Close closes the file.
+// Close closes the file, once.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.file == nil {
+	if j.shut || j.file == nil {
+		j.shut = true
 		return nil
 	}
+	j.shut = true
 	return j.file.Close()
 }

@@ -319,7 +319,8 @@ func (u *Task) cleanUp(ctx context.Context) error {
 	for {
 		err := u.removeContainer(ctx)
 		if err == nil {
-			return u.entry.Remove()
+			// First: the file becomes another task's journal, which this one must not touch.
+			return errors.Join(u.Journal.Close(), u.entry.Remove())
 		}
 		u.Log.Warn("cannot remove container, trying again", "err", err)
 		if delay.For(ctx, retryPause) != nil {

@@ -69,7 +69,7 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 		cfg.Log.Warn("files of tasks whose agent is gone are left", "err", err)
 	}
 	r, err := process.New(process.Options{
-		Dir: filepath.Join(s.DataDir, "processes"), HostIP: hostIP(ctx, s),
+		Dir: filepath.Join(s.DataDir, "processes"), Spare: filepath.Join(s.DataDir, "processes-spare"), HostIP: hostIP(ctx, s),
 		Accounts: process.Accounts{First: first, Last: last, Dir: taskUsersDir},
 		Lent:     lentDir,
 		Hidden: slices.Concat(

@@ -32,6 +32,9 @@ import (
 type Options struct {
 	// Dir holds one directory a container.
 	Dir string
+	// Spare holds empty directories for the next tasks, on the file system of Dir; empty
+	// keeps none. It is its agent's alone, which removes what an earlier one left there.
+	Spare string
 	// HostIP is where other machines reach the ports of tasks.
 	HostIP string
 	// Accounts are for isolated tasks; without any, none is isolated.
@@ -84,7 +87,7 @@ func New(o Options) (*Runtime, error) {
 	// What the agent's own parent left open must not live on in tasks, which
 	// outlive both. A kernel without the call leaves it open.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	left, err := openSpares(o.Dir + "-spare")
+	left, err := openSpares(o.Spare)
 	if err != nil {
 		return nil, fmt.Errorf("remove the spare directories of processes: %w", err)
 	}

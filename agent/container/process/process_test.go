@@ -51,7 +51,8 @@ func plainOptions(t *testing.T) Options {
 	if err := os.Chmod(lent, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	return Options{Dir: filepath.Join(t.TempDir(), "processes"), HostIP: "192.0.2.7", Lent: lent}
+	at := t.TempDir()
+	return Options{Dir: filepath.Join(at, "processes"), Spare: filepath.Join(at, "spare"), HostIP: "192.0.2.7", Lent: lent}
 }
 
 func withOptions(t *testing.T, o Options) *Runtime {
@@ -115,7 +116,12 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "test"), program, 0o755); err != nil {
+	// A process that another test makes meanwhile would have the file open for writing until
+	// its own program starts, and this one could not be started.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(filepath.Join(dir, "test"), program, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	tmp := filepath.Join(dir, "tmp")
@@ -352,7 +358,8 @@ func BenchmarkShortTask(b *testing.B) {
 }
 
 func benchmarkShortTask(b *testing.B, isolated bool) {
-	o := Options{Dir: b.TempDir()}
+	at := b.TempDir()
+	o := Options{Dir: filepath.Join(at, "processes"), Spare: filepath.Join(at, "spare")}
 	if isolated {
 		o.Accounts = Accounts{First: 80000, Last: 89999, Dir: b.TempDir()}
 	}

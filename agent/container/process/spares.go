@@ -2,15 +2,15 @@ package process
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/det-deploy/det-deploy/agent/container"
 )
 
 // sparesMost is how many directories wait for the next tasks.
@@ -23,9 +23,9 @@ const sparesMost = 128
 //
 // A process that has left its task may still work in the directory. It is in the task's
 // mount namespace, and so the directory waits until the kernel gives the number of that
-// namespace to another.
+// namespace to another; or in a copy of it, where it still has the task's mounts: see look.
 type spares struct {
-	dir string
+	dir string // empty for one that keeps none
 
 	// mu guards what follows.
 	mu   sync.Mutex
@@ -33,19 +33,30 @@ type spares struct {
 	free []dir
 	// spaces are the numbers of the mount namespaces of tasks, by their directories.
 	spaces map[dir]uint64
-	// waiting are directories whose namespaces may still be there.
+	// waiting are directories whose namespaces may still be there, and gone those whose are
+	// not, of which copies may be.
 	waiting map[uint64]dir
+	gone    []dir
 }
+
+// lookFor is for how many directories, at least, the machine's processes are looked at.
+const lookFor = 4
 
 // openSpares removes those of the agent before: whether their tasks are gone is not known.
 func openSpares(below string) (*spares, error) {
-	return &spares{dir: below, spaces: map[dir]uint64{}, waiting: map[uint64]dir{}}, os.RemoveAll(below)
+	s := &spares{dir: below, spaces: map[dir]uint64{}, waiting: map[uint64]dir{}}
+	if below == "" {
+		return s, nil
+	}
+	return s, os.RemoveAll(below)
 }
 
-// take puts a spare directory at d, which is not there, if there is one.
-func (s *spares) take(d dir) bool {
+// take puts a spare directory at d, which is not there, if there is one. It has nothing that
+// a new one would not have.
+func (s *spares) take(d dir, spec container.Spec) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.look()
 	for i := len(s.free) - 1; i >= 0; i-- {
 		spare := s.free[i]
 		// A process that is being made for another task may hold the lock for a moment.
@@ -54,7 +65,8 @@ func (s *spares) take(d dir) bool {
 		}
 		s.free = slices.Delete(s.free, i, i+1)
 		// Again: a process that was left may have written until it ended.
-		if spare.empty() == nil && os.Rename(string(spare), string(d)) == nil {
+		err := errors.Join(spare.empty(), spare.checkUnused(), spare.removeUnordered(spec))
+		if err == nil && os.Rename(string(spare), string(d)) == nil {
 			return true
 		}
 		_ = os.RemoveAll(string(spare)) // the next agent tries again
@@ -70,8 +82,25 @@ func (s *spares) begin(d dir, space uint64) {
 	s.spaces[d] = space
 	if spare, found := s.waiting[space]; found {
 		delete(s.waiting, space)
+		s.gone = append(s.gone, spare)
+	}
+}
+
+// look frees the directories that no mount namespace has a mount of.
+func (s *spares) look() {
+	if len(s.free) > 0 || len(s.gone) < lookFor {
+		return
+	}
+	tables, err := mountTables()
+	for _, spare := range s.gone {
+		// As it stands there, whatever file system it is on.
+		if err != nil || strings.Contains(tables, "/"+filepath.Base(s.dir)+"/"+filepath.Base(string(spare))+"/") {
+			_ = os.RemoveAll(string(spare)) // the next agent tries again
+			continue
+		}
 		s.free = append(s.free, spare)
 	}
+	s.gone = nil
 }
 
 // put takes the directory of a task that has ended, and says whether it did.
@@ -80,7 +109,7 @@ func (s *spares) put(d dir) bool {
 	defer s.mu.Unlock()
 	space, found := s.spaces[d]
 	delete(s.spaces, d)
-	if !found || len(s.free)+len(s.waiting) >= sparesMost || s.waiting[space] != "" || d.empty() != nil {
+	if s.dir == "" || !found || len(s.free)+len(s.gone)+len(s.waiting) >= sparesMost || s.waiting[space] != "" || d.empty() != nil {
 		return false
 	}
 	s.made++
@@ -94,96 +123,4 @@ func (s *spares) put(d dir) bool {
 	}
 	s.waiting[space] = spare
 	return true
-}
-
-// Of a directory that is kept, keptFiles stay, without content, and keptDirs, without
-// anything else.
-var (
-	keptFiles = []string{
-		"status", "stdout", "stderr",
-		"root" + runDir + "/info/cluster.json", "root" + runDir + "/info/resources.json", "root" + runDir + "/info/rendezvous.json",
-	}
-	keptDirs = []string{
-		".", "stage", "root", "root/run", "root" + runDir, "root" + runDir + "/workdir", "root" + runDir + "/info", "root" + runDir + "/pythonuserbase",
-	}
-)
-
-// empty leaves what is kept of the directory of a task.
-func (d dir) empty() error {
-	for _, name := range keptDirs {
-		if err := d.emptyDir(name); err != nil {
-			return err
-		}
-	}
-	for _, name := range keptFiles {
-		if err := d.emptyFile(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// emptyDir removes from a directory what is not kept.
-func (d dir) emptyDir(name string) error {
-	f, err := os.OpenFile(d.filePath(name), unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	mode := uint32(0o755)
-	if name == "." || name == "stage" {
-		mode = 0o700
-	}
-	if err := restoreMode(f, unix.S_IFDIR|mode); err != nil {
-		return err
-	}
-	entries, err := f.Readdirnames(-1)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if at := filepath.Join(name, entry); !slices.Contains(keptDirs, at) && !slices.Contains(keptFiles, at) {
-			if err := os.RemoveAll(d.filePath(at)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (d dir) emptyFile(name string) error {
-	f, err := d.openFile(name, os.O_WRONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(restoreMode(f, unix.S_IFREG|0o600), f.Truncate(0), f.Close())
-}
-
-// restoreMode gives a file or directory the mode with which it is made, as an order may have
-// given it another. One that is not the agent's is refused.
-func restoreMode(f *os.File, mode uint32) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return err
-	}
-	if int(st.Uid) != os.Geteuid() || int(st.Gid) != os.Getegid() {
-		return fmt.Errorf("%s belongs to user %d", f.Name(), st.Uid)
-	}
-	if st.Mode == mode {
-		return nil
-	}
-	return unix.Fchmod(int(f.Fd()), mode&^unix.S_IFMT)
-}
-
-// mountSpace is the number of this thread's mount namespace.
-func mountSpace() (uint64, error) {
-	var st unix.Stat_t
-	err := unix.Stat(threadMounts, &st)
-	return st.Ino, err
 }

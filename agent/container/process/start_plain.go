@@ -16,7 +16,7 @@ import (
 
 // startPlain starts a task as the agent's own user, or as the one that was asked for.
 func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
-	if err := d.makeAnew(spec.User, r.spares); err != nil {
+	if err := d.makeAnew(spec.User, func(d dir) bool { return r.spares.take(d, spec) }); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	placed := r.notPlaced == nil

@@ -41,12 +41,13 @@ func (d dir) layOut(spec container.Spec, mountpoints bool) error {
 	return d.writePorts(spec.Ports)
 }
 
-// makeAnew makes the directory, in the place of what an interrupted start left.
-func (d dir) makeAnew(u *container.User, from *spares) error {
+// makeAnew makes the directory, in the place of what an interrupted start left. Take, which may
+// be nil, may put one there that was used before.
+func (d dir) makeAnew(u *container.User, take func(dir) bool) error {
 	if err := os.RemoveAll(string(d)); err != nil {
 		return err
 	}
-	if credentialOf(u) == nil && from != nil && from.take(d) {
+	if credentialOf(u) == nil && take != nil && take(d) {
 		return nil
 	}
 	if err := os.Mkdir(string(d), 0o700); err != nil || credentialOf(u) == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,8 +29,9 @@ func TestCrash(t *testing.T) {
 		name             string
 		docker, postgres bool
 		tasks, array     int
+		agent            string
 	}{
-		{name: "processes and SQLite", tasks: 150, array: 50},
+		{name: "processes and SQLite", tasks: 150, array: 50, agent: "task_users: \"\"\n"}, // not isolated, the others are
 		{name: "processes and PostgreSQL", postgres: true, tasks: 150, array: 50},
 		{name: "Docker and SQLite", docker: true, tasks: containers()},
 		{name: "Docker and PostgreSQL", docker: true, postgres: true, tasks: containers()},
@@ -40,7 +42,7 @@ func TestCrash(t *testing.T) {
 				t.Skip("takes a minute; run without -short")
 			}
 			cfg := clusterConfig{
-				Agent: "container_runtime: process\ntrust_users: true\n", // slots come from the flag below
+				Agent: plainAgent + tt.agent, // slots come from the flag below
 			}
 			if tt.docker {
 				docker := dockertest.Start(t)
@@ -84,6 +86,10 @@ type storm struct {
 	beside func(c *cluster)
 	// fault comes over the cluster until stop is closed.
 	fault func(c *cluster, stop <-chan struct{}, random *rand.Rand)
+	// pace is how far kills are apart at most; 0 is 700 ms.
+	pace time.Duration
+	// after comes when all has ended and nothing is killed any more, before the tasks are checked.
+	after func(c *cluster, api *rawAPI)
 	// check looks at one task that has ended; nil is checkTask.
 	check func(t *testing.T, api *rawAPI, i int, id string)
 }
@@ -108,7 +114,9 @@ func (s storm) run(t *testing.T) {
 	defer time.AfterFunc(stormTime+time.Duration(s.tasks)*time.Second, calm).Stop()
 	var faults sync.WaitGroup
 	var kills int
-	faults.Go(func() { kills = c.KillAgainAndAgain(stop, rand.New(rand.NewPCG(seed, 0)), 700*time.Millisecond, "a") })
+	faults.Go(func() {
+		kills = c.KillAgainAndAgain(stop, rand.New(rand.NewPCG(seed, 0)), cmp.Or(s.pace, 700*time.Millisecond), "a")
+	})
 	if s.fault != nil {
 		faults.Go(func() { s.fault(c, stop, rand.New(rand.NewPCG(seed, 1))) })
 	}
@@ -126,6 +134,9 @@ func (s storm) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Eventually("the master answers once more", time.Minute, func() error { _, err := api.get("/api/v1/me"); return err })
+	if s.after != nil {
+		s.after(c, api)
+	}
 	check := s.check
 	if check == nil {
 		check = checkTask

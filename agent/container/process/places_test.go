@@ -106,7 +106,7 @@ func TestFilesOfTasksAreWhereTheySay(t *testing.T) {
 			"a mount of a link":            {Mounts: []container.Mount{{HostPath: link, ContainerPath: "/mnt"}}, Command: []string{`cat /mnt/file`}},
 			"a mount over what is there":   {Mounts: mount("/srv", false), Command: []string{`test "$(cat /srv/file)" = there && test -d /etc`}},
 			"a mount in the files":         {Mounts: mount("/run/determined/workdir/data", false), Command: []string{`cat data/file`}},
-			"a mount below /tmp":           {Mounts: mount("/tmp/determined-test/data", false), Command: []string{`cat /tmp/determined-test/data/file && touch /tmp/determined-test-new-` + id}},
+			"a mount below /tmp":           {Mounts: mount("/tmp/determined-test/data", false), Command: []string{`cat /tmp/determined-test/data/file && touch /tmp/determined-test-new-$(id -u)-` + id}},
 			"a work directory at the root": {WorkDir: "/determined-test-work", Command: []string{`test "$PWD" = /determined-test-work && touch here && touch /run/determined/new`}},
 			"a work directory in a mount":  {WorkDir: "/determined-test-data", Mounts: mount("/determined-test-data", false), Command: []string{`cat file`}},
 			"a file of the machine's":      {Files: []container.File{{Path: "/etc/hostname", Content: []byte("other\n"), Mode: 0o644}}, Command: []string{`test "$(cat /etc/hostname)" = other && test -s /etc/passwd`}},

@@ -28,7 +28,7 @@ func UnmapProgram() error {
 	return nil
 }
 
-// ownConstants are read once: nothing maps a program anew.
+// ownConstants are read once: nothing maps a program again.
 var ownConstants = sync.OnceValues(func() ([]mapping, error) {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

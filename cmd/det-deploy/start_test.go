@@ -28,8 +28,9 @@ type started struct {
 	bytes int
 }
 
-func TestTheStartAllocatesLittle(t *testing.T) {
-	t.Parallel()
+// traceVersion is what the runtime traces while the command version runs in this environment.
+func traceVersion(t *testing.T, env ...string) *bytes.Buffer {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
@@ -38,13 +39,19 @@ func TestTheStartAllocatesLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), path, "version")
-	c.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	c.Env = append(os.Environ(), env...)
 	var trace bytes.Buffer
 	c.Stderr = &trace
 	if err := c.Run(); err != nil {
 		t.Fatalf("run version: %v\n%s", err, &trace)
 	}
-	packages := readTrace(&trace)
+	return &trace
+}
+
+func TestTheStartAllocatesLittle(t *testing.T) {
+	t.Parallel()
+	trace := traceVersion(t, "GODEBUG=inittrace=1")
+	packages := readTrace(trace)
 	if len(packages) < 100 {
 		t.Fatalf("read %d packages of the trace, want those of the program", len(packages))
 	}
@@ -68,23 +75,10 @@ func TestTheStartAllocatesLittle(t *testing.T) {
 // allocate: in which order they start is for the linker to say.
 func TestAShortCommandCollectsNothing(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.CommandContext(t.Context(), path, "version")
-	c.Env = append(os.Environ(), "GODEBUG=gctrace=1", "GOGC=100")
-	var trace bytes.Buffer
-	c.Stderr = &trace
-	if err := c.Run(); err != nil {
-		t.Fatalf("run version: %v\n%s", err, &trace)
-	}
+	trace := traceVersion(t, "GODEBUG=gctrace=1", "GOGC=100")
 	// A machine so busy that this took more than a second has resumed the collector.
 	if n := strings.Count(trace.String(), "gc "); n > 1 {
-		t.Errorf("garbage was collected %d times within a short command, want none:\n%s", n, &trace)
+		t.Errorf("garbage was collected %d times within a short command, want none:\n%s", n, trace)
 	}
 }
 

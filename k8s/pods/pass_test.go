@@ -2,7 +2,6 @@ package pods
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 // BenchmarkPassAfterAChange is one pass over gangs that run, when one pod has changed: what the
@@ -28,25 +28,15 @@ func BenchmarkPassAfterAChange(b *testing.B) {
 				break
 			}
 			s.decideQueues(time.Now())
-			began := processorTime(b)
+			began := measure.Processor()
 			for b.Loop() {
 				r.state.changed.note(one)
 				s.decideQueues(time.Now())
 			}
 			// On a busy machine the time of a pass is mostly that of others.
-			b.ReportMetric(float64(processorTime(b)-began)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(measure.Processor()-began)/float64(b.N), "cpu-ns/op")
 		})
 	}
-}
-
-// processorTime is that of this process, in nanoseconds.
-func processorTime(b *testing.B) int64 {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 // busy is a resource manager with gangs that run, on nodes of 8 GPUs.

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 // world draws a pool in which what runs was placed by Decide itself. Only the
@@ -386,7 +389,9 @@ func endOne(p *Pool, round int) bool {
 // BenchmarkDecide is the promise of one pass over 10,000 waiting tasks and 1,000 agents of 8
 // slots in less than 25 ms, and over 100,000 and 10,000 in less than 500 ms, with all sizes
 // of tasks and with whole machines only.
+// It fails when a task's part of a storm grows with the storm.
 func BenchmarkDecide(b *testing.B) {
+	var grown measure.Growth
 	for _, c := range []struct {
 		name string
 		pool Pool
@@ -396,17 +401,27 @@ func BenchmarkDecide(b *testing.B) {
 		{"full-preempt", bench(8, true)},
 		{"half-preempt", bench(4, true)},
 		{"mostly-preempt", bench(7, true)},
+		{"small-storm", storm(load{agents: 100, pending: 1_000, used: 8, preemption: true, slots: sizes()}.draw())},
 		{"storm", storm(bench(8, true))},
 		{"large-idle-whole", load{agents: 10_000, pending: 10_000, slots: []int{8}}.draw()},
 		{"large-storm", storm(load{agents: 10_000, pending: 100_000, used: 8, preemption: true, slots: sizes()}.draw())},
 		{"large-storm-whole", storm(load{agents: 10_000, pending: 100_000, used: 8, preemption: true, slots: []int{8}}.draw())},
 	} {
 		b.Run(c.name, func(b *testing.B) {
+			began := measure.Processor()
 			for b.Loop() {
 				Decide(c.pool, noon)
 			}
+			pass := (measure.Processor() - began).Seconds() * 1000 / float64(b.N)
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/pass")
+			b.ReportMetric(pass, "ms-cpu/pass")
+			if strings.HasSuffix(c.name, "storm") {
+				grown.See("the pass over a storm", len(c.pool.Allocations), pass, 5)
+			}
 		})
+	}
+	if err := grown.Err(); err != nil {
+		b.Error(err)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -78,15 +77,6 @@ func resourceIn(path string) string {
 		return parts[1] + "/" + parts[3]
 	}
 	return parts[1]
-}
-
-// processorTime is that of this process.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // it cannot fail
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // readServer reads what the API server has answered and the processor time that it took.

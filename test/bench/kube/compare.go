@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 // The promises: gangs against plain Indexed Jobs of the same pods, and how much our own work a
@@ -96,10 +98,10 @@ func measureSide(ctx context.Context, file string, s size, sum *cost, run func(c
 	if err != nil {
 		return err
 	}
-	ours, own := c.ownCalls(), processorTime()
+	ours, own := c.ownCalls(), measure.Processor()
 	one := cost{pods: s.gangs * s.pods}
 	one.run, one.remove, err = begin(ctx)
-	one.own, one.ours = processorTime()-own, subtractCalls(c.ownCalls(), ours)
+	one.own, one.ours = measure.Processor()-own, subtractCalls(c.ownCalls(), ours)
 	if err != nil {
 		return err
 	}

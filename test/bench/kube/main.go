@@ -59,15 +59,15 @@ func run(args []string, out, errs io.Writer) int {
 		}
 		return 0
 	}
-	if err := measure(ctx, *file, s, out); err != nil {
+	if err := fillAndEmpty(ctx, *file, s, out); err != nil {
 		fmt.Fprintln(errs, "kube:", err)
 		return 1
 	}
 	return 0
 }
 
-// measure fills the cluster, makes room for what waits, and empties it.
-func measure(ctx context.Context, file string, s size, out io.Writer) error {
+// fillAndEmpty fills the cluster, makes room for what waits, and empties it.
+func fillAndEmpty(ctx context.Context, file string, s size, out io.Writer) error {
 	client, err := newCaller(file)
 	if err != nil {
 		return err

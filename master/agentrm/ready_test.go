@@ -2,9 +2,11 @@ package agentrm
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -43,14 +45,18 @@ func TestReadyBeforeRunAndAfterItsEndIsNo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Ready(t.Context()); err == nil {
-		t.Error("it is ready before it runs")
+	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if err := r.Ready(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it is asked before it runs, and answers %v", err)
 	}
+	asked := make(chan error, 1)
+	go func() { asked <- r.Ready(t.Context()) }()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
-	for r.Ready(t.Context()) != nil { // until it has begun
-		continue
+	if err := <-asked; err != nil {
+		t.Errorf("it is not ready once it has begun: %v", err)
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -101,6 +101,7 @@ func (r *RM) startServing(now time.Time) error {
 		return errors.New("run agent pools: they are running already")
 	}
 	r.state.running = true
+	r.state.beginOnce()
 	r.roster.resumeAgents(now)
 	r.runner.resumeAllocations()
 	return nil
@@ -116,7 +117,7 @@ func (r *RM) stopServing() {
 func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.connections.ServeHTTP(w, req) }
 
 // Ready returns nil once a pass over all pools was made after it was asked, which a
-// loop that is stuck never does; ctx bounds the wait.
+// loop that is stuck or has not begun never does; ctx bounds the wait.
 func (r *RM) Ready(ctx context.Context) error { return r.scheduler.waitForPass(ctx) }
 
 // Agents implements rm.Machines.

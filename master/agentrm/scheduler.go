@@ -3,6 +3,7 @@ package agentrm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,13 +23,18 @@ type scheduler struct {
 }
 
 // waitForPass returns nil once a pass over all pools was made after it was asked, which a
-// loop that is stuck never does; ctx bounds the wait.
+// loop that is stuck or has not begun never does; ctx bounds the wait.
 func (s *scheduler) waitForPass(ctx context.Context) error {
+	select {
+	case <-s.began:
+	case <-ctx.Done():
+		return fmt.Errorf("the pools of agents are not run yet: %w", ctx.Err())
+	}
 	s.mu.Lock()
 	running := s.running
 	s.mu.Unlock()
 	if !running {
-		return errors.New("the pools of agents are not run")
+		return errors.New("the pools of agents are not run any more")
 	}
 	return s.passes.Wait(ctx)
 }

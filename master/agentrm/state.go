@@ -19,6 +19,9 @@ type state struct {
 	work *workqueue.Queue
 	// passes are those of the scheduler.
 	passes *passes.Passes
+	// began is closed by beginOnce, when running was set first.
+	began     chan struct{}
+	beginOnce func()
 
 	// mu guards everything below, and the agents, allocations, containers and jobs
 	// themselves. Methods that do not lock it are called while it is held, unless they
@@ -44,7 +47,7 @@ type state struct {
 
 func newState(c Config) *state {
 	s := &state{
-		cfg: c, work: workqueue.New(), passes: passes.New(),
+		cfg: c, work: workqueue.New(), passes: passes.New(), began: make(chan struct{}),
 		agents:      make(map[rm.AgentID]*agent),
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),
@@ -54,6 +57,7 @@ func newState(c Config) *state {
 		lineups:     make(map[string]*lineup),
 		sizes:       make(map[string]size),
 	}
+	s.beginOnce = sync.OnceFunc(func() { close(s.began) })
 	s.queue = s.newQueue()
 	return s
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -16,6 +18,9 @@ const (
 	// does not.
 	probeEvery = 5 * time.Second
 	probeAgain = time.Second
+	// probeSoon is when one is asked again that has never held, which is twice as long each
+	// time, up to probeAgain: a master that starts is not to be waited for.
+	probeSoon = 10 * time.Millisecond
 	// probeLimit is how long an answer may take until the check counts as failed.
 	probeLimit = 2 * time.Second
 )
@@ -71,17 +76,13 @@ func (r *Readiness) Run(ctx context.Context) {
 }
 
 func (r *Readiness) follow(ctx context.Context, c Check) {
+	again := probeSoon
 	for ctx.Err() == nil {
-		pause := probeEvery
-		if !r.ask(ctx, c) {
-			pause = probeAgain
+		pause := again
+		if again = min(2*again, probeAgain); r.ask(ctx, c) {
+			pause, again = probeEvery, probeAgain
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		_ = delay.For(ctx, pause) // the loop asks ctx
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
@@ -107,4 +109,32 @@ func writeUntilRefused(t *testing.T, s *store.Store) {
 		}
 	}
 	t.Fatal("a full disk took everything")
+}
+
+// TestAMasterThatStartsIsNotWaitedFor has a check that holds a moment after the start, as
+// one does whose loop has just begun, and one that stops to hold and is not asked as often.
+func TestAMasterThatStartsIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var asked int
+		ready := NewReadiness(slog.New(slog.DiscardHandler), Check{Name: "loop", Failure: "it does not run", Ask: func(context.Context) error {
+			asked++
+			if since := time.Since(began); since < 25*time.Millisecond || since > probeEvery {
+				return errors.New("not now")
+			}
+			return nil
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go ready.Run(ctx)
+		_ = delay.For(ctx, 50*time.Millisecond)
+		if reasons := ready.NotReady(); len(reasons) > 0 || asked != 3 {
+			t.Errorf("after 50 ms it was asked %d times, and is not ready for %v", asked, reasons)
+		}
+		_ = delay.For(ctx, 2*probeEvery)
+		if most := 4 + int(probeEvery/probeAgain); asked < 4 || asked > most {
+			t.Errorf("it was asked %d times, want at most %d", asked, most)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -87,16 +88,22 @@ func (s *session) releaseLease(ctx context.Context) error {
 }
 
 // comparePlans looks again, now that the lease is held, and refuses when the plan is not the
-// agreed one. Beside that it opens the record, and has its place finished.
+// agreed one. Beside that it opens the record, and has its place finished. A look reads the record too:
+// what is wrong with it is said by opening it, which knows what to do.
 func (s *session) comparePlans(ctx context.Context, agreed plan.Plan, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
 	var fresh plan.Plan
+	var opened error
 	g, both := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.openRecord(both) })
+	g.Go(func() error {
+		opened = s.openRecord(ctx)
+		return opened
+	})
 	g.Go(func() (err error) {
 		fresh, err = look(both)
 		return err
 	})
-	if err := errors.Join(g.Wait(), s.lease.Finished()); err != nil {
+	looked := g.Wait()
+	if err := errors.Join(cmp.Or(opened, looked), s.lease.Finished()); err != nil {
 		return plan.Plan{}, err
 	}
 	if !fresh.Same(agreed) {

@@ -212,6 +212,13 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	return out, true
 }
 
+// PriorityChanges implements rm.ResourceManager.
+func (r *RM) PriorityChanges() uint64 {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.queue.Changes()
+}
+
 // Priority implements rm.ResourceManager.
 func (r *RM) Priority(id rm.AllocationID) (int, bool) {
 	r.state.mu.Lock()

@@ -116,6 +116,13 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 // Priority implements rm.ResourceManager.
 func (r *RM) Priority(id rm.AllocationID) (int, bool) { return r.state.priorityOf(id) }
 
+// PriorityChanges implements rm.ResourceManager.
+func (r *RM) PriorityChanges() uint64 {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.queue.Changes()
+}
+
 // Queue implements rm.ResourceManager.
 func (r *RM) Queue(p rm.QueuePart) []*apiv1.Job { return r.state.listQueue(p) }
 

@@ -98,6 +98,8 @@ func (m *machine) Priority(id rm.AllocationID) (int, bool) {
 	return a.Priority, found
 }
 
+func (m *machine) PriorityChanges() uint64 { return 0 }
+
 func (m *machine) Queue(rm.QueuePart) []*apiv1.Job { return nil }
 
 func (m *machine) Pools() []*apiv1.ResourcePool { return nil }

@@ -34,6 +34,7 @@ func (q *Queue) Change(id rm.JobID, c rm.Change, now time.Time) (Changed, error)
 	if err := q.checkChange(j, c); err != nil {
 		return Changed{}, err
 	}
+	q.changes++
 	if c.Priority != nil {
 		j.setPriority(*c.Priority)
 	}
@@ -52,6 +53,9 @@ func (q *Queue) Change(id rm.JobID, c rm.Change, now time.Time) (Changed, error)
 	}
 	return out, nil
 }
+
+// Changes counts the changes of jobs.
+func (q *Queue) Changes() uint64 { return q.changes }
 
 // checkChange says what is wrong with a change.
 func (q *Queue) checkChange(j *Job, c rm.Change) error {

@@ -42,6 +42,8 @@ type Queue struct {
 	// some are no longer in the queue.
 	lined []*Entry
 	stray bool
+	// changes counts those of jobs.
+	changes uint64
 	// listings counts the lists that were made.
 	listings uint64
 }

@@ -105,6 +105,9 @@ type ResourceManager interface {
 	Allocation(id AllocationID) (Allocation, bool)
 	// Priority is the one in force of an allocation that is queued or running.
 	Priority(id AllocationID) (int, bool)
+	// PriorityChanges counts the changes of jobs: while it stays the same, so do the priorities
+	// of allocations that are queued or running.
+	PriorityChanges() uint64
 	// Queue lists a part of the jobs in the order in which they are served.
 	Queue(p QueuePart) []*apiv1.Job
 	// Pools lists the resource pools by name, with what they have and what they do.

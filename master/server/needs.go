@@ -78,8 +78,9 @@ type Tasks interface {
 	// ChangeJob alters a job in its queue.
 	ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error
 
-	// Summaries is every allocation that is queued or running, by its id.
-	Summaries() map[string]*apiv1.AllocationSummary
+	// Summaries is every allocation that is queued or running, in no order, each as write has
+	// it, which is always the same one.
+	Summaries(write task.Summary) iter.Seq2[[]byte, error]
 	// Task is one task, ended or not, and why it waits.
 	Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error)
 	// Owner is the id of the user who started a task, ended or not.

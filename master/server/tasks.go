@@ -22,7 +22,7 @@ func (t *taskCalls) routes() []route {
 		getRoute("task-arrays/{array}", user, plainCall(t.array)),
 		auditedRoute("task.kill", postRoute("task-arrays/{array}/kill", user, plainCall(t.killArray))),
 		auditedRoute("task.priority", postRoute("commands/{command}/set_priority", user, unaryCall(t.setCommandPriority))),
-		getRoute("tasks", user, plainCall(t.tasks)),
+		getRoute("tasks", user, summariesCall(t)),
 		getRoute("tasks/{task}", user, plainCall(t.task)),
 		getRoute("tasks/{task}/context_directory", either, taskContext(t)),
 	}
@@ -94,10 +94,6 @@ func (t *taskCalls) setCommandPriority(c *call, in *apiv1.SetCommandPriorityRequ
 	c.noteTarget(c.PathValue("command"), t.ownerOf(c, c.PathValue("command")), fmt.Sprintf("priority=%d", p))
 	in.CommandId = c.PathValue("command")
 	return t.cfg.Tasks.SetPriority(c.Context(), c.user, in)
-}
-
-func (t *taskCalls) tasks(*call) (*apiv1.GetTasksResponse, error) {
-	return &apiv1.GetTasksResponse{AllocationIdToSummary: t.cfg.Tasks.Summaries()}, nil
 }
 
 func (t *taskCalls) task(c *call) (*apiv1.GetTaskResponse, error) {

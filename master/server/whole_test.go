@@ -211,6 +211,8 @@ func (m *idle) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 
 func (m *idle) Priority(rm.AllocationID) (int, bool) { return 0, false }
 
+func (m *idle) PriorityChanges() uint64 { return 0 }
+
 func (m *idle) Queue(rm.QueuePart) []*apiv1.Job { return nil }
 
 func (m *idle) Pools() []*apiv1.ResourcePool { return nil }

@@ -246,8 +246,10 @@ func (c *cluster) ChangeJob(_ context.Context, _ *apiv1.User, id rm.JobID, ch rm
 	return nil
 }
 
-func (c *cluster) Summaries() map[string]*apiv1.AllocationSummary {
-	return map[string]*apiv1.AllocationSummary{"t1.1": {TaskId: "t1", AllocationId: "t1.1"}}
+func (c *cluster) Summaries(write task.Summary) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		yield(write(nil, &apiv1.AllocationSummary{TaskId: "t1", AllocationId: "t1.1"}))
+	}
 }
 
 func (c *cluster) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {

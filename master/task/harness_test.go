@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -36,6 +38,8 @@ type machine struct {
 	invalid   error
 	refuse    error
 	remarks   []string
+	priority  int // of all; 42 while it is 0
+	changes   uint64
 }
 
 var _ rm.Remarks = (*machine)(nil)
@@ -87,12 +91,26 @@ func (m *machine) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, found := m.submitted[id]
-	return rm.Allocation{Request: r, Pool: r.Pool, Priority: 42, Waiting: "no agent is connected"}, found
+	return rm.Allocation{Request: r, Pool: r.Pool, Priority: cmp.Or(m.priority, 42), Waiting: "no agent is connected"}, found
 }
 
 func (m *machine) Priority(id rm.AllocationID) (int, bool) {
 	a, found := m.Allocation(id)
 	return a.Priority, found
+}
+
+func (m *machine) PriorityChanges() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changes
+}
+
+// setPriority is what a change of all jobs does.
+func (m *machine) setPriority(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.priority = n
+	m.changes++
 }
 
 func (m *machine) Queue(rm.QueuePart) []*apiv1.Job { return nil }
@@ -149,6 +167,7 @@ type master struct {
 	doors   *doors
 	edit    func(*task.Config)
 	owner   *owner // of trials, nil for none
+	written int    // summaries
 
 	store *store.Store
 	logs  *log.Logs
@@ -315,4 +334,27 @@ func (m *master) commands() []*apiv1.Command {
 		m.t.Fatal(err)
 	}
 	return list
+}
+
+// summaries are the allocations that have not ended, by id.
+func (m *master) summaries() map[string]*apiv1.AllocationSummary {
+	out := map[string]*apiv1.AllocationSummary{}
+	for text, err := range m.tasks.Summaries(func(b []byte, s *apiv1.AllocationSummary) ([]byte, error) {
+		m.written++
+		return proto.MarshalOptions{}.MarshalAppend(b, s)
+	}) {
+		s := &apiv1.AllocationSummary{}
+		if err := errors.Join(err, proto.Unmarshal(text, s)); err != nil {
+			m.t.Fatal(err)
+		}
+		out[s.GetAllocationId()] = s
+	}
+	return out
+}
+
+// withdraw makes a request unknown.
+func (m *machine) withdraw(id rm.AllocationID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.submitted, id)
 }

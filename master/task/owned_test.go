@@ -211,7 +211,7 @@ func TestOwnedTasksHaveNoConfigurationAndAreSeen(t *testing.T) {
 	if d := cmp.Diff(spec.GetEntrypoint(), []string{"train", "1"}); d != "" || spec.GetTaskType() != "TRIAL" {
 		t.Errorf("it runs (-got +want):\n%s", d)
 	}
-	if s := m.tasks.Summaries()["1.a.1"]; s.GetTaskId() != "1.a" || s.GetName() != "Trial 1 (Experiment 1)" {
+	if s := m.summaries()["1.a.1"]; s.GetTaskId() != "1.a" || s.GetName() != "Trial 1 (Experiment 1)" {
 		t.Errorf("got %v in the list of allocations", s)
 	}
 	if c := m.commands(); len(c) != 0 {
@@ -222,7 +222,7 @@ func TestOwnedTasksHaveNoConfigurationAndAreSeen(t *testing.T) {
 		t.Errorf("got %v and %v", r, err)
 	}
 	m.play("1.a.1", 0)
-	if s := m.tasks.Summaries(); len(s) != 0 {
+	if s := m.summaries(); len(s) != 0 {
 		t.Errorf("got %v after its end, want nothing", s)
 	}
 	if r, err := m.tasks.Task(t.Context(), "1.a"); err != nil || r.GetTask().GetEndTime() == nil {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
@@ -43,8 +42,9 @@ type entry struct {
 	news  atomic.Pointer[chan struct{}]
 	usage *usage // of all users
 	watch logWatch
-	ports atomic.Pointer[[]*apiv1.ProxyPortConfig] // nil until asked for
-	ended chan struct{}                            // closed when the task has ended and its last line is in the log
+	// summary is what was last shown of it in the list of all; nil for none.
+	summary atomic.Pointer[summaryText]
+	ended   chan struct{} // closed when the task has ended and its last line is in the log
 }
 
 func newEntry(u *usage) *entry {
@@ -74,7 +74,12 @@ func (s snapshot) currentAllocation() lifecycle.Allocation {
 func (s snapshot) hasEnded() bool { return !s.task.Ended.IsZero() }
 
 // isOpen says that an allocation is queued or runs.
-func (s snapshot) isOpen() bool { return !s.hasEnded() && !s.currentAllocation().Over() }
+func (s snapshot) isOpen() bool { return isOpen(&s) }
+
+// isOpen is for loops over all: a snapshot is large.
+func isOpen(s *snapshot) bool {
+	return s.task.Ended.IsZero() && s.allocations[len(s.allocations)-1].State != lifecycle.Terminated
+}
 
 // waitsForOwner says that a run has ended and the owner has not said what follows.
 func (s snapshot) waitsForOwner() bool {
@@ -105,6 +110,7 @@ func (e *entry) latestSnapshot() snapshot { return *e.cur.Load() }
 // publishSnapshot shows a snapshot and wakes its watchers.
 func (e *entry) publishSnapshot(s snapshot) {
 	e.usage.noteChange(e.cur.Swap(&s), s)
+	e.summary.Store(nil)
 	news := make(chan struct{})
 	close(*e.news.Swap(&news))
 }
@@ -206,6 +212,17 @@ func (r *registry) collectWhere(in func(snapshot) bool) []*entry {
 		if s := e.cur.Load(); s != nil && in(*s) {
 			out = append(out, e)
 		}
+	}
+	return out
+}
+
+// listAll lists the tasks in no order, also those that are not stored yet.
+func (r *registry) listAll() []*entry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	out := make([]*entry, 0, len(r.entries))
+	for _, e := range r.entries {
+		out = append(out, e)
 	}
 	return out
 }

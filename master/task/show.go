@@ -33,7 +33,7 @@ func (v *views) launchReply(s snapshot) (*apiv1.LaunchCommandResponse, error) {
 
 // replyLaunched is launchReply for who knows what the task runs.
 func (v *views) replyLaunched(s snapshot, cfg spec.Config) (*apiv1.LaunchCommandResponse, error) {
-	shown, err := spec.Show(cfg, v.effectivePriority(s))
+	shown, err := spec.Show(cfg, v.effectivePriority(&s))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (v *views) shownConfig(s snapshot) (*structpb.Struct, error) {
 	if err != nil {
 		return nil, err
 	}
-	return spec.Show(cfg, v.effectivePriority(s))
+	return spec.Show(cfg, v.effectivePriority(&s))
 }
 
 // showCommand is a command as clients know it.
@@ -144,50 +144,15 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 	return out
 }
 
-// Summaries lists the allocations that have not ended.
-func (v *views) Summaries() map[string]*apiv1.AllocationSummary {
-	out := map[string]*apiv1.AllocationSummary{}
-	for _, e := range v.reg.collectWhere(snapshot.isOpen) {
-		s := e.latestSnapshot()
-		out[string(s.currentAllocation().ID)] = v.summarizeTask(s, e.proxyPorts())
-	}
-	return out
-}
-
-// proxyPorts is worked out once: what a task is to run does not change before it ends.
-func (e *entry) proxyPorts() []*apiv1.ProxyPortConfig {
-	if known := e.ports.Load(); known != nil {
-		return *known
-	}
-	list := proxyPorts(e.latestSnapshot().task)
-	e.ports.Store(&list)
-	return list
-}
-
-func (v *views) summarizeTask(s snapshot, ports []*apiv1.ProxyPortConfig) *apiv1.AllocationSummary {
-	a := s.currentAllocation()
-	out := &apiv1.AllocationSummary{
-		TaskId: string(s.task.ID), AllocationId: string(a.ID), Name: s.task.Name, RegisteredTime: formatTime(a.Created),
-		ResourcePool: s.task.Pool, SlotsNeeded: int32(s.task.Slots), SchedulerType: "priority", ProxyPorts: ports,
-	}
-	if priority := int32(v.effectivePriority(s)); priority != 0 {
-		out.Priority = &priority
-	}
-	for _, c := range a.Containers {
-		out.Resources = append(out.Resources, resources(a, c))
-	}
-	return out
-}
-
 // effectivePriority is the one that counts: the resource manager's while it has the task, then
 // what was asked for, then the pool's. It is 0 where nothing is known of it.
-func (v *views) effectivePriority(s snapshot) int {
+func (v *views) effectivePriority(s *snapshot) int {
 	r := v.reg.managerOf()
 	if r == nil {
 		return s.task.Priority
 	}
 	if len(s.allocations) > 0 {
-		if priority, found := r.Priority(s.currentAllocation().ID); found {
+		if priority, found := r.Priority(s.allocations[len(s.allocations)-1].ID); found {
 			return priority
 		}
 	}
@@ -200,23 +165,6 @@ func (v *views) effectivePriority(s snapshot) int {
 		}
 	}
 	return 0
-}
-
-func proxyPorts(task lifecycle.Task) []*apiv1.ProxyPortConfig {
-	if kindOf(task.Kind).owned {
-		return nil
-	}
-	cfg, err := spec.Load(task.Config)
-	if err != nil {
-		return nil // it could be read when it was accepted
-	}
-	var out []*apiv1.ProxyPortConfig
-	for _, p := range kindOf(task.Kind).proxyPorts(cfg) {
-		out = append(out, &apiv1.ProxyPortConfig{
-			ServiceId: string(task.ID), Port: int32(p.Port), ProxyTcp: p.TCP, Unauthenticated: p.Unauthenticated,
-		})
-	}
-	return out
 }
 
 func resources(a lifecycle.Allocation, c lifecycle.Container) *apiv1.ResourcesSummary {

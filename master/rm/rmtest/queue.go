@@ -61,8 +61,12 @@ func ordersJobs(w *world) {
 	ids := w.submitAt(3)
 	a, b, c := ids[0], ids[1], ids[2]
 	w.checkOrder("as submitted", a, b, c)
+	before := w.manager.PriorityChanges()
 	w.change(c, rm.Change{Priority: pointer(w.first())})
 	w.checkOrder("with a changed priority", c, a, b)
+	if w.manager.PriorityChanges() == before {
+		w.t.Error("the change of a priority is not counted")
+	}
 	last := w.submit(1, withPriority(w.last()))
 	w.checkOrder("with a less important one", c, a, b, last)
 	for i, j := range w.manager.Queue(rm.QueuePart{Pool: DefaultPool}) {

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// summariesCall answers with every allocation that is queued or runs. There may be 40,000, and the
+// contract has no pages: the answer is sent as it is made.
+func summariesCall(t *taskCalls) endpoint {
+	return endpoint{out: (&apiv1.GetTasksResponse{}).ProtoReflect().Descriptor(), serve: func(c *call) error { return t.writeSummaries(c) }}
+}
+
+// pieceSize is how much of an answer is written at once, in bytes.
+const pieceSize = 128 << 10
+
+func (t *taskCalls) writeSummaries(c *call) error {
+	if c.answered != nil {
+		c.answered(c.Context())
+	}
+	out := pieces{c: c, b: make([]byte, 0, pieceSize+pieceSize/8)}
+	out.b = append(out.b, `{"allocationIdToSummary":{`...)
+	between := ""
+	for text, err := range t.cfg.Tasks.Summaries(appendSummary) {
+		if err != nil {
+			return out.giveUp(err)
+		}
+		out.b = append(append(out.b, between...), text...)
+		between = ","
+		if len(out.b) >= pieceSize && !out.send() {
+			return nil // a client that has left is told nothing
+		}
+	}
+	out.b = append(out.b, "}}"...)
+	out.send()
+	return nil
+}
+
+// pieces is an answer of which a part has been sent.
+type pieces struct {
+	c     *call
+	b     []byte
+	began bool
+}
+
+// send reports whether there is still a client.
+func (p *pieces) send() bool {
+	_ = http.NewResponseController(p.c.w).SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	if !p.began {
+		p.began = true
+		h := p.c.w.Header()
+		h.Set("Content-Type", "application/json")
+		h.Set("X-Content-Type-Options", "nosniff")
+		p.c.w.WriteHeader(http.StatusOK)
+	}
+	_, err := p.c.w.Write(p.b)
+	p.b = p.b[:0]
+	return err == nil
+}
+
+// giveUp returns the error for an answer of which nothing was sent, and breaks off another.
+func (p *pieces) giveUp(err error) error {
+	if p.began {
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}
+
+// appendSummary writes a summary behind its key, as writing does, at a tenth of its cost for a task
+// that has neither containers nor ports.
+func appendSummary(b []byte, s *apiv1.AllocationSummary) ([]byte, error) {
+	b = appendText(b, s.GetAllocationId())
+	b = appendText(append(b, `:{"taskId":`...), s.GetTaskId())
+	b = appendText(append(b, `,"allocationId":`...), s.GetAllocationId())
+	b = appendText(append(b, `,"name":`...), s.GetName())
+	b = append(b, `,"registeredTime":`...)
+	if at := s.GetRegisteredTime(); at != nil {
+		b = appendTime(b, at.AsTime())
+	} else {
+		b = append(b, "null"...)
+	}
+	b = appendText(append(b, `,"resourcePool":`...), s.GetResourcePool())
+	b = strconv.AppendInt(append(b, `,"slotsNeeded":`...), int64(s.GetSlotsNeeded()), 10)
+	b, err := appendMessages(append(b, `,"resources":`...), s.GetResources())
+	if err != nil {
+		return b, err
+	}
+	b = appendText(append(b, `,"schedulerType":`...), s.GetSchedulerType())
+	if s.Priority != nil {
+		b = strconv.AppendInt(append(b, `,"priority":`...), int64(s.GetPriority()), 10)
+	}
+	b, err = appendMessages(append(b, `,"proxyPorts":`...), s.GetProxyPorts())
+	return append(b, '}'), err
+}
+
+func appendMessages[M proto.Message](b []byte, list []M) ([]byte, error) {
+	b = append(b, '[')
+	for i, m := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = writing.MarshalAppend(b, m); err != nil {
+			return b, err
+		}
+	}
+	return append(b, ']'), nil
+}
+
+// appendTime writes a time with as many digits as it needs: none, 3, 6 or 9.
+func appendTime(b []byte, at time.Time) []byte {
+	layout := `"2006-01-02T15:04:05.000000000Z"`
+	switch n := at.Nanosecond(); {
+	case n == 0:
+		layout = `"2006-01-02T15:04:05Z"`
+	case n%1_000_000 == 0:
+		layout = `"2006-01-02T15:04:05.000Z"`
+	case n%1_000 == 0:
+		layout = `"2006-01-02T15:04:05.000000Z"`
+	}
+	return at.AppendFormat(b, layout)
+}
+
+// appendText writes a string. Most need no escapes.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, _ := json.Marshal(s) // a string has no error
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}

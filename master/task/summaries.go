@@ -1,0 +1,132 @@
+package task
+
+import (
+	"bytes"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+	"github.com/det-deploy/det-deploy/master/task/spec"
+)
+
+// Summary writes an allocation behind b. The message is used again for the next one.
+type Summary func(b []byte, s *apiv1.AllocationSummary) ([]byte, error)
+
+// Summaries is every allocation that has not ended, in no order, as write has it, which is always the
+// same one. There may be 40,000: what has not changed since the last call is not written again.
+func (v *views) Summaries(write Summary) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		w := summaryWriter{views: v, write: write}
+		if w.manager = v.reg.managerOf(); w.manager != nil {
+			w.changes = w.manager.PriorityChanges() // before any priority is looked at
+		}
+		for _, e := range v.reg.listAll() {
+			text, found, err := w.summarize(e)
+			if found && !yield(text, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// summaryText is a written summary of a snapshot that is open.
+type summaryText struct {
+	of       *snapshot
+	text     []byte
+	priority int32
+	// changes is the count of the resource manager's with which priority was compared.
+	changes atomic.Uint64
+}
+
+// summaryWriter writes the summaries of one call.
+type summaryWriter struct {
+	*views
+
+	write   Summary
+	manager rm.ResourceManager
+	changes uint64
+	message summaryMessage
+	scratch []byte
+}
+
+// summaryMessage has room for what the message points to.
+type summaryMessage struct {
+	apiv1.AllocationSummary
+
+	registered timestamppb.Timestamp
+	priority   int32
+}
+
+// summarize returns what is kept of the entry if it still holds; the snapshot is not looked at then.
+func (w *summaryWriter) summarize(e *entry) (text []byte, found bool, err error) {
+	kept, s := e.summary.Load(), e.cur.Load()
+	same := kept != nil && kept.of == s
+	if same && kept.changes.Load() == w.changes {
+		return kept.text, true, nil
+	}
+	if s == nil || !isOpen(s) {
+		return nil, false, nil
+	}
+	priority, queued := w.priorityOf(s)
+	if !same || kept.priority != priority {
+		if w.scratch, err = w.write(w.scratch[:0], w.describe(s, priority)); err != nil {
+			return nil, true, err
+		}
+		kept = &summaryText{of: s, text: bytes.Clone(w.scratch), priority: priority}
+	}
+	if queued {
+		kept.changes.Store(w.changes)
+		e.summary.Store(kept)
+	}
+	return kept.text, true, nil
+}
+
+// priorityOf is what is shown. It says whether the resource manager has the allocation, so that only a
+// change of a job alters it.
+func (w *summaryWriter) priorityOf(s *snapshot) (priority int32, queued bool) {
+	if w.manager != nil {
+		if n, found := w.manager.Priority(s.allocations[len(s.allocations)-1].ID); found {
+			return int32(n), true //nolint:gosec // 1 to 99
+		}
+	}
+	return int32(w.effectivePriority(s)), false //nolint:gosec // 1 to 99
+}
+
+func (w *summaryWriter) describe(s *snapshot, priority int32) *apiv1.AllocationSummary {
+	a, m := &s.allocations[len(s.allocations)-1], &w.message.AllocationSummary
+	at := a.Created.Truncate(time.Millisecond)
+	w.message.registered.Seconds, w.message.registered.Nanos = at.Unix(), int32(at.Nanosecond()) //nolint:gosec // below 1e9
+	m.TaskId, m.AllocationId, m.Name, m.RegisteredTime = string(s.task.ID), string(a.ID), s.task.Name, &w.message.registered
+	m.ResourcePool, m.SlotsNeeded, m.SchedulerType = s.task.Pool, int32(s.task.Slots), "priority" //nolint:gosec // slots of one pool
+	m.ProxyPorts, m.Resources, m.Priority = proxyPorts(s.task), nil, nil
+	if w.message.priority = priority; priority != 0 {
+		m.Priority = &w.message.priority
+	}
+	for _, c := range a.Containers {
+		m.Resources = append(m.Resources, resources(*a, c))
+	}
+	return m
+}
+
+// proxyPorts decodes only a configuration that may have some.
+func proxyPorts(task lifecycle.Task) []*apiv1.ProxyPortConfig {
+	if kindOf(task.Kind).owned || !bytes.Contains(task.Config, []byte(`"proxy_ports"`)) {
+		return nil
+	}
+	cfg, err := spec.Load(task.Config)
+	if err != nil {
+		return nil // it could be read when it was accepted
+	}
+	var out []*apiv1.ProxyPortConfig
+	for _, p := range kindOf(task.Kind).proxyPorts(cfg) {
+		out = append(out, &apiv1.ProxyPortConfig{
+			ServiceId: string(task.ID), Port: int32(p.Port), ProxyTcp: p.TCP, Unauthenticated: p.Unauthenticated, //nolint:gosec // a port
+		})
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package task_test
+
+import (
+	"testing"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// A list of all says what is so now, and writes again only what has changed.
+func TestSummariesAreWrittenAgainWhenTheyChange(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	var ids []rm.AllocationID
+	for range 5 {
+		ids = append(ids, first(m.launch(`{"entrypoint":["true"],"environment":{"proxy_ports":[{"proxy_port":8888}]}}`).GetCommand().GetId()))
+	}
+	check := func(what string, written int, holds func(map[string]*apiv1.AllocationSummary) bool) {
+		t.Helper()
+		m.written = 0
+		if all := m.summaries(); !holds(all) {
+			t.Errorf("%s: got %v", what, all)
+		}
+		if m.written != written {
+			t.Errorf("%s: %d were written; want %d", what, m.written, written)
+		}
+	}
+	priorities := func(want int32, n int) func(map[string]*apiv1.AllocationSummary) bool {
+		return func(all map[string]*apiv1.AllocationSummary) bool {
+			for _, s := range all {
+				if s.GetPriority() != want || s.GetProxyPorts()[0].GetPort() != 8888 {
+					return false
+				}
+			}
+			return len(all) == n
+		}
+	}
+	check("at first", 5, priorities(42, 5))
+	check("asked again", 0, priorities(42, 5))
+	m.machine.setPriority(7)
+	check("of another priority", 5, priorities(7, 5))
+	m.machine.setPriority(7)
+	check("when other jobs have changed", 0, priorities(7, 5))
+	m.assign(ids[0], 1)
+	check("when one is placed", 1, func(all map[string]*apiv1.AllocationSummary) bool {
+		return len(all) == 5 && len(all[string(ids[0])].GetResources()) == 1
+	})
+	m.ended(ids[1], rm.CauseKilled, "by user")
+	check("when one has ended", 0, priorities(7, 4))
+}
+
+// What the resource manager does not have yet may get another priority there.
+func TestSummariesOfTasksThatAreNotQueuedAreNotKept(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	id := first(m.launch(`{"entrypoint":["true"],"resources":{"priority":3}}`).GetCommand().GetId())
+	m.machine.withdraw(id)
+	for range 2 {
+		if got := m.summaries()[string(id)].GetPriority(); got != 3 {
+			t.Errorf("priority %d; want the one that was asked for", got)
+		}
+	}
+	m.restart()
+	if got := m.summaries()[string(id)].GetPriority(); got != 42 {
+		t.Errorf("priority %d; want the one in force", got)
+	}
+}

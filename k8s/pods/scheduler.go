@@ -19,6 +19,8 @@ type scheduler struct {
 	pace     pace
 	// lessons are what the scheduler's refusals say of nodes.
 	lessons []gang.Lesson
+	// gangs is the room of the last pass's gangs, for the next one's: no decision keeps any.
+	gangs []gang.Gang
 }
 
 func newScheduler(s *state) *scheduler {
@@ -87,7 +89,7 @@ func (s *scheduler) openGang(a *allocation, o gang.Open, now time.Time) {
 
 // snapshotCluster is the cluster as the decision sees it.
 func (s *scheduler) snapshotCluster(now time.Time) gang.Cluster {
-	c := gang.Cluster{Options: s.options, Lessons: s.lessons}
+	c := gang.Cluster{Options: s.options, Lessons: s.lessons, Gangs: slices.Grow(s.gangs[:0], len(s.state.allocations))}
 	w := s.state.watch
 	c.Options.NodesKnown, c.Options.OthersKnown = w.NodesKnown(), w.OthersKnown()
 	c.Options.Ungated = w.NodesKnown() && w.OthersKnown() && w.NoQuota()
@@ -102,6 +104,8 @@ func (s *scheduler) snapshotCluster(now time.Time) gang.Cluster {
 			c.Gangs = append(c.Gangs, s.describeGang(a, now))
 		}
 	}
+	clear(c.Gangs[len(c.Gangs):cap(c.Gangs)]) // what has ended since is not kept
+	s.gangs = c.Gangs
 	return c
 }
 

@@ -62,7 +62,7 @@ type side func(context.Context) (run, remove time.Duration, err error)
 // promise was not kept.
 func compareSides(ctx context.Context, file string, s size, rounds int, out io.Writer) (broken bool, err error) {
 	var before *cost
-	for _, gangs := range []int{max(s.gangs/10, 1), s.gangs} {
+	for _, gangs := range []int{max(s.gangs/100, 1), max(s.gangs/10, 1), s.gangs} {
 		s.gangs = gangs
 		plain, ours := &cost{}, &cost{}
 		for range rounds {

@@ -91,34 +91,37 @@ func countAgent(out *apiv1.ResourcePool, a *apiv1.Agent) {
 func (r *RM) Queue(part rm.QueuePart) []*apiv1.Job {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	var out []*apiv1.Job
+	var lines []queue.Line
 	for _, p := range r.cfg.Pools {
 		if part.Pool == "" || part.Pool == p.Name {
-			out = append(out, r.state.listJobs(p.Name)...)
+			lines = append(lines, r.state.listJobs(p.Name)...)
 		}
 	}
-	return rm.CutQueue(part, out, func(j *apiv1.Job) apiv1.Job_State { return j.GetSummary().GetState() })
+	var out []*apiv1.Job
+	for _, l := range rm.CutQueue(part, lines, queue.Line.State) {
+		job := l.API()
+		job.Weight = new(1.0)
+		out = append(out, job)
+	}
+	return out
 }
 
 // listJobs shows the queue of one pool. The scheduler of a Kubernetes cluster places what
 // fits: a job that runs waits for none ahead of it, and its weight has no meaning.
-func (s *state) listJobs(pool string) []*apiv1.Job {
+func (s *state) listJobs(pool string) []queue.Line {
 	lines := s.queue.List(pool)
 	slices.SortStableFunc(lines, func(a, b queue.Line) int { return -compareBool(a.Running, b.Running) })
-	out := make([]*apiv1.Job, 0, len(lines))
 	ahead := 0
-	for _, l := range lines {
+	for i := range lines {
+		l := &lines[i]
 		l.Ahead, l.Backfilled = ahead, false
 		if l.Running {
 			l.Ahead = 0
 		} else {
 			ahead++
 		}
-		job := l.API()
-		job.Weight = new(1.0)
-		out = append(out, job)
 	}
-	return out
+	return lines
 }
 
 func compareBool(a, b bool) int {

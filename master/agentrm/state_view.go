@@ -11,7 +11,6 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pool"
-	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -142,9 +141,10 @@ func (a *agent) toAPI() *apiv1.Agent {
 func (s *state) listPools() []*apiv1.ResourcePool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	stats := s.countAllocations()
 	out := make([]*apiv1.ResourcePool, 0, len(s.cfg.Pools))
 	for _, p := range s.cfg.Pools {
-		out = append(out, s.describePool(p))
+		out = append(out, s.describePool(p, stats[p.Name]))
 	}
 	slices.SortFunc(out, func(a, b *apiv1.ResourcePool) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return out
@@ -164,7 +164,25 @@ func (s *state) listPoolSettings() []rm.PoolSettings {
 	return out
 }
 
-func (s *state) describePool(p Pool) *apiv1.ResourcePool {
+// countAllocations counts those of each pool.
+func (s *state) countAllocations() map[string]*apiv1.QueueStats {
+	out := make(map[string]*apiv1.QueueStats, len(s.cfg.Pools))
+	for _, p := range s.cfg.Pools {
+		out[p.Name] = &apiv1.QueueStats{}
+	}
+	for _, a := range s.allocations {
+		switch n := out[a.Pool]; {
+		case n == nil: // its pool is no longer configured
+		case a.phase == Queued:
+			n.QueuedCount++
+		default:
+			n.ScheduledCount++
+		}
+	}
+	return out
+}
+
+func (s *state) describePool(p Pool, stats *apiv1.QueueStats) *apiv1.ResourcePool {
 	out := &apiv1.ResourcePool{
 		Name: p.Name, Description: p.Description, Type: apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_STATIC,
 		DefaultComputePool: p.Name == s.cfg.DefaultCompute, DefaultAuxPool: p.Name == s.cfg.DefaultAux,
@@ -176,7 +194,7 @@ func (s *state) describePool(p Pool) *apiv1.ResourcePool {
 		Details: &apiv1.ResourcePoolDetail{PriorityScheduler: &apiv1.ResourcePoolPrioritySchedulerDetail{
 			Preemption: p.Scheduler.Preemption, DefaultPriority: int32(p.Scheduler.DefaultPriority), //nolint:gosec // 1 to 99
 		}},
-		Stats: &apiv1.QueueStats{}, TaskPolicy: p.Policy, SlotPrice: p.Price,
+		Stats: stats, TaskPolicy: p.Policy, SlotPrice: p.Price,
 	}
 	if p.Scheduler.Fitting == pool.Worst {
 		out.SchedulerFittingPolicy = apiv1.FittingPolicy_FITTING_POLICY_WORST
@@ -184,15 +202,6 @@ func (s *state) describePool(p Pool) *apiv1.ResourcePool {
 	for _, a := range s.agents {
 		if a.pool == p.Name {
 			countAgent(out, a)
-		}
-	}
-	for _, a := range s.allocations {
-		switch {
-		case a.Pool != p.Name:
-		case a.phase == Queued:
-			out.Stats.QueuedCount++
-		default:
-			out.Stats.ScheduledCount++
 		}
 	}
 	s.cfg.Describe(out)
@@ -232,14 +241,14 @@ func countAgent(out *apiv1.ResourcePool, a *agent) {
 func (s *state) listQueue(part rm.QueuePart) []*apiv1.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var lines []queue.Line
+	var pools []string
 	for _, p := range s.cfg.Pools {
 		if part.Pool == "" || part.Pool == p.Name {
-			lines = append(lines, s.queue.List(p.Name)...)
+			pools = append(pools, p.Name)
 		}
 	}
 	var out []*apiv1.Job
-	for _, l := range rm.CutQueue(part, lines, queue.Line.State) {
+	for _, l := range s.queue.Part(pools, part) {
 		out = append(out, l.API())
 	}
 	return out

@@ -35,6 +35,7 @@ func (q *Queue) Change(id rm.JobID, c rm.Change, now time.Time) (Changed, error)
 		return Changed{}, err
 	}
 	q.changes++
+	q.reorder()
 	if c.Priority != nil {
 		j.setPriority(*c.Priority)
 	}

@@ -29,6 +29,8 @@ type Entry struct {
 	Pool     string
 	Priority int
 	Stage    Stage
+
+	withdrawn bool
 }
 
 // SlotLimit caps the slots of all allocations of the job; 0 does not.

@@ -29,8 +29,7 @@ type Job struct {
 	entries  map[rm.AllocationID]*Entry
 	// first is the position of the allocation that was submitted first; 0 without any.
 	first Position
-	// line is its place in the list that is being made, whose number is listed.
-	line   int
+	// listed is the number of the last list that it is in.
 	listed uint64
 }
 

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // Line is one job of a pool's queue.
@@ -24,54 +25,138 @@ type Line struct {
 // List returns the jobs of a pool in the order in which they are served. A job stands
 // where its first allocation stands.
 func (q *Queue) List(pool string) []Line {
-	q.listings++
-	all := q.inOrder(pool)
-	out := make([]Line, 0, len(all))
-	waiting := false
-	for i, e := range all {
-		j := e.Parent
-		if j.listed != q.listings {
-			j.listed, j.line = q.listings, len(out)
-			out = append(out, Line{Ahead: j.line, Entries: all[i : i : i+1]}) // most jobs have one, which needs no room of its own
-		}
-		l := &out[j.line]
-		l.Entries = append(l.Entries, e)
-		if e.Stage != Running {
-			waiting = true
-			continue
-		}
-		l.Running = true
-		l.Backfilled = l.Backfilled || waiting
+	heads, waiting := q.headsOf(pool), q.firstWaiting(pool)
+	out := make([]Line, 0, len(heads))
+	for i := range heads {
+		out = append(out, q.lineAt(heads, i, waiting))
 	}
 	return out
 }
 
-// inOrder lists the allocations of a pool as they are served.
-func (q *Queue) inOrder(pool string) []*Entry {
+// Part is a part of the jobs of pools, one after the other. Only the jobs of the part are looked at,
+// unless those in some states are wanted.
+func (q *Queue) Part(pools []string, p rm.QueuePart) []Line {
+	if len(p.States) > 0 {
+		var all []Line
+		for _, pool := range pools {
+			all = append(all, q.List(pool)...)
+		}
+		return rm.CutQueue(p, all, Line.State)
+	}
+	total := 0
+	for _, pool := range pools {
+		total += len(q.headsOf(pool))
+	}
+	from, to := 0, total
+	if p.Cut != nil {
+		from, to = p.Cut(total)
+	}
+	if p.Descending {
+		from, to = total-to, total-from
+	}
+	out := make([]Line, 0, to-from)
+	for _, pool := range pools {
+		heads := q.headsOf(pool)
+		if first, last := max(from, 0), min(to, len(heads)); first < last {
+			waiting := q.firstWaiting(pool)
+			for i := first; i < last; i++ {
+				out = append(out, q.lineAt(heads, i, waiting))
+			}
+		}
+		from, to = from-len(heads), to-len(heads)
+	}
+	if p.Descending {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+// headsOf lists the first allocation of each job of a pool as they are served. It is kept until an
+// allocation comes or leaves, or a job is changed.
+func (q *Queue) headsOf(pool string) []*Entry {
+	if kept, found := q.heads[pool]; found {
+		return kept
+	}
 	q.lineUp()
+	q.listings++
 	out := make([]*Entry, 0, len(q.lined))
 	for _, e := range q.lined {
+		if e.Pool == pool && e.Parent.listed != q.listings {
+			e.Parent.listed = q.listings
+			out = append(out, e)
+		}
+	}
+	q.heads[pool] = out
+	return out
+}
+
+// firstWaiting is the allocation of a pool that is served first of those that do not run; nil for none.
+func (q *Queue) firstWaiting(pool string) *Entry {
+	for _, e := range q.lined { // which headsOf has sorted
+		if e.Pool == pool && e.Stage != Running {
+			return e
+		}
+	}
+	return nil
+}
+
+// lineAt is the job of the i-th head.
+func (q *Queue) lineAt(heads []*Entry, i int, waiting *Entry) Line {
+	l := Line{Entries: heads[i : i+1 : i+1], Ahead: i} // most jobs have one
+	if len(heads[i].Parent.entries) > 1 {
+		l.Entries = q.entriesIn(heads[i].Parent, heads[i].Pool)
+	}
+	for _, e := range l.Entries {
+		if e.Stage == Running {
+			l.Running = true
+			l.Backfilled = l.Backfilled || waiting != nil && q.compareEntries(waiting, e) < 0
+		}
+	}
+	return l
+}
+
+// entriesIn lists the allocations of a job that are in a pool.
+func (q *Queue) entriesIn(j *Job, pool string) []*Entry {
+	var out []*Entry
+	for _, e := range j.entries {
 		if e.Pool == pool {
 			out = append(out, e)
 		}
 	}
+	slices.SortFunc(out, q.compareEntries)
 	return out
 }
 
 // lineUp sorts what has changed since the last list.
 func (q *Queue) lineUp() {
-	if q.stray || len(q.lined) != len(q.entries) {
+	if q.stray {
 		q.dropStray()
 	}
-	if !slices.IsSortedFunc(q.lined, q.compareEntries) {
+	if q.unsorted {
 		slices.SortFunc(q.lined, q.compareEntries)
+		q.unsorted = false
 	}
 }
 
 // dropStray takes those out of the line that are no longer in the queue.
 func (q *Queue) dropStray() {
-	q.lined = slices.DeleteFunc(q.lined, func(e *Entry) bool { return q.entries[e.Allocation] != e })
+	q.lined = slices.DeleteFunc(q.lined, func(e *Entry) bool { return e.withdrawn })
 	q.stray = false
+}
+
+// joinLine adds an entry to the line, which stays sorted if it is the last one.
+func (q *Queue) joinLine(e *Entry) {
+	if len(q.lined) > lineRoom+2*len(q.entries) {
+		q.dropStray() // it may be long until a list is asked for
+	}
+	for n := len(q.lined); n > 0 && q.lined[n-1].withdrawn; n-- {
+		q.lined = q.lined[:n-1] // its job may have lost its place
+	}
+	if n := len(q.lined); n > 0 && q.compareEntries(q.lined[n-1], e) > 0 {
+		q.unsorted = true
+	}
+	q.lined = append(q.lined, e)
+	clear(q.heads)
 }
 
 func (q *Queue) compareEntries(a, b *Entry) int {

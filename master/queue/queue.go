@@ -38,19 +38,20 @@ type Queue struct {
 	entries map[rm.AllocationID]*Entry
 	ended   ended
 
-	// lined is the entries as they were last listed, behind which new ones are; stray says that
-	// some are no longer in the queue.
-	lined []*Entry
-	stray bool
+	// lined is the entries in order, unless they are unsorted; stray says that some are no longer in
+	// the queue.
+	lined           []*Entry
+	stray, unsorted bool
 	// changes counts those of jobs.
 	changes uint64
-	// listings counts the lists that were made.
+	// heads are lists by pool, see headsOf; listings counts those that were made.
+	heads    map[string][]*Entry
 	listings uint64
 }
 
 // New returns a queue without jobs.
 func New(r Rules) *Queue {
-	return &Queue{rules: r, jobs: make(map[rm.JobID]*Job), entries: make(map[rm.AllocationID]*Entry)}
+	return &Queue{rules: r, jobs: make(map[rm.JobID]*Job), entries: make(map[rm.AllocationID]*Entry), heads: make(map[string][]*Entry)}
 }
 
 // Add queues a request behind what was changed for its job. The error is
@@ -88,14 +89,23 @@ func (q *Queue) Adopt(r rm.Request, pool string, priority int) *Entry {
 		q.jobs[r.Job] = j
 	}
 	e := &Entry{Request: r, Parent: j, Pool: pool, Priority: priority, Stage: Waiting}
+	if again := q.entries[r.Allocation]; again != nil {
+		q.stray, again.withdrawn = true, true
+	}
 	j.entries[r.Allocation] = e
 	q.entries[r.Allocation] = e
-	if len(q.lined) > lineRoom+2*len(q.entries) {
-		q.dropStray() // it may be long until a list is asked for
+	if at := firstOf(j.first, PositionAt(r.Submitted)); at != j.first {
+		q.unsorted = q.unsorted || j.first != 0 // its others move ahead with it
+		j.first = at
 	}
-	q.lined = append(q.lined, e)
-	j.first = firstOf(j.first, PositionAt(r.Submitted))
+	q.joinLine(e)
 	return e
+}
+
+// reorder is called when jobs have got other places.
+func (q *Queue) reorder() {
+	q.unsorted = true
+	clear(q.heads)
 }
 
 // Known reports whether an allocation is in the queue, or has ended not long ago: one
@@ -116,7 +126,8 @@ func (q *Queue) Withdraw(id rm.AllocationID) {
 		return
 	}
 	delete(q.entries, id)
-	q.stray = true
+	q.stray, e.withdrawn = true, true
+	clear(q.heads)
 	delete(e.Parent.entries, id)
 	if len(e.Parent.entries) > 0 {
 		return
@@ -133,6 +144,7 @@ func (q *Queue) Restore(id rm.JobID, s Settings) {
 		q.jobs[id] = newJob(id)
 	}
 	q.jobs[id].Settings = s
+	q.reorder()
 }
 
 // Forget drops what was changed for a job that has no allocations; it reports whether

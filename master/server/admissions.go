@@ -66,8 +66,8 @@ func (a *admissionCalls) createJoinToken(c *call, in *apiv1.CreateJoinTokenReque
 }
 
 func (a *admissionCalls) hasPool(name string) bool {
-	for _, p := range a.cfg.Queue.Pools() {
-		if p.GetName() == name {
+	for _, p := range a.cfg.Queue.PoolSettings() {
+		if p.Name == name {
 			return true
 		}
 	}

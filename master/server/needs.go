@@ -133,6 +133,8 @@ type Queue interface {
 	// Queue lists a part of the jobs in the order in which they are served.
 	Queue(p rm.QueuePart) []*apiv1.Job
 	Pools() []*apiv1.ResourcePool
+	// PoolSettings lists the same pools without counting what is in them.
+	PoolSettings() []rm.PoolSettings
 }
 
 // Launches is the machines that the master has launched.

@@ -51,8 +51,8 @@ func (q *queueCalls) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
 }
 
 func (q *queueCalls) knownPool(name string) error {
-	for _, p := range q.cfg.Queue.Pools() {
-		if p.GetName() == name {
+	for _, p := range q.cfg.Queue.PoolSettings() {
+		if p.Name == name {
 			return nil
 		}
 	}

@@ -109,8 +109,8 @@ func (w *workspaceCalls) pools(c *call) (*apiv1.ListRPsBoundToWorkspaceResponse,
 	}
 	var names []string
 	if w.cfg.Queue != nil {
-		for _, p := range w.cfg.Queue.Pools() {
-			names = append(names, p.GetName())
+		for _, p := range w.cfg.Queue.PoolSettings() {
+			names = append(names, p.Name)
 		}
 	}
 	slices.Sort(names)

@@ -380,6 +380,10 @@ func (c *cluster) Pools() []*apiv1.ResourcePool {
 	return []*apiv1.ResourcePool{{Name: "default", DefaultComputePool: true, SchedulerType: apiv1.SchedulerType_SCHEDULER_TYPE_PRIORITY}}
 }
 
+func (c *cluster) PoolSettings() []rm.PoolSettings {
+	return []rm.PoolSettings{{Name: "default", DefaultCompute: true}}
+}
+
 func (c *cluster) Agents() []*apiv1.Agent {
 	slots := map[string]*apiv1.Slot{}
 	for i := range 8 {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/lease"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -151,24 +152,31 @@ func (c *Conn) sendHello(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 // together.
 func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Duration) error {
 	interval := clampDuration(wait/3, time.Second, pingInterval)
-	tick := time.NewTicker(1 + rand.N(interval))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			tick.Reset(interval)
-		}
+	for most := 1 + rand.N(interval); ; most = interval {
+		_ = delay.For(ctx, pauseUntilPing(time.Now(), most)) // a ping asks ctx as well
 		asked := lease.Now()
-		if err := c.ping(ctx, clampDuration(wait/4, time.Second, pingTimeout)); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		err := c.ping(ctx, clampDuration(wait/4, time.Second, pingTimeout))
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // a link that ends with ctx is no failure
+		case err != nil:
 			return fmt.Errorf("ping the master: %w", err)
 		}
 		held.Answered(asked)
 	}
+}
+
+// pingGrid is what the times of pings are multiples of, by the clock of the machine.
+const pingGrid = 200 * time.Millisecond
+
+// pauseUntilPing is until the last time of the grid that is at most most away; most, where
+// there is none. Agents whose clocks agree ping in groups, so that a master with thousands of
+// them wakes up once for many pings: most of what a ping costs is waking up for it.
+func pauseUntilPing(now time.Time, most time.Duration) time.Duration {
+	if pause := now.Add(most).Truncate(pingGrid).Sub(now); pause > 0 {
+		return pause
+	}
+	return most
 }
 
 // clampDuration is d within bounds; most where there is none.

@@ -192,10 +192,15 @@ func (l *link) sendRefusal(ctx context.Context, err error) {
 	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the agent has been told; how it leaves is its affair
 }
 
-// readMessages hands on what the agent says until the link breaks.
+// readMessages hands on what the agent says until the link breaks or ctx ends, which closes
+// it. A read that knows of ctx would watch it again for each ping, which took an eighth of
+// what a ping costs.
 func (l *link) readMessages(ctx context.Context, take func(context.Context, *agentv1.AgentMessage) error) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.CloseNow() }) // whatever it says, it is closed
+	defer stop()
+	unwatched := context.WithoutCancel(ctx)
 	for {
-		m, err := readMessage(ctx, l.conn)
+		m, err := readMessage(unwatched, l.conn)
 		if err != nil {
 			return err
 		}

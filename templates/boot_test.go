@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/det-deploy/det-deploy/templates"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
 
 const caPEM = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIQ\n-----END CERTIFICATE-----\n"
@@ -46,7 +47,7 @@ func TestUserDataRendersGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata", name+".golden"), got)
+			golden.Compare(t, filepath.Join("testdata", name+".golden"), string(got))
 			if strings.HasSuffix(name, ".startup") {
 				check(t, string(got)) // the guest agent runs it as it is
 				return

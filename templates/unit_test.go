@@ -1,19 +1,15 @@
 package templates_test
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/templates"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestUnitsRenderGolden(t *testing.T) {
 	t.Parallel()
@@ -37,7 +33,7 @@ func TestUnitsRenderGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata", name+".golden"), got)
+			golden.Compare(t, filepath.Join("testdata", name+".golden"), string(got))
 		})
 	}
 }
@@ -97,21 +93,5 @@ func TestSystemdUnderstandsTheUnits(t *testing.T) {
 	}
 	if err != nil && !t.Failed() {
 		t.Logf("systemd-analyze found fault with something else: %v: %s", err, out)
-	}
-}
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(got), string(want)); d != "" {
-		t.Errorf("%s: got -, want + (go test -update rewrites it):\n%s", path, d)
 	}
 }

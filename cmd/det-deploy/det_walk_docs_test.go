@@ -1,16 +1,14 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write docs/det-client.md instead of comparing it")
+	"github.com/det-deploy/det-deploy/test/golden"
+)
 
 const walkPage = "../../docs/det-client.md"
 
@@ -124,17 +122,5 @@ func words(list []string) string {
 func TestTheWalkTriesEveryCommandAndThePageSaysSo(t *testing.T) {
 	t.Parallel()
 	want := renderWalk(outcomes(t))
-	if *update {
-		if err := os.WriteFile(walkPage, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(walkPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Errorf("%s is stale; run this test with -update", walkPage)
-	}
+	golden.Compare(t, walkPage, want)
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,9 +12,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -261,12 +257,12 @@ func TestRenderGolden(t *testing.T) {
 	if err := mixed(t).Render(&text); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "mixed.golden", text.String())
+	golden.Compare(t, "testdata/mixed.golden", text.String())
 	b, err := json.MarshalIndent(mixed(t), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "mixed.json.golden", string(b)+"\n")
+	golden.Compare(t, "testdata/mixed.json.golden", string(b)+"\n")
 }
 
 func TestSame(t *testing.T) {
@@ -295,22 +291,5 @@ func TestSummary(t *testing.T) {
 		if got := p.Summary(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(got, string(want)); d != "" {
-		t.Errorf("%s: got -, want + (go test -update rewrites it):\n%s", name, d)
 	}
 }

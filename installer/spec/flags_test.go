@@ -2,18 +2,13 @@ package spec_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the reference page")
 
 // platform is a cloud's cluster.yaml with the page that lists its keys.
 type platform struct {
@@ -36,18 +31,7 @@ func TestReferencePageIsFresh(t *testing.T) {
 		if err := document.WriteReference(&b, "cluster.yaml", p.keys, inReference(p.flags.Overrides())); err != nil {
 			t.Fatal(err)
 		}
-		if *update {
-			if err := os.WriteFile(p.page, b.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(p.page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(b.String(), string(want)); diff != "" {
-			t.Errorf("the page of %s is stale; run the test with -update (-generated +page):\n%s", p.name, diff)
-		}
+		golden.Compare(t, p.page, b.String())
 	}
 }
 

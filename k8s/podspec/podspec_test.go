@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,9 +20,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 const (
 	allocation = rm.AllocationID("6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61.1")
@@ -171,18 +168,7 @@ func TestBuildGolden(t *testing.T) {
 			}
 			got := render(t, o)
 			file := filepath.Join("testdata", row.name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(got, string(want)); diff != "" {
-				t.Errorf("got - want + (run with -update to accept):\n%s", diff)
-			}
+			golden.Compare(t, file, got)
 		})
 	}
 }

@@ -2,17 +2,12 @@ package config_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the reference page")
 
 const page = "../../docs/reference/master-yaml.md"
 
@@ -22,18 +17,7 @@ func TestReferencePageIsFresh(t *testing.T) {
 	if err := document.WriteReference(&b, "master.yaml", document.Reference(config.DefaultMaster()), config.Overrides()); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(b.String(), string(want)); diff != "" {
-		t.Errorf("the page is stale; run the test with -update (-generated +page):\n%s", diff)
-	}
+	golden.Compare(t, page, b.String())
 }
 
 func TestEveryKeyIsDescribed(t *testing.T) {

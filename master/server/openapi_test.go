@@ -2,17 +2,14 @@ package server
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/reflect/protoreflect"
-)
 
-var update = flag.Bool("update", false, "write docs/reference/openapi.json instead of comparing it")
+	"github.com/det-deploy/det-deploy/test/golden"
+)
 
 const openapiFile = "../../docs/reference/openapi.json"
 
@@ -30,18 +27,7 @@ func TestTheReferenceIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = append(want, '\n')
-	if *update {
-		if err := os.WriteFile(openapiFile, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(openapiFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(got), string(want)); d != "" {
-		t.Errorf("docs/reference/openapi.json is stale; run `go test ./master/server -update` (-got +want):\n%s", d)
-	}
+	golden.Compare(t, openapiFile, string(want))
 }
 
 type object = map[string]any

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
 
 // refusal is something that is sent and refused. In path and body, $ stands for the number of the trial and of
@@ -222,7 +222,7 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 		t.Fatalf("got %d %s, want a report to be taken", rec.Code, rec.Body)
 	}
 	written, err := os.ReadFile(refusalsPage)
-	if err != nil && !*update {
+	if err != nil && !golden.Updating() {
 		t.Fatal(err)
 	}
 	page := newRefusalsPage()
@@ -238,15 +238,7 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 		}
 		page.add(r, strings.NewReplacer(w.ids["allocation"], "ALLOCATION", w.ids["task"], "TASK").Replace(says))
 	}
-	if *update {
-		if err := os.WriteFile(refusalsPage, page.bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if d := cmp.Diff(string(written), string(page.bytes())); d != "" {
-		t.Errorf("docs/reference/refusals.md is stale; run `go test ./master/server -run Refused -update` (-got +want):\n%s", d)
-	}
+	golden.Compare(t, refusalsPage, string(page.bytes()))
 	if v, err := w.x.Get(w.experiment); err != nil || v.State != "ACTIVE" || v.Name != "one" || len(v.Labels) > 0 {
 		t.Errorf("got %+v and %v, want the experiment as it was", v, err)
 	}

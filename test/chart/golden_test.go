@@ -1,15 +1,11 @@
 package chart_test
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // kinds are the clusters that golden files exist of.
 func kinds() []string { return []string{"gpu", "cpu", "embedded", "external", "tasks-elsewhere"} }
@@ -23,21 +19,8 @@ func TestRenderedCharts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, kind+".golden", manifest(files))
-			compare(t, kind+".notes.golden", files["determined/templates/NOTES.txt"])
+			golden.Compare(t, "testdata/"+kind+".golden", manifest(files))
+			golden.Compare(t, "testdata/"+kind+".notes.golden", files["determined/templates/NOTES.txt"])
 		})
-	}
-}
-
-func compare(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(got, read(t, path)); diff != "" {
-		t.Errorf("%s (-got +want), run with -update when this is meant:\n%s", name, diff)
 	}
 }

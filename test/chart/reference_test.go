@@ -3,15 +3,13 @@ package chart_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
 
 const page = "../../docs/reference/helm-values.md"
@@ -21,14 +19,7 @@ const page = "../../docs/reference/helm-values.md"
 func TestReferencePageIsFresh(t *testing.T) {
 	t.Parallel()
 	got := reference(t)
-	if *update {
-		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(got, read(t, page)); diff != "" {
-		t.Errorf("the page is stale; run the test with -update (-generated +page):\n%s", diff)
-	}
+	golden.Compare(t, page, got)
 }
 
 // entry is one value as values.yaml has it.

@@ -2,15 +2,13 @@ package hostile_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the table in docs/security.md")
+	"github.com/det-deploy/det-deploy/test/golden"
+)
 
 // least is how many attempts there have to be.
 const least = 200
@@ -58,25 +56,7 @@ const (
 
 func TestTheTableInTheDocumentationIsFresh(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(b), begin)
-	_, after, complete := strings.Cut(rest, end)
-	if !found || !complete {
-		t.Fatalf("%s has no place for the table, between %q and %q", page, begin, end)
-	}
-	want := before + begin + "\n\n" + render(attempts()) + "\n" + end + after
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if string(b) != want {
-		t.Errorf("the table in %s is stale; run: go test -short ./test/hostile -run TheTable -update", page)
-	}
+	golden.ComparePart(t, page, begin, end, "\n\n"+render(attempts())+"\n")
 }
 
 // render is the table of attempts by who makes them, where, and what they want.

@@ -1,7 +1,6 @@
 package layers_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -10,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "rewrite generated pages")
+	"github.com/det-deploy/det-deploy/test/golden"
+)
 
 // The map stands between these lines of the page about the architecture.
 const (
@@ -23,25 +22,7 @@ const (
 
 func TestTheMapIsFresh(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(mapPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, began := strings.Cut(string(page), mapBegin)
-	have, after, ended := strings.Cut(rest, mapEnd)
-	if !began || !ended {
-		t.Fatalf("%s has no place for the map", mapPage)
-	}
-	want := drawMap(list(t))
-	if *update {
-		if err := os.WriteFile(mapPage, []byte(before+mapBegin+want+mapEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if have != want {
-		t.Error("the map of packages is stale; run: go test ./test/layers -run TestTheMapIsFresh -update")
-	}
+	golden.ComparePart(t, mapPage, mapBegin, mapEnd, drawMap(list(t)))
 }
 
 // drawMap is one line a package: its path, and the first sentence of its comment. The

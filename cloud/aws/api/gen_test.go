@@ -1,19 +1,15 @@
 package api_test
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"go/format"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "write generated files anew")
 
 // services is the interface of each service, by the name of its field in
 // Clients.
@@ -39,18 +35,7 @@ func TestEveryCallGoesThroughTheEdge(t *testing.T) {
 	t.Parallel()
 	want := generate(t)
 	const file = "strip_gen.go"
-	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is stale: an interface has changed; run: go test ./cloud/aws/api -run %s -update (a method whose call was removed has to be deleted there first)", file, t.Name())
-	}
+	golden.Compare(t, file, string(want))
 }
 
 func generate(t *testing.T) []byte {

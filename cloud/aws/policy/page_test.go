@@ -2,16 +2,14 @@ package policy_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
 
 const preface = `# Permissions on AWS
@@ -83,16 +81,5 @@ func TestThePageIsFresh(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join("..", "..", "..", "docs", "reference", "aws-permissions.md")
 	got := pageText()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(got, string(want)); d != "" {
-		t.Errorf("the page is stale; run: go test ./cloud/aws/policy -args -update\ngot -, want +:\n%s", d)
-	}
+	golden.Compare(t, file, got)
 }

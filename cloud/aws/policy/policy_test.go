@@ -1,8 +1,6 @@
 package policy_test
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/cloud/edge/edgetest"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var lab = policy.Scope{Account: "123456789012", Region: "us-west-2", Cluster: "lab"}
 
@@ -91,18 +88,7 @@ func TestGoldenDocuments(t *testing.T) {
 				t.Parallel()
 				got := d.Document.String()
 				file := filepath.Join("testdata", name+".golden")
-				if *update {
-					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d := cmp.Diff(got, string(want)); d != "" {
-					t.Errorf("got -, want +:\n%s", d)
-				}
+				golden.Compare(t, file, got)
 			})
 		}
 	}

@@ -1,23 +1,19 @@
 package cmd_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the reference pages")
 
 // reference is where the generated pages stand.
 const reference = "../../../docs/reference"
@@ -29,7 +25,7 @@ func TestCommandReferenceIsFresh(t *testing.T) {
 	for _, c := range tree(t) {
 		page(&b, c)
 	}
-	fresh(t, "commands.md", b.String())
+	golden.Compare(t, filepath.Join(reference, "commands.md"), b.String())
 }
 
 // page is what `--help` says of one command.
@@ -117,7 +113,7 @@ An error is printed once, on stderr: what happened, to what, and on a second lin
 {"schema":"det-deploy.error/v1","error":"…","hint":"…","kind":"usage","exit_code":2}
 ` + "```" + `
 `)
-	fresh(t, "exit-codes.md", b.String())
+	golden.Compare(t, filepath.Join(reference, "exit-codes.md"), b.String())
 }
 
 // TestHelpOfTheProgram holds the page that everybody sees first.
@@ -129,29 +125,5 @@ func TestHelpOfTheProgram(t *testing.T) {
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, filepath.Join("testdata", "help.golden"), out.String())
-}
-
-func fresh(t *testing.T, name, got string) {
-	t.Helper()
-	compare(t, filepath.Join(reference, name), got)
-}
-
-func compare(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("read the page (go test -update writes it): %v", err)
-	}
-	if d := cmp.Diff(got, string(want)); d != "" {
-		t.Errorf("%s is stale: got -, want + (make golden rewrites it):\n%s", path, d)
-	}
+	golden.Compare(t, filepath.Join("testdata", "help.golden"), out.String())
 }

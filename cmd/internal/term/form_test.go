@@ -3,19 +3,14 @@ package term_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func machines() term.Field {
 	return term.Field{
@@ -62,18 +57,7 @@ func TestFormGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	const path = "testdata/form.golden"
-	if *update {
-		if err := os.WriteFile(path, screen.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(screen.String(), string(want)); d != "" {
-		t.Errorf("the form has changed; run the test with -update (got -, want +):\n%s", d)
-	}
+	golden.Compare(t, path, screen.String())
 }
 
 func TestFillWithoutATerminalNamesTheFlag(t *testing.T) {

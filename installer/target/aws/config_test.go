@@ -1,7 +1,6 @@
 package aws_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,13 +10,11 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/security"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // onMaster is a file of the master's machine.
 func (s *stage) onMaster(t *testing.T, path string) []byte {
@@ -57,7 +54,7 @@ func TestMasterYAML(t *testing.T) {
 				if unbuilt := config.Unbuilt(m); len(unbuilt) > 0 {
 					t.Errorf("the master would refuse to start: %v", unbuilt)
 				}
-				hostedtest.Golden(t, *update, "testdata/"+name+".golden", numbered.ReplaceAll(got, []byte("$1-…")))
+				golden.Compare(t, "testdata/"+name+".golden", string(numbered.ReplaceAll(got, []byte("$1-…"))))
 			})
 		})
 	}

@@ -1,7 +1,6 @@
 package gcp_test
 
 import (
-	"flag"
 	"strings"
 	"testing"
 
@@ -9,13 +8,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/target/gcp"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 const seedPool = `pools:
   seed:
@@ -72,7 +69,7 @@ func TestMasterYAML(t *testing.T) {
 				if unbuilt := config.Unbuilt(m); len(unbuilt) > 0 {
 					t.Errorf("the master would refuse to start: %v", unbuilt)
 				}
-				hostedtest.Golden(t, *update, "testdata/"+name+".golden", got)
+				golden.Compare(t, "testdata/"+name+".golden", string(got))
 			})
 		})
 	}

@@ -1,18 +1,13 @@
 package spec
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the reference page")
 
 const referencePage = "../../../docs/reference/command-yaml.md"
 
@@ -68,16 +63,5 @@ func TestTheReferencePageIsFresh(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Path, e.Kind, e.Default, e.Doc)
 	}
 	b.WriteString(referenceRules)
-	if *update {
-		if err := os.WriteFile(referencePage, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(referencePage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(have), b.String()); d != "" {
-		t.Errorf("the page is stale; run this test with -update (-have +want):\n%s", d)
-	}
+	golden.Compare(t, referencePage, b.String())
 }

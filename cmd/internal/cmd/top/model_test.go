@@ -2,8 +2,6 @@ package top
 
 import (
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -11,13 +9,11 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden frames")
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -102,18 +98,7 @@ func TestFrames(t *testing.T) {
 		m.Update(logMsg{task: m.task, lines: log})
 		got := painted.ReplaceAllString(m.View().Content, "")
 		path := filepath.Join("testdata", name+".golden")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(got, string(want)); d != "" {
-			t.Errorf("%s: run the test with -update (got -, want +):\n%s", name, d)
-		}
+		golden.Compare(t, path, got)
 	}
 }
 

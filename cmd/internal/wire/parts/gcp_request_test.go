@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -13,14 +12,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // insertions keeps what machines are asked for with.
 type insertions struct {
@@ -56,19 +52,8 @@ func TestThePoolsOfTheManualsAskForTheseMachines(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := insertionOf(t, strings.ReplaceAll(string(yaml), "det-lab-project", gcptest.Project))
-			golden := filepath.Join("testdata", name+".insert.golden.json")
-			if *update {
-				if err := os.WriteFile(golden, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(got), string(want)); diff != "" {
-				t.Errorf("(-got +want; -update writes it anew):\n%s", diff)
-			}
+			path := filepath.Join("testdata", name+".insert.golden.json")
+			golden.Compare(t, path, string(got))
 		})
 	}
 }

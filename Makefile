@@ -74,7 +74,7 @@ generated: generate ## fail when a generated file is stale
 
 .PHONY: golden
 golden: ## write the golden files and the reference pages anew
-	$(GO) test -short -count=1 $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -args -update
+	$(GO) test -short -count=1 $$(grep -rl --include='*_test.go' 'det-deploy/test/golden"' . | xargs -n1 dirname | sort -u) -args -update
 
 .PHONY: setup
 setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, google-guest-agent, Kubernetes, det, moto, Google's libraries

@@ -18,7 +18,7 @@ type Marshaler interface{ MarshalDocument() any }
 // Show is the whole of a configuration, defaults included, as JSON-able maps with
 // the keys of the document and every secret concealed.
 func Show(v any) map[string]any {
-	e := encoder{secret: Concealed.Conceal}
+	e := encoder{secret: Concealed.Conceal, plain: true}
 	return plainMapping(e.encodeValue(reflect.ValueOf(v), reflect.Value{}, ""))
 }
 
@@ -66,9 +66,11 @@ func Settings(v any) []Setting {
 }
 
 type encoder struct {
-	secret   func(Concealed) string
-	compact  bool
-	refuse   bool
+	secret  func(Concealed) string
+	compact bool
+	refuse  bool
+	// plain says that the tree becomes values and no text: how a scalar is quoted does not matter.
+	plain    bool
 	problems Errors
 }
 
@@ -119,7 +121,7 @@ func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 		if err != nil {
 			e.problems.Add(path, "cannot be written: %v", err)
 		}
-		return scalarNode(string(s))
+		return e.encodeScalar(reflect.ValueOf(string(s)))
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -135,18 +137,31 @@ func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 	case reflect.Map:
 		return e.encodeMapping(v, path)
 	default:
-		return scalarNode(v.Interface())
+		return e.encodeScalar(v)
 	}
+}
+
+// encodeScalar leaves out YAML's detour over a parser where no text is written.
+func (e *encoder) encodeScalar(v reflect.Value) *yaml.Node {
+	if e.plain {
+		switch v.Kind() { //nolint:exhaustive // others are rare
+		case reflect.String:
+			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v.String()}
+		case reflect.Bool:
+			return simpleNode(v.Bool())
+		}
+	}
+	return scalarNode(v.Interface())
 }
 
 func (e *encoder) encodeConcealed(x Concealed, path string) *yaml.Node {
 	if x.IsZero() {
-		return scalarNode("")
+		return e.encodeScalar(reflect.ValueOf(""))
 	}
 	if e.refuse && x.Conceal() == Masked {
 		e.problems.Add(path, "is a secret and not a reference to one, so it is not written")
 	}
-	return scalarNode(e.secret(x))
+	return e.encodeScalar(reflect.ValueOf(e.secret(x)))
 }
 
 func (e *encoder) encodeFields(n *yaml.Node, v, base reflect.Value, path string) {

@@ -10,7 +10,7 @@ import (
 // ShowWithSecrets is a configuration as JSON-able maps with the keys of the document, its secrets
 // disclosed and what is as it is by default left out: reading it gives v again.
 func ShowWithSecrets(v any) (map[string]any, error) {
-	e := encoder{secret: Concealed.Disclose, compact: true}
+	e := encoder{secret: Concealed.Disclose, compact: true, plain: true}
 	n := e.encodeValue(reflect.ValueOf(v), newValue(reflect.Indirect(reflect.ValueOf(v)).Type()).Elem(), "")
 	return plainMapping(n), e.problems.Err()
 }

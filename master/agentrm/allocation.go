@@ -41,6 +41,9 @@ type allocation struct {
 	*queue.Entry
 	phase   Phase
 	waiting pool.Reason
+	// line is where it waits, nil where it stands alone; shownIn is the last of the line's passes that saw it.
+	line    *line
+	shownIn uint64
 	// explained is the kind of matter that its owner was last told of.
 	explained string
 	placedAt  time.Time
@@ -169,7 +172,7 @@ func (a *allocation) forScheduler() pool.Allocation {
 func (a *allocation) describeForOwner() rm.Allocation {
 	out := rm.Allocation{Request: a.Request, Pool: a.Pool, Priority: a.Priority}
 	if a.phase == Queued {
-		out.Waiting = string(a.waiting)
+		out.Waiting = string(a.waitsFor())
 		if out.Waiting == "" {
 			out.Waiting = "not looked at yet"
 		}

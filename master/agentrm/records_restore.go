@@ -84,6 +84,7 @@ func (r *records) restoreAllocation(d allocationDoc) {
 	}
 	a.setPhase(Placed)
 	a.Pool, a.placedAt, a.ports = d.Pool, d.PlacedAt, d.Ports
+	r.holdSlots(a)
 	if a.release == nil {
 		a.release = d.Release.boundTime(time.Now(), a.PreemptionTimeout)
 	}

@@ -123,5 +123,6 @@ func (r *runner) endAllocation(a *allocation, cause rm.Cause, reason string) {
 		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)
 		return
 	}
+	r.holdSlots(a)
 	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
 }

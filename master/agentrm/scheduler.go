@@ -47,6 +47,9 @@ func (s *scheduler) runPass(now time.Time) time.Time {
 		snapshot, changes := s.snapshotPool(p, now)
 		d := pool.Decide(snapshot, now)
 		s.carryOut(p, d, now)
+		if s.explainLines(p) {
+			s.passes.Wake()
+		}
 		s.cfg.Decided(p.Name, snapshot, d)
 		next = earliestTime(earliestTime(next, changes), d.Wake)
 	}
@@ -119,6 +122,7 @@ func (s *scheduler) placeAllocation(a *allocation, placement []pool.Share, now t
 		s.cfg.Log.Error("cannot place allocation", "allocation", a.Allocation, "err", err)
 		return
 	}
+	s.holdSlots(a)
 	a.waiting, a.placedAt = "", now
 	for rank, share := range placement {
 		agent := s.agents[rm.AgentID(share.Agent)]

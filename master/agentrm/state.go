@@ -33,6 +33,8 @@ type state struct {
 	containers  map[rm.ContainerID]*container
 	// queue has the jobs of all allocations.
 	queue *queue.Queue
+	// waiting is the allocations by pool, as passes take them.
+	waiting map[string]*waitlist
 	// switches are those of agents that are not known otherwise.
 	switches map[rm.AgentID]agentDoc
 	// retired are the agents whose machines are to go, whether or not they are connected.
@@ -51,6 +53,7 @@ func newState(c Config) *state {
 		agents:      make(map[rm.AgentID]*agent),
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),
+		waiting:     make(map[string]*waitlist),
 		switches:    make(map[rm.AgentID]agentDoc),
 		retired:     make(map[rm.AgentID]bool),
 		sick:        make(map[rm.AgentID]*agent),
@@ -169,12 +172,21 @@ func (s *state) checkFits(name string, q rm.Request) error {
 
 // addAllocation makes an allocation known, under what was changed for its job.
 func (s *state) addAllocation(q rm.Request) (*allocation, error) {
+	var before queue.Position
+	if j, found := s.queue.Job(q.Job); found && !j.Empty() {
+		before = j.Position()
+	}
 	e, err := s.queue.Add(q)
 	if err != nil {
 		return nil, err
 	}
 	a := &allocation{Entry: e, phase: Queued}
 	s.allocations[q.Allocation] = a
+	if before != 0 && before != e.Parent.Position() {
+		s.lineUpWaiting() // the job's others move with it
+		return a, nil
+	}
+	s.waitingOf(a.Pool).addAllocation(a)
 	return a, nil
 }
 

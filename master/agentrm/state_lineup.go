@@ -18,6 +18,8 @@ type lineup struct {
 	lost      []pool.Shape
 	takers    []*agent
 	inventory *pool.Inventory
+	// room is what all of them have.
+	room room
 }
 
 // size is how large the agents of a pool are.
@@ -52,6 +54,7 @@ func (s *state) lineUp(p Pool) *lineup {
 	l := &lineup{version: version}
 	s.inTurns(len(members), func(i int) { l.addAgent(members[i]) })
 	l.inventory = pool.TakeInventory(l.agents, p.MaxAux)
+	l.room.aux = p.MaxAux * len(l.agents)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lineups[p.Name] = l // with an old version it is made again
@@ -60,6 +63,7 @@ func (s *state) lineUp(p Pool) *lineup {
 
 func (l *lineup) addAgent(a *agent) {
 	l.agents = append(l.agents, a.forScheduler())
+	l.room.slots += len(a.devices)
 	if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
 		// It counts as a machine to come, so that a broken link of seconds
 		// does not let lower priorities pass.

@@ -38,24 +38,13 @@ func (s *state) inTurns(n int, do func(i int)) {
 	}
 }
 
-// members are the allocations of a pool at one moment.
-func (s *state) members(p Pool) (allocations []*allocation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.allocations {
-		if a.Pool == p.Name {
-			allocations = append(allocations, a)
-		}
-	}
-	return allocations
-}
-
 // snapshotPool is a pool as the scheduler sees it, and when time alone changes it; zero is
 // never. What is not to be placed yet is not in it. Others go on meanwhile, so that its
 // parts are of different moments: what acts by it looks again. The caller does not
 // hold the lock.
 func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes time.Time) {
-	l, allocations := s.lineUp(p), s.members(p)
+	l := s.lineUp(p)
+	allocations := s.members(p, l)
 	snapshot = pool.Pool{
 		Scheduler: p.Scheduler, MaxAux: p.MaxAux, Agents: l.agents, Inventory: l.inventory,
 		Room: slices.Concat(s.cfg.Room(p.Name), l.lost),

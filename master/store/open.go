@@ -19,6 +19,8 @@ type Store struct {
 	cfg  Config
 	db   *database.Database
 	meta Meta
+	// compiled are the queries of the read pool.
+	compiled statements
 
 	// gate guards closed and, held for reading, keeps the queue open for a send.
 	gate   sync.RWMutex
@@ -183,5 +185,5 @@ func (s *Store) closeQueue() error {
 // letGo gives back what Open took from the system, in any state of it.
 func (s *Store) letGo() error {
 	s.end()
-	return s.db.Close()
+	return errors.Join(s.compiled.close(), s.db.Close())
 }

@@ -79,11 +79,24 @@ var (
 
 // queryRows implements Reader over the read pool.
 func (s *Store) queryRows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
-	rows, err := s.db.Read.QueryContext(ctx, s.db.RewriteQuery(query), args...)
+	rows, err := s.startQuery(ctx, query, args)
 	if err == nil {
 		err = scanAll(rows, scan)
 	}
 	return s.db.ClassifyError(ctx, err)
+}
+
+func (s *Store) startQuery(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	if s.db.Compiles {
+		st, err := s.compiled.find(ctx, s.db.Read, query)
+		if err != nil {
+			return nil, err
+		}
+		if st != nil {
+			return st.QueryContext(ctx, args...)
+		}
+	}
+	return s.db.Read.QueryContext(ctx, s.db.RewriteQuery(query), args...)
 }
 
 func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) error {

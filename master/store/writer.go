@@ -40,11 +40,11 @@ type writer struct {
 	saved  bool                 // it has a savepoint, see nextSavepoint
 }
 
-// limitCommit gives PostgreSQL's commits a deadline. A local file gets none: a disk that
-// hangs cannot be interrupted, and watching for it costs a goroutine a statement.
+// limitCommit gives PostgreSQL's commits a deadline. A local file gets none, and no context that
+// ends: a disk that hangs cannot be interrupted, and watching for it costs a goroutine a statement.
 func (w *writer) limitCommit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !w.db.Timed {
-		return ctx, func() {}
+		return context.WithoutCancel(ctx), func() {}
 	}
 	return context.WithTimeout(ctx, groupTime)
 }

@@ -51,6 +51,17 @@ func (p *Passes) WakeLater() {
 	}
 }
 
+// busyRest is how many times as long as a pass took the next one rests, up to busyPause: what tasks
+// that come and end without a pause want of it is done together, in a fifth of a processor.
+const (
+	busyRest  = 4
+	busyPause = 10 * time.Millisecond
+)
+
+// restAfter is the rest after a pass that took so long. One over a long queue takes longer than
+// busyPause, and leaves half of a processor to those who fill the queue.
+func restAfter(took time.Duration) time.Duration { return max(took, min(busyRest*took, busyPause)) }
+
 // Run makes a pass at once, after each wake and at the time that the last pass has
 // returned, of which zero is never. It returns when ctx ends, with its error.
 func (p *Passes) Run(ctx context.Context, pass func(now time.Time) (due time.Time)) error {
@@ -58,9 +69,7 @@ func (p *Passes) Run(ctx context.Context, pass func(now time.Time) (due time.Tim
 		began := time.Now()
 		next := p.runOne(began, pass)
 		took := time.Since(began)
-		// A pass over a long queue takes milliseconds; resting as long as it took leaves
-		// half of a processor to those who fill the queue.
-		if err := delay.For(ctx, took); err != nil {
+		if err := delay.For(ctx, restAfter(took)); err != nil {
 			return err
 		}
 		if err := p.await(ctx, next, min(crowdRest*took, longestRest)); err != nil {

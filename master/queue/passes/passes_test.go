@@ -105,6 +105,32 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// Short passes rest longer than they took, so that what comes without a pause is looked at together.
+func TestAShortPassIsFollowedByALongerRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := passes.New()
+		var began []time.Time
+		run(t, p, func(now time.Time) time.Time {
+			began = append(began, now)
+			sleep([]time.Duration{time.Millisecond, 4 * time.Millisecond, 8 * time.Millisecond, 20 * time.Millisecond}[len(began)%4])
+			p.Wake()
+			return time.Time{}
+		})
+		sleep(85 * time.Millisecond)
+		synctest.Wait()
+		want := []time.Duration{0, 14 * time.Millisecond, 32 * time.Millisecond, 72 * time.Millisecond, 77 * time.Millisecond}
+		if len(began) < len(want) {
+			t.Fatalf("got %d passes, want %d", len(began), len(want))
+		}
+		for i, at := range want {
+			if got := began[i].Sub(began[0]); got != at {
+				t.Errorf("pass %d: got %v after the first, want %v", i, got, at)
+			}
+		}
+	})
+}
+
 // sleep lets the clock of a bubble go on.
 func sleep(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // it passes at once when all wait
@@ -113,7 +139,7 @@ func sleep(d time.Duration) {
 // What comes in crowds is looked at together; what is urgent does not wait for that.
 func TestALaterPassRestsLonger(t *testing.T) {
 	t.Parallel()
-	const took = 5 * time.Millisecond
+	const took = 20 * time.Millisecond
 	for _, tt := range []struct {
 		name string
 		ask  func(p *passes.Passes)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3"
 )
@@ -26,6 +27,8 @@ type Database struct {
 	Snapshot string // starts a transaction that reads one moment
 	Now      string // microseconds by the database's clock
 	HasTable string // selects the number of tables called ?
+	// Compiles says that a connection compiles a query each time, unless a statement is kept of it.
+	Compiles bool
 	// Timed says that a lease ends by time. A file's lock ends with its process.
 	Timed bool
 	// Unavailable says that an error is the connection's, not the statement's.
@@ -93,3 +96,13 @@ func (d *Database) Close() error {
 // readConnections bounds the read pool: enough for two cores' worth of requests
 // that wait for a disk, few enough for a shared PostgreSQL.
 const readConnections = 8
+
+// readIdle is how long a connection that reads is kept for the next: opening one costs as much as
+// some hundred reads.
+const readIdle = 10 * time.Second
+
+func (d *Database) limitReads() {
+	d.Read.SetMaxOpenConns(readConnections)
+	d.Read.SetMaxIdleConns(readConnections)
+	d.Read.SetConnMaxIdleTime(readIdle)
+}

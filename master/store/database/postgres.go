@@ -55,6 +55,7 @@ func OpenPostgres(address string, readOnly bool) (*Database, error) {
 	}
 	d.Read = stdlib.OpenDB(*pc)
 	d.Read.SetMaxOpenConns(readConnections)
+	d.Read.SetMaxIdleConns(readConnections)
 	d.Read.SetConnMaxIdleTime(time.Minute)
 	return d, nil
 }

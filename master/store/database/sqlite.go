@@ -22,6 +22,7 @@ func newSQLite(path string) *Database {
 		Snapshot:    "BEGIN",
 		Now:         "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
 		HasTable:    "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?",
+		Compiles:    true,
 		Unavailable: func(error) bool { return false },
 		Full:        sqliteFull,
 		damaged:     func(err error) error { return sqliteDamage(path, err) },
@@ -107,7 +108,7 @@ func (d *Database) openFile(path string) (err error) {
 	if d.Read, err = sql.Open("sqlite", sqliteDSN(path, "query_only(1)")); err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
-	d.Read.SetMaxOpenConns(readConnections)
+	d.limitReads()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package spec
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -27,15 +28,56 @@ func Show(c Config, priority int) (*structpb.Struct, error) {
 	if resources, ok := tree["resources"].(map[string]any); ok && priority != 0 {
 		resources["priority"] = priority
 	}
-	data, err := json.Marshal(tree)
+	out, err := shownMapping(tree)
 	if err != nil {
 		return nil, fmt.Errorf("show the configuration: %w", err)
 	}
-	out := &structpb.Struct{}
-	if err := out.UnmarshalJSON(data); err != nil {
-		return nil, fmt.Errorf("show the configuration: %w", err)
+	return out, nil
+}
+
+func shownMapping(tree map[string]any) (*structpb.Struct, error) {
+	out := &structpb.Struct{Fields: make(map[string]*structpb.Value, len(tree))}
+	for key, value := range tree {
+		v, err := shownValue(value)
+		if err != nil {
+			return nil, err
+		}
+		out.Fields[strings.ToValidUTF8(key, "\ufffd")] = v
 	}
 	return out, nil
+}
+
+// shownValue is a value as its JSON says it, without the detour over that for what most are.
+func shownValue(value any) (*structpb.Value, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		m, err := shownMapping(v)
+		return structpb.NewStructValue(m), err
+	case []any:
+		list := &structpb.ListValue{Values: make([]*structpb.Value, 0, len(v))}
+		for _, one := range v {
+			shown, err := shownValue(one)
+			if err != nil {
+				return nil, err
+			}
+			list.Values = append(list.Values, shown)
+		}
+		return structpb.NewListValue(list), nil
+	case nil:
+		return structpb.NewNullValue(), nil
+	case bool:
+		return structpb.NewBoolValue(v), nil
+	case int:
+		return structpb.NewNumberValue(float64(v)), nil
+	case string:
+		return structpb.NewStringValue(strings.ToValidUTF8(v, "\ufffd")), nil
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	out := &structpb.Value{}
+	return out, out.UnmarshalJSON(data)
 }
 
 // nullEmpty turns lists and mappings without elements into null.

@@ -1,0 +1,202 @@
+package agentrm
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// waitlist is the allocations of a pool as a pass takes them. What waits and differs only in its
+// place stands in a line, of which a pass sees as many as could start: a long queue costs no more
+// than a short one.
+type waitlist struct {
+	lines map[alike]*line
+	// single are those that a pass sees each time: what is placed, and what waits under conditions
+	// of its own.
+	single map[rm.AllocationID]*allocation
+}
+
+// alike is what the allocations of a line have in common: whichever of them stands first is the one
+// that is placed.
+type alike struct {
+	slots, priority     int
+	single, preemptible bool
+}
+
+// line is allocations in the order in which they are served.
+type line struct {
+	members []*allocation
+	// passes counts those that looked at it; last is the last that the latest saw, and reason why those
+	// behind it wait.
+	passes uint64
+	last   *allocation
+	reason pool.Reason
+}
+
+func newWaitlist() *waitlist {
+	return &waitlist{lines: make(map[alike]*line), single: make(map[rm.AllocationID]*allocation)}
+}
+
+// standsAlone reports whether a pass must look at a waiting allocation by itself.
+func (a *allocation) standsAlone() bool {
+	return a.phase != Queued || a.SlotLimit() > 0 || !a.NotBefore.IsZero() || len(a.Avoid)+len(a.ExcludedAgents) > 0
+}
+
+// addAllocation puts an allocation into its line, or among those that stand alone.
+func (w *waitlist) addAllocation(a *allocation) {
+	if a.standsAlone() {
+		w.single[a.Allocation] = a
+		return
+	}
+	key := alike{slots: a.Slots, priority: a.Priority, single: a.SingleNode, preemptible: a.Preemptible}
+	l := w.lines[key]
+	if l == nil {
+		l = &line{}
+		w.lines[key] = l
+	}
+	a.line, a.shownIn = l, 0
+	at, _ := slices.BinarySearchFunc(l.members, a, compareWaiting)
+	l.members = slices.Insert(l.members, at, a)
+}
+
+// compareWaiting is the order of master/pool among allocations of one priority.
+func compareWaiting(a, b *allocation) int {
+	return cmp.Or(
+		cmp.Compare(a.Parent.Position(), b.Parent.Position()),
+		a.Submitted.Compare(b.Submitted),
+		cmp.Compare(a.Allocation, b.Allocation),
+	)
+}
+
+// showFirst lists the first n that still wait for a pass, and forgets those that do not.
+func (l *line) showFirst(n int) []*allocation {
+	l.passes++
+	l.last = nil
+	out := make([]*allocation, 0, min(n, len(l.members)))
+	seen := 0
+	for ; seen < len(l.members) && len(out) < n; seen++ {
+		if a := l.members[seen]; a.phase == Queued {
+			a.shownIn, l.last = l.passes, a
+			out = append(out, a)
+		}
+	}
+	gone := seen - len(out)
+	copy(l.members[gone:], out)
+	clear(l.members[:gone])
+	l.members = l.members[gone:]
+	return out
+}
+
+// waitingOf is the waitlist of a pool.
+func (s *state) waitingOf(name string) *waitlist {
+	w := s.waiting[name]
+	if w == nil {
+		w = newWaitlist()
+		s.waiting[name] = w
+	}
+	return w
+}
+
+// holdSlots notes that an allocation waits no longer.
+func (s *state) holdSlots(a *allocation) {
+	a.line = nil
+	s.waitingOf(a.Pool).single[a.Allocation] = a
+}
+
+// lineUpWaiting makes the waitlists again, after what changes the order of many.
+func (s *state) lineUpWaiting() {
+	clear(s.waiting)
+	for _, a := range s.allocations {
+		a.line = nil
+		s.waitingOf(a.Pool).addAllocation(a)
+	}
+}
+
+// room is how much of a pool could be given away, in slots and in places for tasks without.
+type room struct{ slots, aux int }
+
+// countFitting is how many allocations of so many slots fit at most.
+func (r room) countFitting(slots int) int {
+	if slots == 0 {
+		return max(r.aux, 0)
+	}
+	return max(r.slots, 0) / slots
+}
+
+// members are the allocations of a pool that a pass looks at: of each line as many as could start, one
+// that says why the others wait, and all where machines are launched for what waits. The caller does
+// not hold the lock.
+func (s *state) members(p Pool, l *lineup) []*allocation {
+	s.mu.Lock()
+	out := slices.Collect(maps.Values(s.waitingOf(p.Name).single))
+	s.mu.Unlock()
+	left := l.room
+	s.inTurns(len(out), func(i int) { s.takeRoom(&left, p, out[i]) })
+	_, launches := s.cfg.Machine(p.Name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := s.waitingOf(p.Name).lines
+	for key, l := range lines {
+		n := len(l.members)
+		if !launches {
+			n = min(n, left.countFitting(key.slots)+1)
+		}
+		out = append(out, l.showFirst(n)...)
+		if len(l.members) == 0 {
+			delete(lines, key)
+		}
+	}
+	return out
+}
+
+// takeRoom takes from the room of a pool what an allocation holds and keeps.
+func (s *state) takeRoom(left *room, p Pool, a *allocation) {
+	if a.phase != Placed || a.release != nil || p.Scheduler.Preemption && a.Preemptible {
+		return
+	}
+	for _, c := range a.containers {
+		agent := s.agents[c.agent]
+		if c.hasEnded() || agent == nil || agent.pool != p.Name {
+			continue
+		}
+		if a.Slots == 0 {
+			left.aux--
+		}
+		for _, d := range c.devices {
+			if agent.hasDevice(d.GetId()) {
+				left.slots--
+			}
+		}
+	}
+}
+
+func (a *agent) hasDevice(id int32) bool {
+	return slices.ContainsFunc(a.devices, func(d *apiv1.Device) bool { return d.GetId() == id })
+}
+
+// explainLines notes why those wait that the pass did not see. It reports whether the last that it saw of
+// a line has been placed: then there may be room for the next.
+func (s *state) explainLines(p Pool) (more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.waitingOf(p.Name).lines {
+		if l.last == nil {
+			continue
+		}
+		l.reason = l.last.waiting
+		more = more || l.last.phase != Queued && l.members[len(l.members)-1] != l.last
+	}
+	return more
+}
+
+// waitsFor is why an allocation waits; empty when no pass has looked at it.
+func (a *allocation) waitsFor() pool.Reason {
+	if a.line != nil && a.shownIn != a.line.passes {
+		return a.line.reason
+	}
+	return a.waiting
+}

@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/server/body"
 )
@@ -459,15 +463,77 @@ func TestConnectionsOverWhichNobodyLoggedInAreFew(t *testing.T) {
 			t.Fatalf("stranger %d is refused", i)
 		}
 	}
-	if ask(dial(), "nobody's") {
-		t.Error("the fourth stranger is let in")
-	}
+	fourth := make(chan bool, 1)
+	conn := dial()
+	go func() { fourth <- ask(conn, "nobody's") }()
 	_ = strangers[0].Close()
+	if !<-fourth {
+		t.Error("the fourth stranger is refused, although one has left")
+	}
+	if ask(dial(), "nobody's") {
+		t.Error("the fifth stranger is let in")
+	}
+	_ = strangers[1].Close()
 	for end := time.Now().Add(patience); !ask(dial(), "nobody's"); {
 		if time.Now().After(end) {
 			t.Fatal("one that has left still counts")
 		}
 	}
+}
+
+// TestAConnectionWaitsForRoom is a crowd of agents that come at once: those for whom there is no
+// room wait for it, in order, and for a while.
+func TestAConnectionWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newConnections(Limits{Connections: 2, ConnectionsEach: 1}, nil)
+		var admitted []string
+		leaves := map[string]func(){}
+		enter := func(name, address string) net.Conn {
+			t.Helper()
+			client, server := net.Pipe()
+			t.Cleanup(func() { _ = client.Close() })
+			if !c.enterOrWait(server, address, func(leave func()) { admitted = append(admitted, name); leaves[name] = leave }) {
+				t.Errorf("%s may not wait", name)
+			}
+			return client
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			if !slices.Equal(admitted, want) {
+				t.Errorf("got %v admitted, want %v", admitted, want)
+			}
+		}
+		enter("a1", "a")
+		enter("a2", "a")
+		a3 := enter("a3", "a")
+		enter("b1", "b")
+		expect("a1", "b1")
+		leaves["a1"]()
+		expect("a1", "b1", "a2")
+		_ = delay.For(t.Context(), waitingTime-time.Second)
+		c1 := enter("c1", "c")
+		_ = delay.For(t.Context(), time.Second+time.Millisecond)
+		if _, err := a3.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("one that has waited for %v: got %v, want that it is closed", waitingTime, err)
+		}
+		leaves["b1"]()
+		expect("a1", "b1", "a2", "c1")
+		leaves["a2"]()
+		leaves["c1"]()
+		_ = c1.Close()
+		expect("a1", "b1", "a2", "c1")
+		if c.all != 0 || c.waiting.all != 0 || len(c.from) != 0 || len(c.waiting.from) != 0 {
+			t.Errorf("%d are left and %d wait", c.all, c.waiting.all)
+		}
+		for i := range mostWaiting + 2 {
+			_, server := net.Pipe()
+			if waits := c.enterOrWait(server, "d", func(func()) {}); waits != (i <= mostWaiting) {
+				t.Fatalf("connection %d: got %v", i, waits)
+			}
+		}
+		c.closeWaiting()
+	})
 }
 
 func TestConnectionsFromEverywhereAreFewToo(t *testing.T) {

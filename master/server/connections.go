@@ -17,26 +17,48 @@ type connections struct {
 	mu   sync.Mutex // guards what follows
 	all  int
 	from map[string]int
+	// waiting are those for which there is no room yet.
+	waiting waitingConnections
 }
 
 func newConnections(l Limits, trusted []netip.Prefix) *connections {
-	return &connections{most: l.Connections, each: l.ConnectionsEach, trusted: trusted, from: map[string]int{}}
+	return &connections{
+		most: l.Connections, each: l.ConnectionsEach, trusted: trusted, from: map[string]int{},
+		waiting: waitingConnections{from: map[string][]*waitingConnection{}},
+	}
 }
 
-// acquireConnection counts a connection in. From a trusted proxy come many clients.
+// acquireConnection counts a connection in.
 func (c *connections) acquireConnection(address string) (leave func(), ok bool) {
-	peer, err := netip.ParseAddr(address)
-	proxy := err == nil && containsAddress(c.trusted, peer)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.most > 0 && c.all >= c.most || c.each > 0 && !proxy && c.from[address] >= c.each {
+	if !c.hasRoom(address) {
 		return nil, false
 	}
-	c.all++
-	c.from[address]++
-	return sync.OnceFunc(func() { c.releaseConnection(address) }), true
+	return c.countIn(address), true
 }
 
+// hasRoom says whether one more may be counted in. From a trusted proxy come many clients.
+// The caller holds mu.
+func (c *connections) hasRoom(address string) bool {
+	if c.most > 0 && c.all >= c.most {
+		return false
+	}
+	if c.each == 0 || c.from[address] < c.each {
+		return true
+	}
+	peer, err := netip.ParseAddr(address)
+	return err == nil && containsAddress(c.trusted, peer)
+}
+
+// countIn counts one more. The caller holds mu.
+func (c *connections) countIn(address string) (leave func()) {
+	c.all++
+	c.from[address]++
+	return sync.OnceFunc(func() { c.releaseConnection(address) })
+}
+
+// releaseConnection makes room for one that waits.
 func (c *connections) releaseConnection(address string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,31 +66,8 @@ func (c *connections) releaseConnection(address string) {
 	if c.from[address]--; c.from[address] == 0 {
 		delete(c.from, address)
 	}
-}
-
-// bounded closes what is too much as soon as it is accepted: a refused connection costs
-// no goroutine and no handshake.
-type bounded struct {
-	net.Listener
-	*connections
-}
-
-// Accept waits for a connection that is admitted.
-func (l bounded) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
-		if err != nil {
-			host = conn.RemoteAddr().String()
-		}
-		leave, ok := l.acquireConnection(host)
-		if ok {
-			return &counted{Conn: conn, known: leave}, nil
-		}
-		_ = conn.Close() // the client sees it, whatever becomes of the call
+	if w := c.waiting.take(c.hasRoom); w != nil {
+		w.admit(c.countIn(w.address))
 	}
 }
 

@@ -202,7 +202,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	hs.ConnContext = withConnection
-	l = bounded{l, s.connections}
+	l = newBounded(l, s.connections)
 	served := make(chan error, 1)
 	go func() {
 		if s.cfg.Certificate == nil {

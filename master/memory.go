@@ -25,7 +25,7 @@ const (
 	// holds much, which takes longer, it is half of what it holds.
 	worthBytes = 16 << 20
 	// smallHeap is what is collected within some 20 ms, less than a password's hash takes,
-	// so that the hash's 19 MiB are given back at once. The runtime lets a heap grow to
+	// so that the hash's 7 MiB are given back at once. The runtime lets a heap grow to
 	// twice what it holds, of which these are a small part in a larger one.
 	smallHeap = 64 << 20
 )

@@ -34,7 +34,7 @@ type Config struct {
 	MostSessions int
 	// Attestors check the proofs of launched machines, by their form.
 	Attestors map[string]cloud.Attestor
-	// Hashed is called when a password was hashed, for which 19 MiB were used that are
+	// Hashed is called when a password was hashed, for which 7 MiB were used that are
 	// garbage now, and no other is about to be. It must not wait, and may be nil.
 	Hashed func()
 	// Now is the clock; nil is the system's.

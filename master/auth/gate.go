@@ -22,7 +22,7 @@ const (
 	// doubts is how many wrong passwords in a row are a person's while the user is
 	// guessed at from elsewhere, or the address guesses at others.
 	doubts = 2
-	// hashesAtOnce bounds the memory that logins take, at 19 MiB each.
+	// hashesAtOnce bounds the memory that logins take, at 7 MiB each.
 	hashesAtOnce = 2
 	// hashesWaiting bounds how long a login can wait: 256 at some 25 ms, two at a
 	// time. hashesEach is how many of them one address may have, so that it takes

@@ -25,36 +25,42 @@ func errGuesses() error {
 
 func errCredentials() error { return status.New(status.Unauthenticated, "invalid credentials") }
 
-func (p *passwords) verifyPassword(ctx context.Context, r *apiv1.LoginRequest, addr string) (*account, error) {
+// verifyPassword returns the user whose password was sent, and a new hash of it where the
+// stored one is outdated.
+func (p *passwords) verifyPassword(ctx context.Context, r *apiv1.LoginRequest, addr string) (u *account, renewed string, err error) {
 	sent := r.GetPassword()
 	if len(r.GetUsername()) > nameLimit || len(sent) > passwordLimit {
-		return nil, errCredentials() // no user has such a name, and the attempt is not recorded
+		return nil, "", errCredentials() // no user has such a name, and the attempt is not recorded
 	}
 	if !r.GetIsHashed() {
 		sent = clientHash(sent)
 	}
 	v := visitor{user: normalizeName(r.GetUsername()), addr: addr}
 	if p.logins.isBlocked(v, p.cfg.Now()) {
-		return nil, errGuesses()
+		return nil, "", errGuesses()
 	}
 	leave, err := p.logins.acquireHash(ctx, addr)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer leave()
 	if p.logins.isBlocked(v, p.cfg.Now()) { // by those who were before it
-		return nil, errGuesses()
+		return nil, "", errGuesses()
 	}
-	u, found := p.users.findNamed(r.GetUsername())
+	var found bool
+	u, found = p.users.findNamed(r.GetUsername())
 	if !found || !p.matchesAccount(u.Hash, sent) {
 		if !found {
 			hashPassword(sent) // a name that does not exist must not answer faster
 		}
 		p.logins.countFailure(v, p.cfg.Now())
-		return nil, errCredentials()
+		return nil, "", errCredentials()
 	}
 	p.logins.resetFailures(v)
-	return u, nil
+	if isOutdated(u.Hash) {
+		renewed = hashPassword(sent)
+	}
+	return u, renewed, nil
 }
 
 // matchesAccount also refuses a blank password that an earlier start of the master allowed.
@@ -108,7 +114,7 @@ func (a *accounts) provePassword(ctx context.Context, by *apiv1.User, text strin
 	}
 	if p.CurrentPassword != nil {
 		// Counted as a login is, apart from those of any address.
-		_, err := a.passwords.verifyPassword(ctx, &apiv1.LoginRequest{
+		_, _, err := a.passwords.verifyPassword(ctx, &apiv1.LoginRequest{
 			Username: u.Username, Password: p.GetCurrentPassword(), IsHashed: p.GetIsHashed(),
 		}, "change of the password")
 		if status.Of(err) == status.Unauthenticated {

@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -105,7 +107,25 @@ func (t *tokens) forgetOwner(owner string) {
 // address. The errors are of the codes Unauthenticated, PermissionDenied for a
 // user who was deactivated, and ResourceExhausted.
 func (t *tokens) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) (token.Text, *apiv1.User, error) {
-	u, err := t.passwords.verifyPassword(ctx, r, addr)
+	// Another login may have renewed the hash, and its owner may have changed the password:
+	// what was sent is then compared with what is stored now.
+	for range loginTries {
+		text, u, err := t.logIn(ctx, r, addr)
+		if !errors.Is(err, errHashChanged) {
+			return text, u, err
+		}
+	}
+	return "", nil, errCredentials()
+}
+
+// loginTries is one more than the changes of a password that a login sees.
+const loginTries = 3
+
+// errHashChanged means that the user has another hash than the one that was compared.
+var errHashChanged = errors.New("the password has changed meanwhile")
+
+func (t *tokens) logIn(ctx context.Context, r *apiv1.LoginRequest, addr string) (token.Text, *apiv1.User, error) {
+	u, renewed, err := t.passwords.verifyPassword(ctx, r, addr)
 	if err != nil {
 		return "", nil, err
 	}
@@ -120,11 +140,14 @@ func (t *tokens) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) 
 	t.change.Lock()
 	defer t.change.Unlock()
 	current, found := t.users.findUser(u.ID)
-	if !found || !current.Active || current.Hash != u.Hash {
+	if !found || !current.Active {
 		return "", nil, errCredentials()
 	}
+	if current.Hash != u.Hash {
+		return "", nil, errHashChanged
+	}
 	next := current.userRecord
-	next.LastAuth = now
+	next.LastAuth, next.Hash = now, cmp.Or(renewed, current.Hash)
 	over := t.findSurplus(s.ownerParent())
 	err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if err := putUser(tx, next); err != nil {

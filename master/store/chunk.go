@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
@@ -66,29 +64,6 @@ func LogMark(ctx context.Context, r Reader, task, container string) (next int64,
 		[]any{task, container}, func(rows *sql.Rows) error { return rows.Scan(&next) })
 	if err != nil {
 		return 0, fmt.Errorf("read log mark of task %q container %q: %w", task, container, err)
-	}
-	return next, nil
-}
-
-// LogMarks is LogMark of many tasks. Those without lines are not in it.
-func LogMarks(ctx context.Context, r Reader, tasks []string, container string) (map[string]int64, error) {
-	next := make(map[string]int64, len(tasks))
-	for some := range slices.Chunk(tasks, keysEach) {
-		args := []any{container}
-		for _, id := range some {
-			args = append(args, id)
-		}
-		err := r.queryRows(ctx, "SELECT task, next_seq FROM log_marks WHERE container = ? AND task IN (?"+strings.Repeat(", ?", len(some)-1)+")", args,
-			func(rows *sql.Rows) error {
-				var id string
-				var n int64
-				err := rows.Scan(&id, &n)
-				next[id] = n
-				return err
-			})
-		if err != nil {
-			return nil, fmt.Errorf("read log marks of %d tasks: %w", len(tasks), err)
-		}
 	}
 	return next, nil
 }

@@ -203,11 +203,6 @@ func (c Collection[T]) After(ctx context.Context, r Reader, at time.Time) ([]Doc
 	return c.findDocument(ctx, r, " AND at > ?", toMicros(at))
 }
 
-// Undated reads the documents without a time, in the order of All.
-func (c Collection[T]) Undated(ctx context.Context, r Reader) ([]Doc[T], error) {
-	return c.findDocument(ctx, r, " AND at = 0")
-}
-
 // First reads at most limit documents with At before at, those with the earliest first.
 func (c Collection[T]) First(ctx context.Context, r Reader, at time.Time, limit int) ([]Doc[T], error) {
 	return c.findDocument(ctx, r, " AND at < ? AND at <> 0 ORDER BY at LIMIT ?", toMicros(at), limit)

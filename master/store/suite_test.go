@@ -41,6 +41,7 @@ var suite = []struct {
 	{"concurrent writes are all there after reopening", testConcurrent},
 	{"an empty and a broken id are refused", testRefusedKeys},
 	{"a document that is not ours is named", testUndecodable},
+	{"what a start reads is found without a time", testUndated},
 	{"log chunks are found by line", testChunks},
 	{"tasks are listed in every order, and counted", testTaskRows},
 	{"tasks that ended first are found first", testEndedRows},

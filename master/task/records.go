@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -49,44 +51,59 @@ func (rec *records) loadAll(ctx context.Context) error {
 	if err := rec.carryOver(ctx); err != nil {
 		return err
 	}
-	tasks, err := toDocs().tasks.Undated(ctx, rec.cfg.Store)
-	if err != nil {
+	docs := toDocs()
+	var tasks []*snapshot
+	var said map[string]int64
+	of := map[string][]lifecycle.Allocation{}
+	// The store answers them side by side.
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		return docs.tasks.EachUndated(ctx, rec.cfg.Store, func(string) *lifecycle.Task {
+			s := &snapshot{}
+			tasks = append(tasks, s)
+			return &s.task
+		})
+	})
+	g.Go(func() error {
+		return docs.allocations.EachOfUndated(ctx, rec.cfg.Store, docs.tasks.Kind, func(task string) *lifecycle.Allocation {
+			list := append(of[task], lifecycle.Allocation{})
+			of[task] = list
+			return &list[len(list)-1]
+		})
+	})
+	g.Go(func() (err error) {
+		said, err = store.LogMarksOfUndated(ctx, rec.cfg.Store, docs.tasks.Kind, "")
+		return err
+	})
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	of, err := allocationsOf(ctx, rec.cfg.Store, tasks)
-	if err != nil {
-		return err
-	}
-	said, err := linesSaid(ctx, rec.cfg.Store, tasks)
-	if err != nil {
-		return err
-	}
-	for _, d := range tasks {
-		if kindOf(d.Value.Kind).noun == "" {
-			return fmt.Errorf("task %s is of kind %q, which this version does not know; run the version that stored it", d.ID, d.Value.Kind)
-		}
-		list := of[d.Value.ID]
-		if len(list) == 0 {
-			return fmt.Errorf("task %s has no allocation in the store; restore a backup", d.ID)
-		}
-		e := newEntry(rec.reg.usage)
-		e.said = said[d.ID]
-		e.publishSnapshot(snapshot{task: d.Value, allocations: byNumber(list)})
-		rec.reg.putTask(d.Value.ID, e)
-		if kindOf(d.Value.Kind).owned {
-			rec.reg.joinJob(d.Value, e)
+	for _, s := range tasks {
+		s.allocations = byNumber(of[string(s.task.ID)])
+		if err := rec.addLoaded(s, said[string(s.task.ID)]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// linesSaid is how many lines of the master are in the logs of tasks.
-func linesSaid(ctx context.Context, r store.Reader, tasks []store.Doc[lifecycle.Task]) (map[string]int64, error) {
-	ids := make([]string, 0, len(tasks))
-	for _, d := range tasks {
-		ids = append(ids, d.ID)
+// addLoaded puts a task into memory, of which so many of the master's lines are in its log.
+func (rec *records) addLoaded(s *snapshot, said int64) error {
+	k := kindOf(s.task.Kind)
+	if k.noun == "" {
+		return fmt.Errorf("task %s is of kind %q, which this version does not know; run the version that stored it", s.task.ID, s.task.Kind)
 	}
-	return store.LogMarks(ctx, r, ids, "")
+	if len(s.allocations) == 0 {
+		return fmt.Errorf("task %s has no allocation in the store; restore a backup", s.task.ID)
+	}
+	e := newEntry(rec.reg.usage)
+	e.said = said
+	e.publish(s)
+	rec.reg.putTask(s.task.ID, e)
+	if k.owned {
+		rec.reg.joinJob(s.task, e)
+	}
+	return nil
 }
 
 // allocationsOf reads the allocations of tasks, in no order.

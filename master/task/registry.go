@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
@@ -38,10 +39,12 @@ type entry struct {
 	stale  bool       // the store may know more than memory
 	said   int64      // lines of the master that are in the log
 
-	cur   atomic.Pointer[snapshot] // nil until stored
-	news  atomic.Pointer[chan struct{}]
-	usage *usage // of all users
-	watch logWatch
+	cur atomic.Pointer[snapshot] // nil until stored
+	// attached is the snapshot that Attach has handed over; only Attach looks at it.
+	attached *snapshot
+	news     atomic.Pointer[chan struct{}]
+	usage    *usage // of all users
+	watch    logWatch
 	// summary is what was last shown of it in the list of all; nil for none.
 	summary atomic.Pointer[summaryText]
 	ended   chan struct{} // closed when the task has ended and its last line is in the log
@@ -108,8 +111,11 @@ func (s snapshot) withAllocation(a lifecycle.Allocation) snapshot {
 func (e *entry) latestSnapshot() snapshot { return *e.cur.Load() }
 
 // publishSnapshot shows a snapshot and wakes its watchers.
-func (e *entry) publishSnapshot(s snapshot) {
-	e.usage.noteChange(e.cur.Swap(&s), s)
+func (e *entry) publishSnapshot(s snapshot) { e.publish(&s) }
+
+// publish is publishSnapshot of what is not changed from now on.
+func (e *entry) publish(s *snapshot) {
+	e.usage.noteChange(e.cur.Swap(s), s)
 	e.summary.Store(nil)
 	news := make(chan struct{})
 	close(*e.news.Swap(&news))
@@ -195,12 +201,34 @@ func (r *registry) listTasks() []*entry {
 
 // listWhere lists the tasks that a condition leaves in, oldest first.
 func (r *registry) listWhere(in func(snapshot) bool) []*entry {
-	out := r.collectWhere(in)
-	slices.SortFunc(out, func(a, b *entry) int {
-		x, y := &a.cur.Load().task, &b.cur.Load().task
-		return cmp.Or(x.Submitted.Compare(y.Submitted), strings.Compare(string(x.ID), string(y.ID)))
-	})
-	return out
+	return oldestFirst(r.collectWhere(in))
+}
+
+// oldestFirst sorts entries. It looks at each task once: they are all over the memory.
+func oldestFirst(list []*entry) []*entry {
+	type key struct {
+		submitted time.Time
+		id        rm.TaskID
+		entry     *entry
+	}
+	keys := make([]key, len(list))
+	for i, e := range list {
+		t := &e.cur.Load().task
+		keys[i] = key{t.Submitted, t.ID, e}
+	}
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(a.submitted.Compare(b.submitted), cmp.Compare(a.id, b.id)) })
+	for i, k := range keys {
+		list[i] = k.entry
+	}
+	return list
+}
+
+// listChanged lists the open tasks that Attach has not handed over as they are, oldest first.
+func (r *registry) listChanged() []*entry {
+	return oldestFirst(slices.DeleteFunc(r.listAll(), func(e *entry) bool {
+		s := e.cur.Load()
+		return s == nil || s == e.attached || !isOpen(s)
+	}))
 }
 
 // collectWhere is listWhere in no order.

@@ -173,13 +173,18 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 // owner does not answer keeps no other from running.
 func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
 	for _, e := range run.reg.listTasks() {
-		if err := run.logUndecided(run.attachTask(ctx, r, e)); err != nil {
+		was := e.cur.Load()
+		err := run.attachTask(ctx, r, e)
+		if err == nil {
+			e.attached = was
+		}
+		if err := run.logUndecided(err); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
 		}
 	}
 	run.reg.attachManager(r)
 	// What was launched or killed while we were at it has not been handed over.
-	for _, e := range run.reg.listWhere(snapshot.isOpen) {
+	for _, e := range run.reg.listChanged() {
 		if err := run.logUndecided(run.submitCurrent(ctx, r, e)); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
 		}

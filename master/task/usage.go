@@ -32,11 +32,11 @@ func newUsage() *usage { return &usage{of: map[int32]taken{}} }
 
 // noteChange notes that a task goes from one snapshot, nil for none, to the next. How many tasks
 // an owner has at once is its own matter.
-func (u *usage) noteChange(from *snapshot, to snapshot) {
+func (u *usage) noteChange(from, to *snapshot) {
 	if kindOf(to.task.Kind).owned {
 		return
 	}
-	was, is := from != nil && !from.hasEnded(), !to.hasEnded()
+	was, is := from != nil && from.task.Ended.IsZero(), to.task.Ended.IsZero()
 	switch {
 	case !was && is:
 		u.addUsage(to.task, 1)

@@ -1,0 +1,71 @@
+package store_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/storetest"
+)
+
+// testUndated reads documents without a time, their children, and how far their logs are.
+func testUndated(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s, ctx := storetest.Open(t, fresh(t)), t.Context()
+	seeds := store.Collection[fruit]{Kind: "seed"}
+	trees := map[string]time.Time{"oak": {}, "elm": {}, "bare": {}, "felled": time.Unix(1_700_000_000, 0)}
+	writeRows(t, s, func(tx *store.Tx) error {
+		for id, at := range trees {
+			if err := fruits.Put(tx, id, "", at, fruit{Name: id}); err != nil {
+				return err
+			}
+			for _, n := range []string{"1", "2"} {
+				if id == "bare" {
+					continue
+				}
+				if err := seeds.Put(tx, id+n, id, time.Unix(1_700_000_000, 0), fruit{Name: n}); err != nil {
+					return err
+				}
+			}
+			if err := store.SetLogMark(tx, id, "", 7); err != nil {
+				return err
+			}
+		}
+		return store.SetLogMark(tx, "oak", "container", 9)
+	})
+	var names []string
+	var kept []*fruit
+	err := fruits.EachUndated(ctx, s, func(id string) *fruit {
+		names, kept = append(names, id), append(kept, &fruit{})
+		return kept[len(kept)-1]
+	})
+	if err != nil || len(kept) != 3 || !slices.EqualFunc(names, kept, func(id string, f *fruit) bool { return f.Name == id }) {
+		t.Errorf("got %v, %v and %v; want the three without a time", names, kept, err)
+	}
+	of := map[string][]fruit{}
+	if err := seeds.EachOfUndated(ctx, s, fruits.Kind, func(tree string) *fruit {
+		of[tree] = append(of[tree], fruit{})
+		return &of[tree][len(of[tree])-1]
+	}); err != nil {
+		t.Error(err)
+	}
+	for _, list := range of {
+		slices.SortFunc(list, func(a, b fruit) int { return strings.Compare(a.Name, b.Name) })
+	}
+	want := map[string][]fruit{"oak": {{Name: "1"}, {Name: "2"}}, "elm": {{Name: "1"}, {Name: "2"}}}
+	if d := cmp.Diff(of, want); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+	marks, err := store.LogMarksOfUndated(ctx, s, fruits.Kind, "")
+	if want := map[string]int64{"oak": 7, "elm": 7, "bare": 7}; err != nil || !maps.Equal(marks, want) {
+		t.Errorf("got marks %v and %v; want %v", marks, err, want)
+	}
+	notes := store.Collection[string](fruits)
+	if err := notes.EachUndated(ctx, s, func(string) *string { return new(string) }); err == nil || !strings.Contains(err.Error(), "not what this program writes") {
+		t.Errorf("got %v of documents of another form", err)
+	}
+}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -137,10 +138,22 @@ func awaitEmpty(t testing.TB, dataDir string) {
 	}
 }
 
-// isSpare says that a file is kept for a later container, empty.
+// isSpare says that a file or directory is kept for a later container, empty.
 func isSpare(name string) bool {
-	info, err := os.Stat(name)
-	return strings.HasPrefix(filepath.Base(name), "spare-") && err == nil && info.Mode().IsRegular() && info.Size() == 0
+	kind, _, _ := strings.Cut(filepath.Base(name), "-")
+	if kind != "spare" && filepath.Base(filepath.Dir(name)) != "processes-files" {
+		return false
+	}
+	empty := true
+	err := filepath.WalkDir(name, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		empty = empty && err == nil && info.Mode().IsRegular() && info.Size() == 0
+		return err
+	})
+	return err == nil && empty
 }
 
 func TestSignals(t *testing.T) {
@@ -260,7 +273,10 @@ func TestAStoppedAgentLeavesItsTasks(t *testing.T) {
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
 	first.halt()
 	// A task sees its own files, and may not see those of this test.
-	file := filepath.Join(s.DataDir, "processes", "c", "root", "run", "determined", "workdir", "go")
+	file := filepath.Join(s.DataDir, "processes", "c", "files", "workdir", "go")
+	if process.MemoryDir() == "" {
+		file = filepath.Join(s.DataDir, "processes", "c", "root", "run", "determined", "workdir", "go")
+	}
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

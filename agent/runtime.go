@@ -69,11 +69,12 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 		cfg.Log.Warn("files of tasks whose agent is gone are left", "err", err)
 	}
 	r, err := process.New(process.Options{
-		Dir: filepath.Join(s.DataDir, "processes"), Spare: filepath.Join(s.DataDir, "processes-spare"), HostIP: hostIP(ctx, s),
+		Dir: filepath.Join(s.DataDir, "processes"), Memory: process.MemoryDir(), Files: filepath.Join(s.DataDir, "processes-files"),
+		HostIP:   hostIP(ctx, s),
 		Accounts: process.Accounts{First: first, Last: last, Dir: taskUsersDir},
 		Lent:     lentDir,
 		Hidden: slices.Concat(
-			[]string{s.DataDir, s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, s.Security.TLS.ClientKey, s.TLSKey},
+			[]string{s.DataDir, process.MemoryDir(), s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, s.Security.TLS.ClientKey, s.TLSKey},
 			s.ProtectedPaths, hiddenFromTasks(),
 		),
 	})

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/det-deploy/det-deploy/agent/container/process"
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
@@ -20,8 +19,8 @@ func TestCrashWithDirectoriesUsedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; run without -short")
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("only the tasks of root leave their directories to others")
+	if process.MemoryDir() == "" {
+		t.Skip("this user has no directory in memory, and its tasks leave nothing to others")
 	}
 	var seen spareDirs
 	storm{
@@ -65,38 +64,30 @@ func TestCrashWithDirectoriesUsedAgain(t *testing.T) {
 	}.run(t)
 }
 
-// spareDirs are the directories that waited for another task, and whether one got them.
+// spareDirs are the directories on disk that tasks led to, with the task that was seen first,
+// and those that another led to later.
 type spareDirs struct {
-	mu          sync.Mutex
-	spare, used map[born]bool
-}
-
-// born is what a directory keeps under all its names: its number, and when it was made, in
-// nanoseconds, since its number may become another's.
-type born struct {
-	inode uint64
-	at    int64
+	mu    sync.Mutex
+	first map[string]string
+	used  map[string]bool
 }
 
 func (s *spareDirs) look(cluster string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range []string{"processes-spare", "processes"} {
-		found, _ := filepath.Glob(filepath.Join(cluster, "agent-a", name, "*")) // the pattern is good
-		for _, f := range found {
-			var st unix.Statx_t
-			if unix.Statx(unix.AT_FDCWD, f, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {
-				continue // it has moved
-			}
-			b := born{st.Ino, st.Btime.Sec*1e9 + int64(st.Btime.Nsec)}
-			if s.spare == nil {
-				s.spare, s.used = map[born]bool{}, map[born]bool{}
-			}
-			if name == "processes-spare" {
-				s.spare[b] = true
-			} else if s.spare[b] {
-				s.used[b] = true
-			}
+	if s.first == nil {
+		s.first, s.used = map[string]string{}, map[string]bool{}
+	}
+	links, _ := filepath.Glob(filepath.Join(cluster, "agent-a", "processes", "*", "files")) // the pattern is good
+	for _, link := range links {
+		at, err := os.Readlink(link)
+		if err != nil {
+			continue // it has gone
+		}
+		if task := filepath.Dir(link); s.first[at] == "" {
+			s.first[at] = task
+		} else if s.first[at] != task {
+			s.used[at] = true
 		}
 	}
 }

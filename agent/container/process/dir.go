@@ -24,17 +24,21 @@ import (
 //	killed  there when the agent has killed the container
 //	ports   the ports of the task
 //	user    the Unix user of an isolated task
+//	files   a link to what is large, where the directory is in memory: <files>/ is the
+//	        task's, and <files>.stdout and .stderr its output; see layout
 //	stdout, stderr
+//	        where there is no such link
 //	root/   the container's paths, root/run/determined among them; a link where they
 //	        are elsewhere: see lend
-//	tmp/    what an isolated task sees as /tmp
+//	tmp/    what an isolated task sees as /tmp; in <files>/ where there is such a link
 //
 // Only root/ and tmp/ are the task's. Before there was isolation, the directory of
 // a task with another user was that user's: see open.
 //
 // A line counts only with its newline, so that one cut short counts as not
 // written. It is one file because making one is most of what a short task
-// costs; for the same reason the directory may have been another task's: see spares.
+// costs; for the same reason the directory is in memory where that can be: see
+// useMemory. What ends with the machine is lost with it, and the processes as well.
 type dir string
 
 func (d dir) filePath(name string) string { return filepath.Join(string(d), name) }
@@ -46,17 +50,28 @@ func (d dir) rootDir() string {
 	return d.filePath("root")
 }
 
-// openFile opens a file of the directory itself. Anything but a file of its own there
-// was planted: a link leads to another user's file, and a pipe blocks its reader.
+// isOwn says whether the directory is the agent's.
+func (d dir) isOwn() bool {
+	var st unix.Stat_t
+	return unix.Lstat(string(d), &st) == nil && int(st.Uid) == os.Geteuid()
+}
+
+// openFile opens a file of the directory itself.
 func (d dir) openFile(name string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(d.filePath(name), flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	return openOwn(d.filePath(name), flag)
+}
+
+// openOwn opens a file of the agent's. Anything but a file of its own there was planted: a
+// link leads to another user's file, and a pipe blocks its reader.
+func openOwn(name string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(name, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	var st unix.Stat_t
 	err = unix.Fstat(int(f.Fd()), &st)
 	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 1) {
-		err = fmt.Errorf("open %s: it is not the agent's own file", d.filePath(name))
+		err = fmt.Errorf("open %s: it is not the agent's own file", name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -89,8 +104,7 @@ func (d dir) replaceFile(name, text string) error {
 // isolatedUser says whether the task has namespaces, and which user it runs as. A
 // directory that is not the agent's own may say anything.
 func (d dir) isolatedUser() (uid int, isolated bool) {
-	var st unix.Stat_t
-	if unix.Lstat(string(d), &st) != nil || int(st.Uid) != os.Geteuid() {
+	if !d.isOwn() {
 		return 0, false
 	}
 	data, err := d.readFile("user")

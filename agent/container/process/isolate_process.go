@@ -178,7 +178,9 @@ func confineProcess() error {
 
 // view is what an isolated task sees of the machine.
 type view struct {
-	d      dir
+	layout
+	// tmp is what it sees as /tmp.
+	tmp    string
 	hidden []string
 	spec   container.Spec
 }
@@ -186,12 +188,17 @@ type view struct {
 // start builds the view in the mount namespace of this thread and starts the first process
 // in it. What is shown is opened before the first thing is covered.
 func (v view) start(cmd *exec.Cmd) error {
-	root, err := openPath(v.d.rootDir())
+	root, err := openPath(v.root)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	tmp, err := openPath(v.d.filePath("tmp"))
+	home, err := openPath(v.home())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = home.Close() }()
+	tmp, err := openPath(v.tmp)
 	if err != nil {
 		return err
 	}
@@ -213,12 +220,12 @@ func (v view) start(cmd *exec.Cmd) error {
 	if err := v.privateDirs(tmp); err != nil {
 		return err
 	}
-	places := placesOf(fdPath(root), v.spec)
+	places := placesOf(layout{root: fdPath(root), disk: fdPath(home), large: v.large, info: v.info}, v.spec)
 	for i, f := range sources {
 		places[i].Source = fdPath(f)
 	}
 	return startInTree(cmd, rootfs.Tree{
-		Places: append(places, rootfs.Place{Path: taskRoot, Source: fdPath(root)}),
+		Places: append(places, rootfs.Place{Path: taskRoot, Source: fdPath(home)}),
 		Stage:  taskRoot, UID: v.spec.User.UID, GID: v.spec.User.GID,
 	})
 }

@@ -38,8 +38,7 @@ func (d dir) lendFiles(below string, u *container.User) error {
 // lentFiles is where the paths of the task are, if they are elsewhere. A directory that is
 // not the agent's own may say anything.
 func (d dir) lentFiles() (at string, found bool) {
-	var st unix.Stat_t
-	if unix.Lstat(string(d), &st) != nil || int(st.Uid) != os.Geteuid() {
+	if !d.isOwn() {
 		return "", false
 	}
 	at, err := os.Readlink(d.filePath("root"))

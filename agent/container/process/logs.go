@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
@@ -26,6 +27,12 @@ const (
 // readSize is how much of a file is read at once.
 const readSize = 256 << 10
 
+// readBuffers are of readSize: most tasks have little to read.
+var readBuffers = sync.Pool{New: func() any {
+	b := make([]byte, readSize)
+	return &b
+}}
+
 // Logs reads both files. Lines of one stream are in order; between the
 // streams the order is that of reading.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
@@ -35,7 +42,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		return fmt.Errorf("read the output of process %s: %w", id, err)
 	}
 	defer t.close()
-	written, stop := r.written.Follow(string(d))
+	written, stop := r.written.Follow(t.out.file.Name(), t.err.file.Name())
 	defer stop()
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -73,14 +80,14 @@ type stream struct {
 }
 
 func (d dir) openTail(from container.Position) (*tail, error) {
-	out, err := d.openFile("stdout", os.O_RDWR)
+	out, err := openOwn(d.outputFile("stdout"), os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, container.ErrGone
 	}
 	if err != nil {
 		return nil, err
 	}
-	errs, err := d.openFile("stderr", os.O_RDWR)
+	errs, err := openOwn(d.outputFile("stderr"), os.O_RDWR)
 	if err != nil {
 		_ = out.Close()
 		return nil, err
@@ -89,7 +96,7 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 		out:  stream{name: container.Stdout, file: out, at: from.Stdout},
 		err:  stream{name: container.Stderr, file: errs, at: from.Stderr},
 		next: from,
-		buf:  make([]byte, readSize),
+		buf:  *readBuffers.Get().(*[]byte),
 	}
 	if err := errors.Join(t.out.inspectFile(), t.err.inspectFile()); err != nil {
 		t.close()
@@ -118,6 +125,7 @@ func (s *stream) inspectFile() error {
 }
 
 func (t *tail) close() {
+	readBuffers.Put(&t.buf)
 	_ = t.out.file.Close()
 	_ = t.err.file.Close()
 }

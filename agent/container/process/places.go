@@ -10,18 +10,25 @@ import (
 )
 
 // placesOf lists what a task sees at paths of its own: its mounts, in their order, and
-// then its files below root. What is below a mount is the mount's.
-func placesOf(root string, spec container.Spec) []rootfs.Place {
+// then its files. What is below a mount is the mount's.
+func placesOf(l layout, spec container.Spec) []rootfs.Place {
 	var out []rootfs.Place
 	for _, m := range spec.Mounts {
 		out = append(out, rootfs.Place{Path: filepath.Clean(m.ContainerPath), Source: m.HostPath, ReadOnly: m.ReadOnly})
 	}
 	mounts := out
-	for _, p := range newMapping(root, spec).prefixes {
+	for _, p := range newMapping(l.root, spec).prefixes {
 		mounted := func(m rootfs.Place) bool { return isWithin(p, m.Path) }
-		if !slices.ContainsFunc(mounts, mounted) {
-			out = append(out, rootfs.Place{Path: p, Source: filepath.Join(root, p)})
+		isLarge := func(d largeDir) bool { return d.path == p }
+		if !slices.ContainsFunc(mounts, mounted) && !slices.ContainsFunc(l.large, isLarge) {
+			out = append(out, rootfs.Place{Path: p, Source: filepath.Join(l.root, p)})
 		}
+	}
+	for _, d := range l.large {
+		out = append(out, rootfs.Place{Path: d.path, Source: filepath.Join(l.disk, d.name)})
+	}
+	if l.info {
+		out = append(out, rootfs.Place{Path: infoDir, Source: filepath.Join(l.root, infoDir)})
 	}
 	return out
 }

@@ -31,7 +31,7 @@ func placing(t *testing.T) map[string]*Runtime {
 func unplaced(t *testing.T) *Runtime {
 	t.Helper()
 	r := newPlain(t)
-	r.notPlaced = errors.New("no namespaces here; change a setting")
+	r.notPlaced, r.onDisk = errors.New("no namespaces here; change a setting"), nil
 	return r
 }
 
@@ -41,7 +41,7 @@ func TestContractWhereTheKernelRefusesNamespaces(t *testing.T) {
 		New: func(t *testing.T) container.Runtime { return unplaced(t) },
 		Again: func(t *testing.T, r container.Runtime) container.Runtime {
 			again := withOptions(t, r.(*Runtime).opts)
-			again.notPlaced = r.(*Runtime).notPlaced
+			again.notPlaced, again.onDisk = r.(*Runtime).notPlaced, nil
 			return again
 		},
 		Spec: script,
@@ -158,15 +158,26 @@ func TestTasksRemainTheirUser(t *testing.T) {
 	if said, code := outcome(t, r, spec); code != 0 || said != string(want) {
 		t.Errorf("got code %d and %q, want %q", code, said, want)
 	}
-	info, err := os.Stat(filepath.Join(r.containerDir("user").rootDir(), "run/determined/workdir/new"))
+	info, err := os.Stat(filepath.Join(workdirOf(r, spec), "new"))
 	if err != nil || !info.Mode().IsRegular() {
 		t.Errorf("got %v, %v, want the file of the task in the agent's directory", info, err)
 	}
 }
 
+// workdirOf is where a task's work directory is on the machine.
+func workdirOf(r *Runtime, spec container.Spec) string {
+	l := r.containerDir(spec.ID).layoutOf(spec)
+	for _, large := range l.large {
+		if rest, below := strings.CutPrefix(workDir(spec), large.path); below {
+			return filepath.Join(l.disk, large.name, rest)
+		}
+	}
+	return filepath.Join(l.root, workDir(spec))
+}
+
 func TestMountsComeBeforeFilesOfTheTask(t *testing.T) {
 	t.Parallel()
-	places := placesOf("/r", container.Spec{
+	places := placesOf(layout{root: "/r"}, container.Spec{
 		WorkDir: "/data/work", Mounts: []container.Mount{{HostPath: "/host", ContainerPath: "/data/"}},
 		Files: []container.File{{Path: "/etc/x"}},
 	})

@@ -30,11 +30,14 @@ import (
 
 // Options says where and how tasks run.
 type Options struct {
-	// Dir holds one directory a container.
+	// Dir holds one directory a container. It becomes a link to one below Memory.
 	Dir string
-	// Spare holds empty directories for the next tasks, on the file system of Dir; empty
-	// keeps none. It is its agent's alone, which removes what an earlier one left there.
-	Spare string
+	// Memory is a directory in memory, of all agents of the machine; without one, or where
+	// the kernel lets tasks have no mount namespaces, all is on the file system of Dir.
+	Memory string
+	// Files has on disk what of containers may be large, where Dir is in memory. It is its
+	// agent's alone, which removes what is of no container.
+	Files string
 	// HostIP is where other machines reach the ports of tasks.
 	HostIP string
 	// Accounts are for isolated tasks; without any, none is isolated.
@@ -58,8 +61,8 @@ type Runtime struct {
 	// hidden are the real paths of what no task may see.
 	hidden []string
 
-	// spares are directories for the next tasks.
-	spares *spares
+	// onDisk is what containers have on disk, where Dir is in memory; otherwise nil.
+	onDisk *onDisk
 
 	// written wakes who follows the output of a container.
 	written watch.Watcher
@@ -80,20 +83,15 @@ func New(o Options) (*Runtime, error) {
 		return nil, fmt.Errorf("find %s: %w", o.Dir, err)
 	}
 	o.Dir = dir
-	// Others may pass, not look: a task may run as another user.
-	if err := os.MkdirAll(o.Dir, 0o711); err != nil {
-		return nil, fmt.Errorf("make the directory of processes: %w", err)
-	}
 	// What the agent's own parent left open must not live on in tasks, which
 	// outlive both. A kernel without the call leaves it open.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	left, err := openSpares(o.Spare)
-	if err != nil {
-		return nil, fmt.Errorf("remove the spare directories of processes: %w", err)
-	}
-	r := &Runtime{opts: o, spares: left, children: map[string]int{}, notIsolated: canIsolate(o.Accounts)}
+	r := &Runtime{opts: o, children: map[string]int{}, notIsolated: canIsolate(o.Accounts)}
 	if r.notIsolated != nil {
 		r.notPlaced = canPlace()
+	}
+	if err := r.openDirs(); err != nil {
+		return nil, fmt.Errorf("make the directory of processes: %w", err)
 	}
 	for _, p := range append([]string{o.Dir}, o.Hidden...) {
 		if p == "" {
@@ -108,6 +106,26 @@ func New(o Options) (*Runtime, error) {
 		}
 	}
 	return r, nil
+}
+
+// openDirs makes the directory of containers, and removes what others left. One without
+// Files looks after the containers of an agent.
+func (r *Runtime) openDirs() error {
+	o := r.opts
+	if o.Files == "" {
+		return os.MkdirAll(o.Dir, 0o711)
+	}
+	inMemory, err := useMemory(o, o.Memory != "" && r.notPlaced == nil)
+	if err != nil {
+		return err
+	}
+	if inMemory {
+		r.onDisk = newOnDisk(o.Files)
+	}
+	if o.Memory != "" {
+		err = sweepMemory(o.Memory)
+	}
+	return errors.Join(err, sweepFiles(o))
 }
 
 // Isolation is nil when tasks are isolated from the machine and from each other,
@@ -177,13 +195,11 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 			return fmt.Errorf("remove process %s: %w", id, err)
 		}
 	}
-	if r.spares.put(d) {
-		return nil
-	}
 	if at, found := d.lentFiles(); found {
 		err = giveBack(at)
 	}
-	if err := errors.Join(err, os.RemoveAll(string(d))); err != nil {
+	err = errors.Join(err, r.onDisk.removeFiles(d), r.onDisk.removeOutput(d), os.RemoveAll(string(d)))
+	if err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)
 	}
 	if own {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,7 +53,9 @@ func plainOptions(t *testing.T) Options {
 		t.Fatal(err)
 	}
 	at := t.TempDir()
-	return Options{Dir: filepath.Join(at, "processes"), Spare: filepath.Join(at, "spare"), HostIP: "192.0.2.7", Lent: lent}
+	return Options{
+		Dir: filepath.Join(at, "processes"), Memory: memory(t), Files: filepath.Join(at, "files"), HostIP: "192.0.2.7", Lent: lent,
+	}
 }
 
 func withOptions(t *testing.T, o Options) *Runtime {
@@ -62,6 +65,18 @@ func withOptions(t *testing.T, o Options) *Runtime {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// memory is a directory in memory, where this user may have one.
+func memory(t testing.TB) string {
+	t.Helper()
+	at := MemoryDir()
+	if at == "" {
+		return ""
+	}
+	at += "-test-" + rand.Text()
+	t.Cleanup(func() { _ = os.RemoveAll(at) }) // it ends with the machine
+	return at
 }
 
 // openDir is a temporary directory through which other users may pass.
@@ -359,7 +374,7 @@ func BenchmarkShortTask(b *testing.B) {
 
 func benchmarkShortTask(b *testing.B, isolated bool) {
 	at := b.TempDir()
-	o := Options{Dir: filepath.Join(at, "processes"), Spare: filepath.Join(at, "spare")}
+	o := Options{Dir: filepath.Join(at, "processes"), Memory: memory(b), Files: filepath.Join(at, "files")}
 	if isolated {
 		o.Accounts = Accounts{First: 80000, Last: 89999, Dir: b.TempDir()}
 	}

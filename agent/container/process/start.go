@@ -67,7 +67,7 @@ func (d dir) launchShell(other *os.File, start func(*exec.Cmd) error, cmd *exec.
 		return 0, err
 	}
 	defer func() { _ = lock.Close() }()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lockFile(lock); err != nil {
 		return 0, fmt.Errorf("lock the container: %w", err)
 	}
 	// A shell that cannot write its lines on a full disk would lose the end of the
@@ -76,12 +76,12 @@ func (d dir) launchShell(other *os.File, start func(*exec.Cmd) error, cmd *exec.
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return 0, fmt.Errorf("set room aside for the end of the task: %w", err)
 	}
-	stdout, err := d.openFile("stdout", logFlags)
+	stdout, err := openOwn(d.outputFile("stdout"), logFlags)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = stdout.Close() }()
-	stderr, err := d.openFile("stderr", logFlags)
+	stderr, err := openOwn(d.outputFile("stderr"), logFlags)
 	if err != nil {
 		return 0, err
 	}
@@ -97,6 +97,8 @@ func (d dir) launchShell(other *os.File, start func(*exec.Cmd) error, cmd *exec.
 	// From here on it is waited for by its id, as one of an earlier agent is.
 	return pid, cmd.Process.Release()
 }
+
+func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
 // statusRoom holds both lines of the status file.
 const statusRoom = 64

@@ -20,7 +20,7 @@ import (
 // the account that its owner is linked to. Links to root are refused: root could
 // leave the namespaces.
 func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error) {
-	if err := d.makeAnew(nil, nil); err != nil {
+	if err := errors.Join(d.makeAnew(nil), r.onDisk.give(d, false)); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	who, err := r.accountOf(d, spec)
@@ -28,7 +28,8 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 		return 0, fmt.Errorf("choose a user for the task: %w", err)
 	}
 	spec = ownedBy(spec, who.User)
-	if err := errors.Join(d.layOut(spec, true), d.giveTo(who)); err != nil {
+	l := d.layoutOf(spec)
+	if err := errors.Join(d.layOut(l, spec, true), d.giveTo(l, who)); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	program, err := programFile(who.umask(spec) + programText(append(who.taskEnv(taskRoot), spec.Env...), workDir(spec), spec.Command))
@@ -36,7 +37,7 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 		return 0, fmt.Errorf("write down the program: %w", err)
 	}
 	defer func() { _ = program.Close() }()
-	v := view{d: d, hidden: r.hidden, spec: spec}
+	v := view{layout: l, tmp: d.tmpDir(l), hidden: r.hidden, spec: spec}
 	return d.launchShell(program, func(cmd *exec.Cmd) error {
 		return onOwnThread(func() error {
 			if err := enterNamespaces(); err != nil {
@@ -85,9 +86,9 @@ func (a account) umask(spec container.Spec) string {
 
 // giveTo makes what is the task's own, beside the files. Its output is, so that it
 // may open /dev/stdout and /dev/stderr; it reaches them in no other way.
-func (d dir) giveTo(who account) error {
-	for _, name := range []string{"stdout", "stderr"} {
-		f, err := d.openFile(name, logFlags)
+func (d dir) giveTo(l layout, who account) error {
+	for _, name := range outputs {
+		f, err := openOwn(d.outputFile(name), logFlags)
 		if err != nil {
 			return err
 		}
@@ -95,15 +96,26 @@ func (d dir) giveTo(who account) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(d.filePath("tmp"), 0o700); err != nil {
+	tmp := d.tmpDir(l)
+	if err := os.Mkdir(tmp, 0o700); err != nil {
 		return err
 	}
-	for _, p := range []string{d.rootDir(), d.filePath("tmp")} {
+	for _, p := range []string{l.home(), tmp} {
 		if err := os.Lchown(p, who.UID, who.GID); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tmpName is the name of what an isolated task sees as /tmp.
+const tmpName = "tmp"
+
+func (d dir) tmpDir(l layout) string {
+	if l.disk != "" {
+		return filepath.Join(l.disk, tmpName)
+	}
+	return d.filePath(tmpName)
 }
 
 // taskEnv is a task's environment of its directory and user. Python asks for the name

@@ -61,7 +61,7 @@ func TestIsolatedTasksReachNothingOfOthers(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = r.Remove(t.Context(), "victim") })
 	eventually(t, "the victim has written its file", func() bool {
-		_, err := os.Stat(filepath.Join(r.containerDir("victim").rootDir(), "file"))
+		_, err := os.Stat(filepath.Join(r.containerDir("victim").layoutOf(victim).home(), "file"))
 		return err == nil
 	})
 	host, err := r.awaitPID(t.Context(), "victim")
@@ -236,7 +236,11 @@ func TestWhatIsNotSetIsNotHidden(t *testing.T) {
 	o := plainOptions(t)
 	o.Hidden = []string{"", "/no/such"}
 	r := withOptions(t, o)
-	if want := []string{r.opts.Dir, "/no/such"}; !slices.Equal(r.hidden, want) {
+	real, err := filepath.EvalSymlinks(r.opts.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{real, "/no/such"}; !slices.Equal(r.hidden, want) {
 		t.Errorf("got %q hidden, want %q", r.hidden, want)
 	}
 }
@@ -264,7 +268,7 @@ func TestDaemonsOfIsolatedTasksDie(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := r.containerDir(name)
-		eventually(t, "the daemon runs", func() bool { _, err := os.Stat(d.rootDir() + "/ready"); return err == nil })
+		eventually(t, "the daemon runs", func() bool { _, err := os.Stat(d.layoutOf(container.Spec{}).home() + "/ready"); return err == nil })
 		uid, _ := d.isolatedUser()
 		if code, err := end(name); err != nil || code != want {
 			t.Errorf("%s: got %d, %v, want %d", name, code, err, want)
@@ -454,12 +458,13 @@ func TestTasksOfAnAgentWithoutIsolationGoOn(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
 	former := withOptions(t, Options{Dir: filepath.Join(openDir(t), "processes")})
-	r = withOptions(t, Options{Dir: former.opts.Dir, Accounts: r.opts.Accounts})
 	spec := script("old", "echo old; sleep 600")
 	spec.User = &container.User{UID: 1234, GID: 1234}
 	if err := start(t, former, spec); err != nil {
 		t.Fatal(err)
 	}
+	// It had nothing in memory.
+	r = withOptions(t, Options{Dir: former.opts.Dir, Memory: memory(t), Files: filepath.Join(t.TempDir(), "files"), Accounts: r.opts.Accounts})
 	d := r.containerDir("old")
 	// Then, the whole directory was the user's.
 	if err := os.Chown(string(d), 1234, 1234); err != nil {

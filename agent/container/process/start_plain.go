@@ -16,24 +16,27 @@ import (
 
 // startPlain starts a task as the agent's own user, or as the one that was asked for.
 func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
-	if err := d.makeAnew(spec.User, func(d dir) bool { return r.spares.take(d, spec) }); err != nil {
+	if err := d.makeAnew(spec.User); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	placed := r.notPlaced == nil
-	if err := errors.Join(d.lendFiles(r.opts.Lent, spec.User), d.layOut(spec, placed)); err != nil {
+	if err := errors.Join(r.onDisk.give(d, credentialOf(spec.User) == nil), d.lendFiles(r.opts.Lent, spec.User)); err != nil {
+		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+	}
+	l, placed := d.layoutOf(spec), r.notPlaced == nil
+	if err := d.layOut(l, spec, placed); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	env := inheritedEnviron()
 	if credentialOf(spec.User) != nil {
-		env = account{User: *spec.User}.taskEnv(d.rootDir())
+		env = account{User: *spec.User}.taskEnv(l.home())
 	}
 	start := (*exec.Cmd).Start
 	if placed {
-		if start, err = r.startPlaced(d, spec); err != nil {
+		if start, err = r.startPlaced(d, l, spec); err != nil {
 			return 0, err
 		}
 	} else {
-		spec = newMapping(d.rootDir(), spec).mapSpec(spec)
+		spec = newMapping(l.root, spec).mapSpec(spec)
 	}
 	return d.launchShell(nil, start, &exec.Cmd{
 		Path: "/bin/sh",
@@ -49,12 +52,12 @@ func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
 
 // startPlaced starts a task that sees its files where they belong. An agent that is not
 // root needs a user namespace for this.
-func (r *Runtime) startPlaced(d dir, spec container.Spec) (start func(*exec.Cmd) error, err error) {
+func (r *Runtime) startPlaced(d dir, l layout, spec container.Spec) (start func(*exec.Cmd) error, err error) {
 	stage := d.filePath("stage")
 	if err := os.Mkdir(stage, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	tree := rootfs.Tree{Places: placesOf(d.rootDir(), spec), Stage: stage, UID: os.Geteuid(), GID: os.Getegid()}
+	tree := rootfs.Tree{Places: placesOf(l, spec), Stage: stage, UID: os.Geteuid(), GID: os.Getegid()}
 	if u := spec.User; u != nil {
 		tree.UID, tree.GID = u.UID, u.GID
 	}
@@ -81,8 +84,8 @@ func (r *Runtime) startPlaced(d dir, spec container.Spec) (start func(*exec.Cmd)
 			if err := cmd.Start(); err != nil {
 				return err
 			}
-			if credentialOf(spec.User) == nil {
-				r.spares.begin(d, space)
+			if l.disk != "" && credentialOf(spec.User) == nil {
+				r.onDisk.begin(l.disk, space)
 			}
 			return nil
 		})

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,37 +26,50 @@ func workDir(s container.Spec) string {
 // layOut fills the directory, which is new: files first, then mounts, so that no
 // file is ever written through a mount onto the host. With mountpoints, the mounts
 // are made later, and only their places now.
-func (d dir) layOut(spec container.Spec, mountpoints bool) error {
-	if err := os.Mkdir(d.rootDir(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+func (d dir) layOut(l layout, spec container.Spec, mountpoints bool) error {
+	if err := os.Mkdir(l.root, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	root, err := os.OpenRoot(d.rootDir())
+	root, err := os.OpenRoot(l.root)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
 	t := tree{root: root, owner: spec.User, mountpoints: mountpoints}
+	if len(l.large) > 0 {
+		if t.disk, err = os.OpenRoot(l.disk); err != nil {
+			return err
+		}
+		defer func() { _ = t.disk.Close() }()
+		t.large, t.info = l.large, l.info
+		if err := t.removeUnordered(spec); err != nil {
+			return err
+		}
+	}
 	if err := t.fill(spec); err != nil {
 		return err
 	}
 	return d.writePorts(spec.Ports)
 }
 
-// makeAnew makes the directory, in the place of what an interrupted start left. Take, which may
-// be nil, may put one there that was used before.
-func (d dir) makeAnew(u *container.User, take func(dir) bool) error {
-	if err := os.RemoveAll(string(d)); err != nil {
-		return err
+// makeAnew makes the directory, in the place of what an interrupted start left.
+func (d dir) makeAnew(u *container.User) error {
+	err := os.Mkdir(string(d), 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		err = errors.Join(d.removeAll(), os.Mkdir(string(d), 0o700))
 	}
-	if credentialOf(u) == nil && take != nil && take(d) {
-		return nil
-	}
-	if err := os.Mkdir(string(d), 0o700); err != nil || credentialOf(u) == nil {
+	if err != nil || credentialOf(u) == nil {
 		return err
 	}
 	// The user passes to what is its own, whatever the agent's umask, and looks at
 	// nothing else.
 	return os.Chmod(string(d), 0o711)
+}
+
+// removeAll removes the directory and what it leads to on disk.
+func (d dir) removeAll() error {
+	var none *onDisk // nothing of it is used again
+	return errors.Join(none.removeFiles(d), none.removeOutput(d), os.RemoveAll(string(d)))
 }
 
 func (d dir) writePorts(ports []int) error {
@@ -75,6 +89,43 @@ type tree struct {
 	owner *container.User
 	// mountpoints makes places for mounts rather than links.
 	mountpoints bool
+	// disk has the large directories.
+	disk  *os.Root
+	large []largeDir
+	info  bool
+}
+
+// at is where a path of the task's is made.
+func (t tree) at(name string) (*os.Root, string) {
+	if t.info && isWithin(name, relPath(infoDir)) {
+		return t.root, name
+	}
+	return t.atDisk(name)
+}
+
+// atDisk is where it is shown, too, if it is in memory.
+func (t tree) atDisk(name string) (*os.Root, string) {
+	for _, l := range t.large {
+		if p := relPath(l.path); isWithin(name, p) {
+			return t.disk, path.Join(l.name, strings.TrimPrefix(name, p))
+		}
+	}
+	return t.root, name
+}
+
+// removeUnordered removes what was kept for a task and a new directory would not have.
+func (t tree) removeUnordered(spec container.Spec) error {
+	for _, name := range keptDirs {
+		leads := func(to string) bool { return isWithin(path.Clean(to), runDir+"/"+name) }
+		isOrdered := func(f container.File) bool { return leads(f.Path) }
+		if leads(workDir(spec)) || slices.ContainsFunc(spec.Files, isOrdered) {
+			continue
+		}
+		if err := t.disk.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t tree) fill(spec container.Spec) error {
@@ -102,19 +153,39 @@ func (t tree) mkdir(name string) error {
 	if name == "." {
 		return nil
 	}
-	if _, err := t.root.Stat(name); err == nil {
-		return nil
-	}
-	if err := t.mkdir(path.Dir(name)); err != nil {
+	root, at := t.at(name)
+	err := root.Mkdir(at, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		_, err = root.Stat(at)
 		return err
 	}
-	if err := t.root.Mkdir(name, 0o755); err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = t.mkdir(path.Dir(name)); err == nil {
+			err = root.MkdirAll(at, 0o755) // its parent may be on disk
+		}
+	}
+	if err == nil {
+		err = t.mkPlace(name)
+	}
+	if err != nil || credentialOf(t.owner) == nil {
 		return err
 	}
-	if credentialOf(t.owner) == nil {
-		return nil
+	return root.Lchown(at, t.owner.UID, t.owner.GID)
+}
+
+// mkPlace makes the place in which files that are in memory are shown in a large directory,
+// or a large directory in what is in memory.
+func (t tree) mkPlace(name string) error {
+	for _, l := range t.large {
+		if name == relPath(l.path) && l.path != runDir {
+			return t.root.MkdirAll(name, 0o755)
+		}
 	}
-	return t.root.Lchown(name, t.owner.UID, t.owner.GID)
+	if t.info && name == relPath(infoDir) {
+		root, at := t.atDisk(name)
+		return root.MkdirAll(at, 0o755)
+	}
+	return nil
 }
 
 func (t tree) put(f container.File) error {
@@ -122,61 +193,63 @@ func (t tree) put(f container.File) error {
 	if err := t.mkdir(path.Dir(name)); err != nil {
 		return err
 	}
+	root, at := t.at(name)
 	switch {
 	case f.Dir:
 		if err := t.mkdir(name); err != nil {
 			return err
 		}
 	case f.Link != "":
-		if err := t.root.Symlink(f.Link, name); err != nil {
+		if err := root.Symlink(f.Link, at); err != nil {
 			return err
 		}
-		return t.own(f, name)
+		return own(root, f, at)
 	default:
-		if err := t.root.WriteFile(name, f.Content, 0o600); err != nil {
+		if err := root.WriteFile(at, f.Content, 0o600); err != nil {
 			return err
 		}
 	}
-	if err := t.root.Chmod(name, os.FileMode(f.Mode&0o777)); err != nil {
+	if err := root.Chmod(at, os.FileMode(f.Mode&0o777)); err != nil {
 		return err
 	}
 	if !f.ModTime.IsZero() && !f.Dir {
-		if err := t.root.Chtimes(name, f.ModTime, f.ModTime); err != nil {
+		if err := root.Chtimes(at, f.ModTime, f.ModTime); err != nil {
 			return err
 		}
 	}
-	return t.own(f, name)
+	return own(root, f, at)
 }
 
 // own gives the file to whom it belongs. An agent that is not root runs
 // every task as itself, and so owns every file.
-func (t tree) own(f container.File, name string) error {
+func own(root *os.Root, f container.File, name string) error {
 	if os.Getuid() != 0 || f.UID == 0 && f.GID == 0 {
 		return nil
 	}
-	return t.root.Lchown(name, f.UID, f.GID)
+	return root.Lchown(name, f.UID, f.GID)
 }
 
 // mount shows a path of the host as a symbolic link, or makes a place for it.
 func (t tree) mount(m container.Mount) error {
 	name := relPath(m.ContainerPath)
-	if _, err := t.root.Lstat(name); err == nil {
+	root, at := t.at(name)
+	if _, err := root.Lstat(at); err == nil {
 		return fmt.Errorf("the task's own files are in its place; the process runtime can only mount where nothing is")
 	}
 	if err := t.mkdir(path.Dir(name)); err != nil {
 		return err
 	}
 	if !t.mountpoints {
-		return t.root.Symlink(m.HostPath, name)
+		return root.Symlink(m.HostPath, at)
 	}
 	info, err := os.Stat(m.HostPath)
 	if err != nil {
 		return err
 	}
 	if info.IsDir() {
-		return t.root.Mkdir(name, 0o755)
+		return root.Mkdir(at, 0o755)
 	}
-	return t.root.WriteFile(name, nil, 0o600)
+	return root.WriteFile(at, nil, 0o600)
 }
 
 // relPath is a container's path below its root.

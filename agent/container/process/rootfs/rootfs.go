@@ -1,9 +1,9 @@
 // Package rootfs shows a task its files where the task looks for them: in the machine's
 // file tree, with places of the task's own, in a mount namespace of its own.
 //
-// The tree is put together on a directory and then becomes the root of the namespace:
-// the machine's mounts, the places over them, and where a place does not exist on the
-// machine, a read-only stand-in of its parent that has it.
+// Places are mounted over the machine's. Where one does not exist there, the tree is put
+// together on a directory and then becomes the root of the namespace: the machine's mounts,
+// the places over them, and a read-only stand-in of the parent that has what is missing.
 package rootfs
 
 import (
@@ -58,6 +58,12 @@ func (t Tree) steps() (*steps, error) {
 	}
 	s := &steps{}
 	parents := missingIn(sites)
+	if len(parents) == 0 && !hidesSources(sites) {
+		for _, site := range sites {
+			s.bind(site.Source, site.Path, site.ReadOnly)
+		}
+		return s, s.err
+	}
 	if _, missing := parents["/"]; !missing {
 		s.bind("/", t.Stage, false)
 	}
@@ -71,6 +77,17 @@ func (t Tree) steps() (*steps, error) {
 	}
 	s.enter(t.Stage, isMountPoint("/"))
 	return s, s.err
+}
+
+// hidesSources says that a place would cover what is shown at another: then the tree is put
+// together elsewhere. Otherwise places cover the machine's where they stand, which takes less
+// than copying all mounts twice.
+func hidesSources(sites []site) bool {
+	return slices.ContainsFunc(sites, func(over site) bool {
+		return slices.ContainsFunc(sites, func(s site) bool {
+			return s.Source == over.Path || strings.HasPrefix(s.Source, strings.TrimSuffix(over.Path, "/")+"/")
+		})
+	})
 }
 
 // isMountPoint is true where the kernel does not say.

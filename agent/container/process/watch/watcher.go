@@ -2,39 +2,39 @@
 package watch
 
 import (
-	"path/filepath"
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watcher tells who follows a container that something was written in its directory. All
+// Watcher tells who follows a container that something was written to its files. All
 // share one queue of the kernel's, of which a user has few; it is there as long as
 // there are followers. The zero Watcher is ready.
 type Watcher struct {
 	mu sync.Mutex
 	// queue is nil without followers.
 	queue *fsnotify.Watcher
-	// followers are by directory.
+	// followers are by file.
 	followers map[string][]chan struct{}
 }
 
-// Follow returns a channel that gets a value after something was written in dir, until stop
-// is called. It is nil where the kernel gives no queue or no place in it.
-func (w *Watcher) Follow(dir string) (written <-chan struct{}, stop func()) {
+// Follow returns a channel that gets a value after something was written to one of the
+// files, until stop is called. It is nil where the kernel gives no queue or no place in it.
+func (w *Watcher) Follow(files ...string) (written <-chan struct{}, stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.queue == nil && w.open() != nil {
 		return nil, func() {}
 	}
 	c := make(chan struct{}, 1)
-	w.followers[dir] = append(w.followers[dir], c)
-	stop = sync.OnceFunc(func() { w.leave(dir, c) })
-	if w.queue.Add(dir) != nil {
-		w.drop(dir, c)
-		return nil, func() {}
+	for i, f := range files {
+		w.followers[f] = append(w.followers[f], c)
+		if w.queue.Add(f) != nil {
+			w.drop(files[:i+1], c)
+			return nil, func() {}
+		}
 	}
-	return c, stop
+	return c, sync.OnceFunc(func() { w.leave(files, c) })
 }
 
 func (w *Watcher) open() error {
@@ -47,25 +47,27 @@ func (w *Watcher) open() error {
 	return nil
 }
 
-func (w *Watcher) leave(dir string, c chan struct{}) {
+func (w *Watcher) leave(files []string, c chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.drop(dir, c)
+	w.drop(files, c)
 }
 
 // drop forgets a follower, and the queue after the last.
-func (w *Watcher) drop(dir string, c chan struct{}) {
-	rest := w.followers[dir][:0]
-	for _, other := range w.followers[dir] {
-		if other != c {
-			rest = append(rest, other)
+func (w *Watcher) drop(files []string, c chan struct{}) {
+	for _, f := range files {
+		rest := w.followers[f][:0]
+		for _, other := range w.followers[f] {
+			if other != c {
+				rest = append(rest, other)
+			}
 		}
+		if w.followers[f] = rest; len(rest) > 0 {
+			continue
+		}
+		delete(w.followers, f)
+		_ = w.queue.Remove(f) // it is gone with the file
 	}
-	if w.followers[dir] = rest; len(rest) > 0 {
-		return
-	}
-	delete(w.followers, dir)
-	_ = w.queue.Remove(dir) // it is gone with its directory
 	if len(w.followers) == 0 {
 		_ = w.queue.Close()
 		w.queue = nil
@@ -81,7 +83,7 @@ func (w *Watcher) pass(queue *fsnotify.Watcher) {
 			if !open {
 				return
 			}
-			w.wake(filepath.Dir(e.Name))
+			w.wake(e.Name)
 		case _, open := <-queue.Errors:
 			if !open {
 				return
@@ -91,10 +93,10 @@ func (w *Watcher) pass(queue *fsnotify.Watcher) {
 	}
 }
 
-func (w *Watcher) wake(dir string) {
+func (w *Watcher) wake(file string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.followers[dir] {
+	for _, c := range w.followers[file] {
 		signal(c)
 	}
 }

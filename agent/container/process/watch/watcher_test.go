@@ -14,16 +14,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestWhoFollowsHearsOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	var w Watcher
-	one, other := t.TempDir(), t.TempDir()
-	first, stopFirst := w.Follow(one)
+	one, beside, other := newFile(t), newFile(t), newFile(t)
+	first, stopFirst := w.Follow(beside, one)
 	second, stopSecond := w.Follow(one)
 	elsewhere, stopElsewhere := w.Follow(other)
 	if first == nil || second == nil || elsewhere == nil {
 		t.Skip("the kernel gives this user no more queues of inotify")
 	}
-	write := func(dir string) {
+	write := func(file string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "stdout"), []byte("line\n"), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte("line\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,6 +38,8 @@ func TestWhoFollowsHearsOfWhatIsWritten(t *testing.T) {
 	write(one)
 	await(first)
 	await(second)
+	write(beside)
+	await(first)
 	stopFirst()
 	stopFirst() // which changes nothing
 	write(other)
@@ -55,20 +57,26 @@ func TestWhoFollowsHearsOfWhatIsWritten(t *testing.T) {
 	stop()
 }
 
-// A directory that is gone before its follower stops is no trouble.
-func TestADirectoryMayGoWhileItIsFollowed(t *testing.T) {
-	t.Parallel()
-	var w Watcher
-	dir := filepath.Join(t.TempDir(), "container")
-	if c, stop := w.Follow(dir); c != nil {
-		stop()
-		t.Error("a directory that does not exist is followed")
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
+func newFile(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "stdout")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, stop := w.Follow(dir)
-	if err := os.Remove(dir); err != nil {
+	return name
+}
+
+// A file that is gone before its follower stops is no trouble.
+func TestAFileMayGoWhileItIsFollowed(t *testing.T) {
+	t.Parallel()
+	var w Watcher
+	file := newFile(t)
+	if c, stop := w.Follow(file, file+"-not-there"); c != nil || w.queue != nil {
+		stop()
+		t.Error("a file that does not exist is followed")
+	}
+	_, stop := w.Follow(file)
+	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	stop()

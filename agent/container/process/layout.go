@@ -1,0 +1,120 @@
+package process
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// layout says where the files of a task are: below root, which may be in memory, but for
+// what a task fills as it likes. That is below disk.
+type layout struct {
+	root string
+	// disk is empty where all is below root.
+	disk  string
+	large []largeDir
+	// info says that the files of infoDir are below root though that is in a large one.
+	info bool
+}
+
+// largeDir is a directory of the task's.
+type largeDir struct {
+	// path is what the task calls it.
+	path string
+	// name is its name below disk; "." is disk itself.
+	name string
+}
+
+// infoDir has small files alone, which the agent writes.
+const infoDir = runDir + "/" + infoName
+
+// layoutOf has no large directories for a task that has all its files below another
+// directory, or none in memory.
+func (d dir) layoutOf(spec container.Spec) layout {
+	l := layout{root: d.rootDir()}
+	_, lent := d.lentFiles()
+	disk, found := d.diskFiles()
+	if lent || !found {
+		return l
+	}
+	l.disk = disk
+	taken := map[string]bool{tmpName: true}
+	for _, name := range keptDirs {
+		taken[name] = true
+	}
+	for _, p := range largePaths(spec) {
+		name := "."
+		if p != runDir {
+			name = uniqueName(path.Base(p), taken)
+		}
+		l.large = append(l.large, largeDir{path: p, name: name})
+	}
+	hasInfo := slices.ContainsFunc(spec.Files, func(f container.File) bool { return isWithin(path.Clean(f.Path), infoDir) })
+	l.info = hasInfo && slices.ContainsFunc(l.large, func(d largeDir) bool { return isWithin(infoDir, d.path) })
+	return l
+}
+
+// largePaths are the task's own directory and its work directory, unless one is below the
+// other or a mount.
+func largePaths(spec container.Spec) []string {
+	paths := []string{runDir, path.Clean(workDir(spec))}
+	slices.Sort(paths)
+	var out []string
+	for _, p := range paths {
+		within := func(o string) bool { return isWithin(p, o) }
+		mounted := func(m container.Mount) bool { return isWithin(p, path.Clean(m.ContainerPath)) }
+		if p != "/" && !slices.ContainsFunc(out, within) && !slices.ContainsFunc(spec.Mounts, mounted) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// uniqueName is a name that is not taken yet, and takes it.
+func uniqueName(name string, taken map[string]bool) string {
+	for i, first := 1, name; taken[name]; i++ {
+		name = first + "-" + strconv.Itoa(i)
+	}
+	taken[name] = true
+	return name
+}
+
+// home is the directory of all that is large.
+func (l layout) home() string {
+	if l.disk != "" {
+		return l.disk
+	}
+	return l.root
+}
+
+// Links in the directory of a container, where that is in memory, to what is on disk.
+const (
+	filesLink  = "files"
+	outputLink = "output"
+)
+
+// diskFiles is where the large directories of the task are, if they are elsewhere. A
+// directory that is not the agent's own may say anything.
+func (d dir) diskFiles() (at string, found bool) { return d.leadsTo(filesLink) }
+
+func (d dir) leadsTo(link string) (at string, found bool) {
+	if !d.isOwn() {
+		return "", false
+	}
+	at, err := os.Readlink(d.filePath(link))
+	return at, err == nil
+}
+
+// outputs are the names of a task's streams.
+var outputs = [...]string{"stdout", "stderr"}
+
+// outputFile is where the output of a stream is.
+func (d dir) outputFile(name string) string {
+	if at, found := d.leadsTo(outputLink); found {
+		return at + "." + name
+	}
+	return d.filePath(name)
+}

@@ -1,0 +1,208 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// inMemory is a runtime whose tasks have their directories in memory, and leave what they
+// have on disk to the next.
+func inMemory(t *testing.T) *Runtime {
+	t.Helper()
+	r := newPlain(t)
+	if r.onDisk == nil {
+		t.Skip("this user has no directory in memory, or no mount namespaces")
+	}
+	r.onDisk.lookFor = 4
+	return r
+}
+
+func inode(t *testing.T, name string) uint64 {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(name, &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Ino
+}
+
+// manyTasks are enough for directories to be used again.
+const manyTasks = 60
+
+func TestTasksUseTheDirectoriesOfOthersThatFindNothingInThem(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	const text = `ls -Am . .. ../info; stat -c %a . ../info; cat ../info/cluster.json
+		echo left >here; echo left >../here; ln -s /etc ../link; mkdir -p a/b; echo secret >>../info/cluster.json; echo err >&2`
+	directories, files := map[uint64]bool{}, map[uint64]bool{}
+	for i := range manyTasks {
+		spec := script(fmt.Sprint("task-", i), text)
+		spec.Files = []container.File{
+			{Path: runDir + "/workdir", Dir: true, Mode: 0o700}, // as the master's orders have it
+			{Path: runDir + "/info/cluster.json", Content: []byte(spec.ID + "\n"), Mode: 0o640},
+		}
+		said, code := outcome(t, r, spec)
+		want := ".: ..: info, workdir ../info: cluster.json 700 755 " + spec.ID + " err"
+		if got := strings.Join(strings.Fields(said), " "); code != 0 || got != want {
+			t.Fatalf("task %d: got code %d and %q, want %q: what it was given, and its own output", i, code, got, want)
+		}
+		d := r.containerDir(spec.ID)
+		directories[inode(t, workdirOf(r, spec))], files[inode(t, d.outputFile("stderr"))] = true, true
+		if err := r.Remove(t.Context(), spec.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(string(d)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("task %d: got %v, want its directory gone", i, err)
+		}
+	}
+	if len(directories) == manyTasks || len(files) == manyTasks {
+		t.Errorf("got %d new directories and %d new files for as many tasks, want those of the ones before", len(directories), len(files))
+	}
+	withOptions(t, r.opts)
+	if left, _ := filepath.Glob(filepath.Join(r.opts.Files, "*")); len(left) > 0 {
+		t.Errorf("%q are left for the next agent, want none", left)
+	}
+}
+
+// A process that left its task may write in its directory until it ends, also in a copy of
+// the task's mount namespace.
+func TestADirectoryWaitsForAProcessThatLeftItsTask(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]string{"the session": "setsid", "the mount namespace": "setsid unshare --mount"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testTheDirectoryOfOneThatLeft(t, leave)
+		})
+	}
+}
+
+func testTheDirectoryOfOneThatLeft(t *testing.T, leave string) {
+	t.Helper()
+	r := inMemory(t)
+	stop := filepath.Join(t.TempDir(), "stop")
+	stays := script("stays", leave+` sh -c 'until [ -e `+stop+` ]; do echo mine >mine; sleep 0.01; done' >/dev/null 2>&1 & until [ -s mine ]; do sleep 0.01; done`)
+	if _, code := outcome(t, r, stays); code != 0 {
+		t.Fatalf("got code %d", code)
+	}
+	// Its work directory, whose number is no other's while the process is in it.
+	kept := inode(t, workdirOf(r, stays))
+	if err := r.Remove(t.Context(), "stays"); err != nil {
+		t.Fatal(err)
+	}
+	again := map[uint64]bool{}
+	for i := range manyTasks {
+		spec := script(fmt.Sprint("task-", i), "ls -A")
+		if said, _ := outcome(t, r, spec); said != "" {
+			t.Errorf("task %d: finds %q of another", i, said)
+		}
+		at := inode(t, workdirOf(r, spec))
+		again[at] = true
+		if at == kept {
+			t.Errorf("task %d: got the directory of one that still has a process", i)
+		}
+		if err := r.Remove(t.Context(), spec.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(stop, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if len(again) == manyTasks {
+		t.Error("got a new directory for each task, want those of the others before")
+	}
+}
+
+// A program outside of the task may have got its output, and may write to it later.
+func TestOutputThatIsOpenIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	if _, code := outcome(t, r, script("first", "echo line")); code != 0 {
+		t.Fatalf("got code %d", code)
+	}
+	name := r.containerDir("first").outputFile("stdout")
+	held, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close() }()
+	if err := r.Remove(t.Context(), "first"); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.onDisk.outputs) != 1 {
+		t.Fatalf("got %q, want the files of one task", r.onDisk.outputs)
+	}
+	if _, code := outcome(t, r, script("second", "echo line")); code != 0 {
+		t.Fatalf("got code %d", code)
+	}
+	if again := r.containerDir("second").outputFile("stdout"); again == name {
+		t.Error("a file that another process has open is used again")
+	}
+}
+
+// The keeper ends tasks beside an agent that runs.
+func TestARuntimeThatLooksAfterAnAgentsTasksLeavesItsFiles(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	if err := start(t, r, script("one", "echo line; sleep 600")); err != nil {
+		t.Fatal(err)
+	}
+	beside := withOptions(t, Options{Dir: r.opts.Dir})
+	if _, err := os.Stat(r.containerDir("one").outputFile("stdout")); err != nil {
+		t.Error(err)
+	}
+	if err := beside.Remove(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.opts.Files, "*")); len(left) > 0 {
+		t.Errorf("%q are left of a container that was removed", left)
+	}
+}
+
+// What a task has changed about its directories is not the next one's affair.
+func TestADirectoryThatWasChangedIsNotKept(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	for name, text := range map[string]string{
+		"owner":     "chown 1234 .",
+		"attribute": `python3 -c "import os; os.setxattr('.', 'user.mine', b'1')"`,
+	} {
+		if said, code := outcome(t, r, script(name, text)); code != 0 {
+			t.Fatalf("%s: got code %d and %q", name, code, said)
+		}
+		at, _ := r.containerDir(name).diskFiles()
+		if err := r.Remove(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v, want the directory gone", name, err)
+		}
+	}
+}
+
+func TestLargePaths(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec container.Spec
+		want string
+	}{
+		"what the master orders":           {container.Spec{}, "/run/determined"},
+		"a work directory elsewhere":       {container.Spec{WorkDir: "/d/w/"}, "/d/w /run/determined"},
+		"a work directory in a mount":      {container.Spec{WorkDir: "/d/w", Mounts: []container.Mount{{ContainerPath: "/d"}}}, "/run/determined"},
+		"a work directory with all others": {container.Spec{WorkDir: "/run"}, "/run"},
+		"the root":                         {container.Spec{WorkDir: "/"}, "/run/determined"},
+		"a mount of all":                   {container.Spec{Mounts: []container.Mount{{ContainerPath: "/run"}}}, ""},
+	} {
+		if got := strings.Join(largePaths(c.spec), " "); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

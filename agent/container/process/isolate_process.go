@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -212,7 +213,7 @@ func (v view) start(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range v.hidden {
+	for _, h := range toCover(v.hidden) {
 		if err := coverPath(h); err != nil {
 			return fmt.Errorf("hide %s: %w", h, err)
 		}
@@ -284,15 +285,34 @@ func enterMountsOf(namespace *os.File) error {
 // threadMounts is the mount namespace of the thread that opens it.
 const threadMounts = "/proc/thread-self/ns/mnt"
 
+// toCover is what of hidden paths has to be covered, each for itself: not what is below another, nor
+// below a directory of which the task has its own.
+func toCover(hidden []string) []string {
+	var out []string
+	for _, h := range hidden {
+		below := func(p string) bool { return h != p && isWithin(h, p) }
+		if !slices.ContainsFunc(hidden, below) && !slices.ContainsFunc(slices.Concat(privateBinds, privateMounts), below) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// Directories of which each task has its own, on disk and in memory.
+var (
+	privateBinds  = []string{"/tmp", "/var/tmp"}
+	privateMounts = []string{"/dev/shm", "/dev/mqueue", "/run/lock"}
+)
+
 // privateDirs gives the task its own in the place of directories in which all users
 // of a machine may write.
 func (v view) privateDirs(tmp *os.File) error {
-	for _, p := range []string{"/tmp", "/var/tmp"} {
+	for _, p := range privateBinds {
 		if err := bindMount(tmp, p); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
-	for _, p := range []string{"/dev/shm", "/dev/mqueue", "/run/lock"} {
+	for _, p := range privateMounts {
 		options := "mode=1777"
 		if size := v.spec.ShmSize; p == "/dev/shm" && size > 0 {
 			options += ",size=" + strconv.FormatInt(size, 10)

@@ -245,6 +245,14 @@ func TestWhatIsNotSetIsNotHidden(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatIsSeenIsCovered(t *testing.T) {
+	t.Parallel()
+	got := toCover([]string{"/var/lib/agent/processes", "/var/lib/agent", "/etc/agent.yaml", "/dev/shm/det-deploy-tasks", "/tmp/data", "/tmpfs", "/tmp", "/var/lib/agent2"})
+	if want := []string{"/var/lib/agent", "/etc/agent.yaml", "/tmpfs", "/tmp", "/var/lib/agent2"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // Programs that leave their session and their parent end with the task.
 func TestDaemonsOfIsolatedTasksDie(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,8 @@ type allocation struct {
 	placedAt  time.Time
 
 	containers []*container
+	// reports are not stored yet, in their order.
+	reports []report
 	// ports are the numbers that its containers were given, in the order of Request.Ports.
 	ports   []int
 	release *release

@@ -79,15 +79,7 @@ func (in *inbox) handleReceived(l *link, m *agentv1.Received) error {
 		return nil
 	}
 	c.markReceived()
-	in.work.Add(c.allocation.laneName(), func(ctx context.Context) time.Duration {
-		if in.isOver(c.allocation) {
-			return 0
-		}
-		if err := in.records.saveAllocation(ctx, c.allocation); err != nil {
-			return in.runner.logRetry(ctx, "store allocation", c.allocation, err)
-		}
-		return 0
-	})
+	in.runner.addReport(report{container: c})
 	return nil
 }
 
@@ -109,9 +101,13 @@ func (in *inbox) handleChange(ctx context.Context, l *link, m *agentv1.Change) e
 	if m.GetExit().GetNotHere() {
 		in.handleNotHere(c, m.GetExit().GetMessage())
 	}
-	return in.postMessage(ctx, l, c.allocation.laneName(), func(ctx context.Context) time.Duration {
-		return in.runner.applyChange(ctx, c, m)
-	})
+	if err := l.awaitAnswers(ctx); err != nil {
+		return err
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.runner.addReport(report{container: c, change: m, done: func() { <-l.unanswered }})
+	return nil
 }
 
 // handleSilence ends the whole allocation of a container that its agent ended because
@@ -125,13 +121,21 @@ func (in *inbox) handleSilence(c *container, reason string) {
 	in.runner.killAllocation(c.allocation, rm.CauseAgentLost, "agent "+string(c.agent)+": "+excerpt.Of(reason))
 }
 
-// postMessage posts work for one message of an agent, and waits while too many of its
-// messages are not stored yet: that is how a slow store slows its writers.
-func (in *inbox) postMessage(ctx context.Context, l *link, lane string, w workqueue.Work) error {
+// awaitAnswers waits while too many messages of an agent are not stored yet: that is how a slow store slows
+// its writers. Who has it gives back one of unanswered.
+func (l *link) awaitAnswers(ctx context.Context) error {
 	select {
 	case l.unanswered <- struct{}{}:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// postMessage posts work for one message of an agent.
+func (in *inbox) postMessage(ctx context.Context, l *link, lane string, w workqueue.Work) error {
+	if err := l.awaitAnswers(ctx); err != nil {
+		return err
 	}
 	in.work.Add(lane, func(ctx context.Context) time.Duration {
 		again := w(ctx)

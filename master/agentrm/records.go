@@ -91,22 +91,23 @@ func (r *records) putJob(ctx context.Context, id rm.JobID, doc jobDoc) error {
 	return r.store.Write(ctx, func(tx *store.Tx) error { return jobDocs().Put(tx, string(id), "", time.Now(), doc) })
 }
 
-func (r *records) putAllocation(ctx context.Context, id rm.AllocationID, doc allocationDoc) error {
-	return r.store.Write(ctx, func(tx *store.Tx) error {
-		return allocationDocs().Put(tx, string(id), doc.Pool, doc.PlacedAt, doc)
-	})
+func putAllocation(id rm.AllocationID, doc allocationDoc) func(*store.Tx) error {
+	return func(tx *store.Tx) error { return allocationDocs().Put(tx, string(id), doc.Pool, doc.PlacedAt, doc) }
 }
 
-func (r *records) dropAllocation(ctx context.Context, id rm.AllocationID) error {
-	return r.store.Write(ctx, func(tx *store.Tx) error { return allocationDocs().Delete(tx, string(id)) })
+func dropAllocation(id rm.AllocationID) func(*store.Tx) error {
+	return func(tx *store.Tx) error { return allocationDocs().Delete(tx, string(id)) }
 }
 
 // saveAllocation stores a placed allocation as it is now.
 func (r *records) saveAllocation(ctx context.Context, a *allocation) error {
+	return r.store.Write(ctx, putAllocation(a.Allocation, r.copyAllocation(a)))
+}
+
+func (r *records) copyAllocation(a *allocation) allocationDoc {
 	r.mu.Lock()
-	doc := a.toDoc()
-	r.mu.Unlock()
-	return r.putAllocation(ctx, a.Allocation, doc)
+	defer r.mu.Unlock()
+	return a.toDoc()
 }
 
 // saveAgent stores an agent as it is when it is written.

@@ -23,7 +23,7 @@ func (r *runner) giveUpContainer(c *container, reason string) {
 		ContainerId: string(c.id), State: apiv1.Container_STATE_TERMINATED, AtUs: time.Now().UnixMicro(),
 		Exit: &agentv1.Exit{Kind: kind, Message: reason},
 	}
-	r.work.Add(c.allocation.laneName(), func(ctx context.Context) time.Duration { return r.applyChange(ctx, c, change) })
+	r.addReport(report{container: c, change: change})
 }
 
 // loseContainer ends a container that is nowhere any more, and with it the
@@ -33,58 +33,13 @@ func (r *runner) loseContainer(c *container, reason string) {
 	r.killAllocation(c.allocation, rm.CauseAgentLost, reason)
 }
 
-// applyChange takes in a container's new state: owner first, own record second, and
-// the agent is told last. It may be repeated at any point.
-func (r *runner) applyChange(ctx context.Context, c *container, change *agentv1.Change) time.Duration {
-	a := c.allocation
-	if r.isNewState(c, change.GetState()) {
-		if err := r.cfg.Tasks.Changed(ctx, r.describeChange(c, change)); err != nil {
-			return r.logRetry(ctx, "tell of container", a, err)
-		}
-		r.advanceState(c, change.GetState())
-	}
-	if change.GetState() == apiv1.Container_STATE_TERMINATED {
-		if again := r.settleAllocation(ctx, a); again > 0 {
-			return again
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c.stored = max(c.stored, change.GetState())
-	r.agents[c.agent].sendMessage(ackOf(change))
-	return 0
-}
-
-// isNewState reports whether a state is ahead of what is stored. States only go
-// forward, so a repeated one is old news.
-func (r *runner) isNewState(c *container, s apiv1.Container_State) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return s > c.state
-}
-
-func (r *runner) advanceState(c *container, s apiv1.Container_State) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c.state = s
-	c.markReceived()
-	if !c.hasEnded() {
-		return
-	}
-	if agent := r.agents[c.agent]; agent != nil {
-		delete(agent.containers, c.id)
-	}
-	r.passes.Wake()
-}
-
+// describeChange is a new state as its owner is told. The caller holds mu.
 func (r *runner) describeChange(c *container, change *agentv1.Change) rm.ContainerChange {
 	out := rm.ContainerChange{
 		Allocation: c.allocation.Allocation, Container: c.id, Agent: c.agent, Rank: c.rank,
 		State: change.GetState(), Exit: change.GetExit(), Addresses: change.GetAddresses(),
 		At: agentv1.Instant(change.GetAtUs(), time.Now()),
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if agent := r.agents[c.agent]; agent != nil && out.State == apiv1.Container_STATE_RUNNING {
 		out.Host, out.Machine = r.hostOn(agent, c.allocation), agent.machine
 	}
@@ -104,12 +59,11 @@ func (r *runner) settleAllocation(ctx context.Context, a *allocation) time.Durat
 		}
 		return 0
 	}
-	if err := r.cfg.Tasks.Ended(ctx, a.Allocation, end); err != nil {
+	if err := r.owner.ReportedWith(ctx, a.Allocation, nil, &end, dropAllocation(a.Allocation)); err != nil {
 		return r.logRetry(ctx, "tell of end", a, err)
 	}
-	if err := r.records.dropAllocation(ctx, a.Allocation); err != nil {
-		return r.logRetry(ctx, "forget allocation", a, err)
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.forgetAllocation(a)
 	return 0
 }
@@ -117,17 +71,19 @@ func (r *runner) settleAllocation(ctx context.Context, a *allocation) time.Durat
 func (r *runner) outcomeOf(a *allocation) (end rm.End, ended, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	end = rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
-	if a.release != nil {
-		end.Cause, end.Reason = a.release.Cause, a.release.Reason
-	}
-	return end, a.hasEnded(), a.phase == Over
+	return a.describeEnd(), a.hasEnded(), a.phase == Over
 }
 
-// forgetAllocation removes an allocation that no message can name any more.
+// describeEnd is why nothing of an allocation is left, now.
+func (a *allocation) describeEnd() rm.End {
+	if a.release != nil {
+		return rm.End{Cause: a.release.Cause, Reason: a.release.Reason, At: time.Now()}
+	}
+	return rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
+}
+
+// forgetAllocation removes an allocation that no message can name any more. The caller holds mu.
 func (r *runner) forgetAllocation(a *allocation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if err := a.setState(Over); err != nil {
 		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)
 	}

@@ -17,6 +17,7 @@ import (
 type runner struct {
 	*state
 	records *records
+	owner   Owner
 }
 
 // resumeAllocations continues what an earlier master has placed. The caller holds mu.
@@ -47,16 +48,13 @@ func (r *runner) launchAllocation(ctx context.Context, a *allocation) time.Durat
 	if r.isKilled(a) && !r.dropUnlessSent(a) {
 		return r.settleAllocation(ctx, a)
 	}
-	if err := r.records.saveAllocation(ctx, a); err != nil {
-		return r.logRetry(ctx, "store placement", a, err)
-	}
 	var specs []*agentv1.Spec
 	err := r.checkInterfaces(a)
 	if err == nil {
-		specs, err = r.cfg.Tasks.Assigned(ctx, r.assignmentOf(a))
+		specs, err = r.owner.AssignedWith(ctx, r.assignmentOf(a), putAllocation(a.Allocation, r.records.copyAllocation(a)))
 	}
-	if ctx.Err() != nil {
-		return retryAfter
+	if ctx.Err() != nil || isOfStore(err) {
+		return r.logRetry(ctx, "store placement", a, err)
 	}
 	if err == nil && len(specs) != len(a.containers) {
 		err = fmt.Errorf("allocation %s has %d containers and %d of them are described", a.Allocation, len(a.containers), len(specs))

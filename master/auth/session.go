@@ -260,11 +260,24 @@ func (t *tokens) dropOwner(ctx context.Context, owner string) error {
 // and one with which its user's tools work inside it. Asked again it makes two
 // more; all of them end with EndAllocation.
 func (t *tokens) TaskTokens(ctx context.Context, userID int32, allocation string) (own, user token.Text, err error) {
+	own, user, keep, err := t.NewTaskTokens(userID, allocation)
+	if err == nil {
+		err = t.cfg.Store.Write(ctx, keep)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return own, user, nil
+}
+
+// NewTaskTokens is TaskTokens for a caller that writes something else with them: they are good once what
+// keep is a part of has been written.
+func (t *tokens) NewTaskTokens(userID int32, allocation string) (own, user token.Text, keep func(*store.Tx) error, err error) {
 	if allocation == "" {
-		return "", "", status.New(status.InvalidArgument, "an allocation is needed")
+		return "", "", nil, status.New(status.InvalidArgument, "an allocation is needed")
 	}
 	if _, found := t.users.findUser(userID); !found {
-		return "", "", status.Missing("user", fmt.Sprint(userID))
+		return "", "", nil, status.Missing("user", fmt.Sprint(userID))
 	}
 	made, now := map[token.Hash]session{}, t.cfg.Now()
 	issue := func(k token.Kind) token.Text {
@@ -273,21 +286,33 @@ func (t *tokens) TaskTokens(ctx context.Context, userID int32, allocation string
 		return text
 	}
 	own, user = issue(token.Allocation), issue(token.User)
-	err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+	return own, user, func(tx *store.Tx) error {
 		for h, s := range made {
 			if err := sessions.Put(tx, string(h), s.ownerParent(), time.Time{}, s); err != nil {
 				return err
 			}
 		}
+		tx.OnEnd(func(err error) {
+			if err != nil {
+				return
+			}
+			for h, s := range made {
+				t.keepSession(h, s)
+			}
+		})
 		return nil
-	})
-	if err != nil {
-		return "", "", err
+	}, nil
+}
+
+// DropAllocation ends the tokens of an allocation at once, and for good once what drop is a part of has
+// been written.
+func (t *tokens) DropAllocation(allocation string) (drop func(*store.Tx) error) {
+	owner := session{Allocation: allocation}.ownerParent()
+	t.forgetOwner(owner) // memory first, as in dropOwner
+	return func(tx *store.Tx) error {
+		_, err := sessions.DeleteByParent(tx, owner)
+		return err
 	}
-	for h, s := range made {
-		t.keepSession(h, s)
-	}
-	return own, user, nil
 }
 
 // EndAllocation ends the tokens of an allocation. One without is not an error.

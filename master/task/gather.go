@@ -149,7 +149,7 @@ func (g *gathers) finish(ctx context.Context, key gatherKey, o *gathering, all l
 	if all == nil {
 		return nil
 	}
-	_, err := g.records.changeAllocation(ctx, key.allocation, func(a lifecycle.Allocation) lifecycle.Allocation {
+	err := g.records.changeAllocation(ctx, key.allocation, func(a lifecycle.Allocation) lifecycle.Allocation {
 		return a.Gather(key.kind, all)
 	})
 	if err != nil {

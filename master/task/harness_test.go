@@ -145,18 +145,25 @@ const administrator = int32(1)
 
 func (d *doors) Administrator(id int32) bool { return id == administrator }
 
-func (d *doors) TaskTokens(_ context.Context, _ int32, allocation string) (own, user token.Text, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.open[allocation]++
-	return token.Text("own-" + allocation), token.Text("user-" + allocation), nil
+func (d *doors) NewTaskTokens(_ int32, allocation string) (own, user token.Text, keep func(*store.Tx) error, err error) {
+	keep = func(tx *store.Tx) error {
+		tx.OnEnd(func(err error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if err == nil {
+				d.open[allocation]++
+			}
+		})
+		return nil
+	}
+	return token.Text("own-" + allocation), token.Text("user-" + allocation), keep, nil
 }
 
-func (d *doors) EndAllocation(_ context.Context, allocation string) error {
+func (d *doors) DropAllocation(allocation string) (drop func(*store.Tx) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.open, allocation)
-	return nil
+	return func(*store.Tx) error { return nil }
 }
 
 // master is everything that a kill -9 takes away, over what it does not.

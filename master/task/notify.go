@@ -25,12 +25,17 @@ type runs struct {
 
 // Assigned implements rm.Tasks.
 func (run *runs) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spec, error) {
+	return run.AssignedWith(ctx, as, nil)
+}
+
+// AssignedWith is Assigned in one transaction with what the resource manager keeps of it.
+func (run *runs) AssignedWith(ctx context.Context, as rm.Assignment, also func(*store.Tx) error) ([]*agentv1.Spec, error) {
 	e, found := run.reg.findAllocation(as.Allocation)
 	if !found {
 		return nil, fmt.Errorf("assign allocation %s: it is not known", as.Allocation)
 	}
 	for {
-		specs, err := run.storeAssignment(ctx, e, as)
+		specs, err := run.storeAssignment(ctx, e, as, also)
 		if !isTransient(err) {
 			return specs, err
 		}
@@ -50,8 +55,12 @@ func isTransient(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrFull)
 }
 
-func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment) ([]*agentv1.Spec, error) {
-	err := run.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
+func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment, also func(*store.Tx) error) ([]*agentv1.Spec, error) {
+	own, user, keep, err := run.cfg.Tokens.NewTaskTokens(e.latestSnapshot().task.UserID, string(as.Allocation))
+	if err != nil {
+		return nil, fmt.Errorf("assign allocation %s: %w", as.Allocation, err)
+	}
+	err = run.records.applyChangeWith(ctx, e, func(s snapshot) (snapshot, error) {
 		a, _ := s.allocationByID(as.Allocation)
 		next, err := a.Assign(as)
 		if err != nil {
@@ -65,32 +74,43 @@ func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment
 			_, _ = rand.Read(next.SSHSeed) // it never fails
 		}
 		return s.withAllocation(next), nil
-	})
+	}, inOrder(keep, also))
 	if err != nil {
 		return nil, err
 	}
-	s := e.latestSnapshot()
-	a, _ := s.allocationByID(as.Allocation)
-	return run.buildSpecs(ctx, s.task, a, as)
+	return run.buildSpecs(ctx, e.latestSnapshot(), as, spec.Run{Session: own, UserToken: user})
 }
 
-// buildSpecs builds what to run. Its tokens are made again each time, because only their
+// inOrder writes several things, of which some are nil; nil for none.
+func inOrder(parts ...func(*store.Tx) error) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		for _, write := range parts {
+			if write == nil {
+				continue
+			}
+			if err := write(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// buildSpecs builds what to run with tokens, which are made again each time, because only their
 // hashes are kept.
-func (run *runs) buildSpecs(ctx context.Context, task lifecycle.Task, a lifecycle.Allocation, as rm.Assignment) ([]*agentv1.Spec, error) {
+func (run *runs) buildSpecs(ctx context.Context, s snapshot, as rm.Assignment, with spec.Run) ([]*agentv1.Spec, error) {
+	task := s.task
+	a, _ := s.allocationByID(as.Allocation)
 	program, err := run.programOf(ctx, task, a, as)
 	if err != nil {
 		return nil, fmt.Errorf("assign allocation %s: %w", as.Allocation, err)
 	}
 	// Where each container has a network of its own, as in pods, it is found there.
 	program.HostNetwork = program.HostNetwork && len(as.Ports) > 0
-	own, user, err := run.cfg.Tokens.TaskTokens(ctx, task.UserID, string(as.Allocation))
-	if err != nil {
-		return nil, fmt.Errorf("assign allocation %s: %w", as.Allocation, err)
-	}
 	return spec.Build(spec.Run{
 		Program: program, Defaults: run.cfg.Defaults(as.Pool), Task: task.ID, Allocation: as.Allocation,
 		Type: string(task.Kind), Username: task.Username, User: task.Unix,
-		Ports: spec.NumberPorts(kindOf(task.Kind).ports, as.Ports), Session: own, UserToken: user, SSHSeed: a.SSHSeed, Policy: run.policies.policyOf(task.UserID, as.Pool),
+		Ports: spec.NumberPorts(kindOf(task.Kind).ports, as.Ports), Session: with.Session, UserToken: with.UserToken, SSHSeed: a.SSHSeed, Policy: run.policies.policyOf(task.UserID, as.Pool),
 	}, as.Containers), nil
 }
 
@@ -105,17 +125,13 @@ func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle
 
 // Changed implements rm.Tasks.
 func (run *runs) Changed(ctx context.Context, c rm.ContainerChange) error {
-	e, err := run.records.changeAllocation(ctx, c.Allocation, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Change(c) })
-	if err != nil || e == nil {
-		return err
-	}
-	return run.killDoomed(ctx, run.reg.managerOf(), e)
+	return run.ReportedWith(ctx, c.Allocation, []rm.ContainerChange{c}, nil, nil)
 }
 
 // Preempted implements rm.Tasks.
 func (run *runs) Preempted(ctx context.Context, id rm.AllocationID, reason string, deadline time.Time) (listens bool, err error) {
 	now := run.cfg.Now()
-	_, err = run.records.changeAllocation(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation {
+	err = run.records.changeAllocation(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation {
 		listens = a.Listens
 		return a.Preempt(reason, now, deadline)
 	})
@@ -124,17 +140,17 @@ func (run *runs) Preempted(ctx context.Context, id rm.AllocationID, reason strin
 
 // Waits implements rm.Tasks.
 func (run *runs) Waits(ctx context.Context, id rm.AllocationID, w rm.Wait) error {
-	_, err := run.records.changeAllocation(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Wait(w) })
+	err := run.records.changeAllocation(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Wait(w) })
 	return err
 }
 
-// changeAllocation changes one allocation. One that is not known was forgotten: nil.
-func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, change func(lifecycle.Allocation) lifecycle.Allocation) (*entry, error) {
+// changeAllocation changes one allocation. One that is not known was forgotten, and nothing is done.
+func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, change func(lifecycle.Allocation) lifecycle.Allocation) error {
 	e, found := rec.reg.findAllocation(id)
 	if !found {
-		return nil, nil //nolint:nilnil // see above
+		return nil
 	}
-	return e, rec.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
+	return rec.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
 		a, found := s.allocationByID(id)
 		if !found {
 			return s, nil
@@ -143,25 +159,47 @@ func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, ch
 	})
 }
 
-// Ended implements rm.Tasks. The allocation's tokens go first: should we be
-// interrupted behind that, the resource manager says it again.
+// Ended implements rm.Tasks.
 func (run *runs) Ended(ctx context.Context, id rm.AllocationID, end rm.End) error {
+	return run.ReportedWith(ctx, id, nil, &end, nil)
+}
+
+// ReportedWith is Changed for each change of an allocation and then Ended, unless end is nil, in one
+// transaction with what the resource manager keeps of it. The allocation's tokens go with its end.
+func (run *runs) ReportedWith(ctx context.Context, id rm.AllocationID, changes []rm.ContainerChange, end *rm.End, also func(*store.Tx) error) error {
 	e, found := run.reg.findAllocation(id)
 	if !found {
-		return nil
+		if also == nil {
+			return nil
+		}
+		return run.cfg.Store.Write(ctx, also)
 	}
-	if end.At.IsZero() {
-		end.At = run.cfg.Now()
+	if end == nil {
+		if err := run.records.applyChangeWith(ctx, e, reportEdit(id, changes), also); err != nil {
+			return err
+		}
+		return run.killDoomed(ctx, run.reg.managerOf(), e)
 	}
-	if err := run.cfg.Tokens.EndAllocation(ctx, string(id)); err != nil {
-		return fmt.Errorf("end allocation %s: %w", id, err)
+	last := *end
+	if last.At.IsZero() {
+		last.At = run.cfg.Now()
 	}
-	if err := run.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
-		s, err := finishAllocation(s, id, end)
+	err := run.records.applyChangeWith(ctx, e, func(s snapshot) (snapshot, error) {
+		s, err := reportEdit(id, changes)(s)
+		if err != nil {
+			return s, err
+		}
+		s, err = finishAllocation(s, id, last)
 		return forgetPast(s, e.said), err
-	}); err != nil {
+	}, inOrder(run.cfg.Tokens.DropAllocation(string(id)), also))
+	if err != nil {
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
+	return run.settleEnd(ctx, e)
+}
+
+// settleEnd does what follows the end of a run.
+func (run *runs) settleEnd(ctx context.Context, e *entry) error {
 	if err := run.settleRun(ctx, e); err != nil {
 		return err
 	}
@@ -170,6 +208,20 @@ func (run *runs) Ended(ctx context.Context, id rm.AllocationID, end rm.End) erro
 		return nil
 	}
 	return run.submitCurrent(ctx, r, e)
+}
+
+// reportEdit makes changes to the containers of an allocation.
+func reportEdit(id rm.AllocationID, changes []rm.ContainerChange) edit {
+	return func(s snapshot) (snapshot, error) {
+		a, found := s.allocationByID(id)
+		if !found || len(changes) == 0 {
+			return s, nil
+		}
+		for _, c := range changes {
+			a = a.Change(c)
+		}
+		return s.withAllocation(a), nil
+	}
 }
 
 // finishAllocation ends an allocation, and the task with it unless it is run again.

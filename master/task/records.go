@@ -132,6 +132,12 @@ type edit func(snapshot) (snapshot, error)
 // log. It may be repeated: what is there already is not written again. What has ended stays
 // as it is.
 func (rec *records) applyChange(ctx context.Context, e *entry, change edit) error {
+	return rec.applyChangeWith(ctx, e, change, nil)
+}
+
+// applyChangeWith is applyChange in one transaction with something else, nil for nothing, that is written
+// also where nothing changes.
+func (rec *records) applyChangeWith(ctx context.Context, e *entry, change edit, also func(*store.Tx) error) error {
 	e.change.Lock()
 	defer e.change.Unlock()
 	if err := rec.reloadTask(ctx, e); err != nil {
@@ -143,13 +149,15 @@ func (rec *records) applyChange(ctx context.Context, e *entry, change edit) erro
 		return err
 	}
 	if before.hasEnded() {
-		return rec.copyLines(ctx, e)
+		after = before
 	}
-	if err := rec.saveChange(ctx, before, after); err != nil {
+	if err := rec.saveChange(ctx, before, after, also); err != nil {
 		e.stale = errors.Is(err, store.ErrOutcomeUnknown)
 		return err
 	}
-	e.publishSnapshot(after)
+	if !before.hasEnded() {
+		e.publishSnapshot(after)
+	}
 	return rec.copyLines(ctx, e)
 }
 
@@ -177,20 +185,25 @@ func (rec *records) reloadTask(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// saveChange writes what differs, in one transaction.
-func (rec *records) saveChange(ctx context.Context, before, after snapshot) error {
+// saveChange writes what differs, and also, in one transaction.
+func (rec *records) saveChange(ctx context.Context, before, after snapshot, also func(*store.Tx) error) error {
 	changed, gone := compareSnapshots(before, after)
 	task := !reflect.DeepEqual(before.task, after.task)
-	if !task && len(changed)+len(gone) == 0 {
+	if !task && len(changed)+len(gone) == 0 && also == nil {
 		return nil
 	}
 	var leaving []*entry
-	if after.hasEnded() {
+	if after.hasEnded() && !before.hasEnded() {
 		leaving = rec.reg.leaving.take(leaveTogether)
 	}
 	err := rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if err := putLeaving(tx, leaving); err != nil {
 			return err
+		}
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
 		}
 		if task {
 			if err := putTask(tx, after.task); err != nil {

@@ -81,7 +81,7 @@ func (p *programs) reportState(ctx context.Context, id string, change func(lifec
 	if _, _, err := p.allocationNamed(ctx, id); err != nil {
 		return err
 	}
-	_, err := p.records.changeAllocation(ctx, rm.AllocationID(id), change)
+	err := p.records.changeAllocation(ctx, rm.AllocationID(id), change)
 	return err
 }
 

@@ -30,11 +30,13 @@ import (
 
 // Tokens makes and ends what a task shows to the master. master/auth has it.
 type Tokens interface {
-	// TaskTokens makes the token of an allocation and one that acts as its user.
-	// Asked again it may make others; all end with EndAllocation.
-	TaskTokens(ctx context.Context, userID int32, allocation string) (own, user token.Text, err error)
-	// EndAllocation ends them. An allocation without any is not an error.
-	EndAllocation(ctx context.Context, allocation string) error
+	// NewTaskTokens makes the token of an allocation and one that acts as its user, which are good
+	// once what keep is a part of has been written. Asked again it may make others; all end with
+	// DropAllocation.
+	NewTaskTokens(userID int32, allocation string) (own, user token.Text, keep func(*store.Tx) error, err error)
+	// DropAllocation ends them at once, and for good once what drop is a part of has been written. An
+	// allocation without any is not an error.
+	DropAllocation(allocation string) (drop func(*store.Tx) error)
 	// Administrator reports whether a user is one now.
 	Administrator(userID int32) bool
 }

@@ -1,0 +1,120 @@
+package agentrm
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// report is news of a container that is not stored yet.
+type report struct {
+	container *container
+	// change is its new state; nil says that its agent has it on disk.
+	change *agentv1.Change
+	// done is called when it is stored.
+	done func()
+}
+
+// addReport has a report stored with the others of its allocation that wait. The caller holds mu.
+func (r *runner) addReport(one report) {
+	a := one.container.allocation
+	a.reports = append(a.reports, one)
+	if len(a.reports) == 1 {
+		r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.storeReports(ctx, a) })
+	}
+}
+
+// digest is what reports come to.
+type digest struct {
+	reports []report
+	// states are those that are new, told to the owner as changes.
+	states  map[*container]apiv1.Container_State
+	changes []rm.ContainerChange
+	// end is set when nothing of the allocation is left.
+	end *rm.End
+	// also is what of it is kept here, nil for nothing.
+	also func(*store.Tx) error
+}
+
+// storeReports takes in what was reported of an allocation: stored by its owner and here first, and its
+// agents are told last. It may be repeated at any point.
+func (r *runner) storeReports(ctx context.Context, a *allocation) time.Duration {
+	d := r.digestReports(a)
+	if len(d.changes) > 0 || d.end != nil || d.also != nil {
+		if err := r.owner.ReportedWith(ctx, a.Allocation, d.changes, d.end, d.also); err != nil {
+			return r.logRetry(ctx, "store what agents report", a, err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.applyReports(a, d)
+	if a.reports = slices.Clone(a.reports[len(d.reports):]); len(a.reports) > 0 {
+		r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.storeReports(ctx, a) })
+	}
+	return 0
+}
+
+func (r *runner) digestReports(a *allocation) digest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := digest{reports: slices.Clone(a.reports), states: make(map[*container]apiv1.Container_State)}
+	if a.phase == Over {
+		return d
+	}
+	stateOf := func(c *container) apiv1.Container_State { return max(c.state, d.states[c]) }
+	keep := false
+	for _, one := range d.reports {
+		c := one.container
+		if one.change == nil {
+			keep = true
+			continue
+		}
+		if to := one.change.GetState(); to > stateOf(c) { // states only go forward
+			d.changes, d.states[c] = append(d.changes, r.describeChange(c, one.change)), to
+			keep = keep || to == apiv1.Container_STATE_TERMINATED
+		}
+	}
+	left := slices.ContainsFunc(a.containers, func(c *container) bool { return stateOf(c) != apiv1.Container_STATE_TERMINATED })
+	switch {
+	case !left:
+		end := a.describeEnd()
+		d.end, d.also = &end, dropAllocation(a.Allocation)
+	case keep:
+		doc := a.toDoc()
+		for i, c := range a.containers {
+			doc.Containers[i].State = stateOf(c).String()
+		}
+		d.also = putAllocation(a.Allocation, doc)
+	}
+	return d
+}
+
+// applyReports notes what has been stored. The caller holds mu.
+func (r *runner) applyReports(a *allocation, d digest) {
+	for c, to := range d.states {
+		c.state = to
+		c.markReceived()
+		if agent := r.agents[c.agent]; c.hasEnded() && agent != nil {
+			delete(agent.containers, c.id)
+			r.passes.Wake()
+		}
+	}
+	if d.end != nil {
+		r.forgetAllocation(a)
+	}
+	for _, one := range d.reports {
+		if one.change != nil {
+			c := one.container
+			c.stored = max(c.stored, one.change.GetState())
+			r.agents[c.agent].sendMessage(ackOf(one.change))
+		}
+		if one.done != nil {
+			one.done()
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,9 +118,9 @@ func TestAMasterThatStartsIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		var asked int
+		var asked atomic.Int64
 		ready := NewReadiness(slog.New(slog.DiscardHandler), Check{Name: "loop", Failure: "it does not run", Ask: func(context.Context) error {
-			asked++
+			asked.Add(1)
 			if since := time.Since(began); since < 25*time.Millisecond || since > probeEvery {
 				return errors.New("not now")
 			}
@@ -129,12 +130,12 @@ func TestAMasterThatStartsIsNotWaitedFor(t *testing.T) {
 		defer cancel()
 		go ready.Run(ctx)
 		_ = delay.For(ctx, 50*time.Millisecond)
-		if reasons := ready.NotReady(); len(reasons) > 0 || asked != 3 {
-			t.Errorf("after 50 ms it was asked %d times, and is not ready for %v", asked, reasons)
+		if reasons := ready.NotReady(); len(reasons) > 0 || asked.Load() != 3 {
+			t.Errorf("after 50 ms it was asked %d times, and is not ready for %v", asked.Load(), reasons)
 		}
 		_ = delay.For(ctx, 2*probeEvery)
-		if most := 4 + int(probeEvery/probeAgain); asked < 4 || asked > most {
-			t.Errorf("it was asked %d times, want at most %d", asked, most)
+		if most := 4 + int64(probeEvery/probeAgain); asked.Load() < 4 || asked.Load() > most {
+			t.Errorf("it was asked %d times, want at most %d", asked.Load(), most)
 		}
 	})
 }

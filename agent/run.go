@@ -20,7 +20,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/agent/container/process"
 	"github.com/det-deploy/det-deploy/agent/detect"
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/lease"
@@ -225,7 +224,7 @@ func guardOf(cfg Config) task.Guard {
 		socket = ""
 	}
 	own := []string{
-		s.DataDir, process.MemoryDir(), s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, socket,
+		s.DataDir, s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, socket,
 		s.Security.TLS.ClientKey, s.TLSKey,
 	}
 	return task.NewGuard(append(own, s.ProtectedPaths...)...)

@@ -71,15 +71,15 @@ var scripts = []script{
 	{name: "opens the agent's log for writing", wants: clusterFiles, text: `(: >>"$CLUSTER_DIR/agent-a.log")`},
 	{
 		name: "opens what the agent notes of containers", wants: clusterFiles, not: []where{docker, kubernetes},
-		text: `find "$AGENT_DIR" -name status | while read -r f; do (: >>"$f") && echo yes; done | grep -q yes`,
+		text: `find -L "$AGENT_DIR" /dev/shm/det-deploy-tasks /run/det-deploy-tasks -name status | while read -r f; do (: >>"$f") && echo yes; done | grep -q yes`,
 	},
 	{
 		name: "opens its own log for writing", wants: clusterFiles, not: []where{docker, kubernetes},
-		text: `find "$AGENT_DIR" -name stdout | while read -r f; do (: >>"$f") && echo yes; done | grep -q yes`,
+		text: `find -L "$AGENT_DIR" -name '*stdout' | while read -r f; do (: >>"$f") && echo yes; done | grep -q yes`,
 	},
 	{
 		name: "puts a link beside its log", wants: clusterFiles, not: []where{docker, kubernetes},
-		text: `find "$AGENT_DIR" -name stdout | while read -r f; do d=${f%/*}; ln -s /etc/shadow "$d/hostile" && rm "$d/hostile" && echo yes; done | grep -q yes`,
+		text: `find -L "$AGENT_DIR" -name '*stdout' | while read -r f; do d=${f%/*}; ln -s /etc/shadow "$d/hostile" && rm "$d/hostile" && echo yes; done | grep -q yes`,
 	},
 	{name: "finds the engine's socket", wants: clusterFiles, text: `[ -S "${ENGINE:-/var/run/docker.sock}" ]`, not: []where{process, kubernetes}},
 

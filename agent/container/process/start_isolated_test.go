@@ -195,6 +195,13 @@ func TestMountsOfIsolatedTasks(t *testing.T) {
 	if err := os.Symlink(r.opts.Dir, link); err != nil {
 		t.Fatal(err)
 	}
+	if r.onDisk != nil && strings.HasPrefix(r.opts.Memory, "/dev/shm/") {
+		spec := script("shm", "! ls "+filepath.Join("/data", filepath.Base(r.opts.Memory)))
+		spec.Mounts = []container.Mount{{HostPath: "/dev/shm", ContainerPath: "/data"}}
+		if said, code := outcome(t, r, spec); code != 0 {
+			t.Errorf("memory: got code %d and %q, want that it cannot be listed", code, said)
+		}
+	}
 	for _, forbidden := range []string{r.opts.Dir, string(r.containerDir("ro")), link} {
 		spec := script("no", "true")
 		spec.Mounts = []container.Mount{{HostPath: forbidden, ContainerPath: "/data"}}

@@ -90,7 +90,7 @@ func (r *RM) changeJob(id rm.JobID, c rm.Change, now time.Time) (map[rm.JobID]jo
 	if err != nil {
 		return nil, err
 	}
-	r.state.lineUpWaiting()
+	r.state.moveWaiting(changed.Jobs...)
 	for _, e := range changed.Preempt {
 		r.runner.preemptAllocation(r.state.allocations[e.Allocation], fmt.Sprintf("the job was moved to resource pool %q", *c.Pool), now)
 	}

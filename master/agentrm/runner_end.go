@@ -88,7 +88,7 @@ func (r *runner) forgetAllocation(a *allocation) {
 		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)
 	}
 	delete(r.allocations, a.Allocation)
-	delete(r.waitingOf(a.Pool).single, a.Allocation)
+	r.leaveWaiting(a)
 	r.queue.End(a.Allocation)
 	for _, c := range a.containers {
 		delete(r.containers, c.id)

@@ -66,7 +66,7 @@ func (s *scheduler) expireAgents(now time.Time) time.Time {
 // pool was looked at wakes the next pass, which decides by it.
 func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
 	s.inTurns(len(d.Start), func(i int) {
-		if a := s.findQueued(d.Start[i].Allocation); a != nil && s.hasRoom(p, d.Start[i].Placement) {
+		if a := s.findQueued(d.Start[i].Allocation); a != nil && a.Pool == p.Name && s.hasRoom(p, d.Start[i].Placement) {
 			s.placeAllocation(a, d.Start[i].Placement, now)
 		}
 	})

@@ -183,7 +183,7 @@ func (s *state) addAllocation(q rm.Request) (*allocation, error) {
 	a := &allocation{Entry: e, phase: Queued}
 	s.allocations[q.Allocation] = a
 	if before != 0 && before != e.Parent.Position() {
-		s.lineUpWaiting() // the job's others move with it
+		s.moveWaiting(e.Parent) // the job's others move with it
 		return a, nil
 	}
 	s.waitingOf(a.Pool).addAllocation(a)

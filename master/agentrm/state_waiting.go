@@ -1,12 +1,12 @@
 package agentrm
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -18,23 +18,6 @@ type waitlist struct {
 	// single are those that a pass sees each time: what is placed, and what waits under conditions
 	// of its own.
 	single map[rm.AllocationID]*allocation
-}
-
-// alike is what the allocations of a line have in common: whichever of them stands first is the one
-// that is placed.
-type alike struct {
-	slots, priority     int
-	single, preemptible bool
-}
-
-// line is allocations in the order in which they are served.
-type line struct {
-	members []*allocation
-	// passes counts those that looked at it; last is the last that the latest saw, and reason why those
-	// behind it wait.
-	passes uint64
-	last   *allocation
-	reason pool.Reason
 }
 
 func newWaitlist() *waitlist {
@@ -52,43 +35,21 @@ func (w *waitlist) addAllocation(a *allocation) {
 		w.single[a.Allocation] = a
 		return
 	}
+	l := w.lineFor(a)
+	a.line, a.shownIn = l, 0
+	at, _ := slices.BinarySearchFunc(l.members, a, compareWaiting)
+	l.members = slices.Insert(l.members, at, a)
+}
+
+// lineFor is the line in which an allocation waits.
+func (w *waitlist) lineFor(a *allocation) *line {
 	key := alike{slots: a.Slots, priority: a.Priority, single: a.SingleNode, preemptible: a.Preemptible}
 	l := w.lines[key]
 	if l == nil {
 		l = &line{}
 		w.lines[key] = l
 	}
-	a.line, a.shownIn = l, 0
-	at, _ := slices.BinarySearchFunc(l.members, a, compareWaiting)
-	l.members = slices.Insert(l.members, at, a)
-}
-
-// compareWaiting is the order of master/pool among allocations of one priority.
-func compareWaiting(a, b *allocation) int {
-	return cmp.Or(
-		cmp.Compare(a.Parent.Position(), b.Parent.Position()),
-		a.Submitted.Compare(b.Submitted),
-		cmp.Compare(a.Allocation, b.Allocation),
-	)
-}
-
-// showFirst lists the first n that still wait for a pass, and forgets those that do not.
-func (l *line) showFirst(n int) []*allocation {
-	l.passes++
-	l.last = nil
-	out := make([]*allocation, 0, min(n, len(l.members)))
-	seen := 0
-	for ; seen < len(l.members) && len(out) < n; seen++ {
-		if a := l.members[seen]; a.phase == Queued {
-			a.shownIn, l.last = l.passes, a
-			out = append(out, a)
-		}
-	}
-	gone := seen - len(out)
-	copy(l.members[gone:], out)
-	clear(l.members[:gone])
-	l.members = l.members[gone:]
-	return out
+	return l
 }
 
 // waitingOf is the waitlist of a pool.
@@ -101,10 +62,45 @@ func (s *state) waitingOf(name string) *waitlist {
 	return w
 }
 
+// leaveWaiting takes an allocation out of its waitlist, whichever that is.
+func (s *state) leaveWaiting(a *allocation) {
+	if a.line != nil {
+		a.line.remove(a)
+		a.line = nil
+		return
+	}
+	for _, w := range s.waiting {
+		delete(w.single, a.Allocation)
+	}
+}
+
 // holdSlots notes that an allocation waits no longer.
 func (s *state) holdSlots(a *allocation) {
-	a.line = nil
+	s.leaveWaiting(a)
 	s.waitingOf(a.Pool).single[a.Allocation] = a
+}
+
+// fewMoved is up to how many allocations change their places one by one.
+const fewMoved = 16
+
+// moveWaiting gives the allocations of jobs the places that they have now, after a change of the jobs.
+func (s *state) moveWaiting(jobs ...*queue.Job) {
+	var moved []*allocation
+	for _, j := range jobs {
+		for id := range j.Allocations() {
+			moved = append(moved, s.allocations[id])
+		}
+	}
+	if len(moved) > fewMoved {
+		s.lineUpWaiting()
+		return
+	}
+	for _, a := range moved {
+		s.leaveWaiting(a) // before any comes back: a line is in order then but for these
+	}
+	for _, a := range moved {
+		s.waitingOf(a.Pool).addAllocation(a)
+	}
 }
 
 // lineUpWaiting makes the waitlists again, after what changes the order of many.
@@ -112,7 +108,18 @@ func (s *state) lineUpWaiting() {
 	clear(s.waiting)
 	for _, a := range s.allocations {
 		a.line = nil
-		s.waitingOf(a.Pool).addAllocation(a)
+		w := s.waitingOf(a.Pool)
+		if a.standsAlone() {
+			w.single[a.Allocation] = a
+			continue
+		}
+		a.line, a.shownIn = w.lineFor(a), 0
+		a.line.members = append(a.line.members, a)
+	}
+	for _, w := range s.waiting {
+		for _, l := range w.lines {
+			slices.SortFunc(l.members, compareWaiting)
+		}
 	}
 }
 
@@ -139,6 +146,8 @@ func (s *state) members(p Pool, l *lineup) []*allocation {
 	_, launches := s.cfg.Machine(p.Name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// A job may have been changed meanwhile, and none is to be looked at twice.
+	out = slices.DeleteFunc(out, func(a *allocation) bool { return a.line != nil || a.Pool != p.Name })
 	lines := s.waitingOf(p.Name).lines
 	for key, l := range lines {
 		n := len(l.members)
@@ -188,7 +197,7 @@ func (s *state) explainLines(p Pool) (more bool) {
 			continue
 		}
 		l.reason = l.last.waiting
-		more = more || l.last.phase != Queued && l.members[len(l.members)-1] != l.last
+		more = more || l.last.phase != Queued && len(l.members) > 0
 	}
 	return more
 }

@@ -100,10 +100,11 @@ func (s scene) moveRandom(t *testing.T, random *rand.Rand, n int) {
 		return
 	}
 	priority := 41
-	if _, err := s.queue.Change(id, rm.Change{Priority: &priority}, time.Now()); err != nil {
+	changed, err := s.queue.Change(id, rm.Change{Priority: &priority}, time.Now())
+	if err != nil {
 		t.Fatal(err)
 	}
-	s.lineUpWaiting()
+	s.moveWaiting(changed.Jobs...)
 }
 
 // endSome ends a third of what runs, and some that wait.

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -37,6 +39,9 @@ func newJob(id rm.JobID) *Job { return &Job{ID: id, entries: make(map[rm.Allocat
 
 // Empty reports whether the job has no allocations: only what was changed for it is known.
 func (j *Job) Empty() bool { return len(j.entries) == 0 }
+
+// Allocations are those that the job has, in no order.
+func (j *Job) Allocations() iter.Seq[rm.AllocationID] { return maps.Keys(j.entries) }
 
 // Pool is the one that its first allocation is in.
 func (j *Job) Pool() string {

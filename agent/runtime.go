@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -78,10 +80,17 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 			s.ProtectedPaths, hiddenFromTasks(),
 		),
 	})
-	if err == nil && r.FixedPaths() != nil {
+	if err != nil {
+		return plain{r}, err
+	}
+	// What an earlier version kept for its next tasks.
+	if err := errors.Join(r.Left(), os.RemoveAll(filepath.Join(s.DataDir, "processes-spare"))); err != nil {
+		cfg.Log.Warn("files of tasks that are gone are left", "err", err)
+	}
+	if r.FixedPaths() != nil {
 		cfg.Log.Warn("tasks cannot have their files at fixed paths; trials of experiments are refused on this agent", "err", r.FixedPaths())
 	}
-	return plain{r}, err
+	return plain{r}, nil
 }
 
 // taskUsersDir says which task has which user, for all agents of this machine.

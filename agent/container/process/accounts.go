@@ -21,7 +21,7 @@ type Accounts struct {
 	First, Last int
 	// Dir says which task has which user, for all agents of the machine: a file
 	// named like the user has the directory of its task in it. It is on disk, as
-	// the directories are, and not in /run.
+	// what tasks write is: that outlives the machine's memory until its agent removes it.
 	Dir string
 }
 

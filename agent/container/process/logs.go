@@ -67,7 +67,8 @@ type tail struct {
 	out, err stream
 	next     container.Position
 	final    bool
-	buf      []byte
+	// buf is one of readBuffers.
+	buf *[]byte
 }
 
 type stream struct {
@@ -96,7 +97,7 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 		out:  stream{name: container.Stdout, file: out, at: from.Stdout},
 		err:  stream{name: container.Stderr, file: errs, at: from.Stderr},
 		next: from,
-		buf:  *readBuffers.Get().(*[]byte),
+		buf:  readBuffers.Get().(*[]byte),
 	}
 	if err := errors.Join(t.out.inspectFile(), t.err.inspectFile()); err != nil {
 		t.close()
@@ -125,7 +126,7 @@ func (s *stream) inspectFile() error {
 }
 
 func (t *tail) close() {
-	readBuffers.Put(&t.buf)
+	readBuffers.Put(t.buf)
 	_ = t.out.file.Close()
 	_ = t.err.file.Close()
 }
@@ -171,14 +172,14 @@ func (t *tail) drainLines(emit func([]container.Line) error) error {
 				return err
 			}
 			lines = append(lines, skipped...)
-			n, err := s.file.ReadAt(t.buf, s.at)
+			n, err := s.file.ReadAt(*t.buf, s.at)
 			if err != nil && !errors.Is(err, io.EOF) {
 				return err
 			}
 			s.at += int64(n)
-			s.split.Write(t.buf[:n])
-			more = more || n == len(t.buf)
-			lines = t.cutLines(s, lines, t.final && n < len(t.buf))
+			s.split.Write((*t.buf)[:n])
+			more = more || n == len(*t.buf)
+			lines = t.cutLines(s, lines, t.final && n < len(*t.buf))
 		}
 		if len(lines) > 0 {
 			if err := emit(lines); err != nil {

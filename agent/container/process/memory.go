@@ -1,8 +1,7 @@
 package process
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,7 +37,9 @@ func useMemory(o Options, wanted bool) (inMemory bool, err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	case err == nil && info.Mode()&fs.ModeSymlink != 0:
-		return openMemory(o, wanted)
+		if inMemory, err = openMemory(o, wanted); inMemory || err != nil {
+			return inMemory, err
+		}
 	case err == nil && wanted && os.Remove(o.Dir) != nil:
 		wanted = false
 	}
@@ -53,34 +54,91 @@ func useMemory(o Options, wanted bool) (inMemory bool, err error) {
 	return true, os.Symlink(at, o.Dir)
 }
 
-// openMemory continues with a link of an earlier agent. The machine may have been restarted
-// since then.
+// openMemory continues with what an earlier agent had in memory. It removes the link where
+// there is none: the machine was restarted since, the user is another, or the link was copied with
+// the data_dir of an agent that has it still.
 func openMemory(o Options, wanted bool) (inMemory bool, err error) {
 	at, err := os.Readlink(o.Dir)
 	if err != nil {
 		return false, err
 	}
-	if !wanted && (os.Remove(at) == nil || errors.Is(err, fs.ErrNotExist)) {
-		return false, errors.Join(os.Remove(o.Dir), os.Mkdir(o.Dir, 0o711))
+	usable := isOwnDir(filepath.Dir(at)) && isOwnDir(at) && !isAnothers(at, o.Dir)
+	if usable && (wanted || os.Remove(at) != nil) {
+		return true, noteOwner(o.Dir, at) // it may have moved
 	}
-	return true, os.MkdirAll(at, 0o711)
+	return false, os.Remove(o.Dir)
+}
+
+// isOwnDir says whether what is below a path is up to this user alone: where all users may
+// write, as in /dev/shm, another may have been there first.
+func isOwnDir(p string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(p, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && st.Mode&0o022 == 0
+}
+
+// lockMemory makes the directory of all agents of the machine and excludes the others until
+// unlock is called: none may remove what another is making. The error is of a directory that may
+// not be used.
+func lockMemory(at string) (unlock func(), err error) {
+	if err := os.Mkdir(at, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if !isOwnDir(at) {
+		return nil, fmt.Errorf("%s is not a directory in which this user alone may write; remove it", at)
+	}
+	f, err := os.OpenFile(at, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 // ownerSuffix ends the name of the link beside a directory in memory that says whose it is.
 const ownerSuffix = ".owner"
 
-// makeMemory makes the directory in memory of o.Dir, and first the note of whose it is.
+// makeMemory makes a directory in memory for o.Dir, and first the note of whose it is. Its
+// name does not follow from that of o.Dir: agents in containers may share the memory and
+// have the same names for what they do not share.
 func makeMemory(o Options) (at string, err error) {
-	sum := sha256.Sum256([]byte(o.Dir))
-	at = filepath.Join(o.Memory, hex.EncodeToString(sum[:8]))
-	owner, err := ownerOf(o.Dir)
+	at = filepath.Join(o.Memory, rand.Text())
+	return at, errors.Join(noteOwner(o.Dir, at), os.Mkdir(at, 0o711))
+}
+
+// noteOwner notes that what is in memory at a path is that of a directory.
+func noteOwner(name, at string) error {
+	owner, err := ownerOf(name)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if err := errors.Join(os.MkdirAll(o.Memory, 0o711), os.RemoveAll(at+ownerSuffix), os.Symlink(owner, at+ownerSuffix)); err != nil {
-		return "", err
+	if noted, err := os.Readlink(at + ownerSuffix); err == nil && noted == owner {
+		return nil
 	}
-	return at, os.MkdirAll(at, 0o711)
+	return errors.Join(os.RemoveAll(at+ownerSuffix), os.Symlink(owner, at+ownerSuffix))
+}
+
+// isAnothers says whether another link of this machine's than the one of that name leads
+// to what is in memory at a path.
+func isAnothers(at, name string) bool {
+	here, err := ownerOf("")
+	if err != nil {
+		return false
+	}
+	owner, _ := os.Readlink(at + ownerSuffix)
+	other, isHere := strings.CutPrefix(owner, here)
+	to, err := os.Readlink(other)
+	if !isHere || err != nil || to != at {
+		return false
+	}
+	theirs, err1 := os.Lstat(other)
+	ours, err2 := os.Lstat(name)
+	return err1 == nil && err2 == nil && !os.SameFile(theirs, ours)
 }
 
 // ownerOf names a directory together with the mount namespace in which it has this name.

@@ -137,13 +137,14 @@ func (o *onDisk) begin(at string, space uint64) {
 	o.spaces[space], o.tasks[at] = at, space
 }
 
-// leave is for the directory of a task that has ended, and says whether it will be free; the
-// caller holds mu.
-func (o *onDisk) leave(at string) bool {
+// leave is for the directory of a task that has ended, and says whether it will be free.
+func (o *onDisk) leave(at string, isEmpty bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	space, known := o.tasks[at]
 	ended := o.ended[at]
 	delete(o.ended, at)
-	if (known || ended) && len(o.free)+len(o.gone)+len(o.waiting) < sparesMost && emptyFiles(at) == nil {
+	if (known || ended) && len(o.free)+len(o.gone)+len(o.waiting) < sparesMost && isEmpty {
 		if ended {
 			o.gone = append(o.gone, at)
 		} else {
@@ -189,9 +190,8 @@ func (o *onDisk) removeFiles(d dir) error {
 	if err := os.Remove(d.filePath(filesLink)); err != nil {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.leave(at) {
+	// Without the lock: it takes as long as a task has made files.
+	if isEmpty := emptyFiles(at) == nil; o.leave(at, isEmpty) {
 		return nil
 	}
 	return os.RemoveAll(at)
@@ -220,14 +220,12 @@ func sweepFiles(o Options) error {
 			}
 		}
 	}
+	var errs []error
 	for _, e := range all {
 		name := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))
-		if slices.Contains(used, name) {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(o.Files, e.Name())); err != nil {
-			return err
+		if !slices.Contains(used, name) {
+			errs = append(errs, os.RemoveAll(filepath.Join(o.Files, e.Name())))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -60,6 +60,8 @@ type Runtime struct {
 	notPlaced error
 	// hidden are the real paths of what no task may see.
 	hidden []string
+	// left is why something of others was not removed, or nil.
+	left error
 
 	// onDisk is what containers have on disk, where Dir is in memory; otherwise nil.
 	onDisk *onDisk
@@ -115,18 +117,31 @@ func (r *Runtime) openDirs() error {
 	if o.Files == "" {
 		return os.MkdirAll(o.Dir, 0o711)
 	}
-	inMemory, err := useMemory(o, o.Memory != "" && r.notPlaced == nil)
+	wanted := o.Memory != "" && r.notPlaced == nil
+	if o.Memory != "" {
+		unlock, err := lockMemory(o.Memory)
+		if err == nil {
+			defer unlock()
+		}
+		r.left, wanted = err, wanted && err == nil
+	}
+	inMemory, err := useMemory(o, wanted)
 	if err != nil {
 		return err
 	}
-	if inMemory {
+	if inMemory && r.notPlaced == nil { // otherwise tasks find files in one directory only
 		r.onDisk = newOnDisk(o.Files)
 	}
-	if o.Memory != "" {
-		err = sweepMemory(o.Memory)
+	if o.Memory != "" && r.left == nil {
+		r.left = sweepMemory(o.Memory)
 	}
-	return errors.Join(err, sweepFiles(o))
+	r.left = errors.Join(r.left, sweepFiles(o))
+	return nil
 }
+
+// Left is nil when all is removed that earlier agents and agents that are gone left, or why not.
+// It only takes room.
+func (r *Runtime) Left() error { return r.left }
 
 // Isolation is nil when tasks are isolated from the machine and from each other,
 // and otherwise the reason why they are not: then each may do whatever this

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -532,6 +533,52 @@ func TestAConnectionWaitsForRoom(t *testing.T) {
 				t.Fatalf("connection %d: got %v", i, waits)
 			}
 		}
+		c.closeWaiting()
+	})
+}
+
+// TestAStrangerDoesNotTakeAllPlacesToWait is one of two strangers who hold all connections, and all
+// places to wait for one.
+func TestAStrangerDoesNotTakeAllPlacesToWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newConnections(Limits{Connections: 2, ConnectionsEach: 1}, []netip.Prefix{netip.MustParsePrefix("192.0.2.9/32")})
+		var leave func()
+		admitted := map[string]int{}
+		enter := func(address string) (client net.Conn, waits bool) {
+			client, server := net.Pipe()
+			t.Cleanup(func() { _ = client.Close() })
+			return client, c.enterOrWait(server, address, func(l func()) { leave = l; admitted[address]++ })
+		}
+		enter("192.0.2.1")
+		enter("192.0.2.2")
+		var last net.Conn
+		for range mostWaiting - 10 {
+			last, _ = enter("192.0.2.1")
+		}
+		for range 10 {
+			enter("192.0.2.9")
+		}
+		if _, waits := enter("192.0.2.1"); waits {
+			t.Error("the stranger has more connections wait than may")
+		}
+		user, waits := enter("192.0.2.3")
+		if !waits {
+			t.Fatal("a user is turned away")
+		}
+		if _, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the stranger's last: got %v, want that it is closed", err)
+		}
+		if c.waiting.all != mostWaiting || len(c.waiting.from["192.0.2.9"]) != 10 {
+			t.Errorf("%d wait, %d of them of a proxy", c.waiting.all, len(c.waiting.from["192.0.2.9"]))
+		}
+		for turns := 0; admitted["192.0.2.3"] == 0; turns++ {
+			if turns > 1000 {
+				t.Fatal("the user is never let in")
+			}
+			leave()
+		}
+		_ = user.Close()
 		c.closeWaiting()
 	})
 }

@@ -44,9 +44,11 @@ func (c *connections) hasRoom(address string) bool {
 	if c.most > 0 && c.all >= c.most {
 		return false
 	}
-	if c.each == 0 || c.from[address] < c.each {
-		return true
-	}
+	return c.each == 0 || c.from[address] < c.each || c.isProxy(address)
+}
+
+// isProxy says whether an address is a trusted proxy's.
+func (c *connections) isProxy(address string) bool {
 	peer, err := netip.ParseAddr(address)
 	return err == nil && containsAddress(c.trusted, peer)
 }

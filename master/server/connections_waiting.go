@@ -31,14 +31,10 @@ type waitingConnections struct {
 	all  int
 }
 
-// add has a connection wait, unless too many do.
-func (w *waitingConnections) add(c *waitingConnection) bool {
-	if w.all >= mostWaiting {
-		return false
-	}
+// add has a connection wait.
+func (w *waitingConnections) add(c *waitingConnection) {
 	w.all++
 	w.from[c.address] = append(w.from[c.address], c)
-	return true
 }
 
 // take removes the first of an address that has room, whichever; nil where none has.
@@ -81,11 +77,33 @@ func (c *connections) enterOrWait(conn net.Conn, address string, admit func(leav
 		admit(c.countIn(address))
 		return true
 	}
-	w := &waitingConnection{conn: conn, address: address, admit: admit}
-	if !c.waiting.add(w) {
+	if c.waiting.all >= mostWaiting && !c.makeWay(address) {
 		return false
 	}
+	w := &waitingConnection{conn: conn, address: address, admit: admit}
+	c.waiting.add(w)
 	w.expiry = time.AfterFunc(waitingTime, func() { c.expire(w) })
+	return true
+}
+
+// makeWay closes the last that waits of the address of which most do, so that one who takes all
+// places keeps no other from waiting. It is false where that address has no more than this one. The
+// caller holds mu.
+func (c *connections) makeWay(address string) bool {
+	if len(c.waiting.from) > mostWaiting/2 {
+		return false // they have one each or two, and are many to look at
+	}
+	least, last := len(c.waiting.from[address])+1, (*waitingConnection)(nil)
+	for other, all := range c.waiting.from {
+		if len(all) > least && !c.isProxy(other) {
+			least, last = len(all), all[len(all)-1]
+		}
+	}
+	if last == nil {
+		return false
+	}
+	c.waiting.remove(last)
+	_ = last.conn.Close() // whatever becomes of the call
 	return true
 }
 

@@ -180,8 +180,6 @@ func confineProcess() error {
 // view is what an isolated task sees of the machine.
 type view struct {
 	layout
-	// tmp is what it sees as /tmp.
-	tmp    string
 	hidden []string
 	spec   container.Spec
 }

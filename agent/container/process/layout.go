@@ -3,24 +3,29 @@ package process
 import (
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
 // layout says where the files of a task are: below root, which may be in memory, but for
-// what a task fills as it likes. That is below disk.
+// what a task may write in. That is below disk.
 type layout struct {
 	root string
 	// disk is empty where all is below root.
 	disk  string
 	large []largeDir
-	// info says that the files of infoDir are below root though that is in a large one.
+	// tmp is what an isolated task sees as /tmp.
+	tmp string
+	// info says that the files of infoDir are below root though that is in a large one. The
+	// task may not write there.
 	info bool
 }
 
-// largeDir is a directory of the task's.
+// largeDir is a directory or file of the task's.
 type largeDir struct {
 	// path is what the task calls it.
 	path string
@@ -34,17 +39,14 @@ const infoDir = runDir + "/" + infoName
 // layoutOf has no large directories for a task that has all its files below another
 // directory, or none in memory.
 func (d dir) layoutOf(spec container.Spec) layout {
-	l := layout{root: d.rootDir()}
+	l := layout{root: d.rootDir(), tmp: d.filePath(tmpName)}
 	_, lent := d.lentFiles()
 	disk, found := d.diskFiles()
 	if lent || !found {
 		return l
 	}
 	l.disk = disk
-	taken := map[string]bool{tmpName: true}
-	for _, name := range keptDirs {
-		taken[name] = true
-	}
+	taken := namesInRunDir(spec)
 	for _, p := range largePaths(spec) {
 		name := "."
 		if p != runDir {
@@ -52,23 +54,47 @@ func (d dir) layoutOf(spec container.Spec) layout {
 		}
 		l.large = append(l.large, largeDir{path: p, name: name})
 	}
+	l.tmp = filepath.Join(disk, uniqueName(tmpName, taken))
 	hasInfo := slices.ContainsFunc(spec.Files, func(f container.File) bool { return isWithin(path.Clean(f.Path), infoDir) })
-	l.info = hasInfo && slices.ContainsFunc(l.large, func(d largeDir) bool { return isWithin(infoDir, d.path) })
+	// The library adds to the files of trials, of which each takes long.
+	l.info = hasInfo && !spec.FixedPaths && slices.ContainsFunc(l.large, func(d largeDir) bool { return isWithin(infoDir, d.path) })
 	return l
 }
 
-// largePaths are the task's own directory and its work directory, unless one is below the
-// other or a mount.
+// largePaths are the task's own directory, its work directory and its files, unless one is below
+// another or a mount.
 func largePaths(spec container.Spec) []string {
-	paths := []string{runDir, path.Clean(workDir(spec))}
+	paths := newMapping("", spec).prefixes
 	slices.Sort(paths)
 	var out []string
 	for _, p := range paths {
 		within := func(o string) bool { return isWithin(p, o) }
 		mounted := func(m container.Mount) bool { return isWithin(p, path.Clean(m.ContainerPath)) }
-		if p != "/" && !slices.ContainsFunc(out, within) && !slices.ContainsFunc(spec.Mounts, mounted) {
+		if !slices.ContainsFunc(out, within) && !slices.ContainsFunc(spec.Mounts, mounted) {
 			out = append(out, p)
 		}
+	}
+	return out
+}
+
+// namesInRunDir are those that the task's own directory may have entries of.
+func namesInRunDir(spec container.Spec) map[string]bool {
+	out := map[string]bool{}
+	for _, name := range keptDirs {
+		out[name] = true
+	}
+	add := func(p string) {
+		if rest, below := strings.CutPrefix(path.Clean(p), runDir+"/"); below {
+			name, _, _ := strings.Cut(rest, "/")
+			out[name] = true
+		}
+	}
+	add(workDir(spec))
+	for _, f := range spec.Files {
+		add(f.Path)
+	}
+	for _, m := range spec.Mounts {
+		add(m.ContainerPath)
 	}
 	return out
 }

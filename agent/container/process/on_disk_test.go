@@ -41,8 +41,8 @@ const manyTasks = 60
 func TestTasksUseTheDirectoriesOfOthersThatFindNothingInThem(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)
-	const text = `ls -Am . .. ../info; stat -c %a . ../info; cat ../info/cluster.json
-		echo left >here; echo left >../here; ln -s /etc ../link; mkdir -p a/b; echo secret >>../info/cluster.json; echo err >&2`
+	const text = `ls -Am . .. ../info; stat -c %a . ../info; cat ../info/cluster.json; echo x 2>/dev/null >../info/new || echo sealed
+		echo left >here; echo left >../here; ln -s /etc ../link; mkdir -p a/b; echo err >&2`
 	directories, files := map[uint64]bool{}, map[uint64]bool{}
 	for i := range manyTasks {
 		spec := script(fmt.Sprint("task-", i), text)
@@ -51,7 +51,7 @@ func TestTasksUseTheDirectoriesOfOthersThatFindNothingInThem(t *testing.T) {
 			{Path: runDir + "/info/cluster.json", Content: []byte(spec.ID + "\n"), Mode: 0o640},
 		}
 		said, code := outcome(t, r, spec)
-		want := ".: ..: info, workdir ../info: cluster.json 700 755 " + spec.ID + " err"
+		want := ".: ..: info, workdir ../info: cluster.json 700 755 " + spec.ID + " sealed err"
 		if got := strings.Join(strings.Fields(said), " "); code != 0 || got != want {
 			t.Fatalf("task %d: got code %d and %q, want %q: what it was given, and its own output", i, code, got, want)
 		}
@@ -199,10 +199,75 @@ func TestLargePaths(t *testing.T) {
 		"a work directory in a mount":      {container.Spec{WorkDir: "/d/w", Mounts: []container.Mount{{ContainerPath: "/d"}}}, "/run/determined"},
 		"a work directory with all others": {container.Spec{WorkDir: "/run"}, "/run"},
 		"the root":                         {container.Spec{WorkDir: "/"}, "/run/determined"},
+		"files elsewhere":                  {container.Spec{Files: []container.File{{Path: "/etc/x"}, {Path: "/etc/y/z"}, {Path: runDir + "/a"}}}, "/etc/x /etc/y/z /run/determined"},
 		"a mount of all":                   {container.Spec{Mounts: []container.Mount{{ContainerPath: "/run"}}}, ""},
 	} {
 		if got := strings.Join(largePaths(c.spec), " "); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// What a task can make larger is not in memory, nor do places of its files on disk show each other.
+func TestWhatATaskMayFillIsOnDisk(t *testing.T) {
+	t.Parallel()
+	for kind, r := range placing(t) {
+		if r.onDisk == nil {
+			t.Skip("this user has no directory in memory")
+		}
+		spec := script(strings.ReplaceAll(kind, " ", "-"), `df --output=fstype . .. ../ssh ../tmp /etc/hostname /tmp | grep tmpfs
+			ls -A .; cat ../ssh/key ../tmp/key /etc/hostname; echo more >>/etc/hostname
+			for f in ../info/new ../info/cluster.json; do echo more 2>/dev/null >>$f && echo it writes in $f; done; test ! -s /tmp/key`)
+		spec.WorkDir = runDir + "/work"
+		spec.Files = []container.File{
+			{Path: runDir + "/ssh/key", Content: []byte("key\n"), Mode: 0o600}, {Path: runDir + "/tmp/key", Content: []byte("key\n"), Mode: 0o600},
+			{Path: "/etc/hostname", Content: []byte("host\n"), Mode: 0o600}, {Path: infoDir + "/cluster.json", Mode: 0o600},
+		}
+		if said, code := outcome(t, r, spec); code != 0 || said != "key\nkey\nhost\n" {
+			t.Errorf("%s: got code %d and %q", kind, code, said)
+		}
+		spec.ID, spec.WorkDir, spec.Command = spec.ID+"-elsewhere", "/determined-test-work/ssh", []string{"ls", "-A"}
+		if said, code := outcome(t, r, spec); code != 0 || said != "" {
+			t.Errorf("%s: got code %d and %q in a new work directory", kind, code, said)
+		}
+	}
+}
+
+// Sources lie below a link: what covers where it leads would cover them.
+func TestAPlaceOverMemoryHidesNoFilesOfTheTask(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	spec := script("over", "cat /run/determined/info/cluster.json; pwd")
+	spec.WorkDir = filepath.Dir(r.opts.Memory)
+	spec.Files = []container.File{{Path: infoDir + "/cluster.json", Content: []byte("of this task\n"), Mode: 0o600}}
+	if said, code := outcome(t, r, spec); code != 0 || said != "of this task\n"+spec.WorkDir+"\n" {
+		t.Errorf("got code %d and %q", code, said)
+	}
+	spec = script("all", "cat /run/determined/info/cluster.json; touch /run/determined/here && ls")
+	spec.WorkDir, spec.Files = "/run", []container.File{{Path: infoDir + "/cluster.json", Content: []byte("of this task\n"), Mode: 0o600}}
+	if said, code := outcome(t, r, spec); code != 0 || said != "of this task\ndetermined\n" {
+		t.Errorf("got code %d and %q", code, said)
+	}
+}
+
+// The user of a task that is not isolated reaches what is on disk in its place alone.
+func TestFilesOnDiskAreTheirUsers(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	if os.Geteuid() != 0 {
+		t.Skip("only root can switch users")
+	}
+	for p := r.opts.Dir; p != os.TempDir() && p != "/"; p = filepath.Dir(p) {
+		if err := os.Chmod(p, 0o711); err != nil { //nolint:gosec // as a data_dir that users pass
+			t.Fatal(err)
+		}
+	}
+	spec := script("linked", `touch /run/determined/new here && cd "$HOME" && touch there && stat -c %u . && pwd`)
+	spec.User = &container.User{UID: 4321, GID: 4321}
+	if said, code := outcome(t, r, spec); code != 0 || said != "4321\n/run/determined\n" {
+		t.Errorf("got code %d and %q", code, said)
+	}
+	if _, lent := r.containerDir("linked").lentFiles(); lent {
+		t.Error("its files are lent, and the test shows nothing")
 	}
 }

@@ -19,7 +19,7 @@ func placesOf(l layout, spec container.Spec) []rootfs.Place {
 	mounts := out
 	for _, p := range newMapping(l.root, spec).prefixes {
 		mounted := func(m rootfs.Place) bool { return isWithin(p, m.Path) }
-		isLarge := func(d largeDir) bool { return d.path == p }
+		isLarge := func(d largeDir) bool { return isWithin(p, d.path) }
 		if !slices.ContainsFunc(mounts, mounted) && !slices.ContainsFunc(l.large, isLarge) {
 			out = append(out, rootfs.Place{Path: p, Source: filepath.Join(l.root, p)})
 		}
@@ -28,7 +28,7 @@ func placesOf(l layout, spec container.Spec) []rootfs.Place {
 		out = append(out, rootfs.Place{Path: d.path, Source: filepath.Join(l.disk, d.name)})
 	}
 	if l.info {
-		out = append(out, rootfs.Place{Path: infoDir, Source: filepath.Join(l.root, infoDir)})
+		out = append(out, rootfs.Place{Path: infoDir, Source: filepath.Join(l.root, infoDir), Sealed: true})
 	}
 	return out
 }

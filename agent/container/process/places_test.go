@@ -89,7 +89,7 @@ func TestFilesOfTasksAreWhereTheySay(t *testing.T) {
 		for name, spec := range map[string]container.Spec{
 			"the files of the task": {
 				FixedPaths: true, Files: []container.File{info},
-				Command: []string{`test "$(cat /run/determined/info/cluster.json)" = "of this task" && touch /run/determined/new && test "$PWD" = /run/determined/workdir && touch here`},
+				Command: []string{`test "$(cat /run/determined/info/cluster.json)" = "of this task" && touch /run/determined/new /run/determined/info/new && test "$PWD" = /run/determined/workdir && touch here`},
 			},
 			"the machine is as it is": {
 				Command: []string{`ls /proc/self /sys/class /usr/bin /dev/null >/dev/null && test "$(ls -A / | wc -l)" = "$ENTRIES" && echo x >/dev/null`},

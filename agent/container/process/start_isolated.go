@@ -37,7 +37,7 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 		return 0, fmt.Errorf("write down the program: %w", err)
 	}
 	defer func() { _ = program.Close() }()
-	v := view{layout: l, tmp: d.tmpDir(l), hidden: r.hidden, spec: spec}
+	v := view{layout: l, hidden: r.hidden, spec: spec}
 	return d.launchShell(program, func(cmd *exec.Cmd) error {
 		return onOwnThread(func() error {
 			if err := enterNamespaces(); err != nil {
@@ -96,11 +96,10 @@ func (d dir) giveTo(l layout, who account) error {
 			return err
 		}
 	}
-	tmp := d.tmpDir(l)
-	if err := os.Mkdir(tmp, 0o700); err != nil {
+	if err := os.Mkdir(l.tmp, 0o700); err != nil {
 		return err
 	}
-	for _, p := range []string{l.home(), tmp} {
+	for _, p := range []string{l.home(), l.tmp} {
 		if err := os.Lchown(p, who.UID, who.GID); err != nil {
 			return err
 		}
@@ -110,13 +109,6 @@ func (d dir) giveTo(l layout, who account) error {
 
 // tmpName is the name of what an isolated task sees as /tmp.
 const tmpName = "tmp"
-
-func (d dir) tmpDir(l layout) string {
-	if l.disk != "" {
-		return filepath.Join(l.disk, tmpName)
-	}
-	return d.filePath(tmpName)
-}
 
 // taskEnv is a task's environment of its directory and user. Python asks for the name
 // of a user that /etc/passwd does not have; such a one has a home in the task's files.

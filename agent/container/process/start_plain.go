@@ -28,7 +28,14 @@ func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
 	}
 	env := inheritedEnviron()
 	if credentialOf(spec.User) != nil {
-		env = account{User: *spec.User}.taskEnv(l.home())
+		home := l.root
+		if l.disk != "" { // which the user passes in its place alone
+			home = runDir
+			if err := os.Lchown(l.disk, spec.User.UID, spec.User.GID); err != nil {
+				return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+			}
+		}
+		env = account{User: *spec.User}.taskEnv(home)
 	}
 	start := (*exec.Cmd).Start
 	if placed {

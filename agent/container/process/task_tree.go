@@ -173,19 +173,13 @@ func (t tree) mkdir(name string) error {
 	return root.Lchown(at, t.owner.UID, t.owner.GID)
 }
 
-// mkPlace makes the place in which files that are in memory are shown in a large directory,
-// or a large directory in what is in memory.
+// mkPlace makes the place in which files that are in memory are shown in a large directory.
 func (t tree) mkPlace(name string) error {
-	for _, l := range t.large {
-		if name == relPath(l.path) && l.path != runDir {
-			return t.root.MkdirAll(name, 0o755)
-		}
+	if !t.info || name != relPath(infoDir) {
+		return nil
 	}
-	if t.info && name == relPath(infoDir) {
-		root, at := t.atDisk(name)
-		return root.MkdirAll(at, 0o755)
-	}
-	return nil
+	root, at := t.atDisk(name)
+	return root.MkdirAll(at, 0o755)
 }
 
 func (t tree) put(f container.File) error {

@@ -26,6 +26,9 @@ type Place struct {
 	Source string
 	// ReadOnly holds for what is mounted below Source, too, and needs Linux 5.12.
 	ReadOnly bool
+	// Sealed is read-only for a source with no mounts below, of an agent that is root, on any
+	// Linux.
+	Sealed bool
 }
 
 // Tree is what a task sees of the machine's files.
@@ -60,12 +63,12 @@ func (t Tree) steps() (*steps, error) {
 	parents := missingIn(sites)
 	if len(parents) == 0 && !hidesSources(sites) {
 		for _, site := range sites {
-			s.bind(site.Source, site.Path, site.ReadOnly)
+			s.bind(site.Place, site.Path)
 		}
 		return s, s.err
 	}
 	if _, missing := parents["/"]; !missing {
-		s.bind("/", t.Stage, false)
+		s.bind(Place{Source: "/"}, t.Stage)
 	}
 	for _, p := range slices.Sorted(mapKeys(parents)) {
 		if err := s.standIn(p, t.Stage, parents[p]); err != nil {
@@ -73,7 +76,7 @@ func (t Tree) steps() (*steps, error) {
 		}
 	}
 	for _, site := range sites {
-		s.bind(site.Source, filepath.Join(t.Stage, site.Path), site.ReadOnly)
+		s.bind(site.Place, filepath.Join(t.Stage, site.Path))
 	}
 	s.enter(t.Stage, isMountPoint("/"))
 	return s, s.err
@@ -83,12 +86,19 @@ func (t Tree) steps() (*steps, error) {
 // together elsewhere. Otherwise places cover the machine's where they stand, which takes less
 // than copying all mounts twice.
 func hidesSources(sites []site) bool {
-	return slices.ContainsFunc(sites, func(over site) bool {
-		return slices.ContainsFunc(sites, func(s site) bool {
-			return s.Source == over.Path || strings.HasPrefix(s.Source, strings.TrimSuffix(over.Path, "/")+"/")
+	return slices.ContainsFunc(sites, func(s site) bool {
+		source := s.Source
+		if real, err := filepath.EvalSymlinks(filepath.Dir(source)); err == nil && !isOpen(source) {
+			source = filepath.Join(real, filepath.Base(source))
+		}
+		return slices.ContainsFunc(sites, func(over site) bool {
+			return source == over.Path || strings.HasPrefix(source, strings.TrimSuffix(over.Path, "/")+"/")
 		})
 	})
 }
+
+// isOpen says whether a source is a file that this process has open.
+func isOpen(source string) bool { return strings.HasPrefix(source, "/proc/self/fd/") }
 
 // isMountPoint is true where the kernel does not say.
 func isMountPoint(path string) bool {

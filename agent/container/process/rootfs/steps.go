@@ -67,10 +67,13 @@ func (s *steps) mount(source, target, fstype string, flags uintptr, options stri
 	s.add("mount "+target, unix.SYS_MOUNT, s.text(source), s.text(target), s.text(fstype), flags, s.text(options))
 }
 
-// bind shows a file or directory at target, with what is mounted below it.
-func (s *steps) bind(source, target string, readOnly bool) {
-	s.mount(source, target, "", unix.MS_BIND|unix.MS_REC, "")
-	if !readOnly {
+// bind shows the source of a place at target, with what is mounted below it.
+func (s *steps) bind(p Place, target string) {
+	s.mount(p.Source, target, "", unix.MS_BIND|unix.MS_REC, "")
+	if p.Sealed {
+		s.mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "")
+	}
+	if !p.ReadOnly {
 		return
 	}
 	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}

@@ -88,8 +88,11 @@ func TestADirectoryWaitsForAProcessThatLeftItsTask(t *testing.T) {
 func testTheDirectoryOfOneThatLeft(t *testing.T, leave string) {
 	t.Helper()
 	r := inMemory(t)
-	stop := filepath.Join(t.TempDir(), "stop")
-	stays := script("stays", leave+` sh -c 'until [ -e `+stop+` ]; do echo mine >mine; sleep 0.01; done' >/dev/null 2>&1 & until [ -s mine ]; do sleep 0.01; done`)
+	wanted := filepath.Join(t.TempDir(), "wanted") // a test that ends in the middle removes it, too
+	if err := os.WriteFile(wanted, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stays := script("stays", leave+` sh -c 'while [ -e `+wanted+` ]; do echo mine >mine; sleep 0.01; done' >/dev/null 2>&1 & until [ -s mine ]; do sleep 0.01; done`)
 	if _, code := outcome(t, r, stays); code != 0 {
 		t.Fatalf("got code %d", code)
 	}
@@ -112,9 +115,6 @@ func testTheDirectoryOfOneThatLeft(t *testing.T, leave string) {
 		if err := r.Remove(t.Context(), spec.ID); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.WriteFile(stop, nil, 0o600); err != nil {
-		t.Fatal(err)
 	}
 	if len(again) == manyTasks {
 		t.Error("got a new directory for each task, want those of the others before")

@@ -166,8 +166,8 @@ func (o *onDisk) look() {
 	}
 	tables, err := mountTables()
 	for _, at := range o.gone {
-		// As it stands there, whatever file system it is on.
-		name := "/" + filepath.Base(o.dir) + "/" + filepath.Base(at)
+		// As it stands there, whatever file system it is on, and wherever that is mounted.
+		name := "/" + filepath.Base(at)
 		if err != nil || strings.Contains(tables, name+" ") || strings.Contains(tables, name+"/") {
 			_ = os.RemoveAll(at) // the next agent tries again
 			continue
@@ -186,12 +186,16 @@ func (o *onDisk) removeFiles(d dir) error {
 	if o == nil { // it looks after the containers of an agent
 		return os.RemoveAll(at)
 	}
+	// Without the lock: it takes as long as a task has made files.
+	if emptyFiles(at) != nil {
+		_ = o.leave(at, false)
+		return os.RemoveAll(at)
+	}
 	// First: a removal that is tried again must not find what is another's by then.
 	if err := os.Remove(d.filePath(filesLink)); err != nil {
 		return err
 	}
-	// Without the lock: it takes as long as a task has made files.
-	if isEmpty := emptyFiles(at) == nil; o.leave(at, isEmpty) {
+	if o.leave(at, true) {
 		return nil
 	}
 	return os.RemoveAll(at)

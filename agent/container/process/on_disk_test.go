@@ -220,8 +220,10 @@ func TestWhatATaskMayFillIsOnDisk(t *testing.T) {
 			for f in ../info/new ../info/cluster.json; do echo more 2>/dev/null >>$f && echo it writes in $f; done; test ! -s /tmp/key`)
 		spec.WorkDir = runDir + "/work"
 		spec.Files = []container.File{
-			{Path: runDir + "/ssh/key", Content: []byte("key\n"), Mode: 0o600}, {Path: runDir + "/tmp/key", Content: []byte("key\n"), Mode: 0o600},
-			{Path: "/etc/hostname", Content: []byte("host\n"), Mode: 0o600}, {Path: infoDir + "/cluster.json", Mode: 0o600},
+			{Path: runDir + "/ssh/key", Content: []byte("key\n"), Mode: 0o600},
+			{Path: runDir + "/tmp/key", Content: []byte("key\n"), Mode: 0o600},
+			{Path: "/etc/hostname", Content: []byte("host\n"), Mode: 0o600},
+			{Path: infoDir + "/cluster.json", Mode: 0o600},
 		}
 		if said, code := outcome(t, r, spec); code != 0 || said != "key\nkey\nhost\n" {
 			t.Errorf("%s: got code %d and %q", kind, code, said)
@@ -269,5 +271,51 @@ func TestFilesOnDiskAreTheirUsers(t *testing.T) {
 	}
 	if _, lent := r.containerDir("linked").lentFiles(); lent {
 		t.Error("its files are lent, and the test shows nothing")
+	}
+}
+
+// What cannot be removed is tried again, and keeps no agent from its start.
+func TestWhatCannotBeRemovedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	if _, code := outcome(t, r, script("stays", "echo x >file")); code != 0 {
+		t.Fatalf("got code %d", code)
+	}
+	at, _ := r.containerDir("stays").diskFiles()
+	const immutable = 0x10
+	setFlags := func(flags int) {
+		f, err := os.Open(at + "/workdir/file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+		if err := unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags); err != nil {
+			t.Skip("files of this file system or user cannot be kept: ", err)
+		}
+	}
+	setFlags(immutable)
+	defer func() {
+		if _, err := os.Stat(at); err == nil {
+			setFlags(0)
+		}
+	}()
+	if err := r.Remove(t.Context(), "stays"); err == nil {
+		t.Error("it says that all is removed")
+	}
+	if _, again := r.containerDir("stays").diskFiles(); !again {
+		t.Error("nothing says what is left")
+	}
+	if err := os.RemoveAll(string(r.containerDir("stays"))); err != nil {
+		t.Fatal(err)
+	}
+	if next := withOptions(t, r.opts); next.Left() == nil {
+		t.Error("the next agent does not say what it leaves")
+	}
+	setFlags(0)
+	if next := withOptions(t, r.opts); next.Left() != nil {
+		t.Error(next.Left())
+	}
+	if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want it removed", err)
 	}
 }

@@ -117,26 +117,33 @@ func (r *Runtime) openDirs() error {
 	if o.Files == "" {
 		return os.MkdirAll(o.Dir, 0o711)
 	}
-	wanted := o.Memory != "" && r.notPlaced == nil
-	if o.Memory != "" {
-		unlock, err := lockMemory(o.Memory)
-		if err == nil {
-			defer unlock()
-		}
-		r.left, wanted = err, wanted && err == nil
-	}
-	inMemory, err := useMemory(o, wanted)
+	inMemory, err := r.openMemory()
 	if err != nil {
 		return err
 	}
 	if inMemory && r.notPlaced == nil { // otherwise tasks find files in one directory only
 		r.onDisk = newOnDisk(o.Files)
 	}
-	if o.Memory != "" && r.left == nil {
-		r.left = sweepMemory(o.Memory)
-	}
 	r.left = errors.Join(r.left, sweepFiles(o))
 	return nil
+}
+
+// openMemory makes or opens the directory of containers, and says whether it is in memory. It
+// removes what is there of agents that are gone.
+func (r *Runtime) openMemory() (inMemory bool, err error) {
+	o := r.opts
+	if o.Memory == "" {
+		return useMemory(o, false)
+	}
+	unlock, err := lockMemory(o.Memory)
+	if err != nil {
+		r.left = err
+		return useMemory(o, false)
+	}
+	defer unlock()
+	inMemory, err = useMemory(o, r.notPlaced == nil)
+	r.left = sweepMemory(o.Memory)
+	return inMemory, err
 }
 
 // Left is nil when all is removed that earlier agents and agents that are gone left, or why not.
@@ -213,7 +220,10 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 	if at, found := d.lentFiles(); found {
 		err = giveBack(at)
 	}
-	err = errors.Join(err, r.onDisk.removeFiles(d), r.onDisk.removeOutput(d), os.RemoveAll(string(d)))
+	err = errors.Join(err, r.onDisk.removeFiles(d), r.onDisk.removeOutput(d))
+	if err == nil { // otherwise it says what is left to remove
+		err = os.RemoveAll(string(d))
+	}
 	if err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)
 	}

@@ -223,11 +223,13 @@ func oldestFirst(list []*entry) []*entry {
 	return list
 }
 
-// listChanged lists the open tasks that Attach has not handed over as they are, oldest first.
+// listChanged lists the open tasks that Attach has not handed over as they are, oldest first. It is
+// called once: what was handed over is forgotten.
 func (r *registry) listChanged() []*entry {
 	return oldestFirst(slices.DeleteFunc(r.listAll(), func(e *entry) bool {
-		s := e.cur.Load()
-		return s == nil || s == e.attached || !isOpen(s)
+		s, attached := e.cur.Load(), e.attached
+		e.attached = nil // it would be kept for as long as the task
+		return s == nil || s == attached || !isOpen(s)
 	}))
 }
 

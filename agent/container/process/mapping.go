@@ -36,9 +36,7 @@ func newMapping(root string, s container.Spec) mapping {
 }
 
 func (m mapping) covers(p string) bool {
-	return slices.ContainsFunc(m.prefixes, func(prefix string) bool {
-		return p == prefix || strings.HasPrefix(p, prefix+"/")
-	})
+	return slices.ContainsFunc(m.prefixes, func(prefix string) bool { return isWithin(p, prefix) })
 }
 
 // mapPath maps a path that belongs to the container, and leaves others.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/containertest"
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -387,7 +388,7 @@ func benchmarkShortTask(b *testing.B, isolated bool) {
 	}
 	// As many at once as a small agent may have.
 	b.SetParallelism(8)
-	own, children := processorTime(b, unix.RUSAGE_SELF), processorTime(b, unix.RUSAGE_CHILDREN)
+	own, children := measure.Processor(), measure.ProcessorOfChildren()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := strconv.FormatInt(time.Now().UnixNano(), 10)
@@ -404,18 +405,8 @@ func benchmarkShortTask(b *testing.B, isolated bool) {
 	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(b.N) }
-	b.ReportMetric(each(processorTime(b, unix.RUSAGE_SELF)-own), "ms-cpu/task")
-	b.ReportMetric(each(processorTime(b, unix.RUSAGE_CHILDREN)-children), "ms-cpu-children/task")
-}
-
-// processorTime is what this process, or what it has waited for, took of the processor.
-func processorTime(b *testing.B, who int) time.Duration {
-	b.Helper()
-	var u unix.Rusage
-	if err := unix.Getrusage(who, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	b.ReportMetric(each(measure.Processor()-own), "ms-cpu/task")
+	b.ReportMetric(each(measure.ProcessorOfChildren()-children), "ms-cpu-children/task")
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"syscall"
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/test/bench/master"
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 // patience is how long all agents may take to be connected; beyond it the bench has failed.
@@ -92,18 +92,9 @@ func crowdOf(ctx context.Context, m *master.Master) (*agents, error) {
 
 // during is what do costs the master and this process.
 func during(m *master.Master, do func() error) (c cost, err error) {
-	own, theirs, began := ownProcessor(), m.CPU(), time.Now()
+	own, theirs, began := measure.Processor(), m.CPU(), time.Now()
 	err = do()
-	return cost{time.Since(began), m.CPU() - theirs, ownProcessor() - own}, err
-}
-
-// ownProcessor is the processor time of this process.
-func ownProcessor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return cost{time.Since(began), m.CPU() - theirs, measure.Processor() - own}, err
 }
 
 // measureQuiet looks at a master whose agents do nothing.
@@ -149,14 +140,14 @@ func measureReturn(ctx context.Context, m *master.Master, crowd *agents, bin str
 	welcomed := crowd.welcomed.Load()
 	own, began := time.Duration(0), time.Time{}
 	_, err := m.Restart(ctx, bin, "", func(string) error {
-		own, began = ownProcessor(), time.Now()
+		own, began = measure.Processor(), time.Now()
 		return nil
 	})
 	if err != nil {
 		return cost{}, err
 	}
 	err = crowd.await(ctx, int64(n), welcomed+int64(n), patience)
-	return cost{time.Since(began), m.CPU(), ownProcessor() - own}, err
+	return cost{time.Since(began), m.CPU(), measure.Processor() - own}, err
 }
 
 // print says what was promised beside what is.

@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 // growth compares figures of more and more work. Each is for one piece of work, so that it should
@@ -45,16 +44,5 @@ func (c *cluster) processor() (sum time.Duration) {
 
 // processorOf is the processor time of a process, and of what it has waited for.
 func processorOf(cmd *exec.Cmd) (own, children time.Duration) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const user, last = 11, 14 // behind the name: its own, in both modes, and its children's
-	for i, text := range fields[min(user, len(fields)):min(last+1, len(fields))] {
-		ticks, _ := strconv.Atoi(text)
-		if d := time.Duration(ticks) * 10 * time.Millisecond; i < 2 {
-			own += d
-		} else {
-			children += d
-		}
-	}
-	return own, children
+	return measure.ProcessorOf(cmd.Process.Pid)
 }

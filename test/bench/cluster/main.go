@@ -29,7 +29,7 @@ func main() {
 	trials := flag.Int("trials", 100, "tiny trials to run, and ten times as many")
 	only := flag.String("only", "", "measure one part: trials, tasks, start")
 	flag.Parse()
-	err := measure(ctx, *bin, sizes{*tasks, *trials, *only})
+	err := measureAll(ctx, *bin, sizes{*tasks, *trials, *only})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -44,7 +44,7 @@ type sizes struct {
 	only string
 }
 
-func measure(ctx context.Context, bin string, n sizes) error {
+func measureAll(ctx context.Context, bin string, n sizes) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	say := func(what, format string, args ...any) {
 		_, _ = fmt.Fprintf(out, "%s\t"+format+"\n", append([]any{what}, args...)...)

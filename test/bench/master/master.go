@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/client"
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 // Password is the administrator's.
@@ -185,14 +186,8 @@ func (m *Master) Memory() (int64, error) {
 // CPU is the processor time that it has used, from the kernel, which counts in hundredths
 // of a second.
 func (m *Master) CPU() time.Duration {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
-	fields := strings.Fields(string(text))
-	if len(fields) < 15 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[13])
-	system, _ := strconv.Atoi(fields[14])
-	return time.Duration(user+system) * 10 * time.Millisecond
+	own, _ := measure.ProcessorOf(m.cmd.Process.Pid)
+	return own
 }
 
 // LogSize is the bytes of its own log.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/det-deploy/det-deploy/delay"
 )
 
 // readers is enough to keep two cores busy on both sides of the loopback.
@@ -56,11 +54,11 @@ func (c *cluster) launch(ctx context.Context, script string) (string, error) {
 func (c *cluster) shortTasks(ctx context.Context, n int) (accepted, ended time.Duration, err error) {
 	start := time.Now()
 	ids := make([]string, n)
-	g, ctx := errgroup.WithContext(ctx)
+	g, launching := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
 	for i := range ids {
 		g.Go(func() (err error) {
-			ids[i], err = c.launch(ctx, "true")
+			ids[i], err = c.launch(launching, "true")
 			return err
 		})
 	}
@@ -68,26 +66,11 @@ func (c *cluster) shortTasks(ctx context.Context, n int) (accepted, ended time.D
 		return 0, 0, err
 	}
 	accepted = time.Since(start)
-	for _, id := range ids {
-		if err := c.ended(context.WithoutCancel(ctx), id); err != nil {
-			return 0, 0, err
-		}
+	if err := c.awaitNoJobs(ctx); err != nil {
+		return 0, 0, err
 	}
-	return accepted, time.Since(start), nil
-}
-
-func (c *cluster) ended(ctx context.Context, id string) error {
-	for ctx.Err() == nil {
-		b, err := c.call(ctx, "GET", "/api/v1/commands/"+id, nil)
-		if err != nil {
-			return err
-		}
-		if strings.Contains(string(b), "STATE_TERMINATED") {
-			return nil
-		}
-		_ = delay.For(ctx, 10*time.Millisecond)
-	}
-	return ctx.Err()
+	ended = time.Since(start)
+	return accepted, ended, c.checkEnded(ctx, ids)
 }
 
 // followLatency is the time from a line's printing, which the line itself

@@ -177,9 +177,12 @@ func awaitNobody(ctx context.Context, uid int) error {
 // hasProcesses says whether processes of a user run: those of a task whose agent and
 // directory were removed by hand may outlive its claim.
 //
-// Whose a process is, its directory tells: on a machine with many, reading what each says of itself was
-// most of what the start of a short task took.
+// Who has none, the kernel says at once; on a machine with many processes, looking at each of them
+// would be most of what the start of a short task takes.
 func hasProcesses(uid int) bool {
+	if _, err := unix.Getpriority(unix.PRIO_USER, uid); errors.Is(err, unix.ESRCH) {
+		return false
+	}
 	return slices.ContainsFunc(listProcesses(), func(pid int) bool {
 		var st unix.Stat_t
 		if unix.Stat("/proc/"+strconv.Itoa(pid), &st) != nil || int(st.Uid) != uid {

@@ -12,6 +12,8 @@ import (
 	"os/signal"
 	"text/tabwriter"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 func main() {
@@ -56,7 +58,7 @@ func run(ctx context.Context, o options) error {
 	if o.only == "rest" {
 		return nil
 	}
-	var grown growth
+	var grown measure.Growth
 	sizes := []int{o.most / 100, o.most / 10, o.most}
 	if o.only == "largest" {
 		sizes = sizes[2:]
@@ -67,7 +69,7 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("%d agents: %w", n, err)
 		}
 		f.print(n, say)
-		grown.compare(n, f)
+		f.compareGrowth(&grown, n)
 	}
-	return grown.err
+	return grown.Err()
 }

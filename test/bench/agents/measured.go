@@ -92,9 +92,9 @@ func crowdOf(ctx context.Context, m *master.Master) (*agents, error) {
 
 // during is what do costs the master and this process.
 func during(m *master.Master, do func() error) (c cost, err error) {
-	own, theirs, began := measure.Processor(), m.CPU(), time.Now()
+	own, theirs, began := measure.Processor(), m.Processor(), time.Now()
 	err = do()
-	return cost{time.Since(began), m.CPU() - theirs, measure.Processor() - own}, err
+	return cost{time.Since(began), m.Processor() - theirs, measure.Processor() - own}, err
 }
 
 // measureQuiet looks at a master whose agents do nothing.
@@ -104,9 +104,9 @@ func (f *figures) measureQuiet(ctx context.Context, m *master.Master, rest int64
 	if err != nil {
 		return err
 	}
-	cpu, began := m.CPU(), time.Now()
+	cpu, began := m.Processor(), time.Now()
 	master.Pause(ctx, lasting)
-	f.quiet = (m.CPU() - cpu).Seconds() / time.Since(began).Seconds()
+	f.quiet = (m.Processor() - cpu).Seconds() / time.Since(began).Seconds()
 	pages, err := m.Pages()
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (f *figures) measureQuiet(ctx context.Context, m *master.Master, rest int64
 // measureList asks for all agents, as the page of a cluster does.
 func (f *figures) measureList(ctx context.Context, m *master.Master, n int) error {
 	const times = 20
-	cpu := m.CPU()
+	cpu := m.Processor()
 	for range times {
 		var answer struct{ Agents []struct{ ID string } }
 		if err := m.Ask(ctx, http.MethodGet, "agents", nil, &answer); err != nil {
@@ -130,7 +130,7 @@ func (f *figures) measureList(ctx context.Context, m *master.Master, n int) erro
 			return fmt.Errorf("%d agents are listed, want %d", len(answer.Agents), n)
 		}
 	}
-	f.list = (m.CPU() - cpu) / times
+	f.list = (m.Processor() - cpu) / times
 	return nil
 }
 
@@ -147,7 +147,7 @@ func measureReturn(ctx context.Context, m *master.Master, crowd *agents, bin str
 		return cost{}, err
 	}
 	err = crowd.await(ctx, int64(n), welcomed+int64(n), patience)
-	return cost{time.Since(began), m.CPU(), measure.Processor() - own}, err
+	return cost{time.Since(began), m.Processor(), measure.Processor() - own}, err
 }
 
 // print says what was promised beside what is.

@@ -1,32 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"os/exec"
 	"time"
 
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
-
-// growth compares figures of more and more work. Each is for one piece of work, so that it should
-// stay.
-type growth struct {
-	of   string
-	last time.Duration
-	err  error
-}
-
-// most is how much a figure may grow by: twice, because others use the machine.
-const most = 2
-
-// compare fails the bench when a figure is more than twice the one before it. What is below noise is
-// not compared.
-func (g *growth) compare(of string, figure, noise time.Duration) {
-	if g.of == of && figure > most*g.last && figure > noise && g.err == nil {
-		g.err = fmt.Errorf("%s grows faster than its work: %v, then %v", of, g.last, figure)
-	}
-	g.of, g.last = of, figure
-}
 
 // percentile is of sorted figures.
 func percentile(sorted []time.Duration, p int) time.Duration {

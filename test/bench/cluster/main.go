@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 func main() {
@@ -129,7 +130,7 @@ func (c *cluster) measureReads(ctx context.Context, say sayer) error {
 
 // measureTrials compares each figure with the one at ten times the work.
 func (c *cluster) measureTrials(ctx context.Context, trials int, say sayer) error {
-	var grown growth
+	var grown measure.Growth
 	for _, n := range []int{trials, 10 * trials} {
 		took, processor, err := c.tinyTrials(ctx, n)
 		if err != nil {
@@ -137,7 +138,7 @@ func (c *cluster) measureTrials(ctx context.Context, trials int, say sayer) erro
 		}
 		each := processor / time.Duration(n)
 		say(fmt.Sprintf("%d trials of a tiny program, their whole life", n), "%.0f/s (promise 100), %.1f ms of processor time each", float64(n)/took.Seconds(), each.Seconds()*1000)
-		grown.compare("processor time of a tiny trial", each, 10*time.Millisecond)
+		grown.See("processor time of a tiny trial", n, processor.Seconds(), 0.01*float64(n))
 	}
 	for _, n := range []int{10, 60} {
 		took, err := c.pauses(ctx, n)
@@ -145,7 +146,7 @@ func (c *cluster) measureTrials(ctx context.Context, trials int, say sayer) erro
 			return err
 		}
 		say(fmt.Sprintf("pause → program, %d at once", n), "p50 %d ms, p99 %d ms (promise 200)", percentile(took, 50).Milliseconds(), percentile(took, 99).Milliseconds())
-		grown.compare("from a pause to the program", percentile(took, 50), 50*time.Millisecond)
+		grown.See("from a pause to the program", 1, percentile(took, 50).Seconds(), 0.05)
 	}
 	for _, n := range []int{10, 60} {
 		took, err := c.stops(ctx, n)
@@ -153,7 +154,7 @@ func (c *cluster) measureTrials(ctx context.Context, trials int, say sayer) erro
 			return err
 		}
 		say(fmt.Sprintf("searcher's stop → next trial started, %d trials", n), "p50 %d ms, p99 %d ms (promise 1000)", percentile(took, 50).Milliseconds(), percentile(took, 99).Milliseconds())
-		grown.compare("from a stop to the next trial", percentile(took, 50), 200*time.Millisecond)
+		grown.See("from a stop to the next trial", 1, percentile(took, 50).Seconds(), 0.2)
 	}
-	return grown.err
+	return grown.Err()
 }

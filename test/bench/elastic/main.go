@@ -70,13 +70,13 @@ func measure(ctx context.Context, bin string, n size) (err error) {
 	if err != nil {
 		return err
 	}
-	cpu := m.CPU()
+	cpu := m.Processor()
 	master.Pause(ctx, n.rest)
 	after, err := m.metrics(ctx)
 	if err != nil {
 		return err
 	}
 	say("calls to the platform at rest", "%.1f a minute", (after.calls-before.calls)/n.rest.Minutes())
-	say("processor time at rest", "%.2f %%", 100*(m.CPU()-cpu).Seconds()/n.rest.Seconds())
+	say("processor time at rest", "%.2f %%", 100*(m.Processor()-cpu).Seconds()/n.rest.Seconds())
 	return nil
 }

@@ -3,7 +3,6 @@
 package master
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,8 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -183,9 +180,9 @@ func (m *Master) Memory() (int64, error) {
 	return sums.Made, err
 }
 
-// CPU is the processor time that it has used, from the kernel, which counts in hundredths
-// of a second.
-func (m *Master) CPU() time.Duration {
+// Processor is the processor time that the process has taken, which says more than how long
+// something took on a machine that others use. The kernel counts it in hundredths of a second.
+func (m *Master) Processor() time.Duration {
 	own, _ := measure.ProcessorOf(m.cmd.Process.Pid)
 	return own
 }
@@ -207,27 +204,4 @@ func Pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-t.C:
 	}
-}
-
-// clockTick is what the kernel counts processor time in, on every Linux of ours.
-const clockTick = 10 * time.Millisecond
-
-// Processor is the processor time that the process has taken. On a machine that others
-// use, it says more than how long something took.
-func (m *Master) Processor() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	const user, system = 11, 12 // behind the name
-	var ticks int64
-	for _, i := range []int{user, system} {
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * clockTick, nil
 }

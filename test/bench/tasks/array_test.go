@@ -17,14 +17,14 @@ func BenchmarkArray(b *testing.B) {
 	costs := map[int]time.Duration{}
 	for _, size := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("%d_tasks", size), func(b *testing.B) {
-			before := p.processor(b)
+			before := p.Processor()
 			for range b.N {
 				if err := p.runArray(b.Context(), size); err != nil {
 					b.Fatal(err)
 				}
 			}
 			n := b.N * size
-			costs[size] = (p.processor(b) - before) / time.Duration(n)
+			costs[size] = (p.Processor() - before) / time.Duration(n)
 			b.ReportMetric(costs[size].Seconds()*1000, "ms-of-the-master/task")
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "tasks/s")
 		})

@@ -27,7 +27,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -84,9 +83,7 @@ func (r *RM) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.state.passes.Run(ctx, r.scheduler.runPass) })
 	g.Go(func() error { r.connections.watchLinks(ctx); return nil })
-	for range workqueue.Workers {
-		g.Go(func() error { r.state.work.Run(ctx); return nil })
-	}
+	g.Go(func() error { r.state.work.Run(ctx); return nil })
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("run agent pools: %w", err)
 	}

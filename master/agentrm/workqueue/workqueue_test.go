@@ -11,22 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withQueue runs two workers until the test has posted and all is done.
+// withQueue runs a queue until the test has posted and all is done.
 func withQueue(t *testing.T, post func(*Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := New()
 		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() { l.Run(ctx) })
-		}
+		wg.Go(func() { l.Run(ctx) })
 		post(l)
 		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock: it passes at once when all wait
 		cancel()
 		wg.Wait()
-		if len(l.waiting) != 0 || len(l.ready) != 0 {
-			t.Errorf("got %d lanes waiting and %d ready, want none", len(l.waiting), len(l.ready))
+		if len(l.waiting) != 0 || len(l.ready) != 0 || l.working != 0 {
+			t.Errorf("got %d lanes waiting, %d ready and %d workers, want none", len(l.waiting), len(l.ready), l.working)
 		}
 	})
 }
@@ -59,7 +57,7 @@ func TestLanes(t *testing.T) {
 		var mu sync.Mutex
 		var done []string
 		withQueue(t, func(l *Queue) {
-			for i := range 8 {
+			for i := range Workers + 8 {
 				tries := 0
 				l.Add(fmt.Sprint("stuck ", i), func(context.Context) time.Duration {
 					if tries++; tries < 5 {
@@ -81,5 +79,50 @@ func TestLanes(t *testing.T) {
 				t.Error("free work waits for lanes that are stuck")
 			}
 		})
+	})
+}
+
+// What is added before Run begins is done, too, and never more at a time than there may be workers.
+func TestWorkersAreBoundedAndEndWithTheWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, hold := New(), make(chan struct{})
+		var mu sync.Mutex
+		var now, most, done int
+		count := func(by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			now += by
+			most = max(most, now)
+			if by < 0 {
+				done++
+			}
+		}
+		add := func(from, to int) {
+			for i := from; i < to; i++ {
+				l.Add(fmt.Sprint("lane ", i), func(context.Context) time.Duration {
+					count(1)
+					<-hold
+					count(-1)
+					return 0
+				})
+			}
+		}
+		add(0, Workers)
+		var wg sync.WaitGroup
+		wg.Go(func() { l.Run(ctx) })
+		add(Workers, 2*Workers)
+		synctest.Wait()
+		if now != Workers {
+			t.Errorf("got %d at a time, want %d", now, Workers)
+		}
+		close(hold)
+		synctest.Wait()
+		if done != 2*Workers || most != Workers || l.working != 0 {
+			t.Errorf("got %d done, at most %d at a time and %d workers left, want %d, %d and none", done, most, l.working, 2*Workers, Workers)
+		}
+		cancel()
+		wg.Wait()
 	})
 }

@@ -52,7 +52,13 @@ type Spec struct {
 	// its arguments or variables: a runtime that cannot show Files, Mounts and
 	// WorkDir where they say refuses it in Prepare.
 	FixedPaths bool
+	// Unset says what a runtime that cannot apply it need not tell the owner.
+	Unset Unset
 }
+
+// Unset are settings that have the values which they have where neither the task nor its
+// cluster sets them.
+type Unset struct{ Image, ShmSize, NetworkMode bool }
 
 // Vendor is who made the GPUs.
 type Vendor string

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,7 @@ func specOf(o *agentv1.Start, h Host) container.Spec {
 		SlotIDs: o.GetDeviceIds(), ShmSize: s.GetShmSize(), NetworkMode: h.networkOf(s),
 		AddCaps: s.GetAddCapabilities(), DropCaps: s.GetDropCapabilities(),
 		HostGateway: h.gatewayName(), FixedPaths: s.GetFixedPaths(),
+		Unset: unsetOf(s.GetUnset()),
 	}
 	spec.GPUs, spec.GPUVendor = gpusOf(devices)
 	for _, p := range s.GetPorts() {
@@ -58,6 +60,14 @@ func specOf(o *agentv1.Start, h Host) container.Spec {
 		spec.Command = append([]string{"/bin/sh", "-c", runHook, "startup-hook", hookPath}, spec.Command...)
 	}
 	return spec
+}
+
+func unsetOf(all []agentv1.Spec_Setting) container.Unset {
+	return container.Unset{
+		Image:       slices.Contains(all, agentv1.Spec_SETTING_IMAGE),
+		ShmSize:     slices.Contains(all, agentv1.Spec_SETTING_SHM_SIZE),
+		NetworkMode: slices.Contains(all, agentv1.Spec_SETTING_NETWORK_MODE),
+	}
 }
 
 // infoFiles are those in which programs learn where they run. One holds the task's token;

@@ -137,3 +137,18 @@ func TestTheNetworkIsTheTasksOrElseTheAgents(t *testing.T) {
 		t.Error("got a default taken for a choice")
 	}
 }
+
+func TestWhatIsUnsetIsToldToTheRuntime(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[agentv1.Spec_Setting]container.Unset{
+		agentv1.Spec_SETTING_IMAGE:        {Image: true},
+		agentv1.Spec_SETTING_SHM_SIZE:     {ShmSize: true},
+		agentv1.Spec_SETTING_NETWORK_MODE: {NetworkMode: true},
+		99:                                {}, // of a later master
+	} {
+		s := specOf(&agentv1.Start{ContainerId: "id", Spec: &agentv1.Spec{Unset: []agentv1.Spec_Setting{set}}}, testHost(apiv1.Device_TYPE_CPU))
+		if s.Unset != want {
+			t.Errorf("%s: got %+v, want %+v", set, s.Unset, want)
+		}
+	}
+}

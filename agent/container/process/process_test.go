@@ -203,6 +203,10 @@ func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	if !slices.Equal(notes, want) {
 		t.Errorf("got %q, want %q", notes, want)
 	}
+	notes, spec.Unset = nil, container.Unset{Image: true, ShmSize: true, NetworkMode: true}
+	if err := r.Prepare(t.Context(), spec, func(s string) { notes = append(notes, s) }); err != nil || notes != nil {
+		t.Errorf("of what was not set it says %q, %v", notes, err)
+	}
 }
 
 func TestPathsAreMapped(t *testing.T) {

@@ -170,16 +170,17 @@ func (r *Runtime) checkSpec(s container.Spec) error {
 	return nil
 }
 
-// ignoredSettings says in one line what has no meaning for a plain process.
+// ignoredSettings says in one line what was set and has no meaning for a plain process. What was
+// not set is no news, and a line in the log of each task is not free.
 func (r *Runtime) ignoredSettings(s container.Spec) string {
 	var what []string
-	if s.Image != "" {
+	if s.Image != "" && !s.Unset.Image {
 		what = append(what, "image "+s.Image)
 	}
-	if s.ShmSize != 0 && r.notIsolated != nil {
+	if s.ShmSize != 0 && r.notIsolated != nil && !s.Unset.ShmSize {
 		what = append(what, "shm_size "+strconv.FormatInt(s.ShmSize, 10))
 	}
-	if s.NetworkMode != "" && s.NetworkMode != "host" {
+	if s.NetworkMode != "" && s.NetworkMode != "host" && !s.Unset.NetworkMode {
 		what = append(what, "network_mode "+s.NetworkMode)
 	}
 	if len(what) == 0 {

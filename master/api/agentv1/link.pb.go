@@ -134,6 +134,59 @@ func (Notice_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{8, 0}
 }
 
+// Setting is one that a runtime may be unable to apply.
+type Spec_Setting int32
+
+const (
+	Spec_SETTING_UNSPECIFIED  Spec_Setting = 0
+	Spec_SETTING_IMAGE        Spec_Setting = 1
+	Spec_SETTING_SHM_SIZE     Spec_Setting = 2
+	Spec_SETTING_NETWORK_MODE Spec_Setting = 3
+)
+
+// Enum value maps for Spec_Setting.
+var (
+	Spec_Setting_name = map[int32]string{
+		0: "SETTING_UNSPECIFIED",
+		1: "SETTING_IMAGE",
+		2: "SETTING_SHM_SIZE",
+		3: "SETTING_NETWORK_MODE",
+	}
+	Spec_Setting_value = map[string]int32{
+		"SETTING_UNSPECIFIED":  0,
+		"SETTING_IMAGE":        1,
+		"SETTING_SHM_SIZE":     2,
+		"SETTING_NETWORK_MODE": 3,
+	}
+)
+
+func (x Spec_Setting) Enum() *Spec_Setting {
+	p := new(Spec_Setting)
+	*p = x
+	return p
+}
+
+func (x Spec_Setting) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Spec_Setting) Descriptor() protoreflect.EnumDescriptor {
+	return file_master_api_agentv1_link_proto_enumTypes[2].Descriptor()
+}
+
+func (Spec_Setting) Type() protoreflect.EnumType {
+	return &file_master_api_agentv1_link_proto_enumTypes[2]
+}
+
+func (x Spec_Setting) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Spec_Setting.Descriptor instead.
+func (Spec_Setting) EnumDescriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{12, 0}
+}
+
 type Exit_Kind int32
 
 const (
@@ -173,11 +226,11 @@ func (x Exit_Kind) String() string {
 }
 
 func (Exit_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_agentv1_link_proto_enumTypes[2].Descriptor()
+	return file_master_api_agentv1_link_proto_enumTypes[3].Descriptor()
 }
 
 func (Exit_Kind) Type() protoreflect.EnumType {
-	return &file_master_api_agentv1_link_proto_enumTypes[2]
+	return &file_master_api_agentv1_link_proto_enumTypes[3]
 }
 
 func (x Exit_Kind) Number() protoreflect.EnumNumber {
@@ -222,11 +275,11 @@ func (x Signal_Kind) String() string {
 }
 
 func (Signal_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_agentv1_link_proto_enumTypes[3].Descriptor()
+	return file_master_api_agentv1_link_proto_enumTypes[4].Descriptor()
 }
 
 func (Signal_Kind) Type() protoreflect.EnumType {
-	return &file_master_api_agentv1_link_proto_enumTypes[3]
+	return &file_master_api_agentv1_link_proto_enumTypes[4]
 }
 
 func (x Signal_Kind) Number() protoreflect.EnumNumber {
@@ -1451,7 +1504,10 @@ type Spec struct {
 	// fixed_paths says that the program reads files at fixed paths, such as
 	// /run/determined/info: a runtime that cannot show the container's files
 	// where they belong refuses it.
-	FixedPaths    bool `protobuf:"varint,22,opt,name=fixed_paths,json=fixedPaths,proto3" json:"fixed_paths,omitempty"`
+	FixedPaths bool `protobuf:"varint,22,opt,name=fixed_paths,json=fixedPaths,proto3" json:"fixed_paths,omitempty"`
+	// unset are those that have the values which they have where neither the task nor its
+	// cluster sets them: that they are not applied is not worth a line of the task's log.
+	Unset         []Spec_Setting `protobuf:"varint,23,rep,packed,name=unset,proto3,enum=detdeploy.agent.v1.Spec_Setting" json:"unset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1638,6 +1694,13 @@ func (x *Spec) GetFixedPaths() bool {
 		return x.FixedPaths
 	}
 	return false
+}
+
+func (x *Spec) GetUnset() []Spec_Setting {
+	if x != nil {
+		return x.Unset
+	}
+	return nil
 }
 
 type RegistryAuth struct {
@@ -2659,7 +2722,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
 	"device_ids\x18\x05 \x03(\x05R\tdeviceIds\x12\x12\n" +
 	"\x04rank\x18\x06 \x01(\x05R\x04rank\x12\x14\n" +
-	"\x05rerun\x18\a \x01(\bR\x05rerun\"\xf1\x06\n" +
+	"\x05rerun\x18\a \x01(\bR\x05rerun\"\x90\b\n" +
 	"\x04Spec\x12 \n" +
 	"\vdescription\x18\x01 \x01(\tR\vdescription\x12\x1b\n" +
 	"\ttask_type\x18\x02 \x01(\tR\btaskType\x12\x14\n" +
@@ -2686,7 +2749,13 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\fstartup_hook\x18\x14 \x01(\tR\vstartupHook\x124\n" +
 	"\x06policy\x18\x15 \x01(\v2\x1c.detdeploy.api.v1.TaskPolicyR\x06policy\x12\x1f\n" +
 	"\vfixed_paths\x18\x16 \x01(\bR\n" +
-	"fixedPaths\"\xe5\x01\n" +
+	"fixedPaths\x126\n" +
+	"\x05unset\x18\x17 \x03(\x0e2 .detdeploy.agent.v1.Spec.SettingR\x05unset\"e\n" +
+	"\aSetting\x12\x17\n" +
+	"\x13SETTING_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rSETTING_IMAGE\x10\x01\x12\x14\n" +
+	"\x10SETTING_SHM_SIZE\x10\x02\x12\x18\n" +
+	"\x14SETTING_NETWORK_MODE\x10\x03\"\xe5\x01\n" +
 	"\fRegistryAuth\x12\x1a\n" +
 	"\busername\x18\x01 \x01(\tR\busername\x12\x1a\n" +
 	"\bpassword\x18\x02 \x01(\tR\bpassword\x12\x12\n" +
@@ -2771,94 +2840,96 @@ func file_master_api_agentv1_link_proto_rawDescGZIP() []byte {
 	return file_master_api_agentv1_link_proto_rawDescData
 }
 
-var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_master_api_agentv1_link_proto_goTypes = []any{
 	(Health_Lack)(0),        // 0: detdeploy.agent.v1.Health.Lack
 	(Notice_Kind)(0),        // 1: detdeploy.agent.v1.Notice.Kind
-	(Exit_Kind)(0),          // 2: detdeploy.agent.v1.Exit.Kind
-	(Signal_Kind)(0),        // 3: detdeploy.agent.v1.Signal.Kind
-	(*AgentMessage)(nil),    // 4: detdeploy.agent.v1.AgentMessage
-	(*MasterMessage)(nil),   // 5: detdeploy.agent.v1.MasterMessage
-	(*Hello)(nil),           // 6: detdeploy.agent.v1.Hello
-	(*Health)(nil),          // 7: detdeploy.agent.v1.Health
-	(*Report)(nil),          // 8: detdeploy.agent.v1.Report
-	(*Welcome)(nil),         // 9: detdeploy.agent.v1.Welcome
-	(*Preparation)(nil),     // 10: detdeploy.agent.v1.Preparation
-	(*Unprepared)(nil),      // 11: detdeploy.agent.v1.Unprepared
-	(*Notice)(nil),          // 12: detdeploy.agent.v1.Notice
-	(*Known)(nil),           // 13: detdeploy.agent.v1.Known
-	(*Refusal)(nil),         // 14: detdeploy.agent.v1.Refusal
-	(*Start)(nil),           // 15: detdeploy.agent.v1.Start
-	(*Spec)(nil),            // 16: detdeploy.agent.v1.Spec
-	(*RegistryAuth)(nil),    // 17: detdeploy.agent.v1.RegistryAuth
-	(*Mount)(nil),           // 18: detdeploy.agent.v1.Mount
-	(*HostDevice)(nil),      // 19: detdeploy.agent.v1.HostDevice
-	(*User)(nil),            // 20: detdeploy.agent.v1.User
-	(*Port)(nil),            // 21: detdeploy.agent.v1.Port
-	(*Received)(nil),        // 22: detdeploy.agent.v1.Received
-	(*Change)(nil),          // 23: detdeploy.agent.v1.Change
-	(*Exit)(nil),            // 24: detdeploy.agent.v1.Exit
-	(*Logs)(nil),            // 25: detdeploy.agent.v1.Logs
-	(*Line)(nil),            // 26: detdeploy.agent.v1.Line
-	(*LogAck)(nil),          // 27: detdeploy.agent.v1.LogAck
-	(*Signal)(nil),          // 28: detdeploy.agent.v1.Signal
-	(*Ack)(nil),             // 29: detdeploy.agent.v1.Ack
-	(*Shutdown)(nil),        // 30: detdeploy.agent.v1.Shutdown
-	nil,                     // 31: detdeploy.agent.v1.Hello.AddressesEntry
-	nil,                     // 32: detdeploy.agent.v1.Welcome.ProgramsEntry
-	(*v1.Device)(nil),       // 33: detdeploy.api.v1.Device
-	(v1.Container_State)(0), // 34: detdeploy.api.v1.Container.State
-	(*v1.File)(nil),         // 35: detdeploy.api.v1.File
-	(*v1.TaskPolicy)(nil),   // 36: detdeploy.api.v1.TaskPolicy
-	(*v1.Address)(nil),      // 37: detdeploy.api.v1.Address
+	(Spec_Setting)(0),       // 2: detdeploy.agent.v1.Spec.Setting
+	(Exit_Kind)(0),          // 3: detdeploy.agent.v1.Exit.Kind
+	(Signal_Kind)(0),        // 4: detdeploy.agent.v1.Signal.Kind
+	(*AgentMessage)(nil),    // 5: detdeploy.agent.v1.AgentMessage
+	(*MasterMessage)(nil),   // 6: detdeploy.agent.v1.MasterMessage
+	(*Hello)(nil),           // 7: detdeploy.agent.v1.Hello
+	(*Health)(nil),          // 8: detdeploy.agent.v1.Health
+	(*Report)(nil),          // 9: detdeploy.agent.v1.Report
+	(*Welcome)(nil),         // 10: detdeploy.agent.v1.Welcome
+	(*Preparation)(nil),     // 11: detdeploy.agent.v1.Preparation
+	(*Unprepared)(nil),      // 12: detdeploy.agent.v1.Unprepared
+	(*Notice)(nil),          // 13: detdeploy.agent.v1.Notice
+	(*Known)(nil),           // 14: detdeploy.agent.v1.Known
+	(*Refusal)(nil),         // 15: detdeploy.agent.v1.Refusal
+	(*Start)(nil),           // 16: detdeploy.agent.v1.Start
+	(*Spec)(nil),            // 17: detdeploy.agent.v1.Spec
+	(*RegistryAuth)(nil),    // 18: detdeploy.agent.v1.RegistryAuth
+	(*Mount)(nil),           // 19: detdeploy.agent.v1.Mount
+	(*HostDevice)(nil),      // 20: detdeploy.agent.v1.HostDevice
+	(*User)(nil),            // 21: detdeploy.agent.v1.User
+	(*Port)(nil),            // 22: detdeploy.agent.v1.Port
+	(*Received)(nil),        // 23: detdeploy.agent.v1.Received
+	(*Change)(nil),          // 24: detdeploy.agent.v1.Change
+	(*Exit)(nil),            // 25: detdeploy.agent.v1.Exit
+	(*Logs)(nil),            // 26: detdeploy.agent.v1.Logs
+	(*Line)(nil),            // 27: detdeploy.agent.v1.Line
+	(*LogAck)(nil),          // 28: detdeploy.agent.v1.LogAck
+	(*Signal)(nil),          // 29: detdeploy.agent.v1.Signal
+	(*Ack)(nil),             // 30: detdeploy.agent.v1.Ack
+	(*Shutdown)(nil),        // 31: detdeploy.agent.v1.Shutdown
+	nil,                     // 32: detdeploy.agent.v1.Hello.AddressesEntry
+	nil,                     // 33: detdeploy.agent.v1.Welcome.ProgramsEntry
+	(*v1.Device)(nil),       // 34: detdeploy.api.v1.Device
+	(v1.Container_State)(0), // 35: detdeploy.api.v1.Container.State
+	(*v1.File)(nil),         // 36: detdeploy.api.v1.File
+	(*v1.TaskPolicy)(nil),   // 37: detdeploy.api.v1.TaskPolicy
+	(*v1.Address)(nil),      // 38: detdeploy.api.v1.Address
 }
 var file_master_api_agentv1_link_proto_depIdxs = []int32{
-	6,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
-	22, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
-	23, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
-	25, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
-	12, // 4: detdeploy.agent.v1.AgentMessage.notice:type_name -> detdeploy.agent.v1.Notice
-	11, // 5: detdeploy.agent.v1.AgentMessage.unprepared:type_name -> detdeploy.agent.v1.Unprepared
-	7,  // 6: detdeploy.agent.v1.AgentMessage.health:type_name -> detdeploy.agent.v1.Health
-	9,  // 7: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
-	14, // 8: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
-	15, // 9: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
-	28, // 10: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
-	29, // 11: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
-	27, // 12: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
-	30, // 13: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
-	33, // 14: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
-	8,  // 15: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
-	7,  // 16: detdeploy.agent.v1.Hello.health:type_name -> detdeploy.agent.v1.Health
-	31, // 17: detdeploy.agent.v1.Hello.addresses:type_name -> detdeploy.agent.v1.Hello.AddressesEntry
+	7,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
+	23, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
+	24, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
+	26, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
+	13, // 4: detdeploy.agent.v1.AgentMessage.notice:type_name -> detdeploy.agent.v1.Notice
+	12, // 5: detdeploy.agent.v1.AgentMessage.unprepared:type_name -> detdeploy.agent.v1.Unprepared
+	8,  // 6: detdeploy.agent.v1.AgentMessage.health:type_name -> detdeploy.agent.v1.Health
+	10, // 7: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
+	15, // 8: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
+	16, // 9: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
+	29, // 10: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
+	30, // 11: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
+	28, // 12: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
+	31, // 13: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
+	34, // 14: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
+	9,  // 15: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
+	8,  // 16: detdeploy.agent.v1.Hello.health:type_name -> detdeploy.agent.v1.Health
+	32, // 17: detdeploy.agent.v1.Hello.addresses:type_name -> detdeploy.agent.v1.Hello.AddressesEntry
 	0,  // 18: detdeploy.agent.v1.Health.lack:type_name -> detdeploy.agent.v1.Health.Lack
-	34, // 19: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
-	13, // 20: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
-	32, // 21: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
-	10, // 22: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
+	35, // 19: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
+	14, // 20: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
+	33, // 21: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
+	11, // 22: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
 	1,  // 23: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
-	34, // 24: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
-	16, // 25: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
-	17, // 26: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
-	18, // 27: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
-	19, // 28: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
-	20, // 29: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
-	21, // 30: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
-	35, // 31: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
-	36, // 32: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
-	34, // 33: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
-	24, // 34: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
-	37, // 35: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
-	2,  // 36: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
-	26, // 37: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
-	3,  // 38: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
-	34, // 39: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	35, // 24: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
+	17, // 25: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
+	18, // 26: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
+	19, // 27: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
+	20, // 28: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
+	21, // 29: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
+	22, // 30: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
+	36, // 31: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
+	37, // 32: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
+	2,  // 33: detdeploy.agent.v1.Spec.unset:type_name -> detdeploy.agent.v1.Spec.Setting
+	35, // 34: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
+	25, // 35: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
+	38, // 36: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
+	3,  // 37: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
+	27, // 38: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
+	4,  // 39: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
+	35, // 40: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_master_api_agentv1_link_proto_init() }
@@ -2889,7 +2960,7 @@ func file_master_api_agentv1_link_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_agentv1_link_proto_rawDesc), len(file_master_api_agentv1_link_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,

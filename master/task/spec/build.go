@@ -92,6 +92,7 @@ func buildSpec(r Run, c rm.Container) *agentv1.Spec {
 	if size := cfg.Resources.ShmSize; size != nil {
 		s.ShmSize = int64(*size)
 	}
+	s.Unset = unsetSettings(s)
 	for _, m := range cfg.BindMounts {
 		s.Mounts = append(s.Mounts, &agentv1.Mount{
 			HostPath: m.HostPath, ContainerPath: absolutePath(cfg.WorkDir, m.ContainerPath),
@@ -104,6 +105,22 @@ func buildSpec(r Run, c rm.Container) *agentv1.Spec {
 		})
 	}
 	return s
+}
+
+// unsetSettings are those with the values that they have where neither the task nor its cluster
+// sets them.
+func unsetSettings(s *agentv1.Spec) []agentv1.Spec_Setting {
+	var out []agentv1.Spec_Setting
+	add := func(unset bool, of agentv1.Spec_Setting) {
+		if unset {
+			out = append(out, of)
+		}
+	}
+	d := container.Default()
+	add(s.GetImage() == DefaultImage, agentv1.Spec_SETTING_IMAGE)
+	add(s.GetShmSize() == int64(d.ShmSize), agentv1.Spec_SETTING_SHM_SIZE)
+	add(s.GetNetworkMode() == d.NetworkMode, agentv1.Spec_SETTING_NETWORK_MODE)
+	return out
 }
 
 func argv(r Run) []string {

@@ -313,6 +313,9 @@ func TestBuild(t *testing.T) {
 		s.GetNetworkMode() != "bridge" || s.GetUser().GetUid() != 1001 || s.GetStartupHook() != "echo hook" {
 		t.Errorf("got %v", s)
 	}
+	if d := cmp.Diff(s.GetUnset(), []agentv1.Spec_Setting{agentv1.Spec_SETTING_SHM_SIZE, agentv1.Spec_SETTING_NETWORK_MODE}); d != "" {
+		t.Errorf("unset beside the image (-got +want):\n%s", d)
+	}
 	var passwd string
 	for _, f := range s.GetFiles() {
 		if f.GetPath() == "/run/determined/etc/passwd" {

@@ -7,7 +7,7 @@
 //
 //	      Write ──▶ queue ──▶ one writer ──▶ BEGIN
 //	      Write ──▶   │                      lease: is my epoch still the epoch?
-//	      Write ──▶   │                      SAVEPOINT, closure, RELEASE   (each write)
+//	      Write ──▶   │                      closure   (each write)
 //	                  │                      COMMIT, once for all
 //	answers ◀─────────┴────────────────────── durable
 //

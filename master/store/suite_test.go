@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,8 @@ var suite = []struct {
 	{"documents come back by id, parent and time", testDocuments},
 	{"documents are read by number, a page at a time", testPages},
 	{"a failing write is undone alone", testFailsAlone},
+	{"writes before and behind a failing one are done once", testDoneOnce},
+	{"writes that are too large for one transaction make several", testManyParts},
 	{"writes need the lease", testNeedsLease},
 	{"a cancelled caller is not done, and hurts nobody", testCancelled},
 	{"concurrent writes are all there after reopening", testConcurrent},
@@ -173,6 +176,100 @@ func testFailsAlone(t *testing.T, fresh func(t *testing.T) store.Config) {
 	docs, err := fruits.All(t.Context(), s)
 	if err != nil || len(docs) != 40 {
 		t.Fatalf("got %d documents, error %v, want 40", len(docs), err)
+	}
+}
+
+// writeTogether queues writes while the writer is held, so that they come in one group, and returns
+// what each was answered.
+func writeTogether(t *testing.T, s *store.Store, fns []func(*store.Tx) error) []error {
+	t.Helper()
+	inside, leave := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Write(t.Context(), func(*store.Tx) error { close(inside); <-leave; return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	<-inside
+	errs := make([]error, len(fns))
+	for i, fn := range fns {
+		wg.Go(func() { errs[i] = s.Write(t.Context(), fn) })
+	}
+	for s.Queued() < len(fns) {
+		runtime.Gosched()
+	}
+	close(leave)
+	wg.Wait()
+	return errs
+}
+
+func testDoneOnce(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	put(t, s, store.Doc[fruit]{ID: "sum"})
+	mine := errors.New("mine")
+	const writes = 40
+	var fns []func(*store.Tx) error
+	called := make([]int, writes)
+	for i := range writes {
+		fns = append(fns, func(tx *store.Tx) error {
+			called[i]++
+			if i%5 == 1 {
+				return mine // it has changed nothing
+			}
+			sum, _, err := fruits.Get(t.Context(), tx, "sum")
+			if err != nil {
+				return err
+			}
+			sum.Value.Size++
+			if err := fruits.Put(tx, "sum", "", time.Time{}, sum.Value); err != nil {
+				return err
+			}
+			switch i % 5 {
+			case 2:
+				return mine
+			case 3: // it is there already
+				row := store.TaskRow{ID: strconv.Itoa(i), Username: "u"}
+				return store.AddTaskRows(tx, []store.TaskRow{row, row})
+			}
+			return nil
+		})
+	}
+	done := 0
+	for i, err := range writeTogether(t, s, fns) {
+		switch {
+		case called[i] != 1:
+			t.Errorf("write %d: called %d times, want once", i, called[i])
+		case i%5 == 1 || i%5 == 2:
+			if !errors.Is(err, mine) {
+				t.Errorf("write %d: got %v, want its own error", i, err)
+			}
+		case (i%5 == 3) != (err != nil):
+			t.Errorf("write %d: got %v", i, err)
+		case err == nil:
+			done++
+		}
+	}
+	if sum, _, err := fruits.Get(t.Context(), s, "sum"); err != nil || sum.Value.Size != done {
+		t.Errorf("got a sum of %d, %v, want the %d writes that were done", sum.Value.Size, err, done)
+	}
+}
+
+func testManyParts(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	large := strings.Repeat("x", 3<<20)
+	var fns []func(*store.Tx) error
+	for i := range 8 {
+		fns = append(fns, func(tx *store.Tx) error {
+			return fruits.Put(tx, strconv.Itoa(i), "", time.Time{}, fruit{Name: large, Size: i})
+		})
+	}
+	for i, err := range writeTogether(t, s, fns) {
+		if err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if got := ids(t)(fruits.All(t.Context(), s)); got != "0 1 2 3 4 5 6 7" {
+		t.Errorf("got %q, want all", got)
 	}
 }
 

@@ -13,11 +13,13 @@ var errTxOver = errors.New("this transaction has ended; use tx only inside the f
 type Tx struct {
 	// ctx is the group's, not the caller's: one caller who leaves must not end a
 	// statement that carries the others.
-	ctx  context.Context
-	w    *writer
-	r    *request
-	err  error // the first refused statement; the write cannot succeed any more
-	over bool
+	ctx context.Context
+	w   *writer
+	r   *request
+	err error // the first refused statement; the write cannot succeed any more
+	// changed says that a statement was carried out that may have changed rows.
+	changed bool
+	over    bool
 }
 
 // OnEnd calls fn with the answer of this write, before its caller has it: nil once it is
@@ -39,6 +41,8 @@ func (tx *Tx) changeRows(query string, args ...any) (rows int64, err error) {
 		tx.err = err
 		return 0, tx.w.classifyError(tx.ctx, err)
 	}
+	tx.changed = true
+	tx.w.kept.note(query, args, rows)
 	return rows, nil
 }
 

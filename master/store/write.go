@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 )
 
@@ -18,8 +17,8 @@ const (
 
 // Write runs fn in a transaction and returns when its effect is durable.
 //
-// Writes that arrive together are committed together, each in its own savepoint:
-// when fn returns an error its effects alone are undone and that error is returned.
+// Writes that arrive together are committed together. When fn returns an error its effects
+// alone are undone and that error is returned, see [writer.runPart].
 // fn runs in the writer's goroutine, so it must act through tx only, must not wait,
 // and must not call Write. It is called at most once.
 //
@@ -174,101 +173,4 @@ func (w *writer) runAlone(ctx context.Context, r *request) {
 		err = w.classifyError(ctx, err)
 	}
 	r.answer(err)
-}
-
-// runGroup commits the group as one and answers each.
-func (w *writer) runGroup(ctx context.Context, group []*request) {
-	ctx, cancel := w.limitCommit(ctx)
-	defer cancel()
-	begun := group[:0]
-	for _, r := range group {
-		if r.begin() {
-			begun = append(begun, r)
-		} else {
-			r.answer(r.ctx.Err())
-		}
-	}
-	if len(begun) == 0 {
-		return
-	}
-	if err := w.beginGroup(ctx); err != nil {
-		answerAll(begun, err)
-		return
-	}
-	var errs []error
-	for i, r := range begun {
-		err, lost := w.runOne(ctx, r, len(begun) > 1)
-		if lost {
-			// No caller's write is done: the transaction is gone with its connection.
-			w.abortTransaction(ctx)
-			answerAll(begun, w.classifyError(ctx, err))
-			return
-		}
-		errs = append(errs, err)
-		if i == 0 && len(begun) == 1 && err != nil {
-			w.abortTransaction(ctx)
-			r.answer(err)
-			return
-		}
-	}
-	commit := w.commitGroup(ctx)
-	for i, r := range begun {
-		if errs[i] != nil {
-			r.answer(errs[i])
-		} else {
-			r.answer(commit)
-		}
-	}
-}
-
-func answerAll(group []*request, err error) {
-	for _, r := range group {
-		r.answer(err)
-	}
-}
-
-// runOne calls the request's fn inside a savepoint, or inside the bare transaction when
-// it is the only one. Lost says that the transaction itself is gone.
-func (w *writer) runOne(ctx context.Context, r *request, savepoint bool) (err error, lost bool) {
-	if savepoint {
-		if err := w.nextSavepoint(ctx); err != nil {
-			return err, true
-		}
-	}
-	tx := &Tx{ctx: ctx, w: w, r: r}
-	err = r.fn(tx)
-	tx.over = true
-	if err == nil && tx.err != nil {
-		err = fmt.Errorf("a statement of this write was refused: %w", tx.err)
-	}
-	// A full disk may have ended the transaction, savepoints and all.
-	if tx.err != nil && (w.db.Unavailable(tx.err) || w.db.Full(tx.err)) {
-		return err, true
-	}
-	if savepoint && err != nil {
-		if back := w.execQuery(ctx, "ROLLBACK TO SAVEPOINT one"); back != nil {
-			return back, true
-		}
-	}
-	return err, false
-}
-
-// nextSavepoint begins the part of the next request. The savepoint of the one before is given up only
-// now, in the same round trip where the database takes two statements in one: a commit needs
-// no savepoint to be given up.
-func (w *writer) nextSavepoint(ctx context.Context) error {
-	const release, save = "RELEASE SAVEPOINT one", "SAVEPOINT one"
-	switch {
-	case !w.saved:
-		err := w.execQuery(ctx, save)
-		w.saved = err == nil
-		return err
-	case w.db.Timed:
-		_, err := w.conn.ExecContext(ctx, release+"; "+save)
-		return err
-	}
-	if err := w.execQuery(ctx, release); err != nil {
-		return err
-	}
-	return w.execQuery(ctx, save)
 }

@@ -37,7 +37,7 @@ type writer struct {
 	lease  *Lease               // nil until acquired
 	seq    int64                // of the last commit known to be durable, see resolve
 	opened bool                 // a transaction is open on conn
-	saved  bool                 // it has a savepoint, see nextSavepoint
+	kept   journal              // what its writes have changed so far
 }
 
 // limitCommit gives PostgreSQL's commits a deadline. A local file gets none, and no context that
@@ -164,7 +164,7 @@ func (w *writer) beginTransaction(ctx context.Context) error {
 	if err := w.execQuery(ctx, w.db.Begin); err != nil {
 		return err
 	}
-	w.opened, w.saved = true, false
+	w.opened = true
 	return nil
 }
 

@@ -40,14 +40,20 @@ find_library || install_library
 
 # Launchers send the output of each rank through these files to the container's own streams. A
 # plain process writes into files, which are not opened twice.
-mkdir -p "$run/train/logs" "$run/train/model"
+[ -d "$run/train/logs" ] && [ -d "$run/train/model" ] || mkdir -p "$run/train/logs" "$run/train/model"
 if [ -p /proc/$$/fd/1 ] && [ -w /proc/$$/fd/1 ] && [ -p /proc/$$/fd/2 ] && [ -w /proc/$$/fd/2 ]; then
 	ln -sf /proc/$$/fd/1 "$run/train/logs/stdout.log"
 	ln -sf /proc/$$/fd/2 "$run/train/logs/stderr.log"
 fi
 
 # A second copy of the files, which the library saves with checkpoints.
-if [ "$(pwd -P)" = "$(cd "$run/workdir" 2>/dev/null && pwd -P)" ]; then
+has_files() {
+	for f in * .[!.]* ..?*; do
+		[ ! -e "$f" ] && [ ! -L "$f" ] || return 0
+	done
+	return 1
+}
+if [ . -ef "$run/workdir" ] && has_files; then
 	cp -R . "$run/train/model/"
 fi
 

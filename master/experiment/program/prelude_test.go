@@ -102,3 +102,26 @@ func TestAHookThatFailsEndsTheTaskWithItsCode(t *testing.T) {
 		t.Errorf("got %v and %s, want code 7", err, out)
 	}
 }
+
+func TestWithoutAHookTheFilesAreCopiedAllTheSame(t *testing.T) {
+	t.Parallel()
+	python := filepath.Join(dettest.Home(t), "bin", "python3")
+	for name, files := range map[string][]string{"none": nil, "one": {"model.py"}, "hidden alone": {".detignore"}} {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, "workdir"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(dir, "workdir", f), []byte("x = 1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, err := runPrelude(t, dir, python, "-c", "import sys; print('ran', sys.argv[1:])", "an argument"); err != nil || !strings.Contains(out, "ran ['an argument']") {
+			t.Errorf("%s: got %v and %s", name, err, out)
+		}
+		copied, err := os.ReadDir(filepath.Join(dir, "train", "model"))
+		if err != nil || len(copied) != len(files) || len(files) > 0 && copied[0].Name() != files[0] {
+			t.Errorf("%s: got the copies %v, %v", name, copied, err)
+		}
+	}
+}

@@ -30,15 +30,16 @@ func prepare() string {
 	return "fetch_wheel='" + strings.ReplaceAll(fetchWheel, "'", `'\''`) + "'\n" + prelude
 }
 
-// bashFirst runs a script in the shell that startup hooks are written for, where there is one.
-const bashFirst = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; p=$1; shift; exec "$s" -c "$p" "$0" "$@"`
+// bashForHooks runs a script in the shell that startup hooks are written for, where there is a hook and
+// that shell. Without a hook any will do, and the one that runs is not replaced.
+const bashForHooks = `p=$1; shift; [ -f ./startup-hook.sh ] && [ -x /bin/bash ] && exec /bin/bash -c "$p" "$0" "$@"; eval "$p"`
 
 // Library is a program of the client's library in an experiment's image: python3 with
 // arguments, as in "-m", "determined.exec.launch".
 func Library(x config.Experiment, d container.Defaults, args ...string) spec.Program {
 	return spec.Program{
 		Config:     taskConfig(x, d),
-		Argv:       append([]string{"/bin/sh", "-c", bashFirst, "det-deploy-task", prepare()}, args...),
+		Argv:       append([]string{"/bin/sh", "-c", bashForHooks, "det-deploy-task", prepare()}, args...),
 		FixedPaths: true,
 	}
 }

@@ -30,6 +30,10 @@ func buildFiles(r Run) []*apiv1.File {
 	if r.Config.WorkDir == DefaultWorkDir {
 		out = append(out, directory(DefaultWorkDir, 0o700))
 	}
+	if r.FixedPaths {
+		// The scripts of experiments make what is missing of these; each program less is a quicker start.
+		out = append(out, directory(RunDir+"/train", 0o755), directory(RunDir+"/train/logs", 0o755), directory(RunDir+"/train/model", 0o755))
+	}
 	out = append(out, r.Files...)
 	if uid == 0 {
 		return out

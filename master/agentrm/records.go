@@ -95,6 +95,17 @@ func putAllocation(id rm.AllocationID, doc allocationDoc) func(*store.Tx) error 
 	return func(tx *store.Tx) error { return allocationDocs().Put(tx, string(id), doc.Pool, doc.PlacedAt, doc) }
 }
 
+// replaceAllocation is putAllocation of one that is stored already.
+func replaceAllocation(id rm.AllocationID, doc allocationDoc) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		found, err := allocationDocs().Replace(tx, string(id), doc)
+		if err != nil || found {
+			return err
+		}
+		return putAllocation(id, doc)(tx)
+	}
+}
+
 func dropAllocation(id rm.AllocationID) func(*store.Tx) error {
 	return func(tx *store.Tx) error { return allocationDocs().Delete(tx, string(id)) }
 }

@@ -89,7 +89,7 @@ func (r *runner) digestReports(a *allocation) digest {
 		for i, c := range a.containers {
 			doc.Containers[i].State = stateOf(c).String()
 		}
-		d.also = putAllocation(a.Allocation, doc)
+		d.also = replaceAllocation(a.Allocation, doc)
 	}
 	return d
 }

@@ -50,6 +50,20 @@ func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) err
 	return nil
 }
 
+// Replace writes the value of a document that is there, which keeps its parent and time: it costs a
+// fraction of Put, because no index changes. It says whether there is one.
+func (c Collection[T]) Replace(tx *Tx, id string, value T) (found bool, err error) {
+	b, err := json.Marshal(value)
+	var n int64
+	if err == nil {
+		n, err = tx.changeRows("UPDATE documents SET doc = ? WHERE kind = ? AND id = ?", b, c.Kind, id)
+	}
+	if err != nil {
+		return false, fmt.Errorf("replace document %s %q: %w", c.Kind, id, err)
+	}
+	return n > 0, nil
+}
+
 // putEach is how many documents, or rows of tasks, one statement writes.
 const putEach = 50
 

@@ -150,6 +150,20 @@ func testDocuments(t *testing.T, fresh func(t *testing.T) store.Config) {
 		t.Fatal(err)
 	}
 	check("after deleting", list(fruits.All(ctx, s)), "a")
+	if err := s.Write(ctx, func(tx *store.Tx) error {
+		there, err := fruits.Replace(tx, "a", fruit{"berry", 6})
+		gone, missing := fruits.Replace(tx, "z", fruit{})
+		if !there || gone {
+			t.Errorf("got %t and %t, want one that is there replaced and none made", there, gone)
+		}
+		return errors.Join(err, missing)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want = store.Doc[fruit]{ID: "a", Parent: "bush", At: day.Add(time.Microsecond), Value: fruit{"berry", 6}}
+	if all, err := fruits.All(ctx, s); err != nil || !cmp.Equal(all, []store.Doc[fruit]{want}) {
+		t.Errorf("replaced: got %v, %v, want %v", all, err, want)
+	}
 }
 
 func testFailsAlone(t *testing.T, fresh func(t *testing.T) store.Config) {

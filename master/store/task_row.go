@@ -41,24 +41,33 @@ func sortKey(text string) []byte { return []byte(text[:min(len(text), keyBytes)]
 
 // AddTaskRow lists a task, and counts it. One that is listed stays as it is.
 func AddTaskRow(tx *Tx, r TaskRow) (added bool, err error) {
-	if err := errors.Join(checkKey("id", r.ID), archive.CheckText("name", r.Name)); err != nil {
-		return false, fmt.Errorf("list task %q: %w", r.ID, err)
+	err = errors.Join(checkKey("id", r.ID), archive.CheckText("name", r.Name))
+	if err == nil {
+		err = countFirst(tx, r)
 	}
-	added, err = addRow(tx, r)
+	if err == nil {
+		added, err = addRow(tx, r)
+	}
 	if err == nil && !added {
-		// It is listed, or the first of its group.
-		var fresh bool
-		if fresh, err = addGroup(tx, r); fresh {
-			added, err = addRow(tx, r)
-		}
-	}
-	if err == nil && added {
-		err = countIn(tx, r, 1)
+		_, err = countIn(tx, r, -1)
 	}
 	if err != nil {
 		return false, fmt.Errorf("list task %q: %w", r.ID, err)
 	}
 	return added, nil
+}
+
+// countFirst counts a task in its group, which is made for the first one.
+func countFirst(tx *Tx, r TaskRow) error {
+	found, err := countIn(tx, r, 1)
+	if err != nil || found {
+		return err
+	}
+	if err := addGroup(tx, r); err != nil {
+		return err
+	}
+	_, err = countIn(tx, r, 1)
+	return err
 }
 
 // AddTaskRows lists tasks of one user in one workspace, none of which is listed: otherwise the write
@@ -67,10 +76,10 @@ func AddTaskRows(tx *Tx, rows []TaskRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := addGroup(tx, rows[0])
+	err := addGroup(tx, rows[0])
 	var group int64
 	if err == nil {
-		err = tx.queryRows(tx.ctx, "SELECT id FROM task_groups WHERE user_id = ? AND workspace = ? AND username = ?", groupKey(rows[0]),
+		err = tx.queryRows(tx.ctx, "SELECT id FROM task_groups "+ofGroup, groupKey(rows[0]),
 			func(r *sql.Rows) error { return r.Scan(&group) })
 	}
 	for some := range slices.Chunk(rows, putEach) {
@@ -80,7 +89,7 @@ func AddTaskRows(tx *Tx, rows []TaskRow) error {
 		err = addRows(tx, group, some)
 	}
 	if err == nil {
-		err = countIn(tx, rows[0], len(rows))
+		_, err = countIn(tx, rows[0], len(rows))
 	}
 	if err != nil {
 		return fmt.Errorf("list %d tasks: %w", len(rows), err)
@@ -105,21 +114,26 @@ func groupKey(r TaskRow) []any {
 }
 
 // addGroup makes the group of a task, without tasks, unless it is there.
-func addGroup(tx *Tx, r TaskRow) (added bool, err error) {
-	n, err := tx.changeRows("INSERT INTO task_groups (id, user_id, workspace, username, tasks) "+
+func addGroup(tx *Tx, r TaskRow) error {
+	return tx.execQuery("INSERT INTO task_groups (id, user_id, workspace, username, tasks) "+
 		"SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, 0 FROM task_groups WHERE true ON CONFLICT (user_id, workspace, username) DO NOTHING", groupKey(r)...)
-	return n > 0, err
 }
 
-// countIn counts tasks in the group of one of them.
-func countIn(tx *Tx, r TaskRow, n int) error {
-	return tx.execQuery("UPDATE task_groups SET tasks = tasks + ? WHERE user_id = ? AND workspace = ? AND username = ?", append([]any{int64(n)}, groupKey(r)...)...)
+const ofGroup = "WHERE user_id = ? AND workspace = ? AND username = ?"
+
+// countIn counts tasks in the group of one of them, if there is one.
+func countIn(tx *Tx, r TaskRow, n int) (found bool, err error) {
+	groups, err := tx.changeRows("UPDATE task_groups SET tasks = tasks + ? "+ofGroup, append([]any{int64(n)}, groupKey(r)...)...)
+	return groups > 0, err
 }
 
-func addRow(tx *Tx, r TaskRow) (bool, error) {
+// addRow adds the row of a task whose group there is. SQLite keeps no copies of pages for a statement that
+// has one row of values, as it does where rows are selected.
+func addRow(tx *Tx, r TaskRow) (added bool, err error) {
+	args := append([]any{[]byte(r.ID)}, groupKey(r)...)
 	n, err := tx.changeRows("INSERT INTO task_rows (id, grp, name, pool, submitted, ended) "+
-		"SELECT ?, id, ?, ?, ?, ? FROM task_groups WHERE user_id = ? AND workspace = ? AND username = ? ON CONFLICT (id) DO NOTHING",
-		[]byte(r.ID), sortKey(r.Name), sortKey(r.Pool), r.Submitted, r.Ended, int64(r.UserID), int64(r.Workspace), []byte(r.Username))
+		"VALUES (?, (SELECT id FROM task_groups "+ofGroup+"), ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+		append(args, sortKey(r.Name), sortKey(r.Pool), r.Submitted, r.Ended)...)
 	return n > 0, err
 }
 

@@ -176,15 +176,12 @@ func rowOrder(o CommandOrder) store.TaskOrder {
 	return store.BySubmission
 }
 
-// listTask lists a command, or notes its pool.
+// listTask lists a new command.
 func listTask(tx *store.Tx, t lifecycle.Task) error {
 	if kindOf(t.Kind).owned {
 		return nil
 	}
-	added, err := store.AddTaskRow(tx, rowOf(t))
-	if err == nil && !added {
-		err = store.MoveTaskRow(tx, string(t.ID), t.Pool)
-	}
+	_, err := store.AddTaskRow(tx, rowOf(t))
 	return err
 }
 

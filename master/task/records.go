@@ -206,12 +206,12 @@ func (rec *records) saveChange(ctx context.Context, before, after snapshot, also
 			}
 		}
 		if task {
-			if err := putTask(tx, after.task); err != nil {
+			if err := replaceTask(tx, before.task, after.task); err != nil {
 				return err
 			}
 		}
 		for _, a := range changed {
-			if err := errors.Join(putAllocation(tx, a), putAccount(tx, before, after.task, a)); err != nil {
+			if err := errors.Join(replaceAllocation(tx, before, a), putAccount(tx, before, after.task, a)); err != nil {
 				return err
 			}
 		}
@@ -242,9 +242,32 @@ func compareSnapshots(before, after snapshot) (changed []lifecycle.Allocation, g
 	return changed, gone
 }
 
-// putTask stores a task that is in memory, and lists it.
+// putTask stores a new task, and lists it.
 func putTask(tx *store.Tx, task lifecycle.Task) error {
 	return errors.Join(toDocs().tasks.Put(tx, string(task.ID), "", time.Time{}, task), listTask(tx, task))
+}
+
+// replaceTask stores a task that is in memory, and where it is listed.
+func replaceTask(tx *store.Tx, before, after lifecycle.Task) error {
+	found, err := toDocs().tasks.Replace(tx, string(after.ID), after)
+	if err == nil && !found {
+		err = fmt.Errorf("change task %s: it is not in the store", after.ID)
+	}
+	if err != nil || before.Pool == after.Pool || kindOf(after.Kind).owned {
+		return err
+	}
+	return store.MoveTaskRow(tx, string(after.ID), after.Pool)
+}
+
+// replaceAllocation stores an allocation that is as it was before, or new.
+func replaceAllocation(tx *store.Tx, before snapshot, a lifecycle.Allocation) error {
+	if was, found := before.allocationByID(a.ID); found && was.Created.Equal(a.Created) {
+		found, err := toDocs().allocations.Replace(tx, string(a.ID), a)
+		if err != nil || found {
+			return err
+		}
+	}
+	return putAllocation(tx, a)
 }
 
 func putAllocation(tx *store.Tx, a lifecycle.Allocation) error {

@@ -49,8 +49,9 @@ type allocation struct {
 	placedAt  time.Time
 
 	containers []*container
-	// reports are not stored yet, in their order.
+	// reports are not stored yet, in their order; storing says that they are about to be.
 	reports []report
+	storing bool
 	// ports are the numbers that its containers were given, in the order of Request.Ports.
 	ports   []int
 	release *release

@@ -292,6 +292,7 @@ func yielding(q *rm.Request)                { q.Preemptible = true }
 // peer is the other end of the link, written by hand from link.proto.
 type peer struct {
 	t    testing.TB
+	of   *cluster
 	conn *websocket.Conn
 	// id is the agent's.
 	id string
@@ -307,7 +308,7 @@ func (c *cluster) dial() *peer {
 		c.t.Fatal(err)
 	}
 	conn.SetReadLimit(128 << 20) // as agents do: a start carries the files of its task
-	p := &peer{t: c.t, conn: conn}
+	p := &peer{t: c.t, of: c, conn: conn}
 	c.t.Cleanup(p.hangUp)
 	return p
 }
@@ -420,10 +421,14 @@ func (p *peer) received(s *agentv1.Start) {
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: s.GetContainerId()}}})
 }
 
-// reports sends a state and waits until it is acknowledged.
+// reports sends a state and waits until it is stored, an end until it is acknowledged.
 func (p *peer) reports(s *agentv1.Start, state apiv1.Container_State, exit ...int32) {
 	p.t.Helper()
 	p.change(s, state, exit...)
+	if state != terminated {
+		p.of.until("a state is stored", func() bool { return p.of.storedState(s) >= state })
+		return
+	}
 	m := p.fresh()
 	for ; m.GetAck() == nil; m = p.fresh() {
 		p.early = append(p.early, m) // what takes the freed slots may come first
@@ -432,6 +437,17 @@ func (p *peer) reports(s *agentv1.Start, state apiv1.Container_State, exit ...in
 	if ack.GetContainerId() != s.GetContainerId() || ack.GetState() != state {
 		p.t.Fatalf("got acknowledgement %v, want %s of %s", ack, state, s.GetContainerId())
 	}
+}
+
+// storedState is the last state of a container that is stored, and its end once it is forgotten.
+func (c *cluster) storedState(s *agentv1.Start) apiv1.Container_State {
+	found := c.state.findContainer(rm.ContainerID(s.GetContainerId()))
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	if found == nil {
+		return terminated
+	}
+	return found.stored
 }
 
 func (p *peer) change(s *agentv1.Start, state apiv1.Container_State, exit ...int32) {

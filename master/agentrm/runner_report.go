@@ -20,13 +20,32 @@ type report struct {
 	done func()
 }
 
+// receiptAlone is how long the receipt of a start waits for what the agent says of the container next, which
+// is stored with it: nothing follows from a receipt, and an agent tells of one twice.
+const receiptAlone = 50 * time.Millisecond
+
 // addReport has a report stored with the others of its allocation that wait. The caller holds mu.
 func (r *runner) addReport(one report) {
 	a := one.container.allocation
 	a.reports = append(a.reports, one)
-	if len(a.reports) == 1 {
-		r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.storeReports(ctx, a) })
+	if one.change == nil {
+		time.AfterFunc(receiptAlone, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.storeSoon(a)
+		})
+		return
 	}
+	r.storeSoon(a)
+}
+
+// storeSoon has the reports of an allocation stored that are not. The caller holds mu.
+func (r *runner) storeSoon(a *allocation) {
+	if a.storing || len(a.reports) == 0 {
+		return
+	}
+	a.storing = true
+	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.storeReports(ctx, a) })
 }
 
 // digest is what reports come to.
@@ -53,9 +72,8 @@ func (r *runner) storeReports(ctx context.Context, a *allocation) time.Duration 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applyReports(a, d)
-	if a.reports = slices.Clone(a.reports[len(d.reports):]); len(a.reports) > 0 {
-		r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.storeReports(ctx, a) })
-	}
+	a.reports, a.storing = slices.Clone(a.reports[len(d.reports):]), false
+	r.storeSoon(a)
 	return 0
 }
 
@@ -111,7 +129,9 @@ func (r *runner) applyReports(a *allocation, d digest) {
 		if one.change != nil {
 			c := one.container
 			c.stored = max(c.stored, one.change.GetState())
-			r.agents[c.agent].sendMessage(ackOf(one.change))
+			if one.change.GetState() == apiv1.Container_STATE_TERMINATED {
+				r.agents[c.agent].sendMessage(ackOf(one.change))
+			}
 		}
 		if one.done != nil {
 			one.done()

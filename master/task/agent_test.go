@@ -127,7 +127,20 @@ func (a *agent) change(s *agentv1.Start, state apiv1.Container_State, exit *agen
 	a.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: &agentv1.Change{
 		ContainerId: s.GetContainerId(), AllocationId: s.GetAllocationId(), State: state, AtUs: time.Now().UnixMicro(), Exit: exit,
 	}}})
-	a.await(func(m *agentv1.MasterMessage) bool { return m.GetAck().GetState() == state })
+}
+
+// awaitState waits until a command is in a state.
+func awaitState(m *master, id string, want apiv1.Task_State) {
+	m.t.Helper()
+	deadline, tick := time.After(20*time.Second), time.NewTicker(2*time.Millisecond)
+	defer tick.Stop()
+	for m.command(id).GetState() != want {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			m.t.Fatalf("task %s is %s, want %s", id, m.command(id).GetState(), want)
+		}
+	}
 }
 
 func TestACommandRunsOnAnAgentThroughARestartOfTheMaster(t *testing.T) {
@@ -144,6 +157,7 @@ func TestACommandRunsOnAnAgentThroughARestartOfTheMaster(t *testing.T) {
 	}
 	a.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: start.GetContainerId()}}})
 	a.change(start, running, nil)
+	awaitState(m, id, apiv1.Task_STATE_RUNNING)
 	_ = a.conn.CloseNow() // the master goes away
 	stop()
 	m.stop()
@@ -155,6 +169,7 @@ func TestACommandRunsOnAnAgentThroughARestartOfTheMaster(t *testing.T) {
 	}}})
 	a.await(func(m *agentv1.MasterMessage) bool { return m.GetLogAck().GetNextSeq() == 1 })
 	a.change(start, terminated, exit(0))
+	a.await(func(m *agentv1.MasterMessage) bool { return m.GetAck().GetState() == terminated })
 	done, err := m.tasks.Done(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)

@@ -2503,8 +2503,8 @@ func (x *Signal) GetGraceUs() int64 {
 	return 0
 }
 
-// Ack says that a change is stored. With TERMINATED the agent forgets the
-// container.
+// Ack says that a container's end is stored, and the agent forgets the container. For
+// other states there is none: the welcome of the next connection names the last that is.
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ContainerId   string                 `protobuf:"bytes,1,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`

@@ -41,21 +41,3 @@ func (c Collection[T]) readEach(ctx context.Context, r Reader, place func(key st
 	}
 	return bad
 }
-
-// LogMarksOfUndated is LogMark of each task whose document has no time, of a kind. Those without
-// lines are not in it.
-func LogMarksOfUndated(ctx context.Context, r Reader, kind, container string) (map[string]int64, error) {
-	next := map[string]int64{}
-	err := r.queryRows(ctx, "SELECT m.task, m.next_seq FROM documents t CROSS JOIN log_marks m WHERE t.kind = ? AND t.at = 0 AND m.task = t.id AND m.container = ?",
-		[]any{kind, container}, func(rows *sql.Rows) error {
-			var id string
-			var n int64
-			err := rows.Scan(&id, &n)
-			next[id] = n
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read log marks: %w", err)
-	}
-	return next, nil
-}

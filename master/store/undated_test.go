@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/storetest"
 )
 
-// testUndated reads documents without a time, their children, and how far their logs are.
+// testUndated reads documents without a time, and their children.
 func testUndated(t *testing.T, fresh func(t *testing.T) store.Config) {
 	s, ctx := storetest.Open(t, fresh(t)), t.Context()
 	seeds := store.Collection[fruit]{Kind: "seed"}
@@ -31,11 +30,8 @@ func testUndated(t *testing.T, fresh func(t *testing.T) store.Config) {
 					return err
 				}
 			}
-			if err := store.SetLogMark(tx, id, "", 7); err != nil {
-				return err
-			}
 		}
-		return store.SetLogMark(tx, "oak", "container", 9)
+		return nil
 	})
 	var names []string
 	var kept []*fruit
@@ -59,10 +55,6 @@ func testUndated(t *testing.T, fresh func(t *testing.T) store.Config) {
 	want := map[string][]fruit{"oak": {{Name: "1"}, {Name: "2"}}, "elm": {{Name: "1"}, {Name: "2"}}}
 	if d := cmp.Diff(of, want); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
-	}
-	marks, err := store.LogMarksOfUndated(ctx, s, fruits.Kind, "")
-	if want := map[string]int64{"oak": 7, "elm": 7, "bare": 7}; err != nil || !maps.Equal(marks, want) {
-		t.Errorf("got marks %v and %v; want %v", marks, err, want)
 	}
 	notes := store.Collection[string](fruits)
 	if err := notes.EachUndated(ctx, s, func(string) *string { return new(string) }); err == nil || !strings.Contains(err.Error(), "not what this program writes") {

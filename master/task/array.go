@@ -25,8 +25,8 @@ const (
 	// arrayBytes bounds the configurations of all tasks of an array: 13 KB each for the largest
 	// one, of which most take two.
 	arrayBytes = 128 << 20
-	// arrayWriters bounds what is written for the tasks of an array at a time; writes that wait
-	// together are committed together.
+	// arrayWriters bounds how many tasks of an array are ended at a time; writes that wait together are
+	// committed together.
 	arrayWriters = 64
 )
 
@@ -186,14 +186,6 @@ func (l *launches) submitArray(ctx context.Context, manager rm.ResourceManager, 
 		if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
 			l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", e.latestSnapshot().task.ID, "err", err)
 		}
-	}
-	var g errgroup.Group
-	g.SetLimit(arrayWriters)
-	for _, e := range entries {
-		g.Go(func() error { return l.records.flushLines(ctx, e) })
-	}
-	if err := g.Wait(); err != nil {
-		l.cfg.Log.Warn("cannot write the first line of a task", "err", err)
 	}
 }
 

@@ -165,12 +165,9 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	if err != nil {
 		return cfg, err
 	}
+	// The first line is stored with the task. The next change of it copies the line into the log, or who
+	// reads that before.
 	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
-	// The line is stored with the task; should the log not take it now, the next
-	// change or the next start copies it.
-	if err := l.records.copyLines(ctx, e); err != nil {
-		l.cfg.Log.Warn("cannot write the first line of a task", "task_id", task.ID, "err", err)
-	}
 	return cfg, nil
 }
 

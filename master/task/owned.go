@@ -85,8 +85,8 @@ func (o *owned) createOwned(ctx context.Context, e *entry, order StartOrder) err
 	}
 	e.gone = false
 	o.reg.joinJob(task, e)
-	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
-	return o.records.copyLines(ctx, e)
+	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}}) // its first line as in createTask
+	return nil
 }
 
 func taskOfOrder(o StartOrder) lifecycle.Task {
@@ -195,6 +195,9 @@ func (o *owned) DropLog(ctx context.Context, id rm.TaskID) error {
 
 // Write adds a line of the master to a task's log.
 func (o *owned) Write(ctx context.Context, id rm.TaskID, level log.Level, text string) error {
+	if e, found := o.reg.findTask(id); found {
+		o.records.showLines(ctx, e) // those come first that were said before
+	}
 	return o.cfg.Logs.AppendUnsequenced(ctx, log.Batch{
 		Task: string(id), Lines: []log.Line{{At: o.cfg.Now(), Level: level, Text: text, Source: masterSource, Stdtype: "stdout"}},
 	})

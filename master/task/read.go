@@ -88,6 +88,7 @@ func (v *views) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[l
 		}
 		return v.cfg.Logs.Query(ctx, f), nil
 	}
+	v.records.showLines(ctx, e)
 	if !follow {
 		return v.cfg.Logs.Query(ctx, f), nil
 	}

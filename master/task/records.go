@@ -53,7 +53,6 @@ func (rec *records) loadAll(ctx context.Context) error {
 	}
 	docs := toDocs()
 	var tasks []*snapshot
-	var said map[string]int64
 	of := map[string][]lifecycle.Allocation{}
 	// The store answers them side by side.
 	g, ctx := errgroup.WithContext(ctx)
@@ -71,24 +70,21 @@ func (rec *records) loadAll(ctx context.Context) error {
 			return &list[len(list)-1]
 		})
 	})
-	g.Go(func() (err error) {
-		said, err = store.LogMarksOfUndated(ctx, rec.cfg.Store, docs.tasks.Kind, "")
-		return err
-	})
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	for _, s := range tasks {
 		s.allocations = byNumber(of[string(s.task.ID)])
-		if err := rec.addLoaded(s, said[string(s.task.ID)]); err != nil {
+		if err := rec.addLoaded(s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addLoaded puts a task into memory, of which so many of the master's lines are in its log.
-func (rec *records) addLoaded(s *snapshot, said int64) error {
+// addLoaded puts a task into memory. How many of the master's lines are in its log is asked when the next is
+// copied.
+func (rec *records) addLoaded(s *snapshot) error {
 	k := kindOf(s.task.Kind)
 	if k.noun == "" {
 		return fmt.Errorf("task %s is of kind %q, which this version does not know; run the version that stored it", s.task.ID, s.task.Kind)
@@ -97,7 +93,6 @@ func (rec *records) addLoaded(s *snapshot, said int64) error {
 		return fmt.Errorf("task %s has no allocation in the store; restore a backup", s.task.ID)
 	}
 	e := newEntry(rec.reg.usage)
-	e.said = said
 	e.publish(s)
 	rec.reg.putTask(s.task.ID, e)
 	if k.owned {
@@ -279,6 +274,21 @@ func (rec *records) flushLines(ctx context.Context, e *entry) error {
 	e.change.Lock()
 	defer e.change.Unlock()
 	return rec.copyLines(ctx, e)
+}
+
+// showLines copies lines for who is about to read the log of a task that has not ended. A change that is under
+// way copies them itself, and one that cannot be made does not keep anybody from reading.
+func (rec *records) showLines(ctx context.Context, e *entry) {
+	if e.latestSnapshot().hasEnded() || !e.change.TryLock() {
+		return
+	}
+	defer e.change.Unlock()
+	if e.gone {
+		return
+	}
+	if err := rec.copyLines(ctx, e); err != nil {
+		rec.cfg.Log.Warn("cannot write the lines of a task for who reads its log", "task_id", e.latestSnapshot().task.ID, "err", err)
+	}
 }
 
 // masterSource is how the master's lines are marked in a log.

@@ -37,7 +37,7 @@ type entry struct {
 	change sync.Mutex // guards gone, stale and said, and orders the writes of this task
 	gone   bool       // was never stored, or is no longer in memory
 	stale  bool       // the store may know more than memory
-	said   int64      // lines of the master that are in the log
+	said   int64      // lines of the master that are known to be in the log
 
 	cur atomic.Pointer[snapshot] // nil until stored
 	// attached is the snapshot that Attach has handed over; only Attach looks at it.

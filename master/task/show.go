@@ -15,7 +15,11 @@ import (
 )
 
 // views are tasks as clients know them.
-type views struct{ *shared }
+type views struct {
+	*shared
+
+	records *records
+}
 
 func timeoutOf(d container.Defaults) time.Duration {
 	return time.Duration(d.PreemptionTimeout)

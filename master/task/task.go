@@ -112,7 +112,7 @@ type shared struct {
 func newTasks(cfg Config) (*Tasks, *records) {
 	s := &shared{cfg: cfg, reg: newRegistry()}
 	records, policies := &records{s}, &policies{s}
-	contexts, views := &contexts{s}, &views{s}
+	contexts, views := &contexts{s}, &views{shared: s, records: records}
 	runs := &runs{shared: s, records: records, policies: policies}
 	return &Tasks{
 		launches:  &launches{shared: s, records: records, contexts: contexts, views: views, policies: policies, runs: runs},
@@ -195,8 +195,8 @@ func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
 }
 
 func (run *runs) attachTask(ctx context.Context, r rm.ResourceManager, e *entry) error {
-	if err := run.records.flushLines(ctx, e); err != nil {
-		return err
+	if e.latestSnapshot().hasEnded() {
+		return run.records.flushLines(ctx, e) // it leaves memory when its last line is in its log
 	}
 	if err := run.settleRun(ctx, e); err != nil || !e.latestSnapshot().isOpen() {
 		return err

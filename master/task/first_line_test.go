@@ -1,0 +1,56 @@
+package task_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// The first line of a task is stored with the task and is in its log for who looks, once, whoever
+// looked before and however often the master was restarted.
+func TestTheFirstLineOfATaskIsThereForWhoReads(t *testing.T) {
+	t.Parallel()
+	for _, read := range [][3]bool{{}, {true}, {false, true}, {false, false, true}, {true, true, true}} {
+		m := newMaster(t)
+		id := m.launch(`{"entrypoint":["true"],"description":"x"}`).GetCommand().GetId()
+		look := func(at int, want ...string) {
+			t.Helper()
+			if !read[at] {
+				return
+			}
+			if got := m.lines(id); !slices.Equal(got, want) {
+				t.Errorf("read at %v: got %q, want %q", read, got, want)
+			}
+		}
+		waits := "INFO Scheduling x (id: " + id + ".1)"
+		look(0, waits)
+		m.restart()
+		look(1, waits)
+		m.assign(first(id), 1)
+		m.restart()
+		look(2, waits, "INFO x was assigned to an agent")
+		m.ended(first(id), rm.CauseKilled, "")
+		if got := m.lines(id); len(got) < 3 || !slices.Equal(got[:2], []string{waits, "INFO x was assigned to an agent"}) || slices.Contains(got[2:], waits) {
+			t.Errorf("read at %v: got %q at the end", read, got)
+		}
+	}
+}
+
+func TestWhoFollowsAWaitingTaskSeesItsFirstLine(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	id := m.launch(`{"entrypoint":["true"],"description":"x"}`).GetCommand().GetId()
+	lines, err := m.tasks.Log(t.Context(), log.Filter{Task: id}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, err := range lines {
+		if err != nil || line.Text != "Scheduling x (id: "+id+".1)" {
+			t.Errorf("got %q and %v", line.Text, err)
+		}
+		return
+	}
+	t.Error("got no line")
+}

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,16 +115,16 @@ type request struct {
 	size      int64
 	next      int64
 	done      chan error
-	refused   bool // answered by itself; the flusher's alone
+	refusal   error // of this request alone; the flusher's
+	lent      *loan // instead of lines, see Join
 }
 
+// loan is the end of a task's log in the hands of another than its flusher.
+type loan struct{ began, ended chan struct{} }
+
 func (l *Logs) enqueueRequest(ctx context.Context, r *request) (int64, error) {
-	for _, line := range r.batch.Lines {
-		r.size += int64(len(line.Text)) + 64 // the line's own fields
-	}
-	r.size = min(r.size, waitingBytes)
 	r.done = make(chan error, 1)
-	if err := l.waiting.Acquire(ctx, r.size); err != nil {
+	if err := l.awaitRoom(ctx, r); err != nil {
 		return 0, err
 	}
 	defer l.waiting.Release(r.size)
@@ -136,6 +137,15 @@ func (l *Logs) enqueueRequest(ctx context.Context, r *request) (int64, error) {
 	return r.next, err
 }
 
+// awaitRoom waits until there is room for the request's lines, which the caller gives back.
+func (l *Logs) awaitRoom(ctx context.Context, r *request) error {
+	for _, line := range r.batch.Lines {
+		r.size += int64(len(line.Text)) + 64 // the line's own fields
+	}
+	r.size = min(r.size, waitingBytes)
+	return l.waiting.Acquire(ctx, r.size)
+}
+
 // assignFlusher gives the request to its task's flusher, and starts one when none runs.
 func (l *Logs) assignFlusher(r *request) error {
 	l.mu.Lock()
@@ -143,18 +153,24 @@ func (l *Logs) assignFlusher(r *request) error {
 	if l.closed {
 		return ErrClosed
 	}
-	t := l.tasks[r.batch.Task]
-	if t == nil {
-		l.forgetOne()
-		t = &task{id: r.batch.Task, limit: l.limit}
-		l.tasks[r.batch.Task] = t
-	}
+	t := l.findTask(r.batch.Task)
 	t.pending = append(t.pending, r)
 	if !t.flushing {
 		t.flushing = true
 		l.loops.Go(func() { l.flushPending(t) })
 	}
 	return nil
+}
+
+// findTask is the end of a task's log. The caller holds mu.
+func (l *Logs) findTask(id string) *task {
+	t := l.tasks[id]
+	if t == nil {
+		l.forgetOne()
+		t = &task{id: id, limit: l.limit}
+		l.tasks[id] = t
+	}
+	return t
 }
 
 func (l *Logs) forgetOne() {
@@ -177,6 +193,11 @@ func (l *Logs) flushPending(t *task) {
 		if group == nil {
 			return
 		}
+		if lent := group[0].lent; lent != nil {
+			close(lent.began)
+			<-lent.ended
+			continue
+		}
 		err := t.writeGroup(l.life, l.store, group, time.Now())
 		if err != nil {
 			t.loaded = false
@@ -184,9 +205,7 @@ func (l *Logs) flushPending(t *task) {
 			l.wakeFollowers(t.id)
 		}
 		for _, r := range group {
-			if !r.refused {
-				r.done <- err
-			}
+			r.done <- cmp.Or(r.refusal, err)
 		}
 	}
 }
@@ -196,9 +215,15 @@ func (l *Logs) takePending(t *task) []*request {
 	defer l.mu.Unlock()
 	var size int64
 	n := 0
-	for n < len(t.pending) && (n == 0 || size+t.pending[n].size <= flushBytes) {
-		size += t.pending[n].size
-		n++
+	for n < len(t.pending) {
+		r := t.pending[n]
+		if n > 0 && (r.lent != nil || size+r.size > flushBytes) {
+			break
+		}
+		size += r.size
+		if n++; r.lent != nil {
+			break // it is alone
+		}
 	}
 	if n == 0 {
 		t.flushing = false

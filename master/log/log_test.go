@@ -69,6 +69,8 @@ var suite = []struct {
 	{"many appends at once are all there in their order", testMany},
 	{"a long line is cut and marked", testLong},
 	{"deleting a task leaves the others", testDelete},
+	{"lines join a transaction", testJoin},
+	{"who joins waits for others, and others wait", testJoinInTurn},
 	{"following sees the past, the present and ends", testFollow},
 }
 
@@ -254,6 +256,87 @@ func testDelete(t *testing.T, cfg store.Config) {
 		t.Fatalf("got %q, want only the other task's line", got)
 	}
 	appendBatch(t, l, batch("c", 0, "again"), 1)
+}
+
+// join writes a batch together with what also does.
+func join(t *testing.T, l *log.Logs, s *store.Store, b log.Batch, also func(*store.Tx) error) error {
+	t.Helper()
+	j, err := l.Join(t.Context(), []log.Batch{b})
+	if err != nil {
+		return err
+	}
+	err = s.Write(t.Context(), func(tx *store.Tx) error { return errors.Join(j.Write(tx), also(tx)) })
+	j.Settle(err)
+	return err
+}
+
+func testJoin(t *testing.T, cfg store.Config) {
+	l, s := open(t, cfg)
+	mine := errors.New("mine")
+	ok := func(*store.Tx) error { return nil }
+	for _, c := range []struct {
+		b    log.Batch
+		also func(*store.Tx) error
+		want error
+	}{
+		{batch("c", 0, "a"), ok, nil},
+		{batch("c", 1, "lost"), func(*store.Tx) error { return mine }, mine},
+		{batch("c", 0, "a", "b"), ok, nil}, // the first is there already
+		{batch("c", 4, "e"), ok, log.ErrGap},
+		{batch("d", 0, "x"), ok, nil},
+	} {
+		if err := join(t, l, s, c.b, c.also); !errors.Is(err, c.want) {
+			t.Fatalf("%v: got %v, want %v", c.b, err, c.want)
+		}
+	}
+	appendBatch(t, l, batch("c", 2, "c"), 3)
+	two, err := l.Join(t.Context(), []log.Batch{batch("c", 3, "d"), batch("d", 1, "y")})
+	if err == nil {
+		err = s.Write(t.Context(), two.Write)
+		two.Settle(err)
+	}
+	if got, want := texts(t, l, log.Filter{Task: "t"}), "a b x c d y"; got != want || err != nil {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	l.Close()
+	if _, err := l.Join(t.Context(), []log.Batch{batch("c", 4, "late")}); !errors.Is(err, log.ErrClosed) {
+		t.Errorf("closed: got %v", err)
+	}
+}
+
+func testJoinInTurn(t *testing.T, cfg store.Config) {
+	l, s := open(t, cfg)
+	const writers, rounds = 4, 25
+	var wg sync.WaitGroup
+	for i := range writers {
+		name := fmt.Sprint("c", i)
+		wg.Go(func() {
+			for j := range int64(rounds) {
+				b := batch(name, j, fmt.Sprint(j))
+				if i%2 == 0 {
+					if _, err := l.Append(t.Context(), b); err != nil {
+						t.Error(err)
+					}
+				} else if err := join(t, l, s, b, func(*store.Tx) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	l.Close()
+	next := map[string]int{}
+	for e, err := range l.Query(t.Context(), log.Filter{Task: "t"}) {
+		if err != nil || e.Text != fmt.Sprint(next[e.Container]) {
+			t.Fatalf("container %s: got %q, %v, want line %d", e.Container, e.Text, err, next[e.Container])
+		}
+		next[e.Container]++
+	}
+	for i := range writers {
+		if name := fmt.Sprint("c", i); next[name] != rounds {
+			t.Errorf("container %s: got %d lines, want %d", name, next[name], rounds)
+		}
+	}
 }
 
 func testFollow(t *testing.T, cfg store.Config) {

@@ -44,50 +44,59 @@ type open struct {
 	any  bool // who has been written
 }
 
-// writeGroup writes the group as one transaction. A request that is refused by itself is
-// answered here and marked; the error is the others'.
+// writeGroup writes the group as one transaction. The error is that of all that are not refused by
+// themselves.
 func (t *task) writeGroup(ctx context.Context, s *store.Store, group []*request, now time.Time) error {
-	if err := t.loadEnd(ctx, s); err != nil {
+	n, err := t.draftGroup(ctx, s, group, now)
+	if err != nil || n.isEmpty() {
 		return err
 	}
-	n := draft{task: t, end: t.end, size: t.size, tail: t.tail, marks: map[string]int64{}}
-	remove := false
+	if err := s.Write(ctx, n.writeChunks); err != nil {
+		return err
+	}
+	t.adopt(n)
+	return nil
+}
+
+// draftGroup says what is to be written of the group. A request that is refused by itself is marked.
+func (t *task) draftGroup(ctx context.Context, s *store.Store, group []*request, now time.Time) (*draft, error) {
+	if err := t.loadEnd(ctx, s); err != nil {
+		return nil, err
+	}
+	n := &draft{task: t, end: t.end, size: t.size, tail: t.tail, marks: map[string]int64{}}
 	for _, r := range byContainer(group) {
 		if r.remove {
-			remove = true
+			n.remove = true
 			continue
 		}
-		if err := n.addRequest(ctx, s, r, now); err != nil {
-			r.refused = true
-			r.done <- err
-		}
+		r.refusal = n.addRequest(ctx, s, r, now)
 	}
 	n.closeChunk()
 	if t.limit > 0 && t.size < t.limit && n.size >= t.limit {
 		n.sayFull(group[len(group)-1].batch, now)
 	}
-	if len(n.chunks) == 0 && len(n.marks) == 0 && !remove {
-		return nil
-	}
-	err := s.Write(ctx, func(tx *store.Tx) error { return n.writeChunks(tx, remove) })
-	if err != nil {
-		return err
-	}
-	if remove {
+	return n, nil
+}
+
+// adopt makes what was written the end of the log.
+func (t *task) adopt(n *draft) {
+	if n.remove {
 		t.loaded = false
-		return nil
+		return
 	}
 	t.end, t.tail, t.size = n.end, n.tail, n.size
 	if t.tail != nil && len(t.tail.body) >= tailBytes {
 		t.tail = nil // it will not be extended, and a thousand of them are memory
 	}
 	maps.Copy(t.marks, n.marks)
-	return nil
 }
 
 // byContainer puts the requests of one container together, each in its order, so
 // that containers which print in turns do not make a chunk a line.
 func byContainer(group []*request) []*request {
+	if len(group) == 1 {
+		return group
+	}
 	var order []string
 	of := map[string][]*request{}
 	for _, r := range group {
@@ -113,20 +122,26 @@ func (t *task) loadEnd(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	t.end, t.tail, t.size, t.marks, t.fresh = 0, nil, 0, map[string]int64{}, !found
+	var size int64
 	if t.limit > 0 && found {
-		if t.size, err = store.LogBytes(ctx, s, t.id); err != nil {
+		if size, err = store.LogBytes(ctx, s, t.id); err != nil {
 			return err
 		}
 	}
+	t.beginEmpty()
+	t.fresh, t.size = !found, size
 	if found {
 		t.end = last.Pos + last.Lines
 		if len(last.Data) > 0 && last.Data[0] == versionPlain {
 			t.tail = &open{Chunk: last, body: last.Data[1:]}
 		}
 	}
-	t.loaded = true
 	return nil
+}
+
+// beginEmpty is loadEnd for a log that is not there.
+func (t *task) beginEmpty() {
+	t.end, t.tail, t.size, t.marks, t.fresh, t.loaded = 0, nil, 0, map[string]int64{}, true, true
 }
 
 // draft is what a flush is going to write.
@@ -138,7 +153,10 @@ type draft struct {
 	marks  map[string]int64
 	chunks []store.Chunk
 	filled bool // tail holds lines that are not in chunks yet
+	remove bool // the log as it is goes
 }
+
+func (n *draft) isEmpty() bool { return len(n.chunks) == 0 && len(n.marks) == 0 && !n.remove }
 
 // addRequest puts a request's new lines behind the others.
 func (n *draft) addRequest(ctx context.Context, s *store.Store, r *request, now time.Time) error {
@@ -271,7 +289,7 @@ func (n *draft) closeChunk() {
 	n.filled = false
 }
 
-func (n *draft) writeChunks(tx *store.Tx, remove bool) error {
+func (n *draft) writeChunks(tx *store.Tx) error {
 	for _, c := range n.chunks {
 		if err := store.PutChunk(tx, c); err != nil {
 			return err
@@ -282,7 +300,7 @@ func (n *draft) writeChunks(tx *store.Tx, remove bool) error {
 			return err
 		}
 	}
-	if remove {
+	if n.remove {
 		if err := store.DeleteLogs(tx, n.task.id); err != nil {
 			return fmt.Errorf("remove log: %w", err)
 		}

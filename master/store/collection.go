@@ -64,6 +64,14 @@ func (c Collection[T]) Replace(tx *Tx, id string, value T) (found bool, err erro
 	return n > 0, nil
 }
 
+// ReplaceAt is Replace that gives the document another time.
+func (c Collection[T]) ReplaceAt(tx *Tx, id string, at time.Time, value T) (found bool, err error) {
+	if found, err = c.Replace(tx, id, value); found {
+		err = c.SetTime(tx, id, at)
+	}
+	return found, err
+}
+
 // putEach is how many documents, or rows of tasks, one statement writes.
 const putEach = 50
 

@@ -3,6 +3,7 @@ package store_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -49,6 +50,7 @@ func TestCrashChild(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() { childDocuments(t, s, say, os.Getenv(childRound)+"."+strconv.Itoa(i)) })
 		wg.Go(func() { childLines(t, l, say, "c"+strconv.Itoa(i)) })
+		wg.Go(func() { childJoined(t, s, l, say, fmt.Sprintf("joined-%s.%d", os.Getenv(childRound), i)) })
 	}
 	wg.Wait()
 }
@@ -82,6 +84,26 @@ func childLines(t *testing.T, l *log.Logs, say func(string, ...any), container s
 		}
 		next = got
 		say("log %s %d", container, next)
+	}
+}
+
+// childJoined writes documents, each with a line about it in the same transaction.
+func childJoined(t *testing.T, s *store.Store, l *log.Logs, say func(string, ...any), name string) {
+	l.Begin(name)
+	for seq := int64(0); ; seq++ {
+		id := name + "." + strconv.FormatInt(seq, 10)
+		j, err := l.Join(t.Context(), []log.Batch{{Task: name, Container: "c", FirstSeq: seq, Lines: []log.Line{{Text: id}}}})
+		if err == nil {
+			err = s.Write(t.Context(), func(tx *store.Tx) error {
+				return errors.Join(fruits.Put(tx, id, name, time.Time{}, fruit{}), j.Write(tx))
+			})
+			j.Settle(err)
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		say("doc %s", id)
 	}
 }
 
@@ -177,6 +199,7 @@ func verify(t *testing.T, cfg store.Config, docs map[string]bool, lines map[stri
 	}
 	l := log.New(t.Context(), s)
 	defer l.Close()
+	verifyJoined(t, l, all)
 	next := map[string]int64{}
 	for e, err := range l.Query(t.Context(), log.Filter{Task: "t"}) {
 		if err != nil {
@@ -190,6 +213,29 @@ func verify(t *testing.T, cfg store.Config, docs map[string]bool, lines map[stri
 	for container, n := range lines {
 		if next[container] < n {
 			t.Errorf("container %s: %d lines are there, %d were acknowledged", container, next[container], n)
+		}
+	}
+}
+
+// verifyJoined looks that each document has its line and each line its document.
+func verifyJoined(t *testing.T, l *log.Logs, all []store.Doc[fruit]) {
+	t.Helper()
+	want := map[string]int{}
+	for _, d := range all {
+		if strings.HasPrefix(d.Parent, "joined-") {
+			want[d.Parent]++
+		}
+	}
+	for name, n := range want {
+		seq := 0
+		for e, err := range l.Query(t.Context(), log.Filter{Task: name}) {
+			if line := name + "." + strconv.Itoa(seq); err != nil || e.Text != line {
+				t.Fatalf("got line %q, %v, want %q", e.Text, err, line)
+			}
+			seq++
+		}
+		if seq != n {
+			t.Errorf("%s: got %d lines, want one for each of %d documents", name, seq, n)
 		}
 	}
 }

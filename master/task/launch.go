@@ -165,8 +165,9 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	if err != nil {
 		return cfg, err
 	}
-	// The first line is stored with the task. The next change of it copies the line into the log, or who
+	// The first line is stored with the task. The next change of it writes the line into the log, or who
 	// reads that before.
+	l.cfg.Logs.Begin(string(task.ID))
 	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
 	return cfg, nil
 }

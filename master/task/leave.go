@@ -12,8 +12,9 @@ import (
 )
 
 // leaving is the tasks that have ended and whose last lines are in their logs. They leave memory
-// when that is stored, which is done with the end of another task: a restarted master reads
-// those again that have not left.
+// with the end of another task: who waits for an end asks for the task once more. A restarted master
+// reads those again whose end has no time in the store yet, which is what interrupted earlier versions
+// leave behind.
 type leaving struct {
 	mu   sync.Mutex // guards list
 	list []*entry
@@ -40,6 +41,9 @@ func (l *leaving) take(most int) []*entry {
 // putLeaving stores that tasks need not be in memory.
 func putLeaving(tx *store.Tx, list []*entry) error {
 	for _, e := range list {
+		if e.dated {
+			continue
+		}
 		t := e.latestSnapshot().task
 		err := errors.Join(toDocs().tasks.SetTime(tx, string(t.ID), t.Ended), store.EndTaskRow(tx, string(t.ID), t.Ended.UnixMicro()))
 		if err != nil {
@@ -70,7 +74,10 @@ func (rec *records) leaveAll(ctx context.Context) error {
 		if len(list) == 0 {
 			return nil
 		}
-		err := rec.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putLeaving(tx, list) })
+		var err error
+		if slices.ContainsFunc(list, func(e *entry) bool { return !e.dated }) {
+			err = rec.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putLeaving(tx, list) })
+		}
 		rec.leaveMemory(list, err)
 		if err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
@@ -18,7 +17,7 @@ import (
 
 // collections are the documents that this package owns.
 type collections struct {
-	// tasks are found by id; their time is when they ended, and none while they are in memory.
+	// tasks are found by id; their time is when they ended, and none until then.
 	tasks store.Collection[lifecycle.Task]
 	// allocations have their task as parent.
 	allocations store.Collection[lifecycle.Allocation]
@@ -123,8 +122,7 @@ func byNumber(list []lifecycle.Allocation) []lifecycle.Allocation {
 // edit changes a snapshot; an error leaves everything as it was.
 type edit func(snapshot) (snapshot, error)
 
-// applyChange makes a change durable, shows it, and copies the master's new lines into the
-// log. It may be repeated: what is there already is not written again. What has ended stays
+// applyChange makes a change and the master's lines about it durable, and shows it. It may be repeated: what is there already is not written again. What has ended stays
 // as it is.
 func (rec *records) applyChange(ctx context.Context, e *entry, change edit) error {
 	return rec.applyChangeWith(ctx, e, change, nil)
@@ -146,7 +144,7 @@ func (rec *records) applyChangeWith(ctx context.Context, e *entry, change edit, 
 	if before.hasEnded() {
 		after = before
 	}
-	if err := rec.saveChange(ctx, before, after, also); err != nil {
+	if err := rec.saveChange(ctx, e, before, after, also); err != nil {
 		e.stale = errors.Is(err, store.ErrOutcomeUnknown)
 		return err
 	}
@@ -180,44 +178,90 @@ func (rec *records) reloadTask(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// saveChange writes what differs, and also, in one transaction.
-func (rec *records) saveChange(ctx context.Context, before, after snapshot, also func(*store.Tx) error) error {
-	changed, gone := compareSnapshots(before, after)
-	task := !reflect.DeepEqual(before.task, after.task)
-	if !task && len(changed)+len(gone) == 0 && also == nil {
+// saveChange writes what differs, the lines about it, and also, in one transaction. The caller holds
+// e.change.
+func (rec *records) saveChange(ctx context.Context, e *entry, before, after snapshot, also func(*store.Tx) error) error {
+	c := change{before: before, after: after, task: !reflect.DeepEqual(before.task, after.task), also: also}
+	c.changed, c.gone = compareSnapshots(before, after)
+	if !c.task && len(c.changed)+len(c.gone) == 0 && also == nil {
 		return nil
+	}
+	lines, err := rec.joinLines(ctx, e, after)
+	if err != nil {
+		return err
 	}
 	var leaving []*entry
-	if after.hasEnded() && !before.hasEnded() {
+	if c.isEnd() {
 		leaving = rec.reg.leaving.take(leaveTogether)
 	}
-	err := rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		if err := putLeaving(tx, leaving); err != nil {
+	err = rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		return errors.Join(putLeaving(tx, leaving), c.write(tx), lines.write(tx))
+	})
+	lines.settle(err)
+	rec.leaveMemory(leaving, err)
+	if err == nil && c.isEnd() {
+		e.dated = true
+	}
+	return err
+}
+
+// change is what differs between two snapshots of a task.
+type change struct {
+	before, after snapshot
+	task          bool // the task itself does
+	changed       []lifecycle.Allocation
+	gone          []rm.AllocationID
+	also          func(*store.Tx) error // nil for nothing
+}
+
+// isEnd says that the task ends with it.
+func (c *change) isEnd() bool { return c.after.hasEnded() && !c.before.hasEnded() }
+
+func (c *change) write(tx *store.Tx) error {
+	if c.also != nil {
+		if err := c.also(tx); err != nil {
 			return err
 		}
-		if also != nil {
-			if err := also(tx); err != nil {
-				return err
-			}
+	}
+	if c.task {
+		if err := c.writeTask(tx); err != nil {
+			return err
 		}
-		if task {
-			if err := replaceTask(tx, before.task, after.task); err != nil {
-				return err
-			}
+	}
+	for _, a := range c.changed {
+		if err := errors.Join(replaceAllocation(tx, c.before, a), putAccount(tx, c.before, c.after.task, a)); err != nil {
+			return err
 		}
-		for _, a := range changed {
-			if err := errors.Join(replaceAllocation(tx, before, a), putAccount(tx, before, after.task, a)); err != nil {
-				return err
-			}
+	}
+	for _, id := range c.gone {
+		if err := toDocs().allocations.Delete(tx, string(id)); err != nil {
+			return err
 		}
-		for _, id := range gone {
-			if err := toDocs().allocations.Delete(tx, string(id)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	rec.leaveMemory(leaving, err)
+	}
+	return nil
+}
+
+// writeTask stores a task that is in memory, and where it is listed. With its end it has a time: a
+// restarted master does not read it.
+func (c *change) writeTask(tx *store.Tx) error {
+	before, after := c.before.task, c.after.task
+	replace := func() (bool, error) { return toDocs().tasks.Replace(tx, string(after.ID), after) }
+	if c.isEnd() {
+		replace = func() (bool, error) { return toDocs().tasks.ReplaceAt(tx, string(after.ID), after.Ended, after) }
+	}
+	found, err := replace()
+	if err == nil && !found {
+		err = fmt.Errorf("change task %s: it is not in the store", after.ID)
+	}
+	if err != nil || kindOf(after.Kind).owned {
+		return err
+	}
+	if before.Pool != after.Pool {
+		err = store.MoveTaskRow(tx, string(after.ID), after.Pool)
+	}
+	if err == nil && c.isEnd() {
+		err = store.EndTaskRow(tx, string(after.ID), after.Ended.UnixMicro())
+	}
 	return err
 }
 
@@ -242,18 +286,6 @@ func putTask(tx *store.Tx, task lifecycle.Task) error {
 	return errors.Join(toDocs().tasks.Put(tx, string(task.ID), "", time.Time{}, task), listTask(tx, task))
 }
 
-// replaceTask stores a task that is in memory, and where it is listed.
-func replaceTask(tx *store.Tx, before, after lifecycle.Task) error {
-	found, err := toDocs().tasks.Replace(tx, string(after.ID), after)
-	if err == nil && !found {
-		err = fmt.Errorf("change task %s: it is not in the store", after.ID)
-	}
-	if err != nil || before.Pool == after.Pool || kindOf(after.Kind).owned {
-		return err
-	}
-	return store.MoveTaskRow(tx, string(after.ID), after.Pool)
-}
-
 // replaceAllocation stores an allocation that is as it was before, or new.
 func replaceAllocation(tx *store.Tx, before snapshot, a lifecycle.Allocation) error {
 	if was, found := before.allocationByID(a.ID); found && was.Created.Equal(a.Created) {
@@ -267,62 +299,4 @@ func replaceAllocation(tx *store.Tx, before snapshot, a lifecycle.Allocation) er
 
 func putAllocation(tx *store.Tx, a lifecycle.Allocation) error {
 	return toDocs().allocations.Put(tx, string(a.ID), string(a.Task), a.Created, a)
-}
-
-// flushLines copies the lines that an interrupted change may have left behind.
-func (rec *records) flushLines(ctx context.Context, e *entry) error {
-	e.change.Lock()
-	defer e.change.Unlock()
-	return rec.copyLines(ctx, e)
-}
-
-// showLines copies lines for who is about to read the log of a task that has not ended. A change that is under
-// way copies them itself, and one that cannot be made does not keep anybody from reading.
-func (rec *records) showLines(ctx context.Context, e *entry) {
-	if e.latestSnapshot().hasEnded() || !e.change.TryLock() {
-		return
-	}
-	defer e.change.Unlock()
-	if e.gone {
-		return
-	}
-	if err := rec.copyLines(ctx, e); err != nil {
-		rec.cfg.Log.Warn("cannot write the lines of a task for who reads its log", "task_id", e.latestSnapshot().task.ID, "err", err)
-	}
-}
-
-// masterSource is how the master's lines are marked in a log.
-const masterSource = "master"
-
-// copyLines copies the master's lines into the log. They are numbered, so those that
-// are there already are passed over.
-func (rec *records) copyLines(ctx context.Context, e *entry) error {
-	s := e.latestSnapshot()
-	for _, a := range s.allocations {
-		end := a.FirstLine + int64(len(a.Lines))
-		if end <= e.said {
-			continue
-		}
-		from := max(e.said, a.FirstLine)
-		b := log.Batch{Task: string(a.Task), Allocation: string(a.ID), FirstSeq: from}
-		for _, l := range a.Lines[from-a.FirstLine:] {
-			b.Lines = append(b.Lines, log.Line{
-				At: l.At, Level: log.Level(l.Level), Text: l.Text, Source: masterSource, Stdtype: "stdout",
-			})
-		}
-		next, err := rec.cfg.Logs.Append(ctx, b)
-		if err != nil {
-			return fmt.Errorf("log of task %s: %w", a.Task, err)
-		}
-		e.said = max(e.said, next)
-	}
-	if s.hasEnded() {
-		select {
-		case <-e.ended:
-		default:
-			close(e.ended)
-			rec.reg.leaving.add(e)
-		}
-	}
-	return nil
 }

@@ -34,10 +34,11 @@ func newRegistry() *registry {
 // entry is one task. Each change holds its mutex change from the look at what there is
 // until memory agrees with the store; readers take the last snapshot and never wait.
 type entry struct {
-	change sync.Mutex // guards gone, stale and said, and orders the writes of this task
+	change sync.Mutex // guards gone, stale, said and dated, and orders the writes of this task
 	gone   bool       // was never stored, or is no longer in memory
 	stale  bool       // the store may know more than memory
 	said   int64      // lines of the master that are known to be in the log
+	dated  bool       // the store has the time of its end; not changed once it is leaving
 
 	cur atomic.Pointer[snapshot] // nil until stored
 	// attached is the snapshot that Attach has handed over; only Attach looks at it.

@@ -7,7 +7,7 @@
 // commands is in the files that are named after them.
 //
 //	Launch ──▶ stored ──▶ answered ──▶ rm.Submit        restart: Submit again
-//	   rm ──▶ Assigned, Changed, Preempted, Ended ──▶ lifecycle ──▶ stored ──▶ log ──▶ rm told "done"
+//	   rm ──▶ Assigned, Changed, Preempted, Ended ──▶ lifecycle ──▶ stored with its lines ──▶ rm told "done"
 package task
 
 import (

@@ -465,7 +465,7 @@ func TestARefusedSubmissionEndsTheTask(t *testing.T) {
 	}
 }
 
-func TestTheLastLineOfWhatWasNeverPlacedIsWrittenAfterACrash(t *testing.T) {
+func TestAnEndIsStoredWithItsLastLineOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()
@@ -474,6 +474,10 @@ func TestTheLastLineOfWhatWasNeverPlacedIsWrittenAfterACrash(t *testing.T) {
 		t.Error("got no error without a log")
 	}
 	m.restart()
+	if c := m.command(id); c.GetState() == apiv1.Task_STATE_TERMINATED {
+		t.Errorf("got %v, want it to wait: its last line could not be written", c)
+	}
+	m.ended(first(id), rm.CauseRefused, "no pool")
 	got := m.lines(id)
 	if last := got[len(got)-1]; last != "ERROR crashed: no pool" {
 		t.Errorf("got %q last, want why it ended", last)

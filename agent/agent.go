@@ -244,7 +244,7 @@ func (a *Agent) adoptTask(entry disk.Entry, o *agentv1.Start, asked bool) error 
 	u, err := task.Open(task.Config{
 		Runtime: a.runtime, Guard: a.guard, Host: a.awaitHost, Client: a.client,
 		Master:  a.cfg.Settings.Scheme() + "://" + masterAddress(a.cfg.Settings),
-		Changed: a.touchTask, Failed: a.startFailed, Started: a.startWorked, Keeper: a.keeper.Ensure,
+		Changed: a.touchTask, Passing: a.touchPassing, Failed: a.startFailed, Started: a.startWorked, Keeper: a.keeper.Ensure,
 		Keep: a.keepsContainers(), Log: a.cfg.Log,
 	}, entry, o, asked)
 	if err != nil {
@@ -287,12 +287,22 @@ func (a *Agent) restoreTasks() error {
 }
 
 func (a *Agent) touchTask(id string) {
-	a.mu.Lock()
-	s := a.session
-	a.mu.Unlock()
-	if s != nil {
+	if s := a.currentSession(); s != nil {
 		s.touchContainer(id)
 	}
+}
+
+func (a *Agent) touchPassing(id string) {
+	if s := a.currentSession(); s != nil {
+		s.touchPassing(id)
+	}
+}
+
+// currentSession is nil without a connection.
+func (a *Agent) currentSession() *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.session
 }
 
 func (a *Agent) taskOf(id string) *task.Task {

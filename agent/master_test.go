@@ -48,19 +48,24 @@ type peer struct {
 	// wait is the reconnect wait of each welcome.
 	wait time.Duration
 	// mute keeps acknowledgements back.
-	mute    bool
+	mute bool
+	// messages counts what agents say after their hello.
+	messages int
+	// older is a master that takes no change for a receipt.
+	older   bool
 	context string
 }
 
 // told is what the peer knows of one container.
 type told struct {
-	start    *agentv1.Start
-	received int
-	lines    []*agentv1.Line
-	states   []apiv1.Container_State
-	exit     *agentv1.Exit
-	ends     int
-	change   *agentv1.Change
+	start     *agentv1.Start
+	received  int // by a message of its own, and confirmed by that or a change
+	confirmed bool
+	lines     []*agentv1.Line
+	states    []apiv1.Container_State
+	exit      *agentv1.Exit
+	ends      int
+	change    *agentv1.Change
 }
 
 func newPeer(t testing.TB) *peer {
@@ -167,7 +172,7 @@ func (p *peer) welcome(conn *websocket.Conn, h *agentv1.Hello) []*agentv1.Master
 	}
 	p.conn = conn
 	w := &agentv1.Welcome{ClusterId: "cluster", MasterId: "master", Credential: p.credential, AgentConfig: p.config}
-	w.ReconnectWaitUs = p.wait.Microseconds()
+	w.ReconnectWaitUs, w.ChangeConfirms = p.wait.Microseconds(), !p.older
 	w.Version, w.Programs = p.version, p.programs
 	if h.GetPreparing() {
 		w.Preparation = p.prepare
@@ -189,7 +194,7 @@ func (p *peer) welcome(conn *websocket.Conn, h *agentv1.Hello) []*agentv1.Master
 	for id, c := range p.containers {
 		switch {
 		case c.exit != nil || reported[id]:
-		case c.received > 0:
+		case c.confirmed:
 			p.faultf("container %s was received and is not reported", id)
 		default:
 			out = append(out, startMessage(c.start))
@@ -205,10 +210,11 @@ func startMessage(s *agentv1.Start) *agentv1.MasterMessage {
 func (p *peer) take(m *agentv1.AgentMessage) *agentv1.MasterMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.messages++
 	switch b := m.GetBody().(type) {
 	case *agentv1.AgentMessage_Received:
 		if c := p.known(b.Received.GetContainerId()); c != nil {
-			c.received++
+			c.received, c.confirmed = c.received+1, true
 		}
 	case *agentv1.AgentMessage_Logs:
 		return p.takeLogs(b.Logs)
@@ -264,6 +270,10 @@ func (p *peer) takeChange(ch *agentv1.Change) *agentv1.MasterMessage {
 	if c == nil {
 		return nil
 	}
+	if p.older && !c.confirmed && !ch.GetExit().GetNotHere() {
+		p.faultf("container %s is %s and was not received", ch.GetContainerId(), ch.GetState())
+	}
+	c.confirmed = true
 	if n := len(c.states); n > 0 && ch.GetState() < c.states[n-1] {
 		p.faultf("container %s goes back from %s to %s", ch.GetContainerId(), c.states[n-1], ch.GetState())
 	}

@@ -3,10 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,10 +17,6 @@ import (
 )
 
 const (
-	// batchSize is how much text in bytes one message of lines carries.
-	batchSize = 256 << 10
-	// window is how many lines of one container may be under way.
-	window = 50_000
 	// shutdownGrace is between asking containers to end and killing them when
 	// the master sends the agent home, and shutdownPatience bounds it all.
 	shutdownGrace    = 10 * time.Second
@@ -36,6 +28,8 @@ const (
 type session struct {
 	agent *Agent
 	conn  *link.Conn
+	// changeConfirms says that the master takes a change for the receipt of the order as well.
+	changeConfirms bool
 
 	// cursors belong to the writer.
 	cursors map[string]*cursor
@@ -47,6 +41,7 @@ type session struct {
 	work        map[string]bool // containers to look at
 	unconfirmed map[string]bool // orders to confirm
 	direct      []*agentv1.AgentMessage
+	timed       bool // what is kept back will be looked at
 	more        chan struct{}
 }
 
@@ -58,7 +53,7 @@ type cursor struct {
 
 func newSession(a *Agent, c *link.Conn, w *agentv1.Welcome) *session {
 	s := &session{
-		agent: a, conn: c, cursors: map[string]*cursor{}, shutdown: make(chan struct{}),
+		agent: a, conn: c, changeConfirms: w.GetChangeConfirms(), cursors: map[string]*cursor{}, shutdown: make(chan struct{}),
 		work: map[string]bool{}, unconfirmed: map[string]bool{}, more: make(chan struct{}, 1),
 	}
 	for _, k := range w.GetContainers() {
@@ -93,14 +88,6 @@ func (s *session) runSession(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// touchContainer has the writer look at a container.
-func (s *session) touchContainer(id string) {
-	s.mu.Lock()
-	s.work[id] = true
-	s.mu.Unlock()
-	wakeWaiter(s.more)
 }
 
 func (s *session) readMessages(ctx context.Context) error {
@@ -156,7 +143,7 @@ func (s *session) takeStart(o *agentv1.Start) {
 		return
 	}
 	s.unconfirmed[id], s.work[id] = true, true
-	wakeWaiter(s.more)
+	s.wakeLater()
 }
 
 // refuseStart ends a container that is never started; the caller holds mu.
@@ -192,139 +179,6 @@ func (s *session) takeAck(a *agentv1.Ack) {
 	if u != nil && a.GetState() == apiv1.Container_STATE_TERMINATED && u.View().State.State == lifecycle.Terminated {
 		u.Forget()
 	}
-}
-
-// writeMessages sends what is due, a little of each container in turn.
-func (s *session) writeMessages(ctx context.Context) error {
-	for {
-		if err := s.writeAll(ctx); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.more:
-		}
-	}
-}
-
-func (s *session) writeAll(ctx context.Context) error {
-	for {
-		direct, ids := s.collectPending()
-		if len(direct)+len(ids) == 0 {
-			return nil
-		}
-		for _, m := range direct {
-			if err := s.conn.Send(ctx, m); err != nil {
-				return err
-			}
-		}
-		for _, id := range ids {
-			if err := s.sendContainer(ctx, id); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func (s *session) collectPending() (direct []*agentv1.AgentMessage, ids []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	direct, s.direct = s.direct, nil
-	for id := range s.unconfirmed {
-		direct = append(direct, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: id}}})
-	}
-	clear(s.unconfirmed)
-	ids = slices.Collect(maps.Keys(s.work))
-	clear(s.work)
-	return direct, ids
-}
-
-// sendContainer says the state of one container and some of its lines; where more is
-// to be said it comes round again.
-func (s *session) sendContainer(ctx context.Context, id string) error {
-	u := s.agent.taskOf(id)
-	if u == nil {
-		delete(s.cursors, id)
-		return nil
-	}
-	c := s.cursors[id]
-	if c == nil {
-		c = &cursor{}
-		s.cursors[id] = c
-	}
-	v := u.View()
-	if v.Forgotten {
-		return nil
-	}
-	if state := v.State.State; state != lifecycle.Terminated && c.sent < state.Proto() {
-		if err := s.conn.Send(ctx, changeOf(u, v)); err != nil {
-			return err
-		}
-		c.sent = state.Proto()
-	}
-	if err := s.sendLines(ctx, u, c, v); err != nil {
-		return err
-	}
-	complete := v.Acked >= v.Lines || v.Unread != ""
-	if v.State.State == lifecycle.Terminated && complete && c.sent < apiv1.Container_STATE_TERMINATED {
-		c.sent = apiv1.Container_STATE_TERMINATED
-		return s.conn.Send(ctx, changeOf(u, v))
-	}
-	return nil
-}
-
-func (s *session) sendLines(ctx context.Context, u *task.Task, c *cursor, v task.View) error {
-	if c.lines >= v.Lines || c.lines >= v.Acked+window || v.Unread != "" {
-		return nil
-	}
-	lines, err := u.Journal.Read(c.lines, batchSize)
-	if err != nil {
-		u.Log.Error("cannot read log lines back", "err", err)
-		u.SetUnread(fmt.Sprintf("log lines from %d on could not be read back: %v", c.lines, err))
-		s.touchContainer(u.ID())
-		return nil // the end of the container tells of it
-	}
-	m := &agentv1.Logs{
-		ContainerId: u.ID(), AllocationId: u.Order.GetAllocationId(), FirstSeq: c.lines,
-		Lines: make([]*agentv1.Line, len(lines)),
-	}
-	for i, l := range lines {
-		m.Lines[i] = &agentv1.Line{AtUs: l.At.UnixMicro(), Stdtype: l.Stream, Text: l.Text}
-	}
-	c.lines += uint64(len(lines))
-	if c.lines < v.Lines {
-		s.touchContainer(u.ID())
-	}
-	return s.conn.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: m}})
-}
-
-// changeOf is the unit's state as a message.
-func changeOf(u *task.Task, v task.View) *agentv1.AgentMessage {
-	exit := v.State.Exit
-	if exit != nil && v.Unread != "" {
-		with := *exit
-		with.Message = strings.TrimPrefix(with.Message+"; "+v.Unread, "; ")
-		exit = &with
-	}
-	m := changeMessage(u.Order, v.State.State, v.State.AtMicros, exit)
-	for _, a := range v.Addresses {
-		m.GetChange().Addresses = append(m.GetChange().GetAddresses(), &apiv1.Address{
-			ContainerIp: a.ContainerIP, ContainerPort: int32(a.ContainerPort),
-			HostIp: a.HostIP, HostPort: int32(a.HostPort),
-		})
-	}
-	return m
-}
-
-func changeMessage(o *agentv1.Start, state lifecycle.State, at int64, exit *lifecycle.Exit) *agentv1.AgentMessage {
-	c := &agentv1.Change{
-		ContainerId: o.GetContainerId(), AllocationId: o.GetAllocationId(), State: state.Proto(), AtUs: at,
-	}
-	if exit != nil {
-		c.Exit = exit.Proto()
-	}
-	return &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: c}}
 }
 
 // errShutdown ends a session whose agent was asked to shut down.

@@ -33,7 +33,10 @@ const (
 )
 
 // Conn carries messages of one connection.
-type Conn struct{ ws *websocket.Conn }
+type Conn struct {
+	ws  *websocket.Conn
+	out *gathered
+}
 
 // Send sends one message. It may be called from any goroutine.
 func (c *Conn) Send(ctx context.Context, m *agentv1.AgentMessage) error {
@@ -114,6 +117,7 @@ func (l *link) dialMaster(ctx context.Context) (*Conn, *agentv1.Welcome, error) 
 	defer cancel()
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.cfg.TLS}
 	defer transport.CloseIdleConnections()
+	out := gatherOn(transport)
 	var local net.Addr
 	//nolint:bodyclose // the library closes the body, or replaces it by one in memory
 	ws, _, err := websocket.Dial(traceAddress(dctx, &local), l.cfg.URL, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
@@ -122,7 +126,7 @@ func (l *link) dialMaster(ctx context.Context) (*Conn, *agentv1.Welcome, error) 
 	}
 	ws.SetReadLimit(maxMessage)
 	hello.Address, hello.Addresses = addressOf(dctx, local), interfaceAddresses()
-	c := &Conn{ws: ws}
+	c := &Conn{ws: ws, out: out()}
 	w, err := c.sendHello(dctx, hello)
 	if err != nil {
 		_ = ws.CloseNow()

@@ -28,8 +28,8 @@ type Config struct {
 	Client *http.Client
 	Master string
 	// Changed is called with a container's id after every change that the master
-	// should hear of.
-	Changed func(id string)
+	// should hear of, and Passing after one that another follows soon.
+	Changed, Passing func(id string)
 	// Failed is called with why a container did not start, and Started when one did.
 	Failed  func(error)
 	Started func()
@@ -112,6 +112,7 @@ func (u *Task) View() View {
 // advanceTo moves to a later state, on disk first. A state that the unit is in
 // already is no step; an agent that was killed while it pulled pulls again.
 func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []container.Address) {
+	passing := to == lifecycle.Pulling || to == lifecycle.Starting
 	u.mu.Lock()
 	s := u.state
 	next, err := s.State.To(to)
@@ -121,17 +122,21 @@ func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []c
 		u.addresses = addresses
 		// On the way to Running there is nothing to remember: a restarted
 		// agent begins again, and writing is most of what a short task costs.
-		if to != lifecycle.Pulling && to != lifecycle.Starting {
+		if !passing {
 			u.saveState()
 		}
 	}
 	u.mu.Unlock()
-	if err != nil {
+	switch {
+	case err != nil:
 		u.Log.Debug("no step", "err", err)
-		return
+	case passing:
+		u.Log.Debug("container has changed", "state", string(to))
+		u.cfg.Passing(u.ID())
+	default:
+		u.Log.Info("container has changed", "state", string(to))
+		u.cfg.Changed(u.ID())
 	}
-	u.Log.Info("container has changed", "state", string(to))
-	u.cfg.Changed(u.ID())
 }
 
 // saveState stores the state; the caller holds mu, so that states reach the disk in

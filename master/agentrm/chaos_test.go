@@ -100,6 +100,9 @@ func (h *honest) hear(m *agentv1.MasterMessage, say func(*agentv1.AgentMessage) 
 			h.runs[id]++
 			h.disk[id] = &program{allocation: body.Start.GetAllocationId(), state: terminated}
 		}
+		if h.random.IntN(2) == 0 { // a state says it as well
+			return h.tell(id, say)
+		}
 		return say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: id}}}) && h.tell(id, say)
 	case *agentv1.MasterMessage_Ack:
 		if p := h.disk[body.Ack.GetContainerId()]; p != nil && body.Ack.GetState() == terminated {

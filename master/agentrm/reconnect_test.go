@@ -87,6 +87,19 @@ func TestReconnect(t *testing.T) {
 		c.await(t, "t.1 rank 0 TERMINATED LOST")
 		c.await(t, "t.1 ended: agent_lost: agent a came back without the container")
 	})
+	t.Run("a container with a state was received, also for a master that starts again", func(t *testing.T) {
+		t.Parallel()
+		c := newCluster(t)
+		a, welcome := c.join("a", 1)
+		if !welcome.GetChangeConfirms() {
+			t.Error("the agent is not told that a state will do")
+		}
+		c.submit("t", 1)
+		a.reports(a.asked(), running)
+		c.restart()
+		c.join("a", 1)
+		c.await(t, "t.1 ended: agent_lost: agent a came back without the container")
+	})
 	t.Run("a start that was received just before the link broke is not sent again", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t)

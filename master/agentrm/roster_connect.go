@@ -93,7 +93,7 @@ func (r *roster) newWelcome(who arrival) *agentv1.Welcome {
 	return &agentv1.Welcome{
 		ClusterId: r.cfg.ClusterID, MasterId: r.cfg.MasterID, ClusterName: r.cfg.ClusterName, Version: r.cfg.Version,
 		Credential: string(who.credential), AgentConfig: r.cfg.AgentConfig(who.Identity),
-		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: who.programs,
+		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: who.programs, ChangeConfirms: true,
 	}
 }
 

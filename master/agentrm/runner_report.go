@@ -14,7 +14,8 @@ import (
 // report is news of a container that is not stored yet.
 type report struct {
 	container *container
-	// change is its new state; nil says that its agent has it on disk.
+	// change is its new state, which says as well that its agent has it on disk; nil says no more
+	// than that.
 	change *agentv1.Change
 	// done is called when it is stored.
 	done func()
@@ -94,7 +95,7 @@ func (r *runner) digestReports(a *allocation) digest {
 		}
 		if to := one.change.GetState(); to > stateOf(c) { // states only go forward
 			d.changes, d.states[c] = append(d.changes, r.describeChange(c, one.change)), to
-			keep = keep || to == apiv1.Container_STATE_TERMINATED
+			keep = keep || to == apiv1.Container_STATE_TERMINATED || !c.received
 		}
 	}
 	left := slices.ContainsFunc(a.containers, func(c *container) bool { return stateOf(c) != apiv1.Container_STATE_TERMINATED })
@@ -106,6 +107,7 @@ func (r *runner) digestReports(a *allocation) digest {
 		doc := a.toDoc()
 		for i, c := range a.containers {
 			doc.Containers[i].State = stateOf(c).String()
+			doc.Containers[i].Received = c.received || d.states[c] != apiv1.Container_STATE_UNSPECIFIED
 		}
 		d.also = replaceAllocation(a.Allocation, doc)
 	}

@@ -953,9 +953,12 @@ type Welcome struct {
 	Programs map[string]string `protobuf:"bytes,9,rep,name=programs,proto3" json:"programs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// preparation is how a launched machine is set up; only in the answer to one
 	// that prepares.
-	Preparation   *Preparation `protobuf:"bytes,10,opt,name=preparation,proto3" json:"preparation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Preparation *Preparation `protobuf:"bytes,10,opt,name=preparation,proto3" json:"preparation,omitempty"`
+	// change_confirms says that a change of a container tells this master as well that its
+	// start is on the agent's disk: no received need come with it.
+	ChangeConfirms bool `protobuf:"varint,11,opt,name=change_confirms,json=changeConfirms,proto3" json:"change_confirms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
@@ -1056,6 +1059,13 @@ func (x *Welcome) GetPreparation() *Preparation {
 		return x.Preparation
 	}
 	return nil
+}
+
+func (x *Welcome) GetChangeConfirms() bool {
+	if x != nil {
+		return x.ChangeConfirms
+	}
+	return false
 }
 
 // Preparation is what is done once on a launched machine, in this order.
@@ -2668,7 +2678,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x06Report\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x127\n" +
-	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\xf3\x03\n" +
+	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\x9c\x04\n" +
 	"\aWelcome\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -2685,7 +2695,8 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x11reconnect_wait_us\x18\b \x01(\x03R\x0freconnectWaitUs\x12E\n" +
 	"\bprograms\x18\t \x03(\v2).detdeploy.agent.v1.Welcome.ProgramsEntryR\bprograms\x12A\n" +
 	"\vpreparation\x18\n" +
-	" \x01(\v2\x1f.detdeploy.agent.v1.PreparationR\vpreparation\x1a;\n" +
+	" \x01(\v2\x1f.detdeploy.agent.v1.PreparationR\vpreparation\x12'\n" +
+	"\x0fchange_confirms\x18\v \x01(\bR\x0echangeConfirms\x1a;\n" +
 	"\rProgramsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +

@@ -1,0 +1,232 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/agent/task"
+	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+const (
+	// batchSize is how much text in bytes one message of lines carries.
+	batchSize = 256 << 10
+	// window is how many lines of one container may be under way.
+	window = 50_000
+	// sendPause is between two times that the agent sends what there is: much that happens at a
+	// time is told together.
+	sendPause = 2 * time.Millisecond
+	// passingTime is how long that is kept back which mostly is over by then: that an order
+	// was received, and the states on the way to running.
+	passingTime = 10 * time.Millisecond
+)
+
+// touchContainer has the writer look at a container.
+func (s *session) touchContainer(id string) {
+	s.mu.Lock()
+	s.work[id] = true
+	s.mu.Unlock()
+	wakeWaiter(s.more)
+}
+
+// touchPassing has the writer look at a container with others, or after passingTime.
+func (s *session) touchPassing(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.work[id] = true
+	s.wakeLater()
+}
+
+// wakeLater wakes the writer after passingTime; the caller holds mu.
+func (s *session) wakeLater() {
+	if s.timed {
+		return
+	}
+	s.timed = true
+	time.AfterFunc(passingTime, func() {
+		s.mu.Lock()
+		s.timed = false
+		s.mu.Unlock()
+		wakeWaiter(s.more)
+	})
+}
+
+// writeMessages sends what is due, a little of each container in turn.
+func (s *session) writeMessages(ctx context.Context) error {
+	for {
+		if err := s.writeAll(ctx); err != nil {
+			return err
+		}
+		if err := delay.For(ctx, sendPause); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.more:
+		}
+	}
+}
+
+func (s *session) writeAll(ctx context.Context) error {
+	for {
+		p := s.collectPending()
+		if len(p.direct)+len(p.unconfirmed)+len(p.containers) == 0 {
+			return nil
+		}
+		if err := s.conn.Together(func() error { return s.writePending(ctx, p) }); err != nil {
+			return err
+		}
+	}
+}
+
+// pending is what is to be said.
+type pending struct {
+	direct      []*agentv1.AgentMessage
+	unconfirmed map[string]bool
+	containers  map[string]bool
+}
+
+func (s *session) collectPending() pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := pending{s.direct, s.unconfirmed, s.work}
+	s.direct, s.unconfirmed, s.work = nil, map[string]bool{}, map[string]bool{}
+	return p
+}
+
+func (s *session) writePending(ctx context.Context, p pending) error {
+	for _, m := range p.direct {
+		if err := s.conn.Send(ctx, m); err != nil {
+			return err
+		}
+	}
+	if !s.changeConfirms {
+		if err := s.confirmOrders(ctx, p.unconfirmed); err != nil {
+			return err
+		}
+	}
+	for id := range p.containers {
+		told, err := s.sendContainer(ctx, id)
+		if err != nil {
+			return err
+		}
+		if told {
+			delete(p.unconfirmed, id)
+		}
+	}
+	return s.confirmOrders(ctx, p.unconfirmed)
+}
+
+// confirmOrders says that orders are on the disk, and takes them out of ids.
+func (s *session) confirmOrders(ctx context.Context, ids map[string]bool) error {
+	for id := range ids {
+		err := s.conn.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: id}}})
+		if err != nil {
+			return err
+		}
+	}
+	clear(ids)
+	return nil
+}
+
+// sendContainer says the state of one container and some of its lines; where more is
+// to be said it comes round again. Told says that a state was among it.
+func (s *session) sendContainer(ctx context.Context, id string) (told bool, err error) {
+	u := s.agent.taskOf(id)
+	if u == nil {
+		delete(s.cursors, id)
+		return false, nil
+	}
+	c := s.cursors[id]
+	if c == nil {
+		c = &cursor{}
+		s.cursors[id] = c
+	}
+	v := u.View()
+	if v.Forgotten {
+		return false, nil
+	}
+	if s.isNews(c, v) && v.State.State != lifecycle.Terminated {
+		if told, err = true, s.sendState(ctx, u, c, v); err != nil {
+			return told, err
+		}
+	}
+	if err := s.sendLines(ctx, u, c, v); err != nil {
+		return told, err
+	}
+	// The end comes behind all lines.
+	if complete := v.Acked >= v.Lines || v.Unread != ""; complete && s.isNews(c, v) {
+		return true, s.sendState(ctx, u, c, v)
+	}
+	return told, nil
+}
+
+// isNews says that the master was not told of the state. That the order is there is no state to
+// tell of.
+func (*session) isNews(c *cursor, v task.View) bool {
+	return v.State.State != lifecycle.Assigned && c.sent < v.State.State.Proto()
+}
+
+func (s *session) sendState(ctx context.Context, u *task.Task, c *cursor, v task.View) error {
+	c.sent = v.State.State.Proto()
+	return s.conn.Send(ctx, changeOf(u, v))
+}
+
+func (s *session) sendLines(ctx context.Context, u *task.Task, c *cursor, v task.View) error {
+	if c.lines >= v.Lines || c.lines >= v.Acked+window || v.Unread != "" {
+		return nil
+	}
+	lines, err := u.Journal.Read(c.lines, batchSize)
+	if err != nil {
+		u.Log.Error("cannot read log lines back", "err", err)
+		u.SetUnread(fmt.Sprintf("log lines from %d on could not be read back: %v", c.lines, err))
+		s.touchContainer(u.ID())
+		return nil // the end of the container tells of it
+	}
+	m := &agentv1.Logs{
+		ContainerId: u.ID(), AllocationId: u.Order.GetAllocationId(), FirstSeq: c.lines,
+		Lines: make([]*agentv1.Line, len(lines)),
+	}
+	for i, l := range lines {
+		m.Lines[i] = &agentv1.Line{AtUs: l.At.UnixMicro(), Stdtype: l.Stream, Text: l.Text}
+	}
+	c.lines += uint64(len(lines))
+	if c.lines < v.Lines {
+		s.touchContainer(u.ID())
+	}
+	return s.conn.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: m}})
+}
+
+// changeOf is the unit's state as a message.
+func changeOf(u *task.Task, v task.View) *agentv1.AgentMessage {
+	exit := v.State.Exit
+	if exit != nil && v.Unread != "" {
+		with := *exit
+		with.Message = strings.TrimPrefix(with.Message+"; "+v.Unread, "; ")
+		exit = &with
+	}
+	m := changeMessage(u.Order, v.State.State, v.State.AtMicros, exit)
+	for _, a := range v.Addresses {
+		m.GetChange().Addresses = append(m.GetChange().GetAddresses(), &apiv1.Address{
+			ContainerIp: a.ContainerIP, ContainerPort: int32(a.ContainerPort),
+			HostIp: a.HostIP, HostPort: int32(a.HostPort),
+		})
+	}
+	return m
+}
+
+func changeMessage(o *agentv1.Start, state lifecycle.State, at int64, exit *lifecycle.Exit) *agentv1.AgentMessage {
+	c := &agentv1.Change{
+		ContainerId: o.GetContainerId(), AllocationId: o.GetAllocationId(), State: state.Proto(), AtUs: at,
+	}
+	if exit != nil {
+		c.Exit = exit.Proto()
+	}
+	return &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: c}}
+}

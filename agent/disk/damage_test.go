@@ -29,7 +29,7 @@ func story(t *testing.T, dir string) *Disk {
 			t.Fatal(err)
 		}
 		if id != "ordered" {
-			err = errors.Join(e.SetState(State{State: lifecycle.Running, AtMicros: 1}), e.Trim(order))
+			err = e.Trim(order, State{State: lifecycle.Running, AtMicros: 1})
 		}
 		if id == "ended" {
 			err = errors.Join(err, e.SetState(State{State: lifecycle.Terminated, AtMicros: 2, Exit: &lifecycle.Exit{Code: 3}}))

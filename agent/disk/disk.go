@@ -15,7 +15,6 @@
 package disk
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -171,8 +170,9 @@ func (e Entry) Start() (*agentv1.Start, error) {
 }
 
 // Trim leaves of an order what an agent needs that finds its container started or ended:
-// which one it is, and whether it ends when the master does not answer. Tokens, passwords, variables and files are gone from the disk.
-func (e Entry) Trim(s *agentv1.Start) error {
+// which one it is, and whether it ends when the master does not answer. Tokens, passwords, variables
+// and files are gone from the disk. The state is stored with it, by the same write.
+func (e Entry) Trim(s *agentv1.Start, state State) error {
 	data, err := proto.Marshal(&agentv1.Start{
 		ContainerId: s.GetContainerId(), AllocationId: s.GetAllocationId(), TaskId: s.GetTaskId(),
 		DeviceIds: s.GetDeviceIds(), Rank: s.GetRank(), Rerun: s.GetRerun(),
@@ -183,9 +183,9 @@ func (e Entry) Trim(s *agentv1.Start) error {
 	}
 	return e.change("trim order", func(o *orders, it *item) error {
 		if it.trimmed {
-			return nil
+			return o.setState(it, state)
 		}
-		return o.trim(it, data)
+		return o.trim(it, data, state)
 	})
 }
 
@@ -200,17 +200,7 @@ func (e Entry) State() (s State, err error) {
 
 // SetState writes how far the container got.
 func (e Entry) SetState(s State) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("write state of container %s: %w", e.id, err)
-	}
-	return e.change("write state", func(o *orders, it *item) error {
-		if _, _, err := o.append(record{kind: stateKind, id: e.id, text: data}); err != nil {
-			return err
-		}
-		it.state = s
-		return nil
-	})
+	return e.change("write state", func(o *orders, it *item) error { return o.setState(it, s) })
 }
 
 // Journal opens the container's log lines.

@@ -69,8 +69,12 @@ func TestWhatIsLeftOfAnOrderHasNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	order.Rerun = true
-	if err := e.Trim(order); err != nil {
+	running := State{State: lifecycle.Running, AtMicros: 1}
+	if err := e.Trim(order, running); err != nil {
 		t.Fatal(err)
+	}
+	if s, err := e.State(); err != nil || s != running {
+		t.Errorf("got %v, %v, want the state that came with it", s, err)
 	}
 	if kept, err := e.Start(); err != nil || !kept.GetRerun() {
 		t.Errorf("got %v, %v, want that it is known to be run again elsewhere", kept, err)

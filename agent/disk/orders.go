@@ -185,18 +185,30 @@ const (
 	rewriteShare = 4
 )
 
+func (o *orders) setState(it *item, s State) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if _, _, err := o.append(record{kind: stateKind, id: it.id, text: data}); err != nil {
+		return err
+	}
+	it.state = s
+	return nil
+}
+
 // trim puts an order without secrets in the place of the whole one. With it comes the
-// state again: what stands before the first order that counts is of a container that is
-// gone.
-func (o *orders) trim(it *item, text []byte) error {
-	state, err := json.Marshal(it.state)
+// state: what stands before the first order that counts is of a container that is gone.
+func (o *orders) trim(it *item, text []byte, state State) error {
+	data, err := json.Marshal(state)
 	if err != nil {
 		return err
 	}
-	at, size, err := o.append(record{kind: trimmedKind, id: it.id, text: text}, record{kind: stateKind, id: it.id, text: state})
+	at, size, err := o.append(record{kind: trimmedKind, id: it.id, text: text}, record{kind: stateKind, id: it.id, text: data})
 	if err != nil {
 		return err
 	}
+	it.state = state
 	if err := o.erase(it.at, it.size); err != nil {
 		return err
 	}

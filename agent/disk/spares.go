@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -35,7 +37,7 @@ func (s *spares) put(name string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.names) >= sparesMost || info.Size() > spareSize || !info.Mode().IsRegular() || os.Truncate(name, 0) != nil {
+	if len(s.names) >= sparesMost || info.Size() > spareSize || !info.Mode().IsRegular() || emptyFile(name) != nil {
 		return os.Remove(name)
 	}
 	s.made++
@@ -45,6 +47,16 @@ func (s *spares) put(name string) error {
 	}
 	s.names = append(s.names, spare)
 	return nil
+}
+
+// emptyFile empties a file that it opens and closes: ext4 writes to the medium, when it is closed,
+// what is in a file that was emptied before, and would do so for the next journal.
+func emptyFile(name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // take puts a spare file at name, if there is one.

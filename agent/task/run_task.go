@@ -29,22 +29,25 @@ var errEndWanted = errors.New("it was ended before it had started")
 // and everything of it is gone, or the context's error, which leaves the
 // container as it is for the next agent.
 func (u *Task) Live(ctx context.Context) error {
-	life, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		u.runToEnd(life)
-	}()
-	select {
-	case <-ctx.Done():
-	case <-u.forget:
-	}
-	cancel()
-	<-done
+	life, cancel := u.beginLife(ctx)
+	defer cancel()
+	u.runToEnd(life)
+	<-life.Done()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return u.cleanUp(ctx)
+}
+
+// beginLife is a context that ends with ctx, and when the unit is forgotten.
+func (u *Task) beginLife(ctx context.Context) (context.Context, context.CancelFunc) {
+	life, cancel := context.WithCancel(ctx)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.endLife = cancel; u.forgotten {
+		cancel()
+	}
+	return life, cancel
 }
 
 // runToEnd brings the container to its end.
@@ -129,6 +132,9 @@ func (u *Task) startOnce(ctx context.Context) (container.Status, error) {
 	u.mu.Unlock()
 	if err == nil {
 		u.cfg.Started()
+		if !h.Docker && len(u.Order.GetSpec().GetPorts()) == 0 { // a plain process has the addresses of its ports
+			return container.Status{Phase: container.Running}, nil
+		}
 		return u.inspectContainer(ctx)
 	}
 	u.cfg.Failed(err) // now: what follows may wait for the runtime
@@ -202,20 +208,11 @@ func (u *Task) logNote(text string) {
 // watchContainer reads the output of a running container, ends it when asked to, and
 // waits for both its end and that of its output.
 func (u *Task) watchContainer(ctx context.Context) lifecycle.Exit {
-	actx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan struct{})
-	logs := make(chan error, 1)
-	enforced := make(chan struct{})
-	go func() { logs <- u.copyLogs(actx, ended) }()
-	go func() {
-		defer close(enforced)
-		u.enforceEnd(actx, ended)
-	}()
+	stop := u.beginEnforcing(ctx)
+	defer stop()
+	err := u.copyLogs(ctx)
 	exit := u.waitForEnd(ctx)
-	close(ended)
-	<-enforced
-	if err := <-logs; err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		exit.Message = joinMessages(exit.Message, "its output could not be read to the end: "+err.Error())
 	}
 	return exit
@@ -240,9 +237,11 @@ func (u *Task) waitForEnd(ctx context.Context) lifecycle.Exit {
 	}
 }
 
-// copyLogs copies the output to the journal, from where the journal ends.
-func (u *Task) copyLogs(ctx context.Context, ended <-chan struct{}) error {
-	var patience <-chan time.Time
+// copyLogs copies the output to the journal, from where the journal ends, until the container
+// has ended and all of it is there. It gives up when that cannot be done for logPatience after
+// the end.
+func (u *Task) copyLogs(ctx context.Context) error {
+	var giveUp time.Time
 	keep := &backlog{journal: u.Journal, most: unsentBytes}
 	for {
 		err := u.cfg.Runtime.Logs(ctx, u.ID(), u.Journal.Position(), func(lines []container.Line) error {
@@ -255,61 +254,23 @@ func (u *Task) copyLogs(ctx context.Context, ended <-chan struct{}) error {
 		if said := keep.noteDropped(); err == nil {
 			err = said
 		}
-		if err == nil || ctx.Err() != nil || errors.Is(err, container.ErrGone) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, container.ErrGone) || !giveUp.IsZero() && time.Now().After(giveUp) {
 			return err
 		}
 		u.Log.Warn("cannot copy the output of container, trying again", "err", err)
-		timer := time.NewTimer(retryPause)
-		select {
-		case <-patience:
-			timer.Stop()
+		if giveUp.IsZero() && u.hasEnded(ctx) {
+			giveUp = time.Now().Add(logPatience)
+		}
+		if delay.For(ctx, retryPause) != nil {
 			return err
-		case <-ended:
-			ended, patience = nil, time.After(logPatience)
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-// enforceEnd carries out the wish that the container end.
-func (u *Task) enforceEnd(ctx context.Context, ended <-chan struct{}) {
-	asked := false
-	for {
-		u.mu.Lock()
-		terminate, killAt := u.state.Terminate, u.state.KillAtMicros
-		u.mu.Unlock()
-		var timer <-chan time.Time
-		switch now := time.Now().UnixMicro(); {
-		case killAt != 0 && now >= killAt:
-			timer = u.sendSignal(ctx, container.Kill)
-		case terminate && !asked:
-			timer = u.sendSignal(ctx, container.Terminate)
-			if asked = timer == nil; asked {
-				continue
-			}
-		case killAt != 0:
-			timer = time.After(time.Duration(killAt-now) * time.Microsecond)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ended:
-			return
-		case <-u.poke:
-		case <-timer:
 		}
 	}
 }
 
-// sendSignal sends one, and returns when to try again if that failed.
-func (u *Task) sendSignal(ctx context.Context, s container.Signal) <-chan time.Time {
-	u.Log.Info("ending container", "signal", string(s))
-	if err := u.cfg.Runtime.Signal(ctx, u.ID(), s); err != nil && ctx.Err() == nil {
-		u.Log.Warn("cannot signal container, trying again", "err", err)
-		return time.After(retryPause)
-	}
-	return nil
+// hasEnded asks the runtime; one that does not answer does not say so.
+func (u *Task) hasEnded(ctx context.Context) bool {
+	s, err := u.cfg.Runtime.Inspect(ctx, u.ID())
+	return err == nil && s.Phase != container.Running
 }
 
 // cleanUp removes the container and what is on disk of it.

@@ -49,9 +49,8 @@ type Task struct {
 	cfg     Config
 	entry   disk.Entry
 
-	// forget ends the task, and poke tells of a wish to end the container.
-	forget chan struct{}
-	poke   chan struct{}
+	// poke tells of a wish to end the container.
+	poke chan struct{}
 
 	// mu guards what follows.
 	mu        sync.Mutex
@@ -64,6 +63,8 @@ type Task struct {
 	ran       bool               // the master knows that it ran
 	asked     bool               // the runtime may have been asked to start it
 	giveUp    context.CancelFunc // ends a start that is no longer wanted
+	endLife   context.CancelFunc // ends all that is done for the container; nil before
+	enforce   func()             // has a wish to end the running container carried out
 }
 
 // Open makes the task of an order on disk. Asked says that an earlier agent may have
@@ -79,8 +80,8 @@ func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, er
 	}
 	u := &Task{
 		Order: o, Journal: j, cfg: cfg, entry: entry, state: state, asked: asked,
-		Log:    cfg.Log.With("container", o.GetContainerId(), "allocation", o.GetAllocationId()),
-		forget: make(chan struct{}), poke: make(chan struct{}, 1),
+		Log:  cfg.Log.With("container", o.GetContainerId(), "allocation", o.GetAllocationId()),
+		poke: make(chan struct{}, 1),
 	}
 	u.trimOrder() // an earlier agent may not have come to it
 	return u, nil
@@ -143,25 +144,27 @@ func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []c
 // their order. Where that fails the task continues in memory: a full disk is no reason
 // to lose a running task, and a restarted agent learns the rest from the runtime.
 func (u *Task) saveState() {
-	if err := u.entry.SetState(u.state); err != nil {
-		u.Log.Error("cannot write state; a restarted agent may not know it", "err", err)
+	if u.trimOrder() {
 		return
 	}
-	u.trimOrder()
+	if err := u.entry.SetState(u.state); err != nil {
+		u.Log.Error("cannot write state; a restarted agent may not know it", "err", err)
+	}
 }
 
 // trimOrder takes out of the order on disk what only a start needs, tokens and passwords
-// among it, once the container is not going to be started again. The caller holds mu,
-// or is the only one who knows the unit.
-func (u *Task) trimOrder() {
+// among it, once the container is not going to be started again, and says whether it has: the
+// state is stored with it. The caller holds mu, or is the only one who knows the unit.
+func (u *Task) trimOrder() bool {
 	if u.trimmed || u.state.State != lifecycle.Running && u.state.State != lifecycle.Terminated {
-		return
+		return false
 	}
-	if err := u.entry.Trim(u.Order); err != nil {
+	if err := u.entry.Trim(u.Order, u.state); err != nil {
 		u.Log.Warn("cannot take the tokens out of the order on disk", "err", err)
-		return
+		return false
 	}
 	u.trimmed = true
+	return true
 }
 
 // RequestEnd is the master's wish that the container end: politely, and by force
@@ -181,6 +184,9 @@ func (u *Task) RequestEnd(politely bool, grace time.Duration) {
 	}
 	u.saveState()
 	giveUp := u.giveUp
+	if u.enforce != nil {
+		u.enforce()
+	}
 	u.mu.Unlock()
 	if giveUp != nil {
 		giveUp()
@@ -216,9 +222,9 @@ func (u *Task) setAsked() {
 func (u *Task) Forget() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.forgotten {
-		u.forgotten = true
-		close(u.forget)
+	u.forgotten = true
+	if u.endLife != nil {
+		u.endLife()
 	}
 }
 

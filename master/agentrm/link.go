@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ type link struct {
 	agent   rm.AgentID
 	address string
 	conn    *websocket.Conn
+	out     *outgoing // what conn writes to
 	limits  Limits
 	log     *slog.Logger
 	cancel  context.CancelCauseFunc
@@ -131,17 +133,35 @@ func (l *link) sendRevoked(reason string) {
 
 // writeMessages sends what is queued, and returns when nothing is.
 func (l *link) writeMessages(ctx context.Context) error {
+	runtime.Gosched() // what one commit has stored is said by many, and leaves together
 	for {
 		batch := l.takeQueue()
 		if batch == nil {
 			return nil
 		}
-		for _, m := range batch {
-			if err := l.writeOne(ctx, m); err != nil {
-				return err
-			}
+		if err := l.writeBatch(ctx, batch); err != nil {
+			return err
 		}
 	}
+}
+
+// writeBatch sends messages together.
+func (l *link) writeBatch(ctx context.Context, batch []message) error {
+	if len(batch) == 1 {
+		return l.writeOne(ctx, batch[0])
+	}
+	l.out.hold()
+	var err error
+	for i := 0; err == nil && i < len(batch); i++ {
+		err = l.writeOne(ctx, batch[i])
+	}
+	l.writing.Store(true)
+	defer l.writing.Store(false)
+	// Also after an error: it may be followed by a word of why.
+	if sent := l.out.release(l.limits.Write); err == nil && sent != nil {
+		err = fmt.Errorf("write to agent %s: %w", l.agent, sent)
+	}
+	return err
 }
 
 func (l *link) takeQueue() []message {

@@ -1,10 +1,13 @@
 package task
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/det-deploy/det-deploy/delay"
@@ -21,6 +24,14 @@ type runs struct {
 
 	records  *records
 	policies *policies
+	// last is the configuration that was last decoded: the tasks of an array have the same one.
+	last atomic.Pointer[decodedConfig]
+}
+
+// decodedConfig is a configuration as it is stored, and decoded. It is not changed.
+type decodedConfig struct {
+	stored  json.RawMessage
+	decoded spec.Config
 }
 
 // Assigned implements rm.Tasks.
@@ -119,8 +130,20 @@ func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle
 	if owner, found := run.reg.ownerOf(task.Kind); found {
 		return owner.Run(ctx, RunOrder{Task: task.ID, Job: task.Job, Run: a.Run, Assignment: as, Unix: task.Unix, Defaults: run.cfg.Defaults(as.Pool)})
 	}
-	cfg, err := spec.Load(task.Config)
+	cfg, err := run.loadConfig(task.Config)
 	return spec.Program{Config: cfg, Variables: arrayVariables(task.Array), HasContext: task.HasContext, HasHook: task.HasHook}, err
+}
+
+// loadConfig is spec.Load for who does not change the configuration.
+func (run *runs) loadConfig(stored json.RawMessage) (spec.Config, error) {
+	if last := run.last.Load(); last != nil && bytes.Equal(last.stored, stored) {
+		return last.decoded, nil
+	}
+	cfg, err := spec.Load(stored)
+	if err == nil {
+		run.last.Store(&decodedConfig{stored, cfg})
+	}
+	return cfg, err
 }
 
 // Changed implements rm.Tasks.

@@ -241,7 +241,7 @@ func TestPreemptedTasksThatDoNotStopAreKilled(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
-	id := c.submit("t", 1, func(q *rm.Request) { q.PreemptionTimeout = 50 * time.Millisecond })
+	id := c.submit("t", 1, func(q *rm.Request) { q.PreemptionTimeout = time.Second })
 	s := a.started()
 	if err := c.Preempt(t.Context(), id, "paused by ann"); err != nil {
 		t.Fatal(err)

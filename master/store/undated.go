@@ -14,9 +14,23 @@ func (c Collection[T]) EachUndated(ctx context.Context, r Reader, place func(id 
 	return c.readEach(ctx, r, place, "SELECT id, doc FROM documents WHERE kind = ? AND at = 0", c.Kind)
 }
 
-// EachOfUndated reads the documents whose parents are the documents of another kind without a time, in
-// no order, each to where place says.
-func (c Collection[T]) EachOfUndated(ctx context.Context, r Reader, kind string, place func(parent string) *T) error {
+// scanCost is how many documents are passed over while one is looked for by its parent.
+const scanCost = 4
+
+// EachOfUndated reads the documents whose parents are the documents of another kind without a time, of
+// which there are so many, in no order, each to where place says. Others may come, too; place answers nil for
+// them.
+func (c Collection[T]) EachOfUndated(ctx context.Context, r Reader, kind string, parents int, place func(parent string) *T) error {
+	most, all := scanCost*parents, 0
+	err := r.queryRows(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM documents WHERE kind = ? LIMIT ?) AS found", []any{c.Kind, most + 1},
+		func(rows *sql.Rows) error { return rows.Scan(&all) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("count documents %s: %w", c.Kind, err)
+	case all <= most:
+		// By time is how they were written, and stand one behind the other.
+		return c.readEach(ctx, r, place, "SELECT parent, doc FROM documents WHERE kind = ? ORDER BY at", c.Kind)
+	}
 	// SQLite takes the tables of a cross join in their order: the parents are fewer.
 	return c.readEach(ctx, r, place, "SELECT a.parent, a.doc FROM documents t CROSS JOIN documents a "+
 		"WHERE t.kind = ? AND t.at = 0 AND a.kind = ? AND a.parent = t.id", kind, c.Kind)
@@ -24,20 +38,36 @@ func (c Collection[T]) EachOfUndated(ctx context.Context, r Reader, kind string,
 
 func (c Collection[T]) readEach(ctx context.Context, r Reader, place func(key string) *T, query string, args ...any) error {
 	var bad error
+	like := new(T)
 	err := r.queryRows(ctx, query, args, func(rows *sql.Rows) error {
 		var key string
 		var b sql.RawBytes
 		if err := rows.Scan(&key, &b); err != nil {
 			return err
 		}
+		value := place(key)
+		if value == nil {
+			return nil
+		}
 		// See readDocuments.
-		if err := json.Unmarshal(b, place(key)); err != nil && bad == nil {
+		if err := decodeLike(b, value, like); err != nil && bad == nil {
 			bad = fmt.Errorf("read document %s %q: it is not what this program writes: %w", c.Kind, key, err)
 		}
+		like = value
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("read documents %s: %w", c.Kind, err)
 	}
 	return bad
+}
+
+// decodeLike decodes a document by itself where it can, and may share with another one what both have.
+func decodeLike[T any](b []byte, value, like *T) error {
+	if v, found := any(value).(interface {
+		DecodeLike(data []byte, like *T) bool
+	}); found && v.DecodeLike(b, like) {
+		return nil
+	}
+	return json.Unmarshal(b, value)
 }

@@ -42,19 +42,24 @@ func testUndated(t *testing.T, fresh func(t *testing.T) store.Config) {
 	if err != nil || len(kept) != 3 || !slices.EqualFunc(names, kept, func(id string, f *fruit) bool { return f.Name == id }) {
 		t.Errorf("got %v, %v and %v; want the three without a time", names, kept, err)
 	}
-	of := map[string][]fruit{}
-	if err := seeds.EachOfUndated(ctx, s, fruits.Kind, func(tree string) *fruit {
-		of[tree] = append(of[tree], fruit{})
-		return &of[tree][len(of[tree])-1]
-	}); err != nil {
-		t.Error(err)
-	}
-	for _, list := range of {
-		slices.SortFunc(list, func(a, b fruit) int { return strings.Compare(a.Name, b.Name) })
-	}
-	want := map[string][]fruit{"oak": {{Name: "1"}, {Name: "2"}}, "elm": {{Name: "1"}, {Name: "2"}}}
-	if d := cmp.Diff(of, want); d != "" {
-		t.Errorf("(-got +want):\n%s", d)
+	for _, parents := range []int{3, 1} { // all are passed over, or each is looked for by its parent
+		of := map[string][]fruit{}
+		if err := seeds.EachOfUndated(ctx, s, fruits.Kind, parents, func(tree string) *fruit {
+			if tree == "felled" {
+				return nil
+			}
+			of[tree] = append(of[tree], fruit{})
+			return &of[tree][len(of[tree])-1]
+		}); err != nil {
+			t.Error(err)
+		}
+		for _, list := range of {
+			slices.SortFunc(list, func(a, b fruit) int { return strings.Compare(a.Name, b.Name) })
+		}
+		want := map[string][]fruit{"oak": {{Name: "1"}, {Name: "2"}}, "elm": {{Name: "1"}, {Name: "2"}}}
+		if d := cmp.Diff(of, want); d != "" {
+			t.Errorf("with %d parents (-got +want):\n%s", parents, d)
+		}
 	}
 	notes := store.Collection[string](fruits)
 	if err := notes.EachUndated(ctx, s, func(string) *string { return new(string) }); err == nil || !strings.Contains(err.Error(), "not what this program writes") {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
@@ -52,28 +50,32 @@ func (rec *records) loadAll(ctx context.Context) error {
 	}
 	docs := toDocs()
 	var tasks []*snapshot
-	of := map[string][]lifecycle.Allocation{}
-	// The store answers them side by side.
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		return docs.tasks.EachUndated(ctx, rec.cfg.Store, func(string) *lifecycle.Task {
-			s := &snapshot{}
-			tasks = append(tasks, s)
-			return &s.task
-		})
+	err := docs.tasks.EachUndated(ctx, rec.cfg.Store, func(string) *lifecycle.Task {
+		s := &snapshot{}
+		tasks = append(tasks, s)
+		return &s.task
 	})
-	g.Go(func() error {
-		return docs.allocations.EachOfUndated(ctx, rec.cfg.Store, docs.tasks.Kind, func(task string) *lifecycle.Allocation {
-			list := append(of[task], lifecycle.Allocation{})
-			of[task] = list
-			return &list[len(list)-1]
-		})
-	})
-	if err := g.Wait(); err != nil {
+	if err != nil {
 		return err
 	}
+	found := make(map[string]*snapshot, len(tasks))
 	for _, s := range tasks {
-		s.allocations = byNumber(of[string(s.task.ID)])
+		found[string(s.task.ID)] = s
+	}
+	err = docs.allocations.EachOfUndated(ctx, rec.cfg.Store, docs.tasks.Kind, len(tasks), func(task string) *lifecycle.Allocation {
+		s := found[task]
+		if s == nil {
+			return nil // of one that has ended
+		}
+		s.allocations = append(s.allocations, lifecycle.Allocation{})
+		return &s.allocations[len(s.allocations)-1]
+	})
+	if err != nil {
+		return err
+	}
+	rec.reg.expect(len(tasks))
+	for _, s := range tasks {
+		s.allocations = byNumber(s.allocations)
 		if err := rec.addLoaded(s); err != nil {
 			return err
 		}

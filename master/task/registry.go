@@ -31,6 +31,15 @@ func newRegistry() *registry {
 	}
 }
 
+// expect has room for n tasks.
+func (r *registry) expect(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.entries) == 0 {
+		r.entries = make(map[rm.TaskID]*entry, n)
+	}
+}
+
 // entry is one task. Each change holds its mutex change from the look at what there is
 // until memory agrees with the store; readers take the last snapshot and never wait.
 type entry struct {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,7 +10,43 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
+
+// A container whose order cannot be read is ended: its master starts it elsewhere. The others run on.
+func TestOfDamagedOrdersTheWholeAreKept(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t)
+	s := settings(t, p)
+	first := run(t, s)
+	const waits = "while :; do sleep 0.1; done"
+	for _, id := range []string{"damaged", "whole"} {
+		p.start(id, "trap 'exit 7' TERM; echo up; "+waits)
+		c := p.awaitState(id, apiv1.Container_STATE_RUNNING)
+		p.await("it speaks", func() bool { return len(c.lines) == 1 })
+	}
+	first.halt()
+	path := filepath.Join(s.DataDir, "orders")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[bytes.LastIndex(data, []byte("task-damaged"))] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	delete(p.containers, "damaged") // the master takes it for lost, as it is not reported
+	p.mu.Unlock()
+	run(t, s)
+	p.await("it is back", func() bool { return len(p.hellos) == 2 && len(p.hellos[1].GetContainers()) == 1 })
+	p.signal("whole", agentv1.Signal_KIND_TERMINATE, time.Minute)
+	if c := p.awaitEnd("whole"); c.exit.GetCode() != 7 {
+		t.Errorf("got %v, want it to end as it was asked to", c.exit)
+	}
+	awaitEmpty(t, s.DataDir) // the damaged one's process among it
+}
 
 func TestDamageOfWhatAnAgentRemembersIsNamed(t *testing.T) {
 	t.Parallel()

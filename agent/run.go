@@ -197,6 +197,9 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 	if a.disk, err = disk.Open(s.DataDir); err != nil {
 		return nil, err
 	}
+	if damage := a.disk.Damage(); damage != nil {
+		cfg.Log.Error("some orders of tasks are lost; what runs of these is ended", "kept", len(a.disk.Entries()), "err", damage)
+	}
 	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
 		return nil, errors.Join(err, a.disk.Close())
 	}

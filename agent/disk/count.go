@@ -6,6 +6,9 @@ import "path/filepath"
 // yet. It changes nothing: an agent may be at work, also one of an earlier version.
 func Count(dataDir string) (int, error) {
 	o, err := readOrders(dataDir)
+	if err == nil {
+		err = o.damage
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -3,15 +3,18 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 // story has a container that was removed, one that runs, one that has ended and one that
@@ -128,22 +131,124 @@ func TestAfterAnUnfinishedWriteTheNextIsWhole(t *testing.T) {
 	}
 }
 
-func TestDamageIsNamed(t *testing.T) {
+// Of what is damaged nothing is known any more; the other containers are as they were.
+func TestWhatIsWholeOfADamagedFileIsKept(t *testing.T) {
 	t.Parallel()
-	for name, at := range map[string]int64{"a text": recordHead + 3, "a kind": 4, "a checksum": 8} {
+	all := map[string]lifecycle.State{"runs": lifecycle.Running, "ended": lifecycle.Terminated, "ordered": lifecycle.Assigned}
+	none := map[string]lifecycle.State{}
+	without := func(id string) map[string]lifecycle.State {
+		out := maps.Clone(all)
+		delete(out, id)
+		return out
+	}
+	for name, c := range map[string]struct {
+		of     string // the record that is damaged is this container's order
+		at     int64
+		length int
+		want   map[string]lifecycle.State
+	}{
+		"a text":                   {"runs", recordHead + 3, 1, without("runs")},
+		"a kind":                   {"runs", 4, 1, without("runs")},
+		"a checksum":               {"ended", 8, 1, without("ended")},
+		"a length, shorter":        {"runs", 0, 1, none},
+		"a length, beyond the end": {"runs", 2, 1, none},
+		"the last order":           {"ordered", recordHead + 3, 1, without("ordered")},
+		"a block":                  {"ended", -20, 60, map[string]lifecycle.State{"runs": lifecycle.Running}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			d := story(t, dir)
+			for i := range c.length {
+				flip(t, d.orders.path, d.orders.items[c.of].at+c.at+int64(i))
+			}
+			d, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			named, ok := errors.AsType[*atomicfile.DamagedError](d.Damage())
+			if !ok || named.Path != d.orders.path || !strings.Contains(named.Error(), "the record at byte") {
+				t.Errorf("got %v, want it named", d.Damage())
+			}
+			if diff := cmp.Diff(c.want, states(t, d)); diff != "" {
+				t.Errorf("what is known (-want +got):\n%s", diff)
+			}
+			if _, _, err := d.Add(&agentv1.Start{ContainerId: "next", TaskId: "next"}); err != nil {
+				t.Error(err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again, err := Open(dir)
+			if err != nil || again.Damage() != nil || len(again.Entries()) != len(c.want)+1 {
+				t.Errorf("the next agent: %v, %v and %d containers", err, again.Damage(), len(again.Entries()))
+			}
+		})
+	}
+}
+
+func TestABlockOfZerosInTheMiddleIsDamage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := story(t, dir)
+	data, err := os.ReadFile(d.orders.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := d.orders.items["ended"].at
+	clear(data[at : at+40])
+	if err := os.WriteFile(d.orders.path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Open(dir); err != nil || d.Damage() == nil || len(d.Entries()) != 1 {
+		t.Errorf("got %v, %v, want the first container and that others were there", d.Damage(), err)
+	}
+}
+
+// What a later version wrote is whole: it is not thrown away.
+func TestAFileOfALaterVersionIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := story(t, dir)
+	if _, _, err := d.orders.append(record{kind: erasedKind + 1, id: "runs", text: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(d.orders.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir)
+	named, ok := errors.AsType[*atomicfile.DamagedError](err)
+	if !ok || !strings.Contains(named.Fix, "install the version again") {
+		t.Errorf("got %v, want what to do", err)
+	}
+	if after, err := os.ReadFile(d.orders.path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("it was changed: %v", err)
+	}
+}
+
+// An order contains what users write. A record in it is none of the file's, whatever is damaged.
+func TestARecordInAnOrderIsNotRead(t *testing.T) {
+	t.Parallel()
+	order, err := proto.Marshal(&agentv1.Start{ContainerId: "planted", TaskId: "planted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	planted := appendRecord(nil, record{kind: orderKind, id: "planted", text: order})
+	for at := range int64(recordHead + 2) {
 		dir := t.TempDir()
 		d := story(t, dir)
-		flip(t, d.orders.path, d.orders.items["runs"].at+at)
-		_, err := Open(dir)
-		named, ok := errors.AsType[*atomicfile.DamagedError](err)
-		if !ok || named.Path != d.orders.path || !strings.Contains(named.Fix, "remove it") {
-			t.Errorf("%s: got %v, want it named", name, err)
-		}
-		if err := os.Remove(d.orders.path); err != nil {
+		files := []*apiv1.File{{Path: "/f", Content: bytes.Repeat(planted, 3)}}
+		if _, _, err := d.Add(&agentv1.Start{ContainerId: "mine", TaskId: "mine", Spec: &agentv1.Spec{Files: files}}); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := Open(dir); err != nil || len(d.Entries()) != 0 {
-			t.Errorf("%s: after what it says to do: got %v", name, err)
+		flip(t, d.orders.path, d.orders.items["mine"].at+at)
+		d, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := states(t, d); got["planted"] != "" || got["mine"] == "" && d.Damage() == nil {
+			t.Errorf("byte %d damaged: got %v, %v", at, got, d.Damage())
 		}
 	}
 }

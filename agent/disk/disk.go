@@ -89,6 +89,14 @@ func (d *Disk) Close() error {
 	return d.orders.close()
 }
 
+// Damage is nil when all was read that an earlier agent left, or what was not. Nothing is known any
+// more of containers whose order was there.
+func (d *Disk) Damage() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.orders.damage
+}
+
 // Add writes an order down. One that is there already is left as it is, and
 // added is false.
 func (d *Disk) Add(s *agentv1.Start) (e Entry, added bool, err error) {
@@ -162,7 +170,7 @@ func (e Entry) Start() (*agentv1.Start, error) {
 	var s agentv1.Start
 	err := e.change("read order", func(o *orders, it *item) error {
 		if err := proto.Unmarshal(it.order, &s); err != nil {
-			return o.damaged(fmt.Errorf("it has no order of a container: %w", err))
+			return o.damaged(fmt.Errorf("it has no order of a container: %w", err), "remove it: the containers in it are then reported as lost")
 		}
 		return nil
 	})

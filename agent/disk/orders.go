@@ -2,14 +2,11 @@ package disk
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
@@ -31,6 +28,8 @@ type orders struct {
 	items map[string]*item
 	// size is behind the last whole record.
 	size int64
+	// damage is what could not be read, or nil.
+	damage error
 
 	// file is nil for one who only reads, and after a rewrite until it can be opened.
 	file *os.File
@@ -41,73 +40,8 @@ type orders struct {
 
 func ordersFile(dataDir string) string { return filepath.Join(dataDir, "orders") }
 
-// readTries is how often a file is read that its agent is changing meanwhile.
-const readTries = 5
-
-// readOrders reads the file and changes nothing; one that is not there is empty. An agent
-// that erases a record at this moment makes it look damaged.
-func readOrders(dataDir string) (*orders, error) {
-	var err error
-	for range readTries {
-		o := &orders{path: ordersFile(dataDir), items: map[string]*item{}}
-		var data []byte
-		if data, err = os.ReadFile(o.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return o, fmt.Errorf("read orders: %w", err)
-		}
-		if err = o.parse(data); err == nil {
-			return o, nil
-		}
-	}
-	return &orders{path: ordersFile(dataDir)}, err
-}
-
-// parse takes in all records of a file.
-func (o *orders) parse(data []byte) error {
-	for int(o.size) < len(data) {
-		r, n, err := parseRecord(data[o.size:])
-		if errors.Is(err, errCutShort) {
-			return nil
-		}
-		if err == nil {
-			err = o.apply(r, n)
-		}
-		if err != nil {
-			return o.damaged(fmt.Errorf("the record at byte %d: %w", o.size, err))
-		}
-		o.size += int64(n)
-	}
-	return nil
-}
-
-// apply takes in the record at the end.
-func (o *orders) apply(r record, n int) error {
-	it := o.items[r.id]
-	switch r.kind {
-	case orderKind:
-		o.items[r.id] = &item{id: r.id, order: slices.Clone(r.text), state: State{State: lifecycle.Assigned}, at: o.size, size: n}
-	case trimmedKind:
-		if it == nil { // the whole one was erased already
-			it = &item{id: r.id, state: State{State: lifecycle.Assigned}}
-			o.items[r.id] = it
-		}
-		it.order, it.at, it.size, it.trimmed = slices.Clone(r.text), o.size, n, true
-	case stateKind:
-		if it == nil {
-			return nil // of a container that was removed, or whose order was trimmed
-		}
-		it.state = State{}
-		return json.Unmarshal(r.text, &it.state)
-	case erasedKind:
-	}
-	return nil
-}
-
-func (o *orders) damaged(err error) error {
-	return &atomicfile.DamagedError{Path: o.path, Err: err, Fix: "remove it: the containers in it are then reported as lost"}
-}
-
 // openOrders is readOrders for the agent itself: what is left is rewritten, without
-// what was erased and what was cut short.
+// what was erased, what was cut short and what is damaged.
 func openOrders(dataDir string) (*orders, error) {
 	o, err := readOrders(dataDir)
 	if err != nil {

@@ -61,13 +61,22 @@ func recordChecksum(k kind, body []byte) uint32 {
 // left part of a record, or a machine that failed left zeros.
 var errCutShort = errors.New("the record is cut short")
 
-// parseRecord reads the record at the start of data, of n bytes.
+// errDamaged is a record that is not as it was written.
+var errDamaged = errors.New("its checksum is wrong")
+
+// errLater is a record that is as it was written, by a later version.
+var errLater = errors.New("it is of a kind that this version does not know")
+
+// parseRecord reads the record at the start of data, of n bytes; 0 where its length is not known.
 func parseRecord(data []byte) (r record, n int, err error) {
-	if len(data) < recordHead || binary.LittleEndian.Uint64(data) == 0 {
+	if len(data) < recordHead {
 		return record{}, 0, errCutShort
 	}
 	size := int(binary.LittleEndian.Uint32(data))
-	if n = recordHead + size; len(data) < n {
+	if n = recordHead + size; binary.LittleEndian.Uint64(data) == 0 || len(data) < n {
+		if hasRecord(data[1:]) {
+			return record{}, 0, errDamaged
+		}
 		return record{}, 0, errCutShort
 	}
 	body := data[recordHead:n]
@@ -79,12 +88,52 @@ func parseRecord(data []byte) (r record, n int, err error) {
 		if len(bytes.TrimRight(data, "\x00")) < n { // the rest of it was never written
 			return record{}, 0, errCutShort
 		}
-		return record{}, 0, errors.New("its checksum is wrong")
+		if !beginsWhole(data[n:]) {
+			n = 0
+		}
+		return record{}, n, errDamaged
+	}
+	if r.kind < orderKind || r.kind > stateKind {
+		return record{}, 0, fmt.Errorf("kind %d: %w", r.kind, errLater)
+	}
+	if !isRecord(data) {
+		return record{}, 0, errDamaged
 	}
 	idSize := int(binary.LittleEndian.Uint16(body))
-	if r.kind < orderKind || r.kind > stateKind || 2+idSize > size {
-		return record{}, 0, fmt.Errorf("it is of kind %d, which this version does not know", r.kind)
-	}
 	r.id, r.text = string(body[2:2+idSize]), body[2+idSize:]
 	return r, n, nil
+}
+
+// beginsWhole says that data is what may stand behind a record whose length is right.
+func beginsWhole(data []byte) bool {
+	if len(data) < recordHead {
+		return len(data) == 0
+	}
+	unwritten := binary.LittleEndian.Uint64(data) == 0
+	erased := kind(data[4]) == erasedKind && data[5]|data[6]|data[7] == 0
+	return unwritten || erased || isRecord(data)
+}
+
+// isRecord says that a record that is whole stands at the start of data.
+func isRecord(data []byte) bool {
+	if len(data) < recordHead+2 {
+		return false
+	}
+	k, size := kind(data[4]), int(binary.LittleEndian.Uint32(data))
+	if k < orderKind || k > stateKind || size < 2 || size > len(data)-recordHead {
+		return false
+	}
+	body := data[recordHead : recordHead+size]
+	return 2+int(binary.LittleEndian.Uint16(body)) <= size && recordChecksum(k, body) == binary.LittleEndian.Uint32(data[8:])
+}
+
+// hasRecord says that a record that is whole stands anywhere in data. What it is does not count:
+// an order contains what users write.
+func hasRecord(data []byte) bool {
+	for at := range data {
+		if isRecord(data[at:]) {
+			return true
+		}
+	}
+	return false
 }

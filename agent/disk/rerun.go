@@ -20,7 +20,7 @@ func Reruns(dataDir string) ([]Entry, error) {
 	}
 	d := &Disk{dir: filepath.Join(dataDir, "logs"), orders: o}
 	var out []Entry
-	var errs []error
+	errs := []error{o.damage}
 	for _, it := range o.sorted() {
 		e := Entry{d, it.id}
 		order, err := e.Start()

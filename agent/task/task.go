@@ -78,6 +78,9 @@ func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, er
 	if err != nil {
 		return nil, err
 	}
+	if state.AtMicros == 0 {
+		state.AtMicros = time.Now().UnixMicro() // it is not known, as after a write that was cut short
+	}
 	u := &Task{
 		Order: o, Journal: j, cfg: cfg, entry: entry, state: state, asked: asked,
 		Log:  cfg.Log.With("container", o.GetContainerId(), "allocation", o.GetAllocationId()),

@@ -5,8 +5,11 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -141,14 +144,23 @@ func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 	}
 }
 
+// wholeLimit is below what YAML and JSON write with an exponent.
+const wholeLimit = 1e15
+
 // encodeScalar leaves out YAML's detour over a parser where no text is written.
 func (e *encoder) encodeScalar(v reflect.Value) *yaml.Node {
-	if e.plain {
+	if e.plain && v.Type() != reflect.TypeFor[time.Duration]() { // which is written as text
 		switch v.Kind() { //nolint:exhaustive // others are rare
 		case reflect.String:
 			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v.String()}
 		case reflect.Bool:
 			return simpleNode(v.Bool())
+		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}
+		case reflect.Float32, reflect.Float64:
+			if f := v.Float(); f == math.Trunc(f) && math.Abs(f) < wholeLimit {
+				return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(int64(f), 10)}
+			}
 		}
 	}
 	return scalarNode(v.Interface())

@@ -14,9 +14,11 @@ import (
 // field is one key of a struct.
 type field struct {
 	key   string
-	doc   string
+	tag   reflect.StructTag
 	value reflect.Value
 }
+
+func (f field) doc() string { return f.tag.Get("doc") }
 
 type fields []field
 
@@ -25,12 +27,12 @@ type fields []field
 // that are declared behind it, stand behind that key. A field without a yaml name, or
 // "-", is not part of the document.
 func fieldsOf(v reflect.Value) fields {
-	var out fields
 	t, at := v.Type(), 0
+	out := make(fields, 0, t.NumField())
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if key, tagged := f.Tag.Lookup("after"); tagged {
+		if key, tagged := lookUpAfter(f.Tag); tagged {
 			at = 1 + slices.Index(out.fieldNames(), key)
 		}
 		var add fields
@@ -39,12 +41,22 @@ func fieldsOf(v reflect.Value) fields {
 		case options == "inline":
 			add = fieldsOf(v.Field(i))
 		case name != "":
-			add = fields{{key: name, doc: f.Tag.Get("doc"), value: v.Field(i)}}
+			out = slices.Insert(out, at, field{key: name, tag: f.Tag, value: v.Field(i)})
+			at++
 		}
 		out = slices.Insert(out, at, add...)
 		at += len(add)
 	}
 	return out
+}
+
+// lookUpAfter is Lookup of a tag that few have: to look for it among the others of each field was a
+// fiftieth of what the master did for a short task.
+func lookUpAfter(tag reflect.StructTag) (key string, tagged bool) {
+	if !strings.Contains(string(tag), "after:") {
+		return "", false
+	}
+	return tag.Lookup("after")
 }
 
 func (fs fields) findField(key string) (reflect.Value, bool) {

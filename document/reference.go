@@ -46,7 +46,7 @@ func (r *reference) addFields(v reflect.Value, path string) {
 	for _, f := range fieldsOf(v) {
 		at := Join(path, f.key)
 		kind, inner, suffix := fieldShape(f.value)
-		r.entries = append(r.entries, Entry{Path: at, Kind: kind, Default: shownDefault(f.value, kind), Doc: f.doc})
+		r.entries = append(r.entries, Entry{Path: at, Kind: kind, Default: shownDefault(f.value, kind), Doc: f.doc()})
 		r.listInside(inner, at+suffix)
 	}
 	r.open = r.open[:len(r.open)-1]

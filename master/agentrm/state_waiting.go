@@ -37,6 +37,10 @@ func (w *waitlist) addAllocation(a *allocation) {
 	}
 	l := w.lineFor(a)
 	a.line, a.shownIn = l, 0
+	if n := len(l.members); n == 0 || compareWaiting(l.members[n-1], a) < 0 {
+		l.members = append(l.members, a) // most come in their order
+		return
+	}
 	at, _ := slices.BinarySearchFunc(l.members, a, compareWaiting)
 	l.members = slices.Insert(l.members, at, a)
 }

@@ -31,6 +31,8 @@ type Entry struct {
 	Stage    Stage
 
 	withdrawn bool
+	// at is where it stands among those of its job.
+	at int
 }
 
 // SlotLimit caps the slots of all allocations of the job; 0 does not.

@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -28,20 +27,48 @@ func (s Settings) Changed() bool { return s != Settings{} }
 type Job struct {
 	ID       rm.JobID
 	Settings Settings
-	entries  map[rm.AllocationID]*Entry
+	// entries are in no order: most jobs have one.
+	entries []*Entry
 	// first is the position of the allocation that was submitted first; 0 without any.
 	first Position
 	// listed is the number of the last list that it is in.
 	listed uint64
 }
 
-func newJob(id rm.JobID) *Job { return &Job{ID: id, entries: make(map[rm.AllocationID]*Entry)} }
+func newJob(id rm.JobID) *Job { return &Job{ID: id} }
+
+// addEntry adds an allocation, in the place of one of the same name.
+func (j *Job) addEntry(e, again *Entry) {
+	if again != nil && again.Parent == j {
+		e.at = again.at
+		j.entries[e.at] = e
+		return
+	}
+	e.at = len(j.entries)
+	j.entries = append(j.entries, e)
+}
+
+func (j *Job) dropEntry(e *Entry) {
+	last := len(j.entries) - 1
+	j.entries[e.at] = j.entries[last]
+	j.entries[e.at].at = e.at
+	j.entries[last] = nil
+	j.entries = j.entries[:last]
+}
 
 // Empty reports whether the job has no allocations: only what was changed for it is known.
 func (j *Job) Empty() bool { return len(j.entries) == 0 }
 
 // Allocations are those that the job has, in no order.
-func (j *Job) Allocations() iter.Seq[rm.AllocationID] { return maps.Keys(j.entries) }
+func (j *Job) Allocations() iter.Seq[rm.AllocationID] {
+	return func(yield func(rm.AllocationID) bool) {
+		for _, e := range j.entries {
+			if !yield(e.Allocation) {
+				return
+			}
+		}
+	}
+}
 
 // Pool is the one that its first allocation is in.
 func (j *Job) Pool() string {
@@ -90,10 +117,7 @@ func (j *Job) firstAllocation() *Entry {
 }
 
 func (j *Job) sortedEntries() []*Entry {
-	out := make([]*Entry, 0, len(j.entries))
-	for _, e := range j.entries {
-		out = append(out, e)
-	}
+	out := slices.Clone(j.entries)
 	slices.SortFunc(out, compareSubmissions)
 	return out
 }

@@ -89,10 +89,11 @@ func (q *Queue) Adopt(r rm.Request, pool string, priority int) *Entry {
 		q.jobs[r.Job] = j
 	}
 	e := &Entry{Request: r, Parent: j, Pool: pool, Priority: priority, Stage: Waiting}
-	if again := q.entries[r.Allocation]; again != nil {
+	again := q.entries[r.Allocation]
+	if again != nil {
 		q.stray, again.withdrawn = true, true
 	}
-	j.entries[r.Allocation] = e
+	j.addEntry(e, again)
 	q.entries[r.Allocation] = e
 	if at := firstOf(j.first, PositionAt(r.Submitted)); at != j.first {
 		q.unsorted = q.unsorted || j.first != 0 // its others move ahead with it
@@ -128,7 +129,7 @@ func (q *Queue) Withdraw(id rm.AllocationID) {
 	delete(q.entries, id)
 	q.stray, e.withdrawn = true, true
 	clear(q.heads)
-	delete(e.Parent.entries, id)
+	e.Parent.dropEntry(e)
 	if len(e.Parent.entries) > 0 {
 		return
 	}

@@ -207,7 +207,7 @@ func (v *views) findArray(ctx context.Context, id string) (lifecycle.Task, error
 
 // openOfArray are the tasks of an array that have not ended.
 func (v *views) openOfArray(id string) []*entry {
-	return v.reg.listWhere(func(s snapshot) bool { return s.task.Array != nil && s.task.Array.ID == id && !s.hasEnded() })
+	return v.reg.listWhere(func(s *snapshot) bool { return s.task.Array != nil && s.task.Array.ID == id && !s.hasEnded() })
 }
 
 // ArrayCommands lists the commands of an array by index, as far as they are listed. The error has the code

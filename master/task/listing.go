@@ -84,7 +84,7 @@ func (v *views) CountCommands(ctx context.Context) (int, error) {
 // OpenCommands lists the commands of a workspace that have not ended.
 func (v *views) OpenCommands(workspace int32) []rm.TaskID {
 	var ids []rm.TaskID
-	for _, e := range v.reg.listWhere(func(s snapshot) bool {
+	for _, e := range v.reg.listWhere(func(s *snapshot) bool {
 		return s.task.Kind == lifecycle.Command && s.task.Workspace == workspace && !s.hasEnded()
 	}) {
 		ids = append(ids, e.latestSnapshot().task.ID)

@@ -137,7 +137,7 @@ func (c *collector) unlistBeyond(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	open := len(c.reg.listWhere(func(s snapshot) bool { return !kindOf(s.task.Kind).owned && !s.hasEnded() }))
+	open := len(c.reg.listWhere(func(s *snapshot) bool { return !kindOf(s.task.Kind).owned && !s.hasEnded() }))
 	return c.unlistBefore(ctx, math.MaxInt64, listed-open-c.cfg.MostListed)
 }
 

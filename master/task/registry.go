@@ -95,8 +95,8 @@ func isOpen(s *snapshot) bool {
 }
 
 // waitsForOwner says that a run has ended and the owner has not said what follows.
-func (s snapshot) waitsForOwner() bool {
-	return !s.hasEnded() && !s.task.Held && s.currentAllocation().Over()
+func (s *snapshot) waitsForOwner() bool {
+	return s.task.Ended.IsZero() && !s.task.Held && s.allocations[len(s.allocations)-1].Over()
 }
 
 func (s snapshot) allocationByID(id rm.AllocationID) (lifecycle.Allocation, bool) {
@@ -206,11 +206,11 @@ func (r *registry) dropTask(id rm.TaskID) {
 
 // listTasks lists the tasks, oldest first.
 func (r *registry) listTasks() []*entry {
-	return r.listWhere(func(snapshot) bool { return true })
+	return r.listWhere(func(*snapshot) bool { return true })
 }
 
 // listWhere lists the tasks that a condition leaves in, oldest first.
-func (r *registry) listWhere(in func(snapshot) bool) []*entry {
+func (r *registry) listWhere(in func(*snapshot) bool) []*entry {
 	return oldestFirst(r.collectWhere(in))
 }
 
@@ -244,12 +244,12 @@ func (r *registry) listChanged() []*entry {
 }
 
 // collectWhere is listWhere in no order.
-func (r *registry) collectWhere(in func(snapshot) bool) []*entry {
+func (r *registry) collectWhere(in func(*snapshot) bool) []*entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	var out []*entry
 	for _, e := range r.entries {
-		if s := e.cur.Load(); s != nil && in(*s) {
+		if s := e.cur.Load(); s != nil && in(s) {
 			out = append(out, e)
 		}
 	}

@@ -66,7 +66,7 @@ func (run *runs) logUndecided(err error) error {
 
 // settleAll asks owners again that have not answered.
 func (run *runs) settleAll(ctx context.Context) error {
-	for _, e := range run.reg.listWhere(snapshot.waitsForOwner) {
+	for _, e := range run.reg.listWhere((*snapshot).waitsForOwner) {
 		err := run.settleRun(ctx, e)
 		if r := run.reg.managerOf(); err == nil && r != nil && e.latestSnapshot().isOpen() {
 			err = run.submitCurrent(ctx, r, e)

@@ -53,23 +53,24 @@ func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) err
 // Replace writes the value of a document that is there, which keeps its parent and time: it costs a
 // fraction of Put, because no index changes. It says whether there is one.
 func (c Collection[T]) Replace(tx *Tx, id string, value T) (found bool, err error) {
+	return c.replace(tx, id, value, "")
+}
+
+// ReplaceAt is Replace that gives the document another time.
+func (c Collection[T]) ReplaceAt(tx *Tx, id string, at time.Time, value T) (found bool, err error) {
+	return c.replace(tx, id, value, ", at = ?", toMicros(at))
+}
+
+func (c Collection[T]) replace(tx *Tx, id string, value T, also string, args ...any) (found bool, err error) {
 	b, err := json.Marshal(value)
 	var n int64
 	if err == nil {
-		n, err = tx.changeRows("UPDATE documents SET doc = ? WHERE kind = ? AND id = ?", b, c.Kind, id)
+		n, err = tx.changeRows("UPDATE documents SET doc = ?"+also+" WHERE kind = ? AND id = ?", append(append([]any{b}, args...), c.Kind, id)...)
 	}
 	if err != nil {
 		return false, fmt.Errorf("replace document %s %q: %w", c.Kind, id, err)
 	}
 	return n > 0, nil
-}
-
-// ReplaceAt is Replace that gives the document another time.
-func (c Collection[T]) ReplaceAt(tx *Tx, id string, at time.Time, value T) (found bool, err error) {
-	if found, err = c.Replace(tx, id, value); found {
-		err = c.SetTime(tx, id, at)
-	}
-	return found, err
 }
 
 // putEach is how many documents, or rows of tasks, one statement writes.

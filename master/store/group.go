@@ -128,7 +128,9 @@ const (
 func (w *writer) runOne(ctx context.Context, r *request) (end outcome, err error) {
 	tx := &Tx{ctx: ctx, w: w, r: r}
 	err = r.fn(tx)
-	tx.over = true
+	if tx.over = true; tx.changed {
+		w.counts.writes.Add(1)
+	}
 	if err == nil && tx.err != nil {
 		err = fmt.Errorf("a statement of this write was refused: %w", tx.err)
 	}

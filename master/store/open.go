@@ -37,6 +37,7 @@ type Store struct {
 	once    sync.Once
 	closeE  error
 
+	counts counts
 	// full is set once the disk had no room for a write, until Probe found some.
 	full atomic.Bool
 }
@@ -76,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return s, nil
 	}
 	s.queue = make(chan *request, queueLength)
-	w := &writer{db: s.db, log: cfg.Log, ttl: cfg.LeaseTTL}
+	w := &writer{db: s.db, log: cfg.Log, ttl: cfg.LeaseTTL, counts: &s.counts}
 	go s.serveRequests(s.life, w) //nolint:contextcheck // the writer lives as long as the store, not as the call that opens it
 	return s, nil
 }

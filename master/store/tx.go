@@ -42,6 +42,7 @@ func (tx *Tx) changeRows(query string, args ...any) (rows int64, err error) {
 		return 0, tx.w.classifyError(tx.ctx, err)
 	}
 	tx.changed = true
+	tx.w.counts.statements.Add(1)
 	tx.w.kept.note(query, args, rows)
 	return rows, nil
 }

@@ -38,6 +38,7 @@ type writer struct {
 	seq    int64                // of the last commit known to be durable, see resolve
 	opened bool                 // a transaction is open on conn
 	kept   journal              // what its writes have changed so far
+	counts *counts
 }
 
 // limitCommit gives PostgreSQL's commits a deadline. A local file gets none, and no context that
@@ -199,6 +200,7 @@ func (w *writer) commitGroup(ctx context.Context) error {
 	if err == nil {
 		w.opened = false
 		w.seq++
+		w.counts.commits.Add(1)
 		w.lease.markRenewed()
 		return nil
 	}

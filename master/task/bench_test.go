@@ -52,4 +52,8 @@ func BenchmarkLife(b *testing.B) {
 		}
 	})
 	b.ReportMetric(float64(done.Load())/b.Elapsed().Seconds(), "tasks/s")
+	n, c := float64(done.Load()), m.store.Counts()
+	b.ReportMetric(float64(c.Writes)/n, "writes/task")
+	b.ReportMetric(float64(c.Statements)/n, "statements/task")
+	b.ReportMetric(float64(c.Commits)/n, "commits/task")
 }

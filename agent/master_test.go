@@ -49,8 +49,8 @@ type peer struct {
 	wait time.Duration
 	// mute keeps acknowledgements back.
 	mute bool
-	// messages counts what agents say after their hello.
-	messages int
+	// messages counts what agents say after their hello, ends the containers that have ended.
+	messages, ends int
 	// older is a master that takes no change for a receipt.
 	older   bool
 	context string
@@ -284,6 +284,9 @@ func (p *peer) takeChange(ch *agentv1.Change) *agentv1.MasterMessage {
 	if ch.GetState() == apiv1.Container_STATE_TERMINATED {
 		if c.exit != nil && !proto.Equal(c.exit, ch.GetExit()) {
 			p.faultf("container %s ended with %v and then with %v", ch.GetContainerId(), c.exit, ch.GetExit())
+		}
+		if c.exit == nil {
+			p.ends++
 		}
 		c.exit = ch.GetExit()
 		c.ends++

@@ -175,7 +175,8 @@ func (j *Journal) Read(from uint64, size int) ([]Line, error) {
 	if from < j.First() {
 		return nil, fmt.Errorf("read log journal at line %d: the master had acknowledged all before line %d, and they are gone", from, j.First())
 	}
-	r := bufio.NewReaderSize(io.NewSectionReader(j.file, start, end-start), 64<<10)
+	// No more than there is: most tasks say little.
+	r := bufio.NewReaderSize(io.NewSectionReader(j.file, start, end-start), int(min(end-start, 64<<10)))
 	var out []Line
 	for sum := 0; sum < size; {
 		rec, _, err := readRecord(r)

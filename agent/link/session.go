@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,12 @@ const (
 type Conn struct {
 	ws  *websocket.Conn
 	out *gathered
+	// in has the message that is read, for the next one.
+	in bytes.Buffer
 }
+
+// keptBuffer is how many bytes a message may have whose memory is kept for the next.
+const keptBuffer = 64 << 10
 
 // Send sends one message. It may be called from any goroutine.
 func (c *Conn) Send(ctx context.Context, m *agentv1.AgentMessage) error {
@@ -53,7 +59,11 @@ func (c *Conn) Send(ctx context.Context, m *agentv1.AgentMessage) error {
 // Receive waits for one message. Only one goroutine may call it. The error is
 // a *RefusedError when the master sends the agent away.
 func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
-	kind, data, err := c.ws.Read(ctx)
+	kind, r, err := c.ws.Reader(ctx)
+	if err == nil {
+		c.in.Reset()
+		_, err = c.in.ReadFrom(r)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("receive from the master: %w", err)
 	}
@@ -61,8 +71,11 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 		return nil, errors.New("receive from the master: a text frame; is this the agents' address of a master?")
 	}
 	var m agentv1.MasterMessage
-	if err := proto.Unmarshal(data, &m); err != nil {
+	if err := proto.Unmarshal(c.in.Bytes(), &m); err != nil { // which copies what it keeps
 		return nil, fmt.Errorf("decode message of the master: %w", err)
+	}
+	if c.in.Cap() > keptBuffer {
+		c.in = bytes.Buffer{}
 	}
 	if r := m.GetRefusal(); r != nil {
 		return nil, &RefusedError{

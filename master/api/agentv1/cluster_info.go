@@ -32,13 +32,9 @@ func ClusterInfoVariables() []string {
 // counts, in the file from which programs learn where they run. It holds the task's
 // token.
 func ClusterInfo(environ []string) []byte {
-	values := make(map[string]*string)
-	for _, e := range environ {
-		name, value, _ := strings.Cut(e, "=")
-		values[name] = &value
-	}
+	given := func(name string) *string { return lastOf(environ, name) }
 	text := func(name string) string {
-		if v := values[name]; v != nil {
+		if v := given(name); v != nil {
 			return *v
 		}
 		return ""
@@ -47,11 +43,22 @@ func ClusterInfo(environ []string) []byte {
 		MasterURL: text("DET_MASTER"), ClusterID: text("DET_CLUSTER_ID"), AgentID: text("DET_AGENT_ID"),
 		TaskID: text("DET_TASK_ID"), AllocationID: text("DET_ALLOCATION_ID"),
 		SessionToken: text("DET_SESSION_TOKEN"), TaskType: text("DET_TASK_TYPE"),
-		MasterCertName: values["DET_MASTER_CERT_NAME"], MasterCertFile: values["DET_MASTER_CERT_FILE"],
-		LatestCheckpoint: values["DET_LATEST_CHECKPOINT"],
+		MasterCertName: given("DET_MASTER_CERT_NAME"), MasterCertFile: given("DET_MASTER_CERT_FILE"),
+		LatestCheckpoint: given("DET_LATEST_CHECKPOINT"),
 	}
 	if json.Unmarshal([]byte(text("DET_SLOT_IDS")), &info.SlotIDs) != nil || info.SlotIDs == nil {
 		info.SlotIDs = []int32{} // a task may set its variables as it likes
 	}
 	return mustContent(info)
+}
+
+// lastOf is the value of a variable, nil where there is none.
+func lastOf(environ []string, name string) *string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if value, found := strings.CutPrefix(environ[i], name); found && (value == "" || value[0] == '=') {
+			value = strings.TrimPrefix(value, "=")
+			return &value
+		}
+	}
+	return nil
 }

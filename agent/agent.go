@@ -44,6 +44,9 @@ type Config struct {
 	// Keeper is what this program is called with to be an agent's keeper; without it an
 	// agent that is stopped leaves what its master runs again elsewhere running.
 	Keeper []string
+	// Shim is what this program is called with to start plain tasks; without it none can be
+	// started.
+	Shim []string
 
 	// machine is asked for what only a launched machine knows.
 	machine Machine

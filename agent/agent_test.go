@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == keeperCommand {
 		os.Exit(beKeeper(os.Args[2:])) //nolint:forbidigo // the main of another program
 	}
+	if len(os.Args) > 3 && os.Args[1] == shimCommand {
+		os.Exit(beShim(os.Args[3])) //nolint:forbidigo // the main of another program
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -60,6 +63,7 @@ func run(t testing.TB, s config.Agent) *running {
 
 func runConfig(t testing.TB, c Config) *running {
 	t.Helper()
+	c.Shim = []string{shimCommand}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{t: t, stop: cancel, done: make(chan error, 1)}
 	go func() { r.done <- Run(ctx, c) }()
@@ -137,7 +141,9 @@ func awaitEmpty(t testing.TB, dataDir string) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
 		left, _ := filepath.Glob(filepath.Join(dataDir, "*", "*"))
-		left = slices.DeleteFunc(left, isSpare)
+		left = slices.DeleteFunc(left, func(name string) bool {
+			return isSpare(name) || filepath.Base(filepath.Dir(name)) == "shims"
+		})
 		orders, err := disk.Count(dataDir)
 		if len(left) == 0 && orders == 0 && err == nil {
 			return

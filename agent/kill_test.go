@@ -29,6 +29,8 @@ type victimSettings struct {
 	Dir  string
 	// Docker is the address of an engine for its tasks; without one they are processes.
 	Docker string
+	// Plain has its tasks not isolated, also where they can be.
+	Plain bool
 }
 
 func beVictim(dir string) int {
@@ -46,11 +48,14 @@ func beVictim(dir string) int {
 	s.MasterHost, s.MasterPort, s.DataDir, s.AgentID = v.Host, v.Port, v.Dir, "victim"
 	s.ArtificialSlots, s.ContainerRuntime, s.TrustUsers = 1, config.RuntimeProcess, true
 	s.AgentReconnectBackoff = document.Seconds(10 * time.Millisecond)
+	if v.Plain {
+		s.TaskUsers = ""
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if v.Docker != "" {
 		s.ContainerRuntime = config.RuntimeDocker
 	}
-	if err := Run(ctx, Config{Settings: s, Version: "victim", Log: log, DockerHost: v.Docker, Keeper: []string{keeperCommand}}); err != nil {
+	if err := Run(ctx, Config{Settings: s, Version: "victim", Log: log, DockerHost: v.Docker, Keeper: []string{keeperCommand}, Shim: []string{shimCommand}}); err != nil {
 		log.Error("agent ended", "err", err)
 		return 1
 	}
@@ -61,55 +66,135 @@ func beVictim(dir string) int {
 // Each task ends once with its own code, and each line comes once, in order.
 func TestKillNineLosesNothing(t *testing.T) {
 	t.Parallel()
-	tasks, kills := 30, 8
-	if !testing.Short() {
-		tasks, kills = 150, 40
+	for name, plain := range map[string]bool{"isolated": false, "plain": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tasks, kills := 20, 6
+			if !testing.Short() {
+				tasks, kills = 100, 25
+			}
+			s := newStorm(t, plain)
+			for i := range tasks {
+				s.startTask(i)
+				if i%max(1, tasks/kills) == 0 {
+					pauseTest(t, time.Duration(s.random.IntN(150))*time.Millisecond)
+					s.victim.kill()
+					s.victim = startVictim(t, s.dir)
+				}
+			}
+			for i := range tasks {
+				s.checkEnd(i, false)
+			}
+			s.finish()
+		})
 	}
-	p := newPeer(t)
-	dir := t.TempDir()
-	v := victimSettings{Dir: filepath.Join(dir, "data")}
-	v.Host, v.Port = p.address()
+}
+
+// What starts the tasks is killed as well, at times together with its agent. A task that it had is
+// lost or had ended, and none runs twice.
+func TestKillNineOfTheShimDoublesNothing(t *testing.T) {
+	t.Parallel()
+	tasks, kills := 20, 6
+	if !testing.Short() {
+		tasks, kills = 100, 25
+	}
+	s := newStorm(t, true)
+	lost := 0
+	for i := range tasks {
+		s.startTask(i)
+		if i%max(1, tasks/kills) != 0 {
+			continue
+		}
+		pauseTest(t, time.Duration(s.random.IntN(150))*time.Millisecond)
+		both := s.random.IntN(2) == 0
+		if both {
+			s.victim.kill()
+		}
+		killShims(s.dir)
+		if both {
+			s.victim = startVictim(t, s.dir)
+		}
+	}
+	for i := range tasks {
+		if s.checkEnd(i, true) {
+			lost++
+		}
+	}
+	t.Logf("%d of %d tasks were lost", lost, tasks)
+	if lost == tasks {
+		t.Error("no task ended by itself")
+	}
+	s.finish()
+}
+
+// storm is an agent in a process of its own that is killed while it has tasks.
+type storm struct {
+	t      *testing.T
+	p      *peer
+	dir    string
+	victim *victim
+	random *rand.Rand
+}
+
+func newStorm(t *testing.T, plain bool) *storm {
+	t.Helper()
+	s := &storm{t: t, p: newPeer(t), dir: t.TempDir(), random: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))}
+	v := victimSettings{Dir: s.data(), Plain: plain}
+	v.Host, v.Port = s.p.address()
 	data, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "settings.json"), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "settings.json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	victim := startVictim(t, dir)
-	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
-	for i := range tasks {
-		id := fmt.Sprintf("t%d", i)
-		p.start(id, fmt.Sprintf(
-			`i=0; while [ $i -lt %d ]; do echo "out $i"; echo "err $i" >&2; i=$((i+1)); [ $((i %% 10)) = 0 ] && sleep 0.0%d; done; exit %d`,
-			random.IntN(200), random.IntN(10), i%200))
-		if i%max(1, tasks/kills) == 0 {
-			pauseTest(t, time.Duration(random.IntN(150))*time.Millisecond)
-			victim.kill()
-			victim = startVictim(t, dir)
-		}
+	s.victim = startVictim(t, s.dir)
+	return s
+}
+
+func (s *storm) data() string { return filepath.Join(s.dir, "data") }
+
+// startTask starts one whose lines and code say which it is. Each run of it adds a line to a file.
+func (s *storm) startTask(i int) {
+	id := fmt.Sprintf("t%d", i)
+	s.p.start(id, fmt.Sprintf(
+		`{ echo run >>%s; } 2>/dev/null; i=0; while [ $i -lt %d ]; do echo "out $i"; echo "err $i" >&2; i=$((i+1)); [ $((i %% 10)) = 0 ] && sleep 0.0%d; done; exit %d`,
+		s.runs(i), s.random.IntN(200), s.random.IntN(10), i%200))
+}
+
+func (s *storm) runs(i int) string { return filepath.Join(s.dir, fmt.Sprintf("runs-%d", i)) }
+
+// checkEnd waits for the end of a task, which may be lost, and says whether it was.
+func (s *storm) checkEnd(i int, mayBeLost bool) (lost bool) {
+	s.t.Helper()
+	id := fmt.Sprintf("t%d", i)
+	c := s.p.awaitEnd(id)
+	lost = mayBeLost && c.exit.GetKind() == agentv1.Exit_KIND_LOST
+	if !lost && (c.exit.GetKind() != agentv1.Exit_KIND_EXITED || int(c.exit.GetCode()) != i%200) {
+		s.t.Errorf("%s: got %v, want code %d", id, c.exit, i%200)
 	}
-	for i := range tasks {
-		id := fmt.Sprintf("t%d", i)
-		c := p.awaitEnd(id)
-		if c.exit.GetKind() != agentv1.Exit_KIND_EXITED || int(c.exit.GetCode()) != i%200 {
-			t.Errorf("%s: got %v, want code %d", id, c.exit, i%200)
-		}
-		next := map[string]int{}
-		for _, l := range c.lines {
-			want := fmt.Sprintf("%s %d", l.GetStdtype()[3:], next[l.GetStdtype()])
-			if got := string(l.GetText()); got != want {
-				t.Errorf("%s: got line %q, want %q", id, got, want)
-				break
-			}
-			next[l.GetStdtype()]++
-		}
-		if next["stdout"] != next["stderr"] {
-			t.Errorf("%s: got %d lines on stdout and %d on stderr", id, next["stdout"], next["stderr"])
-		}
+	if runs, _ := os.ReadFile(s.runs(i)); len(runs) > len("run\n") {
+		s.t.Errorf("%s: it ran %d times", id, len(runs)/len("run\n"))
 	}
-	awaitEmpty(t, v.Dir)
-	victim.kill()
+	next := map[string]int{}
+	for _, l := range c.lines {
+		want := fmt.Sprintf("%s %d", l.GetStdtype()[3:], next[l.GetStdtype()])
+		if got := string(l.GetText()); got != want {
+			s.t.Errorf("%s: got line %q, want %q", id, got, want)
+			break
+		}
+		next[l.GetStdtype()]++
+	}
+	if !lost && next["stdout"] != next["stderr"] {
+		s.t.Errorf("%s: got %d lines on stdout and %d on stderr", id, next["stdout"], next["stderr"])
+	}
+	return lost
+}
+
+func (s *storm) finish() {
+	s.t.Helper()
+	awaitEmpty(s.t, s.data())
+	s.victim.kill()
 }
 
 func pauseTest(t testing.TB, d time.Duration) {

@@ -55,11 +55,14 @@ func ownRuntime(name string) string {
 	return name
 }
 
-// plain is a runtime without a connection.
+// plain is a runtime of plain processes.
 type plain struct{ *process.Runtime }
 
-// Close has nothing to do.
-func (plain) Close() error { return nil }
+// Close leaves what starts tasks to them.
+func (p plain) Close() error {
+	p.Runtime.Close()
+	return nil
+}
 
 func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	s := cfg.Settings
@@ -75,6 +78,7 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 		HostIP:   hostIP(ctx, s),
 		Accounts: process.Accounts{First: first, Last: last, Dir: taskUsersDir},
 		Lent:     lentDir,
+		Shim:     process.Shim{Dir: filepath.Join(s.DataDir, "shims"), Command: cfg.Shim, Log: cfg.Log},
 		Hidden: slices.Concat(
 			[]string{s.DataDir, process.MemoryDir(), s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, s.Security.TLS.ClientKey, s.TLSKey},
 			s.ProtectedPaths, hiddenFromTasks(),

@@ -39,6 +39,7 @@ func Sweep(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = plain.Close() }() // it does not fail
 	left, err := plain.List(ctx, "")
 	errs = append(errs, err)
 	for _, id := range left {

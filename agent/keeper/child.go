@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/det-deploy/det-deploy/agent/companion"
 	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/delay"
 )
@@ -60,7 +58,8 @@ func (c *Child) Ensure() error {
 	}
 	c.pid = 0
 	c.findBefore()
-	said := logSize(c.Config.DataDir)
+	log := logFile(c.Config.DataDir)
+	said := log.Size()
 	pid, err := c.startKeeper()
 	if err != nil {
 		return fmt.Errorf("start the agent's keeper: %w", err)
@@ -77,10 +76,10 @@ func (c *Child) awaitHold(said int64) error {
 		}
 		if hasEnded(c.pid) {
 			c.pid = 0
-			return fmt.Errorf("the agent's keeper ended at once: %s", lastWords(c.Config.DataDir, said))
+			return fmt.Errorf("the agent's keeper ended at once: %s", logFile(c.Config.DataDir).LastWords(said))
 		}
 	}
-	return fmt.Errorf("the agent's keeper has not begun within %s: %s", holdPatience, lastWords(c.Config.DataDir, said))
+	return fmt.Errorf("the agent's keeper has not begun within %s: %s", holdPatience, logFile(c.Config.DataDir).LastWords(said))
 }
 
 // findBefore looks once for the keeper of an earlier program in this process: only the
@@ -95,55 +94,21 @@ func (c *Child) findBefore() {
 	}
 }
 
-// startKeeper runs this very program, wherever its file is now, in a session of its own.
+// startKeeper runs this very program.
 func (c *Child) startKeeper() (pid int, err error) {
-	log := openLog(logFile(c.Config.DataDir))
-	if log != nil {
-		defer func() { _ = log.Close() }() // the child has its own
-	}
-	args := append([]string{os.Args[0]}, c.Command...)
-	args = append(args, "--data-dir", c.Config.DataDir)
+	args := append(append([]string{}, c.Command...), "--data-dir", c.Config.DataDir)
 	if c.Config.Docker {
 		args = append(args, "--docker")
 	}
 	if c.Config.DockerHost != "" {
 		args = append(args, "--docker-host", c.Config.DockerHost)
 	}
-	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: args, Env: keeperEnviron(os.Environ()), Dir: "/",
-		ExtraFiles: []*os.File{c.Lease.Shared()}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	if log != nil {
-		cmd.Stdout, cmd.Stderr = log, log
-	}
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	pid = cmd.Process.Pid // Release forgets it
-	return pid, cmd.Process.Release()
+	return companion.Companion{Args: args, File: c.Lease.Shared(), Log: logFile(c.Config.DataDir), Needs: reachesEngine}.Start()
 }
 
-// openLog is nil where there is no room for one. The keeper must not write to the
-// agent's output: the process that reads it waits until the last writer has exited.
-func openLog(name string) *os.File {
-	beginLog(name)
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil
-	}
-	return f
-}
-
-// keeperEnviron leaves a keeper what it needs to reach an engine, and no secrets.
-func keeperEnviron(all []string) []string {
-	out := []string{"GOMAXPROCS=1"}
-	for _, entry := range all {
-		key, _, _ := strings.Cut(entry, "=")
-		if key == "PATH" || key == "HOME" || strings.HasPrefix(key, "DOCKER_") {
-			out = append(out, entry)
-		}
-	}
-	return out
+// reachesEngine says which variables a keeper needs to reach an engine.
+func reachesEngine(key string) bool {
+	return key == "PATH" || key == "HOME" || strings.HasPrefix(key, "DOCKER_")
 }
 
 // Tend starts the keeper when it is needed and gone, and ends it when it was not needed

@@ -124,7 +124,7 @@ func TestAKeeperThatEndsAtOnceIsNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := program(t, dir)
-	if err := os.WriteFile(logFile(dir), []byte("what an earlier one said\n"), 0o600); err != nil {
+	if err := os.WriteFile(string(logFile(dir)), []byte("what an earlier one said\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "keeper"), 0o700); err != nil { // where its lock is

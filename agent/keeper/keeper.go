@@ -86,7 +86,7 @@ func Run(ctx context.Context, cfg Config) error {
 
 // takeStep does what is due now.
 func (k *keeper) takeStep(ctx context.Context) step {
-	beginLog(logFile(k.cfg.DataDir))
+	logFile(k.cfg.DataDir).Begin()
 	term, s := k.readLease()
 	if !s.look {
 		k.resetCounts()

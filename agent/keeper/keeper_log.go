@@ -1,20 +1,16 @@
 package keeper
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/det-deploy/det-deploy/agent/companion"
 )
 
-const (
-	// logMost is the size at which a keeper's log is truncated, in bytes.
-	logMost = 64 << 10
-	// saidMost is how many warnings are known again.
-	saidMost = 1000
-)
+// saidMost is how many warnings are known again.
+const saidMost = 1000
 
 // says is a log that has each warning once until it forgets.
 type says struct {
@@ -50,34 +46,4 @@ func (s *says) forgetWarnings() {
 }
 
 // logFile is where the keeper of a data_dir leaves its words.
-func logFile(dir string) string { return filepath.Join(dir, "keeper.log") }
-
-// beginLog truncates a log that has become too long; its writers append.
-func beginLog(name string) {
-	if info, err := os.Stat(name); err == nil && info.Size() > logMost {
-		_ = os.Truncate(name, 0) // it is tried again
-	}
-}
-
-// logSize is where what a keeper says next begins in its log.
-func logSize(dir string) int64 {
-	beginLog(logFile(dir))
-	info, err := os.Stat(logFile(dir))
-	if err != nil {
-		return 0 // there is none yet
-	}
-	return info.Size()
-}
-
-// lastWords is the last line of a log after its first bytes.
-func lastWords(dir string, after int64) string {
-	text, err := os.ReadFile(logFile(dir))
-	if err != nil {
-		return "it has no log: " + err.Error()
-	}
-	text = bytes.TrimSpace(text[min(after, int64(len(text))):])
-	if len(text) == 0 {
-		return "it said nothing in " + logFile(dir)
-	}
-	return string(text[bytes.LastIndexByte(text, '\n')+1:])
-}
+func logFile(dir string) companion.Log { return companion.Log(filepath.Join(dir, "keeper.log")) }

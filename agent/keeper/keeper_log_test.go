@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/det-deploy/det-deploy/agent/companion"
 )
 
 func TestAKeeperRepeatsNothing(t *testing.T) {
@@ -31,8 +33,8 @@ func TestAKeeperRepeatsNothing(t *testing.T) {
 func TestTheLogOfAKeeperThatRunsBeginsAnew(t *testing.T) {
 	t.Parallel()
 	k, _ := overdue(t, &engine{})
-	name := logFile(k.cfg.DataDir)
-	for _, c := range []struct{ size, want int }{{logMost, logMost}, {logMost + 1, 0}} {
+	name := string(logFile(k.cfg.DataDir))
+	for _, c := range []struct{ size, want int }{{companion.LogMost, companion.LogMost}, {companion.LogMost + 1, 0}} {
 		if err := os.WriteFile(name, make([]byte, c.size), 0o600); err != nil {
 			t.Fatal(err)
 		}

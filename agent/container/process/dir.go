@@ -18,9 +18,9 @@ import (
 
 // dir is the directory of one container:
 //
-//	status  locked by the task's shell as long as it lives; its first line is
-//	        the shell's process id, written before the program starts, its
-//	        second the program's exit code, written when it has ended
+//	status  locked as long as the task lives; its first line is the id of its first
+//	        process, written before the program starts, its second the
+//	        program's exit code, written when it has ended
 //	killed  there when the agent has killed the container
 //	ports   the ports of the task
 //	user    the Unix user of an isolated task
@@ -143,7 +143,7 @@ func (d dir) readPhase() (container.Phase, error) {
 	}
 }
 
-// isAlive says whether the task's shell holds its lock.
+// isAlive says whether the task's parent holds its lock.
 func (d dir) isAlive() (bool, error) {
 	f, err := d.openFile("status", os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +163,7 @@ func (d dir) isAlive() (bool, error) {
 	return false, errors.Join(err, unix.Flock(int(f.Fd()), unix.LOCK_UN))
 }
 
-// status is what the shell wrote.
+// status is what the task's parent wrote.
 type status struct {
 	started bool
 	pid     int
@@ -200,8 +200,8 @@ func firstNumber(data *[]byte) (n int, found bool, err error) {
 	return n, err == nil, err
 }
 
-// exitCode is what the program left: its own, or 137 when the agent killed the
-// shell along with it.
+// exitCode is what the program left: its own, or 137 when the agent killed its
+// parent along with it.
 func (d dir) exitCode() (int, error) {
 	s, err := d.readStatus()
 	if err != nil {

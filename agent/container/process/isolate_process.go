@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,7 +93,7 @@ func canIsolate(a Accounts) error {
 	}
 	defer func() { _ = null.Close() }()
 	cmd.ExtraFiles = []*os.File{null, null} // in the place of lock and program
-	err = onOwnThread(func() error {
+	err = rootfs.OnOwnThread(func() error {
 		if err := enterNamespaces(); err != nil {
 			return err
 		}
@@ -123,37 +122,8 @@ func initCommand(script string, a account) *exec.Cmd {
 	}
 }
 
-// onOwnThread runs f on a thread that ends with it, and with it what f made of it:
-// namespaces and capabilities are a thread's. The process's first thread never
-// ends, and is what others see as the process, so it is never that.
-func onOwnThread(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // for good
-		if unix.Gettid() != unix.Getpid() {
-			done <- f()
-			return
-		}
-		done <- onOwnThread(f)
-		runtime.UnlockOSThread()
-	}()
-	return <-done
-}
-
 // enterNamespaces gives this thread namespaces of its own.
-func enterNamespaces() error { return enterMounts(unix.CLONE_NEWNS | unix.CLONE_NEWIPC) }
-
-// enterMounts gives this thread a mount namespace of its own, and others.
-func enterMounts(flags int) error {
-	if err := unix.Unshare(flags); err != nil {
-		return fmt.Errorf("unshare: %w", err)
-	}
-	// What the machine unmounts goes here, too; nothing comes back.
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return fmt.Errorf("keep mounts to the task: %w", err)
-	}
-	return nil
-}
+func enterNamespaces() error { return rootfs.EnterMounts(unix.CLONE_NEWIPC) }
 
 // confineProcess takes from this thread what no task shall have, for good.
 func confineProcess() error {
@@ -233,7 +203,7 @@ func (v view) start(cmd *exec.Cmd) error {
 // namespace, with the thread's own, in which the task's files are in their places, in its
 // hands. What is mounted in the copy goes there, too: the task's /proc.
 func startInTree(cmd *exec.Cmd, tree rootfs.Tree) error {
-	tasks, err := os.Open(threadMounts)
+	tasks, err := os.Open(rootfs.ThreadMounts)
 	if err != nil {
 		return err
 	}
@@ -270,7 +240,7 @@ func copyMounts() (*os.File, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return nil, fmt.Errorf("unshare: %w", err)
 	}
-	return os.Open(threadMounts)
+	return os.Open(rootfs.ThreadMounts)
 }
 
 func enterMountsOf(namespace *os.File) error {
@@ -279,9 +249,6 @@ func enterMountsOf(namespace *os.File) error {
 	}
 	return nil
 }
-
-// threadMounts is the mount namespace of the thread that opens it.
-const threadMounts = "/proc/thread-self/ns/mnt"
 
 // toCover is what of hidden paths has to be covered, each for itself: not what is below another, nor
 // below a directory of which the task has its own.

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// killPatience is how long the shell gets to write the code of a program
+	// killPatience is how long a shell gets to write the code of a program
 	// that was killed, before it is killed as well.
 	killPatience = 5 * time.Second
 	killInterval = 10 * time.Millisecond
@@ -42,12 +42,13 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 	return nil
 }
 
-// terminateGroup sends SIGTERM to the process group, which the shell is part of and
-// survives. A shell that has not started the program yet would swallow the signal, so
-// the program is waited for.
+// terminateGroup sends SIGTERM to the process group. A shell around the program is part of it and
+// survives; one that has not started the program yet would swallow the signal, so the program
+// is waited for.
 func (r *Runtime) terminateGroup(ctx context.Context, id string, pid int) error {
 	d := r.containerDir(id)
-	for !programRuns(d, pid) {
+	_, isolated := d.isolatedUser()
+	for (isolated || isShell(pid)) && !programRuns(d, pid) {
 		alive, err := d.isAlive()
 		if err != nil || !alive {
 			return err
@@ -62,6 +63,16 @@ func (r *Runtime) terminateGroup(ctx context.Context, id string, pid int) error 
 	}
 	return err
 }
+
+// isShell says whether the first process of a task that is not isolated is a shell around the
+// program, as an earlier version started them.
+func isShell(pid int) bool {
+	args := bytes.Split(commandLine(pid), []byte{0})
+	return len(args) > shellName && string(args[0]) == "/bin/sh" && string(args[1]) == "-c" && string(args[shellName]) == "det-deploy-task"
+}
+
+// shellName is the argument that is a shell's name for itself.
+const shellName = 3
 
 // programRuns looks for a process of the container that is no copy of the
 // shell.
@@ -81,8 +92,8 @@ func commandLine(pid int) []byte {
 	return line
 }
 
-// awaitPID returns the id of a living shell, and 0 without one. A
-// shell that holds the lock and has not written its id yet is about to.
+// awaitPID returns the id of the first process of a living task, and 0 without one. One that
+// has the lock and has not written its id yet is about to.
 func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 	d := r.containerDir(id)
 	for {
@@ -106,32 +117,32 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 	}
 }
 
-// ownsProcess says whether a process is the container's shell. The status file of a task
-// that is not isolated and has a user of its own is within this user's reach, and
+// ownsProcess says whether a process is the container's. Before there was isolation, the
+// status file of a task with a user of its own was within this user's reach, and
 // root must not signal whatever it names.
 func (r *Runtime) ownsProcess(id string, pid int) bool {
-	if r.isChild(id) || os.Geteuid() != 0 {
-		return true
-	}
 	d := r.containerDir(id)
-	_, isolated := d.isolatedUser()
-	return isolated || listMarked(pid, d.markVariable())
+	return os.Geteuid() != 0 || d.isOwn() || listMarked(pid, d.markVariable())
 }
 
-// killProcesses kills every process of the container but the shell, again and again
-// until the shell has written the code and ended: a program may be starting
-// others meanwhile.
+// killProcesses kills every process of the container but a shell around it, again and again
+// until the code is written: a program may be starting others meanwhile.
 func (r *Runtime) killProcesses(ctx context.Context, id string, pid int) error {
 	d := r.containerDir(id)
 	if _, isolated := d.isolatedUser(); isolated {
 		return d.killInit(ctx, pid)
 	}
+	spared := isShell(pid)
 	for deadline := time.Now().Add(killPatience); ; {
 		alive, err := d.isAlive()
 		if err != nil || !alive {
 			return err
 		}
-		killAll(listMembers(d, pid))
+		members := listMembers(d, pid)
+		if !spared {
+			members = append(members, pid)
+		}
+		killAll(members)
 		if time.Now().After(deadline) {
 			_ = unix.Kill(-pid, unix.SIGKILL)
 		}
@@ -204,8 +215,8 @@ func killAll(pids []int) {
 }
 
 // sweepProcesses kills what the program left behind in its group. The id of a dead
-// shell that this agent has not reaped cannot be another's; for that of an
-// earlier agent the mark in the environment tells.
+// process that this agent has not reaped cannot be another's. What a shim has started it has
+// swept, unless it was killed; then the mark in the environment tells.
 func (r *Runtime) sweepProcesses(id string) {
 	if r.sweepChild(id) {
 		return
@@ -214,7 +225,16 @@ func (r *Runtime) sweepProcesses(id string) {
 	if err != nil || !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
 		return
 	}
-	killAll(listMembers(r.containerDir(id), 0))
+	d := r.containerDir(id)
+	left := listMembers(d, 0)
+	isIn := func(pid int) bool {
+		p, runs := readProcess(pid)
+		return runs && p.session == s.pid
+	}
+	if slices.ContainsFunc(left, isIn) { // the session is the task's still
+		left = append(listMembers(d, s.pid), s.pid)
+	}
+	killAll(left)
 }
 
 // sweepChild sweeps and reaps under one lock.
@@ -240,19 +260,19 @@ const markKey = "DET_DEPLOY_TASK_DIR"
 // proc is one line of the process table.
 type proc struct{ pid, parent, session int }
 
-// listMembers are the processes of a container without its shell: those of the
-// shell's session, its descendants, and those that carry the container's
+// listMembers are the processes of a container without its first: those of that one's
+// session, its descendants, and those that carry the container's
 // directory in their environment.
-func listMembers(d dir, shell int) []int {
+func listMembers(d dir, first int) []int {
 	table := processTable()
 	in := map[int]bool{}
-	if shell != 0 {
-		in[shell] = true
+	if first != 0 {
+		in[first] = true
 	}
 	for grown := true; grown; {
 		grown = false
 		for _, p := range table {
-			if !in[p.pid] && (in[p.parent] || shell != 0 && p.session == shell) {
+			if !in[p.pid] && (in[p.parent] || first != 0 && p.session == first) {
 				in[p.pid], grown = true, true
 			}
 		}
@@ -260,7 +280,7 @@ func listMembers(d dir, shell int) []int {
 	mark := d.markVariable()
 	var out []int
 	for _, p := range table {
-		if p.pid != shell && p.pid != os.Getpid() && (in[p.pid] || listMarked(p.pid, mark)) {
+		if p.pid != first && p.pid != os.Getpid() && (in[p.pid] || listMarked(p.pid, mark)) {
 			out = append(out, p.pid)
 		}
 	}

@@ -180,7 +180,7 @@ func leadsTo(name, at string) bool {
 	return to == at || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTDIR)
 }
 
-// hasLiving says whether the shell of a task runs, or may.
+// hasLiving says whether a task runs, or may.
 func hasLiving(at string) bool {
 	entries, err := os.ReadDir(at)
 	if err != nil {

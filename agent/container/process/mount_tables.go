@@ -37,10 +37,3 @@ func mountTables() (string, error) {
 	}
 	return all.String(), nil
 }
-
-// mountSpace is the number of this thread's mount namespace.
-func mountSpace() (uint64, error) {
-	var st unix.Stat_t
-	err := unix.Stat(threadMounts, &st)
-	return st.Ino, err
-}

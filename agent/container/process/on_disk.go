@@ -39,7 +39,7 @@ type onDisk struct {
 	free    []string
 	// spaces are the numbers of mount namespaces with the directory of the last task that had
 	// such a one, and tasks the other way round, until a namespace of that number is new.
-	spaces map[uint64]string
+	spaces map[uint64]space
 	tasks  map[string]uint64
 	// waiting are directories whose namespaces may still be there, and gone those whose are
 	// not, of which copies may be; ended are those of gone ones that are still in use.
@@ -49,7 +49,7 @@ type onDisk struct {
 
 func newOnDisk(at string) *onDisk {
 	return &onDisk{
-		dir: at, lookFor: 32, begun: strconv.FormatInt(time.Now().UnixNano(), 36), spaces: map[uint64]string{}, tasks: map[string]uint64{}, waiting: map[string]bool{}, ended: map[string]bool{},
+		dir: at, lookFor: 32, begun: strconv.FormatInt(time.Now().UnixNano(), 36), spaces: map[uint64]space{}, tasks: map[string]uint64{}, waiting: map[string]bool{}, ended: map[string]bool{},
 	}
 }
 
@@ -120,21 +120,31 @@ func (o *onDisk) takeFiles() string {
 	return ""
 }
 
-// begin notes the mount namespace in which a task has a directory. It is new: what had its
-// number is gone.
-func (o *onDisk) begin(at string, space uint64) {
+// space is what has a mount namespace, since when.
+type space struct {
+	dir  string
+	made uint64
+}
+
+// begin notes the mount namespace in which a task has a directory, and when it was made: one with
+// its number that was made before is gone. Two are told of in any order.
+func (o *onDisk) begin(at string, number, made uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if other, found := o.spaces[space]; found {
-		delete(o.tasks, other)
-		if o.waiting[other] {
-			delete(o.waiting, other)
-			o.gone = append(o.gone, other)
+	now, other := space{at, made}, o.spaces[number]
+	if other.made > made {
+		now, other = other, now
+	}
+	if other.dir != "" {
+		delete(o.tasks, other.dir)
+		if o.waiting[other.dir] {
+			delete(o.waiting, other.dir)
+			o.gone = append(o.gone, other.dir)
 		} else {
-			o.ended[other] = true
+			o.ended[other.dir] = true
 		}
 	}
-	o.spaces[space], o.tasks[at] = at, space
+	o.spaces[number], o.tasks[now.dir] = now, number
 }
 
 // leave is for the directory of a task that has ended, and says whether it will be free.

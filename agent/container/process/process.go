@@ -7,9 +7,10 @@
 // own, and nothing of the agent's. Elsewhere they see the machine and each other,
 // as the agent's own user; see Runtime.Isolation.
 //
-// A small shell around each task writes its process id, its exit code and its
-// output to files, and holds a lock as long as it lives. An agent that was
-// killed reads from these what became of the task.
+// Its parent writes the process id of each task and its exit code to a file, and holds a lock
+// on it as long as the task lives. An agent that was killed reads from it what became of the
+// task. The parent is a shim, or the first process of the task where that is isolated. Tasks of
+// earlier versions have a shell around them that does the same.
 package process
 
 import (
@@ -25,6 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 	"github.com/det-deploy/det-deploy/agent/container/process/watch"
 )
 
@@ -48,7 +50,12 @@ type Options struct {
 	// Lent has the paths of tasks that are not isolated and whose users cannot reach
 	// Dir; without it these tasks are refused.
 	Lent string
+	// Shim says how tasks are started that are not isolated; without it they are not.
+	Shim Shim
 }
+
+// Shim says how an agent has the process that starts its tasks.
+type Shim = shim.Options
 
 // Runtime runs processes. Make one with New.
 type Runtime struct {
@@ -66,12 +73,15 @@ type Runtime struct {
 	// onDisk is what containers have on disk, where Dir is in memory; otherwise nil.
 	onDisk *onDisk
 
+	// shims start tasks that are not isolated.
+	shims *shim.Shims
+
 	// written wakes who follows the output of a container.
 	written watch.Watcher
 
 	// mu guards children.
 	mu sync.Mutex
-	// children are the process ids that this agent started itself and has to
+	// children are the process ids of isolated tasks that this agent started itself and has to
 	// reap; those of an earlier one belong to init.
 	children map[string]int
 }
@@ -94,6 +104,9 @@ func New(o Options) (*Runtime, error) {
 	}
 	if err := r.openDirs(); err != nil {
 		return nil, fmt.Errorf("make the directory of processes: %w", err)
+	}
+	if r.shims, err = shim.Open(o.Shim); err != nil {
+		return nil, fmt.Errorf("look for what starts tasks: %w", err)
 	}
 	for _, p := range append([]string{o.Dir}, o.Hidden...) {
 		if p == "" {
@@ -160,6 +173,9 @@ func (r *Runtime) Isolation() error { return r.notIsolated }
 // other directories, and only tasks that can do with it run.
 func (r *Runtime) FixedPaths() error { return r.notPlaced }
 
+// Close leaves tasks to themselves.
+func (r *Runtime) Close() { r.shims.Close() }
+
 // List names the containers that have a directory; a directory belongs to
 // one agent of one cluster.
 func (r *Runtime) List(context.Context, string) ([]string, error) {
@@ -174,7 +190,7 @@ func (r *Runtime) List(context.Context, string) ([]string, error) {
 	return ids, nil
 }
 
-// Inspect reads what the task's shell left.
+// Inspect reads what the task's parent left.
 func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error) {
 	d := r.containerDir(id)
 	phase, err := d.readPhase()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,10 +22,28 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/containertest"
+	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == shimCommand {
+		os.Exit(beShim(os.Args[3])) //nolint:forbidigo // the main of another program
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// shimCommand makes this test program a shim.
+const shimCommand = "shim"
+
+func beShim(socket string) int {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if err := shim.Serve(shim.Config{Socket: os.NewFile(shim.SocketFD, "socket"), Path: socket, Log: log}); err != nil {
+		log.Error("shim ended", "err", err)
+		return 1
+	}
+	return 0
+}
 
 // newRuntime isolates tasks where the test may.
 func newRuntime(t *testing.T) *Runtime {
@@ -56,6 +75,7 @@ func plainOptions(t *testing.T) Options {
 	at := t.TempDir()
 	return Options{
 		Dir: filepath.Join(at, "processes"), Memory: memory(t), Files: filepath.Join(at, "files"), HostIP: "192.0.2.7", Lent: lent,
+		Shim: shim.Options{Dir: filepath.Join(at, "shims"), Command: []string{shimCommand}},
 	}
 }
 
@@ -65,6 +85,7 @@ func withOptions(t *testing.T, o Options) *Runtime {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(r.Close)
 	return r
 }
 
@@ -335,10 +356,10 @@ func TestTerminateRightAfterTheStart(t *testing.T) {
 	}
 }
 
-// A machine that lost power leaves a shell's id and neither lock nor code.
+// A machine that lost power leaves an id and neither lock nor code.
 func TestAVanishedShellIsGone(t *testing.T) {
 	t.Parallel()
-	r := newRuntime(t)
+	r := isolating(t)
 	if err := start(t, r, script("v", "sleep 600")); err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +400,10 @@ func BenchmarkShortTask(b *testing.B) {
 
 func benchmarkShortTask(b *testing.B, isolated bool) {
 	at := b.TempDir()
-	o := Options{Dir: filepath.Join(at, "processes"), Memory: memory(b), Files: filepath.Join(at, "files")}
+	o := Options{
+		Dir: filepath.Join(at, "processes"), Memory: memory(b), Files: filepath.Join(at, "files"),
+		Shim: shim.Options{Dir: filepath.Join(at, "shims"), Command: []string{shimCommand}},
+	}
 	if isolated {
 		o.Accounts = Accounts{First: 80000, Last: 89999, Dir: b.TempDir()}
 	}
@@ -390,9 +414,12 @@ func benchmarkShortTask(b *testing.B, isolated bool) {
 	if why := r.Isolation(); isolated && why != nil {
 		b.Skip(why)
 	}
+	defer r.Close()
 	// As many at once as a small agent may have.
 	b.SetParallelism(8)
 	own, children := measure.Processor(), measure.ProcessorOfChildren()
+	shims := func() (own, children time.Duration) { return measure.ProcessorBeside(o.Shim.Dir) }
+	shimOwn, shimChildren := shims()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := strconv.FormatInt(time.Now().UnixNano(), 10)
@@ -410,7 +437,9 @@ func benchmarkShortTask(b *testing.B, isolated bool) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(b.N) }
 	b.ReportMetric(each(measure.Processor()-own), "ms-cpu/task")
-	b.ReportMetric(each(measure.ProcessorOfChildren()-children), "ms-cpu-children/task")
+	shimOwnThen, shimChildrenThen := shims()
+	b.ReportMetric(each(shimOwnThen-shimOwn), "ms-cpu-shim/task")
+	b.ReportMetric(each(measure.ProcessorOfChildren()-children+shimChildrenThen-shimChildren), "ms-cpu-children/task")
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,19 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 )
-
-// wrapper is the shell around each task; $0 is only a name for ps.
-// The traps keep it alive when the group is asked to end (the program gets
-// the default action back); descriptor 3 is the status file with its lock,
-// which only the shell shall hold. What the shell itself has to say ("Killed") goes nowhere, so
-// that the log is the program's alone; hence the subshell: a redirection of a
-// plain command would hold for the shell's own words as well.
-const wrapper = `trap : HUP INT QUIT TERM
-exec 4>&2 2>/dev/null
-echo "$$" >&3 || exit 125
-(exec "$@" 2>&4 3>&- 4>&-)
-echo "$?" >&3`
 
 // Prepare refuses what a plain process cannot have, and says what it ignores.
 func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container.Note) error {
@@ -42,15 +30,15 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 	return nil
 }
 
-// Start lays out the directory and starts the shell. It does not wait for
-// the program: one that does not exist ends with 127, and says so in its log.
-func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
+// Start lays out the directory and has the program started. It does not wait for
+// it: one that does not exist ends with 127, and says so in its log.
+func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	spec.User = runnableUser(spec.User)
-	start := r.startPlain
-	if r.notIsolated == nil {
-		start = r.startIsolated
+	d := r.containerDir(spec.ID)
+	if r.notIsolated != nil {
+		return r.startPlain(ctx, d, spec)
 	}
-	pid, err := start(r.containerDir(spec.ID), spec)
+	pid, err := r.startIsolated(d, spec)
 	if err != nil {
 		return &container.NeverRanError{Err: err}
 	}
@@ -60,42 +48,38 @@ func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
 	return nil
 }
 
-// launchShell starts a shell with the lock in its hands, and after it the other file.
-func (d dir) launchShell(other *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) (pid int, err error) {
-	lock, err := d.openFile("status", os.O_CREATE|os.O_RDWR|os.O_APPEND)
-	if err != nil {
-		return 0, err
+// openFiles opens what a task has open, with the lock held.
+func (d dir) openFiles() (f shim.Files, err error) {
+	defer func() {
+		if err != nil {
+			closeFiles(f)
+		}
+	}()
+	if f.Status, err = d.openFile("status", os.O_CREATE|os.O_RDWR|os.O_APPEND); err != nil {
+		return f, err
 	}
-	defer func() { _ = lock.Close() }()
-	if err := lockFile(lock); err != nil {
-		return 0, fmt.Errorf("lock the container: %w", err)
+	if err := lockFile(f.Status); err != nil {
+		return f, fmt.Errorf("lock the container: %w", err)
 	}
-	// A shell that cannot write its lines on a full disk would lose the end of the
+	// One that cannot write its lines on a full disk would lose the end of the
 	// task. A file system that cannot set room aside goes without.
-	err = unix.Fallocate(int(lock.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, statusRoom)
+	err = unix.Fallocate(int(f.Status.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, statusRoom)
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
-		return 0, fmt.Errorf("set room aside for the end of the task: %w", err)
+		return f, fmt.Errorf("set room aside for the end of the task: %w", err)
 	}
-	stdout, err := openOwn(d.outputFile("stdout"), logFlags)
-	if err != nil {
-		return 0, err
+	if f.Stdout, err = openOwn(d.outputFile("stdout"), logFlags); err != nil {
+		return f, err
 	}
-	defer func() { _ = stdout.Close() }()
-	stderr, err := openOwn(d.outputFile("stderr"), logFlags)
-	if err != nil {
-		return 0, err
+	f.Stderr, err = openOwn(d.outputFile("stderr"), logFlags)
+	return f, err
+}
+
+func closeFiles(f shim.Files) {
+	for _, f := range []*os.File{f.Status, f.Stdout, f.Stderr} {
+		if f != nil {
+			_ = f.Close()
+		}
 	}
-	defer func() { _ = stderr.Close() }()
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = stdout, stderr, []*os.File{lock}
-	if other != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, other)
-	}
-	if err := start(cmd); err != nil {
-		return 0, fmt.Errorf("start the process: %w", err)
-	}
-	pid = cmd.Process.Pid
-	// From here on it is waited for by its id, as one of an earlier agent is.
-	return pid, cmd.Process.Release()
 }
 
 func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

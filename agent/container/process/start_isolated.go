@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/process/rootfs"
 )
 
 // startIsolated starts a task in namespaces of its own, as a user of its own or as
@@ -39,13 +40,29 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 	defer func() { _ = program.Close() }()
 	v := view{layout: l, hidden: r.hidden, spec: spec}
 	return d.launchShell(program, func(cmd *exec.Cmd) error {
-		return onOwnThread(func() error {
+		return rootfs.OnOwnThread(func() error {
 			if err := enterNamespaces(); err != nil {
 				return err
 			}
 			return v.start(cmd)
 		})
 	}, initCommand(initScript, who))
+}
+
+// launchShell starts the first process of a task with the lock in its hands, and after it the program.
+func (d dir) launchShell(program *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) (pid int, err error) {
+	f, err := d.openFiles()
+	if err != nil {
+		return 0, err
+	}
+	defer closeFiles(f)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.Stdout, f.Stderr, []*os.File{f.Status, program}
+	if err := start(cmd); err != nil {
+		return 0, fmt.Errorf("start the process: %w", err)
+	}
+	pid = cmd.Process.Pid
+	// From here on it is waited for by its id, as one of an earlier agent is.
+	return pid, cmd.Process.Release()
 }
 
 // accountOf is noted in the directory before anything can run as it.

@@ -452,7 +452,8 @@ func TestNobodyElseIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+	// Before there was isolation the directory was a user's.
+	if err := errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_EX), os.Chown(string(d), 1234, 1234)); err != nil {
 		t.Fatal(err)
 	}
 	for _, sig := range []container.Signal{container.Terminate, container.Kill} {
@@ -475,9 +476,7 @@ func TestTasksOfAnAgentWithoutIsolationGoOn(t *testing.T) {
 	former := withOptions(t, Options{Dir: filepath.Join(openDir(t), "processes")})
 	spec := script("old", "echo old; sleep 600")
 	spec.User = &container.User{UID: 1234, GID: 1234}
-	if err := start(t, former, spec); err != nil {
-		t.Fatal(err)
-	}
+	startFormer(t, former, spec)
 	// It had nothing in memory.
 	r = withOptions(t, Options{Dir: former.opts.Dir, Memory: memory(t), Files: filepath.Join(t.TempDir(), "files"), Accounts: r.opts.Accounts})
 	d := r.containerDir("old")

@@ -1,30 +1,46 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/process/rootfs"
+	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 )
 
 // startPlain starts a task as the agent's own user, or as the one that was asked for.
-func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
+func (r *Runtime) startPlain(ctx context.Context, d dir, spec container.Spec) error {
+	order, l, err := r.prepareOrder(d, spec)
+	if err != nil {
+		return &container.NeverRanError{Err: err}
+	}
+	at, err := r.startInShim(ctx, d, order)
+	if err != nil {
+		return err
+	}
+	if l.disk != "" && order.Credential == nil && at.Space != 0 {
+		r.onDisk.begin(l.disk, at.Space, at.At)
+	}
+	return nil
+}
+
+// prepareOrder lays out the directory of a container, and says how to start its task.
+func (r *Runtime) prepareOrder(d dir, spec container.Spec) (o shim.Order, l layout, err error) {
 	if err := d.makeAnew(spec.User); err != nil {
-		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+		return o, l, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	if err := errors.Join(r.onDisk.give(d, credentialOf(spec.User) == nil), d.lendFiles(r.opts.Lent, spec.User)); err != nil {
-		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+		return o, l, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	l, placed := d.layoutOf(spec), r.notPlaced == nil
+	l = d.layoutOf(spec)
+	placed := r.notPlaced == nil
 	if err := d.layOut(l, spec, placed); err != nil {
-		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+		return o, l, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	env := inheritedEnviron()
 	if credentialOf(spec.User) != nil {
@@ -32,37 +48,29 @@ func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
 		if l.disk != "" { // which the user passes in its place alone
 			home = runDir
 			if err := os.Lchown(l.disk, spec.User.UID, spec.User.GID); err != nil {
-				return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+				return o, l, fmt.Errorf("prepare the directory of the container: %w", err)
 			}
 		}
 		env = account{User: *spec.User}.taskEnv(home)
 	}
-	start := (*exec.Cmd).Start
-	if placed {
-		if start, err = r.startPlaced(d, l, spec); err != nil {
-			return 0, err
-		}
-	} else {
+	o = shim.Order{Task: string(d), Credential: credentialOf(spec.User)}
+	if !placed {
 		spec = newMapping(l.root, spec).mapSpec(spec)
+	} else if err := d.placeOrder(&o, l, spec); err != nil {
+		return o, l, err
 	}
-	return d.launchShell(nil, start, &exec.Cmd{
-		Path: "/bin/sh",
-		Args: append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, spec.Command...),
-		Env:  append(append(env, spec.Env...), markKey+"="+string(d)),
-		Dir:  workDir(spec),
-		SysProcAttr: &syscall.SysProcAttr{
-			Setsid:     true,
-			Credential: credentialOf(spec.User),
-		},
-	})
+	// Of a repeated variable the last counts.
+	cmd := exec.Cmd{Env: append(append(env, spec.Env...), markKey+"="+string(d))}
+	o.Argv, o.Env, o.Dir = spec.Command, cmd.Environ(), workDir(spec)
+	return o, l, nil
 }
 
-// startPlaced starts a task that sees its files where they belong. An agent that is not
+// placeOrder has a task see its files where they belong. An agent that is not
 // root needs a user namespace for this.
-func (r *Runtime) startPlaced(d dir, l layout, spec container.Spec) (start func(*exec.Cmd) error, err error) {
+func (d dir) placeOrder(o *shim.Order, l layout, spec container.Spec) (err error) {
 	stage := d.filePath("stage")
 	if err := os.Mkdir(stage, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("prepare the directory of the container: %w", err)
+		return fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	tree := rootfs.Tree{Places: placesOf(l, spec), Stage: stage, UID: os.Geteuid(), GID: os.Getegid()}
 	if u := spec.User; u != nil {
@@ -70,33 +78,55 @@ func (r *Runtime) startPlaced(d dir, l layout, spec container.Spec) (start func(
 	}
 	for i, m := range spec.Mounts {
 		if tree.Places[i], err = placeOf(m); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	o.Tree, o.Placing = tree, shim.InMounts
 	if os.Geteuid() != 0 {
-		return tree.Start, nil
+		o.Placing = shim.InUser
 	}
-	return func(cmd *exec.Cmd) error {
-		return onOwnThread(func() error {
-			if err := enterMounts(unix.CLONE_NEWNS); err != nil {
-				return err
-			}
-			space, err := mountSpace()
-			if err != nil {
-				return err
-			}
-			if err := tree.Enter(); err != nil {
-				return err
-			}
-			if err := cmd.Start(); err != nil {
-				return err
-			}
-			if l.disk != "" && credentialOf(spec.User) == nil {
-				r.onDisk.begin(l.disk, space)
-			}
-			return nil
-		})
-	}, nil
+	return nil
+}
+
+// startInShim orders a task, and orders it again from another shim when the first has ended
+// before the task began.
+func (r *Runtime) startInShim(ctx context.Context, d dir, o shim.Order) (shim.Started, error) {
+	for attempt := 1; ; attempt++ {
+		f, err := d.openFiles()
+		if err != nil {
+			return shim.Started{}, &container.NeverRanError{Err: err}
+		}
+		at, err := r.shims.Start(ctx, o, f)
+		closeFiles(f)
+		if err == nil {
+			return at, nil
+		}
+		if !errors.Is(err, shim.ErrLost) {
+			return at, &container.NeverRanError{Err: err}
+		}
+		began, serr := d.hasBegun(ctx)
+		switch {
+		case serr != nil:
+			return at, errors.Join(err, serr)
+		case began: // and vanished since, as is found when it is waited for
+			return at, nil
+		case attempt == shimAttempts:
+			return at, &container.NeverRanError{Err: err}
+		}
+	}
+}
+
+// shimAttempts is how often a task is ordered whose shims end before it begins.
+const shimAttempts = 3
+
+// hasBegun says whether a task has begun whose shim is gone. A process that has just been made
+// has the lock until its program runs.
+func (d dir) hasBegun(ctx context.Context) (bool, error) {
+	if err := d.pollEnd(ctx); err != nil {
+		return false, err
+	}
+	s, err := d.readStatus()
+	return s.started, err
 }
 
 // canPlace says why tasks that are not isolated cannot have their files where they belong.
@@ -111,8 +141,8 @@ func canPlace() error {
 		return err
 	}
 	defer func() { _ = os.Remove(stage) }() // it is empty, and nothing depends on it
-	err = onOwnThread(func() error {
-		if err := enterMounts(unix.CLONE_NEWNS); err != nil {
+	err = rootfs.OnOwnThread(func() error {
+		if err := rootfs.EnterMounts(0); err != nil {
 			return err
 		}
 		return rootfs.Tree{Places: []rootfs.Place{{Path: runDir, Source: stage}}, Stage: stage}.Enter()

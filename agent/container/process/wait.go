@@ -13,8 +13,7 @@ import (
 // pollInterval is how often a process is looked at that cannot be waited for.
 const pollInterval = 50 * time.Millisecond
 
-// Wait returns when the task's shell has ended; then nothing of the task's
-// group is left.
+// Wait returns when the task has ended; then nothing of its group is left.
 func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 	d := r.containerDir(id)
 	if err := r.awaitEnd(ctx, id); err != nil {
@@ -28,38 +27,69 @@ func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 	return code, nil
 }
 
-// awaitEnd waits by the process id where there is one. That the lock is held
-// after the descriptor was opened proves that it is no other process with
-// the same id.
+// awaitEnd waits for what the task's shim says, if it is connected. When that says no more, the
+// lock is free but for a moment.
 func (r *Runtime) awaitEnd(ctx context.Context, id string) error {
 	d := r.containerDir(id)
+	if ended := r.shims.Ended(string(d)); ended != nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ended:
+		}
+		if alive, err := d.isAlive(); err != nil || !alive {
+			return err
+		}
+	}
 	pid, found, err := r.pidOf(id)
 	if err != nil {
 		return err
 	}
-	if !found {
-		return d.pollEnd(ctx)
+	if found {
+		if err := r.awaitProcess(ctx, id, pid); err != nil {
+			return err
+		}
+		if r.isChild(id) {
+			return nil
+		}
 	}
+	return d.pollEnd(ctx)
+}
+
+// awaitProcess waits by the process id. That the lock is held after the descriptor was opened
+// proves that it is no other process with the same id. The lock is looked at from time to time:
+// a shim that is not connected may end before its task.
+func (r *Runtime) awaitProcess(ctx context.Context, id string, pid int) error {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if err != nil {
-		// No such process, or no such call in this kernel.
-		return d.pollEnd(ctx)
+	if err != nil { // no such process, or no such call in this kernel
+		return nil // the lock tells
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
 	defer func() { _ = f.Close() }()
-	// The shell of this agent is waited for in any case: it gives the lock back
-	// before the last process of an isolated task is gone.
-	if alive, err := d.isAlive(); err != nil || !alive && !r.isChild(id) {
-		return err
+	for {
+		// The first process of this agent's isolated task is waited for in any case: it gives the lock
+		// back before the last process of the task is gone.
+		ours := r.isChild(id)
+		if alive, err := r.containerDir(id).isAlive(); err != nil || !alive && !ours {
+			return err
+		}
+		wait, cancel := ctx, func() {}
+		if !ours {
+			wait, cancel = context.WithTimeout(ctx, lookInterval)
+		}
+		err := awaitReadable(wait, f)
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
 	}
-	if err := awaitReadable(ctx, f); err != nil {
-		return err
-	}
-	return ctx.Err()
 }
 
-// isChild says whether this agent started the task's shell, and has not reaped it:
-// then its id is no other's.
+// isChild says whether this agent started the first process of an isolated task, and has not
+// reaped it: then its id is no other's.
 func (r *Runtime) isChild(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,6 +99,9 @@ func (r *Runtime) isChild(id string) bool {
 
 // awaitReadable waits until the process behind the descriptor has ended.
 func awaitReadable(ctx context.Context, f *os.File) error {
+	if err := f.SetReadDeadline(time.Time{}); err != nil { // an earlier wait was given up
+		return err
+	}
 	stop := context.AfterFunc(ctx, func() {
 		// Ends the read below; an error would mean that it has ended.
 		_ = f.SetReadDeadline(time.Unix(1, 0))
@@ -112,7 +145,7 @@ func (d dir) pollEnd(ctx context.Context) error {
 	}
 }
 
-// pidOf is the shell's: known from its start, or from what it wrote.
+// pidOf is the first process's id: known from its start, or from what it wrote.
 func (r *Runtime) pidOf(id string) (pid int, found bool, err error) {
 	r.mu.Lock()
 	pid, found = r.children[id]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent"
 	"github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
 	"github.com/det-deploy/det-deploy/cmd/internal/collector"
@@ -34,7 +35,7 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 	}
 	err = agent.Run(ctx, agent.Config{
 		Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay, Program: program,
-		Keeper: []string{"agent", "keep"},
+		Keeper: []string{"agent", "keep"}, Shim: []string{"agent", "shim"},
 	})
 	if s, ok := errors.AsType[*agent.SupersededError](err); ok {
 		// The same process continues with the new program: its supervisor
@@ -52,6 +53,15 @@ func KeepAgent(ctx context.Context, dataDir string, docker bool, dockerHost stri
 	return keeper.Run(ctx, keeper.Config{
 		DataDir: dataDir, Docker: docker, DockerHost: dockerHost,
 		Lease: os.NewFile(keeper.LeaseFD, "lease"), Log: slog.New(logHandler(out, "info", false, false)),
+	})
+}
+
+// ServeShim starts the tasks of the agent that has started this process, until there is neither an
+// agent nor a task.
+func ServeShim(socket string, out io.Writer) error {
+	collector.Resume()
+	return shim.Serve(shim.Config{
+		Socket: os.NewFile(shim.SocketFD, "socket"), Path: socket, Log: slog.New(logHandler(out, "info", false, false)),
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
 // sustainedRuns is how many runs of short tasks follow each other without a pause: what a task
@@ -14,13 +16,13 @@ const sustainedRuns = 5
 func (c *cluster) measureSustained(ctx context.Context, what string, tasks int, say sayer) error {
 	for run := range sustainedRuns {
 		master, _ := processorOf(c.master)
-		agent, programs := processorOf(c.agent)
+		agent, programs := c.processorOfAgent()
 		accepted, took, err := c.shortTasks(ctx, tasks)
 		if err != nil {
 			return err
 		}
 		masterThen, _ := processorOf(c.master)
-		agentThen, programsThen := processorOf(c.agent)
+		agentThen, programsThen := c.processorOfAgent()
 		each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(tasks) }
 		say(fmt.Sprintf("run %d of %d %s, submitted to ended", run+1, tasks, what),
 			"%.0f/s (promise 400), accepted %.0f/s; a task: agent %.2f ms (promise 1), its children %.2f ms, master %.2f ms",
@@ -28,4 +30,11 @@ func (c *cluster) measureSustained(ctx context.Context, what string, tasks int, 
 			each(agentThen-agent), each(programsThen-programs), each(masterThen-master))
 	}
 	return nil
+}
+
+// processorOfAgent is that of the agent and of what it has beside itself, which start its tasks, and that of these.
+func (c *cluster) processorOfAgent() (own, programs time.Duration) {
+	own, programs = processorOf(c.agent)
+	beside, theirs := measure.ProcessorBeside(c.dir + "/agent/")
+	return own + beside, programs + theirs
 }

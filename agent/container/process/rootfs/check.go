@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Check tries whether an agent that is not root can show a task a place that the machine
@@ -34,15 +35,20 @@ func tryPlace(dir, place string) error {
 		return err
 	}
 	defer func() { _ = out.Close() }()
-	cmd := &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", `: >"$1/tried"`, "sh", place},
-		Stdout: out, Stderr: out,
-	}
-	t := Tree{Places: []Place{{Path: place, Source: source}}, Stage: stage, UID: os.Geteuid(), GID: os.Getegid()}
-	if err := t.Start(cmd); err != nil {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
 		return err
 	}
-	if _, err := cmd.Process.Wait(); err != nil {
+	defer func() { _ = null.Close() }()
+	said := int(out.Fd())
+	p := Program{Argv: []string{"/bin/sh", "-c", `: >"$1/tried"`, "sh", place}, Files: []int{int(null.Fd()), said, said}}
+	t := Tree{Places: []Place{{Path: place, Source: source}}, Stage: stage, UID: os.Geteuid(), GID: os.Getegid()}
+	pid, err := t.Fork(p)
+	if pid != 0 {
+		_, werr := unix.Wait4(pid, nil, 0, nil)
+		err = errors.Join(err, werr)
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(source, "tried")); err != nil {

@@ -24,9 +24,24 @@ type step struct {
 	args     [6]uintptr
 	least    uintptr
 	optional bool
+	kind     kind
+	// line is the buffer of writeID.
+	line *[lineRoom]byte
 	// what says for people what it does.
 	what string
 }
+
+// kind says what is special about a step of a new process.
+type kind uint8
+
+const (
+	// try is an attempt to become a program, which may fail.
+	try kind = iota + 1
+	// script follows an attempt at a file that is no program.
+	script
+	// writeID writes the process's own id, which it puts in its buffer first.
+	writeID
+)
 
 func (s *steps) add(what string, number uintptr, args ...uintptr) {
 	c := step{number: number, what: what}
@@ -45,6 +60,32 @@ func (s *steps) text(t string) uintptr {
 	}
 	s.keep = append(s.keep, p)
 	return uintptr(unsafe.Pointer(p))
+}
+
+// texts is a list of C strings that ends, and lives as long as the steps.
+func (s *steps) texts(list []string) uintptr {
+	p, err := syscall.SlicePtrFromStrings(list)
+	if err != nil {
+		s.err = fmt.Errorf("text %q: %w", list, err)
+		return 0
+	}
+	s.keep = append(s.keep, p)
+	return uintptr(unsafe.Pointer(&p[0]))
+}
+
+// addWriteID has a new process write a line with its id.
+func (s *steps) addWriteID(fd int) {
+	s.add("note the process", unix.SYS_WRITE, uintptr(fd))
+	c := s.last()
+	c.kind, c.line, c.least = writeID, new([lineRoom]byte), 2
+}
+
+// failed is the error of a failure, and nil without one.
+func (s *steps) failed(f failure) error {
+	if f.errno == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.list[f.step].what, syscall.Errno(f.errno))
 }
 
 // cwd is what paths are relative to.

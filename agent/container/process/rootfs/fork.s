@@ -1,1 +1,0 @@
-// fork.go declares functions of the runtime, which have no body there.

@@ -1,0 +1,152 @@
+package rootfs
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Program is what a new process becomes, in a session of its own.
+type Program struct {
+	// Argv is its name, which is looked for as a shell does, and its arguments.
+	Argv []string
+	// Env is KEY=VALUE, each key once.
+	Env []string
+	// Dir is where it runs; empty is where this thread is.
+	Dir string
+	// Credential is the user it runs as, or nil.
+	Credential *syscall.Credential
+	// Files are what it has open as 0 and so on. None is below its own place there.
+	Files []int
+	// Status is a file to which the process writes a line with its id before it is the program;
+	// 0 is none.
+	Status int
+	// OpenFiles is its limit of open files, or nil for this process's own.
+	OpenFiles *unix.Rlimit
+}
+
+// RefusedError is a program that cannot be executed. The process has ended with what a shell
+// ends with then.
+type RefusedError struct {
+	Name string
+	Err  error
+}
+
+func (e *RefusedError) Error() string { return "exec: " + e.Name + ": " + e.Err.Error() }
+
+// Unwrap gives the kernel's reason.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Fork makes the process, as a child of this one that sees what this thread sees. It returns when
+// the process has become the program. With a RefusedError there is a process, too.
+func (p Program) Fork() (pid int, err error) {
+	s := &steps{}
+	p.addSteps(s)
+	if s.err != nil {
+		return 0, s.err
+	}
+	f := &failure{}
+	syscall.ForkLock.Lock()
+	id, errno := fork(s.list, unix.CLONE_VM|unix.CLONE_VFORK|uintptr(unix.SIGCHLD), -1, f)
+	syscall.ForkLock.Unlock()
+	runtime.KeepAlive(s)
+	if errno != 0 {
+		return 0, p.forkError(errno)
+	}
+	return int(id), p.outcome(s, *f)
+}
+
+func (p Program) forkError(errno syscall.Errno) error {
+	return &os.PathError{Op: "fork/exec", Path: p.Argv[0], Err: errno}
+}
+
+// outcome is what the child said has failed.
+func (p Program) outcome(s *steps, f failure) error {
+	if f.refused != 0 {
+		return &RefusedError{Name: p.Argv[0], Err: syscall.Errno(f.errno)}
+	}
+	return s.failed(f)
+}
+
+// addSteps adds all that a new process does to become the program.
+func (p Program) addSteps(s *steps) {
+	s.add("begin a session", unix.SYS_SETSID)
+	if p.OpenFiles != nil {
+		s.keep = append(s.keep, p.OpenFiles)
+		s.add("limit open files", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(p.OpenFiles)), 0)
+		s.last().optional = true // it is what this process may open
+	}
+	if c := p.Credential; c != nil {
+		s.add("leave all groups", unix.SYS_SETGROUPS, 0, 0)
+		s.add("become a member of group "+strconv.Itoa(int(c.Gid)), unix.SYS_SETGID, uintptr(c.Gid))
+		s.add("become user "+strconv.Itoa(int(c.Uid)), unix.SYS_SETUID, uintptr(c.Uid))
+	}
+	if p.Dir != "" {
+		s.add("enter "+p.Dir, unix.SYS_CHDIR, s.text(p.Dir))
+	}
+	for i, fd := range p.Files {
+		s.addFile(fd, i)
+	}
+	if p.Status != 0 {
+		s.addWriteID(p.Status)
+	}
+	p.addExec(s)
+}
+
+// addFile has the program have a file open at a number.
+func (s *steps) addFile(fd, at int) {
+	what := "open descriptor " + strconv.Itoa(at)
+	if fd == at {
+		s.add(what, unix.SYS_FCNTL, uintptr(fd), unix.F_SETFD, 0)
+		return
+	}
+	s.add(what, unix.SYS_DUP3, uintptr(fd), uintptr(at), 0)
+}
+
+// addExec adds an attempt for each file that may be the program.
+func (p Program) addExec(s *steps) {
+	env := s.texts(p.Env)
+	argv := s.texts(p.Argv)
+	for _, name := range p.candidates() {
+		file := s.text(name)
+		s.add("run "+name, unix.SYS_EXECVE, file, argv, env)
+		s.last().kind = try
+		// One that begins with no name of its interpreter is a shell's.
+		shell := "/bin/sh"
+		s.add("run "+name, unix.SYS_EXECVE, s.text(shell), s.texts(append([]string{shell, name}, p.Argv[min(1, len(p.Argv)):]...)), env)
+		s.last().kind = script
+	}
+}
+
+// usualPath is where a shell looks for programs without a PATH.
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// candidates are the files that may be the program, in the order of PATH.
+func (p Program) candidates() []string {
+	name := p.Argv[0]
+	if strings.Contains(name, "/") {
+		return []string{name}
+	}
+	if name == "" {
+		return nil
+	}
+	path := usualPath
+	for _, e := range p.Env {
+		if value, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = value
+		}
+	}
+	var out []string
+	for _, dir := range strings.Split(path, ":") {
+		if dir == "" {
+			dir = "."
+		}
+		out = append(out, strings.TrimSuffix(dir, "/")+"/"+name)
+	}
+	return out
+}

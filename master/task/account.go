@@ -20,12 +20,11 @@ func accountEntry(t lifecycle.Task, a lifecycle.Allocation) (accounting.Entry, b
 }
 
 // putAccount writes down what an allocation had, if it has just ended.
-func putAccount(tx *store.Tx, before snapshot, t lifecycle.Task, a lifecycle.Allocation) error {
-	was, found := before.allocationByID(a.ID)
-	if a.End == nil || found && was.End != nil {
+func putAccount(tx *store.Tx, was *lifecycle.Allocation, t *lifecycle.Task, a *lifecycle.Allocation) error {
+	if a.End == nil || was != nil && was.End != nil {
 		return nil
 	}
-	e, placed := accountEntry(t, a)
+	e, placed := accountEntry(*t, *a)
 	if !placed {
 		return nil
 	}

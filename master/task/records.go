@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -124,8 +123,8 @@ func byNumber(list []lifecycle.Allocation) []lifecycle.Allocation {
 // edit changes a snapshot; an error leaves everything as it was.
 type edit func(snapshot) (snapshot, error)
 
-// applyChange makes a change and the master's lines about it durable, and shows it. It may be repeated: what is there already is not written again. What has ended stays
-// as it is.
+// applyChange makes a change and the master's lines about it durable, and shows it. It may be repeated:
+// what is there already is not written again. What has ended stays as it is.
 func (rec *records) applyChange(ctx context.Context, e *entry, change edit) error {
 	return rec.applyChangeWith(ctx, e, change, nil)
 }
@@ -138,11 +137,12 @@ func (rec *records) applyChangeWith(ctx context.Context, e *entry, change edit, 
 	if err := rec.reloadTask(ctx, e); err != nil {
 		return err
 	}
-	before := e.latestSnapshot()
-	after, err := change(before)
+	before := e.cur.Load()
+	changed, err := change(*before)
 	if err != nil {
 		return err
 	}
+	after := &changed
 	if before.hasEnded() {
 		after = before
 	}
@@ -151,7 +151,7 @@ func (rec *records) applyChangeWith(ctx context.Context, e *entry, change edit, 
 		return err
 	}
 	if !before.hasEnded() {
-		e.publishSnapshot(after)
+		e.publish(after)
 	}
 	return rec.copyLines(ctx, e)
 }
@@ -180,123 +180,9 @@ func (rec *records) reloadTask(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// saveChange writes what differs, the lines about it, and also, in one transaction. The caller holds
-// e.change.
-func (rec *records) saveChange(ctx context.Context, e *entry, before, after snapshot, also func(*store.Tx) error) error {
-	c := change{before: before, after: after, task: !reflect.DeepEqual(before.task, after.task), also: also}
-	c.changed, c.gone = compareSnapshots(before, after)
-	if !c.task && len(c.changed)+len(c.gone) == 0 && also == nil {
-		return nil
-	}
-	lines, err := rec.joinLines(ctx, e, after)
-	if err != nil {
-		return err
-	}
-	var leaving []*entry
-	if c.isEnd() {
-		leaving = rec.reg.leaving.take(leaveTogether)
-	}
-	err = rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		return errors.Join(putLeaving(tx, leaving), c.write(tx), lines.write(tx))
-	})
-	lines.settle(err)
-	rec.leaveMemory(leaving, err)
-	if err == nil && c.isEnd() {
-		e.dated = true
-	}
-	return err
-}
-
-// change is what differs between two snapshots of a task.
-type change struct {
-	before, after snapshot
-	task          bool // the task itself does
-	changed       []lifecycle.Allocation
-	gone          []rm.AllocationID
-	also          func(*store.Tx) error // nil for nothing
-}
-
-// isEnd says that the task ends with it.
-func (c *change) isEnd() bool { return c.after.hasEnded() && !c.before.hasEnded() }
-
-func (c *change) write(tx *store.Tx) error {
-	if c.also != nil {
-		if err := c.also(tx); err != nil {
-			return err
-		}
-	}
-	if c.task {
-		if err := c.writeTask(tx); err != nil {
-			return err
-		}
-	}
-	for _, a := range c.changed {
-		if err := errors.Join(replaceAllocation(tx, c.before, a), putAccount(tx, c.before, c.after.task, a)); err != nil {
-			return err
-		}
-	}
-	for _, id := range c.gone {
-		if err := toDocs().allocations.Delete(tx, string(id)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeTask stores a task that is in memory, and where it is listed. With its end it has a time: a
-// restarted master does not read it.
-func (c *change) writeTask(tx *store.Tx) error {
-	before, after := c.before.task, c.after.task
-	replace := func() (bool, error) { return toDocs().tasks.Replace(tx, string(after.ID), after) }
-	if c.isEnd() {
-		replace = func() (bool, error) { return toDocs().tasks.ReplaceAt(tx, string(after.ID), after.Ended, after) }
-	}
-	found, err := replace()
-	if err == nil && !found {
-		err = fmt.Errorf("change task %s: it is not in the store", after.ID)
-	}
-	if err != nil || kindOf(after.Kind).owned {
-		return err
-	}
-	if before.Pool != after.Pool {
-		err = store.MoveTaskRow(tx, string(after.ID), after.Pool)
-	}
-	if err == nil && c.isEnd() {
-		err = store.EndTaskRow(tx, string(after.ID), after.Ended.UnixMicro())
-	}
-	return err
-}
-
-// compareSnapshots lists the allocations that are new or not as they were, and those that are
-// kept no longer.
-func compareSnapshots(before, after snapshot) (changed []lifecycle.Allocation, gone []rm.AllocationID) {
-	for _, a := range after.allocations {
-		if was, found := before.allocationByID(a.ID); !found || !reflect.DeepEqual(a, was) {
-			changed = append(changed, a)
-		}
-	}
-	for _, a := range before.allocations {
-		if _, found := after.allocationByID(a.ID); !found {
-			gone = append(gone, a.ID)
-		}
-	}
-	return changed, gone
-}
-
 // putTask stores a new task, and lists it.
 func putTask(tx *store.Tx, task lifecycle.Task) error {
 	return errors.Join(toDocs().tasks.Put(tx, string(task.ID), "", time.Time{}, task), listTask(tx, task))
-}
-
-// replaceAllocation stores an allocation that is as it was before, or new.
-func replaceAllocation(tx *store.Tx, before snapshot, a lifecycle.Allocation) error {
-	if was, found := before.allocationByID(a.ID); found && was.Created.Equal(a.Created) {
-		found, err := toDocs().allocations.Replace(tx, string(a.ID), a)
-		if err != nil || found {
-			return err
-		}
-	}
-	return putAllocation(tx, a)
 }
 
 func putAllocation(tx *store.Tx, a lifecycle.Allocation) error {

@@ -100,11 +100,20 @@ func (s *snapshot) waitsForOwner() bool {
 }
 
 func (s snapshot) allocationByID(id rm.AllocationID) (lifecycle.Allocation, bool) {
-	i := slices.IndexFunc(s.allocations, func(a lifecycle.Allocation) bool { return a.ID == id })
-	if i < 0 {
-		return lifecycle.Allocation{}, false
+	if a := s.findAllocation(id); a != nil {
+		return *a, true
 	}
-	return s.allocations[i], true
+	return lifecycle.Allocation{}, false
+}
+
+// findAllocation is nil for none.
+func (s *snapshot) findAllocation(id rm.AllocationID) *lifecycle.Allocation {
+	for i := range s.allocations {
+		if s.allocations[i].ID == id {
+			return &s.allocations[i]
+		}
+	}
+	return nil
 }
 
 // withAllocation replaces or adds an allocation.

@@ -520,8 +520,8 @@ func TestAShortTaskIsFewMessages(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Six without gathering. On a machine that is busy a state may be told by itself.
-	if p.messages > 4*tasks {
+	// Two, and four without gathering. On a machine that is busy a state may be told by itself.
+	if p.messages > tasks*7/2 {
 		t.Errorf("got %d messages of %d tasks", p.messages, tasks)
 	}
 }

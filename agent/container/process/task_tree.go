@@ -35,7 +35,7 @@ func (d dir) layOut(l layout, spec container.Spec, mountpoints bool) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	t := tree{root: root, owner: spec.User, mountpoints: mountpoints}
+	t := tree{root: root, owner: spec.User, mountpoints: mountpoints, made: map[string]bool{".": true}}
 	if len(l.large) > 0 {
 		if t.disk, err = os.OpenRoot(l.disk); err != nil {
 			return err
@@ -93,6 +93,8 @@ type tree struct {
 	disk  *os.Root
 	large []largeDir
 	info  bool
+	// made are the directories that are there.
+	made map[string]bool
 }
 
 // at is where a path of the task's is made.
@@ -150,13 +152,14 @@ func (t tree) fill(spec container.Spec) error {
 
 // mkdir makes the directories that are missing, for the task's user.
 func (t tree) mkdir(name string) error {
-	if name == "." {
+	if t.made[name] {
 		return nil
 	}
 	root, at := t.at(name)
 	err := root.Mkdir(at, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		_, err = root.Stat(at)
+		t.made[name] = err == nil
 		return err
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,10 +170,11 @@ func (t tree) mkdir(name string) error {
 	if err == nil {
 		err = t.mkPlace(name)
 	}
-	if err != nil || credentialOf(t.owner) == nil {
-		return err
+	if err == nil && credentialOf(t.owner) != nil {
+		err = root.Lchown(at, t.owner.UID, t.owner.GID)
 	}
-	return root.Lchown(at, t.owner.UID, t.owner.GID)
+	t.made[name] = err == nil
+	return err
 }
 
 // mkPlace makes the place in which files that are in memory are shown in a large directory.
@@ -199,25 +203,39 @@ func (t tree) put(f container.File) error {
 		}
 		return own(root, f, at)
 	default:
-		if err := root.WriteFile(at, f.Content, 0o600); err != nil {
-			return err
-		}
+		return writeFile(root, f, at)
 	}
 	if err := root.Chmod(at, os.FileMode(f.Mode&0o777)); err != nil {
 		return err
 	}
-	if !f.ModTime.IsZero() && !f.Dir {
-		if err := root.Chtimes(at, f.ModTime, f.ModTime); err != nil {
-			return err
-		}
-	}
 	return own(root, f, at)
 }
 
-// own gives the file to whom it belongs. An agent that is not root runs
+// writeFile finds the file once: its path is walked down from the root each time that it is named.
+func writeFile(root *os.Root, f container.File, at string) error {
+	out, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(f.Content)
+	if err == nil {
+		err = out.Chmod(os.FileMode(f.Mode & 0o777))
+	}
+	if err == nil && hasOwner(f) {
+		err = out.Chown(f.UID, f.GID)
+	}
+	if err = errors.Join(err, out.Close()); err != nil || f.ModTime.IsZero() {
+		return err
+	}
+	return root.Chtimes(at, f.ModTime, f.ModTime)
+}
+
+// hasOwner says whether a file is given to whom it belongs. An agent that is not root runs
 // every task as itself, and so owns every file.
+func hasOwner(f container.File) bool { return os.Getuid() == 0 && (f.UID != 0 || f.GID != 0) }
+
 func own(root *os.Root, f container.File, name string) error {
-	if os.Getuid() != 0 || f.UID == 0 && f.GID == 0 {
+	if !hasOwner(f) {
 		return nil
 	}
 	return root.Lchown(name, f.UID, f.GID)

@@ -25,7 +25,7 @@ func (c *cluster) measureSustained(ctx context.Context, what string, tasks int, 
 		agentThen, programsThen := c.processorOfAgent()
 		each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(tasks) }
 		say(fmt.Sprintf("run %d of %d %s, submitted to ended", run+1, tasks, what),
-			"%.0f/s (promise 400), accepted %.0f/s; a task: agent %.2f ms (promise 1), its children %.2f ms, master %.2f ms",
+			"%.0f/s (promise 400), accepted %.0f/s; a task: agent with its shim %.2f ms (promise 1), its children %.2f ms, master %.2f ms",
 			float64(tasks)/took.Seconds(), float64(tasks)/accepted.Seconds(),
 			each(agentThen-agent), each(programsThen-programs), each(masterThen-master))
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/process"
 )
 
 // SocketFD is the descriptor of the socket on which a shim listens.
@@ -62,18 +64,25 @@ func Serve(cfg Config) error {
 	// What ends an agent, or its group, does not end what its tasks need.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
 	s := &server{cfg: cfg, listener: l, conns: map[*peer]bool{}, left: make(chan struct{})}
-	s.rest = time.AfterFunc(restAfter, debug.FreeOSMemory)
+	s.rest = time.AfterFunc(restAfter, giveMemoryBack)
 	if s.children, err = newChildren(s.tellEnd, s.becomeIdle); err != nil {
 		return err
 	}
 	debug.SetGCPercent(smallHeap)
-	debug.FreeOSMemory()
+	giveMemoryBack()
 	first := time.AfterFunc(firstPatience, s.leaveIfIdle)
 	defer first.Stop()
 	cfg.Log.Info("the tasks of an agent are started here", "socket", cfg.Path)
 	err = s.accept()
 	<-s.left
 	return err
+}
+
+// giveMemoryBack leaves what a shim has that rests: what its start read of the program was for other
+// commands.
+func giveMemoryBack() {
+	debug.FreeOSMemory()
+	_ = process.UnmapProgram() // it only takes room
 }
 
 // accept serves who connects until the shim leaves.

@@ -75,11 +75,7 @@ func (in *inbox) handleReceived(l *link, m *agentv1.Received) error {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if c.received {
-		return nil
-	}
-	c.markReceived()
-	in.runner.addReport(report{container: c})
+	in.runner.noteReceived(c)
 	return nil
 }
 

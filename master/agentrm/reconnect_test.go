@@ -114,6 +114,24 @@ func TestReconnect(t *testing.T) {
 		a.reports(s, terminated, 0)
 		a.quiet()
 	})
+	t.Run("a container that an agent came back with was received, also for a master that starts again", func(t *testing.T) {
+		t.Parallel()
+		for _, changes := range []int{0, 1} {
+			c := newCluster(t)
+			a, _ := c.join("a", 1)
+			c.submit("t", 1)
+			s := a.asked()
+			c.leave(a)
+			a, _ = c.join("a", 1, has(s.GetContainerId(), "t.1"))
+			for range changes {
+				a.reports(s, running)
+			}
+			c.stored("the start is received", received)
+			c.restart()
+			c.join("a", 1)
+			c.await(t, "t.1 ended: agent_lost: agent a came back without the container")
+		}
+	})
 	t.Run("what was killed meanwhile is killed on return", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t)

@@ -152,7 +152,7 @@ func (r *roster) reconcileContainers(a *agent, h *agentv1.Hello, next map[rm.Con
 			continue
 		}
 		reported[id] = true
-		c.markReceived()
+		r.runner.noteReceived(c)
 		known = append(known, &agentv1.Known{ContainerId: string(id), LogNextSeq: next[id], Acked: c.stored})
 	}
 	for id, c := range a.containers {

@@ -25,6 +25,16 @@ type report struct {
 // is stored with it: nothing follows from a receipt, and an agent tells of one twice.
 const receiptAlone = 50 * time.Millisecond
 
+// noteReceived notes that the agent has a container on its disk, also for a master that starts again. The
+// caller holds mu.
+func (r *runner) noteReceived(c *container) {
+	if c.received {
+		return
+	}
+	c.markReceived()
+	r.addReport(report{container: c})
+}
+
 // addReport has a report stored with the others of its allocation that wait. The caller holds mu.
 func (r *runner) addReport(one report) {
 	a := one.container.allocation

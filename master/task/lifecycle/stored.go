@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -49,6 +50,9 @@ func (t *Task) readField(r *storedReader, name string, like *Task) {
 	case "preemption_timeout_ns":
 		t.PreemptionTimeout = time.Duration(r.integer(64))
 	case "array":
+		if t.Array != nil {
+			r.fail() // twice
+		}
 		t.Array = &Array{}
 		r.eachField(func(name []byte) { t.Array.readField(r, string(name), like.Array) })
 	case "config":
@@ -103,6 +107,10 @@ func (a *Allocation) readField(r *storedReader, name string, like *Allocation) {
 	case "first_line":
 		a.FirstLine = r.integer(64)
 	case "lines":
+		if a.Lines != nil {
+			r.fail() // twice
+		}
+		a.Lines = []Line{}
 		r.eachItem(func() {
 			var l Line
 			r.eachField(func(name []byte) { l.readField(r, string(name)) })
@@ -182,14 +190,24 @@ func (r *storedReader) eachItem(read func()) {
 // quoted is a text without escapes, as it stands in the document.
 func (r *storedReader) quoted() []byte {
 	r.take('"')
-	end := bytes.IndexByte(r.rest, '"')
-	if end < 0 || bytes.IndexByte(r.rest[:end], '\\') >= 0 {
-		r.fail()
-		return nil
+	ascii := true
+	for i, c := range r.rest {
+		switch {
+		case c == '"':
+			text := r.rest[:i]
+			if r.rest = r.rest[i+1:]; !ascii && !utf8.Valid(text) {
+				r.fail()
+			}
+			return text
+		case c == '\\' || c < ' ':
+			r.fail()
+			return nil
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
 	}
-	text := r.rest[:end]
-	r.rest = r.rest[end+1:]
-	return text
+	r.fail()
+	return nil
 }
 
 // text is a text, like itself if it is the same.
@@ -210,8 +228,9 @@ func (r *storedReader) time() time.Time {
 }
 
 func (r *storedReader) integer(bits int) int64 {
-	n, err := strconv.ParseInt(string(r.skip()), 10, bits)
-	if err != nil {
+	text := r.skip()
+	n, err := strconv.ParseInt(string(text), 10, bits)
+	if err != nil || !json.Valid(text) {
 		r.fail()
 	}
 	return n
@@ -231,7 +250,7 @@ func (r *storedReader) raw(like json.RawMessage) json.RawMessage {
 		return like
 	}
 	text := r.skip()
-	if !json.Valid(text) {
+	if !json.Valid(text) || len(bytes.TrimSpace(text)) < len(text) {
 		r.fail()
 		return nil
 	}

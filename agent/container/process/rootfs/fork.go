@@ -87,7 +87,7 @@ const (
 //go:nosplit
 //go:nocheckptr
 func doSteps(list []step, f *failure) (code uintptr) {
-	refusal, last := syscall.ENOENT, syscall.Errno(0)
+	refusal, last, opened := syscall.ENOENT, syscall.Errno(0), uintptr(0)
 	for i := range list {
 		c := &list[i]
 		if c.kind == script && last != syscall.ENOEXEC {
@@ -97,11 +97,14 @@ func doSteps(list []step, f *failure) (code uintptr) {
 			id, _, _ := syscall.RawSyscall(syscall.SYS_GETPID, 0, 0, 0)
 			c.args[1], c.args[2] = putLine(c.line, id)
 		}
+		if c.kind == toOpened {
+			c.args[0] = opened
+		}
 		r, _, e := syscall.RawSyscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])
 		if e == 0 && r < c.least {
 			e = syscall.EPIPE
 		}
-		last = e
+		last, opened = e, r
 		switch {
 		case c.kind == try || c.kind == script:
 			// Of several, what is there and cannot be executed says more.

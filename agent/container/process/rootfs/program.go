@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -28,7 +29,20 @@ type Program struct {
 	Status int
 	// OpenFiles is its limit of open files, or nil for this process's own.
 	OpenFiles *unix.Rlimit
+	// Memory is what the system thinks of it when memory is short, or nil for what it thinks of
+	// this process.
+	Memory *MemoryScore
 }
+
+// MemoryScore is what a file says that is called MemoryFile.
+type MemoryScore struct {
+	// Proc is /proc, open: what stands there for the program may be another's.
+	Proc int
+	Text string
+}
+
+// MemoryFile is where /proc has what the system thinks of a process when memory is short.
+const MemoryFile = "self/oom_score_adj"
 
 // RefusedError is a program that cannot be executed. The process has ended with what a shell
 // ends with then.
@@ -81,6 +95,12 @@ func (p Program) addSteps(s *steps) {
 		s.add("limit open files", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(p.OpenFiles)), 0)
 		s.last().optional = true // it is what this process may open
 	}
+	if m := p.Memory; m != nil { // before it is another user, and has children
+		s.add("open "+MemoryFile, unix.SYS_OPENAT, uintptr(m.Proc), s.text(MemoryFile), unix.O_WRONLY|unix.O_CLOEXEC)
+		s.last().optional = true
+		s.add("write "+MemoryFile, unix.SYS_WRITE, 0, s.text(m.Text), uintptr(len(m.Text)))
+		s.last().kind, s.last().optional = toOpened, true
+	}
 	if c := p.Credential; c != nil {
 		s.add("leave all groups", unix.SYS_SETGROUPS, 0, 0)
 		s.add("become a member of group "+strconv.Itoa(int(c.Gid)), unix.SYS_SETGID, uintptr(c.Gid))
@@ -96,6 +116,23 @@ func (p Program) addSteps(s *steps) {
 		s.addWriteID(p.Status)
 	}
 	p.addExec(s)
+}
+
+// Reach waits until the directory and the file of the program answer, which those of a server that
+// is away do not: this process waits for the one that it makes, with all that it does.
+func (p Program) Reach() {
+	var st unix.Stat_t
+	if p.Dir != "" {
+		_ = unix.Stat(p.Dir, &st)
+	}
+	for _, name := range p.candidates() {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(p.Dir, name)
+		}
+		if unix.Stat(name, &st) == nil {
+			return
+		}
+	}
 }
 
 // addFile has the program have a file open at a number.

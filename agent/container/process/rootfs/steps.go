@@ -41,6 +41,8 @@ const (
 	script
 	// writeID writes the process's own id, which it puts in its buffer first.
 	writeID
+	// toOpened is for the file that the step before has opened.
+	toOpened
 )
 
 func (s *steps) add(what string, number uintptr, args ...uintptr) {
@@ -65,8 +67,8 @@ func (s *steps) text(t string) uintptr {
 // texts is a list of C strings that ends, and lives as long as the steps.
 func (s *steps) texts(list []string) uintptr {
 	p, err := syscall.SlicePtrFromStrings(list)
-	if err != nil {
-		s.err = fmt.Errorf("text %q: %w", list, err)
+	if err != nil { // without the texts, which may be secrets
+		s.err = fmt.Errorf("an argument or a variable has a byte that is zero: %w", err)
 		return 0
 	}
 	s.keep = append(s.keep, p)
@@ -141,7 +143,8 @@ func (s *steps) run() error {
 	defer runtime.KeepAlive(s)
 	for i := range s.list {
 		c := &s.list[i]
-		_, _, errno := syscall.RawSyscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])
+		// Not raw: it may wait for a server of files, and nothing else must.
+		_, _, errno := syscall.Syscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])
 		if errno != 0 && !c.optional {
 			return fmt.Errorf("%s: %w", c.what, errno)
 		}

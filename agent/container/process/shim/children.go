@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,8 +25,8 @@ type children struct {
 	idle  func()
 	// openFiles is the tasks' limit, or nil for this process's own.
 	openFiles *unix.Rlimit
-	// memory is what the system is to think of a task that needs memory; nil leaves it.
-	memory []byte
+	// memory is what the system is to think of a task when memory is short; nil leaves it.
+	memory *rootfs.MemoryScore
 
 	// mu guards what follows. It is held from the fork until the child is known.
 	mu     sync.Mutex
@@ -49,12 +50,6 @@ func newChildren(ended func(string), idle func()) (*children, error) {
 	c.forked = sync.NewCond(&c.mu)
 	go c.reap()
 	return c, nil
-}
-
-func (c *children) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.byPID)
 }
 
 // each gives the tasks to f while none begins or ends.
@@ -82,12 +77,13 @@ func (c *children) start(o Order, fds [filesEach]int, begun func(Started)) (err 
 		}
 	}()
 	p := rootfs.Program{
-		Argv: o.Argv, Env: o.Env, Dir: o.Dir, Credential: o.Credential, Status: status, OpenFiles: c.openFiles,
+		Argv: o.Argv, Env: o.Env, Dir: o.Dir, Credential: o.Credential, Status: status, OpenFiles: c.openFiles, Memory: c.memory,
 		Files: []int{int(c.null.Fd()), fds[1], fds[2]},
 	}
 	switch o.Placing {
 	case AsItIs:
 	case InUser:
+		p.Reach() // where the task finds it too, mostly
 		return c.fork(o.Task, p, o.Tree.Fork, func() { begun(at) })
 	case InMounts:
 		return rootfs.OnOwnThread(func() error {
@@ -105,9 +101,11 @@ func (c *children) start(o Order, fds [filesEach]int, begun func(Started)) (err 
 			if err := o.Tree.Enter(); err != nil {
 				return err
 			}
+			p.Reach()
 			return c.fork(o.Task, p, rootfs.Program.Fork, func() { begun(at) })
 		})
 	}
+	p.Reach()
 	return c.fork(o.Task, p, rootfs.Program.Fork, func() { begun(at) })
 }
 
@@ -128,7 +126,6 @@ func (c *children) fork(task string, p rootfs.Program, do func(rootfs.Program) (
 	if err != nil {
 		return fmt.Errorf("start the process: %w", err)
 	}
-	c.restoreMemory(pid)
 	c.byPID[pid] = child{task: task, status: p.Status}
 	begun()
 	return nil
@@ -172,10 +169,16 @@ func (c *children) forget(pid int, task string) {
 }
 
 // noteEnd ends what a task has left in its group, whose number is no other's until the task is
-// reaped, and writes its code.
+// reaped, and writes its code. One that was killed before it was the program may not have noted its
+// id, which comes first.
 func (c *children) noteEnd(pid int, t child, code int) {
 	_ = unix.Kill(-pid, unix.SIGKILL)
-	line := append(strconv.AppendInt(nil, int64(code), 10), '\n')
+	var line []byte
+	var st unix.Stat_t
+	if err := unix.Fstat(t.status, &st); err == nil && st.Size == 0 {
+		line = append(strconv.AppendInt(line, int64(pid), 10), '\n')
+	}
+	line = append(strconv.AppendInt(line, int64(code), 10), '\n')
 	for {
 		// There is room for it since before the start.
 		if _, err := unix.Write(t.status, line); !errors.Is(err, unix.EINTR) {
@@ -235,29 +238,30 @@ func inheritedLimit() *unix.Rlimit {
 	return &limit
 }
 
-const memoryFile = "oom_score_adj"
-
 // spared is how much later than others the system ends a shim for its memory, of 1,000. All its
 // tasks would be lost.
 const spared = -900
 
 // spareThis has this process be among the last that are ended for memory, where it may, and returns
-// what tasks are to have.
-func spareThis() []byte {
-	name := "/proc/self/" + memoryFile
+// what tasks are to have, or nil.
+func spareThis() *rootfs.MemoryScore {
+	const proc = "/proc"
+	name := filepath.Join(proc, rootfs.MemoryFile)
 	was, err := os.ReadFile(name)
 	if err != nil {
 		return nil
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(was)))
-	if err != nil || n <= spared || os.WriteFile(name, []byte(strconv.Itoa(spared)), 0) != nil {
+	if err != nil || n <= spared {
 		return nil
 	}
-	return was
-}
-
-func (c *children) restoreMemory(pid int) {
-	if c.memory != nil {
-		_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/"+memoryFile, c.memory, 0) // it may have ended
+	at, err := unix.Open(proc, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
 	}
+	if os.WriteFile(name, []byte(strconv.Itoa(spared)), 0) != nil {
+		_ = unix.Close(at)
+		return nil
+	}
+	return &rootfs.MemoryScore{Proc: at, Text: string(was)}
 }

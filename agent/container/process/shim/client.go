@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,13 +74,15 @@ func Open(o Options) (*Shims, error) {
 	if err := prepareDir(o.Dir); err != nil {
 		return nil, err
 	}
-	sockets, err := filepath.Glob(filepath.Join(o.Dir, "*"+socketSuffix))
+	entries, err := os.ReadDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	var all sync.WaitGroup
-	for _, path := range sockets {
-		all.Go(func() { s.find(path) })
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), socketSuffix) {
+			all.Go(func() { s.find(filepath.Join(o.Dir, e.Name())) })
+		}
 	}
 	all.Wait()
 	s.restIfIdle()
@@ -117,9 +120,19 @@ func (s *Shims) find(path string) {
 	}
 	if l.isThisProgram() {
 		s.mu.Lock()
-		s.own = cmp.Or(s.own, l)
-		s.mu.Unlock()
+		defer s.mu.Unlock()
+		_ = s.orderFrom(l) // otherwise from the next
 	}
+}
+
+// orderFrom has tasks ordered from a shim, unless that has ended or there is another; the caller
+// holds mu.
+func (s *Shims) orderFrom(l *link) error {
+	if !s.links[l] {
+		return ErrLost
+	}
+	s.own = cmp.Or(s.own, l)
+	return nil
 }
 
 // Close leaves the shims to their tasks.
@@ -176,19 +189,18 @@ func (s *Shims) ensure(ctx context.Context) (*link, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	conn, err := s.launch()
+	fresh, err := s.launch()
 	if err != nil {
 		return nil, fmt.Errorf("start the process that starts tasks: %w", err)
 	}
-	said := conn.said
-	if l, err = s.addLink(conn.conn, helloPatience); err != nil {
-		return nil, fmt.Errorf("the process that starts tasks does not begin: %w: %s", err, conn.log.LastWords(said))
+	if l, err = s.addLink(fresh.conn, helloPatience); err != nil {
+		_ = os.Remove(fresh.path) // the next agent would look for it
+		return nil, fmt.Errorf("the process that starts tasks does not begin: %w: %s", err, fresh.log.LastWords(fresh.said))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.own = l
 	l.orders++
-	return l, nil
+	return l, s.orderFrom(l)
 }
 
 // restIfIdle leaves shims that are not used: those of other programs at once after their last

@@ -17,6 +17,7 @@ const socketSuffix = ".sock"
 
 // launched is a shim that was just started.
 type launched struct {
+	path string // of its socket
 	conn *net.UnixConn
 	log  companion.Log
 	// said is where its words begin in the log.
@@ -26,23 +27,25 @@ type launched struct {
 // launch starts a shim. The agent makes the socket and connects before there is one that
 // answers, so that nothing is waited for that may not come.
 func (s *Shims) launch() (launched, error) {
-	out := launched{log: companion.Log(filepath.Join(s.opts.Dir, "log"))}
-	path := filepath.Join(s.opts.Dir, rand.Text()+socketSuffix)
-	socket, err := listenAt(path)
+	out := launched{
+		path: filepath.Join(s.opts.Dir, rand.Text()+socketSuffix),
+		log:  companion.Log(filepath.Join(s.opts.Dir, "log")),
+	}
+	socket, err := listenAt(out.path)
 	if err != nil {
 		return out, err
 	}
 	defer func() { _ = socket.Close() }() // the shim has its own
-	if out.conn, err = dial(path); err == nil {
+	if out.conn, err = dial(out.path); err == nil {
 		out.said = out.log.Size()
-		args := append(append([]string{}, s.opts.Command...), "--socket", path)
+		args := append(append([]string{}, s.opts.Command...), "--socket", out.path)
 		err = companion.Companion{Args: args, File: socket, Log: out.log}.StartAlone()
 		if err == nil {
 			return out, nil
 		}
 		_ = out.conn.Close()
 	}
-	_ = os.Remove(path) // nothing listens there
+	_ = os.Remove(out.path) // nothing listens there
 	return out, err
 }
 

@@ -242,14 +242,16 @@ func (s *server) becomeIdle() {
 // leaveIfIdle leaves when there is nothing to do. An agent that connects at this moment finds
 // the connection closed before a greeting, and starts another shim.
 func (s *server) leaveIfIdle() {
-	busy := s.children.count() > 0
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if busy || s.leaving || len(s.conns) > 0 || s.orders > 0 {
-		return
-	}
-	s.leaving = true
-	_ = os.Remove(s.cfg.Path) // an agent removes what does not answer
-	_ = s.listener.Close()
-	close(s.left)
+	// Under both locks: an order that was carried out is a task before it is no order.
+	s.children.each(func(tasks []string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(tasks) > 0 || s.leaving || len(s.conns) > 0 || s.orders > 0 {
+			return
+		}
+		s.leaving = true
+		_ = os.Remove(s.cfg.Path) // an agent removes what does not answer
+		_ = s.listener.Close()
+		close(s.left)
+	})
 }

@@ -47,6 +47,11 @@ func open(t *testing.T, dir string) *Shims {
 // startTask starts a shell and returns the name of its status file.
 func startTask(t *testing.T, s *Shims, script string) (status string, err error) {
 	t.Helper()
+	return startOrder(t, s, Order{Argv: []string{"/bin/sh", "-c", script}})
+}
+
+func startOrder(t *testing.T, s *Shims, o Order) (status string, err error) {
+	t.Helper()
 	status = filepath.Join(t.TempDir(), "status")
 	f, err := os.OpenFile(status, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -58,7 +63,8 @@ func startTask(t *testing.T, s *Shims, script string) (status string, err error)
 		t.Fatal(err)
 	}
 	defer func() { _ = out.Close() }()
-	_, err = s.Start(t.Context(), Order{Task: status, Argv: []string{"/bin/sh", "-c", script}}, Files{Status: f, Stdout: out, Stderr: out})
+	o.Task = status
+	_, err = s.Start(t.Context(), o, Files{Status: f, Stdout: out, Stderr: out})
 	return status, err
 }
 
@@ -100,16 +106,32 @@ func eventually(t *testing.T, what string, is func() bool) {
 
 func isGone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// The names of sockets are short, however long that of their directory is.
-func TestADirectoryMayHaveALongName(t *testing.T) {
+// The names of sockets are short, however long that of their directory is, and found, whatever
+// that contains.
+func TestADirectoryMayHaveAnyName(t *testing.T) {
 	t.Parallel()
-	s := open(t, filepath.Join(t.TempDir(), strings.Repeat("long/", 40), "shims"))
-	status, err := startTask(t, s, "exit 3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said := ends(t, s, status); len(said) != 2 || said[1] != "3" {
-		t.Errorf("got %q, want an id and 3", said)
+	for _, name := range []string{strings.Repeat("long/", 40), "[a]*?\\"} {
+		dir := filepath.Join(t.TempDir(), name, "shims")
+		wait := filepath.Join(t.TempDir(), "wait")
+		if err := syscall.Mkfifo(wait, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := open(t, dir)
+		status, err := startTask(t, before, "read x <"+wait+"; exit 3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.Close()
+		s := open(t, dir)
+		if s.Ended(status) == nil {
+			t.Errorf("%q: nothing will be said of the task's end", name)
+		}
+		if err := os.WriteFile(wait, []byte("go\n"), 0); err != nil {
+			t.Fatal(err)
+		}
+		if said := ends(t, s, status); len(said) != 2 || said[1] != "3" {
+			t.Errorf("%q: got %q, want an id and 3", name, said)
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return s, nil
 	}
 	s.queue = make(chan *request, queueLength)
-	w := &writer{db: s.db, log: cfg.Log, ttl: cfg.LeaseTTL, counts: &s.counts}
+	w := &writer{db: s.db, log: cfg.Log, ttl: cfg.LeaseTTL, counts: &s.counts, nextWAL: mostWAL}
 	go s.serveRequests(s.life, w) //nolint:contextcheck // the writer lives as long as the store, not as the call that opens it
 	return s, nil
 }

@@ -129,6 +129,7 @@ func (s *Store) serveRequests(ctx context.Context, w *writer) {
 		var group []*request
 		group, next = s.gatherGroup(first)
 		w.runGroup(ctx, group)
+		w.boundWAL(ctx)
 	}
 }
 

@@ -39,6 +39,8 @@ type writer struct {
 	opened bool                 // a transaction is open on conn
 	kept   journal              // what its writes have changed so far
 	counts *counts
+	// nextWAL is the size of the write-ahead log, in bytes, at which it is emptied.
+	nextWAL int64
 }
 
 // limitCommit gives PostgreSQL's commits a deadline. A local file gets none, and no context that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"syscall"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite" // with the driver "sqlite"
@@ -114,9 +115,11 @@ func (d *Database) openFile(path string) (err error) {
 	return nil
 }
 
+// busyTimeout is how long a lock is waited for: only a backup from a second process ever holds one.
+const busyTimeout = 5 * time.Second
+
 // sqliteDSN escapes the path, so that a "?" or "%" in it stays a part of it.
 func sqliteDSN(path string, pragmas ...string) string {
-	// Five seconds: only a backup from a second process ever holds a lock we wait for.
-	q := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+	q := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}, pragmas...)}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }

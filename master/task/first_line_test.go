@@ -3,9 +3,11 @@ package task_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
 )
 
 // The first line of a task is stored with the task and is in its log for who looks, once, whoever
@@ -53,4 +55,39 @@ func TestWhoFollowsAWaitingTaskSeesItsFirstLine(t *testing.T) {
 		return
 	}
 	t.Error("got no line")
+}
+
+// Who was told that a task was accepted reads its first line, whatever is being written of it meanwhile.
+func TestTheFirstLineIsThereWhileATaskChanges(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	id := m.launch(`{"entrypoint":["true"],"description":"x"}`).GetCommand().GetId()
+	release, written := holdStore(m), make(chan error, 1)
+	go func() {
+		_, err := m.tasks.Assigned(t.Context(), assignment(first(id), 1))
+		written <- err
+	}()
+	lines := make(chan []string, 1)
+	// The times only decide whether a reader who does not wait is found out.
+	time.AfterFunc(100*time.Millisecond, func() { lines <- m.lines(id) })
+	time.AfterFunc(200*time.Millisecond, release)
+	if got := <-lines; len(got) == 0 || got[0] != "INFO Scheduling x (id: "+id+".1)" {
+		t.Errorf("got %q", got)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+}
+
+// holdStore keeps what is written from now on waiting until it is released.
+func holdStore(m *master) (release func()) {
+	begun, held := make(chan struct{}), make(chan struct{})
+	go func() {
+		err := m.store.Write(m.t.Context(), func(*store.Tx) error { close(begun); <-held; return nil })
+		if err != nil {
+			m.t.Error(err)
+		}
+	}()
+	<-begun
+	return func() { close(held) }
 }

@@ -78,11 +78,12 @@ func (rec *records) flushLines(ctx context.Context, e *entry) error {
 }
 
 // showLines copies lines for who is about to read the log of a task that has not ended. A change that is under
-// way writes them itself, and one that cannot be made does not keep anybody from reading.
+// way is waited for, for it writes them itself; one that cannot be made does not keep anybody from reading.
 func (rec *records) showLines(ctx context.Context, e *entry) {
-	if e.latestSnapshot().hasEnded() || !e.change.TryLock() {
+	if e.latestSnapshot().hasEnded() {
 		return
 	}
+	e.change.Lock()
 	defer e.change.Unlock()
 	if e.gone {
 		return

@@ -157,7 +157,7 @@ func (e *encoder) encodeScalar(v reflect.Value) *yaml.Node {
 			return simpleNode(v.Bool())
 		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}
-		case reflect.Float32, reflect.Float64:
+		case reflect.Float64:
 			if f := v.Float(); f == math.Trunc(f) && math.Abs(f) < wholeLimit {
 				return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(int64(f), 10)}
 			}

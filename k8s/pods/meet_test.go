@@ -1,12 +1,14 @@
 package pods_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/det-deploy/det-deploy/k8s/pods"
@@ -30,9 +32,15 @@ func TestAGangHasAServiceAndASinglePodNone(t *testing.T) {
 	if len(hosts) != 2 || hosts[0] != "127.0.0.1" || hosts[1] != "127.0.0.1" {
 		t.Errorf("got hosts %q, want the addresses of both pods", hosts)
 	}
-	list, err := m.client.CoreV1().Services(m.namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(list.Items) != 1 || list.Items[0].Labels["determined"] != string(gang) {
-		t.Fatalf("got %v, %v, want one Service, of the gang", list.Items, err)
+	var list *corev1.ServiceList
+	m.c.Await("there is a Service", func() (err error) { // made behind the news that both pods run
+		if list, err = m.client.CoreV1().Services(m.namespace).List(t.Context(), metav1.ListOptions{}); err == nil && len(list.Items) == 0 {
+			err = errors.New("there is none yet")
+		}
+		return err
+	})
+	if len(list.Items) != 1 || list.Items[0].Labels["determined"] != string(gang) {
+		t.Fatalf("got %v, want one Service, of the gang", list.Items)
 	}
 	found, err := m.client.CoreV1().Pods(m.namespace).List(t.Context(), metav1.ListOptions{
 		LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: list.Items[0].Spec.Selector}),

@@ -188,6 +188,22 @@ func TestAnOrderOutlivesItsAgent(t *testing.T) {
 	}
 }
 
+// Of a shim that says no more, as one without free descriptors, a task is known to run that does.
+func TestATaskThatRunsHasBegunWhateverItsShimSays(t *testing.T) {
+	t.Parallel()
+	r := newPlain(t)
+	startAll(t, r, script("runs", "sleep 600"))
+	if began, err := r.containerDir("runs").hasBegun(t.Context()); err != nil || !began {
+		t.Errorf("got %v and %v, want that it has begun", began, err)
+	}
+	if err := r.Remove(t.Context(), "runs"); err != nil {
+		t.Error(err)
+	}
+	if began, err := r.containerDir("runs").hasBegun(t.Context()); err != nil || began {
+		t.Errorf("got %v and %v, want that there is none", began, err)
+	}
+}
+
 // A shim that is killed with an order that it had not begun loses nothing.
 func TestAnOrderIsGivenAgainToAnotherShim(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/process/rootfs"
 	"github.com/det-deploy/det-deploy/agent/container/process/shim"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // startPlain starts a task as the agent's own user, or as the one that was asked for.
@@ -119,14 +120,21 @@ func (r *Runtime) startInShim(ctx context.Context, d dir, o shim.Order) (shim.St
 // shimAttempts is how often a task is ordered whose shims end before it begins.
 const shimAttempts = 3
 
-// hasBegun says whether a task has begun whose shim is gone. A process that has just been made
-// has the lock until its program runs.
+// hasBegun says whether a task has begun whose shim says no more. A process that has just been made
+// has the lock until its program runs, and so has a shim that has closed the connection alone.
 func (d dir) hasBegun(ctx context.Context) (bool, error) {
-	if err := d.pollEnd(ctx); err != nil {
-		return false, err
+	for {
+		alive, err := d.isAlive() // first: what it does not have any more it does not write any more
+		if err != nil {
+			return false, err
+		}
+		if s, err := d.readStatus(); err != nil || s.started || !alive {
+			return s.started, err
+		}
+		if err := delay.For(ctx, killInterval); err != nil {
+			return false, err
+		}
 	}
-	s, err := d.readStatus()
-	return s.started, err
 }
 
 // canPlace says why tasks that are not isolated cannot have their files where they belong.

@@ -202,6 +202,9 @@ func (l *link) end(in *packets) {
 		s.own = nil
 	}
 	close(l.gone)
+	if os.Getpid() == 1 { // as in a container: what has no parent is this process's to reap
+		go func() { _, _ = unix.Wait4(l.pid, nil, 0, nil) }()
+	}
 	if !l.closing {
 		s.opts.Log.Warn("the process that starts tasks has ended; what it had running is lost, and the next task starts another", "pid", l.pid, "tasks", len(lost))
 	}

@@ -24,6 +24,9 @@ const (
 	smallHeap = 25
 	// firstPatience is how long a shim waits for the agent that started it.
 	firstPatience = time.Minute
+	// ordersMost is how many orders are carried out at once. Each has three files and a thread that
+	// may wait; where they are too many, an agent waits with the next.
+	ordersMost = 1000
 	// restAfter is how long nothing is ordered before memory is given back.
 	restAfter = 5 * time.Second
 )
@@ -42,6 +45,8 @@ type server struct {
 	children *children
 	listener net.Listener
 	rest     *time.Timer
+	// places are for orders that are being carried out.
+	places chan struct{}
 
 	mu sync.Mutex // guards what follows
 	// conns are the agents that are connected, and orders how many are being carried out.
@@ -63,7 +68,7 @@ func Serve(cfg Config) error {
 	}
 	// What ends an agent, or its group, does not end what its tasks need.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
-	s := &server{cfg: cfg, listener: l, conns: map[*peer]bool{}, left: make(chan struct{})}
+	s := &server{cfg: cfg, listener: l, places: make(chan struct{}, ordersMost), conns: map[*peer]bool{}, left: make(chan struct{})}
 	s.rest = time.AfterFunc(restAfter, giveMemoryBack)
 	if s.children, err = newChildren(s.tellEnd, s.becomeIdle); err != nil {
 		return err
@@ -188,6 +193,7 @@ func (s *server) listen(p *peer) {
 }
 
 func (s *server) begin() {
+	s.places <- struct{}{}
 	s.rest.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,6 +215,7 @@ func (s *server) carryOut(p *peer, number uint64, o Order, fds [filesEach]int) {
 	s.mu.Lock()
 	s.orders--
 	s.mu.Unlock()
+	<-s.places
 	s.leaveIfIdle()
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/process/rootfs"
@@ -114,11 +115,15 @@ func (r *Runtime) startInShim(ctx context.Context, d dir, o shim.Order) (shim.St
 		case attempt == shimAttempts:
 			return at, &container.NeverRanError{Err: err}
 		}
+		if err := delay.For(ctx, time.Duration(attempt)*killInterval); err != nil {
+			return shim.Started{}, &container.NeverRanError{Err: err}
+		}
 	}
 }
 
-// shimAttempts is how often a task is ordered whose shims end before it begins.
-const shimAttempts = 3
+// shimAttempts is how often a task is ordered whose shims end before it begins: where memory is short, one
+// after the other may be killed.
+const shimAttempts = 10
 
 // hasBegun says whether a task has begun whose shim says no more. A process that has just been made
 // has the lock until its program runs, and so has a shim that has closed the connection alone.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +18,13 @@ import (
 
 // ErrLost means that a shim is gone which may have carried out an order.
 var ErrLost = errors.New("the process that starts tasks has ended")
+
+// endedError is one that is ErrLost, and says more.
+type endedError struct{ error }
+
+func (endedError) Is(target error) bool { return target == ErrLost }
+
+func (e endedError) Unwrap() error { return e.error }
 
 const (
 	// helloPatience is how long a new shim may take until it answers, on a machine that is very busy.
@@ -195,7 +203,11 @@ func (s *Shims) ensure(ctx context.Context) (*link, error) {
 	}
 	if l, err = s.addLink(fresh.conn, helloPatience); err != nil {
 		_ = os.Remove(fresh.path) // the next agent would look for it
-		return nil, fmt.Errorf("the process that starts tasks does not begin: %w: %s", err, fresh.log.LastWords(fresh.said))
+		said := fmt.Errorf("the process that starts tasks does not begin: %w: %s", err, fresh.log.LastWords(fresh.said))
+		if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+			return nil, endedError{said}
+		}
+		return nil, said
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

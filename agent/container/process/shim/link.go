@@ -118,6 +118,7 @@ func (l *link) order(ctx context.Context, o Order, f Files) (Started, error) {
 		return Started{}, fmt.Errorf("order of %d bytes: %w", len(message), unix.E2BIG)
 	}
 	if err := l.send(message, f); err != nil {
+		l.passOver()
 		return Started{}, fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	select {
@@ -131,6 +132,17 @@ func (l *link) order(ctx context.Context, o Order, f Files) (Started, error) {
 		return a.Started, a.err
 	default:
 		return Started{}, errors.Join(ErrLost, ctx.Err())
+	}
+}
+
+// passOver has the next tasks ordered from another shim: that this one has gone may be heard only after
+// they were.
+func (l *link) passOver() {
+	s := l.shims
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own == l {
+		s.own = nil
 	}
 }
 

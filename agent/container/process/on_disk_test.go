@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,12 +93,13 @@ func testTheDirectoryOfOneThatLeft(t *testing.T, leave string) {
 	if err := os.WriteFile(wanted, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stays := script("stays", leave+` sh -c 'while [ -e `+wanted+` ]; do echo mine >mine; sleep 0.01; done' >/dev/null 2>&1 & until [ -s mine ]; do sleep 0.01; done`)
+	stays := script("stays", leave+` sh -c 'while [ -e `+wanted+` ]; do echo $$ >mine; sleep 0.01; done' >/dev/null 2>&1 & until [ -s mine ]; do sleep 0.01; done`)
 	if _, code := outcome(t, r, stays); code != 0 {
 		t.Fatalf("got code %d", code)
 	}
 	// Its work directory, whose number is no other's while the process is in it.
 	kept := inode(t, workdirOf(r, stays))
+	endWriter(t, filepath.Join(workdirOf(r, stays), "mine"), wanted)
 	if err := r.Remove(t.Context(), "stays"); err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +121,26 @@ func testTheDirectoryOfOneThatLeft(t *testing.T, leave string) {
 	if len(again) == manyTasks {
 		t.Error("got a new directory for each task, want those of the others before")
 	}
+}
+
+// endWriter ends the process whose number is in a file when the test does, before its directories are
+// removed: until a file is gone it writes there.
+func endWriter(t *testing.T, noted, wanted string) {
+	t.Helper()
+	pid := 0
+	eventually(t, "the number of the process is whole", func() bool {
+		text, _ := os.ReadFile(noted)
+		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		pid = n
+		return err == nil && strings.HasSuffix(string(text), "\n")
+	})
+	t.Cleanup(func() {
+		_ = os.Remove(wanted)
+		eventually(t, "the process is gone", func() bool {
+			_, runs := readProcess(pid)
+			return !runs
+		})
+	})
 }
 
 // A program outside of the task may have got its output, and may write to it later.

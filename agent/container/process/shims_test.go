@@ -163,6 +163,7 @@ func TestAnOrderOutlivesItsAgent(t *testing.T) {
 	}
 	goOn := func() { _ = unix.Kill(pid, unix.SIGCONT) }
 	t.Cleanup(goOn)
+	awaitStopped(t, pid)
 	ordered := make(chan error, 1)
 	go func() { ordered <- r.Start(t.Context(), script("ordered", "echo once; exit 8")) }()
 	d := r.containerDir("ordered")
@@ -170,6 +171,7 @@ func TestAnOrderOutlivesItsAgent(t *testing.T) {
 		alive, err := d.isAlive()
 		return err == nil && alive
 	})
+	awaitUnread(t)
 	r.Close()
 	next := withOptions(t, Options{Dir: r.opts.Dir}) // of a shim that does not answer it gets none
 	if s, err := next.Inspect(t.Context(), "ordered"); err != nil || s.Phase != container.Running {
@@ -214,6 +216,7 @@ func TestAnOrderIsGivenAgainToAnotherShim(t *testing.T) {
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	awaitStopped(t, pid)
 	ordered := make(chan error, 1)
 	go func() { ordered <- r.Start(t.Context(), script("ordered", "echo once; exit 8")) }()
 	d := r.containerDir("ordered")
@@ -231,6 +234,48 @@ func TestAnOrderIsGivenAgainToAnotherShim(t *testing.T) {
 	if said, err := os.ReadFile(d.outputFile("stdout")); err != nil || string(said) != "once\n" {
 		t.Errorf("got %q and %v, want its output once", said, err)
 	}
+}
+
+// awaitStopped waits until a process that was told to stop has: one of its threads hears it, and the
+// others run on until that one does.
+func awaitStopped(t *testing.T, pid int) {
+	t.Helper()
+	eventually(t, "the process has stopped", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is good
+		for _, name := range threads {
+			stat, err := os.ReadFile(name)
+			if _, state, _ := strings.Cut(string(stat), ") "); err == nil && !strings.HasPrefix(state, "T") {
+				return false
+			}
+		}
+		return len(threads) > 0
+	})
+}
+
+// awaitUnread waits until something that this process has sent is not read by who is to read it.
+func awaitUnread(t *testing.T) {
+	t.Helper()
+	const looks = 5 // others of this process are read soon
+	seen := map[int]int{}
+	eventually(t, "the order is on its way", func() bool {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range all {
+			fd, _ := strconv.Atoi(e.Name())
+			domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+			if err != nil || domain != unix.AF_UNIX {
+				continue
+			}
+			if n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ); err != nil || n == 0 {
+				delete(seen, fd)
+			} else if seen[fd]++; seen[fd] == looks {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // A task has what its agent has of the system's opinion of it, and its limit of open files.

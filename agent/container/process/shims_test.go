@@ -158,19 +158,9 @@ func TestAnOrderOutlivesItsAgent(t *testing.T) {
 	r := newPlain(t)
 	startAll(t, r, script("first", "sleep 600"))
 	pid := shimOf(t, r)
-	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
 	goOn := func() { _ = unix.Kill(pid, unix.SIGCONT) }
 	t.Cleanup(goOn)
-	awaitStopped(t, pid)
-	ordered := make(chan error, 1)
-	go func() { ordered <- r.Start(t.Context(), script("ordered", "echo once; exit 8")) }()
-	d := r.containerDir("ordered")
-	eventually(t, "it is ordered", func() bool {
-		alive, err := d.isAlive()
-		return err == nil && alive
-	})
+	d, ordered := orderFromStopped(t, r, pid)
 	awaitUnread(t)
 	r.Close()
 	next := withOptions(t, Options{Dir: r.opts.Dir}) // of a shim that does not answer it gets none
@@ -213,6 +203,22 @@ func TestAnOrderIsGivenAgainToAnotherShim(t *testing.T) {
 	startAll(t, r, script("first", "exit 1"))
 	wantCode(t, r, "first", 1)
 	pid := shimOf(t, r)
+	d, ordered := orderFromStopped(t, r, pid)
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ordered; err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, r, "ordered", 8)
+	if said, err := os.ReadFile(d.outputFile("stdout")); err != nil || string(said) != "once\n" {
+		t.Errorf("got %q and %v, want its output once", said, err)
+	}
+}
+
+// orderFromStopped stops a shim and orders a task from it, whose start gives its error later.
+func orderFromStopped(t *testing.T, r *Runtime, pid int) (dir, <-chan error) {
+	t.Helper()
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -224,16 +230,7 @@ func TestAnOrderIsGivenAgainToAnotherShim(t *testing.T) {
 		alive, err := d.isAlive()
 		return err == nil && alive
 	})
-	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ordered; err != nil {
-		t.Fatal(err)
-	}
-	wantCode(t, r, "ordered", 8)
-	if said, err := os.ReadFile(d.outputFile("stdout")); err != nil || string(said) != "once\n" {
-		t.Errorf("got %q and %v, want its output once", said, err)
-	}
+	return d, ordered
 }
 
 // awaitStopped waits until a process that was told to stop has: one of its threads hears it, and the

@@ -16,6 +16,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/gather"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -36,7 +37,7 @@ const (
 // Conn carries messages of one connection.
 type Conn struct {
 	ws  *websocket.Conn
-	out *gathered
+	out *gather.Conn
 	// in has the message that is read, for the next one.
 	in bytes.Buffer
 }

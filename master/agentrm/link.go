@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/det-deploy/det-deploy/gather"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -25,7 +26,7 @@ type link struct {
 	agent   rm.AgentID
 	address string
 	conn    *websocket.Conn
-	out     *outgoing // what conn writes to
+	out     *gather.Conn // what conn writes to
 	limits  Limits
 	log     *slog.Logger
 	cancel  context.CancelCauseFunc
@@ -150,7 +151,7 @@ func (l *link) writeBatch(ctx context.Context, batch []message) error {
 	if len(batch) == 1 {
 		return l.writeOne(ctx, batch[0])
 	}
-	l.out.hold()
+	l.out.Hold()
 	var err error
 	for i := 0; err == nil && i < len(batch); i++ {
 		err = l.writeOne(ctx, batch[i])
@@ -158,7 +159,7 @@ func (l *link) writeBatch(ctx context.Context, batch []message) error {
 	l.writing.Store(true)
 	defer l.writing.Store(false)
 	// Also after an error: it may be followed by a word of why.
-	if sent := l.out.release(l.limits.Write); err == nil && sent != nil {
+	if sent := l.out.Release(l.limits.Write); err == nil && sent != nil {
 		err = fmt.Errorf("write to agent %s: %w", l.agent, sent)
 	}
 	return err

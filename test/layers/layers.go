@@ -20,6 +20,7 @@ func Shared() []Row {
 		{"process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
 		{"pattern", nil, "what a name may be is asked in every role, and compiled where it is asked"},
 		{"delay", nil, "waiting for a time or an end is needed everywhere"},
+		{"gather", nil, "an agent and its master have short messages leave together"},
 		{"excerpt", nil, "whoever repeats what was sent bounds it"},
 		{"document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},
 		{"document/naming", nil, "names that people give are judged alike for users, pools, tasks and settings"},

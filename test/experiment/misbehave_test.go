@@ -135,7 +135,7 @@ func (l *lab) boundsLog(id string) {
 		})
 	}
 	began := time.Now()
-	if l.read("master"); time.Since(began) > 10*time.Second {
+	if l.api().Read(l.t, "master"); time.Since(began) > 10*time.Second {
 		l.t.Errorf("the master answers after %s", time.Since(began))
 	}
 }

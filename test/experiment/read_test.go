@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
 // experiment is what det tells of one.
@@ -29,40 +29,19 @@ type trial struct {
 // call asks the API with the client's token.
 func (l *lab) call(path string, into any) {
 	l.t.Helper()
-	text := l.read(path)
-	if err := json.Unmarshal(text, into); err != nil {
-		l.t.Fatalf("%s: %v in %s", path, err, text)
-	}
+	l.api().Call(l.t, path, into)
 }
+
+func (l *lab) api() dettest.API { return dettest.API{URL: l.URL, Token: l.token} }
 
 // stream asks for an answer of many lines.
 func (l *lab) stream(path string, take func(line []byte)) {
 	l.t.Helper()
-	for line := range bytes.Lines(l.read(path)) {
+	for line := range bytes.Lines(l.api().Read(l.t, path)) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			take(line)
 		}
 	}
-}
-
-// read is the answer of the API to the client's token.
-func (l *lab) read(path string) []byte {
-	l.t.Helper()
-	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.URL+"/api/v1/"+path, nil)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+l.token)
-	a, err := http.DefaultClient.Do(r)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer a.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(a.Body)
-	if err != nil || a.StatusCode != http.StatusOK {
-		l.t.Fatalf("%s: %d %s, %v", path, a.StatusCode, text, err)
-	}
-	return text
 }
 
 // describe is an experiment with its trials.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -65,33 +64,12 @@ type trial struct {
 	Restarts int    `json:"restarts"`
 }
 
+func (r *researcher) api() dettest.API { return dettest.API{URL: r.url, Token: r.token} }
+
 // call asks the API.
 func (r *researcher) call(path string, into any) {
 	r.t.Helper()
-	text := r.fetch(path)
-	if err := json.Unmarshal(text, into); err != nil {
-		r.t.Fatalf("%s: %v in %s", path, err, text)
-	}
-}
-
-// fetch is an answer of the API.
-func (r *researcher) fetch(path string) []byte {
-	r.t.Helper()
-	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+"/api/v1/"+path, nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+r.token)
-	a, err := http.DefaultClient.Do(q)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer a.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(a.Body)
-	if err != nil || a.StatusCode != http.StatusOK {
-		r.t.Fatalf("%s: %d %s, %v", path, a.StatusCode, text, err)
-	}
-	return text
+	r.api().Call(r.t, path, into)
 }
 
 // only is the one trial of an experiment.
@@ -125,7 +103,7 @@ func (r *researcher) await(id, state string) {
 func (r *researcher) logs(id string) string {
 	r.t.Helper()
 	var out strings.Builder
-	for lines := json.NewDecoder(bytes.NewReader(r.fetch(fmt.Sprintf("trials/%d/logs", r.only(id).ID)))); ; {
+	for lines := json.NewDecoder(bytes.NewReader(r.api().Read(r.t, fmt.Sprintf("trials/%d/logs", r.only(id).ID)))); ; {
 		var line struct{ Result struct{ Log string } }
 		err := lines.Decode(&line)
 		if errors.Is(err, io.EOF) {

@@ -1,0 +1,43 @@
+package dettest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+)
+
+// API is the HTTP API of a master, asked by one user.
+type API struct {
+	// URL is the master's, and Token of who asks.
+	URL, Token string
+}
+
+// Read is the answer to a GET of a path below /api/v1; any other than 200 fails the test.
+func (a API) Read(t testing.TB, path string) []byte {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL+"/api/v1/"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+a.Token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s, %v", path, answer.StatusCode, text, err)
+	}
+	return text
+}
+
+// Call is Read into a value.
+func (a API) Call(t testing.TB, path string, into any) {
+	t.Helper()
+	text := a.Read(t, path)
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v in %s", path, err, text)
+	}
+}

@@ -17,9 +17,12 @@ import (
 type registry struct {
 	mu      sync.RWMutex // guards what follows; held for moments only
 	entries map[rm.TaskID]*entry
-	rm      rm.ResourceManager // nil until attached
-	owners  map[lifecycle.Kind]Owner
-	jobs    map[rm.JobID]map[rm.TaskID]*entry // those of owners
+	// row is the same entries about in the order in which they came, which is that of the memory: a walk
+	// over all waits for the memory much less than one in the map's order.
+	row    []*entry
+	rm     rm.ResourceManager // nil until attached
+	owners map[lifecycle.Kind]Owner
+	jobs   map[rm.JobID]map[rm.TaskID]*entry // those of owners
 
 	usage   *usage
 	leaving leaving
@@ -36,7 +39,7 @@ func (r *registry) expect(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.entries) == 0 {
-		r.entries = make(map[rm.TaskID]*entry, n)
+		r.entries, r.row = make(map[rm.TaskID]*entry, n), make([]*entry, 0, n)
 	}
 }
 
@@ -48,6 +51,7 @@ type entry struct {
 	stale  bool       // the store may know more than memory
 	said   int64      // lines of the master that are known to be in the log
 	dated  bool       // the store has the time of its end; not changed once it is leaving
+	place  int        // in the registry's row, whose mutex guards it
 
 	cur atomic.Pointer[snapshot] // nil until stored
 	// attached is the snapshot that Attach has handed over; only Attach looks at it.
@@ -197,20 +201,34 @@ func (r *registry) reserveID(id rm.TaskID) (e *entry, fresh bool) {
 	}
 	e = newEntry(r.usage)
 	e.change.Lock()
-	r.entries[id] = e
+	r.addEntry(id, e)
 	return e, true
 }
 
 func (r *registry) putTask(id rm.TaskID, e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.entries[id] = e
+	r.addEntry(id, e)
+}
+
+// addEntry is called with mu held, for an id that has none.
+func (r *registry) addEntry(id rm.TaskID, e *entry) {
+	e.place = len(r.row)
+	r.entries[id], r.row = e, append(r.row, e)
 }
 
 func (r *registry) dropTask(id rm.TaskID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	e, found := r.entries[id]
+	if !found {
+		return
+	}
 	delete(r.entries, id)
+	last := len(r.row) - 1
+	r.row[e.place], r.row[last].place = r.row[last], e.place
+	r.row[last] = nil
+	r.row = r.row[:last]
 }
 
 // listTasks lists the tasks, oldest first.
@@ -257,7 +275,7 @@ func (r *registry) collectWhere(in func(*snapshot) bool) []*entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	var out []*entry
-	for _, e := range r.entries {
+	for _, e := range r.row {
 		if s := e.cur.Load(); s != nil && in(s) {
 			out = append(out, e)
 		}
@@ -269,11 +287,7 @@ func (r *registry) collectWhere(in func(*snapshot) bool) []*entry {
 func (r *registry) listAll() []*entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	out := make([]*entry, 0, len(r.entries))
-	for _, e := range r.entries {
-		out = append(out, e)
-	}
-	return out
+	return slices.Clone(r.row)
 }
 
 func (r *registry) setOwner(k lifecycle.Kind, o Owner) {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -32,4 +33,47 @@ func TestWhatWasHandedOverIsForgotten(t *testing.T) {
 			t.Errorf("task %s: what was handed over is kept", e.latestSnapshot().task.ID)
 		}
 	}
+}
+
+// A walk over all finds each task that is there once, whichever have left.
+func TestAWalkFindsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	r, want := newRegistry(), map[*entry]bool{}
+	r.expect(3)
+	add := func(id rm.TaskID) {
+		e, fresh := r.reserveID(id)
+		if !fresh {
+			t.Fatalf("task %s is there already", id)
+		}
+		want[e] = true
+	}
+	drop := func(id rm.TaskID) {
+		delete(want, r.entries[id])
+		r.dropTask(id)
+		r.dropTask(id) // again, which is nothing
+	}
+	check := func(after string) {
+		t.Helper()
+		got := map[*entry]bool{}
+		for _, e := range r.listAll() {
+			got[e] = true
+		}
+		if !maps.Equal(got, want) || len(r.row) != len(want) {
+			t.Errorf("after %s: found %d tasks in a row of %d, want %d", after, len(got), len(r.row), len(want))
+		}
+	}
+	for _, id := range []rm.TaskID{"a", "b", "c", "d", "e"} {
+		add(id)
+	}
+	check("five have come")
+	for _, id := range []rm.TaskID{"b", "e", "a"} { // in the middle, the last, the first
+		drop(id)
+		check(string(id) + " has left")
+	}
+	add("a")
+	check("one has come again")
+	for _, id := range []rm.TaskID{"a", "c", "d"} {
+		drop(id)
+	}
+	check("all have left")
 }

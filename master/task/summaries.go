@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"encoding/json"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -36,7 +37,8 @@ func (v *views) Summaries(write Summary) iter.Seq2[[]byte, error] {
 
 // summaryText is a written summary of a snapshot that is open.
 type summaryText struct {
-	of       *snapshot
+	of *snapshot
+	// text is nil as long as nothing is known but the priority.
 	text     []byte
 	priority int32
 	// changes is the count of the resource manager's with which priority was compared.
@@ -52,6 +54,8 @@ type summaryWriter struct {
 	changes uint64
 	message summaryMessage
 	scratch []byte
+	// portless is the configuration that was found to have no ports last: many tasks share one.
+	portless json.RawMessage
 }
 
 // summaryMessage has room for what the message points to.
@@ -66,14 +70,15 @@ type summaryMessage struct {
 func (w *summaryWriter) summarize(e *entry) (text []byte, found bool, err error) {
 	kept, s := e.summary.Load(), e.cur.Load()
 	same := kept != nil && kept.of == s
-	if same && kept.changes.Load() == w.changes {
+	current := same && kept.changes.Load() == w.changes
+	if current && kept.text != nil {
 		return kept.text, true, nil
 	}
 	if s == nil || !isOpen(s) {
 		return nil, false, nil
 	}
-	priority, queued := w.priorityOf(s)
-	if !same || kept.priority != priority {
+	priority, queued := w.priorityOf(s, kept, current)
+	if !same || kept.text == nil || kept.priority != priority {
 		if w.scratch, err = w.write(w.scratch[:0], w.describe(s, priority)); err != nil {
 			return nil, true, err
 		}
@@ -86,9 +91,26 @@ func (w *summaryWriter) summarize(e *entry) (text []byte, found bool, err error)
 	return kept.text, true, nil
 }
 
-// priorityOf is what is shown. It says whether the resource manager has the allocation, so that only a
-// change of a job alters it.
-func (w *summaryWriter) priorityOf(s *snapshot) (priority int32, queued bool) {
+// notePriority keeps the priority of a task that was just handed over, when the resource manager has
+// counted so many changes: the first list finds it there without looking for it all over the memory.
+func (e *entry) notePriority(r rm.ResourceManager, changes uint64) {
+	s := e.cur.Load()
+	if !isOpen(s) {
+		return
+	}
+	if n, found := r.Priority(s.allocations[len(s.allocations)-1].ID); found {
+		kept := &summaryText{of: s, priority: int32(n)} //nolint:gosec // 1 to 99
+		kept.changes.Store(changes)
+		e.summary.Store(kept)
+	}
+}
+
+// priorityOf is what is shown, which is what is kept of the snapshot while that is current. It says whether
+// the resource manager has the allocation, so that only a change of a job alters it.
+func (w *summaryWriter) priorityOf(s *snapshot, kept *summaryText, current bool) (priority int32, queued bool) {
+	if current {
+		return kept.priority, true
+	}
 	if w.manager != nil {
 		if n, found := w.manager.Priority(s.allocations[len(s.allocations)-1].ID); found {
 			return int32(n), true //nolint:gosec // 1 to 99
@@ -103,7 +125,7 @@ func (w *summaryWriter) describe(s *snapshot, priority int32) *apiv1.AllocationS
 	w.message.registered.Seconds, w.message.registered.Nanos = at.Unix(), int32(at.Nanosecond()) //nolint:gosec // below 1e9
 	m.TaskId, m.AllocationId, m.Name, m.RegisteredTime = string(s.task.ID), string(a.ID), s.task.Name, &w.message.registered
 	m.ResourcePool, m.SlotsNeeded, m.SchedulerType = s.task.Pool, int32(s.task.Slots), "priority" //nolint:gosec // slots of one pool
-	m.ProxyPorts, m.Resources, m.Priority = proxyPorts(s.task), nil, nil
+	m.ProxyPorts, m.Resources, m.Priority = w.proxyPorts(&s.task), nil, nil
 	if w.message.priority = priority; priority != 0 {
 		m.Priority = &w.message.priority
 	}
@@ -114,8 +136,12 @@ func (w *summaryWriter) describe(s *snapshot, priority int32) *apiv1.AllocationS
 }
 
 // proxyPorts decodes only a configuration that may have some.
-func proxyPorts(task lifecycle.Task) []*apiv1.ProxyPortConfig {
-	if kindOf(task.Kind).owned || !bytes.Contains(task.Config, []byte(`"proxy_ports"`)) {
+func (w *summaryWriter) proxyPorts(task *lifecycle.Task) []*apiv1.ProxyPortConfig {
+	if kindOf(task.Kind).owned || len(task.Config) == 0 || sameBytes(task.Config, w.portless) {
+		return nil
+	}
+	if !bytes.Contains(task.Config, []byte(`"proxy_ports"`)) {
+		w.portless = task.Config
 		return nil
 	}
 	cfg, err := spec.Load(task.Config)
@@ -130,3 +156,6 @@ func proxyPorts(task lifecycle.Task) []*apiv1.ProxyPortConfig {
 	}
 	return out
 }
+
+// sameBytes reports whether both are the same place in memory, which is not empty.
+func sameBytes(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }

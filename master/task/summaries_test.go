@@ -65,3 +65,31 @@ func TestSummariesOfTasksThatAreNotQueuedAreNotKept(t *testing.T) {
 		t.Errorf("priority %d; want the one in force", got)
 	}
 }
+
+// What a start has learnt of a task is what the first list says, unless it has changed since.
+func TestTheFirstSummariesAfterAStart(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	ports := map[string]int{}
+	for i := range 6 {
+		config := `{"entrypoint":["true"]}`
+		if i%3 == 0 {
+			config = `{"entrypoint":["true"],"environment":{"proxy_ports":[{"proxy_port":8888}]}}`
+		}
+		ports[string(first(m.launch(config).GetCommand().GetId()))] = 1 - min(i%3, 1)
+	}
+	check := func(want int32) {
+		t.Helper()
+		all := m.summaries()
+		for id, n := range ports {
+			if s := all[id]; s.GetPriority() != want || len(s.GetProxyPorts()) != n || s.GetName() == "" {
+				t.Errorf("got %v, want priority %d and %d ports", s, want, n)
+			}
+		}
+	}
+	m.restart()
+	check(42)
+	m.restart()
+	m.machine.setPriority(7)
+	check(7)
+}

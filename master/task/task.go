@@ -174,11 +174,13 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 // every new one. It is called once, when r knows what it knew before a restart. A task whose
 // owner does not answer keeps no other from running.
 func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
+	changes := r.PriorityChanges() // before any priority is looked at
 	for _, e := range run.reg.listTasks() {
 		was := e.cur.Load()
 		err := run.attachTask(ctx, r, e)
 		if err == nil {
 			e.attached = was
+			e.notePriority(r, changes)
 		}
 		if err := run.logUndecided(err); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)

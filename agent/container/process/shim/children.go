@@ -27,6 +27,8 @@ type children struct {
 	openFiles *unix.Rlimit
 	// memory is what the system is to think of a task when memory is short; nil leaves it.
 	memory *rootfs.MemoryScore
+	// threads are for tasks with mount namespaces.
+	threads *rootfs.Threads
 
 	// mu guards what follows. It is held from the fork until the child is known.
 	mu     sync.Mutex
@@ -46,7 +48,11 @@ func newChildren(ended func(string), idle func()) (*children, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &children{null: null, ended: ended, idle: idle, openFiles: inheritedLimit(), memory: spareThis(), byPID: map[int]child{}}
+	threads, err := rootfs.NewThreads()
+	if err != nil {
+		return nil, errors.Join(err, null.Close())
+	}
+	c := &children{null: null, threads: threads, ended: ended, idle: idle, openFiles: inheritedLimit(), memory: spareThis(), byPID: map[int]child{}}
 	c.forked = sync.NewCond(&c.mu)
 	go c.reap()
 	return c, nil
@@ -86,7 +92,7 @@ func (c *children) start(o Order, fds [filesEach]int, begun func(Started)) (err 
 		p.Reach() // where the task finds it too, mostly
 		return c.fork(o.Task, p, o.Tree.Fork, func() { begun(at) })
 	case InMounts:
-		return rootfs.OnOwnThread(func() error {
+		return c.threads.Run(func() error {
 			if err := rootfs.EnterMounts(0); err != nil {
 				return err
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,21 +20,38 @@ import (
 // too. Outside of tasks it is an empty directory.
 const taskRoot = "/run/det-deploy-task"
 
-// initScript is the first process of an isolated task. It is root with next to no
-// capabilities, so that the task can neither signal it nor take its lock, and it
-// knows nothing of the task's variables. Its own id is read while /proc is the
-// machine's. It sees the machine's programs and not the task's files, which may be in
-// their place: nsenter shows these to the task as it makes it the task's user. What it
-// starts is the task, and ends when it ends: see wrapper for the rest.
-const initScript = `trap : HUP INT QUIT TERM
-exec 6>&2 2>/dev/null
-read -r pid rest </proc/self/stat && echo "$pid" >&3 || exit 125
-mount -t proc -o nosuid,nodev,noexec proc /proc 2>&6 || { echo "$?" >&3; exit; }
-(exec "$@" /bin/sh -c '. /proc/self/fd/4' 2>&6 3>&- 6>&-)
-echo "$?" >&3`
+// firsts are the first processes of isolated tasks. Each is root with next to no capabilities, so
+// that the task can neither signal it nor take its lock, and knows nothing of the task's
+// variables: see rootfs.First. It is in a mount namespace without the task's files; its child enters that
+// with these as it becomes the task's user. What it starts is the task, and ends when it ends.
+type firsts struct {
+	program, null *os.File
+	openFiles     *unix.Rlimit
+}
 
-// initCapabilities are what the first process needs: to mount, to enter the namespace of
-// the task's files, and to become the task's user.
+func newFirsts() (*firsts, error) {
+	program, err := rootfs.NewFirst()
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err == nil {
+		null, err = rootfs.Above(null)
+	}
+	if err != nil {
+		return nil, errors.Join(err, program.Close())
+	}
+	return &firsts{program: program, null: null, openFiles: rootfs.InheritedLimit()}, nil
+}
+
+// of adds what all of them have.
+func (f *firsts) of(first rootfs.First) rootfs.First {
+	first.Program, first.Input, first.OpenFiles = f.program, f.null, f.openFiles
+	return first
+}
+
+// initCapabilities are what the first process needs: to enter the namespace of the task's files, and
+// to become the task's user.
 var initCapabilities = map[int]bool{unix.CAP_SYS_ADMIN: true, unix.CAP_SYS_CHROOT: true, unix.CAP_SETUID: true, unix.CAP_SETGID: true}
 
 // account is whom an isolated task runs as.
@@ -48,78 +64,81 @@ type account struct {
 	groups []int
 }
 
-// becomeUser is the program, with its arguments, that has what comes after it see the task's
-// files and run as the task's user. nsenter drops all groups; where there are some, setpriv
-// sets them and the group before it.
-func (a account) becomeUser() []string {
-	enter := []string{"nsenter", "--mount=/proc/self/fd/5"}
-	user, group := strconv.Itoa(a.UID), strconv.Itoa(a.GID)
-	if len(a.groups) == 0 {
-		return append(enter, "--setgid", group, "--setuid", user)
+// credential is whom the task's program runs as. Of all groups it keeps those alone.
+func (a account) credential() *syscall.Credential {
+	c := &syscall.Credential{Uid: uint32(a.UID), Gid: uint32(a.GID)}
+	for _, g := range a.groups {
+		c.Groups = append(c.Groups, uint32(g))
 	}
-	list := make([]string, len(a.groups))
-	for i, g := range a.groups {
-		list[i] = strconv.Itoa(g)
-	}
-	set := []string{"setpriv", "--regid", group, "--groups", strings.Join(list, ",")}
-	return append(append(set, enter...), "--setuid", user)
+	return c
 }
 
-// canIsolate tries what every start does and says why it cannot be done.
-func canIsolate(a Accounts) error {
+// isolate is what isolated tasks need, or the error says why there can be none.
+func isolate(a Accounts) (*firsts, error) {
 	if a.Last == 0 {
-		return errors.New("task_users is empty")
+		return nil, errors.New("task_users is empty")
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("this agent is not root")
+		return nil, errors.New("this agent is not root")
 	}
 	if err := a.checkUID(); err != nil {
-		return err
-	}
-	if _, err := exec.LookPath("setpriv"); err != nil { // only tasks with GPUs need it, later
-		return err
+		return nil, err
 	}
 	for _, p := range []string{taskRoot, runDir} {
 		if err := os.MkdirAll(p, 0o755); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	var said bytes.Buffer
-	cmd := initCommand(`mount -t proc proc /proc && exec "$@" /bin/sh -c 'test -r /proc/self/stat'`, account{User: container.User{UID: a.First, GID: a.First}})
-	cmd.Stdout, cmd.Stderr = &said, &said
-	null, err := os.Open(os.DevNull)
+	f, err := newFirsts()
+	if err == nil {
+		err = f.try(account{User: container.User{UID: a.First, GID: a.First}})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("this machine does not let it make namespaces: %w", err)
+	}
+	return f, nil
+}
+
+// try does what every start does.
+func (f *firsts) try(who account) error {
+	said, err := os.CreateTemp("", "det-deploy-check-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = null.Close() }()
-	cmd.ExtraFiles = []*os.File{null, null} // in the place of lock and program
+	if err := os.Remove(said.Name()); err != nil {
+		return err
+	}
+	if said, err = rootfs.Above(said); err != nil {
+		return err
+	}
+	defer func() { _ = said.Close() }()
+	p := rootfs.Program{Argv: []string{"/bin/sh", "-c", "test -r /proc/self/stat && echo isolated"}, Dir: "/", Credential: who.credential()}
+	order, err := p.Order(false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = order.Close() }()
+	var pid int
 	err = rootfs.OnOwnThread(func() error {
 		if err := enterNamespaces(); err != nil {
 			return err
 		}
-		return startInTree(cmd, rootfs.Tree{Stage: taskRoot})
+		first := rootfs.First{Status: said, Output: said, Errors: said, Order: order}
+		pid, err = startInTree(f.of(first), rootfs.Tree{Stage: taskRoot})
+		return err
 	})
-	if err == nil {
-		err = cmd.Wait()
-	}
 	if err != nil {
-		return fmt.Errorf("this machine does not let it make namespaces: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+		return err
+	}
+	if _, err := unix.Wait4(pid, nil, 0, nil); err != nil {
+		return err
+	}
+	text := make([]byte, 1<<10)
+	n, _ := said.ReadAt(text, 0)                               // it ends before the room does
+	if !bytes.HasSuffix(text[:n], []byte("\nisolated\n0\n")) { // between the process and its code
+		return fmt.Errorf("a task cannot see its own processes: %s", bytes.TrimSpace(text[:n]))
 	}
 	return nil
-}
-
-// initCommand is a shell that is the first of a process namespace.
-func initCommand(script string, a account) *exec.Cmd {
-	return &exec.Cmd{
-		Path: "/bin/sh",
-		Args: append([]string{"/bin/sh", "-c", script, "det-deploy-task"}, a.becomeUser()...),
-		// Nothing of the task: a variable such as LD_PRELOAD would make it root.
-		Env: []string{"PATH=" + os.Getenv("PATH")},
-		Dir: "/",
-		SysProcAttr: &syscall.SysProcAttr{
-			Setsid: true, Cloneflags: unix.CLONE_NEWPID,
-		},
-	}
 }
 
 // enterNamespaces gives this thread namespaces of its own.
@@ -156,20 +175,20 @@ type view struct {
 
 // start builds the view in the mount namespace of this thread and starts the first process
 // in it. What is shown is opened before the first thing is covered.
-func (v view) start(cmd *exec.Cmd) error {
+func (v view) start(first rootfs.First) (pid int, err error) {
 	root, err := openPath(v.root)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = root.Close() }()
 	home, err := openPath(v.home())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = home.Close() }()
 	tmp, err := openPath(v.tmp)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = tmp.Close() }()
 	sources, err := v.openSources()
@@ -179,21 +198,21 @@ func (v view) start(cmd *exec.Cmd) error {
 		}
 	}()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, h := range toCover(v.hidden) {
 		if err := coverPath(h); err != nil {
-			return fmt.Errorf("hide %s: %w", h, err)
+			return 0, fmt.Errorf("hide %s: %w", h, err)
 		}
 	}
 	if err := v.privateDirs(tmp); err != nil {
-		return err
+		return 0, err
 	}
 	places := placesOf(layout{root: fdPath(root), disk: fdPath(home), large: v.large, info: v.info}, v.spec)
 	for i, f := range sources {
 		places[i].Source = fdPath(f)
 	}
-	return startInTree(cmd, rootfs.Tree{
+	return startInTree(first, rootfs.Tree{
 		Places: append(places, rootfs.Place{Path: taskRoot, Source: fdPath(home)}),
 		Stage:  taskRoot, UID: v.spec.User.UID, GID: v.spec.User.GID,
 	})
@@ -202,34 +221,37 @@ func (v view) start(cmd *exec.Cmd) error {
 // startInTree starts the first process of a task in a copy of this thread's mount
 // namespace, with the thread's own, in which the task's files are in their places, in its
 // hands. What is mounted in the copy goes there, too: the task's /proc.
-func startInTree(cmd *exec.Cmd, tree rootfs.Tree) error {
+func startInTree(process rootfs.First, tree rootfs.Tree) (pid int, err error) {
 	tasks, err := os.Open(rootfs.ThreadMounts)
+	if err == nil {
+		tasks, err = rootfs.Above(tasks)
+	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = tasks.Close() }()
 	first, err := copyMounts()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = first.Close() }()
 	if err := enterMountsOf(tasks); err != nil {
-		return err
+		return 0, err
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return fmt.Errorf("keep mounts to the task: %w", err)
+		return 0, fmt.Errorf("keep mounts to the task: %w", err)
 	}
 	if err := tree.Enter(); err != nil {
-		return err
+		return 0, err
 	}
 	if err := enterMountsOf(first); err != nil {
-		return err
+		return 0, err
 	}
 	if err := confineProcess(); err != nil {
-		return err
+		return 0, err
 	}
-	cmd.ExtraFiles = append(cmd.ExtraFiles, tasks)
-	return cmd.Start()
+	process.Mounts = tasks
+	return process.Fork()
 }
 
 // copyMounts gives this thread a copy of its mount namespace, which shares its mounts.

@@ -73,8 +73,9 @@ type Runtime struct {
 	// onDisk is what containers have on disk, where Dir is in memory; otherwise nil.
 	onDisk *onDisk
 
-	// shims start tasks that are not isolated.
-	shims *shim.Shims
+	// shims start tasks that are not isolated, and firsts those that are.
+	shims  *shim.Shims
+	firsts *firsts
 
 	// written wakes who follows the output of a container.
 	written watch.Watcher
@@ -98,7 +99,8 @@ func New(o Options) (*Runtime, error) {
 	// What the agent's own parent left open must not live on in tasks, which
 	// outlive both. A kernel without the call leaves it open.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	r := &Runtime{opts: o, children: map[string]int{}, notIsolated: canIsolate(o.Accounts)}
+	r := &Runtime{opts: o, children: map[string]int{}}
+	r.firsts, r.notIsolated = isolate(o.Accounts)
 	if r.notIsolated != nil {
 		r.notPlaced = canPlace()
 	}

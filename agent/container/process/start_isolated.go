@@ -33,36 +33,54 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 	if err := errors.Join(d.layOut(l, spec, true), d.giveTo(l, who)); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	program, err := programFile(who.umask(spec) + programText(append(who.taskEnv(taskRoot), spec.Env...), workDir(spec), spec.Command))
-	if err != nil {
-		return 0, fmt.Errorf("write down the program: %w", err)
-	}
-	defer func() { _ = program.Close() }()
-	v := view{layout: l, hidden: r.hidden, spec: spec}
-	return d.launchShell(program, func(cmd *exec.Cmd) error {
-		return rootfs.OnOwnThread(func() error {
-			if err := enterNamespaces(); err != nil {
-				return err
-			}
-			return v.start(cmd)
-		})
-	}, initCommand(initScript, who))
+	return r.firsts.start(d, view{layout: l, hidden: r.hidden, spec: spec}, who)
 }
 
-// launchShell starts the first process of a task with the lock in its hands, and after it the program.
-func (d dir) launchShell(program *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) (pid int, err error) {
-	f, err := d.openFiles()
+// start starts the first process of a task with the lock in its hands, and after it the program.
+func (f *firsts) start(d dir, v view, who account) (pid int, err error) {
+	files, err := d.openFiles()
+	if err == nil {
+		err = placeAbove(&files.Status, &files.Stdout, &files.Stderr)
+	}
+	defer func() { closeFiles(files) }()
 	if err != nil {
 		return 0, err
 	}
-	defer closeFiles(f)
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.Stdout, f.Stderr, []*os.File{f.Status, program}
-	if err := start(cmd); err != nil {
+	order, err := who.program(v.spec).Order(who.sharesFiles(v.spec))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = order.Close() }()
+	first := rootfs.First{Status: files.Status, Output: files.Stdout, Errors: files.Stderr, Order: order}
+	err = rootfs.OnOwnThread(func() error {
+		if err := enterNamespaces(); err != nil {
+			return err
+		}
+		pid, err = v.start(f.of(first))
+		return err
+	})
+	if err != nil {
 		return 0, fmt.Errorf("start the process: %w", err)
 	}
-	pid = cmd.Process.Pid
 	// From here on it is waited for by its id, as one of an earlier agent is.
-	return pid, cmd.Process.Release()
+	return pid, nil
+}
+
+// placeAbove moves files to descriptors that no file of a first process has there.
+func placeAbove(files ...**os.File) (err error) {
+	for _, f := range files {
+		if err == nil {
+			*f, err = rootfs.Above(*f)
+		}
+	}
+	return err
+}
+
+// program is what the task runs.
+func (a account) program(spec container.Spec) rootfs.Program {
+	// Of a repeated variable the last counts.
+	cmd := exec.Cmd{Env: append(append(a.taskEnv(taskRoot), spec.Env...), "PWD="+workDir(spec))}
+	return rootfs.Program{Argv: spec.Command, Env: cmd.Environ(), Dir: workDir(spec), Credential: a.credential()}
 }
 
 // accountOf is noted in the directory before anything can run as it.
@@ -91,15 +109,10 @@ func ownedBy(spec container.Spec, u container.User) container.Spec {
 	return spec
 }
 
-// umask leaves what a task of an experiment writes open to the next one, which runs as another
+// sharesFiles leaves what a task of an experiment writes open to the next one, which runs as another
 // user: they write into one directory of checkpoints, and a third deletes them. Which of them sees
 // that directory at all is decided by who may look into its parent.
-func (a account) umask(spec container.Spec) string {
-	if !a.claimed || !spec.FixedPaths {
-		return ""
-	}
-	return "umask 0\n"
-}
+func (a account) sharesFiles(spec container.Spec) bool { return a.claimed && spec.FixedPaths }
 
 // giveTo makes what is the task's own, beside the files. Its output is, so that it
 // may open /dev/stdout and /dev/stderr; it reaches them in no other way.

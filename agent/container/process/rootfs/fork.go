@@ -87,7 +87,7 @@ const (
 //go:nosplit
 //go:nocheckptr
 func doSteps(list []step, f *failure) (code uintptr) {
-	refusal, last, opened := syscall.ENOENT, syscall.Errno(0), uintptr(0)
+	refusal, last, opened, length := syscall.ENOENT, syscall.Errno(0), uintptr(0), uintptr(0)
 	for i := range list {
 		c := &list[i]
 		if c.kind == script && last != syscall.ENOEXEC {
@@ -100,11 +100,18 @@ func doSteps(list []step, f *failure) (code uintptr) {
 		if c.kind == toOpened {
 			c.args[0] = opened
 		}
+		if c.kind == writeLine {
+			c.args[2] = length
+		}
 		r, _, e := syscall.RawSyscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])
 		if e == 0 && r < c.least {
 			e = syscall.EPIPE
 		}
 		last, opened = e, r
+		if c.kind == readLine && e == 0 {
+			*(*byte)(unsafe.Add(unsafe.Pointer(c.line), r)) = '\n'
+			length = r + 1
+		}
 		switch {
 		case c.kind == try || c.kind == script:
 			// Of several, what is there and cannot be executed says more.

@@ -90,21 +90,15 @@ func (p Program) outcome(s *steps, f failure) error {
 // addSteps adds all that a new process does to become the program.
 func (p Program) addSteps(s *steps) {
 	s.add("begin a session", unix.SYS_SETSID)
-	if p.OpenFiles != nil {
-		s.keep = append(s.keep, p.OpenFiles)
-		s.add("limit open files", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(p.OpenFiles)), 0)
-		s.last().optional = true // it is what this process may open
-	}
+	s.limitFiles(p.OpenFiles)
 	if m := p.Memory; m != nil { // before it is another user, and has children
 		s.add("open "+MemoryFile, unix.SYS_OPENAT, uintptr(m.Proc), s.text(MemoryFile), unix.O_WRONLY|unix.O_CLOEXEC)
 		s.last().optional = true
 		s.add("write "+MemoryFile, unix.SYS_WRITE, 0, s.text(m.Text), uintptr(len(m.Text)))
 		s.last().kind, s.last().optional = toOpened, true
 	}
-	if c := p.Credential; c != nil {
-		s.add("leave all groups", unix.SYS_SETGROUPS, 0, 0)
-		s.add("become a member of group "+strconv.Itoa(int(c.Gid)), unix.SYS_SETGID, uintptr(c.Gid))
-		s.add("become user "+strconv.Itoa(int(c.Uid)), unix.SYS_SETUID, uintptr(c.Uid))
+	if p.Credential != nil {
+		s.becomeUser(p.Credential)
 	}
 	if p.Dir != "" {
 		s.add("enter "+p.Dir, unix.SYS_CHDIR, s.text(p.Dir))
@@ -116,6 +110,23 @@ func (p Program) addSteps(s *steps) {
 		s.addWriteID(p.Status)
 	}
 	p.addExec(s)
+}
+
+// limitFiles sets the limit of open files, unless it is nil.
+func (s *steps) limitFiles(limit *unix.Rlimit) {
+	if limit == nil {
+		return
+	}
+	s.keep = append(s.keep, limit)
+	s.add("limit open files", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(limit)), 0)
+	s.last().optional = true // it is what this process may open
+}
+
+// becomeUser leaves all groups but those of the user.
+func (s *steps) becomeUser(c *syscall.Credential) {
+	s.add("leave all groups", unix.SYS_SETGROUPS, uintptr(len(c.Groups)), s.numbers(c.Groups))
+	s.add("become a member of group "+strconv.Itoa(int(c.Gid)), unix.SYS_SETGID, uintptr(c.Gid))
+	s.add("become user "+strconv.Itoa(int(c.Uid)), unix.SYS_SETUID, uintptr(c.Uid))
 }
 
 // Reach waits until the directory and the file of the program answer, which those of a server that

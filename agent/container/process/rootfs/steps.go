@@ -13,9 +13,10 @@ import (
 // process that was forked and may do nothing else.
 type steps struct {
 	list []step
-	// keep has what the arguments point to.
-	keep []any
-	err  error
+	// keep has what the arguments point to, unless another process will have it in its memory.
+	keep  []any
+	there *memory
+	err   error
 }
 
 // step is one system call. What it may return without failing is at least least.
@@ -25,7 +26,7 @@ type step struct {
 	least    uintptr
 	optional bool
 	kind     kind
-	// line is the buffer of writeID.
+	// line is the buffer of writeID and readLine.
 	line *[lineRoom]byte
 	// what says for people what it does.
 	what string
@@ -43,6 +44,9 @@ const (
 	writeID
 	// toOpened is for the file that the step before has opened.
 	toOpened
+	// readLine makes what a call has put in its buffer a line, which writeLine writes.
+	readLine
+	writeLine
 )
 
 func (s *steps) add(what string, number uintptr, args ...uintptr) {
@@ -60,6 +64,9 @@ func (s *steps) text(t string) uintptr {
 		s.err = fmt.Errorf("path %q: %w", t, err)
 		return 0
 	}
+	if s.there != nil {
+		return s.there.put(append([]byte(t), 0))
+	}
 	s.keep = append(s.keep, p)
 	return uintptr(unsafe.Pointer(p))
 }
@@ -70,6 +77,9 @@ func (s *steps) texts(list []string) uintptr {
 	if err != nil { // without the texts, which may be secrets
 		s.err = fmt.Errorf("an argument or a variable has a byte that is zero: %w", err)
 		return 0
+	}
+	if s.there != nil {
+		return s.there.putTexts(list)
 	}
 	s.keep = append(s.keep, p)
 	return uintptr(unsafe.Pointer(&p[0]))
@@ -151,3 +161,5 @@ func (s *steps) run() error {
 	}
 	return nil
 }
+
+func addressOf(list []uint32) uintptr { return uintptr(unsafe.Pointer(&list[0])) }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -52,7 +51,7 @@ func newChildren(ended func(string), idle func()) (*children, error) {
 	if err != nil {
 		return nil, errors.Join(err, null.Close())
 	}
-	c := &children{null: null, threads: threads, ended: ended, idle: idle, openFiles: inheritedLimit(), memory: spareThis(), byPID: map[int]child{}}
+	c := &children{null: null, threads: threads, ended: ended, idle: idle, openFiles: rootfs.InheritedLimit(), memory: spareThis(), byPID: map[int]child{}}
 	c.forked = sync.NewCond(&c.mu)
 	go c.reap()
 	return c, nil
@@ -225,23 +224,6 @@ func awaitChild() (pid, code int) {
 		}
 		return int(e.pid), int(e.status)
 	}
-}
-
-// inheritedLimit is the limit of open files that this process was started with, as its children
-// have it; nil is what it has now. Go has raised its own, and tells only what it starts.
-func inheritedLimit() *unix.Rlimit {
-	cmd := syscall.ProcAttr{Env: []string{}}
-	pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", ":"}, &cmd)
-	if err != nil {
-		return nil
-	}
-	var limit unix.Rlimit
-	err = unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit)
-	_, _ = unix.Wait4(pid, nil, 0, nil)
-	if err != nil {
-		return nil
-	}
-	return &limit
 }
 
 // spared is how much later than others the system ends a shim for its memory, of 1,000. All its

@@ -47,6 +47,8 @@ var suite = []struct {
 	{"what a start reads is found without a time", testUndated},
 	{"log chunks are found by line", testChunks},
 	{"tasks are listed in every order, and counted", testTaskRows},
+	{"pages of the middle are found by blocks", testTaskBlocks},
+	{"blocks follow what is written while pages are read", testBlocksBesideWrites},
 	{"tasks that ended first are found first", testEndedRows},
 	{"a transaction sees its own writes", testReadsOwnWrites},
 	{"who asked hears how a write ended", testOnEnd},

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
@@ -51,6 +49,9 @@ func AddTaskRow(tx *Tx, r TaskRow) (added bool, err error) {
 	if err == nil && !added {
 		_, err = countIn(tx, r, -1)
 	}
+	if err == nil && added {
+		tx.noteRow(r, 1)
+	}
 	if err != nil {
 		return false, fmt.Errorf("list task %q: %w", r.ID, err)
 	}
@@ -87,6 +88,11 @@ func AddTaskRows(tx *Tx, rows []TaskRow) error {
 			break
 		}
 		err = addRows(tx, group, some)
+	}
+	for _, r := range rows {
+		if err == nil {
+			tx.noteRow(r, 1)
+		}
 	}
 	if err == nil {
 		_, err = countIn(tx, rows[0], len(rows))
@@ -139,8 +145,17 @@ func addRow(tx *Tx, r TaskRow) (added bool, err error) {
 
 // MoveTaskRow notes the pool of a task.
 func MoveTaskRow(tx *Tx, id, pool string) error {
-	if err := tx.execQuery("UPDATE task_rows SET pool = ? WHERE id = ?", sortKey(pool), []byte(id)); err != nil {
+	row, counted, err := tx.countedRow(id)
+	if err == nil {
+		err = tx.execQuery("UPDATE task_rows SET pool = ? WHERE id = ?", sortKey(pool), []byte(id))
+	}
+	if err != nil {
 		return fmt.Errorf("list task %q in another pool: %w", id, err)
+	}
+	if counted {
+		tx.noteRow(row, -1)
+		row.Pool = pool
+		tx.noteRow(row, 1)
 	}
 	return nil
 }
@@ -155,12 +170,18 @@ func EndTaskRow(tx *Tx, id string, ended int64) error {
 
 // DeleteTaskRow takes a task out of the lists. One that is not listed is not an error.
 func DeleteTaskRow(tx *Tx, id string) error {
-	err := tx.execQuery("UPDATE task_groups SET tasks = tasks - 1 WHERE id = (SELECT grp FROM task_rows WHERE id = ?)", []byte(id))
+	row, counted, err := tx.countedRow(id)
+	if err == nil {
+		err = tx.execQuery("UPDATE task_groups SET tasks = tasks - 1 WHERE id = (SELECT grp FROM task_rows WHERE id = ?)", []byte(id))
+	}
 	if err == nil {
 		err = tx.execQuery("DELETE FROM task_rows WHERE id = ?", []byte(id))
 	}
 	if err != nil {
 		return fmt.Errorf("list task %q no longer: %w", id, err)
+	}
+	if counted {
+		tx.noteRow(row, -1)
 	}
 	return nil
 }
@@ -186,115 +207,4 @@ func TaskGroups(ctx context.Context, r Reader) ([]TaskGroup, error) {
 // that ended first.
 func EndedTaskRows(ctx context.Context, r Reader, before int64, limit int) ([]string, error) {
 	return readTaskIDs(ctx, r, "SELECT id FROM task_rows WHERE ended > 0 AND ended < ? ORDER BY ended, id LIMIT ?", before, limit)
-}
-
-// TaskOrder is what a page of rows is sorted by; equal ones are in the order of their submission.
-type TaskOrder string
-
-// The orders, each of which has an index.
-const (
-	BySubmission TaskOrder = "submitted"
-	ByTaskName   TaskOrder = "name"
-	ByTaskPool   TaskOrder = "pool"
-	ByTaskID     TaskOrder = "id"
-)
-
-// TaskPage is a part of the tasks of some groups.
-type TaskPage struct {
-	// Groups are some of All: those whose tasks are wanted.
-	Groups, All   []TaskGroup
-	Order         TaskOrder
-	Descending    bool
-	Offset, Limit int
-}
-
-// TaskIDs reads the ids of a page. The nearer end of the list is where it begins to count.
-func TaskIDs(ctx context.Context, r Reader, p TaskPage) ([]string, error) {
-	total := countTasks(p.Groups)
-	p.Limit = min(p.Limit, total-p.Offset)
-	if p.Limit <= 0 || p.Offset < 0 {
-		return nil, nil
-	}
-	behind := total - p.Offset - p.Limit
-	turned := behind < p.Offset
-	if turned {
-		p.Offset, p.Descending = behind, !p.Descending
-	}
-	ids, err := readTaskIDs(ctx, r, p.query(total), p.Limit, p.Offset)
-	if err == nil && turned {
-		for i, j := 0, len(ids)-1; i < j; i, j = i+1, j-1 {
-			ids[i], ids[j] = ids[j], ids[i]
-		}
-	}
-	return ids, err
-}
-
-func countTasks(groups []TaskGroup) int {
-	n := 0
-	for _, g := range groups {
-		n += g.Tasks
-	}
-	return n
-}
-
-// query reads the rows in their order and leaves those of other groups out, or reads all rows of
-// the groups and sorts them: whichever reads less.
-func (p TaskPage) query(total int) string {
-	order := p.orderText()
-	all := countTasks(p.All)
-	some := "grp IN (" + p.groupText() + ")"
-	scanned := (p.Offset + p.Limit) * max(all, 1) / max(total, 1)
-	const last = " LIMIT ? OFFSET ?"
-	switch {
-	case total >= all:
-		return "SELECT id FROM task_rows" + order + last
-	case len(p.Groups) == 1 && p.Order == BySubmission:
-		return "SELECT id FROM task_rows WHERE " + some + order + last
-	case sortCost*total < scanned:
-		return "WITH some AS MATERIALIZED (SELECT id, name, pool, submitted FROM task_rows WHERE " + some + ") SELECT id FROM some" + order + last
-	}
-	// The sum keeps the databases from reading by group.
-	return "SELECT id FROM task_rows WHERE grp + 0 IN (" + p.groupText() + ")" + order + last
-}
-
-// sortCost is how many rows of an index are read while one row is read and sorted.
-const sortCost = 8
-
-func (p TaskPage) orderText() string {
-	columns := []string{string(p.Order), "submitted", "id"}
-	switch p.Order {
-	case BySubmission:
-		columns = columns[1:]
-	case ByTaskID:
-		columns = columns[2:]
-	case ByTaskName, ByTaskPool:
-	}
-	direction := ""
-	if p.Descending {
-		direction = " DESC"
-	}
-	return " ORDER BY " + strings.Join(columns, direction+", ") + direction
-}
-
-// groupText is the groups' numbers, of which there may be more than a statement has parameters.
-func (p TaskPage) groupText() string {
-	var numbers []string
-	for _, g := range p.Groups {
-		numbers = append(numbers, strconv.FormatInt(g.ID, 10))
-	}
-	return strings.Join(numbers, ", ")
-}
-
-func readTaskIDs(ctx context.Context, r Reader, query string, args ...any) ([]string, error) {
-	var ids []string
-	err := r.queryRows(ctx, query, args, func(rows *sql.Rows) error {
-		var id []byte
-		err := rows.Scan(&id)
-		ids = append(ids, string(id))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list tasks: %w", err)
-	}
-	return ids, nil
 }

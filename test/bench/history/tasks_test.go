@@ -35,6 +35,8 @@ func taskPages(n int) []page {
 		{"20 of a user", list + "&users=admin", false},
 		{"the last 20", fmt.Sprintf("%s&offset=%d", list, n-20), false},
 		{"20 of the middle", middle, true},
+		{"20 of the middle of a user", middle + "&users=admin", true},
+		{"20 of the middle from the last on", middle + "&orderBy=ORDER_BY_DESC&sortBy=SORT_BY_START_TIME", true},
 	}
 	for _, by := range []string{"ID", "DESCRIPTION", "START_TIME", "WORKSPACE_ID", "USERNAME", "RESOURCE_POOL"} {
 		all = append(all,

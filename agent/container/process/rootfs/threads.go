@@ -76,16 +76,23 @@ func (t *Threads) Run(f func() error) error {
 func (t *Threads) serve(j job) {
 	for open := true; open; {
 		err := j.do()
-		isBack := t.goBack() == nil
-		stays := t.waiting.Add(1) <= waitingMost && isBack
+		stays := t.goBack() == nil && t.mayWait()
 		j.done <- err
 		if !stays {
-			t.waiting.Add(-1)
 			return
 		}
 		j, open = <-t.jobs
 		t.waiting.Add(-1)
 	}
+}
+
+// mayWait says whether one more thread may wait, and counts it.
+func (t *Threads) mayWait() bool {
+	if t.waiting.Add(1) <= waitingMost {
+		return true
+	}
+	t.waiting.Add(-1)
+	return false
 }
 
 // goBack has this thread see what the process sees.

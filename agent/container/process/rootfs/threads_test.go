@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,12 +59,15 @@ func TestAThreadThatWasInAMountNamespaceGoesBackAndIsUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = threads.Run(func() error {
-		second = look(t, machine, at)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	// It waits a moment after it was heard of that the first function had ended.
+	for deadline := time.Now().Add(20 * time.Second); second.thread != first.thread && time.Now().Before(deadline); {
+		err = threads.Run(func() error {
+			second = look(t, machine, at)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	if first.space == home || !first.inner {
 		t.Errorf("in its namespace: got %+v, the process has %d", first, home)

@@ -43,11 +43,12 @@ type dir string
 
 func (d dir) filePath(name string) string { return filepath.Join(string(d), name) }
 
-func (d dir) rootDir() string {
-	if at, found := d.lentFiles(); found {
-		return at
+// rootDir has the task's paths. Lent says that it is elsewhere.
+func (d dir) rootDir() (at string, lent bool) {
+	if at, lent = d.lentFiles(); lent {
+		return at, lent
 	}
-	return d.filePath("root")
+	return d.filePath("root"), false
 }
 
 // isOwn says whether the directory is the agent's.
@@ -124,23 +125,45 @@ func (d dir) isolatedUser() (uid int, isolated bool) {
 //	no     free   no    Ended if the agent killed it, and otherwise Absent: the
 //	                    program was never started
 func (d dir) readPhase() (container.Phase, error) {
-	alive, err := d.isAlive()
+	s, alive, err := d.inspectStatus()
 	if err != nil {
 		return "", err
 	}
-	s, err := d.readStatus()
+	return d.phaseOf(s, alive), nil
+}
+
+func (d dir) phaseOf(s status, alive bool) container.Phase {
 	switch {
-	case err != nil:
-		return "", err
 	case s.ended:
-		return container.Ended, nil
+		return container.Ended
 	case alive:
-		return container.Running, nil
+		return container.Running
 	case s.started, d.isKilled():
-		return container.Ended, nil
+		return container.Ended
 	default:
-		return container.Absent, nil
+		return container.Absent
 	}
+}
+
+// inspectStatus is isAlive and then readStatus, with the file opened once.
+func (d dir) inspectStatus() (s status, alive bool, err error) {
+	f, err := d.openFile("status", os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, false, err
+	}
+	defer func() { _ = f.Close() }()
+	if alive, err = isLocked(f); err != nil {
+		return s, alive, err
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return s, alive, err
+	}
+	s, err = d.parseStatus(data)
+	return s, alive, err
 }
 
 // isAlive says whether the task's parent holds its lock.
@@ -153,8 +176,12 @@ func (d dir) isAlive() (bool, error) {
 		return false, err
 	}
 	defer func() { _ = f.Close() }()
+	return isLocked(f)
+}
+
+func isLocked(f *os.File) (bool, error) {
 	// Shared, so that two who look at once do not take each other for it.
-	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, nil
 	}
@@ -179,7 +206,10 @@ func (d dir) readStatus() (status, error) {
 	if err != nil {
 		return status{}, err
 	}
-	var s status
+	return d.parseStatus(data)
+}
+
+func (d dir) parseStatus(data []byte) (s status, err error) {
 	if s.pid, s.started, err = firstNumber(&data); err == nil && s.started {
 		s.code, s.ended, err = firstNumber(&data)
 	}
@@ -202,11 +232,7 @@ func firstNumber(data *[]byte) (n int, found bool, err error) {
 
 // exitCode is what the program left: its own, or 137 when the agent killed its
 // parent along with it.
-func (d dir) exitCode() (int, error) {
-	s, err := d.readStatus()
-	if err != nil {
-		return 0, err
-	}
+func (d dir) exitCode(s status) (int, error) {
 	if s.ended {
 		return s.code, nil
 	}

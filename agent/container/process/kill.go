@@ -217,12 +217,11 @@ func killAll(pids []int) {
 // sweepProcesses kills what the program left behind in its group. The id of a dead
 // process that this agent has not reaped cannot be another's. What a shim has started it has
 // swept, unless it was killed; then the mark in the environment tells.
-func (r *Runtime) sweepProcesses(id string) {
+func (r *Runtime) sweepProcesses(id string, s status) {
 	if r.sweepChild(id) {
 		return
 	}
-	s, err := r.containerDir(id).readStatus()
-	if err != nil || !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
+	if !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
 		return
 	}
 	d := r.containerDir(id)

@@ -39,8 +39,8 @@ const infoDir = runDir + "/" + infoName
 // layoutOf has no large directories for a task that has all its files below another
 // directory, or none in memory.
 func (d dir) layoutOf(spec container.Spec) layout {
-	l := layout{root: d.rootDir(), tmp: d.filePath(tmpName)}
-	_, lent := d.lentFiles()
+	root, lent := d.rootDir()
+	l := layout{root: root, tmp: d.filePath(tmpName)}
 	disk, found := d.diskFiles()
 	if lent || !found {
 		return l
@@ -137,10 +137,13 @@ func (d dir) leadsTo(link string) (at string, found bool) {
 // outputs are the names of a task's streams.
 var outputs = [...]string{"stdout", "stderr"}
 
-// outputFile is where the output of a stream is.
-func (d dir) outputFile(name string) string {
-	if at, found := d.leadsTo(outputLink); found {
-		return at + "." + name
+// outputFiles are where the output of each stream is.
+func (d dir) outputFiles() (out [len(outputs)]string) {
+	at, found := d.leadsTo(outputLink)
+	for i, name := range outputs {
+		if out[i] = d.filePath(name); found {
+			out[i] = at + "." + name
+		}
 	}
-	return d.filePath(name)
+	return out
 }

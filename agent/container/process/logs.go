@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/process/watch"
 )
 
 const (
@@ -22,6 +23,9 @@ const (
 	// file system of another machine's has no such news.
 	followInterval = 50 * time.Millisecond
 	lookInterval   = time.Second
+	// watchAfter is when the kernel is asked for that news: most short tasks have ended by then, and all
+	// is read at the end.
+	watchAfter = 10 * time.Millisecond
 )
 
 // readSize is how much of a file is read at once.
@@ -42,8 +46,6 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		return fmt.Errorf("read the output of process %s: %w", id, err)
 	}
 	defer t.close()
-	written, stop := r.written.Follow(t.out.file.Name(), t.err.file.Name())
-	defer stop()
 
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -51,7 +53,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		_, err := r.Wait(ctx, id)
 		ended <- err
 	}()
-	err = t.followOutput(ctx, ended, written, emit)
+	err = t.followOutput(ctx, ended, &r.written, emit)
 	cancel()
 	if !t.final {
 		// The goroutine must not outlive the call; its error is the context's.
@@ -81,14 +83,15 @@ type stream struct {
 }
 
 func (d dir) openTail(from container.Position) (*tail, error) {
-	out, err := openOwn(d.outputFile("stdout"), os.O_RDWR)
+	output := d.outputFiles()
+	out, err := openOwn(output[0], os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, container.ErrGone
 	}
 	if err != nil {
 		return nil, err
 	}
-	errs, err := openOwn(d.outputFile("stderr"), os.O_RDWR)
+	errs, err := openOwn(output[1], os.O_RDWR)
 	if err != nil {
 		_ = out.Close()
 		return nil, err
@@ -131,15 +134,15 @@ func (t *tail) close() {
 	_ = t.err.file.Close()
 }
 
-// followOutput reads until the channel reports the end, and then what was left. Written,
-// which may be nil, says when there is something to read.
-func (t *tail) followOutput(ctx context.Context, ended <-chan error, written <-chan struct{}, emit func([]container.Line) error) error {
-	interval := followInterval
-	if written != nil {
-		interval = lookInterval
-	}
-	tick := time.NewTicker(interval)
+// followOutput reads until the channel reports the end, and then what was left.
+func (t *tail) followOutput(ctx context.Context, ended <-chan error, by *watch.Watcher, emit func([]container.Line) error) error {
+	var written <-chan struct{}
+	stop := func() {}
+	defer func() { stop() }()
+	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
+	begin := time.NewTimer(watchAfter)
+	defer begin.Stop()
 	for {
 		if err := t.drainLines(emit); err != nil {
 			return err
@@ -154,6 +157,10 @@ func (t *tail) followOutput(ctx context.Context, ended <-chan error, written <-c
 				return err
 			}
 			return t.drainLines(emit)
+		case <-begin.C:
+			if written, stop = by.Follow(t.out.file.Name(), t.err.file.Name()); written != nil {
+				tick.Reset(lookInterval)
+			}
 		case <-written:
 			<-time.After(gatherTime)
 		case <-tick.C:

@@ -45,11 +45,13 @@ type onDisk struct {
 	// not, of which copies may be; ended are those of gone ones that are still in use.
 	waiting, ended map[string]bool
 	gone           []string
+	// emptied are directories in which nothing was for some time when they were last looked at.
+	emptied map[string]stamps
 }
 
 func newOnDisk(at string) *onDisk {
 	return &onDisk{
-		dir: at, lookFor: 32, begun: strconv.FormatInt(time.Now().UnixNano(), 36), spaces: map[uint64]space{}, tasks: map[string]uint64{}, waiting: map[string]bool{}, ended: map[string]bool{},
+		dir: at, lookFor: 32, begun: strconv.FormatInt(time.Now().UnixNano(), 36), spaces: map[uint64]space{}, tasks: map[string]uint64{}, waiting: map[string]bool{}, ended: map[string]bool{}, emptied: map[string]stamps{},
 	}
 }
 
@@ -112,10 +114,12 @@ func (o *onDisk) takeFiles() string {
 		at := o.free[last]
 		o.free = o.free[:last]
 		// Again: a process that was left may have written until it ended.
-		if emptyFiles(at) == nil {
+		now, err := o.emptied[at].empty(at, time.Now())
+		if err == nil {
+			o.emptied[at] = now
 			return at
 		}
-		_ = os.RemoveAll(at) // the next agent tries again
+		_ = o.drop(at) // the next agent tries again
 	}
 	return ""
 }
@@ -166,7 +170,27 @@ func (o *onDisk) leave(at string, isEmpty bool) bool {
 		delete(o.tasks, at)
 		delete(o.spaces, space)
 	}
+	delete(o.emptied, at)
 	return false
+}
+
+// empty empties a directory, and says whether it could.
+func (o *onDisk) empty(at string) bool {
+	o.mu.Lock()
+	before := o.emptied[at]
+	o.mu.Unlock()
+	// Without the lock: it takes as long as a task has made files.
+	now, err := before.empty(at, time.Now())
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.emptied[at] = now
+	return err == nil
+}
+
+// drop removes a directory for good; the caller holds mu.
+func (o *onDisk) drop(at string) error {
+	delete(o.emptied, at)
+	return os.RemoveAll(at)
 }
 
 // look frees the directories that no mount namespace has a mount of; the caller holds mu.
@@ -179,7 +203,7 @@ func (o *onDisk) look() {
 		// As it stands there, whatever file system it is on, and wherever that is mounted.
 		name := "/" + filepath.Base(at)
 		if err != nil || strings.Contains(tables, name+" ") || strings.Contains(tables, name+"/") {
-			_ = os.RemoveAll(at) // the next agent tries again
+			_ = o.drop(at) // the next agent tries again
 			continue
 		}
 		o.free = append(o.free, at)
@@ -196,8 +220,7 @@ func (o *onDisk) removeFiles(d dir) error {
 	if o == nil { // it looks after the containers of an agent
 		return os.RemoveAll(at)
 	}
-	// Without the lock: it takes as long as a task has made files.
-	if emptyFiles(at) != nil {
+	if !o.empty(at) {
 		_ = o.leave(at, false)
 		return os.RemoveAll(at)
 	}

@@ -57,7 +57,7 @@ func TestTasksUseTheDirectoriesOfOthersThatFindNothingInThem(t *testing.T) {
 			t.Fatalf("task %d: got code %d and %q, want %q: what it was given, and its own output", i, code, got, want)
 		}
 		d := r.containerDir(spec.ID)
-		directories[inode(t, workdirOf(r, spec))], files[inode(t, d.outputFile("stderr"))] = true, true
+		directories[inode(t, workdirOf(r, spec))], files[inode(t, d.outputFiles()[1])] = true, true
 		if err := r.Remove(t.Context(), spec.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestOutputThatIsOpenIsNotUsedAgain(t *testing.T) {
 	if _, code := outcome(t, r, script("first", "echo line")); code != 0 {
 		t.Fatalf("got code %d", code)
 	}
-	name := r.containerDir("first").outputFile("stdout")
+	name := r.containerDir("first").outputFiles()[0]
 	held, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestOutputThatIsOpenIsNotUsedAgain(t *testing.T) {
 	if _, code := outcome(t, r, script("second", "echo line")); code != 0 {
 		t.Fatalf("got code %d", code)
 	}
-	if again := r.containerDir("second").outputFile("stdout"); again == name {
+	if again := r.containerDir("second").outputFiles()[0]; again == name {
 		t.Error("a file that another process has open is used again")
 	}
 }
@@ -178,7 +178,7 @@ func TestARuntimeThatLooksAfterAnAgentsTasksLeavesItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	beside := withOptions(t, Options{Dir: r.opts.Dir})
-	if _, err := os.Stat(r.containerDir("one").outputFile("stdout")); err != nil {
+	if _, err := os.Stat(r.containerDir("one").outputFiles()[0]); err != nil {
 		t.Error(err)
 	}
 	if err := beside.Remove(t.Context(), "one"); err != nil {

@@ -218,16 +218,17 @@ func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error
 // Remove kills what is left and removes the directory.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
 	d := r.containerDir(id)
-	phase, err := d.readPhase()
-	if err != nil {
-		return fmt.Errorf("remove process %s: %w", id, err)
-	}
-	if phase == container.Running {
+	s, alive, err := d.inspectStatus()
+	if err == nil && d.phaseOf(s, alive) == container.Running {
 		if err := r.Signal(ctx, id, container.Kill); err != nil {
 			return err
 		}
+		s, err = d.readStatus()
 	}
-	r.sweepProcesses(id)
+	if err != nil {
+		return fmt.Errorf("remove process %s: %w", id, err)
+	}
+	r.sweepProcesses(id, s)
 	uid, isolated := d.isolatedUser()
 	own := isolated && r.opts.Accounts.containsUID(uid)
 	if own {

@@ -473,7 +473,7 @@ func TestALinkedAccountReachesItsFilesWithoutIsolation(t *testing.T) {
 	if code != 0 || said != "1234\n4321\ngiven\n" {
 		t.Errorf("got code %d and %q, want its account and its file", code, said)
 	}
-	root := r.containerDir("linked").rootDir()
+	root, _ := r.containerDir("linked").rootDir()
 	if err := r.Remove(t.Context(), "linked"); err != nil {
 		t.Fatal(err)
 	}

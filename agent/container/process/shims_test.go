@@ -172,7 +172,7 @@ func TestAnOrderOutlivesItsAgent(t *testing.T) {
 		t.Errorf("the agent that was killed got %v", err)
 	}
 	wantCode(t, next, "ordered", 8)
-	if said, err := os.ReadFile(d.outputFile("stdout")); err != nil || string(said) != "once\n" {
+	if said, err := os.ReadFile(d.outputFiles()[0]); err != nil || string(said) != "once\n" {
 		t.Errorf("got %q and %v, want its output once", said, err)
 	}
 	if err := next.Remove(t.Context(), "first"); err != nil {
@@ -211,7 +211,7 @@ func TestAnOrderIsGivenAgainToAnotherShim(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, r, "ordered", 8)
-	if said, err := os.ReadFile(d.outputFile("stdout")); err != nil || string(said) != "once\n" {
+	if said, err := os.ReadFile(d.outputFiles()[0]); err != nil || string(said) != "once\n" {
 		t.Errorf("got %q and %v, want its output once", said, err)
 	}
 }

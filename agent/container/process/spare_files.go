@@ -13,13 +13,13 @@ import (
 )
 
 // keptDirs are those of a directory on disk that stay for the next task, without content.
-var keptDirs = []string{infoName, "workdir", "pythonuserbase"}
+var keptDirs = [...]string{infoName, "workdir", "pythonuserbase"}
 
 const infoName = "info"
 
 // emptyFiles leaves what is kept of a directory.
 func emptyFiles(at string) error {
-	if err := emptyDir(at, keptDirs); err != nil {
+	if err := emptyDir(at, keptDirs[:]); err != nil {
 		return err
 	}
 	for _, name := range keptDirs {

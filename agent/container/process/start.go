@@ -67,10 +67,11 @@ func (d dir) openFiles() (f shim.Files, err error) {
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return f, fmt.Errorf("set room aside for the end of the task: %w", err)
 	}
-	if f.Stdout, err = openOwn(d.outputFile("stdout"), logFlags); err != nil {
+	output := d.outputFiles()
+	if f.Stdout, err = openOwn(output[0], logFlags); err != nil {
 		return f, err
 	}
-	f.Stderr, err = openOwn(d.outputFile("stderr"), logFlags)
+	f.Stderr, err = openOwn(output[1], logFlags)
 	return f, err
 }
 

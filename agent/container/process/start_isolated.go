@@ -117,8 +117,8 @@ func (a account) sharesFiles(spec container.Spec) bool { return a.claimed && spe
 // giveTo makes what is the task's own, beside the files. Its output is, so that it
 // may open /dev/stdout and /dev/stderr; it reaches them in no other way.
 func (d dir) giveTo(l layout, who account) error {
-	for _, name := range outputs {
-		f, err := openOwn(d.outputFile(name), logFlags)
+	for _, name := range d.outputFiles() {
+		f, err := openOwn(name, logFlags)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"time"
@@ -70,11 +69,7 @@ func (r *Runtime) prepareOrder(d dir, spec container.Spec) (o shim.Order, l layo
 // placeOrder has a task see its files where they belong. An agent that is not
 // root needs a user namespace for this.
 func (d dir) placeOrder(o *shim.Order, l layout, spec container.Spec) (err error) {
-	stage := d.filePath("stage")
-	if err := os.Mkdir(stage, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("prepare the directory of the container: %w", err)
-	}
-	tree := rootfs.Tree{Places: placesOf(l, spec), Stage: stage, UID: os.Geteuid(), GID: os.Getegid()}
+	tree := rootfs.Tree{Places: placesOf(l, spec), Stage: d.filePath("stage"), UID: os.Geteuid(), GID: os.Getegid()}
 	if u := spec.User; u != nil {
 		tree.UID, tree.GID = u.UID, u.GID
 	}

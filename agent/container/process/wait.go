@@ -16,11 +16,12 @@ const pollInterval = 50 * time.Millisecond
 // Wait returns when the task has ended; then nothing of its group is left.
 func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 	d := r.containerDir(id)
-	if err := r.awaitEnd(ctx, id); err != nil {
+	s, err := r.awaitEnd(ctx, id)
+	if err != nil {
 		return 0, fmt.Errorf("wait for process %s: %w", id, err)
 	}
-	r.sweepProcesses(id)
-	code, err := d.exitCode()
+	r.sweepProcesses(id, s)
+	code, err := d.exitCode(s)
 	if err != nil {
 		return 0, fmt.Errorf("wait for process %s: %w", id, err)
 	}
@@ -28,19 +29,29 @@ func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 }
 
 // awaitEnd waits for what the task's shim says, if it is connected. When that says no more, the
-// lock is free but for a moment.
-func (r *Runtime) awaitEnd(ctx context.Context, id string) error {
+// lock is free but for a moment. It returns what the task's parent wrote.
+func (r *Runtime) awaitEnd(ctx context.Context, id string) (status, error) {
 	d := r.containerDir(id)
 	if ended := r.shims.Ended(string(d)); ended != nil {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return status{}, ctx.Err()
 		case <-ended:
 		}
-		if alive, err := d.isAlive(); err != nil || !alive {
-			return err
+	}
+	if !r.isChild(id) { // which gives the lock back before the last process of the task is gone
+		if s, alive, err := d.inspectStatus(); err != nil || !alive {
+			return s, err
 		}
 	}
+	if err := r.awaitFirst(ctx, id); err != nil {
+		return status{}, err
+	}
+	return d.readStatus()
+}
+
+// awaitFirst waits for the first process and for the lock.
+func (r *Runtime) awaitFirst(ctx context.Context, id string) error {
 	pid, found, err := r.pidOf(id)
 	if err != nil {
 		return err
@@ -53,7 +64,7 @@ func (r *Runtime) awaitEnd(ctx context.Context, id string) error {
 			return nil
 		}
 	}
-	return d.pollEnd(ctx)
+	return r.containerDir(id).pollEnd(ctx)
 }
 
 // awaitProcess waits by the process id. That the lock is held after the descriptor was opened

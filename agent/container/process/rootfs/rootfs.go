@@ -34,8 +34,8 @@ type Place struct {
 // Tree is what a task sees of the machine's files.
 type Tree struct {
 	Places []Place
-	// Stage is a directory of the machine on which the tree is put together.
-	// Nothing in it changes.
+	// Stage is a directory of the machine on which the tree is put together, where that is needed.
+	// It is made if it is not there, and nothing in it changes.
 	Stage string
 	// UID and GID are the task's user. Places that this user may make on the machine
 	// are made there, so that their parents remain the machine's.
@@ -66,6 +66,9 @@ func (t Tree) steps() (*steps, error) {
 			s.bind(site.Place, site.Path)
 		}
 		return s, s.err
+	}
+	if err := os.Mkdir(t.Stage, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
 	}
 	if _, missing := parents["/"]; !missing {
 		s.bind(Place{Source: "/"}, t.Stage)

@@ -53,6 +53,8 @@ func (s *Store) startSplitting() {
 func (s *Store) splitBlocks() {
 	for more := true; more; {
 		err := s.enqueueRequest(s.life, &request{ctx: s.life, raw: func(ctx context.Context, w *writer) (err error) {
+			ctx, cancel := w.limitCommit(ctx) // a server that hangs must not keep other writes for longer
+			defer cancel()
 			more, err = s.blocks.splitOne(ctx, writerReader{w})
 			return err
 		}})

@@ -193,3 +193,55 @@ func readPagesUntil(t *testing.T, s *store.Store, done <-chan struct{}, seed uin
 		}
 	}
 }
+
+// testBlocksOfGroups holds that the blocks of some groups are the same ones in whatever order the database has the
+// groups, and that none are made for a page that is read faster by sorting what its groups have.
+func testBlocksOfGroups(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	s.LimitBlocks(blockRows)
+	rows := drawRows(500)
+	for i := range 10 {
+		rows = append(rows, store.TaskRow{ID: fmt.Sprintf("few-%d", i), UserID: 9, Username: "few", Name: "alpha", Submitted: int64(i)})
+	}
+	addAll(t, s, rows)
+	all, err := store.TaskGroups(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := slices.DeleteFunc(slices.Clone(all), func(g store.TaskGroup) bool { return g.UserID != 9 })
+	if _, err := store.TaskIDs(t.Context(), s, store.TaskPage{Groups: few, All: all, Order: store.ByTaskName, Limit: 10}); err != nil {
+		t.Fatal(err)
+	}
+	if sizes, _ := s.Blocks(); len(sizes) > 0 {
+		t.Errorf("counted %v, want nothing of a user of ten tasks", sizes)
+	}
+	some := slices.DeleteFunc(slices.Clone(all), func(g store.TaskGroup) bool { return g.UserID != 1 })
+	for range 2 {
+		checkPages(t, s, rows, store.TaskPage{Groups: some, All: all, Order: store.ByTaskName})
+		slices.Reverse(some)
+	}
+	if sizes, _ := s.Blocks(); len(sizes) != 1 {
+		t.Errorf("counted %v, want the tasks of a user once", sizes)
+	}
+}
+
+// testBlocksTakenOver has a store opened, and its pages read, while another master still writes.
+func testBlocksTakenOver(t *testing.T, cfg store.Config) {
+	first := storetest.Open(t, cfg)
+	rows, later := splitRows(drawRows(300), 100)
+	addAll(t, first, rows)
+	second, err := store.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, second) })
+	second.LimitBlocks(blockRows)
+	checkAllPages(t, second, rows)
+	awaitBlocks(t, second)
+	addAll(t, first, later)
+	closeStore(t, first)
+	if _, err := second.Acquire(t.Context(), "second"); err != nil {
+		t.Fatal(err)
+	}
+	checkAllPages(t, second, append(rows, later...))
+}

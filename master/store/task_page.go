@@ -41,7 +41,7 @@ func TaskIDs(ctx context.Context, r Reader, p TaskPage) ([]string, error) {
 	if turned {
 		near.Offset, near.Descending = total-p.Offset-p.Limit, !p.Descending
 	}
-	if at, found := placeOf(r, p, near.cost(total)); found {
+	if at, found := placeOf(r, p, near.cost(total), total); found {
 		return readFromBlock(ctx, r, p, at)
 	}
 	ids, err := readTaskIDs(ctx, r, near.query(total), near.Limit, near.Offset)
@@ -51,22 +51,23 @@ func TaskIDs(ctx context.Context, r Reader, p TaskPage) ([]string, error) {
 	return ids, err
 }
 
-// placeOf finds the block of a page that would read so many rows, if that is far. Who looks at a page of
+// placeOf finds the block of a page that would read so many rows without it, if that is far. Who looks at a page of
 // all may want one of the middle next, so that blocks are made.
-func placeOf(r Reader, p TaskPage, cost int) (at blockPage, found bool) {
+func placeOf(r Reader, p TaskPage, cost, total int) (at blockPage, found bool) {
 	s, is := r.(*Store)
 	if !is || s.queue == nil {
 		return at, false
 	}
 	most := farBlocks * s.blocks.rows
-	if cost <= most && (!p.hasAll() || countTasks(p.All) <= 2*most) {
+	far := cost > max(most, 2*s.blocks.rows+p.rowsFrom(0, total))
+	if !far && (!p.hasAll() || countTasks(p.All) <= 2*most) {
 		return at, false
 	}
 	at, found, split := s.blocks.findPage(p)
 	if split {
 		s.startSplitting()
 	}
-	return at, found && cost > most
+	return at, found && far
 }
 
 // readFromBlock reads a page from its block on.
@@ -99,15 +100,20 @@ func (p TaskPage) inGroups() string {
 
 // cost is about how many rows of an index query reads.
 func (p TaskPage) cost(total int) int {
-	if p.hasIndex() {
-		return p.Offset + p.Limit
+	rows := p.rowsFrom(p.Offset, total)
+	if !p.hasIndex() {
+		rows = min(rows, sortCost*total)
 	}
-	return min(p.scannedRows(total), sortCost*total)
+	return rows
 }
 
-// scannedRows is how many rows of all groups are read for those of some.
-func (p TaskPage) scannedRows(total int) int {
-	return (p.Offset + p.Limit) * max(countTasks(p.All), 1) / max(total, 1)
+// rowsFrom is about how many rows of an index have the page when so many wanted ones are before it: where no index
+// has the wanted rows alone, those of all groups are read.
+func (p TaskPage) rowsFrom(offset, total int) int {
+	if p.hasIndex() {
+		return offset + p.Limit
+	}
+	return (offset + p.Limit) * max(countTasks(p.All), 1) / max(total, 1)
 }
 
 func countTasks(groups []TaskGroup) int {
@@ -126,8 +132,8 @@ func (p TaskPage) query(total int) string {
 	switch {
 	case p.hasAll():
 		return "SELECT id FROM task_rows" + order + last
-	case !p.hasIndex() && sortCost*total < p.scannedRows(total):
-		return "WITH some AS MATERIALIZED (SELECT id, name, pool, submitted FROM task_rows WHERE grp IN (" + p.groupText() + ")) SELECT id FROM some" + order + last
+	case !p.hasIndex() && sortCost*total < p.rowsFrom(p.Offset, total):
+		return "WITH chosen AS MATERIALIZED (SELECT id, name, pool, submitted FROM task_rows WHERE grp IN (" + p.groupText() + ")) SELECT id FROM chosen" + order + last
 	}
 	return "SELECT id FROM task_rows WHERE true" + p.inGroups() + order + last
 }
@@ -159,11 +165,17 @@ func (o TaskOrder) columnText(direction string) string {
 	return strings.Join(o.columns(), direction+", ") + direction
 }
 
-// groupText is the groups' numbers, of which there may be more than a statement has parameters.
+// groupText is the groups' numbers, of which there may be more than a statement has parameters. It is the same in
+// whatever order the database has the groups: PostgreSQL's changes with every count.
 func (p TaskPage) groupText() string {
-	var numbers []string
+	ids := make([]int64, 0, len(p.Groups))
 	for _, g := range p.Groups {
-		numbers = append(numbers, strconv.FormatInt(g.ID, 10))
+		ids = append(ids, g.ID)
+	}
+	slices.Sort(ids)
+	numbers := make([]string, 0, len(ids))
+	for _, id := range ids {
+		numbers = append(numbers, strconv.FormatInt(id, 10))
 	}
 	return strings.Join(numbers, ", ")
 }

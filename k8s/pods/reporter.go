@@ -108,7 +108,7 @@ func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	}
 	r.state.queue.End(a.Allocation)
 	r.state.enqueueAllocation(a.Allocation)
-	r.state.passes.Wake()
+	r.state.wakeSoon()
 	return 0
 }
 

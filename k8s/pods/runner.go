@@ -151,7 +151,7 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 	if err := r.reporter.reportState(ctx, a, c, s); err != nil {
 		return r.reporter.retryLater(ctx, "tell of container", a, err)
 	}
-	r.state.passes.Wake()
+	r.state.wakeSoon()
 	return 0
 }
 

@@ -41,7 +41,7 @@ func (m *master) as(name string, rules ...string) {
 // namespaced is what the chart's Role has without its ClusterRole.
 func namespaced() []string {
 	return []string{
-		"create,delete,get,list,patch,watch jobs,pods", "get pods/log", "create secrets,services", "get,list,watch events",
+		"create,delete,get,list,patch,watch jobs,pods", "get pods/log", "create,delete secrets", "create services", "get,list,watch events",
 	}
 }
 

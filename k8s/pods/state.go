@@ -33,6 +33,9 @@ type state struct {
 	capacity *nodes.Capacity
 	changed  changedPods
 	waking   atomic.Bool
+	// woken is when wakeSoon last had a pass be made, in nanoseconds since began.
+	woken atomic.Int64
+	began time.Time
 
 	// mu guards everything below, and the allocations themselves.
 	mu sync.Mutex
@@ -47,7 +50,7 @@ type state struct {
 
 func newState(c Config) *state {
 	return &state{
-		cfg: c, metrics: newMetrics(), passes: passes.New(), capacity: nodes.NewCapacity(),
+		cfg: c, began: time.Now(), metrics: newMetrics(), passes: passes.New(), capacity: nodes.NewCapacity(),
 		work:        workqueue.NewTypedDelayingQueue[rm.AllocationID](),
 		switches:    make(map[rm.AgentID]rm.Switch),
 		allocations: make(map[rm.AllocationID]*allocation),
@@ -67,15 +70,23 @@ func (s *state) onChange(id rm.AllocationID, decides bool) {
 }
 
 // gatherChanges is how long a pass waits for more changes in Kubernetes than the one that calls
-// for it: they come in hundreds.
-const gatherChanges = 20 * time.Millisecond
+// for it: they come in hundreds. While they do not stop, passes for them are gatherCrowd apart:
+// each looks at all gangs, and what it decides takes Kubernetes seconds.
+const (
+	gatherChanges = 20 * time.Millisecond
+	gatherCrowd   = 100 * time.Millisecond
+)
+
+// gatherFor is how long to gather when the last pass for changes began so long ago.
+func gatherFor(since time.Duration) time.Duration { return max(gatherChanges, gatherCrowd-since) }
 
 // wakeSoon has one pass be made of all changes that come at about the same time.
 func (s *state) wakeSoon() {
 	if s.waking.Swap(true) {
 		return
 	}
-	time.AfterFunc(gatherChanges, func() {
+	time.AfterFunc(gatherFor(time.Since(s.began)-time.Duration(s.woken.Load())), func() {
+		s.woken.Store(int64(time.Since(s.began)))
 		s.waking.Store(false)
 		s.passes.Wake()
 	})
@@ -100,7 +111,7 @@ func (s *state) changePhase(a *allocation, from, to Phase) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.enqueueAllocation(a.Allocation)
-	defer s.passes.Wake()
+	defer s.wakeSoon()
 	if a.phase != from {
 		return false
 	}

@@ -1,0 +1,44 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// One change is decided on at once, and a crowd of them a few times in a second.
+func TestPassesForACrowdOfChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newState(Config{})
+		defer s.work.ShutDown()
+		ctx, cancel := context.WithCancel(t.Context())
+		made, done := 0, make(chan error, 1)
+		go func() { done <- s.passes.Run(ctx, func(time.Time) time.Time { made++; return time.Time{} }) }()
+		time.Sleep(time.Second) //nolint:forbidigo // the time of a bubble
+		synctest.Wait()
+		before := made
+		s.onChange("", true)
+		time.Sleep(gatherChanges) //nolint:forbidigo // the time of a bubble
+		synctest.Wait()
+		if made != before+1 {
+			t.Errorf("got %d passes %s after a single change, want 1", made-before, gatherChanges)
+		}
+		before = made
+		for range 1000 {
+			s.onChange("", true)
+			time.Sleep(time.Millisecond) //nolint:forbidigo // the time of a bubble
+		}
+		time.Sleep(gatherCrowd) //nolint:forbidigo // the time of a bubble
+		synctest.Wait()
+		if n := made - before; n < 9 || n > 11 {
+			t.Errorf("got %d passes for a second of changes, want about 10", n)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the end of the context", err)
+		}
+	})
+}

@@ -243,6 +243,21 @@ func TestManyFirstProcessesAtOnce(t *testing.T) {
 	all.Wait()
 }
 
+// However many places a program is looked for in: what the kernel takes of arguments, an order has room for.
+func TestLongArgumentsReachTheProgram(t *testing.T) {
+	t.Parallel()
+	canIsolate(t)
+	p := shell(`eval "exit \${#$#}"`)
+	for range 17 {
+		p.Argv = append(p.Argv, strings.Repeat("x", 100<<10))
+	}
+	p.Argv = append(p.Argv, "xxxxx")
+	p.Env = []string{"PATH=" + strings.Repeat("/no/such:", 20) + "/usr/bin:/bin"}
+	if code, said := runFirst(t, p, false); code != "5\n" {
+		t.Errorf("got code %q and %q", code, said)
+	}
+}
+
 func TestWhatNoOrderHoldsIsRefused(t *testing.T) {
 	t.Parallel()
 	p := shell("true")

@@ -36,7 +36,7 @@ const (
 // write in what the program makes. The program's arguments and variables, secrets among them, stand
 // in no other place.
 func (p Program) Order(open bool) (*os.File, error) {
-	s := &steps{there: &memory{data: make([]byte, 8)}}
+	s := &steps{there: &memory{data: make([]byte, 8), texts: map[string]uintptr{}}}
 	s.add("change the mount namespace", unix.SYS_SETNS, firstMounts, unix.CLONE_NEWNS)
 	s.add("close the lock", unix.SYS_CLOSE, firstStatus)
 	s.add("close the order", unix.SYS_CLOSE, firstOrder)
@@ -110,12 +110,26 @@ func (s *steps) numbers(list []uint32) uintptr {
 }
 
 // memory is what another process will have at orderBase.
-type memory struct{ data []byte }
+type memory struct {
+	data []byte
+	// texts are where the C strings are: the arguments are in the list of each attempt.
+	texts map[string]uintptr
+}
 
 // put says where the bytes will be.
 func (m *memory) put(b []byte) uintptr {
 	at := orderBase + uintptr(len(m.data))
 	m.data = append(m.data, b...)
+	return at
+}
+
+// putText puts a C string, once.
+func (m *memory) putText(t string) uintptr {
+	at, found := m.texts[t]
+	if !found {
+		at = m.put(append([]byte(t), 0))
+		m.texts[t] = at
+	}
 	return at
 }
 
@@ -136,7 +150,7 @@ func (m *memory) putWords(words []uint64) uintptr {
 func (m *memory) putTexts(list []string) uintptr {
 	at := make([]uint64, len(list)+1)
 	for i, t := range list {
-		at[i] = uint64(m.put(append([]byte(t), 0)))
+		at[i] = uint64(m.putText(t))
 	}
 	return m.putWords(at)
 }

@@ -65,7 +65,7 @@ func (s *steps) text(t string) uintptr {
 		return 0
 	}
 	if s.there != nil {
-		return s.there.put(append([]byte(t), 0))
+		return s.there.putText(t)
 	}
 	s.keep = append(s.keep, p)
 	return uintptr(unsafe.Pointer(p))

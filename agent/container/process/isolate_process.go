@@ -25,8 +25,8 @@ const taskRoot = "/run/det-deploy-task"
 // variables: see rootfs.First. It is in a mount namespace without the task's files; its child enters that
 // with these as it becomes the task's user. What it starts is the task, and ends when it ends.
 type firsts struct {
-	program, null *os.File
-	openFiles     *unix.Rlimit
+	program   *os.File
+	openFiles *unix.Rlimit
 }
 
 func newFirsts() (*firsts, error) {
@@ -34,20 +34,29 @@ func newFirsts() (*firsts, error) {
 	if err != nil {
 		return nil, err
 	}
-	null, err := os.Open(os.DevNull)
+	return &firsts{program: program, openFiles: rootfs.InheritedLimit()}, nil
+}
+
+// fork adds what all of them have, and has start make one on a thread with namespaces of its own.
+func (f *firsts) fork(first rootfs.First, start func(rootfs.First) (int, error)) (pid int, err error) {
+	null, err := os.Open(os.DevNull) // for each: who shares a descriptor shares its flags and locks
 	if err == nil {
 		null, err = rootfs.Above(null)
 	}
 	if err != nil {
-		return nil, errors.Join(err, program.Close())
+		return 0, err
 	}
-	return &firsts{program: program, null: null, openFiles: rootfs.InheritedLimit()}, nil
-}
-
-// of adds what all of them have.
-func (f *firsts) of(first rootfs.First) rootfs.First {
-	first.Program, first.Input, first.OpenFiles = f.program, f.null, f.openFiles
-	return first
+	defer func() { _ = null.Close() }()
+	first.Program, first.Input, first.OpenFiles = f.program, null, f.openFiles
+	err = rootfs.OnOwnThread(func() error {
+		if err := enterNamespaces(); err != nil {
+			return err
+		}
+		var err error
+		pid, err = start(first)
+		return err
+	})
+	return pid, err
 }
 
 // initCapabilities are what the first process needs: to enter the namespace of the task's files, and
@@ -99,16 +108,14 @@ func isolate(a Accounts) (*firsts, error) {
 	return f, nil
 }
 
-// try does what every start does.
+// try does what every start does. It needs no file system: on a full disk tasks are isolated, too.
 func (f *firsts) try(who account) error {
-	said, err := os.CreateTemp("", "det-deploy-check-")
+	fd, err := unix.MemfdCreate("det-deploy-check", unix.MFD_CLOEXEC)
 	if err != nil {
-		return err
+		return fmt.Errorf("make a file in memory: %w", err)
 	}
-	if err := os.Remove(said.Name()); err != nil {
-		return err
-	}
-	if said, err = rootfs.Above(said); err != nil {
+	said, err := rootfs.Above(os.NewFile(uintptr(fd), "det-deploy-check"))
+	if err != nil {
 		return err
 	}
 	defer func() { _ = said.Close() }()
@@ -118,14 +125,9 @@ func (f *firsts) try(who account) error {
 		return err
 	}
 	defer func() { _ = order.Close() }()
-	var pid int
-	err = rootfs.OnOwnThread(func() error {
-		if err := enterNamespaces(); err != nil {
-			return err
-		}
-		first := rootfs.First{Status: said, Output: said, Errors: said, Order: order}
-		pid, err = startInTree(f.of(first), rootfs.Tree{Stage: taskRoot})
-		return err
+	first := rootfs.First{Status: said, Output: said, Errors: said, Order: order}
+	pid, err := f.fork(first, func(first rootfs.First) (int, error) {
+		return startInTree(first, rootfs.Tree{Stage: taskRoot})
 	})
 	if err != nil {
 		return err

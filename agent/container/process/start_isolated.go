@@ -52,14 +52,7 @@ func (f *firsts) start(d dir, v view, who account) (pid int, err error) {
 	}
 	defer func() { _ = order.Close() }()
 	first := rootfs.First{Status: files.Status, Output: files.Stdout, Errors: files.Stderr, Order: order}
-	err = rootfs.OnOwnThread(func() error {
-		if err := enterNamespaces(); err != nil {
-			return err
-		}
-		pid, err = v.start(f.of(first))
-		return err
-	})
-	if err != nil {
+	if pid, err = f.fork(first, v.start); err != nil {
 		return 0, fmt.Errorf("start the process: %w", err)
 	}
 	// From here on it is waited for by its id, as one of an earlier agent is.

@@ -108,6 +108,53 @@ func TestIsolatedTasksReachNothingOfOthers(t *testing.T) {
 	}
 }
 
+func TestAnAgentIsolatesWithoutATemporaryDirectory(t *testing.T) {
+	r := isolating(t)
+	t.Setenv("TMPDIR", "/no/such")
+	f, err := isolate(r.opts.Accounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.program.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What one task sets of a descriptor that another shares, it sets for both.
+func TestIsolatedTasksShareNoDescriptor(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	var programs []uintptr
+	for _, id := range []string{"one", "other"} {
+		if err := start(t, r, script(id, "sleep 600")); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Remove(t.Context(), id) })
+		first, err := r.awaitPID(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the program runs", func() bool {
+			for _, p := range processTable() {
+				if p.parent == first {
+					programs = append(programs, uintptr(p.pid))
+					return true
+				}
+			}
+			return false
+		})
+	}
+	for fd := range uintptr(3) {
+		differs, _, errno := unix.Syscall6(unix.SYS_KCMP, programs[0], programs[1], 0, fd, fd, 0) // KCMP_FILE
+		if errno != 0 {
+			t.Skip(errno)
+		}
+		if differs == 0 {
+			t.Errorf("they share %d", fd)
+		}
+	}
+}
+
 // The first process of a task is root: it must run no program that the task puts where
 // the machine's is, nor load a library of the task's.
 func TestIsolatedTasksGiveRootNoPrograms(t *testing.T) {

@@ -17,8 +17,9 @@ type stamps [1 + len(keptDirs)]struct {
 }
 
 // settledAfter is how long ago a directory has to have been changed so that a change after this has another
-// time: the kernel's time goes in steps, of 10 ms at most.
-const settledAfter = 100 * time.Millisecond
+// time: that of the kernel goes in steps of 10 ms at most, but ext3 and an ext4 with inodes of 128 bytes
+// keep whole seconds, and others two.
+const settledAfter = 3 * time.Second
 
 // empty is emptyFiles for a directory that had these stamps when it was empty. With the same there is
 // nothing to do: what was made in it since, there or below, has changed one of them. It

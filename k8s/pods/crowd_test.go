@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// One change is decided on at once, and a crowd of them a few times in a second.
+// One change is decided on after gatherChanges, and a crowd of them a few times in a second.
 func TestPassesForACrowdOfChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

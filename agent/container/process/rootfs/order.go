@@ -31,10 +31,9 @@ const (
 
 // Order is a file without a name with the system calls by which the child of a first process becomes the
 // program: with what is mounted in the namespace that is open as 5, as Credential, in Dir, with what is open as
-// 0, 1 and 2. What cannot be done it
-// says on 2, and ends with 126, or with 127 where there is no such program, as a shell does. With open, all users may
-// write in what the program makes. The program's arguments and variables, secrets among them, stand
-// in no other place.
+// 0, 1 and 2. What cannot be done it says on 2, and ends with 126, or with 127 where there is no such program, as
+// a shell does. With open, all users may write in what the program makes. The program's arguments and
+// variables, secrets among them, stand in no other place.
 func (p Program) Order(open bool) (*os.File, error) {
 	s := &steps{there: &memory{data: make([]byte, 8), texts: map[string]uintptr{}}}
 	s.add("change the mount namespace", unix.SYS_SETNS, firstMounts, unix.CLONE_NEWNS)

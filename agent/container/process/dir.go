@@ -28,8 +28,9 @@ import (
 //	        task's, and <files>.stdout and .stderr its output; see layout
 //	stdout, stderr
 //	        where there is no such link
-//	root/   the container's paths, root/run/determined among them; a link where they
-//	        are elsewhere: see lend
+//	info/   the files that the agent alone writes, where there are such links
+//	root/   the container's other paths, root/run/determined among them; a link where they
+//	        are elsewhere: see lendFiles
 //	tmp/    what an isolated task sees as /tmp; in <files>/ where there is such a link
 //
 // Only root/ and tmp/ are the task's. Before there was isolation, the directory of

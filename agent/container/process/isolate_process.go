@@ -178,21 +178,11 @@ type view struct {
 // start builds the view in the mount namespace of this thread and starts the first process
 // in it. What is shown is opened before the first thing is covered.
 func (v view) start(first rootfs.First) (pid int, err error) {
-	root, err := openPath(v.root)
+	shown, err := v.open()
+	defer shown.close()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = root.Close() }()
-	home, err := openPath(v.home())
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = home.Close() }()
-	tmp, err := openPath(v.tmp)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = tmp.Close() }()
 	sources, err := v.openSources()
 	defer func() {
 		for _, f := range sources {
@@ -207,15 +197,15 @@ func (v view) start(first rootfs.First) (pid int, err error) {
 			return 0, fmt.Errorf("hide %s: %w", h, err)
 		}
 	}
-	if err := v.privateDirs(tmp); err != nil {
+	if err := v.privateDirs(shown.tmp); err != nil {
 		return 0, err
 	}
-	places := placesOf(layout{root: fdPath(root), disk: fdPath(home), large: v.large, info: v.info}, v.spec)
+	places := placesOf(shown.layout(v.layout), v.spec)
 	for i, f := range sources {
 		places[i].Source = fdPath(f)
 	}
 	return startInTree(first, rootfs.Tree{
-		Places: append(places, rootfs.Place{Path: taskRoot, Source: fdPath(home)}),
+		Places: append(places, rootfs.Place{Path: taskRoot, Source: fdPath(shown.home)}),
 		Stage:  taskRoot, UID: v.spec.User.UID, GID: v.spec.User.GID,
 	})
 }

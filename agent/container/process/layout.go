@@ -14,15 +14,16 @@ import (
 // layout says where the files of a task are: below root, which may be in memory, but for
 // what a task may write in. That is below disk.
 type layout struct {
+	// root is empty where none of them is below it.
 	root string
 	// disk is empty where all is below root.
 	disk  string
 	large []largeDir
 	// tmp is what an isolated task sees as /tmp.
 	tmp string
-	// info says that the files of infoDir are below root though that is in a large one. The
-	// task may not write there.
-	info bool
+	// info has the files of infoDir, in memory, where that is in a large one and the task may not
+	// write there; otherwise it is empty.
+	info string
 }
 
 // largeDir is a directory or file of the task's.
@@ -57,7 +58,12 @@ func (d dir) layoutOf(spec container.Spec) layout {
 	l.tmp = filepath.Join(disk, uniqueName(tmpName, taken))
 	hasInfo := slices.ContainsFunc(spec.Files, func(f container.File) bool { return isWithin(path.Clean(f.Path), infoDir) })
 	// The library adds to the files of trials, of which each takes long.
-	l.info = hasInfo && !spec.FixedPaths && slices.ContainsFunc(l.large, func(d largeDir) bool { return isWithin(infoDir, d.path) })
+	if hasInfo && !spec.FixedPaths && slices.ContainsFunc(l.large, func(d largeDir) bool { return isWithin(infoDir, d.path) }) {
+		l.info = d.filePath(infoName)
+	}
+	if len(l.large) > 0 && len(spec.Mounts) == 0 {
+		l.root = ""
+	}
 	return l
 }
 

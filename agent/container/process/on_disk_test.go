@@ -42,8 +42,8 @@ const manyTasks = 60
 func TestTasksUseTheDirectoriesOfOthersThatFindNothingInThem(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)
-	const text = `ls -Am . .. ../info; stat -c %a . ../info; cat ../info/cluster.json; echo x 2>/dev/null >../info/new || echo sealed
-		echo left >here; echo left >../here; ln -s /etc ../link; mkdir -p a/b; echo err >&2`
+	const text = `ls -Am . .. ../info; stat -c %a . .. ../info; cat ../info/cluster.json; echo x 2>/dev/null >../info/new || echo sealed
+		echo left >here; echo left >../here; ln -s /etc ../link; mkdir -p a/b; chmod 1777 . ..; echo err >&2`
 	directories, files := map[uint64]bool{}, map[uint64]bool{}
 	for i := range manyTasks {
 		spec := script(fmt.Sprint("task-", i), text)
@@ -52,7 +52,7 @@ func TestTasksUseTheDirectoriesOfOthersThatFindNothingInThem(t *testing.T) {
 			{Path: runDir + "/info/cluster.json", Content: []byte(spec.ID + "\n"), Mode: 0o640},
 		}
 		said, code := outcome(t, r, spec)
-		want := ".: ..: info, workdir ../info: cluster.json 700 755 " + spec.ID + " sealed err"
+		want := ".: ..: info, workdir ../info: cluster.json 700 755 755 " + spec.ID + " sealed err"
 		if got := strings.Join(strings.Fields(said), " "); code != 0 || got != want {
 			t.Fatalf("task %d: got code %d and %q, want %q: what it was given, and its own output", i, code, got, want)
 		}

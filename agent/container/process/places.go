@@ -27,8 +27,8 @@ func placesOf(l layout, spec container.Spec) []rootfs.Place {
 	for _, d := range l.large {
 		out = append(out, rootfs.Place{Path: d.path, Source: filepath.Join(l.disk, d.name)})
 	}
-	if l.info {
-		out = append(out, rootfs.Place{Path: infoDir, Source: filepath.Join(l.root, infoDir), Sealed: true})
+	if l.info != "" {
+		out = append(out, rootfs.Place{Path: infoDir, Source: l.info, Sealed: true})
 	}
 	return out
 }

@@ -241,7 +241,7 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 	}
 	err = errors.Join(err, r.onDisk.removeFiles(d), r.onDisk.removeOutput(d))
 	if err == nil { // otherwise it says what is left to remove
-		err = os.RemoveAll(string(d))
+		err = removeDir(string(d))
 	}
 	if err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,23 +25,24 @@ func workDir(s container.Spec) string {
 // layOut fills the directory, which is new: files first, then mounts, so that no
 // file is ever written through a mount onto the host. With mountpoints, the mounts
 // are made later, and only their places now.
-func (d dir) layOut(l layout, spec container.Spec, mountpoints bool) error {
-	if err := os.Mkdir(l.root, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+func (d dir) layOut(l layout, spec container.Spec, mountpoints bool) (err error) {
+	t := tree{owner: spec.User, mountpoints: mountpoints, large: l.large, made: map[string]bool{".": true}, kept: map[string]fs.FileMode{}}
+	defer func() { err = errors.Join(err, t.close()) }()
+	if l.root != "" {
+		if t.root, err = makeRoot(l.root); err != nil {
+			return err
+		}
 	}
-	root, err := os.OpenRoot(l.root)
-	if err != nil {
-		return err
+	if l.info != "" {
+		if t.info, err = makeRoot(l.info); err != nil {
+			return err
+		}
 	}
-	defer func() { _ = root.Close() }()
-	t := tree{root: root, owner: spec.User, mountpoints: mountpoints, made: map[string]bool{".": true}}
 	if len(l.large) > 0 {
 		if t.disk, err = os.OpenRoot(l.disk); err != nil {
 			return err
 		}
-		defer func() { _ = t.disk.Close() }()
-		t.large, t.info = l.large, l.info
-		if err := t.removeUnordered(spec); err != nil {
+		if err := t.takeKept(spec); err != nil {
 			return err
 		}
 	}
@@ -50,6 +50,14 @@ func (d dir) layOut(l layout, spec container.Spec, mountpoints bool) error {
 		return err
 	}
 	return d.writePorts(spec.Ports)
+}
+
+// makeRoot opens a directory, which may be there.
+func makeRoot(at string) (*os.Root, error) {
+	if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return os.OpenRoot(at)
 }
 
 // makeAnew makes the directory, in the place of what an interrupted start left.
@@ -83,7 +91,8 @@ func (d dir) writePorts(ports []int) error {
 	return d.replaceFile("ports", b.String())
 }
 
-// tree is a container's paths below a directory that nothing escapes.
+// tree is a container's paths below directories that nothing escapes; of those that the container
+// does not have there is none.
 type tree struct {
 	root  *os.Root
 	owner *container.User
@@ -92,15 +101,29 @@ type tree struct {
 	// disk has the large directories.
 	disk  *os.Root
 	large []largeDir
-	info  bool
-	// made are the directories that are there.
+	// info has the files of infoDir.
+	info *os.Root
+	// made are the directories that are there, and kept the modes of those of them that were
+	// another task's.
 	made map[string]bool
+	kept map[string]fs.FileMode
 }
 
-// at is where a path of the task's is made.
+func (t tree) close() error {
+	var errs []error
+	for _, r := range []*os.Root{t.root, t.disk, t.info} {
+		if r != nil {
+			errs = append(errs, r.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// at is where a path of the task's is made. It is nowhere for what is above the directories on disk,
+// where there is no root: the machine has that.
 func (t tree) at(name string) (*os.Root, string) {
-	if t.info && isWithin(name, relPath(infoDir)) {
-		return t.root, name
+	if in := relPath(infoDir); t.info != nil && isWithin(name, in) {
+		return t.info, path.Join(".", strings.TrimPrefix(name, in))
 	}
 	return t.atDisk(name)
 }
@@ -115,23 +138,8 @@ func (t tree) atDisk(name string) (*os.Root, string) {
 	return t.root, name
 }
 
-// removeUnordered removes what was kept for a task and a new directory would not have.
-func (t tree) removeUnordered(spec container.Spec) error {
-	for _, name := range keptDirs {
-		leads := func(to string) bool { return isWithin(path.Clean(to), runDir+"/"+name) }
-		isOrdered := func(f container.File) bool { return leads(f.Path) }
-		if leads(workDir(spec)) || slices.ContainsFunc(spec.Files, isOrdered) {
-			continue
-		}
-		if err := t.disk.RemoveAll(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (t tree) fill(spec container.Spec) error {
-	if err := t.mkdir(relPath(runDir)); err != nil {
+	if err := errors.Join(t.mkdir(relPath(runDir)), t.mkInfo()); err != nil {
 		return err
 	}
 	for _, f := range spec.Files {
@@ -156,6 +164,9 @@ func (t tree) mkdir(name string) error {
 		return nil
 	}
 	root, at := t.at(name)
+	if root == nil {
+		return nil
+	}
 	err := root.Mkdir(at, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		_, err = root.Stat(at)
@@ -167,9 +178,6 @@ func (t tree) mkdir(name string) error {
 			err = root.MkdirAll(at, 0o755) // its parent may be on disk
 		}
 	}
-	if err == nil {
-		err = t.mkPlace(name)
-	}
 	if err == nil && credentialOf(t.owner) != nil {
 		err = root.Lchown(at, t.owner.UID, t.owner.GID)
 	}
@@ -177,10 +185,17 @@ func (t tree) mkdir(name string) error {
 	return err
 }
 
-// mkPlace makes the place in which files that are in memory are shown in a large directory.
-func (t tree) mkPlace(name string) error {
-	if !t.info || name != relPath(infoDir) {
+// mkInfo gives infoDir to the task's user, and makes the place on disk in which it is shown.
+func (t tree) mkInfo() error {
+	if t.info == nil {
 		return nil
+	}
+	name := relPath(infoDir)
+	t.made[name] = true
+	if credentialOf(t.owner) != nil {
+		if err := t.info.Lchown(".", t.owner.UID, t.owner.GID); err != nil {
+			return err
+		}
 	}
 	root, at := t.atDisk(name)
 	return root.MkdirAll(at, 0o755)
@@ -205,8 +220,11 @@ func (t tree) put(f container.File) error {
 	default:
 		return writeFile(root, f, at)
 	}
-	if err := root.Chmod(at, os.FileMode(f.Mode&0o777)); err != nil {
-		return err
+	if mode := os.FileMode(f.Mode & 0o777); t.kept[name] != os.ModeDir|mode {
+		delete(t.kept, name)
+		if err := root.Chmod(at, mode); err != nil {
+			return err
+		}
 	}
 	return own(root, f, at)
 }

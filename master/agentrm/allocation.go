@@ -44,6 +44,8 @@ type allocation struct {
 	// line is where it waits, nil where it stands alone; shownIn is the last of the line's passes that saw it.
 	line    *line
 	shownIn uint64
+	// look is the last of the state's looks that saw it.
+	look uint64
 	// explained is the kind of matter that its owner was last told of.
 	explained string
 	placedAt  time.Time

@@ -50,13 +50,13 @@ func (l *line) remove(a *allocation) {
 	}
 }
 
-// showFirst lists the first n for a pass.
-func (l *line) showFirst(n int) []*allocation {
+// showFirst appends the first n for a pass.
+func (l *line) showFirst(to []*allocation, n int) []*allocation {
 	l.passes++
 	l.last = nil
-	out := slices.Clone(l.members[:min(n, len(l.members))])
-	for _, a := range out {
+	for _, a := range l.members[:min(n, len(l.members))] {
 		a.shownIn, l.last = l.passes, a
+		to = append(to, a)
 	}
-	return out
+	return to
 }

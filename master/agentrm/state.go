@@ -35,6 +35,8 @@ type state struct {
 	queue *queue.Queue
 	// waiting is the allocations by pool, as passes take them.
 	waiting map[string]*waitlist
+	// looks counts those of passes at the allocations of a pool.
+	looks uint64
 	// switches are those of agents that are not known otherwise.
 	switches map[rm.AgentID]agentDoc
 	// retired are the agents whose machines are to go, whether or not they are connected.

@@ -51,7 +51,7 @@ func (s *state) lineUp(p Pool) *lineup {
 	}
 	s.mu.Unlock()
 	slices.SortFunc(members, func(a, b *agent) int { return cmp.Compare(a.id, b.id) })
-	l := &lineup{version: version}
+	l := &lineup{version: version, agents: make([]pool.Agent, 0, len(members)), takers: make([]*agent, 0, len(members))}
 	s.inTurns(len(members), func(i int) { l.addAgent(members[i]) })
 	l.inventory = pool.TakeInventory(l.agents, p.MaxAux)
 	l.room.aux = p.MaxAux * len(l.agents)

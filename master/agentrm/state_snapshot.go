@@ -23,8 +23,8 @@ const maxMargin = 5 * time.Second
 func (p Pool) lostWait() time.Duration { return p.ReconnectWait + min(maxMargin, p.ReconnectWait/2) }
 
 // lookLimit is how many agents or allocations are looked at, or placed, before others
-// may go on: of 100,000 the lock is given back 200 times.
-const lookLimit = 500
+// may go on: of 100,000 the lock is given back 400 times.
+const lookLimit = 250
 
 // inTurns calls do for 0 to n-1, a few at a time under the lock. The caller does not hold
 // it.
@@ -48,9 +48,14 @@ func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes
 	snapshot = pool.Pool{
 		Scheduler: p.Scheduler, MaxAux: p.MaxAux, Agents: l.agents, Inventory: l.inventory,
 		Room: slices.Concat(s.cfg.Room(p.Name), l.lost),
+		// Not under the lock: to make room for many, and for what the collector wants for it, takes long.
+		Allocations: make([]pool.Allocation, 0, len(allocations)),
 	}
 	s.inTurns(len(allocations), func(i int) {
 		a := allocations[i]
+		if a.Pool != p.Name || !a.lookAt(s.looks) {
+			return // its job was changed meanwhile, and none is looked at twice
+		}
 		changes = earliestTime(changes, a.changesAt(now))
 		if a.phase == Over || a.isHeld(now) {
 			return
@@ -79,6 +84,13 @@ func (a *agent) forScheduler() pool.Agent {
 		})
 	}
 	return out
+}
+
+// lookAt reports whether a look is the first that sees the allocation, and notes it.
+func (a *allocation) lookAt(look uint64) bool {
+	seen := a.look == look
+	a.look = look
+	return !seen
 }
 
 // isHeld reports whether a waiting allocation is not to be placed yet.

@@ -142,28 +142,37 @@ func (r room) countFitting(slots int) int {
 // that says why the others wait, and all where machines are launched for what waits. The caller does
 // not hold the lock.
 func (s *state) members(p Pool, l *lineup) []*allocation {
-	s.mu.Lock()
-	out := slices.Collect(maps.Values(s.waitingOf(p.Name).single))
-	s.mu.Unlock()
+	out := s.single(p)
 	left := l.room
 	s.inTurns(len(out), func(i int) { s.takeRoom(&left, p, out[i]) })
 	_, launches := s.cfg.Machine(p.Name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A job may have been changed meanwhile, and none is to be looked at twice.
-	out = slices.DeleteFunc(out, func(a *allocation) bool { return a.line != nil || a.Pool != p.Name })
+	s.looks++
 	lines := s.waitingOf(p.Name).lines
 	for key, l := range lines {
 		n := len(l.members)
 		if !launches {
 			n = min(n, left.countFitting(key.slots)+1)
 		}
-		out = append(out, l.showFirst(n)...)
+		out = l.showFirst(out, n)
 		if len(l.members) == 0 {
 			delete(lines, key)
 		}
 	}
 	return out
+}
+
+// single are the allocations of a pool that stand alone. The caller does not hold the lock.
+func (s *state) single(p Pool) []*allocation {
+	s.mu.Lock()
+	n := len(s.waitingOf(p.Name).single)
+	s.mu.Unlock()
+	// Not under the lock, as in snapshotPool, with room for those of the lines and for what comes meanwhile.
+	out := make([]*allocation, 0, 2*n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.AppendSeq(out, maps.Values(s.waitingOf(p.Name).single))
 }
 
 // takeRoom takes from the room of a pool what an allocation holds and keeps.

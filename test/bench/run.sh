@@ -47,12 +47,12 @@ echo "== up on AWS and Google Cloud, from nothing, when every call takes 200 ms 
 echo "== machines that come and go (agents as processes of this machine)"
 go run ./test/bench/elastic -bin "$bin"
 
-echo "== gangs of pods on 100 nodes that are not there (test/kube in api mode)"
+echo "== the same pods as plain Indexed Jobs and as gangs, in turn, on 100 nodes that are not there (test/kube in api mode)"
 export KUBE_LAB_ID=63
 trap './test/kube/kube.sh down' EXIT
 config=$(./test/kube/kube.sh up --mode api --fake-nodes 100 --fake-gpus 8 2>/dev/null)
-go run ./test/bench/kube -kubeconfig "${config#*=}" -gangs 125
-
-echo "== the same pods as plain Indexed Jobs and as gangs, in turn, on the same nodes"
 go run ./test/bench/kube -kubeconfig "${config#*=}" -plain -gangs 200 -pods 4 -slots 1 || grew=1
+
+echo "== gangs of pods on the same nodes"
+go run ./test/bench/kube -kubeconfig "${config#*=}" -gangs 125
 exit "$grew"

@@ -143,7 +143,7 @@ func testEndedRows(t *testing.T, fresh func(t *testing.T) store.Config) {
 	}
 }
 
-func writeRows(t *testing.T, s *store.Store, fn func(*store.Tx) error) {
+func writeRows(t testing.TB, s *store.Store, fn func(*store.Tx) error) {
 	t.Helper()
 	if err := s.Write(t.Context(), fn); err != nil {
 		t.Fatal(err)

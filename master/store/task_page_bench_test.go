@@ -1,0 +1,77 @@
+package store_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/postgrestest"
+)
+
+// BenchmarkMiddlePage is the promise that a page of 20 of the middle of many tasks takes less than
+// 20 ms once its blocks are counted: of all, and of a third of them, on both databases.
+func BenchmarkMiddlePage(b *testing.B) {
+	b.Run("sqlite", func(b *testing.B) {
+		benchmarkMiddlePage(b, store.Config{Path: filepath.Join(b.TempDir(), "store.db")})
+	})
+	b.Run("postgresql", func(b *testing.B) {
+		benchmarkMiddlePage(b, store.Config{URL: store.URL(postgrestest.Start(b, postgrestest.Options{Fsync: true}).URL())})
+	})
+}
+
+func benchmarkMiddlePage(b *testing.B, cfg store.Config) {
+	s := storetest.Open(b, cfg)
+	for rows := range slices.Chunk(drawRows(300_000), 5_000) {
+		writeRows(b, s, func(tx *store.Tx) error {
+			for _, r := range rows {
+				if _, err := store.AddTaskRow(tx, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	all, err := store.TaskGroups(b.Context(), s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for what, groups := range map[string][]store.TaskGroup{"of all": all, "of a user": ofUser(all, 1)} {
+		for _, order := range []store.TaskOrder{store.BySubmission, store.ByTaskName} {
+			page := store.TaskPage{Groups: groups, All: all, Order: order, Limit: 20}
+			for _, g := range groups {
+				page.Offset += g.Tasks / 2
+			}
+			b.Run(what+" by "+string(order), func(b *testing.B) { benchmarkPage(b, s, page) })
+		}
+	}
+}
+
+func ofUser(all []store.TaskGroup, id int32) (some []store.TaskGroup) {
+	for _, g := range all {
+		if g.UserID == id {
+			some = append(some, g)
+		}
+	}
+	return some
+}
+
+func benchmarkPage(b *testing.B, s *store.Store, page store.TaskPage) {
+	read := func() {
+		if ids, err := store.TaskIDs(b.Context(), s, page); err != nil || len(ids) != page.Limit {
+			b.Fatalf("got %d tasks, %v", len(ids), err)
+		}
+	}
+	for read(); ; _ = delay.For(b.Context(), time.Millisecond) { // the first asks for the blocks
+		if _, split := s.Blocks(); split {
+			break
+		}
+	}
+	for b.Loop() {
+		read()
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/page")
+}

@@ -29,12 +29,17 @@ func (t tree) takeKept(spec container.Spec) error {
 
 // isOrdered says whether a directory, or something in it, is ordered, and nothing else in its place.
 func isOrdered(spec container.Spec, dir string) bool {
-	leads := func(to string) bool { return isWithin(path.Clean(to), dir) }
-	replaces := func(f container.File) bool { return path.Clean(f.Path) == dir && !f.Dir }
-	if slices.ContainsFunc(spec.Files, replaces) {
-		return false
-	}
-	return leads(workDir(spec)) || slices.ContainsFunc(spec.Files, func(f container.File) bool { return leads(f.Path) })
+	return (isWithin(path.Clean(workDir(spec)), dir) || hasFiles(spec, dir)) && !isReplaced(spec, dir)
+}
+
+// hasFiles says whether files in a directory are ordered, or itself.
+func hasFiles(spec container.Spec, dir string) bool {
+	return slices.ContainsFunc(spec.Files, func(f container.File) bool { return isWithin(path.Clean(f.Path), dir) })
+}
+
+// isReplaced says whether a file or link is ordered in the place of a directory.
+func isReplaced(spec container.Spec, dir string) bool {
+	return slices.ContainsFunc(spec.Files, func(f container.File) bool { return path.Clean(f.Path) == dir && !f.Dir })
 }
 
 // takeDir gives a directory the mode of a new one, and that which is ordered.

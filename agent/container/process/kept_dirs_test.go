@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/det-deploy/det-deploy/agent/container"
@@ -47,5 +48,16 @@ func TestWhatIsOrderedStandsInThePlaceOfWhatWasKept(t *testing.T) {
 				t.Error("no directory was used again, and the test shows nothing")
 			}
 		})
+	}
+}
+
+func TestAFileInThePlaceOfTheAgentsDirectoryIsTheTasks(t *testing.T) {
+	t.Parallel()
+	for kind, r := range placing(t) {
+		spec := script(strings.ReplaceAll(kind, " ", "-"), "cat "+infoDir)
+		spec.Files = []container.File{{Path: infoDir, Content: []byte("text\n"), Mode: 0o600}}
+		if said, code := outcome(t, r, spec); code != 0 || said != "text\n" {
+			t.Errorf("%s: got code %d and %q", kind, code, said)
+		}
 	}
 }

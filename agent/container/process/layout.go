@@ -56,7 +56,7 @@ func (d dir) layoutOf(spec container.Spec) layout {
 		l.large = append(l.large, largeDir{path: p, name: name})
 	}
 	l.tmp = filepath.Join(disk, uniqueName(tmpName, taken))
-	hasInfo := slices.ContainsFunc(spec.Files, func(f container.File) bool { return isWithin(path.Clean(f.Path), infoDir) })
+	hasInfo := hasFiles(spec, infoDir) && !isReplaced(spec, infoDir)
 	// The library adds to the files of trials, of which each takes long.
 	if hasInfo && !spec.FixedPaths && slices.ContainsFunc(l.large, func(d largeDir) bool { return isWithin(infoDir, d.path) }) {
 		l.info = d.filePath(infoName)

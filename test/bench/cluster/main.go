@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -75,20 +76,10 @@ type sayer func(what, format string, args ...any)
 // measureTasks has two clusters: the tasks of one are isolated, where the agent is root, and
 // those of the other are not.
 func measureTasks(ctx context.Context, bin string, tasks int, say sayer) error {
-	for _, isolation := range []string{plain, isolated} {
-		if err := withCluster(ctx, bin, isolation, say, func(c *cluster) error {
-			if isolation == isolated {
-				return c.measureSustained(ctx, "isolated short tasks", tasks, say)
-			}
-			if err := c.measureReads(ctx, say); err != nil {
-				return err
-			}
-			return c.measureSustained(ctx, "short tasks", tasks, say)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(
+		withCluster(ctx, bin, plain, say, func(c *cluster) error { return c.measurePlain(ctx, tasks, say) }),
+		withCluster(ctx, bin, isolated, say, func(c *cluster) error { return c.measureSustained(ctx, "isolated short tasks", tasks, say) }),
+	)
 }
 
 // withCluster measures something of a new master and its agent.
@@ -107,6 +98,19 @@ func withCluster(ctx context.Context, bin, isolation string, say sayer, measure 
 		return err
 	}
 	return measure(c)
+}
+
+// measurePlain starts the master again before and after the tasks.
+func (c *cluster) measurePlain(ctx context.Context, tasks int, say sayer) error {
+	if err := c.measureReads(ctx, say); err != nil {
+		return err
+	}
+	var grown measure.Growth
+	if err := c.measureRestarts(ctx, 0, &grown, say); err != nil {
+		return err
+	}
+	err := c.measureSustained(ctx, "short tasks", tasks, say)
+	return errors.Join(err, c.measureRestarts(ctx, sustainedRuns*tasks, &grown, say), grown.Err())
 }
 
 func (c *cluster) measureReads(ctx context.Context, say sayer) error {

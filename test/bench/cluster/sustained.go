@@ -14,6 +14,7 @@ const sustainedRuns = 5
 
 // measureSustained prints each run by itself.
 func (c *cluster) measureSustained(ctx context.Context, what string, tasks int, say sayer) error {
+	var grown measure.Growth
 	for run := range sustainedRuns {
 		master, _ := processorOf(c.master)
 		agent, programs := c.processorOfAgent()
@@ -28,8 +29,12 @@ func (c *cluster) measureSustained(ctx context.Context, what string, tasks int, 
 			"%.0f/s (promise 400), accepted %.0f/s; a task: agent with its shim %.2f ms (promise 1), its children %.2f ms, master %.2f ms",
 			float64(tasks)/took.Seconds(), float64(tasks)/accepted.Seconds(),
 			each(agentThen-agent), each(programsThen-programs), each(masterThen-master))
+		if run == 0 || run == sustainedRuns-1 {
+			grown.See("the agent's processor time of "+what, 1, each(agentThen-agent), 0)
+			grown.See("the master's processor time of "+what, 1, each(masterThen-master), 0)
+		}
 	}
-	return nil
+	return grown.Err()
 }
 
 // processorOfAgent is that of the agent and of what it has beside itself, which start its tasks, and that of these.

@@ -96,7 +96,7 @@ func resizeDisk(c *call) (any, error) {
 		return nil, err
 	}
 	size := decode[compute.DisksResizeRequest](c).SizeGb
-	if size < d.SizeGb {
+	if size <= d.SizeGb {
 		return nil, wrongField("sizeGb", decimal(int(size)), "New disk size must be larger than the current one.")
 	}
 	return c.operate("resizeDisk", path, effect{apply: func() *failure { d.SizeGb = size; return nil }})

@@ -130,6 +130,22 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	}
 }
 
+// A change that Google makes once is not refused because it was made, which few calls of a sample meet.
+func TestGetsOverEachForgottenOperation(t *testing.T) {
+	t.Parallel()
+	for _, f := range flows() {
+		if f.name != "update" && f.name != "machine" {
+			continue
+		}
+		_, changes := f.calls(t)
+		for i := 1; i <= changes; i++ {
+			t.Run(fmt.Sprintf("%s: at %d", f.name, i), func(t *testing.T) {
+				bubble(t, func(t *testing.T) { f.resumes(t, gcptest.Options{}, i, gcptest.ForgetOperation) })
+			})
+		}
+	}
+}
+
 // sample are those of n calls, counted from 1, that a run takes. It counts all in k.
 func sample(n int, k *int) iter.Seq[int] {
 	return func(yield func(int) bool) {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -122,5 +123,5 @@ func (m *Master) growRoot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.In.Clients.Disks.Resize(ctx, bootDisk(live), &compute.DisksResizeRequest{SizeGb: m.RootGB})
+	return owner.GrowDisk(ctx, m.In, bootDisk(live), m.RootGB)
 }

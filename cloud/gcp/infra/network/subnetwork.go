@@ -67,7 +67,7 @@ func (s *Subnetwork) fixDrift(ctx context.Context, drift []resource.Drift) error
 		var err error
 		switch d.Path {
 		case cidrPath:
-			err = subnetworks.Expand(ctx, s.Identity(), &compute.SubnetworksExpandIpCidrRangeRequest{IpCidrRange: s.CIDR.String()})
+			err = s.growRange(ctx)
 		case privateAccessPath:
 			err = subnetworks.SetPrivateAccess(ctx, s.Identity(), &compute.SubnetworksSetPrivateIpGoogleAccessRequest{PrivateIpGoogleAccess: true})
 		}
@@ -76,6 +76,16 @@ func (s *Subnetwork) fixDrift(ctx context.Context, drift []resource.Drift) error
 		}
 	}
 	return nil
+}
+
+func (s *Subnetwork) growRange(ctx context.Context) error {
+	subnetworks, want := s.In.Clients.Subnetworks, s.CIDR.String()
+	return owner.Grow(func() error {
+		return subnetworks.Expand(ctx, s.Identity(), &compute.SubnetworksExpandIpCidrRangeRequest{IpCidrRange: want})
+	}, func() (bool, error) {
+		live, err := subnetworks.Get(ctx, s.Identity())
+		return err == nil && live.IpCidrRange == want, err
+	})
 }
 
 func onOff(on bool) string {

@@ -44,7 +44,7 @@ func (d *Disk) Define() infra.Definition[*compute.Disk] {
 	def.Retag = d.relabel
 	def.Compare = d.compareLive
 	def.Change = func(ctx context.Context, _ []resource.Drift) error {
-		return d.In.Clients.Disks.Resize(ctx, d.Identity(), &compute.DisksResizeRequest{SizeGb: d.SizeGB})
+		return owner.GrowDisk(ctx, d.In, d.Identity(), d.SizeGB)
 	}
 	def.Describe, def.Advise = d.describeSettings, d.driftAdvice
 	return def

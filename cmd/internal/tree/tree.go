@@ -1,0 +1,111 @@
+// Package tree assembles commands below the root: the help, the completion and the words
+// for mistakes that all of them share. It knows none of them.
+package tree
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+// Noun is a command below the root, and how it is made.
+type Noun struct {
+	Name  string
+	Group Group
+	Make  func(*term.Streams) *cobra.Command
+}
+
+// Group is a heading of the help page.
+type Group string
+
+// The groups of nouns on the help page.
+const (
+	Use     Group = "use"
+	Run     Group = "run"
+	Install Group = "install"
+)
+
+// New returns the tree of these nouns.
+func New(s *term.Streams, nouns []Noun) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "det-deploy",
+		Short: "Install, operate and run deep-learning clusters",
+		Long: `det-deploy installs a deep-learning cluster on AWS, Google Cloud, Kubernetes
+or this machine, operates it, and is the cluster: its master and its agents.`,
+		Example: `  det-deploy local up
+  det-deploy login admin
+  det-deploy task run --slots 1 -- python train.py`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	addGroup(root, Use, "Using a cluster:")
+	addGroup(root, Run, "Running a cluster:")
+	addGroup(root, Install, "Installing a cluster:")
+	for _, n := range nouns {
+		c := n.Make(s)
+		c.GroupID = string(n.Group)
+		root.AddCommand(c)
+	}
+	s.AddAccessibleFlag(root.PersistentFlags())
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	return finishCommand(root)
+}
+
+// Wanted is the noun that a command line begins with. Not found are help, completion and
+// what is mistyped, which are about all nouns.
+func Wanted(nouns []Noun, args []string) (n Noun, found bool) {
+	if len(args) == 0 {
+		return Noun{}, false
+	}
+	i := slices.IndexFunc(nouns, func(n Noun) bool { return n.Name == args[0] })
+	if i < 0 {
+		return Noun{}, false
+	}
+	return nouns[i], true
+}
+
+func addGroup(root *cobra.Command, id Group, title string) {
+	root.AddGroup(&cobra.Group{ID: string(id), Title: title})
+}
+
+// finishCommand gives every command what cobra lets each forget.
+func finishCommand(root *cobra.Command) *cobra.Command {
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &usage.Error{Err: wrongFlag(c, err), Command: c.CommandPath()}
+	})
+	walkCommands(root, func(c *cobra.Command) {
+		markMistakes(c)
+		c.SuggestionsMinimumDistance = 2
+		if c.HasSubCommands() && !c.Runnable() {
+			c.RunE = unknownVerb
+			c.DisableFlagsInUseLine = true
+		}
+	})
+	return root
+}
+
+// markMistakes makes errors about arguments point at the command's help.
+func markMistakes(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error { return mark(c, check(c, args)) }
+	} else if c.HasSubCommands() {
+		c.Args = cobra.ArbitraryArgs // unknownVerb has better words
+	}
+	if run := c.RunE; run != nil {
+		c.RunE = func(c *cobra.Command, args []string) error { return markUsage(c, run(c, args)) }
+	}
+}
+
+func walkCommands(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		walkCommands(sub, visit)
+	}
+}

@@ -16,7 +16,7 @@ import (
 )
 
 // The runtime starts a package when all that it imports has started. It ends the process
-// here, or goes on with the packages that are left and with main.
+// here, or continues with the packages that are left and with main.
 var _ = runOrLeave(os.Args[1:])
 
 // runOrLeave runs the command and ends the process, or does nothing for a command that is

@@ -33,6 +33,7 @@ func (m *Master) openAccounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	m.memory.giveBackHash()
 	m.audit, err = audit.Open(ctx, audit.Config{Store: m.store, Keep: cfg.Audit.Keep(), Log: m.log})
 	return err
 }

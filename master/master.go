@@ -76,6 +76,7 @@ func New(ctx context.Context, p Parts) (*Master, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.closeAll())
 	}
+	giveBack(d.log)
 	m, err := openMaster(ctx, d)
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), d.closeAll())

@@ -51,6 +51,24 @@ func (m *memory) noteHash() {
 	}
 }
 
+// giveBack returns what the start of the program has left, more than half of what its packages
+// have allocated: it would be beside what the master's own start takes, the first passwords'
+// hashes among it.
+func giveBack(log *slog.Logger) {
+	debug.FreeOSMemory()
+	unmapProgram(log)
+}
+
+// giveBackHash returns what the first passwords' hashes have used, before the first login
+// needs as much again.
+func (m *memory) giveBackHash() {
+	select {
+	case <-m.hashed:
+		debug.FreeOSMemory()
+	default:
+	}
+}
+
 // run works until ctx ends.
 func (m *memory) run(ctx context.Context) {
 	tick := time.NewTicker(startPeriod)
@@ -76,7 +94,7 @@ func (m *memory) run(ctx context.Context) {
 			debug.FreeOSMemory()
 		}
 		if unmap {
-			m.unmap()
+			unmapProgram(m.log)
 		}
 	}
 }
@@ -100,12 +118,12 @@ func (w *watermarks) judge(now, held uint64) (collect, unmap bool) {
 	return collect, quiet
 }
 
-// unmap gives back the pages of the program that were used, most of them by its start: a
+// unmapProgram gives back the pages of the program that were used, most of them by its start: a
 // master at rest uses a tenth of them, and has that back after some hundred page faults of a
 // microsecond.
-func (m *memory) unmap() {
+func unmapProgram(log *slog.Logger) {
 	if err := process.UnmapProgram(); err != nil {
-		m.log.Debug("cannot unmap pages of the program", "err", err)
+		log.Debug("cannot unmap pages of the program", "err", err)
 	}
 }
 

@@ -1,6 +1,9 @@
 package master
 
-import "testing"
+import (
+	"log/slog"
+	"testing"
+)
 
 // What the start has left is given back at once; afterwards only a master that has become
 // quiet gives back, and only what is worth it.
@@ -31,5 +34,18 @@ func TestMemoryIsGivenBackWhenTheMasterIsQuiet(t *testing.T) {
 		if collect != step.collect || unmap != step.unmap {
 			t.Errorf("step %d: got %v and %v, want %v and %v", i, collect, unmap, step.collect, step.unmap)
 		}
+	}
+}
+
+// The first passwords' hashes are given back before there is a loop that does it.
+func TestTheHashesOfTheFirstPasswordsAreGivenBackOnce(t *testing.T) {
+	t.Parallel()
+	m := newMemory(slog.New(slog.DiscardHandler))
+	m.giveBackHash() // there was none: it does not wait for one
+	m.noteHash()
+	m.noteHash()
+	m.giveBackHash()
+	if n := len(m.hashed); n != 0 {
+		t.Errorf("got %d hashes that are still to be given back, want none", n)
 	}
 }

@@ -148,6 +148,7 @@ func (a *Auth) seedStore(ctx context.Context) error {
 	for _, u := range seeds {
 		a.users.keepUser(u)
 	}
+	a.accounts.passwords.logins.noteCalm()
 	a.cfg.Log.Info("created the users admin and determined", "blank_password", admin == blank, "one_password", admin == determined)
 	if admin == determined && admin != blank {
 		a.cfg.Log.Warn("admin and determined have one first password: change one, and give new clusters security.initial_determined_password")

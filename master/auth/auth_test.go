@@ -132,6 +132,28 @@ func TestOnePasswordForBothIsWarnedOfOnce(t *testing.T) {
 	}
 }
 
+// The memory of a hash is given back by who is told of it, for the first passwords, too.
+func TestTheFirstPasswordsHashesAreTold(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "s.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // nothing more is asked of it
+	if _, err := s.Acquire(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	for start, want := range []int{1, 0} { // the second has nothing to hash
+		told := 0
+		if _, err := Open(t.Context(), Config{Store: s, InitialPassword: first, Hashed: func() { told++ }}); err != nil {
+			t.Fatal(err)
+		}
+		if told != want {
+			t.Errorf("start %d: got told %d times, want %d", start+1, told, want)
+		}
+	}
+}
+
 func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +21,10 @@ import (
 const SocketFD = 3
 
 const (
-	// smallHeap is how much of what it has in use a shim's heap may grow, in percent.
+	// smallHeap is how much of what it has in use a shim's heap may grow while it rests, in percent, and
+	// busyHeap while tasks are ordered: to collect each megabyte took a twentieth of what a start takes.
 	smallHeap = 25
+	busyHeap  = 100
 	// firstPatience is how long a shim waits for the agent that started it.
 	firstPatience = time.Minute
 	// ordersMost is how many orders are carried out at once. Each has three files and a thread that
@@ -52,6 +55,8 @@ type server struct {
 	// conns are the agents that are connected, and orders how many are being carried out.
 	conns  map[*peer]bool
 	orders int
+	// busy says that something was ordered since it rested.
+	busy bool
 	// left is closed when no one comes any more.
 	left    chan struct{}
 	leaving bool
@@ -69,12 +74,12 @@ func Serve(cfg Config) error {
 	// What ends an agent, or its group, does not end what its tasks need.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
 	s := &server{cfg: cfg, listener: l, places: make(chan struct{}, ordersMost), conns: map[*peer]bool{}, left: make(chan struct{})}
-	s.rest = time.AfterFunc(restAfter, giveMemoryBack)
+	s.rest = time.AfterFunc(restAfter, s.beginRest)
 	if s.children, err = newChildren(s.tellEnd, s.becomeIdle); err != nil {
 		return err
 	}
-	debug.SetGCPercent(smallHeap)
-	giveMemoryBack()
+	s.beginRest()
+	_ = process.SlowWatch() // as agents that are not root do without
 	first := time.AfterFunc(firstPatience, s.leaveIfIdle)
 	defer first.Stop()
 	cfg.Log.Info("the tasks of an agent are started here", "socket", cfg.Path)
@@ -83,9 +88,16 @@ func Serve(cfg Config) error {
 	return err
 }
 
-// giveMemoryBack leaves what a shim has that rests: what its start read of the program was for other
+// beginRest leaves what a shim has that rests: what its start read of the program was for other
 // commands.
-func giveMemoryBack() {
+func (s *server) beginRest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orders > 0 {
+		return
+	}
+	s.busy = false
+	debug.SetGCPercent(smallHeap)
 	debug.FreeOSMemory()
 	_ = process.UnmapProgram() // it only takes room
 }
@@ -155,10 +167,8 @@ func (p *peer) speak() {
 		out := p.out
 		p.out = nil
 		p.mu.Unlock()
-		for _, m := range out {
-			if send(p.conn, m) != nil {
-				return
-			}
+		if len(out) > 0 && send(p.conn, slices.Concat(out...)) != nil {
+			return
 		}
 	}
 }
@@ -198,6 +208,10 @@ func (s *server) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders++
+	if !s.busy {
+		s.busy = true
+		debug.SetGCPercent(busyHeap)
+	}
 }
 
 // carryOut starts a task, which is told to all.

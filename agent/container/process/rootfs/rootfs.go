@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -91,13 +92,25 @@ func (t Tree) steps() (*steps, error) {
 func hidesSources(sites []site) bool {
 	return slices.ContainsFunc(sites, func(s site) bool {
 		source := s.Source
-		if real, err := filepath.EvalSymlinks(filepath.Dir(source)); err == nil && !isOpen(source) {
-			source = filepath.Join(real, filepath.Base(source))
+		if !isOpen(source) {
+			if real, err := realDir(filepath.Dir(source)); err == nil {
+				source = filepath.Join(real, filepath.Base(source))
+			}
 		}
 		return slices.ContainsFunc(sites, func(over site) bool {
 			return source == over.Path || strings.HasPrefix(source, strings.TrimSuffix(over.Path, "/")+"/")
 		})
 	})
+}
+
+// realDir is filepath.EvalSymlinks for a directory, with three system calls however long the path is.
+func realDir(name string) (string, error) {
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	real, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	return real, errors.Join(err, unix.Close(fd))
 }
 
 // isOpen says whether a source is a file that this process has open.
@@ -118,29 +131,41 @@ type site struct {
 	// empty for what exists, and for what another place has.
 	parent, missing string
 	isDir           bool
+	// asked is the path as it was asked for.
+	asked string
 }
 
 // findSites resolves the places, parents before what is below them.
 func (t Tree) findSites() ([]site, error) {
+	places := slices.Clone(t.Places)
+	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(a.Path, b.Path) })
 	var out []site
-	for _, p := range t.Places {
-		s, err := t.findSite(p)
+	for _, p := range places {
+		s, err := findSite(p, out)
 		if err != nil {
 			return nil, fmt.Errorf("show %s: %w", p.Path, err)
 		}
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b site) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(out, func(a, b site) int { return cmp.Compare(a.Path, b.Path) })
 	for i := range out {
 		within := func(o site) bool { return strings.HasPrefix(out[i].Path, o.Path+"/") }
-		if slices.ContainsFunc(out, within) {
+		switch {
+		case out[i].missing == "":
+		case slices.ContainsFunc(out, within):
 			out[i].missing = ""
+		case makeAs(t.UID, t.GID, out[i].asked, out[i].isDir) == nil:
+			if err := out[i].resolve(); err != nil {
+				return nil, fmt.Errorf("show %s: %w", out[i].Path, err)
+			}
 		}
 	}
 	return out, nil
 }
 
-func (t Tree) findSite(p Place) (site, error) {
+// findSite resolves a place. What is below another place is not looked for on the machine, of which the task
+// sees nothing there.
+func findSite(p Place, others []site) (site, error) {
 	look := os.Lstat
 	if filepath.Dir(p.Source) == "/proc/self/fd" {
 		look = os.Stat
@@ -152,14 +177,14 @@ func (t Tree) findSite(p Place) (site, error) {
 	if info.Mode()&os.ModeSymlink != 0 {
 		return site{}, errors.New("it is a link; a task can have links only below its work directory and /run/determined")
 	}
-	s := site{Place: p, isDir: info.IsDir()}
-	if err := s.resolve(); err != nil || s.missing == "" {
-		return s, err
+	s := site{Place: p, isDir: info.IsDir(), asked: filepath.Clean(p.Path)}
+	for _, o := range others {
+		if rest, below := strings.CutPrefix(s.asked, o.asked+"/"); below {
+			s.Path = filepath.Join(o.Path, rest)
+			return s, nil
+		}
 	}
-	if makeAs(t.UID, t.GID, p.Path, s.isDir) == nil {
-		err = s.resolve()
-	}
-	return s, err
+	return s, s.resolve()
 }
 
 // resolve finds how much of the path exists.

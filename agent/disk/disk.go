@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"google.golang.org/protobuf/proto"
 
@@ -246,7 +247,8 @@ func (e Entry) Remove() error {
 	if err != nil && !errors.Is(err, errRemoved) {
 		return err
 	}
-	if err := os.Remove(e.silentFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Not os.Remove, which also tries whether it is a directory.
+	if err := syscall.Unlink(e.silentFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget container %s: %w", e.id, err)
 	}
 	if err := e.disk.spares.put(e.logFile()); err != nil {

@@ -24,7 +24,7 @@ func startFormer(t *testing.T, r *Runtime, spec container.Spec) {
 	if err := d.makeAnew(spec.User); err != nil {
 		t.Fatal(err)
 	}
-	f, err := d.openFiles()
+	f, err := d.openFiles(d.outputFiles())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -214,15 +214,15 @@ func killAll(pids []int) {
 	}
 }
 
-// sweepProcesses kills what the program left behind in its group. The id of a dead
-// process that this agent has not reaped cannot be another's. What a shim has started it has
-// swept, unless it was killed; then the mark in the environment tells.
-func (r *Runtime) sweepProcesses(id string, s status) {
-	if r.sweepChild(id) {
-		return
+// sweepProcesses kills what the program left behind in its group, and says whether nothing is left
+// there. The id of a dead process that this agent has not reaped cannot be another's. What a shim has
+// started it has swept, unless it was killed; then the mark in the environment tells.
+func (r *Runtime) sweepProcesses(id string, s status) (clean bool) {
+	if swept, reaped := r.sweepChild(id); swept {
+		return reaped
 	}
 	if !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
-		return
+		return true
 	}
 	d := r.containerDir(id)
 	left := listMembers(d, 0)
@@ -234,22 +234,23 @@ func (r *Runtime) sweepProcesses(id string, s status) {
 		left = append(listMembers(d, s.pid), s.pid)
 	}
 	killAll(left)
+	return false
 }
 
 // sweepChild sweeps and reaps under one lock.
-func (r *Runtime) sweepChild(id string) bool {
+func (r *Runtime) sweepChild(id string) (swept, reaped bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pid, ours := r.children[id]
 	if !ours {
-		return false
+		return false, false
 	}
 	_ = unix.Kill(-pid, unix.SIGKILL)
 	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
-	if got == pid || errors.Is(err, unix.ECHILD) {
+	if reaped = got == pid || errors.Is(err, unix.ECHILD); reaped {
 		delete(r.children, id)
 	}
-	return true
+	return true, reaped
 }
 
 // markKey is the variable by which the processes of a container are known: a

@@ -21,6 +21,8 @@ type layout struct {
 	large []largeDir
 	// tmp is what an isolated task sees as /tmp.
 	tmp string
+	// modes are those of what is kept in disk, if nothing else is there.
+	modes stamps
 	// info has the files of infoDir, in memory, where that is in a large one and the task may not
 	// write there; otherwise it is empty.
 	info string
@@ -39,14 +41,12 @@ const infoDir = runDir + "/" + infoName
 
 // layoutOf has no large directories for a task that has all its files below another
 // directory, or none in memory.
-func (d dir) layoutOf(spec container.Spec) layout {
-	root, lent := d.rootDir()
-	l := layout{root: root, tmp: d.filePath(tmpName)}
-	disk, found := d.diskFiles()
-	if lent || !found {
+func (d dir) layoutOf(h *held, spec container.Spec) layout {
+	l := layout{root: h.root(d), tmp: d.filePath(tmpName)}
+	if h.lent != "" || h.files == "" {
 		return l
 	}
-	l.disk = disk
+	l.disk, l.modes = h.files, h.modes
 	taken := namesInRunDir(spec)
 	for _, p := range largePaths(spec) {
 		name := "."
@@ -55,7 +55,7 @@ func (d dir) layoutOf(spec container.Spec) layout {
 		}
 		l.large = append(l.large, largeDir{path: p, name: name})
 	}
-	l.tmp = filepath.Join(disk, uniqueName(tmpName, taken))
+	l.tmp = filepath.Join(l.disk, uniqueName(tmpName, taken))
 	hasInfo := hasFiles(spec, infoDir) && !isReplaced(spec, infoDir)
 	// The library adds to the files of trials, of which each takes long.
 	if hasInfo && !spec.FixedPaths && slices.ContainsFunc(l.large, func(d largeDir) bool { return isWithin(infoDir, d.path) }) {
@@ -144,10 +144,15 @@ func (d dir) leadsTo(link string) (at string, found bool) {
 var outputs = [...]string{"stdout", "stderr"}
 
 // outputFiles are where the output of each stream is.
-func (d dir) outputFiles() (out [len(outputs)]string) {
-	at, found := d.leadsTo(outputLink)
+func (d dir) outputFiles() [len(outputs)]string {
+	at, _ := d.leadsTo(outputLink)
+	return d.outputAt(at)
+}
+
+// outputAt is outputFiles where the link is known; it is empty where there is none.
+func (d dir) outputAt(at string) (out [len(outputs)]string) {
 	for i, name := range outputs {
-		if out[i] = d.filePath(name); found {
+		if out[i] = d.filePath(name); at != "" {
 			out[i] = at + "." + name
 		}
 	}

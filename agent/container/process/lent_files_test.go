@@ -33,7 +33,10 @@ func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 	lend := func(agent, id string) dir {
 		t.Helper()
 		d := dir(filepath.Join(closed, agent, "processes", id))
-		if err := errors.Join(os.MkdirAll(string(d), 0o711), d.lendFiles(below, &container.User{UID: 4711, GID: 4711})); err != nil {
+		if err := os.MkdirAll(string(d), 0o711); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.lendFiles(below, &container.User{UID: 4711, GID: 4711}); err != nil {
 			t.Fatal(err)
 		}
 		if at, found := d.lentFiles(); !found || os.WriteFile(filepath.Join(at, "big"), make([]byte, 1<<10), 0o600) != nil {
@@ -104,7 +107,7 @@ func TestNothingIsLentWhereTheUserCannotGo(t *testing.T) {
 	if err := os.MkdirAll(string(d), 0o711); err != nil {
 		t.Fatal(err)
 	}
-	err := d.lendFiles(filepath.Join(closed, "lent"), &container.User{UID: 4711, GID: 4711})
+	_, err := d.lendFiles(filepath.Join(closed, "lent"), &container.User{UID: 4711, GID: 4711})
 	if err == nil || !strings.Contains(err.Error(), "can reach neither") {
 		t.Errorf("got %v, want that the user can reach neither", err)
 	}

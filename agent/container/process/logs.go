@@ -41,7 +41,11 @@ var readBuffers = sync.Pool{New: func() any {
 // streams the order is that of reading.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
 	d := r.containerDir(id)
-	t, err := d.openTail(from)
+	reads := r.takeReads(id)
+	t, err := d.openTail(from, reads)
+	if reads != nil {
+		defer r.returnReads(id, reads)
+	}
 	if err != nil {
 		return fmt.Errorf("read the output of process %s: %w", id, err)
 	}
@@ -69,6 +73,8 @@ type tail struct {
 	out, err stream
 	next     container.Position
 	final    bool
+	// lent says that the files are another's to close.
+	lent bool
 	// buf is one of readBuffers.
 	buf *[]byte
 }
@@ -82,26 +88,26 @@ type stream struct {
 	freed int64 // bytes at the start that the file system has back
 }
 
-func (d dir) openTail(from container.Position) (*tail, error) {
-	output := d.outputFiles()
-	out, err := openOwn(output[0], os.O_RDWR)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, container.ErrGone
+// openTail reads from files that are open, or else opens them.
+func (d dir) openTail(from container.Position, reads *outputReads) (*tail, error) {
+	t := &tail{lent: reads != nil, next: from}
+	if reads == nil {
+		reads = &outputReads{}
+		for i, name := range d.outputFiles() {
+			var err error
+			reads[i], err = openOwn(name, os.O_RDWR)
+			if i == 0 && errors.Is(err, fs.ErrNotExist) {
+				return nil, container.ErrGone
+			}
+			if err != nil {
+				reads.close()
+				return nil, err
+			}
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	errs, err := openOwn(output[1], os.O_RDWR)
-	if err != nil {
-		_ = out.Close()
-		return nil, err
-	}
-	t := &tail{
-		out:  stream{name: container.Stdout, file: out, at: from.Stdout},
-		err:  stream{name: container.Stderr, file: errs, at: from.Stderr},
-		next: from,
-		buf:  readBuffers.Get().(*[]byte),
-	}
+	t.out = stream{name: container.Stdout, file: reads[0], at: from.Stdout}
+	t.err = stream{name: container.Stderr, file: reads[1], at: from.Stderr}
+	t.buf = readBuffers.Get().(*[]byte)
 	if err := errors.Join(t.out.inspectFile(), t.err.inspectFile()); err != nil {
 		t.close()
 		return nil, err
@@ -130,6 +136,9 @@ func (s *stream) inspectFile() error {
 
 func (t *tail) close() {
 	readBuffers.Put(t.buf)
+	if t.lent {
+		return
+	}
 	_ = t.out.file.Close()
 	_ = t.err.file.Close()
 }

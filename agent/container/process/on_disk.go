@@ -35,7 +35,7 @@ type onDisk struct {
 	// mu guards what follows.
 	mu      sync.Mutex
 	made    int
-	outputs []string
+	outputs []spareOutput
 	free    []string
 	// spaces are the numbers of mount namespaces with the directory of the last task that had
 	// such a one, and tasks the other way round, until a namespace of that number is new.
@@ -67,11 +67,31 @@ func (o *onDisk) newName(kind string) string {
 
 // give leads a container to what it has on disk. Again says that its directory may have been
 // another's.
-func (o *onDisk) give(d dir, again bool) error {
+func (o *onDisk) give(d dir, again bool) (g given, err error) {
 	if o == nil {
-		return nil
+		return g, nil
 	}
-	return errors.Join(o.checkRoom(), o.giveFiles(d, again), o.giveOutput(d))
+	if err := o.checkRoom(); err != nil {
+		return g, err
+	}
+	if g.files, g.modes, err = o.giveFiles(d, again); err != nil {
+		return g, err
+	}
+	g.output, g.reads, err = o.giveOutput(d)
+	return g, err
+}
+
+// close closes what waits for the next tasks.
+func (o *onDisk) close() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.outputs {
+		s.reads.close()
+	}
+	o.outputs = nil
 }
 
 // checkRoom refuses a full disk: what is used again needs no room for a start, but the task
@@ -84,31 +104,31 @@ func (o *onDisk) checkRoom() error {
 	return nil // one that is not there yet is made
 }
 
-// giveFiles leads a container to a directory of its own.
-func (o *onDisk) giveFiles(d dir, again bool) error {
+// giveFiles leads a container to a directory of its own, and says what it has if it was another's
+// and nothing is in it.
+func (o *onDisk) giveFiles(d dir, again bool) (at string, now stamps, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at := ""
 	if again {
-		at = o.takeFiles()
+		at, now = o.takeFiles()
 	}
 	if at != "" {
-		return os.Symlink(at, d.filePath(filesLink))
+		return at, now, os.Symlink(at, d.filePath(filesLink))
 	}
 	at = o.newName("files")
 	if err := os.Symlink(at, d.filePath(filesLink)); err != nil {
-		return err
+		return "", now, err
 	}
-	err := os.Mkdir(at, 0o755)
+	err = os.Mkdir(at, 0o755)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(os.MkdirAll(o.dir, 0o700), os.Mkdir(at, 0o755))
 	}
-	return err
+	return at, now, err
 }
 
 // takeFiles is a directory in which nothing is that a new one would not have, if there is
 // one; the caller holds mu.
-func (o *onDisk) takeFiles() string {
+func (o *onDisk) takeFiles() (at string, now stamps) {
 	o.look()
 	for last := len(o.free) - 1; last >= 0; last-- {
 		at := o.free[last]
@@ -117,11 +137,11 @@ func (o *onDisk) takeFiles() string {
 		now, err := o.emptied[at].empty(at, time.Now())
 		if err == nil {
 			o.emptied[at] = now
-			return at
+			return at, now
 		}
 		_ = o.drop(at) // the next agent tries again
 	}
-	return ""
+	return "", stamps{}
 }
 
 // space is what has a mount namespace, since when.
@@ -212,9 +232,8 @@ func (o *onDisk) look() {
 }
 
 // removeFiles removes the directory of a container, or keeps it for another.
-func (o *onDisk) removeFiles(d dir) error {
-	at, found := d.diskFiles()
-	if !found {
+func (o *onDisk) removeFiles(d dir, at string) error {
+	if at == "" {
 		return nil
 	}
 	if o == nil { // it looks after the containers of an agent
@@ -225,8 +244,13 @@ func (o *onDisk) removeFiles(d dir) error {
 		return os.RemoveAll(at)
 	}
 	// First: a removal that is tried again must not find what is another's by then.
-	if err := os.Remove(d.filePath(filesLink)); err != nil {
-		return err
+	err := unix.Unlink(d.filePath(filesLink))
+	if errors.Is(err, unix.ENOENT) { // the keeper has removed it
+		_ = o.leave(at, false)
+		return os.RemoveAll(at)
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", d.filePath(filesLink), err)
 	}
 	if o.leave(at, true) {
 		return nil

@@ -159,8 +159,8 @@ func TestOutputThatIsOpenIsNotUsedAgain(t *testing.T) {
 	if err := r.Remove(t.Context(), "first"); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.onDisk.outputs) != 1 {
-		t.Fatalf("got %q, want the files of one task", r.onDisk.outputs)
+	if n := len(r.onDisk.outputs); n != 1 || r.onDisk.outputs[0].unused {
+		t.Fatalf("got the files of %d tasks, want those of one, which are in use", n)
 	}
 	if _, code := outcome(t, r, script("second", "echo line")); code != 0 {
 		t.Fatalf("got code %d", code)

@@ -166,7 +166,7 @@ func TestTasksRemainTheirUser(t *testing.T) {
 
 // workdirOf is where a task's work directory is on the machine.
 func workdirOf(r *Runtime, spec container.Spec) string {
-	l := r.containerDir(spec.ID).layoutOf(spec)
+	l := r.containerDir(spec.ID).layoutOf(r.containerDir(spec.ID).look(), spec)
 	for _, large := range l.large {
 		if rest, below := strings.CutPrefix(workDir(spec), large.path); below {
 			return filepath.Join(l.disk, large.name, rest)

@@ -80,11 +80,13 @@ type Runtime struct {
 	// written wakes who follows the output of a container.
 	written watch.Watcher
 
-	// mu guards children.
+	// mu guards what follows.
 	mu sync.Mutex
 	// children are the process ids of isolated tasks that this agent started itself and has to
 	// reap; those of an earlier one belong to init.
 	children map[string]int
+	// held is what is known of containers that this agent has started.
+	held map[string]*held
 }
 
 var _ container.Runtime = (*Runtime)(nil)
@@ -99,7 +101,7 @@ func New(o Options) (*Runtime, error) {
 	// What the agent's own parent left open must not live on in tasks, which
 	// outlive both. A kernel without the call leaves it open.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	r := &Runtime{opts: o, children: map[string]int{}}
+	r := &Runtime{opts: o, children: map[string]int{}, held: map[string]*held{}}
 	r.firsts, r.notIsolated = isolate(o.Accounts)
 	if r.notIsolated != nil {
 		r.notPlaced = canPlace()
@@ -176,7 +178,16 @@ func (r *Runtime) Isolation() error { return r.notIsolated }
 func (r *Runtime) FixedPaths() error { return r.notPlaced }
 
 // Close leaves tasks to themselves.
-func (r *Runtime) Close() { r.shims.Close() }
+func (r *Runtime) Close() {
+	r.shims.Close()
+	r.onDisk.close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.held {
+		h.reads.close()
+	}
+	clear(r.held)
+}
 
 // List names the containers that have a directory; a directory belongs to
 // one agent of one cluster.
@@ -218,6 +229,42 @@ func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error
 // Remove kills what is left and removes the directory.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
 	d := r.containerDir(id)
+	if err := r.endProcesses(ctx, id); err != nil {
+		return fmt.Errorf("remove process %s: %w", id, err)
+	}
+	h := r.forget(id)
+	defer func() { h.reads.close() }()
+	own := h.isolated && r.opts.Accounts.containsUID(h.uid)
+	if own {
+		if err := awaitNobody(ctx, h.uid); err != nil {
+			return fmt.Errorf("remove process %s: %w", id, err)
+		}
+	}
+	var err error
+	if h.lent != "" {
+		err = giveBack(h.lent)
+	}
+	err = errors.Join(err, r.onDisk.removeFiles(d, h.files), r.onDisk.removeOutput(d, h))
+	if err == nil { // otherwise it says what is left to remove
+		err = d.removeKnown(h)
+	}
+	if err != nil {
+		return fmt.Errorf("remove process %s: %w", id, err)
+	}
+	if own {
+		if err := r.opts.Accounts.releaseUID(h.uid, d); err != nil {
+			return fmt.Errorf("give back user %d of process %s: %w", h.uid, id, err)
+		}
+	}
+	return nil
+}
+
+// endProcesses kills what is left of a task, if anything is.
+func (r *Runtime) endProcesses(ctx context.Context, id string) error {
+	if _, known := r.endOf(id); known {
+		return nil
+	}
+	d := r.containerDir(id)
 	s, alive, err := d.inspectStatus()
 	if err == nil && d.phaseOf(s, alive) == container.Running {
 		if err := r.Signal(ctx, id, container.Kill); err != nil {
@@ -225,33 +272,10 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 		}
 		s, err = d.readStatus()
 	}
-	if err != nil {
-		return fmt.Errorf("remove process %s: %w", id, err)
+	if err == nil {
+		r.sweepProcesses(id, s)
 	}
-	r.sweepProcesses(id, s)
-	uid, isolated := d.isolatedUser()
-	own := isolated && r.opts.Accounts.containsUID(uid)
-	if own {
-		if err := awaitNobody(ctx, uid); err != nil {
-			return fmt.Errorf("remove process %s: %w", id, err)
-		}
-	}
-	if at, found := d.lentFiles(); found {
-		err = giveBack(at)
-	}
-	err = errors.Join(err, r.onDisk.removeFiles(d), r.onDisk.removeOutput(d))
-	if err == nil { // otherwise it says what is left to remove
-		err = removeDir(string(d))
-	}
-	if err != nil {
-		return fmt.Errorf("remove process %s: %w", id, err)
-	}
-	if own {
-		if err := r.opts.Accounts.releaseUID(uid, d); err != nil {
-			return fmt.Errorf("give back user %d of process %s: %w", uid, id, err)
-		}
-	}
-	return nil
+	return err
 }
 
 func (r *Runtime) containerDir(id string) dir { return dir(filepath.Join(r.opts.Dir, id)) }

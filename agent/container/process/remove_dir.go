@@ -42,3 +42,30 @@ func removeEntries(parent int, name string) (err error) {
 	}
 	return nil
 }
+
+// removeKnown is removeDir where it is known what is in the directory, which then is not read.
+func (d dir) removeKnown(h *held) error {
+	if len(h.names) == 0 || d.removeNames(h) != nil {
+		return removeDir(string(d))
+	}
+	return nil
+}
+
+func (d dir) removeNames(h *held) (err error) {
+	fd, err := unix.Open(string(d), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	for _, name := range h.names {
+		if uerr := unix.Unlinkat(fd, name, 0); err == nil && !errors.Is(uerr, unix.ENOENT) {
+			err = uerr
+		}
+	}
+	if h.info && err == nil {
+		err = unix.Unlinkat(fd, infoName, unix.AT_REMOVEDIR)
+	}
+	if err = errors.Join(err, unix.Close(fd)); err != nil {
+		return err
+	}
+	return unix.Rmdir(string(d))
+}

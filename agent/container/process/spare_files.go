@@ -40,7 +40,7 @@ func emptyDir(at string, kept []string) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	if _, err := checkOwn(f); err != nil {
+	if err := checkOwn(f); err != nil {
 		return err
 	}
 	entries, err := f.Readdirnames(-1)
@@ -58,25 +58,16 @@ func emptyDir(at string, kept []string) error {
 	return nil
 }
 
-// restoreMode gives a file the mode with which it is made, as a task may have given it another.
-func restoreMode(f *os.File, mode uint32) error {
-	found, err := checkOwn(f)
-	if err != nil || found == mode {
-		return err
-	}
-	return unix.Fchmod(int(f.Fd()), mode&^unix.S_IFMT)
-}
-
-// checkOwn refuses a file or directory that is not the agent's, or is more than its mode says.
-func checkOwn(f *os.File) (mode uint32, err error) {
+// checkOwn refuses a directory that is not the agent's, or is more than its mode says.
+func checkOwn(f *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return 0, err
+		return err
 	}
 	if int(st.Uid) != os.Geteuid() || int(st.Gid) != os.Getegid() {
-		return 0, fmt.Errorf("%s belongs to user %d", f.Name(), st.Uid)
+		return fmt.Errorf("%s belongs to user %d", f.Name(), st.Uid)
 	}
-	return st.Mode, checkAttributes(f)
+	return checkAttributes(f)
 }
 
 // checkAttributes refuses a file with attributes that a task has given it, lists of access

@@ -9,41 +9,115 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// spareOutput are the files of the output of a task that is gone.
+type spareOutput struct {
+	at    string
+	reads *outputReads
+	// unused says that no process has them open but this one, and that they are empty.
+	unused bool
+}
+
 // giveOutput leads a container to the files of its output, which may have been another's.
-func (o *onDisk) giveOutput(d dir) error {
+func (o *onDisk) giveOutput(d dir) (at string, reads *outputReads, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for last := len(o.outputs) - 1; last >= 0; last-- {
-		at := o.outputs[last]
+		s := o.outputs[last]
 		o.outputs = o.outputs[:last]
-		if forOutput(at, checkUnused) == nil {
-			return os.Symlink(at, d.filePath(outputLink))
+		check := checkUnused
+		if s.unused {
+			check = checkName
 		}
-		_ = dropOutput(at) // the next agent tries again
+		if s.reads.each(check) == nil {
+			return s.at, s.reads, os.Symlink(s.at, d.filePath(outputLink))
+		}
+		s.reads.close()
+		_ = dropOutput(s.at) // the next agent tries again
 	}
-	at := o.newName("output")
-	return os.Symlink(at, d.filePath(outputLink))
+	at = o.newName("output")
+	if err := os.Symlink(at, d.filePath(outputLink)); err != nil {
+		return "", nil, err
+	}
+	reads, err = makeOutput(at)
+	return at, reads, err
+}
+
+// makeOutput makes the files of an output, and has them open to read and to empty them.
+func makeOutput(at string) (*outputReads, error) {
+	var out outputReads
+	for i, name := range outputs {
+		var err error
+		if out[i], err = openOwn(at+"."+name, os.O_CREATE|os.O_RDWR); err != nil {
+			out.close()
+			return nil, err
+		}
+	}
+	return &out, nil
 }
 
 // removeOutput removes the files of a container's output, or keeps them for another.
-func (o *onDisk) removeOutput(d dir) error {
-	at, found := d.leadsTo(outputLink)
-	if !found {
+func (o *onDisk) removeOutput(d dir, h *held) error {
+	at := h.output
+	if at == "" {
 		return nil
 	}
 	if o == nil {
 		return dropOutput(at)
 	}
-	if err := os.Remove(d.filePath(outputLink)); err != nil { // see removeFiles
-		return err
+	err := unix.Unlink(d.filePath(outputLink)) // see removeFiles
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("remove %s: %w", d.filePath(outputLink), err)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.outputs) < sparesMost && forOutput(at, emptyFile) == nil {
-		o.outputs = append(o.outputs, at)
+	reads := h.reads
+	if h.reads = nil; reads == nil && err == nil {
+		reads = openOutput(at)
+	}
+	if err == nil && reads.each(emptyFile) == nil && o.keepOutput(at, reads) {
 		return nil
 	}
+	reads.close()
 	return dropOutput(at)
+}
+
+// keepOutput keeps the files of an output for another task. That another process may have them open
+// is looked at again before they are used: one that is about to close them is none.
+func (o *onDisk) keepOutput(at string, reads *outputReads) bool {
+	s := spareOutput{at: at, reads: reads, unused: reads.each(checkUnused) == nil}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.outputs) >= sparesMost {
+		return false
+	}
+	o.outputs = append(o.outputs, s)
+	return true
+}
+
+// openOutput is nil without the files.
+func openOutput(at string) *outputReads {
+	var out outputReads
+	for i, name := range outputs {
+		var err error
+		if out[i], err = openOwn(at+"."+name, os.O_RDWR); err != nil {
+			out.close()
+			return nil
+		}
+	}
+	return &out
+}
+
+var errNoOutput = errors.New("the files of the output are not there")
+
+// each does something with both files.
+func (r *outputReads) each(do func(*os.File) error) error {
+	if r == nil {
+		return errNoOutput
+	}
+	for _, f := range r {
+		if err := do(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func dropOutput(at string) error {
@@ -56,42 +130,50 @@ func dropOutput(at string) error {
 	return errors.Join(errs...)
 }
 
-// forOutput does something with both files.
-func forOutput(at string, do func(*os.File) error) error {
-	for _, name := range outputs {
-		f, err := openOwn(at+"."+name, os.O_WRONLY)
-		if err != nil {
+// emptyFile makes a file what a new one is, unless it has lost its name. That of an isolated task is its
+// user's.
+func emptyFile(f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	if st.Nlink != 1 {
+		return errRenamed
+	}
+	if int(st.Uid) != os.Geteuid() || int(st.Gid) != os.Getegid() {
+		if err := f.Chown(os.Geteuid(), os.Getegid()); err != nil {
 			return err
 		}
-		if err := errors.Join(do(f), f.Close()); err != nil {
+	}
+	if err := checkAttributes(f); err != nil {
+		return err
+	}
+	if st.Mode != unix.S_IFREG|0o600 {
+		if err := unix.Fchmod(int(f.Fd()), 0o600); err != nil {
 			return err
 		}
+	}
+	return truncate(f, st.Size)
+}
+
+var errRenamed = errors.New("a file of an output has no name, or more than one")
+
+// checkName refuses a file that was removed: the task's output is opened by its name.
+func checkName(f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	if st.Nlink != 1 {
+		return errRenamed
 	}
 	return nil
 }
 
-// emptyFile makes a file what a new one is. That of an isolated task is its user's.
-func emptyFile(f *os.File) error {
-	if err := takeBack(f); err != nil {
-		return err
-	}
-	return errors.Join(restoreMode(f, unix.S_IFREG|0o600), truncate(f))
-}
-
-// takeBack gives the agent a file that was an isolated task's.
-func takeBack(f *os.File) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || int(st.Uid) == os.Geteuid() && int(st.Gid) == os.Getegid() {
-		return err
-	}
-	return f.Chown(os.Geteuid(), os.Getegid())
-}
-
 // truncate changes nothing about an empty file.
-func truncate(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return err
+func truncate(f *os.File, size int64) error {
+	if size == 0 {
+		return nil
 	}
 	return f.Truncate(0)
 }
@@ -107,5 +189,9 @@ func checkUnused(f *os.File) error {
 	if err != nil {
 		return fmt.Errorf("%s may be in use: %w", f.Name(), err)
 	}
-	return truncate(f) // a process that was left wrote until it ended
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	return truncate(f, st.Size) // a process that was left wrote until it ended
 }

@@ -14,6 +14,7 @@ import (
 type stamps [1 + len(keptDirs)]struct {
 	inode   uint64
 	changed unix.Timespec
+	mode    uint32
 }
 
 // settledAfter is how long ago a directory has to have been changed so that a change after this has another
@@ -53,7 +54,7 @@ func stampsOf(at string) (s stamps, err error) {
 		if err != nil {
 			return stamps{}, err
 		}
-		s[i].inode, s[i].changed = st.Ino, st.Ctim
+		s[i].inode, s[i].changed, s[i].mode = st.Ino, st.Ctim, st.Mode
 	}
 	return s, nil
 }

@@ -48,8 +48,8 @@ func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	return nil
 }
 
-// openFiles opens what a task has open, with the lock held.
-func (d dir) openFiles() (f shim.Files, err error) {
+// openFiles opens what a task has open, with the lock held. Output are the files of its streams.
+func (d dir) openFiles(output [len(outputs)]string) (f shim.Files, err error) {
 	defer func() {
 		if err != nil {
 			closeFiles(f)
@@ -67,7 +67,6 @@ func (d dir) openFiles() (f shim.Files, err error) {
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return f, fmt.Errorf("set room aside for the end of the task: %w", err)
 	}
-	output := d.outputFiles()
 	if f.Stdout, err = openOwn(output[0], logFlags); err != nil {
 		return f, err
 	}

@@ -21,24 +21,38 @@ import (
 // the account that its owner is linked to. Links to root are refused: root could
 // leave the namespaces.
 func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error) {
-	if err := errors.Join(d.makeAnew(nil), r.onDisk.give(d, false)); err != nil {
+	h := &held{isolated: true}
+	defer func() {
+		if err != nil {
+			h.reads.close()
+		}
+	}()
+	err = d.makeAnew(nil)
+	if err == nil {
+		h.given, err = r.onDisk.give(d, false)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	who, err := r.accountOf(d, spec)
 	if err != nil {
 		return 0, fmt.Errorf("choose a user for the task: %w", err)
 	}
+	h.uid = who.UID
 	spec = ownedBy(spec, who.User)
-	l := d.layoutOf(spec)
-	if err := errors.Join(d.layOut(l, spec, true), d.giveTo(l, who)); err != nil {
+	l := d.layoutOf(h, spec)
+	if err := errors.Join(d.layOut(l, spec, true), d.giveTo(l, h, who)); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	return r.firsts.start(d, view{layout: l, hidden: r.hidden, spec: spec}, who)
+	if pid, err = r.firsts.start(d, h, view{layout: l, hidden: r.hidden, spec: spec}, who); err == nil {
+		r.hold(spec.ID, h)
+	}
+	return pid, err
 }
 
 // start starts the first process of a task with the lock in its hands, and after it the program.
-func (f *firsts) start(d dir, v view, who account) (pid int, err error) {
-	files, err := d.openFiles()
+func (f *firsts) start(d dir, h *held, v view, who account) (pid int, err error) {
+	files, err := d.openFiles(d.outputAt(h.output))
 	if err == nil {
 		err = placeAbove(&files.Status, &files.Stdout, &files.Stderr)
 	}
@@ -109,21 +123,31 @@ func (a account) sharesFiles(spec container.Spec) bool { return a.claimed && spe
 
 // giveTo makes what is the task's own, beside the files. Its output is, so that it
 // may open /dev/stdout and /dev/stderr; it reaches them in no other way.
-func (d dir) giveTo(l layout, who account) error {
-	for _, name := range d.outputFiles() {
-		f, err := openOwn(name, logFlags)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Chown(who.UID, who.GID), f.Close()); err != nil {
-			return err
-		}
+func (d dir) giveTo(l layout, h *held, who account) error {
+	if err := d.giveOutputTo(h, who); err != nil {
+		return err
 	}
 	if err := os.Mkdir(l.tmp, 0o700); err != nil {
 		return err
 	}
 	for _, p := range []string{l.home(), l.tmp} {
 		if err := os.Lchown(p, who.UID, who.GID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d dir) giveOutputTo(h *held, who account) error {
+	if h.reads != nil {
+		return h.reads.each(func(f *os.File) error { return f.Chown(who.UID, who.GID) })
+	}
+	for _, name := range d.outputFiles() {
+		f, err := openOwn(name, logFlags)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Chown(who.UID, who.GID), f.Close()); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func TestIsolatedTasksReachNothingOfOthers(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = r.Remove(t.Context(), "victim") })
 	eventually(t, "the victim has written its file", func() bool {
-		_, err := os.Stat(filepath.Join(r.containerDir("victim").layoutOf(victim).home(), "file"))
+		_, err := os.Stat(filepath.Join(r.containerDir("victim").layoutOf(r.containerDir("victim").look(), victim).home(), "file"))
 		return err == nil
 	})
 	host, err := r.awaitPID(t.Context(), "victim")
@@ -330,7 +330,10 @@ func TestDaemonsOfIsolatedTasksDie(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := r.containerDir(name)
-		eventually(t, "the daemon runs", func() bool { _, err := os.Stat(d.layoutOf(container.Spec{}).home() + "/ready"); return err == nil })
+		eventually(t, "the daemon runs", func() bool {
+			_, err := os.Stat(d.layoutOf(d.look(), container.Spec{}).home() + "/ready")
+			return err == nil
+		})
 		uid, _ := d.isolatedUser()
 		if code, err := end(name); err != nil || code != want {
 			t.Errorf("%s: got %d, %v, want %d", name, code, err, want)

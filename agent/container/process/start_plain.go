@@ -16,11 +16,14 @@ import (
 
 // startPlain starts a task as the agent's own user, or as the one that was asked for.
 func (r *Runtime) startPlain(ctx context.Context, d dir, spec container.Spec) error {
-	order, l, err := r.prepareOrder(d, spec)
+	h := &held{}
+	order, l, err := r.prepareOrder(d, h, spec)
 	if err != nil {
+		h.reads.close()
 		return &container.NeverRanError{Err: err}
 	}
-	at, err := r.startInShim(ctx, d, order)
+	r.hold(spec.ID, h)
+	at, err := r.startInShim(ctx, d, order, d.outputAt(h.output))
 	if err != nil {
 		return err
 	}
@@ -31,16 +34,9 @@ func (r *Runtime) startPlain(ctx context.Context, d dir, spec container.Spec) er
 }
 
 // prepareOrder lays out the directory of a container, and says how to start its task.
-func (r *Runtime) prepareOrder(d dir, spec container.Spec) (o shim.Order, l layout, err error) {
-	if err := d.makeAnew(spec.User); err != nil {
-		return o, l, fmt.Errorf("prepare the directory of the container: %w", err)
-	}
-	if err := errors.Join(r.onDisk.give(d, credentialOf(spec.User) == nil), d.lendFiles(r.opts.Lent, spec.User)); err != nil {
-		return o, l, fmt.Errorf("prepare the directory of the container: %w", err)
-	}
-	l = d.layoutOf(spec)
+func (r *Runtime) prepareOrder(d dir, h *held, spec container.Spec) (o shim.Order, l layout, err error) {
 	placed := r.notPlaced == nil
-	if err := d.layOut(l, spec, placed); err != nil {
+	if l, err = r.prepareDir(d, h, spec, placed); err != nil {
 		return o, l, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	env := inheritedEnviron()
@@ -66,6 +62,28 @@ func (r *Runtime) prepareOrder(d dir, spec container.Spec) (o shim.Order, l layo
 	return o, l, nil
 }
 
+// prepareDir makes the directory of a container, and all that its task finds.
+func (r *Runtime) prepareDir(d dir, h *held, spec container.Spec, placed bool) (l layout, err error) {
+	if err := d.makeAnew(spec.User); err != nil {
+		return l, err
+	}
+	if h.given, err = r.onDisk.give(d, credentialOf(spec.User) == nil); err != nil {
+		return l, err
+	}
+	if h.lent, err = d.lendFiles(r.opts.Lent, spec.User); err != nil {
+		return l, err
+	}
+	l = d.layoutOf(h, spec)
+	if !l.isLaidOut(spec) {
+		return l, d.layOut(l, spec, placed)
+	}
+	h.info, h.names = true, append(infoNames(spec), "status")
+	if len(spec.Ports) > 0 {
+		h.names = append(h.names, "ports")
+	}
+	return l, errors.Join(l.putInfo(spec), d.writePorts(spec.Ports))
+}
+
 // placeOrder has a task see its files where they belong. An agent that is not
 // root needs a user namespace for this.
 func (d dir) placeOrder(o *shim.Order, l layout, spec container.Spec) (err error) {
@@ -87,9 +105,9 @@ func (d dir) placeOrder(o *shim.Order, l layout, spec container.Spec) (err error
 
 // startInShim orders a task, and orders it again from another shim when the first has ended
 // before the task began.
-func (r *Runtime) startInShim(ctx context.Context, d dir, o shim.Order) (shim.Started, error) {
+func (r *Runtime) startInShim(ctx context.Context, d dir, o shim.Order, output [len(outputs)]string) (shim.Started, error) {
 	for attempt := 1; ; attempt++ {
-		f, err := d.openFiles()
+		f, err := d.openFiles(output)
 		if err != nil {
 			return shim.Started{}, &container.NeverRanError{Err: err}
 		}

@@ -77,7 +77,8 @@ func (d dir) makeAnew(u *container.User) error {
 // removeAll removes the directory and what it leads to on disk.
 func (d dir) removeAll() error {
 	var none *onDisk // nothing of it is used again
-	return errors.Join(none.removeFiles(d), none.removeOutput(d), os.RemoveAll(string(d)))
+	h := d.look()
+	return errors.Join(none.removeFiles(d, h.files), none.removeOutput(d, h), os.RemoveAll(string(d)))
 }
 
 func (d dir) writePorts(ports []int) error {

@@ -15,13 +15,17 @@ const pollInterval = 50 * time.Millisecond
 
 // Wait returns when the task has ended; then nothing of its group is left.
 func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
-	d := r.containerDir(id)
-	s, err := r.awaitEnd(ctx, id)
-	if err != nil {
-		return 0, fmt.Errorf("wait for process %s: %w", id, err)
+	s, known := r.endOf(id)
+	if !known {
+		var err error
+		if s, err = r.awaitEnd(ctx, id); err != nil {
+			return 0, fmt.Errorf("wait for process %s: %w", id, err)
+		}
+		if r.sweepProcesses(id, s) {
+			r.noteEnd(id, s)
+		}
 	}
-	r.sweepProcesses(id, s)
-	code, err := d.exitCode(s)
+	code, err := r.containerDir(id).exitCode(s)
 	if err != nil {
 		return 0, fmt.Errorf("wait for process %s: %w", id, err)
 	}

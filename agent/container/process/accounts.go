@@ -80,66 +80,6 @@ func (a Accounts) takenLine(path string, field int, size bool) (string, error) {
 	return "", lines.Err()
 }
 
-// claimUID gives the task in d, which exists, a user ID of its own. The search starts
-// where the last one ended, so that an ID is not reused at once.
-func (a Accounts) claimUID(d dir) (uid int, err error) {
-	unlock, err := a.lockAccounts()
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	next := filepath.Join(a.Dir, "next")
-	start := a.First
-	if data, err := os.ReadFile(next); err == nil {
-		if n, err := strconv.Atoi(string(data)); err == nil && a.containsUID(n) {
-			start = n
-		}
-	}
-	size := a.Last - a.First + 1
-	for i := range size {
-		uid := a.First + (start-a.First+i)%size
-		if !a.isFree(uid) || hasProcesses(uid) {
-			continue
-		}
-		if err := os.WriteFile(next, []byte(strconv.Itoa(a.First+(uid-a.First+1)%size)), 0o600); err != nil {
-			return 0, err
-		}
-		return uid, os.WriteFile(a.ownerFile(uid), []byte(d), 0o600)
-	}
-	return 0, fmt.Errorf("all %d users of task_users are taken by tasks of this machine", size)
-}
-
-// isFree says whether no task has this user: a claim ends with the task's directory,
-// so that one of an agent that was killed while it removed a task is no claim.
-func (a Accounts) isFree(uid int) bool {
-	owner, err := os.ReadFile(a.ownerFile(uid))
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	if err != nil {
-		return false
-	}
-	_, err = os.Lstat(string(owner))
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// releaseUID gives the user of a task back, when its directory is gone.
-func (a Accounts) releaseUID(uid int, d dir) error {
-	unlock, err := a.lockAccounts()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	owner, err := os.ReadFile(a.ownerFile(uid))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && string(owner) != string(d) {
-		return nil // it is another task's already
-	}
-	if err != nil {
-		return err
-	}
-	return os.Remove(a.ownerFile(uid))
-}
-
 func (a Accounts) ownerFile(uid int) string { return filepath.Join(a.Dir, strconv.Itoa(uid)) }
 
 // lockAccounts excludes the machine's other agents until unlock is called.

@@ -103,6 +103,11 @@ func (d dir) replaceFile(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
+// makeFile writes a file of a directory that was just made.
+func (d dir) makeFile(name, text string) error {
+	return writeSmall(unix.AT_FDCWD, d.filePath(name), container.File{Content: []byte(text), Mode: 0o600})
+}
+
 // isolatedUser says whether the task has namespaces, and which user it runs as. A
 // directory that is not the agent's own may say anything.
 func (d dir) isolatedUser() (uid int, isolated bool) {

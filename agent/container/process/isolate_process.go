@@ -27,6 +27,9 @@ const taskRoot = "/run/det-deploy-task"
 type firsts struct {
 	program   *os.File
 	openFiles *unix.Rlimit
+	threads   *rootfs.Threads
+	// drop are the capabilities that none of them has.
+	drop []int
 }
 
 func newFirsts() (*firsts, error) {
@@ -34,7 +37,31 @@ func newFirsts() (*firsts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &firsts{program: program, openFiles: rootfs.InheritedLimit()}, nil
+	threads, err := rootfs.NewThreads("ipc")
+	if err != nil {
+		return nil, errors.Join(err, program.Close())
+	}
+	return &firsts{program: program, openFiles: rootfs.InheritedLimit(), threads: threads, drop: droppedCapabilities()}, nil
+}
+
+// close lets the threads end; nothing is started any more.
+func (f *firsts) close() {
+	if f != nil {
+		_ = errors.Join(f.threads.Close(), f.program.Close())
+	}
+}
+
+// droppedCapabilities are those that the kernel has and a first process does not need.
+func droppedCapabilities() (out []int) {
+	for c := range 64 {
+		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0); err != nil {
+			break // the kernel has no more
+		}
+		if !initCapabilities[c] {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // fork adds what all of them have, and has start make one on a thread with namespaces of its own.
@@ -47,8 +74,8 @@ func (f *firsts) fork(first rootfs.First, start func(rootfs.First) (int, error))
 		return 0, err
 	}
 	defer func() { _ = null.Close() }()
-	first.Program, first.Input, first.OpenFiles = f.program, null, f.openFiles
-	err = rootfs.OnOwnThread(func() error {
+	first.Program, first.Input, first.OpenFiles, first.Drop = f.program, null, f.openFiles, f.drop
+	err = f.threads.Run(func() error {
 		if err := enterNamespaces(); err != nil {
 			return err
 		}
@@ -103,6 +130,7 @@ func isolate(a Accounts) (*firsts, error) {
 		err = f.try(account{User: container.User{UID: a.First, GID: a.First}})
 	}
 	if err != nil {
+		f.close()
 		return nil, fmt.Errorf("this machine does not let it make namespaces: %w", err)
 	}
 	return f, nil
@@ -145,28 +173,6 @@ func (f *firsts) try(who account) error {
 
 // enterNamespaces gives this thread namespaces of its own.
 func enterNamespaces() error { return rootfs.EnterMounts(unix.CLONE_NEWIPC) }
-
-// confineProcess takes from this thread what no task shall have, for good.
-func confineProcess() error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("set no_new_privs: %w", err)
-	}
-	// A kernel without ambient capabilities has none to clear.
-	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-	for c := range 64 {
-		if initCapabilities[c] {
-			continue
-		}
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) {
-			return nil // the kernel has no more
-		}
-		if err != nil {
-			return fmt.Errorf("drop capability %d: %w", c, err)
-		}
-	}
-	return nil
-}
 
 // view is what an isolated task sees of the machine.
 type view struct {
@@ -237,9 +243,6 @@ func startInTree(process rootfs.First, tree rootfs.Tree) (pid int, err error) {
 		return 0, err
 	}
 	if err := enterMountsOf(first); err != nil {
-		return 0, err
-	}
-	if err := confineProcess(); err != nil {
 		return 0, err
 	}
 	process.Mounts = tasks

@@ -77,6 +77,9 @@ type Runtime struct {
 	shims  *shim.Shims
 	firsts *firsts
 
+	// claims are the users of isolated tasks.
+	claims claims
+
 	// written wakes who follows the output of a container.
 	written watch.Watcher
 
@@ -101,15 +104,17 @@ func New(o Options) (*Runtime, error) {
 	// What the agent's own parent left open must not live on in tasks, which
 	// outlive both. A kernel without the call leaves it open.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	r := &Runtime{opts: o, children: map[string]int{}, held: map[string]*held{}}
+	r := &Runtime{opts: o, claims: claims{Accounts: o.Accounts}, children: map[string]int{}, held: map[string]*held{}}
 	r.firsts, r.notIsolated = isolate(o.Accounts)
 	if r.notIsolated != nil {
 		r.notPlaced = canPlace()
 	}
 	if err := r.openDirs(); err != nil {
+		r.firsts.close()
 		return nil, fmt.Errorf("make the directory of processes: %w", err)
 	}
 	if r.shims, err = shim.Open(o.Shim); err != nil {
+		r.firsts.close()
 		return nil, fmt.Errorf("look for what starts tasks: %w", err)
 	}
 	for _, p := range append([]string{o.Dir}, o.Hidden...) {
@@ -181,6 +186,8 @@ func (r *Runtime) FixedPaths() error { return r.notPlaced }
 func (r *Runtime) Close() {
 	r.shims.Close()
 	r.onDisk.close()
+	r.claims.close()
+	r.firsts.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.held {
@@ -252,7 +259,7 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 		return fmt.Errorf("remove process %s: %w", id, err)
 	}
 	if own {
-		if err := r.opts.Accounts.releaseUID(h.uid, d); err != nil {
+		if err := r.claims.releaseUID(h.uid, d); err != nil {
 			return fmt.Errorf("give back user %d of process %s: %w", h.uid, id, err)
 		}
 	}

@@ -96,13 +96,13 @@ func (r *Runtime) accountOf(d dir, spec container.Spec) (account, error) {
 	if u := spec.User; u != nil && u.UID != 0 {
 		who.User = *u
 	} else {
-		uid, err := r.opts.Accounts.claimUID(d)
+		uid, err := r.claims.claimUID(d)
 		if err != nil {
 			return who, err
 		}
 		who.User, who.claimed = container.User{UID: uid, GID: uid}, true
 	}
-	return who, d.replaceFile("user", strconv.Itoa(who.UID)+"\n")
+	return who, d.makeFile("user", strconv.Itoa(who.UID)+"\n")
 }
 
 // ownedBy gives every file of the task to its user: which users the archive of a

@@ -115,9 +115,7 @@ func TestAnAgentIsolatesWithoutATemporaryDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.program.Close(); err != nil {
-		t.Error(err)
-	}
+	f.close()
 }
 
 // What one task sets of a descriptor that another shares, it sets for both.
@@ -361,7 +359,7 @@ func TestAUserWithProcessesIsNotGivenToATask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs processes as other users")
 	}
-	a := Accounts{First: 65546, Last: 65547, Dir: t.TempDir()}
+	a := claims{Accounts: Accounts{First: 65546, Last: 65547, Dir: t.TempDir()}}
 	left := exec.CommandContext(t.Context(), "sleep", "600")
 	left.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(a.First), Gid: uint32(a.First)}}
 	if err := left.Start(); err != nil {
@@ -412,9 +410,55 @@ func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
 	if err := errors.Join(other.Remove(t.Context(), "b"), r.Remove(t.Context(), "d"), r.Remove(t.Context(), "c")); err != nil {
 		t.Error(err)
 	}
+	for uid := o.Accounts.First; uid <= o.Accounts.Last; uid++ {
+		if !other.claims.isFree(uid) {
+			t.Errorf("user %d is taken after the removal of all", uid)
+		}
+	}
+	r.claims.close()
+	other.claims.close()
 	left, err := filepath.Glob(filepath.Join(o.Accounts.Dir, "6*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("got claims %v, %v, want none", left, err)
+	}
+}
+
+// The file of a user that was given back becomes the next one's, unless another agent has it by then.
+func TestAFormerClaimOfAnothersIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	a := Accounts{First: 65536, Last: 65540, Dir: t.TempDir()}
+	one, other := claims{Accounts: a}, claims{Accounts: a}
+	claim := func(c *claims, want int) dir {
+		t.Helper()
+		d := dir(t.TempDir())
+		if uid, err := c.claimUID(d); err != nil || uid != want {
+			t.Fatalf("got user %d and %v, want %d", uid, err, want)
+		}
+		return d
+	}
+	release := func(c *claims, uid int, d dir) {
+		t.Helper()
+		if err := errors.Join(os.Remove(string(d)), c.releaseUID(uid, d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := claim(&one, 65536)
+	release(&one, 65536, first)
+	claim(&one, 65537) // with the file of 65536
+	if left, _ := filepath.Glob(filepath.Join(a.Dir, "6*")); len(left) != 1 {
+		t.Errorf("got %q, want one file for one claim", left)
+	}
+	release(&one, 65538, claim(&one, 65538))
+	claim(&other, 65539)
+	claim(&other, 65540)
+	claim(&other, 65536)
+	theirs := claim(&other, 65538) // whose file is a former claim of one
+	if uid, err := one.claimUID(dir(t.TempDir())); err == nil {
+		t.Errorf("got user %d, of which another agent's task is", uid)
+	}
+	one.close()
+	if owner, err := os.ReadFile(a.ownerFile(65538)); err != nil || string(owner) != string(theirs) {
+		t.Errorf("got %q, %v, want %q: it is another agent's claim", owner, err, theirs)
 	}
 }
 

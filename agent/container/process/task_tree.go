@@ -89,7 +89,7 @@ func (d dir) writePorts(ports []int) error {
 	for _, p := range ports {
 		b.WriteString(strconv.Itoa(p) + "\n")
 	}
-	return d.replaceFile("ports", b.String())
+	return d.makeFile("ports", b.String())
 }
 
 // tree is a container's paths below directories that nothing escapes; of those that the container

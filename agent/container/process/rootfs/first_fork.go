@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -26,6 +27,8 @@ type First struct {
 	Program *os.File
 	// OpenFiles is the limit of open files, or nil for this process's own.
 	OpenFiles *unix.Rlimit
+	// Drop are capabilities that neither it nor what it starts can have.
+	Drop []int
 }
 
 // What a first process has open besides what is the task's.
@@ -66,6 +69,7 @@ func (f First) steps() *steps {
 	s := &steps{}
 	s.add("begin a session", unix.SYS_SETSID)
 	s.limitFiles(f.OpenFiles)
+	s.dropCapabilities(f.Drop)
 	line := new([lineRoom]byte)
 	s.keep = append(s.keep, line)
 	at := uintptr(unsafe.Pointer(line))
@@ -79,4 +83,15 @@ func (f First) steps() *steps {
 	s.last().kind, s.last().least = writeLine, 2
 	s.add("start the first process", unix.SYS_EXECVEAT, f.Program.Fd(), s.text(""), s.texts([]string{firstName}), s.texts(nil), unix.AT_EMPTY_PATH)
 	return s
+}
+
+// dropCapabilities takes capabilities from the process for good, as soon as it is another program, and
+// what a program could get by being executed.
+func (s *steps) dropCapabilities(all []int) {
+	s.add("set no_new_privs", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)
+	s.add("clear the ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
+	s.last().optional = true // a kernel without ambient capabilities has none to clear
+	for _, c := range all {
+		s.add("drop capability "+strconv.Itoa(c), unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, uintptr(c))
+	}
 }

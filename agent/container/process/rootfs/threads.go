@@ -19,6 +19,8 @@ const waitingMost = 16
 type Threads struct {
 	// mounts, root and dir are what a thread of this process has that has not been elsewhere.
 	mounts, root, dir *os.File
+	// others are other namespaces of the process to which a thread goes back.
+	others []*os.File
 
 	jobs    chan job
 	waiting atomic.Int32
@@ -29,9 +31,16 @@ type job struct {
 	done chan error
 }
 
-// NewThreads has no thread yet.
-func NewThreads() (*Threads, error) {
-	t := &Threads{jobs: make(chan job)}
+// NewThreads has no thread yet. Others are the kinds of namespaces that functions may give their thread
+// besides one of mounts, as /proc/self/ns names them.
+func NewThreads(others ...string) (*Threads, error) {
+	t := &Threads{jobs: make(chan job), others: make([]*os.File, len(others))}
+	for i, kind := range others {
+		var err error
+		if t.others[i], err = os.Open("/proc/self/ns/" + kind); err != nil {
+			return nil, errors.Join(err, t.Close())
+		}
+	}
 	for _, f := range []struct {
 		to   **os.File
 		name string
@@ -53,7 +62,7 @@ func NewThreads() (*Threads, error) {
 func (t *Threads) Close() error {
 	close(t.jobs)
 	var errs []error
-	for _, f := range []*os.File{t.mounts, t.root, t.dir} {
+	for _, f := range append([]*os.File{t.mounts, t.root, t.dir}, t.others...) {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
@@ -62,7 +71,8 @@ func (t *Threads) Close() error {
 }
 
 // Run runs f on a thread that nothing else uses meanwhile, and that is never the process's first: see
-// OnOwnThread. What f may make of the thread is a mount namespace, a root and a directory.
+// OnOwnThread. What f may make of the thread is a mount namespace, a root, a directory,
+// and what NewThreads was told.
 func (t *Threads) Run(f func() error) error {
 	j := job{do: f, done: make(chan error, 1)}
 	select {
@@ -100,6 +110,11 @@ func (t *Threads) mayWait() bool {
 func (t *Threads) goBack() error {
 	if err := unix.Setns(int(t.mounts.Fd()), unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("leave a mount namespace: %w", err)
+	}
+	for _, f := range t.others {
+		if err := unix.Setns(int(f.Fd()), 0); err != nil {
+			return fmt.Errorf("leave a namespace: %w", err)
+		}
 	}
 	if err := unix.Fchdir(int(t.root.Fd())); err != nil {
 		return err

@@ -51,11 +51,11 @@ type onDisk struct {
 
 func newOnDisk(at string) *onDisk {
 	return &onDisk{
-		dir: at, lookFor: 32, begun: strconv.FormatInt(time.Now().UnixNano(), 36), spaces: map[uint64]space{}, tasks: map[string]uint64{}, waiting: map[string]bool{}, ended: map[string]bool{}, emptied: map[string]stamps{},
+		dir: at, lookFor: 64, begun: strconv.FormatInt(time.Now().UnixNano(), 36), spaces: map[uint64]space{}, tasks: map[string]uint64{}, waiting: map[string]bool{}, ended: map[string]bool{}, emptied: map[string]stamps{},
 	}
 }
 
-// sparesMost is how many directories, and how many pairs of files, wait for the next tasks.
+// sparesMost is how many directories wait for the next tasks.
 const sparesMost = 192
 
 // newName is a path that neither this agent nor one before it has used: what is being removed of

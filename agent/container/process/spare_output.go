@@ -9,6 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// outputsMost is how many pairs of files wait for the next tasks. They stay open, and so they are fewer than
+// directories.
+const outputsMost = 64
+
 // spareOutput are the files of the output of a task that is gone.
 type spareOutput struct {
 	at    string
@@ -85,7 +89,7 @@ func (o *onDisk) keepOutput(at string, reads *outputReads) bool {
 	s := spareOutput{at: at, reads: reads, unused: reads.each(checkUnused) == nil}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.outputs) >= sparesMost {
+	if len(o.outputs) >= outputsMost {
 		return false
 	}
 	o.outputs = append(o.outputs, s)
@@ -170,12 +174,21 @@ func checkName(f *os.File) error {
 	return nil
 }
 
-// truncate changes nothing about an empty file.
+// truncate changes nothing about an empty file. ext4 writes to the medium, when it is closed for the first time
+// since, what is in a file that was emptied: that is here, while nothing is in it, and not with the output
+// of the next task.
 func truncate(f *os.File, size int64) error {
 	if size == 0 {
 		return nil
 	}
-	return f.Truncate(0)
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	again, err := openOwn(f.Name(), os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	return again.Close()
 }
 
 // checkUnused refuses a file that another process has open: a program outside of a task may

@@ -70,3 +70,24 @@ func TestWhatIsRememberedIsWhatStandsThere(t *testing.T) {
 		}
 	}
 }
+
+func TestOutputIsUsedAgainWhetherItIsOpenOrNot(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	if _, code := outcome(t, r, script("first", "echo line")); code != 0 {
+		t.Fatalf("got code %d", code)
+	}
+	name := r.containerDir("first").outputFiles()[0]
+	if err := r.Remove(t.Context(), "first"); err != nil {
+		t.Fatal(err)
+	}
+	s := &r.onDisk.outputs[0]
+	s.reads.close()
+	s.reads, s.unused = nil, false
+	if said, code := outcome(t, r, script("second", "echo next")); code != 0 || said != "next\n" {
+		t.Errorf("got code %d and %q", code, said)
+	}
+	if again := r.containerDir("second").outputFiles()[0]; again != name {
+		t.Errorf("got %s, want %s again", again, name)
+	}
+}

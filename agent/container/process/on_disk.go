@@ -55,7 +55,7 @@ func newOnDisk(at string) *onDisk {
 	}
 }
 
-// sparesMost is how many directories wait for the next tasks.
+// sparesMost is how many directories, and how many pairs of files, wait for the next tasks.
 const sparesMost = 192
 
 // newName is a path that neither this agent nor one before it has used: what is being removed of

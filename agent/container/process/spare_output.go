@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outputsMost is how many pairs of files wait for the next tasks. They stay open, and so they are fewer than
-// directories.
-const outputsMost = 64
+// openMost is how many of the pairs of files that wait for the next tasks stay open; of the others the
+// names are kept.
+const openMost = 64
 
 // spareOutput are the files of the output of a task that is gone.
 type spareOutput struct {
-	at    string
+	at string
+	// reads are nil where they are not open.
 	reads *outputReads
 	// unused says that no process has them open but this one, and that they are empty.
 	unused bool
@@ -28,6 +29,9 @@ func (o *onDisk) giveOutput(d dir) (at string, reads *outputReads, err error) {
 	for last := len(o.outputs) - 1; last >= 0; last-- {
 		s := o.outputs[last]
 		o.outputs = o.outputs[:last]
+		if s.reads == nil {
+			s.reads = openOutput(s.at)
+		}
 		check := checkUnused
 		if s.unused {
 			check = checkName
@@ -86,13 +90,17 @@ func (o *onDisk) removeOutput(d dir, h *held) error {
 // keepOutput keeps the files of an output for another task. That another process may have them open
 // is looked at again before they are used: one that is about to close them is none.
 func (o *onDisk) keepOutput(at string, reads *outputReads) bool {
-	s := spareOutput{at: at, reads: reads, unused: reads.each(checkUnused) == nil}
+	unused := reads.each(checkUnused) == nil
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.outputs) >= outputsMost {
+	if len(o.outputs) >= sparesMost {
 		return false
 	}
-	o.outputs = append(o.outputs, s)
+	if len(o.outputs) >= openMost {
+		reads.close()
+		reads, unused = nil, false
+	}
+	o.outputs = append(o.outputs, spareOutput{at: at, reads: reads, unused: unused})
 	return true
 }
 

@@ -17,6 +17,8 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // caller is a client whose requests are counted.
@@ -89,6 +91,29 @@ func (c *caller) readServer(ctx context.Context) (map[string]float64, time.Durat
 	return calls, took, nil
 }
 
+// awaitQuiet returns when hardly anything is asked of the API server: what the cluster still does for
+// the last turn would be counted as the next one's.
+func (c *caller) awaitQuiet(ctx context.Context) error {
+	const few, pause = 3.0, time.Second
+	for before := -1.0; ; {
+		calls, _, err := c.readServer(ctx)
+		if err != nil {
+			return err
+		}
+		now := 0.0
+		for _, n := range calls {
+			now += n
+		}
+		if before >= 0 && now-before <= few {
+			return nil
+		}
+		before = now
+		if err := delay.For(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
 // parseMetrics picks the requests by verb and resource, and the processor time.
 func parseMetrics(data []byte) (map[string]float64, time.Duration) {
 	calls, took := make(map[string]float64), time.Duration(0)
@@ -127,8 +152,8 @@ func labelOf(series, label string) string {
 	return value
 }
 
-func subtractCalls(after, before map[string]float64) map[string]float64 {
-	out := make(map[string]float64)
+func subtractCounts[N float64 | time.Duration](after, before map[string]N) map[string]N {
+	out := make(map[string]N)
 	for key, n := range after {
 		if n -= before[key]; n > 0 {
 			out[key] = n
@@ -142,6 +167,8 @@ func subtractCalls(after, before map[string]float64) map[string]float64 {
 func printCalls(out io.Writer, plain, ours *cost) {
 	fmt.Fprintln(out, "  at the API server, a pod:")
 	printKinds(out, plain, ours, func(c *cost) map[string]float64 { return c.calls })
+	fmt.Fprintln(out, "  of them until all run:")
+	printKinds(out, plain, ours, func(c *cost) map[string]float64 { return c.runCalls })
 	fmt.Fprintln(out, "  from this process, a pod:")
 	printKinds(out, plain, ours, func(c *cost) map[string]float64 { return c.ours })
 }

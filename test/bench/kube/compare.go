@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/det-deploy/det-deploy/test/bench/measure"
@@ -26,22 +27,29 @@ type cost struct {
 	// calls are those that the API server answered, by verb and resource; ours those that
 	// this process made.
 	calls, ours map[string]float64
+	// runCalls are those of calls until all pods run.
+	runCalls map[string]float64
 	// own is the processor time of this process, server that of the API server.
 	own, server time.Duration
+	// busy is the processor time of each process of the cluster and of this one until all pods run.
+	busy map[string]time.Duration
 }
 
 func (c *cost) add(o cost) {
 	c.run, c.remove, c.pods = c.run+o.run, c.remove+o.remove, c.pods+o.pods
 	c.own, c.server = c.own+o.own, c.server+o.server
-	if c.calls == nil {
-		c.calls, c.ours = make(map[string]float64), make(map[string]float64)
+	c.calls, c.runCalls, c.ours = sumOf(c.calls, o.calls), sumOf(c.runCalls, o.runCalls), sumOf(c.ours, o.ours)
+	c.busy = sumOf(c.busy, o.busy)
+}
+
+func sumOf[N float64 | time.Duration](sum, more map[string]N) map[string]N {
+	if sum == nil {
+		sum = make(map[string]N, len(more))
 	}
-	for key, n := range o.calls {
-		c.calls[key] += n
+	for key, n := range more {
+		sum[key] += n
 	}
-	for key, n := range o.ours {
-		c.ours[key] += n
-	}
+	return sum
 }
 
 // countPerPod is how many requests there were for each pod.
@@ -55,8 +63,11 @@ func (c *cost) countPerPod(calls map[string]float64) float64 {
 
 func (c *cost) perPod(d time.Duration) float64 { return d.Seconds() * 1000 / float64(c.pods) }
 
-// side is one way to run the same pods: it returns when nothing of them is left.
-type side func(context.Context) (run, remove time.Duration, err error)
+// side is one way to run the same pods. run returns when all of them run, and remove when nothing of
+// them is left.
+type side struct {
+	run, remove func(context.Context) (time.Duration, error)
+}
 
 // compareSides runs plain Jobs and gangs in turn, on one cluster, at each size. It reports whether a
 // promise was not kept.
@@ -94,24 +105,45 @@ func measureSide(ctx context.Context, file string, s size, sum *cost, run func(c
 	if err != nil {
 		return err
 	}
-	calls, server, err := c.readServer(ctx)
+	one, err := c.measureLife(ctx, begin, filepath.Dir(file))
 	if err != nil {
 		return err
 	}
-	ours, own := c.ownCalls(), measure.Processor()
-	one := cost{pods: s.gangs * s.pods}
-	one.run, one.remove, err = begin(ctx)
-	one.own, one.ours = measure.Processor()-own, subtractCalls(c.ownCalls(), ours)
-	if err != nil {
-		return err
-	}
-	afterCalls, afterServer, err := c.readServer(ctx)
-	if err != nil {
-		return err
-	}
-	one.calls, one.server = subtractCalls(afterCalls, calls), afterServer-server
+	one.pods = s.gangs * s.pods
 	sum.add(one)
 	return stop()
+}
+
+// measureLife measures what it costs to run pods and to remove them. dir is the state of the cluster.
+func (c *caller) measureLife(ctx context.Context, s side, dir string) (cost, error) {
+	if err := c.awaitQuiet(ctx); err != nil {
+		return cost{}, err
+	}
+	calls, server, err := c.readServer(ctx)
+	if err != nil {
+		return cost{}, err
+	}
+	ours, own, busy := c.ownCalls(), measure.Processor(), readProcesses(dir)
+	var one cost
+	if one.run, err = s.run(ctx); err != nil {
+		return cost{}, err
+	}
+	one.busy = subtractCounts(readProcesses(dir), busy)
+	between, _, err := c.readServer(ctx)
+	if err != nil {
+		return cost{}, err
+	}
+	one.runCalls = subtractCounts(between, calls)
+	if one.remove, err = s.remove(ctx); err != nil {
+		return cost{}, err
+	}
+	one.own, one.ours = measure.Processor()-own, subtractCounts(c.ownCalls(), ours)
+	after, afterServer, err := c.readServer(ctx)
+	if err != nil {
+		return cost{}, err
+	}
+	one.calls, one.server = subtractCounts(after, calls), afterServer-server
+	return one, nil
 }
 
 // printComparison prints a row for each measure. It reports whether a promise was not kept.
@@ -127,6 +159,7 @@ func printComparison(out io.Writer, s size, plain, ours *cost) bool {
 	row("of them from this process", plain.countPerPod(plain.ours), ours.countPerPod(ours.ours), "")
 	row("processor time of the API server a pod", plain.perPod(plain.server), ours.perPod(ours.server), "ms")
 	row("processor time of this process a pod", plain.perPod(plain.own), ours.perPod(ours.own), "ms")
+	printProcesses(out, plain, ours)
 	printCalls(out, plain, ours)
 	return run > mostRatio || remove > mostRatio || ours.countPerPod(ours.ours) > mostCalls
 }

@@ -13,43 +13,47 @@ import (
 func runGangs(ctx context.Context, c *caller, s size) (side, func() error, error) {
 	b := &bench{size: s, out: io.Discard, client: c, owner: newOwner()}
 	if err := b.look(ctx); err != nil {
-		return nil, nil, err
+		return side{}, nil, err
 	}
 	if b.fit < s.gangs {
-		return nil, nil, fmt.Errorf("the cluster has room for %d of %d gangs: give it more nodes", b.fit, s.gangs)
+		return side{}, nil, fmt.Errorf("the cluster has room for %d of %d gangs: give it more nodes", b.fit, s.gangs)
 	}
 	stop, err := b.start(ctx)
 	if err != nil {
-		return nil, nil, err
+		return side{}, nil, err
 	}
-	return b.lifeOfTurn, stop, nil
+	return side{b.runTurn, b.removeTurn}, stop, nil
 }
 
-// lifeOfTurn submits the gangs, waits until all run whole, and kills them.
-func (b *bench) lifeOfTurn(ctx context.Context) (run, remove time.Duration, err error) {
+// runTurn submits the gangs and waits until all run whole.
+func (b *bench) runTurn(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
-	ids, err := b.submit(ctx)
-	if err != nil {
-		return 0, 0, err
+	var err error
+	if b.ids, err = b.submit(ctx); err != nil {
+		return 0, err
 	}
 	if err := awaitSo(ctx, func(context.Context) (bool, error) { return b.owner.running(b.pods) == b.gangs, nil }); err != nil {
-		return 0, 0, fmt.Errorf("%w; %d run whole", err, b.owner.running(b.pods))
+		return 0, fmt.Errorf("%w; %d run whole", err, b.owner.running(b.pods))
 	}
-	run = time.Since(began)
+	return time.Since(began), nil
+}
+
+// removeTurn kills them.
+func (b *bench) removeTurn(ctx context.Context) (time.Duration, error) {
 	if err := b.whole(ctx, b.gangs); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	began = time.Now()
-	for _, id := range ids {
+	began := time.Now()
+	for _, id := range b.ids {
 		if err := b.kill(ctx, id, "that is all"); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 	}
-	err = awaitSo(ctx, func(ctx context.Context) (bool, error) {
+	err := awaitSo(ctx, func(ctx context.Context) (bool, error) {
 		if b.owner.over() < b.gangs {
 			return false, nil
 		}
 		return b.client.isEmpty(ctx, podspec.LabelTask)
 	})
-	return run, time.Since(began), err
+	return time.Since(began), err
 }

@@ -110,6 +110,8 @@ type bench struct {
 	rm     *pods.RM
 	// fit is how many gangs run at once.
 	fit int
+	// ids are the gangs of a turn.
+	ids []rm.AllocationID
 }
 
 const namespace = "default"

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -41,7 +40,7 @@ func runPlain(ctx context.Context, c *caller, s size) (side, func() error, error
 	for range s.gangs {
 		job, err := plainJob(s)
 		if err != nil {
-			return nil, nil, err
+			return side{}, nil, err
 		}
 		p.jobs = append(p.jobs, job)
 	}
@@ -51,11 +50,11 @@ func runPlain(ctx context.Context, c *caller, s size) (side, func() error, error
 	i := f.Core().V1().Pods().Informer()
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: p.countPod, UpdateFunc: func(_, o any) { p.countPod(o) }}); err != nil {
 		cancel()
-		return nil, nil, err
+		return side{}, nil, err
 	}
 	f.Start(ctx.Done())
 	f.WaitForCacheSync(ctx.Done())
-	return p.life, func() error { cancel(); f.Shutdown(); return nil }, nil
+	return side{p.runJobs, p.removeJobs}, func() error { cancel(); f.Shutdown(); return nil }, nil
 }
 
 // plainJob is a gang's Job with nothing of ours: no gate, and no label that finds it.
@@ -94,25 +93,24 @@ func (p *plainJobs) countPod(o any) {
 	p.running[pod.Name] = true
 }
 
-// life creates the Jobs, waits until their pods run, and deletes them.
-func (p *plainJobs) life(ctx context.Context) (run, remove time.Duration, err error) {
-	jobs := p.caller.BatchV1().Jobs(namespace)
-	run, err = p.timeStep(ctx, func(ctx context.Context, job *batchv1.Job) error {
-		_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+// runJobs creates the Jobs and waits until their pods run.
+func (p *plainJobs) runJobs(ctx context.Context) (time.Duration, error) {
+	return p.timeStep(ctx, func(ctx context.Context, job *batchv1.Job) error {
+		_, err := p.caller.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{})
 		return err
 	}, func(context.Context) (bool, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.running) == p.gangs*p.pods, nil
 	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("run: %w", err)
-	}
+}
+
+// removeJobs deletes them.
+func (p *plainJobs) removeJobs(ctx context.Context) (time.Duration, error) {
 	how := metav1.DeletePropagationBackground
-	remove, err = p.timeStep(ctx, func(ctx context.Context, job *batchv1.Job) error {
-		return jobs.Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &how})
+	return p.timeStep(ctx, func(ctx context.Context, job *batchv1.Job) error {
+		return p.caller.BatchV1().Jobs(namespace).Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &how})
 	}, func(ctx context.Context) (bool, error) { return p.caller.isEmpty(ctx, plainLabel) })
-	return run, remove, err
 }
 
 // timeStep does something with each Job, and says how long it takes until something is so.

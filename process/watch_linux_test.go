@@ -2,9 +2,13 @@ package process
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestTheWatchAloneMayBeLate(t *testing.T) {
@@ -32,6 +36,9 @@ func TestTheWatchAloneMayBeLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if watch := threads[1]; runsGoroutines(t, watch) {
+		t.Errorf("thread %s runs goroutines, want the watch, which runs none", watch)
+	}
 	for i, thread := range threads {
 		want := before
 		if i == 1 {
@@ -41,4 +48,31 @@ func TestTheWatchAloneMayBeLate(t *testing.T) {
 			t.Errorf("thread %d: got %s, want %s", i, got, want)
 		}
 	}
+}
+
+// runsGoroutines says whether a thread of this process runs one of as many goroutines as it takes to
+// occupy all threads that there are.
+func runsGoroutines(t *testing.T, thread string) bool {
+	t.Helper()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found bool
+	var mu sync.Mutex
+	var started, ended sync.WaitGroup
+	for range len(tasks) + 1 {
+		started.Add(1)
+		ended.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			mu.Lock()
+			found = found || strconv.Itoa(unix.Gettid()) == thread
+			mu.Unlock()
+			started.Done()
+			started.Wait() // all at once: none gives its thread to another
+		})
+	}
+	ended.Wait()
+	return found
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/det-deploy/det-deploy/agent/script"
 	"github.com/det-deploy/det-deploy/agent/task"
 	"github.com/det-deploy/det-deploy/atomicfile"
-	"github.com/det-deploy/det-deploy/process"
 )
 
 // agentsPath is where a master expects its agents.
@@ -58,9 +57,6 @@ func Run(ctx context.Context, cfg Config) error {
 		if cfg, err = becomeAgent(ctx, cfg); err != nil || ctx.Err() != nil {
 			return switchOff(ctx, cfg, err)
 		}
-	}
-	if err := process.SlowWatch(); err != nil { // as agents that are not root do without
-		cfg.Log.Debug("cannot slow down the watch over threads", "err", err)
 	}
 	for {
 		now, err := withOverlay(cfg)

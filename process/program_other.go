@@ -4,6 +4,3 @@ package process
 
 // UnmapProgram does nothing where the kernel has no such call.
 func UnmapProgram() error { return nil }
-
-// SlowWatch does nothing where the kernel has no such setting.
-func SlowWatch() error { return nil }

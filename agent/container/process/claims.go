@@ -90,7 +90,7 @@ func (c *claims) writeOwner(uid int, d dir) error {
 // isFormer says whether a file is still what this agent has left.
 func (c *claims) isFormer(f formerClaim) bool {
 	owner, err := os.ReadFile(c.ownerFile(f.uid))
-	return err == nil && string(owner) == f.owner
+	return err == nil && string(owner) == f.owner && c.isFree(f.uid)
 }
 
 // isFree says whether no task has this user: a claim ends with the task's directory,

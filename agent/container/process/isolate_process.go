@@ -41,7 +41,12 @@ func newFirsts() (*firsts, error) {
 	if err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
-	return &firsts{program: program, openFiles: rootfs.InheritedLimit(), threads: threads, drop: droppedCapabilities()}, nil
+	f := &firsts{program: program, openFiles: rootfs.InheritedLimit(), threads: threads}
+	if f.drop, err = droppedCapabilities(); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // close lets the threads end; nothing is started any more.
@@ -52,16 +57,20 @@ func (f *firsts) close() {
 }
 
 // droppedCapabilities are those that the kernel has and a first process does not need.
-func droppedCapabilities() (out []int) {
+func droppedCapabilities() (out []int, err error) {
 	for c := range 64 {
-		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0); err != nil {
+		_, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) {
 			break // the kernel has no more
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for capability %d: %w", c, err)
 		}
 		if !initCapabilities[c] {
 			out = append(out, c)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // fork adds what all of them have, and has start make one on a thread with namespaces of its own.

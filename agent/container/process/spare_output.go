@@ -32,11 +32,11 @@ func (o *onDisk) giveOutput(d dir) (at string, reads *outputReads, err error) {
 		if s.reads == nil {
 			s.reads = openOutput(s.at)
 		}
-		check := checkUnused
-		if s.unused {
-			check = checkName
+		err = s.reads.each(checkName)
+		if err == nil && !s.unused {
+			err = s.reads.each(checkUnused)
 		}
-		if s.reads.each(check) == nil {
+		if err == nil {
 			return s.at, s.reads, os.Symlink(s.at, d.filePath(outputLink))
 		}
 		s.reads.close()

@@ -79,7 +79,6 @@ func Serve(cfg Config) error {
 		return err
 	}
 	s.beginRest()
-	_ = process.SlowWatch() // as agents that are not root do without
 	first := time.AfterFunc(firstPatience, s.leaveIfIdle)
 	defer first.Stop()
 	cfg.Log.Info("the tasks of an agent are started here", "socket", cfg.Path)

@@ -2,6 +2,7 @@ package master_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -203,5 +204,19 @@ func TestARehearsalRunsBesideAMaster(t *testing.T) {
 	r, err := master.Rehearse(t.Context(), p)
 	if err != nil || r.SchemaTo == 0 || r.SchemaTo != r.SchemaFrom {
 		t.Errorf("got %+v and %v, want a rehearsal on the same schema", r, err)
+	}
+}
+
+// A master that is stopped before it has begun ends as one that is stopped later.
+func TestAMasterMayBeStoppedWhileItStarts(t *testing.T) {
+	t.Parallel()
+	m, err := master.New(t.Context(), newParts(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := errors.Join(m.Run(stopped), m.Close()); err != nil {
+		t.Errorf("got %v, want no error", err)
 	}
 }

@@ -18,7 +18,7 @@ const sweepEvery = 10 * time.Minute
 // Run starts every loop and returns when the first has stopped and all have.
 func (m *Master) Run(ctx context.Context) error {
 	if err := m.recordStart(ctx); err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	s, err := server.New(m.server)
 	if err != nil {
@@ -26,7 +26,7 @@ func (m *Master) Run(ctx context.Context) error {
 	}
 	// Tasks before agents and pods: what is reported of them must find its task.
 	if err := m.tasks.Attach(ctx, m.rm); err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
@@ -43,6 +43,15 @@ func (m *Master) Run(ctx context.Context) error {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	return g.Wait()
+}
+
+// unlessStopped is what keeps a master from running: that it is stopped while it starts is no error, as
+// it is none later.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it was asked to stop
+	}
+	return err
 }
 
 // watchLease stops a master that another one has taken over from.

@@ -45,8 +45,8 @@ func (m *Master) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// unlessStopped is what keeps a master from running: that it is stopped while it starts is no error, as
-// it is none later.
+// unlessStopped is what keeps a master from running. To be stopped while it starts is no error, as
+// to be stopped later.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it was asked to stop

@@ -90,7 +90,7 @@ func (c *claims) writeOwner(uid int, d dir) error {
 // isFormer says whether a file is still what this agent has left.
 func (c *claims) isFormer(f formerClaim) bool {
 	owner, err := os.ReadFile(c.ownerFile(f.uid))
-	return err == nil && string(owner) == f.owner && c.isFree(f.uid)
+	return err == nil && string(owner) == f.owner && isGone(f.owner)
 }
 
 // isFree says whether no task has this user: a claim ends with the task's directory,
@@ -103,7 +103,12 @@ func (c *claims) isFree(uid int) bool {
 	if err != nil {
 		return false
 	}
-	_, err = os.Lstat(string(owner))
+	return isGone(string(owner))
+}
+
+// isGone says that a task's directory is not there any more.
+func isGone(owner string) bool {
+	_, err := os.Lstat(owner)
 	return errors.Is(err, fs.ErrNotExist)
 }
 

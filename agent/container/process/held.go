@@ -45,30 +45,30 @@ func (r *outputReads) close() {
 	}
 }
 
-// hold remembers a container, and no longer what was known of one of the same name.
+// hold remembers a container that was started.
 func (r *Runtime) hold(id string, h *held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if before := r.held[id]; before != nil {
-		before.reads.close()
-	}
 	r.held[id] = h
 }
 
-// forget is what is known of a container, which is the caller's from here on, or what is found in
-// its directory.
+// heldOf is what is remembered of a container, or nil. What changes in it is guarded by mu until it is forgotten.
+func (r *Runtime) heldOf(id string) *held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held[id]
+}
+
+// forget is what was remembered of a container, which is the caller's from here on, or nil.
 func (r *Runtime) forget(id string) *held {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	h := r.held[id]
 	delete(r.held, id)
-	r.mu.Unlock()
-	if h == nil {
-		h = r.containerDir(id).look()
-	}
 	return h
 }
 
-// look finds what there is of a container.
+// look finds what there is of a container that another agent has started.
 func (d dir) look() *held {
 	h := &held{}
 	h.files, _ = d.diskFiles()
@@ -79,24 +79,24 @@ func (d dir) look() *held {
 }
 
 // takeReads lends the open files of a container's output: who removes the container meanwhile does not
-// give them to another. It is nil where there are none.
-func (r *Runtime) takeReads(id string) *outputReads {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := r.held[id]
+// give them to another. They are nil where there are none.
+func (r *Runtime) takeReads(h *held) *outputReads {
 	if h == nil {
 		return nil
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	reads := h.reads
 	h.reads = nil
 	return reads
 }
 
-// returnReads is after takeReads.
-func (r *Runtime) returnReads(id string, reads *outputReads) {
+// returnReads is after takeReads. Where the container is no longer remembered, or another of its name is,
+// these are of no use to another.
+func (r *Runtime) returnReads(id string, h *held, reads *outputReads) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h := r.held[id]; h != nil && h.reads == nil {
+	if r.held[id] == h {
 		h.reads = reads
 		return
 	}
@@ -104,23 +104,27 @@ func (r *Runtime) returnReads(id string, reads *outputReads) {
 }
 
 // endOf is what is known of the end of a task.
-func (r *Runtime) endOf(id string) (s status, known bool) {
+func (r *Runtime) endOf(h *held) (s status, known bool) {
+	if h == nil {
+		return status{}, false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h := r.held[id]; h != nil && h.end != nil {
-		return *h.end, true
+	if h.end == nil {
+		return status{}, false
 	}
-	return status{}, false
+	return *h.end, true
 }
 
 // noteEnd remembers an end after which nothing changes: neither what was written, nor that no process
 // is left.
-func (r *Runtime) noteEnd(id string, s status) {
+func (r *Runtime) noteEnd(h *held, s status) {
+	if h == nil || !s.ended {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h := r.held[id]; h != nil && s.ended {
-		h.end = &s
-	}
+	h.end = &s
 }
 
 // root has the task's paths.

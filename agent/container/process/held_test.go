@@ -15,11 +15,12 @@ func TestOutputThatIsReadIsNotGivenToAnother(t *testing.T) {
 	if _, code := outcome(t, r, script("first", "echo line")); code != 0 {
 		t.Fatalf("got code %d", code)
 	}
-	reads := r.takeReads("first")
+	h := r.heldOf("first")
+	reads := r.takeReads(h)
 	if reads == nil {
 		t.Fatal("the output of a task of this agent is not open")
 	}
-	if again := r.takeReads("first"); again != nil {
+	if again := r.takeReads(h); again != nil {
 		t.Error("it is lent twice")
 	}
 	if err := r.Remove(t.Context(), "first"); err != nil {
@@ -33,9 +34,46 @@ func TestOutputThatIsReadIsNotGivenToAnother(t *testing.T) {
 	if err := errors.Join(err1, err2); err != nil || os.SameFile(first, second) {
 		t.Errorf("%v; it has become the next task's", err)
 	}
-	r.returnReads("first", reads)
+	r.returnReads("first", h, reads)
 	if err := reads[0].Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("got %v; what is returned after the removal is closed", err)
+	}
+}
+
+// A container that is started again under its name has nothing of the one before.
+func TestWhatIsRememberedIsOfOneStart(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	if _, code := outcome(t, r, script("task", "echo line")); code != 0 {
+		t.Fatalf("got code %d", code)
+	}
+	h := r.heldOf("task")
+	end, known := r.endOf(h)
+	reads := r.takeReads(h)
+	if !known || reads == nil {
+		t.Fatalf("got %t, %v, want the end of the task and its output", known, reads)
+	}
+	if err := r.Remove(t.Context(), "task"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Start(t.Context(), script("task", "sleep 100")); err != nil {
+		t.Fatal(err)
+	}
+	r.noteEnd(h, end)
+	r.returnReads("task", h, reads)
+	if _, known := r.endOf(r.heldOf("task")); known {
+		t.Error("the end of the one before is the running one's")
+	}
+	if now := r.takeReads(r.heldOf("task")); now == nil || now == reads {
+		t.Errorf("got %v as the output, want its own and not %v", now, reads)
+	} else {
+		now.close()
+	}
+	if err := reads[0].Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %v; what is returned after the removal is closed", err)
+	}
+	if err := r.Remove(t.Context(), "task"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -49,7 +87,7 @@ func TestWhatIsRememberedIsWhatStandsThere(t *testing.T) {
 		if _, code := outcome(t, r, script("task", "echo line; exit 3")); code != 3 {
 			t.Errorf("%s: got code %d", kind, code)
 		}
-		end, known := r.endOf("task")
+		end, known := r.endOf(r.heldOf("task"))
 		if s, err := r.containerDir("task").readStatus(); err != nil || !known || s != end {
 			t.Errorf("%s: got %v, %t, want %v, %v", kind, end, known, s, err)
 		}

@@ -41,11 +41,12 @@ var readBuffers = sync.Pool{New: func() any {
 // streams the order is that of reading.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
 	d := r.containerDir(id)
-	reads := r.takeReads(id)
-	t, err := d.openTail(from, reads)
+	h := r.heldOf(id)
+	reads := r.takeReads(h)
 	if reads != nil {
-		defer r.returnReads(id, reads)
+		defer r.returnReads(id, h, reads)
 	}
+	t, err := d.openTail(from, reads)
 	if err != nil {
 		return fmt.Errorf("read the output of process %s: %w", id, err)
 	}

@@ -245,9 +245,8 @@ func (o *onDisk) removeFiles(d dir, at string) error {
 	}
 	// First: a removal that is tried again must not find what is another's by then.
 	err := unix.Unlink(d.filePath(filesLink))
-	if errors.Is(err, unix.ENOENT) { // the keeper has removed it
-		_ = o.leave(at, false)
-		return os.RemoveAll(at)
+	if errors.Is(err, unix.ENOENT) {
+		return nil // it may be another's already; if not, the next agent sweeps it
 	}
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", d.filePath(filesLink), err)

@@ -240,6 +240,9 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 		return fmt.Errorf("remove process %s: %w", id, err)
 	}
 	h := r.forget(id)
+	if h == nil {
+		h = d.look()
+	}
 	defer func() { h.reads.close() }()
 	own := h.isolated && r.opts.Accounts.containsUID(h.uid)
 	if own {
@@ -268,7 +271,7 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 
 // endProcesses kills what is left of a task, if anything is.
 func (r *Runtime) endProcesses(ctx context.Context, id string) error {
-	if _, known := r.endOf(id); known {
+	if _, known := r.endOf(r.heldOf(id)); known {
 		return nil
 	}
 	d := r.containerDir(id)

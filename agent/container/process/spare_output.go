@@ -30,7 +30,7 @@ func (o *onDisk) giveOutput(d dir) (at string, reads *outputReads, err error) {
 		s := o.outputs[last]
 		o.outputs = o.outputs[:last]
 		if s.reads == nil {
-			s.reads = openOutput(s.at)
+			s.reads, _ = openOutput(s.at, 0) // nil is dropped below
 		}
 		err = s.reads.each(checkName)
 		if err == nil && !s.unused {
@@ -46,16 +46,16 @@ func (o *onDisk) giveOutput(d dir) (at string, reads *outputReads, err error) {
 	if err := os.Symlink(at, d.filePath(outputLink)); err != nil {
 		return "", nil, err
 	}
-	reads, err = makeOutput(at)
+	reads, err = openOutput(at, os.O_CREATE)
 	return at, reads, err
 }
 
-// makeOutput makes the files of an output, and has them open to read and to empty them.
-func makeOutput(at string) (*outputReads, error) {
+// openOutput opens the files of an output to read and to empty them, and makes them if flag says so.
+func openOutput(at string, flag int) (*outputReads, error) {
 	var out outputReads
 	for i, name := range outputs {
 		var err error
-		if out[i], err = openOwn(at+"."+name, os.O_CREATE|os.O_RDWR); err != nil {
+		if out[i], err = openOwn(at+"."+name, flag|os.O_RDWR); err != nil {
 			out.close()
 			return nil, err
 		}
@@ -73,14 +73,17 @@ func (o *onDisk) removeOutput(d dir, h *held) error {
 		return dropOutput(at)
 	}
 	err := unix.Unlink(d.filePath(outputLink)) // see removeFiles
-	if err != nil && !errors.Is(err, unix.ENOENT) {
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("remove %s: %w", d.filePath(outputLink), err)
 	}
 	reads := h.reads
-	if h.reads = nil; reads == nil && err == nil {
-		reads = openOutput(at)
+	if h.reads = nil; reads == nil {
+		reads, _ = openOutput(at, 0) // without them there is nothing to keep
 	}
-	if err == nil && reads.each(emptyFile) == nil && o.keepOutput(at, reads) {
+	if reads.each(emptyFile) == nil && o.keepOutput(at, reads) {
 		return nil
 	}
 	reads.close()
@@ -102,19 +105,6 @@ func (o *onDisk) keepOutput(at string, reads *outputReads) bool {
 	}
 	o.outputs = append(o.outputs, spareOutput{at: at, reads: reads, unused: unused})
 	return true
-}
-
-// openOutput is nil without the files.
-func openOutput(at string) *outputReads {
-	var out outputReads
-	for i, name := range outputs {
-		var err error
-		if out[i], err = openOwn(at+"."+name, os.O_RDWR); err != nil {
-			out.close()
-			return nil
-		}
-	}
-	return &out
 }
 
 var errNoOutput = errors.New("the files of the output are not there")
@@ -145,12 +135,9 @@ func dropOutput(at string) error {
 // emptyFile makes a file what a new one is, unless it has lost its name. That of an isolated task is its
 // user's.
 func emptyFile(f *os.File) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+	st, err := statNamed(f)
+	if err != nil {
 		return err
-	}
-	if st.Nlink != 1 {
-		return errRenamed
 	}
 	if int(st.Uid) != os.Geteuid() || int(st.Gid) != os.Getegid() {
 		if err := f.Chown(os.Geteuid(), os.Getegid()); err != nil {
@@ -172,14 +159,15 @@ var errRenamed = errors.New("a file of an output has no name, or more than one")
 
 // checkName refuses a file that was removed: the task's output is opened by its name.
 func checkName(f *os.File) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return err
+	_, err := statNamed(f)
+	return err
+}
+
+func statNamed(f *os.File) (st unix.Stat_t, err error) {
+	if err = unix.Fstat(int(f.Fd()), &st); err == nil && st.Nlink != 1 {
+		err = errRenamed
 	}
-	if st.Nlink != 1 {
-		return errRenamed
-	}
-	return nil
+	return st, err
 }
 
 // truncate changes nothing about an empty file. ext4 writes to the medium, when it is closed for the first time

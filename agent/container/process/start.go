@@ -35,6 +35,9 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	spec.User = runnableUser(spec.User)
 	d := r.containerDir(spec.ID)
+	if before := r.forget(spec.ID); before != nil { // its directory is made again
+		before.reads.close()
+	}
 	if r.notIsolated != nil {
 		return r.startPlain(ctx, d, spec)
 	}

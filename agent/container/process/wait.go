@@ -15,14 +15,15 @@ const pollInterval = 50 * time.Millisecond
 
 // Wait returns when the task has ended; then nothing of its group is left.
 func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
-	s, known := r.endOf(id)
+	h := r.heldOf(id)
+	s, known := r.endOf(h)
 	if !known {
 		var err error
 		if s, err = r.awaitEnd(ctx, id); err != nil {
 			return 0, fmt.Errorf("wait for process %s: %w", id, err)
 		}
 		if r.sweepProcesses(id, s) {
-			r.noteEnd(id, s)
+			r.noteEnd(h, s)
 		}
 	}
 	code, err := r.containerDir(id).exitCode(s)

@@ -224,6 +224,7 @@ func (s *server) carryOut(p *peer, number uint64, o Order, fds [filesEach]int) {
 	})
 	if answer.err != nil {
 		s.answer(p, answer.encode())
+		s.rest.Reset(restAfter) // there may be no task that ends
 	}
 	s.mu.Lock()
 	s.orders--

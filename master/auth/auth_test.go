@@ -32,6 +32,20 @@ type world struct {
 	clock *atomic.Int64
 }
 
+// newStore is an empty store that this test may write to.
+func newStore(t testing.TB) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "s.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // nothing more is asked of it
+	if _, err := s.Acquire(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{path: filepath.Join(t.TempDir(), "s.db"), clock: &atomic.Int64{}}
@@ -110,14 +124,7 @@ func TestOnePasswordForBothIsWarnedOfOnce(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "s.db")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() }) // nothing more is asked of it
-			if _, err := s.Acquire(t.Context(), "test"); err != nil {
-				t.Fatal(err)
-			}
+			s := newStore(t)
 			for start, want := range tt.want {
 				var said strings.Builder
 				cfg := Config{Store: s, InitialPassword: first, DeterminedPassword: tt.own, Log: slog.New(slog.NewTextHandler(&said, nil))}
@@ -135,14 +142,7 @@ func TestOnePasswordForBothIsWarnedOfOnce(t *testing.T) {
 // The memory of a hash is given back by who is told of it, for the first passwords, too.
 func TestTheFirstPasswordsHashesAreTold(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "s.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() }) // nothing more is asked of it
-	if _, err := s.Acquire(t.Context(), "test"); err != nil {
-		t.Fatal(err)
-	}
+	s := newStore(t)
 	for start, want := range []int{1, 0} { // the second has nothing to hash
 		told := 0
 		if _, err := Open(t.Context(), Config{Store: s, InitialPassword: first, Hashed: func() { told++ }}); err != nil {
@@ -174,14 +174,7 @@ func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "s.db")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() }) // nothing more is asked of it
-			if _, err := s.Acquire(t.Context(), "test"); err != nil {
-				t.Fatal(err)
-			}
+			s := newStore(t)
 			a, err := Open(t.Context(), Config{Store: s, InitialPassword: tt.password, DeterminedPassword: tt.own, AllowBlankPassword: tt.blank})
 			if (tt.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 				t.Fatalf("got %v, want %q", err, tt.want)

@@ -52,8 +52,9 @@ func New(s *term.Streams) *cobra.Command { return tree.New(s, nouns()) }
 // with, or all of them for help, completion and what is mistyped. The others with their
 // hundreds of flags would take longer than most commands do.
 func NewFor(s *term.Streams, args []string) *cobra.Command {
-	if n, found := tree.Wanted(nouns(), args); found {
-		return tree.New(s, []tree.Noun{n})
+	all := nouns()
+	if n, found := tree.Wanted(all, args); found {
+		all = []tree.Noun{n}
 	}
-	return New(s)
+	return tree.New(s, all)
 }

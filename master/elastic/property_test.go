@@ -206,8 +206,10 @@ func (s *sim) launch(l elastic.Launch) {
 			s.f.Grant(l.Offer)
 			return
 		}
-		r := s.f.Refuse(l.Offer, elastic.Refusal{Kind: cloud.KindOf(err), Text: err.Error()}, s.now)
-		if r.Kind == cloud.Ambiguous || r.Kind == cloud.Unknown {
+		// Not the kind of what stands, which may be another call's.
+		kind := cloud.KindOf(err)
+		r := s.f.Refuse(l.Offer, elastic.Refusal{Kind: kind, Text: err.Error()}, s.now)
+		if kind == cloud.Ambiguous || kind == cloud.Unknown {
 			s.retry[l.Token] = r.Until
 			return
 		}

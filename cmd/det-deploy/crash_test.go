@@ -133,7 +133,7 @@ func (s storm) run(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("the master answers once more", time.Minute, func() error { _, err := api.get("/api/v1/me"); return err })
+	c.awaitCalm(api)
 	if s.after != nil {
 		s.after(c, api)
 	}
@@ -145,6 +145,12 @@ func (s storm) run(t *testing.T) {
 		check(t, api, i, id)
 	}
 	t.Logf("%d tasks, %d kills", s.tasks, kills)
+}
+
+// awaitCalm waits until the last of the masters that were killed has a successor that answers.
+func (c *cluster) awaitCalm(api *rawAPI) {
+	c.T.Helper()
+	c.Eventually("the master answers once more", time.Minute, func() error { _, err := api.get("/api/v1/me"); return err })
 }
 
 // stormTime and a second a task is how long a storm lasts at most. On a busy machine

@@ -80,6 +80,7 @@ func TestElasticCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.awaitCalm(api)
 	for i, id := range ids {
 		checkTask(t, api, i, id)
 	}

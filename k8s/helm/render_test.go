@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -95,6 +96,25 @@ func TestBrokenValuesAreSentences(t *testing.T) {
 				t.Errorf("got -, want +:\n%s", d)
 			}
 		})
+	}
+}
+
+// What is remembered of one chart's schema is not held against another's values.
+func TestEachChartHasItsOwnRules(t *testing.T) {
+	t.Parallel()
+	chart := func(kind string) helm.Release {
+		return helm.Release{Name: "lab", Namespace: "ns", Values: map[string]any{"size": 1}, Chart: fstest.MapFS{
+			"Chart.yaml":         {Data: []byte("{apiVersion: v2, name: " + kind + ", version: 0.0.0}")},
+			"values.schema.json": {Data: []byte(`{"properties": {"size": {"type": "` + kind + `"}}}`)},
+		}}
+	}
+	for range 3 {
+		if err := helm.CheckValues(chart("integer")); err != nil {
+			t.Errorf("an integer: got %v, want it taken", err)
+		}
+		if err := helm.CheckValues(chart("string")); err == nil {
+			t.Error("an integer where a string belongs: got it taken, want it refused")
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -53,26 +54,50 @@ func CheckValues(r Release) error {
 	if err != nil {
 		return err
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Schema))
+	rules, err := rulesOf(c.Schema)
 	if err != nil {
 		return fmt.Errorf("read the chart's schema: %w", err)
 	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(schemaURL, doc); err != nil {
-		return fmt.Errorf("read the chart's schema: %w", err)
-	}
-	schema, err := compiler.Compile(schemaURL)
-	if err != nil {
-		return fmt.Errorf("read the chart's schema: %w", err)
-	}
-	broken, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(values))
+	broken, ok := errors.AsType[*jsonschema.ValidationError](rules.compiled.Validate(values))
 	if !ok {
 		return nil
 	}
-	s := speaker{schema: doc}
+	s := speaker{schema: rules.doc}
 	s.explainProblem(broken)
 	slices.Sort(s.lines)
 	return &ValuesError{Lines: slices.Compact(s.lines)}
+}
+
+// rules are a chart's schema, ready to hold values against.
+type rules struct {
+	text     []byte
+	doc      any
+	compiled *jsonschema.Schema
+}
+
+// lastRules are the ones that were asked for last. A command renders one chart several
+// times, and to compile its schema took half of each; nobody can tell but by the time.
+var lastRules atomic.Pointer[rules]
+
+func rulesOf(schema []byte) (*rules, error) {
+	if last := lastRules.Load(); last != nil && bytes.Equal(last.text, schema) {
+		return last, nil
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource(schemaURL, doc); err != nil {
+		return nil, err
+	}
+	compiled, err := compiler.Compile(schemaURL)
+	if err != nil {
+		return nil, err
+	}
+	r := &rules{text: schema, doc: doc, compiled: compiled}
+	lastRules.Store(r)
+	return r, nil
 }
 
 // AllValues are a release's values with the chart's own beneath them.

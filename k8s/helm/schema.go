@@ -76,7 +76,7 @@ type rules struct {
 }
 
 // lastRules are the ones that were asked for last. A command renders one chart several
-// times, and to compile its schema took half of each; what is remembered changes no answer.
+// times, and to compile its schema took two thirds of each; what is remembered changes no answer.
 var lastRules atomic.Pointer[rules]
 
 func rulesOf(schema []byte) (*rules, error) {

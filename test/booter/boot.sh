@@ -5,7 +5,7 @@
 #   mount  lays its own disk over this machine's root, in a mount namespace
 #   exec   systemd, which finds itself alone
 #
-# ROOT DISK NETNS CONSOLE MACHINE SERIAL VENDOR PRODUCT GROUPS_OF_MACHINE are in the environment.
+# ROOT DISK TOOLS NETNS CONSOLE MACHINE SERIAL VENDOR PRODUCT GROUPS_OF_MACHINE are in the environment.
 set -eu
 
 enter() {
@@ -22,6 +22,18 @@ device() {
 		: >"$ROOT/dev/$name"
 		mount --bind "/dev/$name" "$ROOT/dev/$name"
 	done
+}
+
+# show DIR makes a directory of the host visible, read-only, where the machine's own
+# /tmp or /run hides it.
+show() {
+	case $1 in
+	/tmp/* | /run/*)
+		mkdir -p "$ROOT$1"
+		mount --bind "$1" "$ROOT$1"
+		mount -o remount,bind,ro "$ROOT$1"
+		;;
+	esac
 }
 
 mount_all() {
@@ -47,6 +59,7 @@ mount_all() {
 	mkdir "$ROOT/run/host"
 	echo det-deploy-test >"$ROOT/run/host/container-manager"
 	mount -t tmpfs -o mode=1777 tmpfs "$ROOT/tmp"
+	show "$TOOLS"
 	mount -t tmpfs -o mode=755 tmpfs "$ROOT/dev"
 	mkdir "$ROOT/dev/pts" "$ROOT/dev/shm"
 	device null zero full random urandom tty

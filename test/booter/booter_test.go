@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -89,7 +91,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func TestMachinesOfAnyCloudBoot(t *testing.T) {
 	t.Parallel()
 	r := &rack{machines: map[string]booter.Machine{}}
-	b := booter.Start(t, booter.OpenLab(t), r)
+	lab := booter.OpenLab(t)
+	lab.Tools = toolsBelowTmp(t)
+	b := booter.Start(t, lab, r)
 	one := booter.Machine{ID: "1", Powered: true, Hostname: "one", Addresses: []string{"10.0.0.1"}}
 	two := booter.Machine{ID: "2", Powered: true, Hostname: "two", Addresses: []string{"10.0.0.2"}}
 	r.set(one, true)
@@ -100,6 +104,9 @@ func TestMachinesOfAnyCloudBoot(t *testing.T) {
 	} {
 		eventually(t, id+" runs its startup script", func() bool { return strings.Contains(b.Console(id), want) })
 	}
+	if got := run(t, b, "1", "cat", filepath.Join(lab.Tools, "tool")); !strings.Contains(got, "of the host") {
+		t.Errorf("a machine does not see the host's tools: %s", got)
+	}
 	one.Disks = []booter.Disk{{ID: "data", Device: "sdb", Serial: "data-1"}}
 	r.set(one, true)
 	eventually(t, "the disk is there", func() bool {
@@ -109,6 +116,20 @@ func TestMachinesOfAnyCloudBoot(t *testing.T) {
 	eventually(t, "the removed one dies and the other stays", func() bool { return len(b.Running()) == 1 && b.Running()[0] == "2" })
 	run(t, b, "2", "systemctl", "poweroff")
 	eventually(t, "the cloud is told what powered itself off", func() bool { return r.count() == 0 })
+}
+
+// toolsBelowTmp makes a directory with a file where machines have a file system of their own.
+func toolsBelowTmp(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "tools") //nolint:usetesting // TMPDIR may be elsewhere
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left of a temporary directory hurts nobody
+	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("of the host"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // run runs a program inside of a machine; one that fails says so in what it wrote.

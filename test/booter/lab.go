@@ -10,7 +10,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +24,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/installed"
 )
 
 // Gateway is the lab's own address, where the emulated cloud and a master listen.
@@ -38,6 +42,9 @@ type Lab struct {
 	Name string
 	// Dir holds its machines' disks.
 	Dir string
+	// Tools is a directory that machines see at the same path, read-only, also where
+	// their own /tmp or /run hides the host's. OpenLab makes it what setup installed.
+	Tools string
 }
 
 // OpenLab opens a lab that ends with the test. It needs root, systemd and iproute2, and
@@ -54,7 +61,7 @@ func OpenLab(t testing.TB) *Lab {
 	if _, err := rand.Read(id); err != nil {
 		t.Fatal(err)
 	}
-	l := &Lab{Name: fmt.Sprintf("%s%dx%s", prefix, os.Getpid(), hex.EncodeToString(id)), Dir: t.TempDir()}
+	l := &Lab{Name: fmt.Sprintf("%s%dx%s", prefix, os.Getpid(), hex.EncodeToString(id)), Dir: t.TempDir(), Tools: tools(t)}
 	t.Cleanup(func() { l.must(t, context.WithoutCancel(t.Context()), "ip", "netns", "del", l.Name) })
 	ctx := t.Context()
 	l.must(t, ctx, "ip", "netns", "add", l.Name)
@@ -69,6 +76,16 @@ func OpenLab(t testing.TB) *Lab {
 		l.must(t, ctx, "ip", append([]string{"-n", l.Name}, args...)...)
 	}
 	return l
+}
+
+// tools returns the directory into which setup installs, "" if there is none.
+func tools(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(installed.InProject(".cache"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // need skips a test where programs are missing, or fails it under CI=true.

@@ -117,7 +117,7 @@ func (m *machine) start(ctx context.Context, h Machine) error {
 	// It ends by being killed, after the test's context.
 	m.cmd = exec.CommandContext(context.WithoutCancel(ctx), script, "enter")
 	m.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "ROOT=" + filepath.Join(m.dir, "root"), "DISK=" + m.dir, "NETNS=" + m.netns,
+		"PATH=" + os.Getenv("PATH"), "ROOT=" + filepath.Join(m.dir, "root"), "DISK=" + m.dir, "TOOLS=" + m.lab.Tools, "NETNS=" + m.netns,
 		"CONSOLE=" + m.console.path, "MACHINE=" + h.Hostname, "SERIAL=" + m.platform.Serial(m.id), "GROUPS_OF_MACHINE=" + strings.Join(m.groups, " "),
 		"VENDOR=" + m.platform.Vendor, "PRODUCT=" + m.platform.Product,
 	}

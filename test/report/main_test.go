@@ -4,46 +4,47 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestReport(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, in, again string
-		code            int
-		want            []string
+		name, in string
+		code     int
+		want     []string
 	}{
 		{
-			name: "a pass and a skip with its sentence",
+			name: "skipped tests are counted by their reason",
 			in: `{"Action":"pass","Package":"p","Test":"A"}
 {"Action":"output","Package":"p","Test":"B","Output":"    b_test.go:7: no PostgreSQL here\n"}
 {"Action":"skip","Package":"p","Test":"B"}
+{"Action":"output","Package":"p","Test":"C","Output":"    c_test.go:9: no PostgreSQL here\n"}
+{"Action":"skip","Package":"p","Test":"C"}
 {"Action":"pass","Package":"p","Elapsed":1}`,
-			want: []string{"skipped B: no PostgreSQL here", "1 passed, 0 failed, 1 skipped"},
+			want: []string{"ok      1.0s p\n", "skipped 2: no PostgreSQL here", "1 passed, 0 failed, 2 skipped"},
 		},
 		{
-			name: "a failure shows what the test said, at the end in short",
+			name: "a failure prints the test's output, and its own lines again at the end",
 			in: `{"Action":"output","Package":"p","Test":"A/b","Output":"    a_test.go:3: got 1, want 2\n"}
 {"Action":"fail","Package":"p","Test":"A/b"}
 {"Action":"fail","Package":"p","Test":"A"}
-{"Action":"fail","Package":"p","Test":"C"}
 {"Action":"output","Package":"p","Output":"FAIL\n"}
 {"Action":"fail","Package":"p"}`,
-			code:  1,
-			again: "p ^(A|C)$\n",
-			want:  []string{"failed: p A C\n    A/b: a_test.go:3: got 1, want 2\n0 passed, 3 failed, 0 skipped"},
+			code: 1,
+			want: []string{"failed: p A/b\n    a_test.go:3: got 1, want 2\nfailed: p A\n0 passed, 2 failed, 0 skipped"},
 		},
 		{
-			name: "a data race is not run again, whoever's output it stands in",
+			name: "a data race fails the run whichever test printed it",
 			in: `{"Action":"output","Package":"p","Test":"B","Output":"WARNING: DATA RACE\n"}
 {"Action":"pass","Package":"p","Test":"B"}
-{"Action":"fail","Package":"p","Test":"A"}
-{"Action":"fail","Package":"p"}`,
+{"Action":"pass","Package":"p"}`,
 			code: 1,
 		},
 		{
-			name: "a package that died in a test is not run again, and shows what that test said",
-			in: `{"Action":"fail","Package":"p","Test":"A"}
+			name: "a package that ended within a test prints that test's output",
+			in: `{"Action":"pass","Package":"p","Test":"A"}
 {"Action":"run","Package":"p","Test":"B"}
 {"Action":"output","Package":"p","Test":"B","Output":"panic: test timed out after 35m0s\n"}
 {"Action":"output","Package":"p","Output":"FAIL\tp\t2100s\n"}
@@ -52,28 +53,28 @@ func TestReport(t *testing.T) {
 			want: []string{"p B did not end\npanic: test timed out", "FAIL\tp"},
 		},
 		{
-			name: "a run that was cut off is not run again",
-			in: `{"Action":"fail","Package":"p","Test":"A"}
-{"Action":"fail","Package":"p"}
+			name: "a run that was cut off fails",
+			in: `{"Action":"pass","Package":"p","Test":"A"}
 {"Action":"run","Package":"q","Test":"B"}`,
 			code: 1,
 			want: []string{"cut off"},
 		},
 		{
-			name: "a package that does not build is a failure",
+			name: "a package that does not build fails the run",
 			in: `{"Action":"pass","Package":"q","Test":"A"}
-{"Action":"fail","Package":"p","Test":"A"}
-{"Action":"fail","Package":"p"}
 {"Action":"fail","Package":"r"}`,
 			code: 1,
 		},
 		{
-			name: "many failures are not run again",
-			in:   manyFailures("ABCDEFG"),
-			code: 1,
+			name: "the slowest are listed first, subtests are not",
+			in: `{"Action":"pass","Package":"p","Test":"Quick","Elapsed":1}
+{"Action":"pass","Package":"p","Test":"Slow/part","Elapsed":8}
+{"Action":"pass","Package":"p","Test":"Slow","Elapsed":9}
+{"Action":"pass","Package":"p","Elapsed":10}`,
+			want: []string{"slowest packages:\n     10.0s p\nslowest tests:\n      9.0s p Slow\n      1.0s p Quick\n3 passed"},
 		},
 		{
-			name: "nothing ran",
+			name: "no test ran",
 			in:   `{"Action":"pass","Package":"p","Elapsed":1}`,
 			code: 1,
 			want: []string{"0 passed, 0 failed"},
@@ -83,12 +84,8 @@ func TestReport(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			r := newReport()
-			if code := r.read(strings.NewReader(tt.in), &out); code != tt.code {
+			if code := newReport(&out).run(lines(strings.NewReader(tt.in)), nil); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
-			}
-			if got := r.again(); got != tt.again {
-				t.Errorf("got %q to run again, want %q", got, tt.again)
 			}
 			for _, w := range tt.want {
 				if !strings.Contains(out.String(), w) {
@@ -99,10 +96,20 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func manyFailures(tests string) string {
-	var b strings.Builder
-	for _, name := range tests {
-		b.WriteString(`{"Action":"fail","Package":"p","Test":"` + string(name) + "\"}\n")
-	}
-	return b.String()
+func TestAQuietRunNamesWhatRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		in, ticker := make(chan line), time.NewTicker(time.Second)
+		defer ticker.Stop()
+		ended := make(chan int)
+		go func() { ended <- newReport(&out).run(in, ticker.C) }()
+		in <- line{text: []byte(`{"Action":"start","Package":"p"}`)}
+		<-time.After(quiet + quiet/2) // of the bubble
+		close(in)
+		<-ended
+		if got := strings.Count(out.String(), "running: p (30s)"); got != 1 {
+			t.Errorf("got %d lines about what runs, want 1, in:\n%s", got, out.String())
+		}
+	})
 }

@@ -44,16 +44,24 @@ down: build ## stop the cluster on this machine; its data stays
 	./bin/det-deploy local down --yes
 
 .PHONY: test
-test: setup lint generated build ## everything: lint, generated files, every test
-	./test/run-all.sh
+test: setup build ## every test that an ordinary change can break; installs what they need
+	./test/run.sh ordinary
+
+.PHONY: test-rest
+test-rest: setup build ## the rest: race detector, all storms, dense fault matrices, real nodes, booted machines
+	./test/kube/kube.sh check
+	./test/run.sh rest
+
+.PHONY: test-all
+test-all: test test-rest ## test and test-rest
 
 .PHONY: test-fast
 test-fast: ## the tests that need nothing but Go; under two minutes
 	$(GO) test -short -timeout 5m ./...
 
 .PHONY: check
-check: lint test-fast ## what every commit passes
-	@git diff --exit-code -- '*.pb.go' docs/reference
+check: lint generated test-fast ## what every commit passes: linters, formatting, generated files, go.mod, the fast tests
+	@git diff --exit-code -- docs/reference
 
 .PHONY: lint
 lint: bin/golangci-lint ## the linters, and go.mod is tidy
@@ -77,7 +85,7 @@ golden: ## write the golden files and the reference pages anew
 	$(GO) test -short -count=1 $$(grep -rl --include='*_test.go' 'det-deploy/test/golden"' . | xargs -n1 dirname | sort -u) -args -update
 
 .PHONY: setup
-setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, google-guest-agent, Kubernetes, det, moto, Google's libraries
+setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, google-guest-agent, Kubernetes, det, moto, Google's libraries, gcc
 	./test/setup/setup.sh
 
 .PHONY: bench
@@ -85,7 +93,7 @@ bench: build ## measure the promises; prints one line each
 	./test/bench/run.sh
 
 .PHONY: faults
-faults: ## what test takes a sample of: every call on a cloud fails in every way, 200 tasks outlive crashes, partitions and full disks, 50 trials kills and a minute without database; hours
+faults: ## what test-rest takes a sample of: every call on a cloud fails in every way, 200 tasks outlive crashes, partitions and full disks, 50 trials kills and a minute without database; hours
 	DET_CRASH_TASKS=200 $(GO) test -count=1 -timeout 1h -run Crash ./cmd/det-deploy
 	DET_STORM_TRIALS=50 $(GO) test -count=1 -timeout 2h -run 'Outlive|StorageThatFails' ./test/experiment
 	DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./cloud/gcp/infra ./installer/target/aws ./installer/target/gcp

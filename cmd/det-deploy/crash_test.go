@@ -19,6 +19,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/dockertest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // TestCrash kills the master and its agent again and again while tasks run.
@@ -31,7 +32,7 @@ func TestCrash(t *testing.T) {
 		tasks, array     int
 		agent            string
 	}{
-		{name: "processes and SQLite", tasks: 150, array: 50, agent: "task_users: \"\"\n"}, // not isolated, the others are
+		{name: "processes and SQLite", tasks: rest.Choose(60, 150), array: rest.Choose(20, 50), agent: "task_users: \"\"\n"}, // not isolated, the others are
 		{name: "processes and PostgreSQL", postgres: true, tasks: 150, array: 50},
 		{name: "Docker and SQLite", docker: true, tasks: containers()},
 		{name: "Docker and PostgreSQL", docker: true, postgres: true, tasks: containers()},
@@ -40,6 +41,9 @@ func TestCrash(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if testing.Short() {
 				t.Skip("takes a minute; run without -short")
+			}
+			if tt.docker || tt.postgres {
+				rest.Only(t)
 			}
 			cfg := clusterConfig{
 				Agent: plainAgent + tt.agent, // slots come from the flag below

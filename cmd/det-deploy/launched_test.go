@@ -15,6 +15,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/test/dockertest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // elasticYAML is a pool whose machines come and go.
@@ -39,9 +40,7 @@ resource_pools:
 // What was acknowledged ends once, with its own code and its lines; there are
 // never more machines than allowed, and in the end none.
 func TestElasticCrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute; run without -short")
-	}
+	rest.Only(t)
 	c := newCluster(t, clusterConfig{Master: elasticYAML})
 	t.Cleanup(c.endMachines)
 	c.StartMaster()
@@ -244,6 +243,9 @@ func TestAgentsFollowTheirMaster(t *testing.T) {
 		t.Run("docker "+strconv.FormatBool(inDocker), func(t *testing.T) {
 			if testing.Short() {
 				t.Skip("builds the program twice; run without -short")
+			}
+			if inDocker {
+				rest.Only(t)
 			}
 			cfg := clusterConfig{Agent: "container_runtime: process\ntrust_users: true\nauto_update: true\n"}
 			if inDocker {

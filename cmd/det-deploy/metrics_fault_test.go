@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // TestMetricsAreStoredOnce has two programs of each trial report the same, as a second
@@ -25,6 +26,9 @@ func TestMetricsAreStoredOnce(t *testing.T) {
 		t.Run(database, func(t *testing.T) {
 			if testing.Short() {
 				t.Skip("takes half a minute; run without -short")
+			}
+			if database == "PostgreSQL" {
+				rest.Only(t)
 			}
 			cfg, away := clusterConfig{}, func(*reporters) {}
 			if database == "PostgreSQL" {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // swallower passes bytes on until it is told to swallow them: connections stay, and
@@ -175,6 +177,7 @@ func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 // TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere is the same with an agent
 // that is killed meanwhile, and started again without reaching its master.
 func TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere(t *testing.T) {
+	rest.Only(t)
 	s := newSplit(t)
 	began := time.Now()
 	s.hole.black.Store(true)
@@ -186,6 +189,7 @@ func TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere(t *testing.T) {
 // the master runs again elsewhere after the wait. Its keeper has ended the task by then;
 // when the agent goes on, the task is not run a third time.
 func TestAStoppedAgentHasNoSecondCopy(t *testing.T) {
+	rest.Only(t)
 	s := newSplit(t)
 	pid := s.Agents["a"].Process.Pid
 	began := time.Now()
@@ -203,6 +207,7 @@ func TestAStoppedAgentHasNoSecondCopy(t *testing.T) {
 // TestAKilledAgentHasNoSecondCopy is the same with an agent that is killed, and started
 // again much later.
 func TestAKilledAgentHasNoSecondCopy(t *testing.T) {
+	rest.Only(t)
 	s := newSplit(t)
 	began := time.Now()
 	kill(s.Agents["a"])

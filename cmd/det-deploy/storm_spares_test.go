@@ -10,15 +10,14 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/container/process"
 	"github.com/det-deploy/det-deploy/test/clustertest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // TestCrashWithDirectoriesUsedAgain is the storm of TestCrash over tasks that are not
 // isolated, which get the directories of those before them.
 func TestCrashWithDirectoriesUsedAgain(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes half a minute; run without -short")
-	}
 	if process.MemoryDir() == "" {
 		t.Skip("this user has no directory in memory, and its tasks leave nothing to others")
 	}

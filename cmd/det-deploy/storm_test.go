@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/test/clustertest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // stormTasks is how many tasks run while something besides kills comes over the
@@ -31,9 +32,7 @@ const plainAgent = "container_runtime: process\ntrust_users: true\n"
 // TestCrashOnAFullDisk is the storm of TestCrash while the disks of the master and of
 // the agent fill up and are emptied again.
 func TestCrashOnAFullDisk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute; run without -short")
-	}
+	rest.Only(t)
 	if os.Geteuid() != 0 {
 		t.Skip("mounts small disks; run as root")
 	}
@@ -75,9 +74,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 // TestCrashWithFewDescriptors is the storm of TestCrash while the agent may open next
 // to nothing.
 func TestCrashWithFewDescriptors(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute; run without -short")
-	}
+	rest.Only(t)
 	var agent, limit atomic.Int64
 	limit.Store(1024)
 	set := func() {
@@ -116,9 +113,7 @@ func TestCrashWithFewDescriptors(t *testing.T) {
 // master and agent say, or the agent is stopped, for longer than the master waits: what
 // may be run again is, on the other agent, and has no second copy.
 func TestCrashInPartitions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute; run without -short")
-	}
+	rest.Only(t)
 	const wait = 4 * time.Second
 	var hole *swallower
 	var agent atomic.Pointer[os.Process]

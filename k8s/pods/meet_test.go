@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // A gang has a headless Service, made with no more rights than the chart gives, and a
@@ -78,9 +79,7 @@ sleep 5`
 
 // The pods of a gang resolve each other's names and connect, on a real node.
 func TestAGangMeetsOnARealNode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a node of Kubernetes; leave out -short")
-	}
+	rest.Only(t)
 	t.Parallel()
 	m := onNodeWith(t, func(c *pods.Config) {
 		p := &c.Pools[0].Template

@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/test/kubetest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // onNode runs a resource manager over a real kubelet. A task's name is its script.
@@ -58,9 +59,7 @@ func (m *master) lines(id rm.ContainerID) []string {
 }
 
 func TestTasksOnARealNode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a node of Kubernetes; leave out -short")
-	}
+	rest.Only(t)
 	t.Parallel()
 	m := onNode(t)
 	stuck := m.does("true", `{"spec": {"volumes": [{"name": "v", "secret": {"secretName": "nope"}}], "containers": [{"name": "determined-container", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}}`)

@@ -16,6 +16,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/test/kubetest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // training is what a container of a trial does here: it shows what it was told, and leaves a
@@ -48,9 +49,7 @@ func asTrial(q rm.Request, dir string) *agentv1.Spec {
 // A trial's pods find what they were told in files for their user alone, share the directory
 // of checkpoints, and are known by their addresses, on a real node.
 func TestATrialOnARealNode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a node of Kubernetes; leave out -short")
-	}
+	rest.Only(t)
 	t.Parallel()
 	m := onNodeWith(t, func(c *pods.Config) {
 		p := &c.Pools[0].Template

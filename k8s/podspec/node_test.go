@@ -21,6 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/test/kubetest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // sentFiles is a user's files as the master has them.
@@ -54,9 +55,7 @@ touch written && echo "shm=$(df -k /dev/shm | tail -1 | cut -c1-5)"
 exit $((7 + JOB_COMPLETION_INDEX))`
 
 func TestAPodFindsWhatAnAgentsContainerFinds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a node of Kubernetes; leave out -short")
-	}
+	rest.Only(t)
 	t.Parallel()
 	k := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node})
 	image, _ := k.Master("podspec")

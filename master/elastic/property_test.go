@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/elastic"
 	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // Whatever happens: nothing waits for ever while capacity and limits allow it,
@@ -20,10 +21,7 @@ import (
 // load does.
 func TestEveryHourOfAPool(t *testing.T) {
 	t.Parallel()
-	storms := 4
-	if testing.Short() {
-		storms = 1
-	}
+	storms := rest.Choose(1, 4)
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSim(t)
 		for range storms {

@@ -39,7 +39,7 @@ func (t Tests) Run() int {
 	return code
 }
 
-// Program builds det-deploy once for all tests of a binary, unless run-all.sh has built it
+// Program builds det-deploy once for all tests of a binary, unless run.sh has built it
 // once for all binaries.
 var Program = sync.OnceValues(func() (string, error) {
 	if built := os.Getenv(Built); built != "" {
@@ -48,7 +48,7 @@ var Program = sync.OnceValues(func() (string, error) {
 	return Build("")
 })
 
-// Built is the environment variable that names det-deploy as run-all.sh has built it, from
+// Built is the environment variable that names det-deploy as run.sh has built it, from
 // the same sources; without a version of its own.
 const Built = "BUILT_DET_DEPLOY"
 

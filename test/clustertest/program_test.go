@@ -30,7 +30,7 @@ func TestWhatWasBuiltGoesWithTheTests(t *testing.T) {
 func TestTagsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
-		"Makefile": "TAGS := " + Tags + "\n", "test/run-all.sh": "-tags=" + Tags + "}", ".golangci.yml": ", " + Tags + "]",
+		"Makefile": "TAGS := " + Tags + "\n", "test/run.sh": "-tags=" + Tags + "}", ".golangci.yml": ", " + Tags + "]",
 	} {
 		text, err := os.ReadFile(filepath.Join("..", "..", file))
 		if err != nil {

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/test/faultproxy"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // TestTheMasterIsKilledAtEveryStage kills the master again and again on the way of
 // one task through one machine. There is one machine in the end, and every line of
 // the task once.
 func TestTheMasterIsKilledAtEveryStage(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, a := onAmazon(t, `
 instance_type: t3.medium

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	motest "github.com/det-deploy/det-deploy/test/moto"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 func TestATaskGetsAMachineAndAnIdleMachineGoes(t *testing.T) {
@@ -56,6 +58,7 @@ func (c *cluster) history(id string, want ...string) {
 }
 
 func TestASpotMachineIsDrainedBeforeItIsTakenBack(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, a := onAmazon(t, `
 instance_type: t3.medium
@@ -81,6 +84,7 @@ max_idle_agent_period: 20s
 }
 
 func TestWithoutCapacityTheNextTypeIsTaken(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, a := onAmazon(t, `
 instance_types: [t3.medium, t3.large]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/test/booter/gcecloud"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // loser is Google's Compute Engine whose answers to launches are lost while it is on.
@@ -30,6 +31,7 @@ func (l *loser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestTheMasterOnGoogleIsKilledAtEveryStage(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	l := new(loser)
 	c, g := prepareGoogle(t, gcecloud.Options{Names: map[string]http.Handler{"compute.googleapis.com": l}})
@@ -55,6 +57,7 @@ max_idle_agent_period: 10s
 // the master did not launch, with the right account and without any, and an agent with a
 // join token that takes a machine's name.
 func TestNobodyElseJoinsOnGoogle(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	for name, account := range map[string]string{"pool with an account": "AGENT", "pool without": `""`} {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +117,7 @@ func metadataOf(i *compute.Instance) string {
 // A task on a machine that Google takes back has thirty seconds, in which it writes a
 // checkpoint; the machine's power key is pressed at the same time.
 func TestASpotMachineOfGooglesWritesACheckpoint(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, g := onGoogle(t, `
 zone: us-west1-b
@@ -147,6 +151,7 @@ max_idle_agent_period: 20s
 }
 
 func TestAStockOutTakesTheNextZone(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, g := onGoogle(t, `
 zones: [us-west1-a, us-west1-b]

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/test/booter"
 	"github.com/det-deploy/det-deploy/test/booter/gcecloud"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // zoneA and zoneB are the zones of the pools.
@@ -140,6 +141,7 @@ func (g *google) machines(testing.TB) map[string]bool {
 }
 
 func TestAGoogleTaskGetsAMachineAndAnIdleMachineGoes(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, g := onGoogle(t, `
 zone: us-west1-b

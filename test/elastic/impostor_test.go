@@ -11,12 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // TestNobodyElseJoins has others try to be a machine of the pool: a machine that
 // the master did not launch, with the right role and with another, and an agent
 // with a join token that takes a machine's name.
 func TestNobodyElseJoins(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, a := onAmazon(t, `
 instance_type: t3.medium

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	motest "github.com/det-deploy/det-deploy/test/moto"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // oldStartup is the startup script of the old cluster's file. It makes what the
@@ -31,6 +33,7 @@ const oldStartup = `|
 // TestAnOldClustersFileStartsAndScales runs a master on the file of an old
 // cluster, as it stands in the manual, with the ids of the account filled in.
 func TestAnOldClustersFileStartsAndScales(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, a := prepareAmazon(t)
 	block, err := os.ReadFile("../../docs/examples/pedl-master.yaml")

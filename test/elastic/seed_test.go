@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/test/booter/gcecloud"
 	"github.com/det-deploy/det-deploy/test/installed"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // beforeSeed is what a master's file has before a pool of the manual, whose machines have
@@ -59,6 +60,7 @@ func seedPool(t *testing.T, c *cluster, example, image string) string {
 // TestTheSecondDiskOfTheManual runs a master on the file of the manual. It has the default
 // service account with the one scope of the manual, and its agents have none.
 func TestTheSecondDiskOfTheManual(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c, g := prepareGoogle(t, gcecloud.Options{Image: map[string]string{
 		"etc/systemd/system/image.service": withDocker, "etc/systemd/system/multi-user.target.d/image.conf": "[Unit]\nWants=image.service\n",
@@ -94,6 +96,7 @@ mkdir "$1" && echo data >"$1/images-0001.tar" && mkfs.ext4 -q -E offset=1048576 
 // installs Google's credential helper, by which the agent pulls an image that only its
 // machine's service account may read.
 func TestAnImageIsPulledAsTheManualSays(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	helper := credentialHelper(t)
 	r := newRegistry(t, "serviceAccount:det-agent@"+gcptest.Project+".iam.gserviceaccount.com")

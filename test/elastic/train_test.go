@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/faultproxy"
 	"github.com/det-deploy/det-deploy/test/installed"
 	motest "github.com/det-deploy/det-deploy/test/moto"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // trainingPool is what a pool needs beside, so that the machines' own Python trains there, and
@@ -224,6 +225,7 @@ func (x *training) machine() string {
 // A trial on spot machines loses the steps since its latest checkpoint at most, whether its
 // machine is announced to go, or goes in the middle of an upload. None of it is a restart.
 func TestATrialOutlivesItsMachines(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	x := onTrainingAmazon(t)
 	x.awaitCheckpoints(1)

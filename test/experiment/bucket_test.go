@@ -12,10 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/upload"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	motest "github.com/det-deploy/det-deploy/test/moto"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // A client never has the keys of a storage: it asks the master, which downloads for it.
 func TestCheckpointsInABucketAreDownloadedThroughTheMaster(t *testing.T) {
+	rest.Only(t)
 	a := motest.Open(t)
 	api, err := upload.Open(t.Context(), upload.Server{
 		AccessKey: secret.Literal(a.AccessKey), SecretKey: secret.Literal(a.SecretKey), EndpointURL: a.Endpoint,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/test/faultproxy"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // identity is what of a path names one of many.
@@ -23,6 +24,7 @@ func nameCall(r *http.Request) string {
 // TestTheAnswerToEachCallIsLostOnce lets every call reach the master, and the answer to the first of each kind
 // not come back: the library sends it again.
 func TestTheAnswerToEachCallIsLostOnce(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	l := openLab(t, options{proxied: true})
 	for _, tt := range []struct {

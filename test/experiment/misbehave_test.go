@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // misbehave creates an experiment whose program does what it should not. The mark is in the
@@ -159,6 +161,7 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 }
 
 func TestOneRankEndsAllAndOneThatNeverComesIsNamed(t *testing.T) {
+	rest.Only(t)
 	l := openLab(t, options{agents: 2})
 	id, mark := l.misbehave("fails alone", 2)
 	l.await(id, "ERROR")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // outage is how long what a master needs is away.
@@ -32,6 +33,7 @@ type away struct {
 
 // TestAProgramOutlivesADatabaseThatIsAway has the library train while PostgreSQL is stopped, and while it hangs.
 func TestAProgramOutlivesADatabaseThatIsAway(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	server := postgrestest.Start(t, postgrestest.Options{})
 	l := openLab(t, options{master: "db:\n  url: " + server.URL() + "\n"})
@@ -43,6 +45,7 @@ func TestAProgramOutlivesADatabaseThatIsAway(t *testing.T) {
 
 // TestAProgramOutlivesAFullDiskOfTheMaster has the library train while the master can write nothing.
 func TestAProgramOutlivesAFullDiskOfTheMaster(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("mounts a small disk; run as root")

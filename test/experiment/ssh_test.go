@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // accounts are those of an image that sshd can run in.
@@ -14,6 +16,7 @@ const accounts = "root:*:0:0:root:/run:/bin/sh\nsshd:*:100:65534::/run/sshd:/bin
 // The library's launcher for Horovod starts sshd on all machines but the first, from which a
 // program starts the ranks. That program is ours here; keys, ports, sshd and ssh are real.
 func TestALauncherStartsRanksOnOtherMachinesBySSH(t *testing.T) {
+	rest.Only(t)
 	if _, err := exec.LookPath("/usr/sbin/sshd"); err != nil {
 		missing := "sshd is not installed; run: apt-get install openssh-server"
 		if os.Getenv("CI") == "true" {

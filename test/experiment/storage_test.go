@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/faultproxy"
 	motest "github.com/det-deploy/det-deploy/test/moto"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // quick is a trial that ends at once, if it can save.
@@ -24,6 +25,7 @@ var quick = []string{"hyperparameters.epochs=2", "hyperparameters.validate_every
 
 // TestAStorageThatFailsIsNamed trains where checkpoints cannot be saved, and deletes where they cannot be deleted.
 func TestAStorageThatFailsIsNamed(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("mounts a small disk; run as root")

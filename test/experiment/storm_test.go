@@ -18,6 +18,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // stormTrials is how many trials a storm has: `make faults` sets it to 50, and all of it takes half an hour.
@@ -30,6 +31,7 @@ func stormTrials() (n int, whole bool) {
 
 // TestTrialsOutliveTheMasterTheMachineAndBoth kills the master, an agent or both at every stage of a search.
 func TestTrialsOutliveTheMasterTheMachineAndBoth(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	trials, whole := stormTrials()
 	for _, s := range []trialStorm{

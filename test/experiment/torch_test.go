@@ -3,6 +3,8 @@ package experiment_test
 import (
 	"fmt"
 	"testing"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // launcher is that of the example for torch 1.13, whose launcher does not know the member 0 of
@@ -12,6 +14,7 @@ const launcher = "python3 -m determined.launch.torch_distributed --redirects 9:0
 // In Docker both agents have one engine: their containers are on the network of one machine, as
 // they are on those of several.
 func TestTwoMachinesTrainOneModelWithTorch(t *testing.T) {
+	rest.Only(t)
 	for _, runtime := range []string{"process", "docker"} {
 		t.Run(runtime, func(t *testing.T) {
 			l := openLab(t, options{agents: 2, docker: runtime == "docker"})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/archive"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // holder is a program that does nothing but run, and tells the test who it is.
@@ -32,6 +33,7 @@ type holder struct {
 // TestEachCallOfAProgramMayBeMadeTwice makes every call with which a program changes something twice, with the same
 // body, and compares the whole store: an answer that is lost has no trace.
 func TestEachCallOfAProgramMayBeMadeTwice(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	l := openLab(t, options{tiny: true})
 	id := l.create("line", "single.yaml", "hyperparameters.hold=true", "checkpoint_storage={save_trial_latest: 10}")

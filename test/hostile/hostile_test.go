@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/dockertest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // pools are those of a world: one that everybody uses, and one that no join token
@@ -37,6 +38,7 @@ func TestProcess(t *testing.T) {
 
 // TestDocker makes the attempts on tasks that are containers of a Docker Engine.
 func TestDocker(t *testing.T) {
+	rest.Only(t)
 	failures := gather(t)
 	d := dockertest.Start(t)
 	w := newLocal(failures, docker, clustertest.Config{

@@ -9,11 +9,13 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/kubetest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // TestKubernetes makes the attempts on tasks that are pods of a real node, in a
 // cluster that was installed as people do.
 func TestKubernetes(t *testing.T) {
+	rest.Only(t)
 	failures := gather(t)
 	c := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node})
 	const release = "hostile"

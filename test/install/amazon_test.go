@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/booter"
 	"github.com/det-deploy/det-deploy/test/booter/ec2cloud"
 	motest "github.com/det-deploy/det-deploy/test/moto"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // amazon is an account at Amazon.
@@ -41,6 +42,7 @@ func (a amazon) left(t testing.TB) (out []string) {
 }
 
 func TestTheLifeOfACluster(t *testing.T) {
+	rest.Only(t)
 	lab := booter.OpenLab(t)
 	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: lab.Wrap(), Client: lab.Client()})
 	a := amazon{lab: lab, account: server.Account(t)}

@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/test/booter"
 	"github.com/det-deploy/det-deploy/test/booter/gcecloud"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // google is a project at Google.
@@ -48,6 +49,7 @@ func logIn(t *testing.T, home string) {
 }
 
 func TestTheLifeOfAClusterOnGoogle(t *testing.T) {
+	rest.Only(t)
 	lab := booter.OpenLab(t)
 	world := gcptest.New(t, gcptest.Options{
 		Operation: 500 * time.Millisecond, Provisioning: time.Second, Stopping: time.Second,

@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/dettest"
 	"github.com/det-deploy/det-deploy/test/installed"
 	"github.com/det-deploy/det-deploy/test/kubetest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // slow lets a test act while a trial trains.
@@ -53,6 +54,7 @@ func trainings(t *testing.T) []training {
 // TestExperimentsAsPods trains with the unmodified client and harness of Determined 0.38.1 in
 // pods of a real node.
 func TestExperimentsAsPods(t *testing.T) {
+	rest.Only(t)
 	p := &person{t: t, c: kubetest.Start(t, kubetest.Options{Mode: kubetest.Node}), home: t.TempDir()}
 	r := p.research()
 	one, two := p.build("v1.0.0"), p.build("v1.1.0")

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/test/kubetest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // TestEachLayoutComesAndGoes installs what people choose, runs a task on it, and
 // finds nothing of it afterwards. The node has GPUs that are counted and nothing
 // else.
 func TestEachLayoutComesAndGoes(t *testing.T) {
+	rest.Only(t)
 	p := newPersonOn(t, kubetest.Options{Mode: kubetest.Node, GPUs: 4})
 	program := p.build("v1.0.0")
 	for _, l := range []struct {

@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // From nothing to tasks' output, over an upgrade that a running task outlives, to
 // nothing again.
 func TestTheLifeOfACluster(t *testing.T) {
+	rest.Only(t)
 	p := newPerson(t)
 	one, two := p.build("v1.0.0"), p.build("v1.1.0")
 	made := p.does(one, "DET_MASTER=http://", append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)...)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/det-deploy/det-deploy/test/kubetest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 var cluster = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4})
@@ -46,6 +47,7 @@ func TestAPodRunsOnAFakeNode(t *testing.T) {
 }
 
 func TestARealNode(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node, GPUs: 2})
 	c.LoadImage(c.Task(), c.Postgres())

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Go: Docker Engine, PostgreSQL, cloud-init,
-# Google's guest agent, torch, sshd and what a Kubernetes node needs from Debian; the det client,
-# the harness, moto and Google's libraries from a Python index, each in an environment of its own;
-# Google's credential helper for Docker and fake-gcs-server from the Go proxy, which
-# takes a minute; and builds Kubernetes, which takes 8 to 15 minutes the first time,
-# and its image of PostgreSQL. On a machine where this may not install anything (not
-# root, not Debian) it says what is missing and goes on; under CI=true a missing part
-# is an error. Only "no Python index answers" may be missing there: the marker
-# no-index in .cache/{det,harness,moto,google} makes the tests say so.
+# Installs what the tests need beside Go, and prints each step with its reason; a second
+# run finds everything installed and takes some seconds. Debian's packages come from apt,
+# Python's programs go into environments in .cache, two helpers are built from the Go
+# proxy, and Kubernetes is built into KUBE_LAB_CACHE (8 to 15 minutes, once a machine).
+# Where this may not install anything (not root, not Debian) it prints what is missing
+# and continues; under CI=true a missing part is an error. Only a missing Python index is
+# accepted there: the marker no-index in .cache/{det,harness,moto,google} makes the tests
+# report it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -26,33 +25,44 @@ FAKE_GCS_VERSION=v1.56.1
 FAKE_GCS_HOME=.cache/fake-gcs
 missing=()
 
+have_gcc() { command -v gcc >/dev/null && [ -e /usr/include/stdlib.h ]; }
 have_docker() { command -v dockerd >/dev/null; }
 have_busybox() { [ -x /bin/busybox ] || [ -x /usr/bin/busybox ]; }
 have_postgres() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null; }
 have_cloud_init() { command -v cloud-init >/dev/null; }
 have_google_guest_agent() { [ -x /usr/bin/google_metadata_script_runner ]; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
-have_torch() { /usr/bin/python3 -c 'import torch' 2>/dev/null; } # 131 MB, without CUDA's gigabytes
+have_torch() { [ -d /usr/lib/python3/dist-packages/torch ]; } # 131 MB, without CUDA's gigabytes
 have_sshd() { [ -x /usr/sbin/sshd ]; }
 have_venv() { python3 -c 'import venv, ensurepip' && /usr/bin/python3 -c 'import venv, ensurepip'; } 2>/dev/null
 
+# want PART REASON PACKAGE... adds the packages of a missing part to the list of its caller.
+want() {
+	local part=$1 reason=$2
+	shift 2
+	"have_$part" && return 0
+	echo "setup: $* for $reason"
+	packages+=("$@")
+}
+
 debian_packages() {
 	local packages=()
-	have_docker || packages+=(docker.io iptables)
-	have_busybox || packages+=(busybox-static)
-	have_postgres || packages+=(postgresql)
-	have_cloud_init || packages+=(cloud-init)
-	have_google_guest_agent || packages+=(google-guest-agent)
-	have_shellcheck || packages+=(shellcheck)
-	have_venv || packages+=(python3-venv)
-	have_sshd || packages+=(openssh-server)
-	have_torch || packages+=(python3-torch)
+	want gcc "the race detector" gcc libc6-dev
+	want docker "containers of agents" docker.io iptables
+	want busybox "images built from nothing" busybox-static
+	want postgres "the store on PostgreSQL" postgresql
+	want cloud_init "machines that boot as on AWS" cloud-init
+	want google_guest_agent "machines that boot as on Google Cloud" google-guest-agent
+	want shellcheck "scripts that are written onto machines" shellcheck
+	want venv "the Python environments" python3-venv
+	want sshd "launchers that start ranks by ssh" openssh-server
+	want torch "training on two machines, without CUDA" python3-torch
 	[ ${#packages[@]} -eq 0 ] && return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		missing+=("${packages[*]} (install with: sudo apt-get install -y ${packages[*]})")
 		return 0
 	fi
-	echo "setup: installing ${packages[*]}"
+	echo "setup: installing these ${#packages[@]} packages of Debian's (1 to 4 minutes)"
 	export DEBIAN_FRONTEND=noninteractive
 	# A service that starts by itself is not wanted: the tests run their own.
 	local policy=/usr/sbin/policy-rc.d made=
@@ -81,7 +91,7 @@ kubernetes() {
 gcr_helper() {
 	local module=github.com/GoogleCloudPlatform/docker-credential-gcr/v2@v$GCR_HELPER_VERSION
 	[ "$(go version -m "$GCR_HELPER" 2>/dev/null | awk '$1 == "mod" { print $3 }')" = "v$GCR_HELPER_VERSION" ] && return 0
-	echo "setup: building docker-credential-gcr $GCR_HELPER_VERSION"
+	echo "setup: building docker-credential-gcr $GCR_HELPER_VERSION, for pulls from Google's registries"
 	mkdir -p "$(dirname "$GCR_HELPER")"
 	GOBIN=$(cd "$(dirname "$GCR_HELPER")" && pwd) CGO_ENABLED=0 go install "$module" ||
 		missing+=("docker-credential-gcr (go install $module failed)")
@@ -98,7 +108,7 @@ environment() {
 		return 0
 	fi
 	have_venv || { missing+=("python3 with venv"); return 0; }
-	echo "setup: installing $name $version"
+	echo "setup: installing $name $version into $home"
 	mkdir -p .cache
 	$make "$home"
 	if "$home/bin/pip" install -q "$@"; then
@@ -129,7 +139,7 @@ google_libraries() {
 # fake_gcs_server builds an emulator of Cloud Storage from the Go proxy.
 fake_gcs_server() {
 	go version -m "$FAKE_GCS_HOME/fake-gcs-server" 2>/dev/null | grep -q "$FAKE_GCS_VERSION" && return 0
-	echo "setup: building fake-gcs-server $FAKE_GCS_VERSION"
+	echo "setup: building fake-gcs-server $FAKE_GCS_VERSION, an emulator of Cloud Storage"
 	GOBIN="$PWD/$FAKE_GCS_HOME" CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' "github.com/fsouza/fake-gcs-server@$FAKE_GCS_VERSION" 2>/dev/null ||
 		missing+=("fake-gcs-server (go install github.com/fsouza/fake-gcs-server@$FAKE_GCS_VERSION failed)")
 }

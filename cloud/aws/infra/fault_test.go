@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // flow is something an operator does, that may be cut short at any call.
@@ -85,11 +86,7 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 
 // skipped leaves most of the four thousand cases to `make faults`.
 func skipped(k int) bool {
-	usual := 31
-	if testing.Short() {
-		usual = 61
-	}
-	return k%faults.Stride(usual) != 0
+	return k%faults.Stride(rest.Choose(61, 31)) != 0
 }
 
 func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault faults.Fault) {

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 func foundOf(kind, id string) resource.Found { return resource.Found{Kind: kind, ID: id} }
@@ -159,11 +160,7 @@ func sample(n int, k *int) iter.Seq[int] {
 
 // skipped leaves most of the cases to `make faults`.
 func skipped(k int) bool {
-	usual := 83
-	if testing.Short() {
-		usual = 211
-	}
-	return k%faults.Stride(usual) != 0
+	return k%faults.Stride(rest.Choose(211, 83)) != 0
 }
 
 func (f flow) resumes(t *testing.T, world gcptest.Options, i int, fault faults.Fault) {
@@ -227,7 +224,7 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	_, changes := flows()[0].calls(t)
 	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
 		for i := 1; i <= changes; i++ {
-			if i%faults.Stride(3) != 0 {
+			if i%faults.Stride(rest.Choose(9, 3)) != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s call %d", fault, i), func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/gcp/log"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 const bob = "user:bob@example.com"
@@ -137,7 +138,7 @@ func notAsked() []string {
 func TestEachPermissionOfTheInstallersIsNeeded(t *testing.T) {
 	t.Parallel()
 	for i, p := range identity.InstallerPermissions() {
-		if i%faults.Stride(5) != 0 || slices.Contains(notAsked(), p) {
+		if i%faults.Stride(rest.Choose(15, 5)) != 0 || slices.Contains(notAsked(), p) {
 			continue
 		}
 		t.Run(p, func(t *testing.T) {

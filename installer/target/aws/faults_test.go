@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 func suite() installertest.Suite {
@@ -20,7 +21,7 @@ func suite() installertest.Suite {
 		Killed: faults.ErrInjected, Each: 2, Every: faults.Whole(),
 	}
 	for _, l := range layouts() {
-		if testing.Short() && l.name != layouts()[0].name {
+		if !rest.On() && l.name != layouts()[0].name {
 			continue
 		}
 		on := func(o awstest.Options) func(t *testing.T) installertest.Stage {
@@ -45,7 +46,7 @@ func suite() installertest.Suite {
 
 // ways are the ways in which calls fail: of a quick run, those that leave most behind.
 func ways() []faults.Fault {
-	if testing.Short() {
+	if !rest.On() {
 		return []faults.Fault{faults.LoseReply, faults.KillAfter}
 	}
 	return faults.All()

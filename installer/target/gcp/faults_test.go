@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/installer/installertest"
 	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // slow is Google on a bad day: operations and machines take their time, lists lag, a new
@@ -29,7 +30,7 @@ func suite() installertest.Suite {
 		Killed: faults.ErrInjected, Each: 2, Every: faults.Whole(),
 	}
 	for _, l := range layouts() {
-		if testing.Short() && l.name != layouts()[0].name {
+		if !rest.On() && l.name != layouts()[0].name {
 			continue
 		}
 		on := func(o gcptest.Options) func(t *testing.T) installertest.Stage {
@@ -51,7 +52,7 @@ func suite() installertest.Suite {
 
 // ways are the ways in which calls fail: of a quick run, those that leave most behind.
 func ways() []faults.Fault {
-	if testing.Short() {
+	if !rest.On() {
 		return []faults.Fault{faults.LoseReply, faults.KillAfter}
 	}
 	return gcptest.Faults()

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // slow is Google as it is: nothing is done at once, and lists are late.
@@ -198,7 +199,7 @@ func TestAMasterThatIsKilledWhileItLaunchesMakesNoSecondMachine(t *testing.T) {
 // other.
 func TestAMasterThatIsKilledAnyTimeFindsItsMachine(t *testing.T) {
 	t.Parallel()
-	for seconds := 0; seconds < 20; seconds += faults.Stride(3) {
+	for seconds := 0; seconds < 20; seconds += faults.Stride(rest.Choose(9, 3)) {
 		t.Run(fmt.Sprint(seconds), func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, "", func(t *testing.T, w *googleWorld) {
@@ -390,7 +391,7 @@ func (w *googleWorld) forgeProofs(mine string) map[string]cloud.Proof {
 func TestEveryCallOfALaunchFailsInEveryWay(t *testing.T) {
 	t.Parallel()
 	const calls = 8 // from the task's wait until it runs
-	stride, at := faults.Stride(9), 0
+	stride, at := faults.Stride(rest.Choose(27, 9)), 0
 	for _, fault := range gcptest.Faults() {
 		for n := 1; n <= calls; n++ {
 			if at++; at%stride != 0 {

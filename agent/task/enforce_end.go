@@ -28,8 +28,13 @@ func (u *Task) beginEnforcing(ctx context.Context) (stop func()) {
 	}
 }
 
-// enforceEnd carries out the wish that the container end.
+// enforceEnd carries out the wish that the container end. SIGTERM may take long to send: a runtime
+// waits until there is a program that it can reach. SIGKILL does not wait for that.
 func (u *Task) enforceEnd(ctx context.Context) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	politely, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	asked := false
 	for {
 		u.mu.Lock()
@@ -38,12 +43,12 @@ func (u *Task) enforceEnd(ctx context.Context) {
 		var timer <-chan time.Time
 		switch now := time.Now().UnixMicro(); {
 		case killAt != 0 && now >= killAt:
+			giveUp()
 			timer = u.sendSignal(ctx, container.Kill)
 		case terminate && !asked:
-			timer = u.sendSignal(ctx, container.Terminate)
-			if asked = timer == nil; asked {
-				continue
-			}
+			asked = true
+			asking.Go(func() { u.sendTerminate(politely) })
+			continue
 		case killAt != 0:
 			timer = time.After(time.Duration(killAt-now) * time.Microsecond)
 		}
@@ -52,6 +57,21 @@ func (u *Task) enforceEnd(ctx context.Context) {
 			return
 		case <-u.poke:
 		case <-timer:
+		}
+	}
+}
+
+// sendTerminate sends SIGTERM, and tries again until that succeeds.
+func (u *Task) sendTerminate(ctx context.Context) {
+	for {
+		again := u.sendSignal(ctx, container.Terminate)
+		if again == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
 		}
 	}
 }

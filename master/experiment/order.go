@@ -32,7 +32,8 @@ func orderOf(x record.Experiment, c config.Experiment) task.StartOrder {
 		o.MaxSlots = *x.Queue.MaxSlots
 	}
 	if c.PreemptionTimeout != nil {
-		o.PreemptionTimeout = time.Duration(*c.PreemptionTimeout)
+		// An experiment of an earlier version may have more.
+		o.PreemptionTimeout = min(time.Duration(*c.PreemptionTimeout), config.MaxPreemptionTimeout)
 	}
 	if c.Resources.IsSingleNode != nil {
 		o.SingleNode = *c.Resources.IsSingleNode

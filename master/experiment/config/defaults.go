@@ -2,12 +2,17 @@ package config
 
 import (
 	"slices"
+	"time"
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
+
+// MaxPreemptionTimeout is the most that a trial may take to save itself: whatever makes room or
+// drains a machine waits for it.
+const MaxPreemptionTimeout = 24 * time.Hour
 
 // Default has the values of Determined 0.38.1 for what neither the user nor the cluster says.
 func Default() Experiment {
@@ -84,7 +89,7 @@ func containerPart(d container.Defaults) Experiment {
 		x.Resources.ShmSize = pointTo(spec.Size(d.ShmSize))
 	}
 	if d.PreemptionTimeout > 0 {
-		x.PreemptionTimeout = pointTo(d.PreemptionTimeout)
+		x.PreemptionTimeout = pointTo(min(d.PreemptionTimeout, document.Seconds(MaxPreemptionTimeout)))
 	}
 	return x
 }

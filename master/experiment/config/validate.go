@@ -17,6 +17,8 @@ func (x Experiment) validate(unmanaged bool) document.Errors {
 	checkLeast(&e, "records_per_epoch", x.RecordsPerEpoch, 0)
 	checkLeast(&e, "scheduling_unit", x.SchedulingUnit, 1)
 	e.Check(valueOf(x.PreemptionTimeout) >= 0, "preemption_timeout", "must be at least 0 (is %v)", valueOf(x.PreemptionTimeout))
+	e.Check(valueOf(x.PreemptionTimeout) <= document.Seconds(MaxPreemptionTimeout), "preemption_timeout", "must be at most %v (is %v), because other tasks and `det agent disable --drain` wait for it",
+		document.Seconds(MaxPreemptionTimeout), valueOf(x.PreemptionTimeout))
 	e = append(e, checkOneOf("checkpoint_policy", x.CheckpointPolicy, "best", "all", "none")...)
 	e = append(e, x.MinCheckpointPeriod.validate("min_checkpoint_period", 0)...)
 	e = append(e, x.MinValidationPeriod.validate("min_validation_period", 0)...)

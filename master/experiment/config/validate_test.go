@@ -46,6 +46,7 @@ func TestRefusals(t *testing.T) {
 		"entrypoint: x\nsearcher: {name: random, metric: m, max_trials: 900000, max_concurrent_trials: 0}":                             "at most 10000 trials",
 		random + "reproducibility: {experiment_seed: 4294967296}":                                                                      "between 0 and 4294967295",
 		random + "retention_policy: {log_retention_days: -2}":                                                                          "between -1 and 32767",
+		random + "preemption_timeout: 99999999":                                                                                        "preemption_timeout: must be at most 24h (is 27777h46m39s), because other tasks",
 		random + "checkpoint_policy: some":                                                                                             "must be one of best, all, none",
 		random + "min_checkpoint_period: {epoch: 3}":                                                                                   "did you mean epochs?",
 		random + "min_checkpoint_period: {epochs: -3}":                                                                                 "must be at least 0",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
@@ -209,6 +210,22 @@ func (p Pool) splitRequest(q rm.Request) (pods, slots int, err error) {
 		return 0, 0, errors.New(u.Error())
 	}
 	return pods, slots, nil
+}
+
+// gracePeriod is how long a program has after SIGTERM: what its pod says, within the limit of its
+// pool. A pod of an earlier version may say anything.
+func (c Config) gracePeriod(a *allocation, pod *corev1.Pod) time.Duration {
+	return min(observe.GracePeriod(pod), c.graceLimit(a))
+}
+
+// graceLimit is how long a program may take to end, whatever its pod says.
+func (c Config) graceLimit(a *allocation) time.Duration {
+	p, _ := c.findPool(a.Pool)
+	most, err := p.Template.GraceLimit(a.Request)
+	if err != nil { // the configuration has another pod spec since, which refuses the task
+		most, _ = podspec.Template{MaxGrace: p.Template.MaxGrace}.GraceLimit(rm.Request{})
+	}
+	return most
 }
 
 // isAutoscaled reports whether nodes are added for an allocation's pool.

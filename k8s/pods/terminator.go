@@ -41,7 +41,7 @@ func (t *terminator) terminatePod(ctx context.Context, a *allocation, c *contain
 	case pod.DeletionTimestamp != nil && why != nil && !why.Kill && c.ending.IsZero():
 		// Others have asked for its end, and given it its time.
 	case why != nil && (why.Kill || a.terminate):
-		t.endPod(ctx, c, pod, now.Add(observe.GracePeriod(pod)))
+		t.endPod(ctx, c, pod, now.Add(t.cfg.gracePeriod(a, pod)))
 	}
 	if pod.DeletionTimestamp != nil {
 		return max(time.Until(pod.DeletionTimestamp.Add(t.cfg.Limits.Lost)), glance)

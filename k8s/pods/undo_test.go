@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -76,25 +78,61 @@ func TestALateRefusalIsTold(t *testing.T) {
 	}
 }
 
-// A kill gives a program as long as its pod spec does.
-func TestAKilledProgramHasTheTimeOfItsPodSpec(t *testing.T) {
+// A kill gives a program as long as its pod spec does, within the limit of its pool: a pod of an
+// earlier version may have years. A pod that others have given years before gets less. One that is
+// there after its time is forced.
+func TestAKilledProgramHasTheTimeOfItsPodSpecWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		grace   int64
+		deleted time.Duration // until the end that others have asked for
+		want    int64
+	}{
+		{"within the limit", 40, 0, 40},
+		{"years", 99999999, 0, 600},
+		{"years, and others have deleted it", 99999999, 99999999 * time.Second, 600},
+		{"past the limit", 99999999, -time.Minute, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := still(t, shelf{})
+			client := fake.NewClientset()
+			r.runner.terminator.objects.Client = client
+			pod := &corev1.Pod{}
+			pod.Name, pod.Namespace, pod.Spec.TerminationGracePeriodSeconds = "p", "tasks", new(c.grace)
+			if c.deleted != 0 {
+				pod.DeletionTimestamp = new(metav1.NewTime(time.Now().Add(c.deleted)))
+			}
+			a := &allocation{Entry: &queue.Entry{Pool: "default"}, release: &records.Release{Kill: true}}
+			r.runner.terminator.terminatePod(t.Context(), a, &container{}, pod, observe.Container{})
+			for _, call := range client.Actions() {
+				if d, is := call.(clienttesting.DeleteAction); is {
+					if got := d.GetDeleteOptions().GracePeriodSeconds; got == nil || *got != c.want {
+						t.Errorf("got a grace of %d, want %d", *got, c.want)
+					}
+					return
+				}
+			}
+			t.Errorf("got calls %v, want a deletion", client.Actions())
+		})
+	}
+}
+
+// A drained node waits for its pods: a task whose pod was given years is killed when the limit of
+// its pool has passed.
+func TestATaskOnADrainedNodeHasNoMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
-	client := fake.NewClientset()
-	r.runner.terminator.objects.Client = client
+	now := time.Now()
 	pod := &corev1.Pod{}
-	pod.Name, pod.Namespace, pod.Spec.TerminationGracePeriodSeconds = "p", "tasks", new(int64(40))
-	a := &allocation{release: &records.Release{Kill: true}}
-	r.runner.terminator.terminatePod(t.Context(), a, &container{}, pod, observe.Container{})
-	for _, call := range client.Actions() {
-		if d, is := call.(clienttesting.DeleteAction); is {
-			if got := d.GetDeleteOptions().GracePeriodSeconds; got == nil || *got != 40 {
-				t.Errorf("got a grace of %v, want 40", got)
-			}
-			return
-		}
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(99999999))
+	pod.DeletionTimestamp = new(metav1.NewTime(now.Add(99999999 * time.Second)))
+	a := &allocation{Entry: &queue.Entry{Pool: "default"}, phase: Running}
+	r.runner.noteDisruption(a, &container{deletedByOther: true}, pod, observe.Container{}, now)
+	if a.release == nil || a.release.By.Sub(now) != 10*time.Minute {
+		t.Errorf("got %+v, want until ten minutes from now", a.release)
 	}
-	t.Errorf("got calls %v, want a deletion", client.Actions())
 }
 
 // A restarted master takes what ran and has no Job for lost; a gang that was undone in

@@ -213,14 +213,20 @@ func (a *asking) addSysctls(c listed) {
 		hook("postStart", c.Lifecycle.PostStart)
 		hook("preStop", c.Lifecycle.PreStop)
 	}
-	for _, probe := range []struct {
-		field string
-		of    *corev1.Probe
-	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
-		if probe.of != nil {
-			noteValue(&a.HostNetwork, callsAway(probe.of.HTTPGet, probe.of.TCPSocket), c.field+"."+probe.field)
-		}
+	for _, probe := range probesOf(c.Container) {
+		noteValue(&a.HostNetwork, callsAway(probe.of.HTTPGet, probe.of.TCPSocket), c.field+"."+probe.field)
 	}
+}
+
+// listedProbe is a probe and the field of its container that it is in.
+type listedProbe struct {
+	field string
+	of    *corev1.Probe
+}
+
+func probesOf(c *corev1.Container) []listedProbe {
+	all := []listedProbe{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}}
+	return slices.DeleteFunc(all, func(p listedProbe) bool { return p.of == nil })
 }
 
 func callsAway(get *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction) bool {

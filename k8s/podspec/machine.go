@@ -13,10 +13,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// grace is how long a pod has between being asked to end and being ended, as in
-// Determined 0.38.1.
-const grace = 15
-
 // setSecurity says who the program runs as, and what it may.
 func (b *builder) setSecurity() error {
 	c := b.main.SecurityContext

@@ -9,6 +9,7 @@ package podspec
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -79,6 +80,8 @@ type Template struct {
 	// CheckpointGCPodSpec is the Pod as JSON that tasks which delete checkpoints bring as
 	// theirs; empty for none.
 	CheckpointGCPodSpec []byte
+	// MaxGrace is how long a task's pod spec may let its program take to end; 0 is ten minutes.
+	MaxGrace time.Duration
 	// HostNetwork says that the pool's pods are on the network of their nodes.
 	HostNetwork bool
 }
@@ -143,7 +146,7 @@ func Validate(r rm.Request, t Template) error {
 	if _, err := Draft(r, t); err != nil {
 		return err
 	}
-	return checkPolicy(policy.FromAPI(r.Policy), r, t)
+	return errors.Join(checkPolicy(policy.FromAPI(r.Policy), r, t), checkGrace(r, t))
 }
 
 // Pods is how many pods a request has, and how many slots each.
@@ -204,6 +207,11 @@ func Build(r Request) (Objects, error) {
 		return Objects{}, err
 	}
 	limitMemory(&p.Spec, rules.MaxMemory)
+	most, err := r.Template.GraceLimit(r.Request)
+	if err != nil {
+		return Objects{}, err
+	}
+	limitGrace(&p.Spec, most)
 	b := &builder{request: r, spec: spec, pods: pods, slots: perPod, pod: p, main: mainContainer(p)}
 	if err := b.buildObjects(); err != nil {
 		return Objects{}, err

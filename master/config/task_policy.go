@@ -13,17 +13,18 @@ import (
 // free of it. What task_container_defaults and checkpoint_storage give to tasks is
 // always allowed. A pool's zero setting means "as the global one".
 type TaskPolicy struct {
-	HostPaths    []HostPath     `yaml:"host_paths" doc:"Paths of the machine that tasks may mount, with all below them; none when empty"`
-	Capabilities []string       `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
-	Devices      []string       `yaml:"devices" doc:"Devices of the machine, or directories of devices, that tasks may open; none when empty"`
-	Privileged   *bool          `yaml:"privileged" doc:"Tasks may run as privileged containers; Kubernetes only, other runtimes have none"`
-	HostNetwork  *bool          `yaml:"host_network" doc:"Tasks may use their machine's network; when empty, only trials with containers on several machines; when false, not even those"`
-	HostPID      *bool          `yaml:"host_pid" doc:"Pods may see the processes of their node"`
-	HostIPC      *bool          `yaml:"host_ipc" doc:"Pods may use the shared memory of their node"`
-	Root         *bool          `yaml:"root" doc:"Programs may run as root inside their containers; true when empty"`
-	Images       []string       `yaml:"images" doc:"Beginnings of the images that may run, such as registry.example.com/team; all when empty"`
-	MaxShm       document.Bytes `yaml:"max_shm_size" doc:"Most shared memory of a container; no limit when empty"`
-	MaxMemory    document.Bytes `yaml:"max_memory" doc:"Most memory of a container, and its limit; none when empty"`
+	HostPaths    []HostPath       `yaml:"host_paths" doc:"Paths of the machine that tasks may mount, with all below them; none when empty"`
+	Capabilities []string         `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
+	Devices      []string         `yaml:"devices" doc:"Devices of the machine, or directories of devices, that tasks may open; none when empty"`
+	Privileged   *bool            `yaml:"privileged" doc:"Tasks may run as privileged containers; Kubernetes only, other runtimes have none"`
+	HostNetwork  *bool            `yaml:"host_network" doc:"Tasks may use their machine's network; when empty, only trials with containers on several machines; when false, not even those"`
+	HostPID      *bool            `yaml:"host_pid" doc:"Pods may see the processes of their node"`
+	HostIPC      *bool            `yaml:"host_ipc" doc:"Pods may use the shared memory of their node"`
+	Root         *bool            `yaml:"root" doc:"Programs may run as root inside their containers; true when empty"`
+	Images       []string         `yaml:"images" doc:"Beginnings of the images that may run, such as registry.example.com/team; all when empty"`
+	MaxShm       document.Bytes   `yaml:"max_shm_size" doc:"Most shared memory of a container; no limit when empty"`
+	MaxMemory    document.Bytes   `yaml:"max_memory" doc:"Most memory of a container, and its limit; none when empty"`
+	MaxGrace     document.Seconds `yaml:"max_grace_period" doc:"Kubernetes: longest terminationGracePeriodSeconds of a task's pod spec, also an administrator's, unless the pool's own has more; 10 minutes when empty"`
 }
 
 // HostPath is a path of the machine that tasks may mount.
@@ -80,6 +81,7 @@ func (t TaskPolicy) Validate(at string) document.Errors {
 	for i, prefix := range t.Images {
 		e.Check(prefix != "", document.Index(document.Join(at, "images"), i), "is empty; leave images out to allow all")
 	}
+	e.Check(t.MaxGrace >= 0, document.Join(at, "max_grace_period"), "must be at least 0 (is %v)", t.MaxGrace)
 	return e
 }
 
@@ -112,13 +114,18 @@ func (t TaskPolicy) Rules() policy.Policy {
 // Policy is what the tasks of a pool may do: what task_policy allows, and what the
 // cluster itself gives to them.
 func (m Master) Policy(p Pool) policy.Policy {
-	t := m.TaskPolicy
-	if p.TaskPolicy != nil {
-		t = t.Overlay(*p.TaskPolicy)
-	}
 	given := p.EffectiveTaskContainer(m.TaskContainerDefaults).Policy()
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
 		given.HostPaths = append(given.HostPaths, policy.HostPath{Path: s.SharedFS.HostPath, Shared: container.IsShared(s.SharedFS.Propagation)})
 	}
-	return t.Rules().Allow(given)
+	return m.EffectiveTaskPolicy(p).Rules().Allow(given)
+}
+
+// EffectiveTaskPolicy is what the configuration says of a pool's tasks, the pool's own settings
+// over the cluster's.
+func (m Master) EffectiveTaskPolicy(p Pool) TaskPolicy {
+	if p.TaskPolicy == nil {
+		return m.TaskPolicy
+	}
+	return m.TaskPolicy.Overlay(*p.TaskPolicy)
 }

@@ -272,7 +272,7 @@ func BoundAt(pod *corev1.Pod) time.Time {
 func GracePeriod(pod *corev1.Pod) time.Duration {
 	seconds := int64(0)
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		seconds = *s
+		seconds = min(*s, int64((1<<63-1)/time.Second))
 	}
 	return time.Duration(seconds) * time.Second
 }

@@ -138,6 +138,7 @@ type Policy struct {
 	Images       []string          `yaml:"images"`
 	MaxShm       document.Bytes    `yaml:"maxShmSize"`
 	MaxMemory    document.Bytes    `yaml:"maxMemory"`
+	MaxGrace     document.Seconds  `yaml:"maxGracePeriod"`
 }
 
 // Security is who tasks run as, and who may do what.

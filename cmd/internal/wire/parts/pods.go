@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/kube"
@@ -103,6 +104,7 @@ func poolTemplate(env master.Env, t podspec.Template, p config.Pool) podspec.Tem
 	d := p.EffectiveTaskContainer(env.Config.TaskContainerDefaults)
 	t.CPUPodSpec, t.GPUPodSpec = d.CPUPodSpec.JSON(), d.GPUPodSpec.JSON()
 	t.CheckpointGCPodSpec, t.HostNetwork = d.CheckpointGCSpec.JSON(), d.NetworkMode == "host"
+	t.MaxGrace = time.Duration(env.Config.EffectiveTaskPolicy(p).MaxGrace)
 	if most := env.Config.ResourceManager.Kubernetes.MaxSlotsPerPod; most != nil {
 		t.MaxSlotsPerPod = *most
 	}

@@ -48,11 +48,15 @@ func (m *Master) openTasks(ctx context.Context) error {
 	if resolved, err = withWheels(resolved, &m.wheels); err != nil {
 		return err
 	}
+	former, err := m.formerMounts(ctx)
+	if err != nil {
+		return err
+	}
 	m.logs = mlog.New(ctx, m.store)
 	m.logs.LimitTask(int64(cfg.Security.Limits.LogPerTask))
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: m.store, Logs: m.logs, Tokens: m.auth, Log: m.log,
-		Defaults: taskDefaults(resolved), Policy: taskPolicies(resolved), Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
+		Defaults: taskDefaults(resolved), Policy: taskPolicies(resolved, former), Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 		AdministratorsOnly: !cfg.Security.TrustUsers,
 		WorkspaceName:      m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
 		Limits: taskLimits(cfg.Security.Limits), Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,

@@ -88,17 +88,18 @@ func taskLimits(l security.Limits) task.Limits {
 	return task.Limits{Tasks: l.TasksPerUser, Contexts: int64(l.ContextsPerUser)}
 }
 
-// taskPolicies is what tasks of each pool may do.
-func taskPolicies(cfg config.Master) func(pool string) policy.Policy {
+// taskPolicies is what tasks of each pool may do, and mount of earlier checkpoint storages.
+func taskPolicies(cfg config.Master, former []policy.HostPath) func(pool string) policy.Policy {
 	all := make(map[string]policy.Policy, len(cfg.ResourcePools))
+	given := policy.Policy{HostPaths: former}
 	for _, p := range cfg.ResourcePools {
-		all[p.Name] = cfg.Policy(p)
+		all[p.Name] = cfg.Policy(p).Allow(given)
 	}
 	return func(pool string) policy.Policy {
 		if p, found := all[pool]; found {
 			return p
 		}
-		return cfg.Policy(config.Pool{})
+		return cfg.Policy(config.Pool{}).Allow(given)
 	}
 }
 

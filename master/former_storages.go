@@ -1,0 +1,105 @@
+package master
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/policy"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// sharedDirectory is a directory that checkpoint_storage of type shared_fs has named.
+type sharedDirectory struct {
+	Path   string `json:"path"`
+	Shared bool   `json:"shared,omitempty"`
+}
+
+func sharedDirectories() store.Collection[sharedDirectory] {
+	return store.Collection[sharedDirectory]{Kind: "shared_storage"}
+}
+
+// formerMounts stores which directory the cluster keeps checkpoints in, and returns the earlier
+// ones that experiments still use. An experiment keeps the storage that it was created with; its
+// mount was the cluster's doing and stays allowed. A directory that no experiment uses is
+// forgotten.
+func (m *Master) formerMounts(ctx context.Context) ([]policy.HostPath, error) {
+	current := sharedDirectoryOf(m.parts.Config.CheckpointStorage)
+	docs, err := sharedDirectories().All(ctx, m.store)
+	if err != nil {
+		return nil, fmt.Errorf("read earlier checkpoint storages: %w", err)
+	}
+	var former []sharedDirectory
+	known := false
+	for _, d := range docs {
+		if d.Value.Path == current.Path {
+			known = d.Value == current
+		} else {
+			former = append(former, d.Value)
+		}
+	}
+	users, err := m.usersOf(ctx, former)
+	if err != nil {
+		return nil, err
+	}
+	var out []policy.HostPath
+	err = m.store.Write(ctx, func(tx *store.Tx) error {
+		out = nil
+		for _, d := range former {
+			if len(users[d.Path]) == 0 {
+				if err := sharedDirectories().Delete(tx, d.Path); err != nil {
+					return err
+				}
+				continue
+			}
+			out = append(out, policy.HostPath{Path: d.Path, Shared: d.Shared})
+		}
+		if known || current.Path == "" {
+			return nil
+		}
+		return sharedDirectories().Put(tx, current.Path, "", time.Time{}, current)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store the checkpoint storage: %w", err)
+	}
+	for _, h := range out {
+		m.log.Warn("experiments keep the checkpoint storage that they were created with; keep its directory until they are deleted", "host_path", h.Path, "experiments", users[h.Path])
+	}
+	return out, nil
+}
+
+func sharedDirectoryOf(s *config.CheckpointStorage) sharedDirectory {
+	if s == nil || s.SharedFS == nil {
+		return sharedDirectory{}
+	}
+	return sharedDirectory{Path: s.SharedFS.HostPath, Shared: container.IsShared(s.SharedFS.Propagation)}
+}
+
+// usersOf lists the experiments whose configurations have one of the directories, by directory.
+// Nothing is read for a cluster that has had one storage.
+func (m *Master) usersOf(ctx context.Context, all []sharedDirectory) (map[string][]int32, error) {
+	users := make(map[string][]int32)
+	if len(all) == 0 {
+		return users, nil
+	}
+	configs, err := record.Docs().Configs.All(ctx, m.store)
+	if err != nil {
+		return nil, fmt.Errorf("read the experiments of earlier checkpoint storages: %w", err)
+	}
+	for _, c := range configs {
+		id, err := record.ReadKey(c.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range all {
+			if bytes.Contains(c.Value.Complete, []byte(d.Path)) {
+				users[d.Path] = append(users[d.Path], id)
+			}
+		}
+	}
+	return users, nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -18,7 +19,34 @@ func (r *release) compareObjects(ctx context.Context) ([]resource.Drift, error) 
 	if err != nil {
 		return nil, err
 	}
-	return driftOf(changes, r.Cluster)
+	drift, err := driftOf(changes, r.Cluster)
+	if r.Values.Text("resourceManager.podSecurity") == "" {
+		err = errors.Join(err, losesPrivilege(changes))
+	}
+	return drift, err
+}
+
+// losesPrivilege is pure: it refuses to lower the Pod Security level of the tasks' namespace
+// because a value that needed it is gone. Paused and queued experiments keep the storage and the
+// mounts that they were created with, and Kubernetes would reject their pods.
+func losesPrivilege(changes []helm.Change) error {
+	for _, c := range changes {
+		if c.Object.Kind != spaceKind || c.Verb != helm.Update {
+			continue
+		}
+		for _, d := range c.Drift {
+			if strings.Contains(d.Path, "pod-security.kubernetes.io/enforce") && strings.Contains(d.Have, "privileged") {
+				return &cloud.Error{
+					Kind: cloud.Conflict, Op: "change", Resource: c.Object.String(),
+					Err: fmt.Errorf("its Pod Security level would change from privileged to %s, because no value needs host paths any more; "+
+						"experiments that were created under the earlier values, such as checkpointStorage.hostPath, keep them, and their pods would be rejected", d.Want),
+					Fix: "--set resourceManager.podSecurity=privileged while such experiments are to run (`det-deploy experiment list` shows those that have not ended), " +
+						"and resourceManager.podSecurity=" + strings.Trim(d.Want, `"`) + " when there are none",
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // notThere is what a plan says of an object that does not exist.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
@@ -28,6 +29,34 @@ func TestNobodyIsToldToRemoveWhatHoldsData(t *testing.T) {
 			if removes != (kind == "Service") {
 				t.Errorf("%s %s: got the hint %q", verb, kind, e.Fix)
 			}
+		}
+	}
+}
+
+// Paused experiments keep the directory of the node that checkpointStorage has named, which the
+// level baseline refuses.
+func TestANamespaceWithExperimentsLosesNoPrivilegeUnsaid(t *testing.T) {
+	t.Parallel()
+	label := "metadata.labels.pod-security.kubernetes.io/enforce"
+	change := func(kind, path, have, want string) []helm.Change {
+		return []helm.Change{{Verb: helm.Update, Object: helm.Object{Kind: kind, Name: "ml-lab-tasks"}, Drift: []resource.Drift{{Path: path, Have: have, Want: want}}}}
+	}
+	for _, c := range []struct {
+		name    string
+		changes []helm.Change
+		refused bool
+	}{
+		{"lower", change("Namespace", label, "privileged", "baseline"), true},
+		{"higher", change("Namespace", label, "baseline", "privileged"), false},
+		{"another label", change("Namespace", "metadata.labels.team", "privileged", "baseline"), false},
+		{"no namespace", change("Secret", label, "privileged", "baseline"), false},
+	} {
+		err := losesPrivilege(c.changes)
+		if (err != nil) != c.refused {
+			t.Errorf("%s: got %v, want a refusal: %v", c.name, err, c.refused)
+		}
+		if e, ok := errors.AsType[*cloud.Error](err); c.refused && (!ok || !strings.Contains(e.Fix, "resourceManager.podSecurity=privileged") || !strings.Contains(e.Fix, "podSecurity=baseline")) {
+			t.Errorf("%s: got %v, want both values in its hint", c.name, err)
 		}
 	}
 }

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type machine struct {
 	mu       sync.Mutex // guards what follows
 	order    []rm.AllocationID
+	past     map[rm.AllocationID]bool
 	known    map[rm.AllocationID]rm.Request
 	preempts map[rm.AllocationID]string
 	kills    map[rm.AllocationID]string
@@ -45,7 +46,7 @@ type machine struct {
 
 func newMachine() *machine {
 	return &machine{
-		known: map[rm.AllocationID]rm.Request{}, preempts: map[rm.AllocationID]string{},
+		past: map[rm.AllocationID]bool{}, known: map[rm.AllocationID]rm.Request{}, preempts: map[rm.AllocationID]string{},
 		kills: map[rm.AllocationID]string{}, changes: map[rm.JobID]rm.Change{},
 	}
 }
@@ -55,6 +56,9 @@ func (m *machine) Validate(rm.Request) error { return m.invalid }
 func (m *machine) Submit(_ context.Context, r rm.Request) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.past[r.Allocation] {
+		return nil // submitted again while it ended
+	}
 	if _, found := m.known[r.Allocation]; !found {
 		m.order = append(m.order, r.Allocation)
 	}
@@ -119,6 +123,7 @@ func (m *machine) forget(id rm.AllocationID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.known, id)
+	m.past[id] = true
 	m.order = slices.DeleteFunc(m.order, func(other rm.AllocationID) bool { return other == id })
 }
 
@@ -310,13 +315,18 @@ func (w *world) place(trial int32) rm.AllocationID {
 
 func (w *world) placeAllocation(id rm.AllocationID) {
 	w.Helper()
+	w.assign(id)
+	w.changed(id, apiv1.Container_STATE_RUNNING, nil)
+}
+
+func (w *world) assign(id rm.AllocationID) {
+	w.Helper()
 	as := rm.Assignment{Allocation: id, Pool: "gpu", At: w.now, Containers: []rm.Container{{
 		ID: containerID(id), Agent: "a1", Devices: []*apiv1.Device{{Type: apiv1.Device_TYPE_CPU}},
 	}}}
 	if _, err := w.tasks.Assigned(w.Context(), as); err != nil {
 		w.Fatal(err)
 	}
-	w.changed(id, apiv1.Container_STATE_RUNNING, nil)
 }
 
 func containerID(id rm.AllocationID) rm.ContainerID { return rm.ContainerID("c-" + string(id)) }

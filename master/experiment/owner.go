@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -27,12 +28,12 @@ type runs struct{ *shared }
 
 // ofTask is the experiment that a task belongs to: "<experiment>.<request>".
 func (s *shared) ofTask(id rm.TaskID) (*entry, error) {
-	number, _, _ := strings.Cut(string(id), ".")
-	var experiment int32
-	if _, err := fmt.Sscan(number, &experiment); err != nil {
+	number, _, found := strings.Cut(string(id), ".")
+	experiment, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || !found { // others are UUIDs, which may begin with the number of an experiment
 		return nil, status.Missing("task", string(id))
 	}
-	return s.reg.find(experiment)
+	return s.reg.find(int32(experiment))
 }
 
 // Run implements task.Owner.

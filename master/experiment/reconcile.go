@@ -53,7 +53,7 @@ func (r *reconciler) Reconcile(ctx context.Context) error {
 
 func (r *reconciler) wakeAll() {
 	for _, e := range r.reg.all() {
-		if x := e.snapshot(); r.needsWork(x) || isOpen(x) { // of what runs elsewhere, programs may have gone
+		if x := e.snapshot(); r.needsWork(x) || isOpen(x) || len(r.cfg.Tasks.Held(rm.JobID(x.JobID))) > 0 { // of what runs elsewhere, programs may have gone
 			r.dirty.wake(e.id)
 		}
 	}
@@ -79,6 +79,9 @@ func (r *reconciler) reconcile(ctx context.Context, id int32) error {
 		return nil //nolint:nilerr // it was deleted meanwhile
 	}
 	x := e.snapshot()
+	if err := r.endHeld(ctx, e, x); err != nil {
+		return err
+	}
 	if x.State == lifecycle.Deleting {
 		return r.deleteExperiment(ctx, e)
 	}
@@ -165,6 +168,30 @@ func (r *reconciler) stopRun(ctx context.Context, t record.Trial) error {
 		return r.cfg.Tasks.Signal(ctx, id, signalReason(t))
 	}
 	return r.cfg.Tasks.End(ctx, id, killReason(t))
+}
+
+// endHeld ends the held tasks that no run will follow in: a trial that waits for its experiment to be activated has no
+// run whose end would end its task when it is killed or canceled.
+func (r *reconciler) endHeld(ctx context.Context, e *entry, x record.Experiment) error {
+	held := r.cfg.Tasks.Held(rm.JobID(x.JobID))
+	if len(held) == 0 {
+		return nil
+	}
+	wanted := map[rm.TaskID]bool{}
+	e.readOpen(func(open *change.Experiment) {
+		for _, t := range open.OpenTrials() {
+			wanted[rm.TaskID(t.Task())] = true
+		}
+	})
+	for _, id := range held {
+		if wanted[id] {
+			continue
+		}
+		if err := r.cfg.Tasks.End(ctx, id, "its trial has ended"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func signalReason(t record.Trial) string {

@@ -22,6 +22,8 @@ type Tasks interface {
 	End(ctx context.Context, id rm.TaskID, reason string) error
 	Change(ctx context.Context, job rm.JobID, c rm.Change) error
 	Status(id rm.TaskID) (task.Status, bool)
+	// Held lists the tasks of a job that wait for Start or End.
+	Held(job rm.JobID) []rm.TaskID
 	Forget(ctx context.Context, id rm.TaskID) error
 	DropLog(ctx context.Context, id rm.TaskID) error
 	Write(ctx context.Context, id rm.TaskID, level log.Level, text string) error

@@ -122,10 +122,16 @@ func (o *owned) Signal(ctx context.Context, id rm.TaskID, reason string) error {
 	return r.Preempt(ctx, e.latestSnapshot().currentAllocation().ID, reason)
 }
 
-// End kills a task's run. It may be repeated; a task without a run is not an error.
+// End kills a task's run, and ends a task that is held. It may be repeated; a task that is not known or whose run
+// has ended is not an error.
 func (o *owned) End(ctx context.Context, id rm.TaskID, reason string) error {
 	e, found := o.reg.findTask(id)
-	if !found || !e.latestSnapshot().isOpen() {
+	if !found {
+		return nil
+	}
+	if s := e.latestSnapshot(); s.isHeld() {
+		return o.runs.retireTask(ctx, e, (*snapshot).isHeld)
+	} else if !s.isOpen() {
 		return nil
 	}
 	now := o.cfg.Now()
@@ -171,6 +177,17 @@ func (o *owned) Status(id rm.TaskID) (Status, bool) {
 		st.Waiting = known.Waiting
 	}
 	return st, true
+}
+
+// Held lists the tasks of a job that are held.
+func (o *owned) Held(job rm.JobID) []rm.TaskID {
+	var out []rm.TaskID
+	for _, e := range o.reg.listJob(job) {
+		if s := e.cur.Load(); s.isHeld() {
+			out = append(out, s.task.ID)
+		}
+	}
+	return out
 }
 
 // Forget removes an ended task with its log. One that is not known is not an error; one that

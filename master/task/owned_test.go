@@ -367,3 +367,43 @@ func TestADecisionThatIsAskedForTwiceAtOnceIsCarriedOutOnce(t *testing.T) {
 		t.Errorf("got %+v, want one second run, which runs", s)
 	}
 }
+
+func TestAHeldTaskIsEndedByItsOwner(t *testing.T) {
+	t.Parallel()
+	o := newOwner(func(task.RunEnd) task.Next { return task.Hold })
+	m := newOwnedMaster(t, o)
+	m.begin(trial("1.a", 1))
+	m.play("1.a.1", 0)
+	m.restart()
+	done, err := m.tasks.Done(t.Context(), "1.a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held := m.tasks.Held("exp1"); !slices.Equal(held, []rm.TaskID{"1.a"}) {
+		t.Fatalf("got %v held, want 1.a", held)
+	}
+	if err := m.tasks.Forget(t.Context(), "1.a"); err == nil {
+		t.Error("a task that has not ended was forgotten")
+	}
+	for range 2 { // repeated
+		if err := m.tasks.End(t.Context(), "1.a", "its trial has ended"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-done:
+	default:
+		t.Error("readers of its log wait for more")
+	}
+	if held := m.tasks.Held("exp1"); len(held) != 0 {
+		t.Errorf("got %v held after the end", held)
+	}
+	m.restart()
+	m.begin(trial("1.a", 2)) // late: the task has ended
+	if _, found := m.tasks.Status("1.a"); found {
+		t.Error("a task that has ended was made again")
+	}
+	if err := m.tasks.Forget(t.Context(), "1.a"); err != nil {
+		t.Error(err)
+	}
+}

@@ -20,6 +20,7 @@ import (
 //	Start ──▶ queued ──▶ Owner.Run ──▶ runs ──▶ ended ──▶ Owner.Ended ──▶ Again: next run, queued
 //	  ▲                                                       │       └─▶ Done: it leaves memory
 //	  └───────────────────────────── held ◀── Hold ───────────┘
+//	                                   └── End ──▶ it leaves memory
 type Owner interface {
 	// Run says what the containers of a run execute. It is asked before each start, and
 	// again by a restarted master that does not know whether they were started. An error
@@ -43,7 +44,7 @@ type Next string
 const (
 	// Again queues the next run at once.
 	Again Next = "again"
-	// Hold keeps the task until Start.
+	// Hold keeps the task until Start or End.
 	Hold Next = "hold"
 	// Done ends the task. Its log can still be read.
 	Done Next = "done"

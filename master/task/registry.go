@@ -103,6 +103,9 @@ func (s *snapshot) waitsForOwner() bool {
 	return s.task.Ended.IsZero() && !s.task.Held && s.allocations[len(s.allocations)-1].Over()
 }
 
+// isHeld reports whether the owner keeps the task for a later run.
+func (s *snapshot) isHeld() bool { return s.task.Ended.IsZero() && s.task.Held }
+
 func (s snapshot) allocationByID(id rm.AllocationID) (lifecycle.Allocation, bool) {
 	if a := s.findAllocation(id); a != nil {
 		return *a, true

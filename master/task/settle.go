@@ -25,7 +25,7 @@ func (run *runs) settleRun(ctx context.Context, e *entry) error {
 		return &ownerError{s.task.ID, a.Run, err}
 	}
 	if next == Done {
-		return run.retireTask(ctx, e)
+		return run.retireTask(ctx, e, (*snapshot).waitsForOwner)
 	}
 	now := run.cfg.Now().UTC()
 	return run.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
@@ -96,18 +96,18 @@ func describeEnd(t lifecycle.Task, a lifecycle.Allocation) RunEnd {
 	return out
 }
 
-// retireTask ends an owned task: of it remains what its log needs.
-func (run *runs) retireTask(ctx context.Context, e *entry) error {
+// retireTask ends an owned task if a condition still holds: of it remains what its log needs.
+func (run *runs) retireTask(ctx context.Context, e *entry, condition func(*snapshot) bool) error {
 	e.change.Lock()
 	defer e.change.Unlock()
-	if e.gone {
+	if e.gone || !condition(e.cur.Load()) {
 		return nil
 	}
 	if err := run.records.copyLines(ctx, e); err != nil {
 		return err
 	}
 	s := e.latestSnapshot()
-	s.task.Ended = s.currentAllocation().End.At
+	s.task.Ended, s.task.Held = s.currentAllocation().End.At, false
 	id := string(s.task.ID)
 	err := run.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		_, gone := toDocs().allocations.DeleteByParent(tx, id)

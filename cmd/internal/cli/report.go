@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +33,10 @@ func reportError(s *term.Streams, c *cobra.Command, err error) {
 		return
 	}
 	hint := event.Hint(err)
+	lines := splitError(err)
+	if errors.Is(err, context.Canceled) {
+		lines = explainInterruption(lines)
+	}
 	if hint == "" && exit.Of(err) == exit.Interrupted {
 		hint = "run the same command again to continue"
 	}
@@ -39,17 +45,40 @@ func reportError(s *term.Streams, c *cobra.Command, err error) {
 	}
 	if wantsJSON(c) {
 		code := exit.Of(err)
-		line, jsonErr := json.Marshal(failure{Schema, err.Error(), hint, code.Name(), code})
+		line, jsonErr := json.Marshal(failure{Schema, strings.Join(lines, "\n"), hint, code.Name(), code})
 		if jsonErr == nil { // strings and a number always marshal
 			s.Notef("%s", line)
 			return
 		}
 	}
-	s.PrintError(splitError(err), hint)
+	s.PrintError(lines, hint)
 }
 
 // splitError splits an error that joins several, so that each is a line of its own.
 func splitError(err error) []string { return strings.Split(strings.TrimSpace(err.Error()), "\n") }
+
+// canceled is the library's text of a call that a signal ended.
+var canceled = context.Canceled.Error()
+
+// explainInterruption puts the words of a user in the place of the library's: which step
+// was interrupted.
+func explainInterruption(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		step, interrupted := strings.CutSuffix(line, canceled)
+		step = strings.TrimSuffix(step, ": ")
+		switch {
+		case !interrupted:
+			out = append(out, line)
+		case step != "":
+			out = append(out, "interrupted: "+step)
+		}
+	}
+	if len(out) == 0 {
+		return []string{"interrupted"}
+	}
+	return out
+}
 
 func wantsJSON(c *cobra.Command) bool {
 	if c == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
@@ -33,7 +34,7 @@ func (o *logsOptions) validate(args []string) error {
 }
 
 func (o *logsOptions) run(ctx context.Context) error {
-	return o.Logs(ctx, Request{Verb: Logs, Args: o.args})
+	return exit.Followed(ctx, o.Logs(ctx, Request{Verb: Logs, Args: o.args}))
 }
 
 // AddFollow declares --follow.

@@ -1,10 +1,12 @@
 package command
 
 import (
+	"context"
 	"iter"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
@@ -59,11 +61,13 @@ func (o *Local) Tell(format string, args ...any) {
 }
 
 // AnswerStream answers with lines as they come: with the message of each as JSON, or as
-// text writes it.
-func AnswerStream[L any, M proto.Message](o *Local, lines iter.Seq2[L, error], message func(L) M, text func(M) error) error {
+// text writes it. An interruption ends it silently.
+func AnswerStream[L any, M proto.Message](
+	ctx context.Context, o *Local, lines iter.Seq2[L, error], message func(L) M, text func(M) error,
+) error {
 	for line, err := range lines {
 		if err != nil {
-			return err
+			return exit.Followed(ctx, err)
 		}
 		m := message(line)
 		if o.Output == term.JSON {

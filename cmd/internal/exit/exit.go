@@ -55,7 +55,7 @@ func Rules() []Rule {
 	return []Rule{
 		{Done, "done", "What was asked for is so, whether or not anything had to be done.", nil},
 		{Usage, "usage", "The command line is wrong; nothing was tried.", isUsage},
-		{Interrupted, "interrupted", "A signal stopped the work between two steps. The same command continues.", isInterrupted},
+		{Interrupted, "interrupted", "A signal stopped the work between two steps, and the same command continues; or it ended a log that was followed.", isInterrupted},
 		{Denied, "denied", "A platform or a master refused: not permitted, or not logged in.", isDenied},
 		{Capacity, "capacity", "A platform has no machines of the kind, or a quota is used up.", isCapacity},
 		{Unwanted, "unwanted", "`agent run` only: the master does not want this machine, or no longer. Starting the agent again does not help.", isUnwanted},
@@ -83,6 +83,15 @@ func (s *status) Unwrap() error { return s.err }
 // ends it silently.
 func With(code Code, err error) error {
 	return &status{code, err}
+}
+
+// Followed is how a command ends that shows something until it is interrupted: silently
+// with Interrupted once ctx is done, because its user has seen enough, and else with err.
+func Followed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return With(Interrupted, nil)
+	}
+	return err
 }
 
 // Unless ends the program with Error where what was asked about is not ok, silently:

@@ -46,7 +46,7 @@ func (t *transport) do(ctx context.Context, k call) error {
 	defer body.Close() //nolint:errcheck // it is read to its end below
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return t.unreached(k.op, err)
+		return t.unreached(ctx, k.op, err)
 	}
 	if k.out == nil {
 		return nil
@@ -89,10 +89,7 @@ func (t *transport) send(ctx context.Context, k call) (io.ReadCloser, error) {
 	}
 	resp, err := t.http.Do(req)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s: %w", k.op, ctx.Err())
-		}
-		return nil, t.unreached(k.op, cause(err))
+		return nil, t.unreached(ctx, k.op, cause(err))
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close() //nolint:errcheck // the refusal is what counts

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -170,8 +171,12 @@ func message(raw []byte) string {
 	return ""
 }
 
-// unreached explains why no reply came.
-func (t *transport) unreached(op string, err error) *Error {
+// unreached explains why no reply came. A call that its caller ended tells nothing of
+// the master.
+func (t *transport) unreached(ctx context.Context, op string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", op, ctx.Err())
+	}
 	e := &Error{Kind: Unavailable, Op: op, Master: t.URL(), Err: err}
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, name := errors.AsType[x509.HostnameError](err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 
@@ -54,8 +55,11 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 			if err == nil && s.over(ctx, follow) {
 				return
 			}
-			if err != nil && (!follow || !s.resumes(err)) || ctx.Err() != nil {
-				yield(zero, errors.Join(err, ctx.Err()))
+			if err == nil && ctx.Err() != nil {
+				err = fmt.Errorf("%s: %w", s.call.op, ctx.Err())
+			}
+			if err != nil && (!follow || ctx.Err() != nil || !s.resumes(err)) {
+				yield(zero, err)
 				return
 			}
 			// The pause keeps a master that closes at once from being asked in a
@@ -115,7 +119,7 @@ func (s *stream[T]) read(ctx context.Context, yield func(T, error) bool) (more b
 			return true, nil
 		}
 		if err != nil {
-			return true, s.client.unreached(s.call.op, errors.Join(errDropped, err))
+			return true, s.client.unreached(ctx, s.call.op, errors.Join(errDropped, err))
 		}
 		m, err := s.decode(raw)
 		if err != nil {

@@ -57,7 +57,7 @@ func runAudit(ctx context.Context, o *auditOptions, master *client.Client) error
 		return err
 	}
 	q := client.AuditQuery{User: o.User, Action: o.Action, Follow: o.Follow, Since: since}
-	return command.AnswerStream(&o.Local, master.Audit(ctx, q), (*apiv1.AuditResponse).GetEntry, func(e *apiv1.AuditEntry) error {
+	return command.AnswerStream(ctx, &o.Local, master.Audit(ctx, q), (*apiv1.AuditResponse).GetEntry, func(e *apiv1.AuditEntry) error {
 		o.Printf("%s", text(e))
 		return nil
 	})

@@ -41,7 +41,7 @@ func (o *logsOptions) Validate() error {
 }
 
 func runLogs(ctx context.Context, o *logsOptions, master *client.Client) error {
-	return command.AnswerStream(&o.Local, master.MasterLogs(ctx, o.Follow, o.Tail), (*apiv1.MasterLogsResponse).GetLogEntry,
+	return command.AnswerStream(ctx, &o.Local, master.MasterLogs(ctx, o.Follow, o.Tail), (*apiv1.MasterLogsResponse).GetLogEntry,
 		func(e *apiv1.LogEntry) error { return o.PrintForeign("", text(e)) })
 }
 

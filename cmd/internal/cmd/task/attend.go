@@ -26,6 +26,9 @@ func (o *runOptions) attendTask(ctx context.Context, master *client.Client, id s
 		return exit.With(exit.NotTheTask, err)
 	}
 	reply, err := master.Command(ctx, id)
+	if ctx.Err() != nil {
+		return o.handleInterrupt(ctx, master, id)
+	}
 	if err != nil {
 		return exit.With(exit.NotTheTask, err)
 	}

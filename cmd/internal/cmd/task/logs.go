@@ -27,7 +27,7 @@ that the API has.`,
 }
 
 func runLogs(ctx context.Context, o *command.LogOptions, master *client.Client) error {
-	return command.AnswerStream(&o.Local, master.Logs(ctx, o.Args[0], o.LogQuery),
+	return command.AnswerStream(ctx, &o.Local, master.Logs(ctx, o.Args[0], o.LogQuery),
 		func(l *apiv1.TaskLogsResponse) *apiv1.TaskLogsResponse { return l },
 		func(l *apiv1.TaskLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
 }

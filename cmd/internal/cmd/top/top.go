@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
@@ -62,7 +63,7 @@ func runTop(ctx context.Context, o *topOptions) error {
 		return err
 	}
 	_, err = o.DrawScreen(ctx, newModel(first, masterCommands(ctx, master)), instead)
-	return err
+	return exit.Followed(ctx, err)
 }
 
 // masterCommands are the model's ways to the master.

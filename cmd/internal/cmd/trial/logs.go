@@ -28,7 +28,7 @@ func runLogs(ctx context.Context, o *command.LogOptions, master *client.Client) 
 	if err != nil {
 		return err
 	}
-	return command.AnswerStream(&o.Local, master.TrialLogs(ctx, id, o.LogQuery),
+	return command.AnswerStream(ctx, &o.Local, master.TrialLogs(ctx, id, o.LogQuery),
 		func(l *apiv1.TrialLogsResponse) *apiv1.TrialLogsResponse { return l },
 		func(l *apiv1.TrialLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
 }

@@ -1,0 +1,79 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cli"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd"
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// run runs a command line against a master that sends line and then says nothing until the
+// user has interrupted the command.
+func run(t *testing.T, line string, args ...string) (exit.Code, string) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	master := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, line)
+		w.(http.Flusher).Flush()
+		interrupt()
+		<-r.Context().Done()
+	}))
+	defer master.Close()
+	s, _, conversation := term.Test("", false)
+	home := t.TempDir()
+	s = s.WithEnv(func(key string) string { return map[string]string{"HOME": home, "XDG_CONFIG_HOME": home}[key] })
+	tree := func(s *term.Streams, _ []string) *cobra.Command { return cmd.New(s) }
+	code := cli.Run(ctx, s, tree, append(args, "--master", master.URL))
+	return code, conversation.String()
+}
+
+func TestAnInterruptedFollowEndsSilently(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ command, line string }{
+		{"task logs --follow 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a", `{"result":{"id":"1","message":"hello\n"}}`},
+		{"task logs --follow --output json 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a", `{"result":{"id":"1","message":"hello\n"}}`},
+		{"trial logs --follow 12", `{"result":{"id":"1","message":"hello\n"}}`},
+		{"master logs --follow", `{"result":{"logEntry":{"id":1,"message":"hello"}}}`},
+		{"audit --follow", `{"result":{"entry":{"id":"1"}}}`},
+	} {
+		for _, begin := range []string{"", tt.line + "\n", tt.line[:20]} {
+			t.Run(fmt.Sprintf("%s after %q", tt.command, begin), func(t *testing.T) {
+				t.Parallel()
+				code, said := run(t, begin, strings.Fields(tt.command)...)
+				if code != exit.Interrupted || said != "" {
+					t.Errorf("got code %d and %q, want %d and silence", code, said, exit.Interrupted)
+				}
+			})
+		}
+	}
+}
+
+func TestAnInterruptedCallDoesNotBlameTheMaster(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"task list --all":               "error: interrupted: list tasks\n  try: run the same command again to continue\n",
+		"agent list":                    "error: interrupted: list agents\n  try: run the same command again to continue\n",
+		"task list --all --output json": `{"schema":"det-deploy.error/v1","error":"interrupted: list tasks","hint":"run the same command again to continue","kind":"interrupted","exit_code":3}` + "\n",
+	} {
+		for _, begin := range []string{"", "{"} {
+			t.Run(fmt.Sprintf("%s after %q", command, begin), func(t *testing.T) {
+				t.Parallel()
+				code, said := run(t, begin, strings.Fields(command)...)
+				if code != exit.Interrupted || said != want {
+					t.Errorf("got code %d and %q, want %d and %q", code, said, exit.Interrupted, want)
+				}
+			})
+		}
+	}
+}

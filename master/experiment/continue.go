@@ -45,7 +45,11 @@ func (c *creations) Continue(ctx context.Context, o Continuation) (View, error) 
 		}
 		for _, id := range ids {
 			if t, _ := d.Trial(id); t.Life.Checkpoint() != "" {
-				if _, err := checkpoint.CheckSource(ctx, tx, t.Life.Checkpoint()); err != nil {
+				rec, err := checkpoint.CheckSource(ctx, tx, t.Life.Checkpoint())
+				if err == nil {
+					err = checkpoint.CheckReader(ctx, tx, o.By, rec)
+				}
+				if err != nil {
 					return err
 				}
 			}

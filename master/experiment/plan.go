@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/program"
@@ -20,6 +21,9 @@ import (
 // planExperiment judges an order.
 func (c *creations) planExperiment(ctx context.Context, o Order) (plan, error) {
 	p := plan{original: o.Config}
+	if err := c.checkParent(o); err != nil {
+		return p, err
+	}
 	layers, asked, err := c.readLayers(ctx, o)
 	if err != nil {
 		return p, err
@@ -44,7 +48,7 @@ func (c *creations) planExperiment(ctx context.Context, o Order) (plan, error) {
 	for _, w := range warnings {
 		p.record.Warnings = append(p.record.Warnings, w.String())
 	}
-	if p.record.Searcher.SourceCheckpoint, p.record.Searcher.SourceTrial, err = c.findSource(ctx, x.Searcher); err != nil {
+	if p.record.Searcher.SourceCheckpoint, p.record.Searcher.SourceTrial, err = c.findSource(ctx, o.By, x.Searcher); err != nil {
 		return p, err
 	}
 	return p, c.admit(o, &p, place, space)
@@ -129,11 +133,26 @@ func (c *creations) placeOf(o Order, x config.Experiment, space workspace.Worksp
 	return c.cfg.Tasks.Place(o.By, space.ID, pool, x.Resources.SlotsPerTrial)
 }
 
+// checkParent refuses a parent whose files the user would get and may not read.
+func (c *creations) checkParent(o Order) error {
+	if o.Parent == 0 || len(o.Files) > 0 {
+		return nil
+	}
+	parent, err := c.reg.find(o.Parent)
+	if err != nil {
+		return err
+	}
+	return parent.snapshot().CheckReader(o.By, "the files")
+}
+
 // findSource is the checkpoint that all trials start from, and the trial that it is of when the
-// configuration names that.
-func (c *creations) findSource(ctx context.Context, s config.Searcher) (id string, trial int32, err error) {
+// configuration names that. It refuses a checkpoint that the user may not read.
+func (c *creations) findSource(ctx context.Context, by *apiv1.User, s config.Searcher) (id string, trial int32, err error) {
 	if s.SourceCheckpointUUID != nil && *s.SourceCheckpointUUID != "" {
-		_, err := checkpoint.CheckSource(ctx, c.cfg.Store, *s.SourceCheckpointUUID)
+		rec, err := checkpoint.CheckSource(ctx, c.cfg.Store, *s.SourceCheckpointUUID)
+		if err == nil {
+			err = checkpoint.CheckReader(ctx, c.cfg.Store, by, rec)
+		}
 		return *s.SourceCheckpointUUID, 0, err
 	}
 	if s.SourceTrialID == nil {
@@ -143,7 +162,11 @@ func (c *creations) findSource(ctx context.Context, s config.Searcher) (id strin
 		return "", 0, status.Missing("trial", strconv.Itoa(n))
 	}
 	trial = int32(*s.SourceTrialID) //nolint:gosec // it was just checked
-	if _, err := c.ofTrial(ctx, trial); err != nil {
+	of, err := c.ofTrial(ctx, trial)
+	if err == nil {
+		err = of.snapshot().CheckReader(by, "the checkpoints")
+	}
+	if err != nil {
 		return "", trial, err
 	}
 	rec, found, err := checkpoint.Latest(ctx, c.cfg.Store, trial)

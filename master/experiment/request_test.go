@@ -171,13 +171,40 @@ func TestAForkHasTheFilesOfItsParent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.createOrder(Order{By: ann(), Config: single, Files: []*apiv1.File{file("train.py", "print(1)")}})
-	fork := w.createOrder(Order{By: bob(), Config: single, Parent: 1})
+	fork := w.createOrder(Order{By: ann(), Config: single, Parent: 1})
 	w.restart()
 	if a, b := w.definition(1), w.definition(fork.ID); len(a) == 0 || !bytes.Equal(a, b) {
 		t.Errorf("got %d and %d bytes, want the same files", len(a), len(b))
 	}
-	if v, _ := w.get(fork.ID); v.ForkedFrom != 1 || v.Username != "bob" || v.State != lifecycle.Paused {
-		t.Errorf("got %+v, want bob's paused fork of experiment 1", v.Experiment)
+	if v, _ := w.get(fork.ID); v.ForkedFrom != 1 || v.Username != "ann" || v.State != lifecycle.Paused {
+		t.Errorf("got %+v, want ann's paused fork of experiment 1", v.Experiment)
+	}
+}
+
+func TestAnotherUsersFilesAndCheckpointsAreNotTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.createOrder(Order{By: ann(), Config: single, Activate: true, Files: []*apiv1.File{file("train.py", "print(1)")}})
+	w.place(1)
+	uuid := w.save(1, 10)
+	from := func(key string) string { return strings.Replace(single, "metric: loss", "metric: loss, "+key, 1) }
+	for name, o := range map[string]Order{
+		"a fork":                    {Config: single, Parent: 1},
+		"a start from a checkpoint": {Config: from("source_checkpoint_uuid: " + uuid)},
+		"a start from a trial":      {Config: from("source_trial_id: 1")},
+	} {
+		for _, o.ValidateOnly = range []bool{true, false} {
+			o.By = bob()
+			_, err := w.x.Create(t.Context(), o)
+			wantRefused(t, err, status.PermissionDenied, "of experiment 1 are for ann, who owns it, and administrators")
+		}
+		o.By, o.ValidateOnly = root(), true
+		if _, err := w.x.Create(t.Context(), o); err != nil {
+			t.Errorf("%s by an administrator: got %v, want it allowed", name, err)
+		}
+	}
+	if _, err := w.x.Create(t.Context(), Order{By: bob(), Config: single, Parent: 1, Files: []*apiv1.File{file("own.py", "")}}); err != nil {
+		t.Errorf("a fork with files of its own: got %v, want it allowed", err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/model"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
@@ -62,6 +64,10 @@ func (w *world) write(do func(tx *store.Tx) error) error { return w.store.Write(
 func (w *world) save(id string) {
 	w.t.Helper()
 	err := w.write(func(tx *store.Tx) error {
+		owned := record.Experiment{ID: 2, UserID: 7, Username: "ann", State: lifecycle.Completed}
+		if err := record.Docs().Experiments.Put(tx, record.Key(2), "", time.Unix(1, 0), owned); err != nil {
+			return err
+		}
 		return checkpoint.Put(w.t.Context(), tx, checkpoint.Record{UUID: id, Experiment: 2, Trial: 3, State: checkpoint.Completed, Reported: time.Unix(1, 0)})
 	})
 	if err != nil {
@@ -92,6 +98,32 @@ func (w *world) register(by *apiv1.User, name, id string) *apiv1.ModelVersion {
 		w.t.Fatal(err)
 	}
 	return v
+}
+
+// Registering keeps a checkpoint from being deleted, by its owner too.
+func TestACheckpointIsRegisteredByWhoMayReadIt(t *testing.T) {
+	w := newWorld(t)
+	w.save(uuid)
+	w.create(bob(), "his")
+	_, err := w.Register(t.Context(), bob(), "his", &apiv1.PostModelVersionRequest{CheckpointUuid: uuid})
+	if status.Of(err) != status.PermissionDenied || !strings.Contains(err.Error(), "ann") {
+		t.Errorf("got %v, want the checkpoint to be for its owner", err)
+	}
+	err = w.write(func(tx *store.Tx) error {
+		rec, _, err := checkpoint.Get(t.Context(), tx, uuid)
+		if err != nil {
+			return err
+		}
+		needs, err := checkpoint.Needs(t.Context(), tx, nil, []checkpoint.Record{rec})
+		if len(needs) != 0 {
+			t.Errorf("got needs %v after a refusal, want none", needs)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.register(admin(), "his", uuid)
 }
 
 func TestAVersionKeepsItsCheckpoint(t *testing.T) {

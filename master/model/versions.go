@@ -16,7 +16,7 @@ import (
 type versions struct{ *shared }
 
 // Register makes the next version of a model. The checkpoint is referred to in the same
-// transaction, so that nothing deletes it any more. The errors have the codes NotFound,
+// transaction, so that nothing deletes it any more; this is for who may read it. The errors have the codes NotFound,
 // PermissionDenied, FailedPrecondition and InvalidArgument.
 func (v *versions) Register(ctx context.Context, by *apiv1.User, identifier string, in *apiv1.PostModelVersionRequest) (*apiv1.ModelVersion, error) {
 	if in.GetCheckpointUuid() == "" {
@@ -40,7 +40,11 @@ func (v *versions) Register(ctx context.Context, by *apiv1.User, identifier stri
 	}
 	m.Versions, m.LastVersion, m.Updated = m.Versions+1, r.Version, now
 	err = v.store(ctx, m, func(tx *store.Tx) error {
-		if _, err := checkpoint.Refer(ctx, tx, checkpoint.VersionOf(m.ID, m.Name, r.Version), r.Checkpoint); err != nil {
+		saved, err := checkpoint.Refer(ctx, tx, checkpoint.VersionOf(m.ID, m.Name, r.Version), r.Checkpoint)
+		if err == nil {
+			err = checkpoint.CheckReader(ctx, tx, by, saved)
+		}
+		if err != nil {
 			return err
 		}
 		return errors.Join(putVersion(tx, r), counters.Put(tx, versionCounter, "", now, counter{Last: r.ID}))

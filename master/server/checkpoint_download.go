@@ -32,7 +32,7 @@ func (f *checkpointFileCalls) download(c *call) error {
 	}
 	id := c.PathValue("checkpoint")
 	out := &archiveAnswer{w: c.w, rc: http.NewResponseController(c.w), format: format, name: id}
-	err = f.cfg.Checkpoints.Download(c.Context(), id, format, out)
+	err = f.cfg.Checkpoints.Download(c.Context(), c.user, id, format, out)
 	if err != nil && !out.started {
 		return err
 	}
@@ -98,7 +98,7 @@ func (f *checkpointFileCalls) preview(c *call) error {
 	if c.bad != nil {
 		return c.bad
 	}
-	p, err := f.cfg.Checkpoints.Preview(c.Context(), id, counts)
+	p, err := f.cfg.Checkpoints.Preview(c.Context(), c.user, id, counts)
 	if err != nil {
 		return err
 	}

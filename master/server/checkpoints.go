@@ -17,8 +17,12 @@ import (
 // the caller's.
 type Checkpoints interface {
 	Checkpoint(ctx context.Context, uuid string) (*apiv1.Checkpoint, error)
+	// CheckReader refuses a caller who may not read a checkpoint, and HideContent removes from m what the user may
+	// not read.
+	CheckReader(ctx context.Context, by view.Caller, uuid string) error
+	HideContent(ctx context.Context, by *apiv1.User, m *apiv1.Checkpoint) error
 	// List is those of an experiment, of a trial, or all.
-	List(ctx context.Context, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error)
+	List(ctx context.Context, by *apiv1.User, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error)
 	// Report takes in a checkpoint, and Patch which files some still have. Both may be repeated.
 	Report(ctx context.Context, by view.Caller, in *apiv1.Checkpoint) error
 	Patch(ctx context.Context, by view.Caller, in *apiv1.PatchCheckpointsRequest) error
@@ -29,9 +33,9 @@ type Checkpoints interface {
 	// DeleteTensorBoards deletes the event files of an experiment.
 	DeleteTensorBoards(ctx context.Context, by *apiv1.User, experiment int32) error
 	// Download packs the files of a checkpoint, and writes nothing when it refuses.
-	Download(ctx context.Context, uuid string, f storage.Format, w io.Writer) error
+	Download(ctx context.Context, by *apiv1.User, uuid string, f storage.Format, w io.Writer) error
 	// Preview is what a policy would delete; nil counts are the experiment's own.
-	Preview(ctx context.Context, experiment int32, counts view.Counts) (view.Preview, error)
+	Preview(ctx context.Context, by *apiv1.User, experiment int32, counts view.Counts) (view.Preview, error)
 }
 
 // checkpointCalls is checkpoints: what trials report of them, and what users do with them.
@@ -87,7 +91,11 @@ func (p *checkpointCalls) removeFiles(c *call, in *apiv1.CheckpointsRemoveFilesR
 }
 
 func (p *checkpointCalls) checkpoint(c *call) (*apiv1.GetCheckpointResponse, error) {
-	m, err := p.cfg.Checkpoints.Checkpoint(c.Context(), c.PathValue("checkpoint"))
+	id := c.PathValue("checkpoint")
+	if err := p.cfg.Checkpoints.CheckReader(c.Context(), callerOf(c), id); err != nil {
+		return nil, err
+	}
+	m, err := p.cfg.Checkpoints.Checkpoint(c.Context(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +126,7 @@ func (p *checkpointCalls) list(c *call, r *apiv1.GetCheckpointsRequest) ([]*apiv
 	if c.bad != nil {
 		return nil, nil, c.bad
 	}
-	return p.cfg.Checkpoints.List(c.Context(), r)
+	return p.cfg.Checkpoints.List(c.Context(), c.user, r)
 }
 
 func (p *checkpointCalls) checkpoints(c *call) (*apiv1.GetCheckpointsResponse, error) {

@@ -72,12 +72,12 @@ var experimentDecisions = map[string]string{
 	"DELETE checkpoints":                                                    "owner owner-tools admin",
 	"POST checkpoints/rm":                                                   "owner owner-tools admin",
 	"GET checkpoints":                                                       "user tools admin admin-tools",
-	"GET checkpoints/{checkpoint}":                                          "user tools admin admin-tools any-task",
+	"GET checkpoints/{checkpoint}":                                          "owner owner-tools admin any-task",
 	"POST checkpoints/{checkpoint}/metadata":                                "owner owner-tools admin",
 	"GET experiments/{experiment}/checkpoints":                              "user tools admin admin-tools",
 	"GET trials/{trial}/checkpoints":                                        "user tools admin admin-tools",
 	"DELETE experiments/{experiment}/tensorboard-files":                     "owner owner-tools admin",
-	"GET /checkpoints/{checkpoint}":                                         "user tools admin admin-tools",
+	"GET /checkpoints/{checkpoint}":                                         "owner owner-tools admin",
 	"PUT experiments/by-external-id/{external}":                             "user tools admin admin-tools",
 	"POST trials":                                   "owner owner-tools admin",
 	"PUT trials":                                    "owner owner-tools admin",
@@ -86,7 +86,7 @@ var experimentDecisions = map[string]string{
 	"POST trial-source-info":                        "owner owner-tools admin task",
 	"GET checkpoints/{checkpoint}/metrics":          "user tools admin admin-tools",
 	"GET models/{model}/versions/{version}/metrics": "user tools admin admin-tools",
-	"GET /experiments/{experiment}/preview_gc":      "user tools admin admin-tools",
+	"GET /experiments/{experiment}/preview_gc":      "owner owner-tools admin",
 }
 
 // furnish gives the user things of their own, so that what others may do with them shows.

@@ -29,6 +29,8 @@ type Experiments interface {
 	Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error)
 	// Owner is the id of the user who created an experiment.
 	Owner(id int32) (int32, error)
+	// CheckReader refuses a user who may not read the content of an experiment, such as "the files".
+	CheckReader(by *apiv1.User, id int32, content string) error
 	// Labels are those in use in a project, 0 for all, the most used first.
 	Labels(project int32) []string
 	History(ctx context.Context, id int32, offset, limit int) (*apiv1.GetExperimentHistoryResponse, error)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -42,11 +41,7 @@ func (m *modelDefinitionCalls) checkModelReader(c *call) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	owner, err := m.cfg.Experiments.Owner(id)
-	if err != nil || c.owns(owner) {
-		return id, err
-	}
-	return 0, status.New(status.PermissionDenied, "the files of experiment %d are for its owner and administrators", id)
+	return id, m.cfg.Experiments.CheckReader(c.user, id, "the files")
 }
 
 func (m *modelDefinitionCalls) sendModelDefinition(c *call) error {

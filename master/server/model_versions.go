@@ -26,6 +26,9 @@ func (m *modelCalls) versions(c *call) (*apiv1.GetModelVersionsResponse, error) 
 		if status.Of(err) == status.NotFound {
 			continue // it was deleted meanwhile
 		}
+		if err == nil {
+			err = m.hideVersion(c, v)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -40,6 +43,9 @@ func (m *modelCalls) version(c *call) (*apiv1.GetModelVersionResponse, error) {
 		return nil, err
 	}
 	out, err := m.cfg.Models.Version(c.Context(), c.PathValue("model"), n)
+	if err == nil {
+		err = m.hideVersion(c, out)
+	}
 	return &apiv1.GetModelVersionResponse{ModelVersion: out}, err
 }
 
@@ -56,6 +62,9 @@ func (m *modelCalls) patchVersion(c *call, in *apiv1.PatchModelVersion) (*apiv1.
 	}
 	c.noteTarget(c.PathValue("model"), "version="+shownNumber(n))
 	out, err := m.cfg.Models.PatchVersion(c.Context(), c.user, c.PathValue("model"), n, in)
+	if err == nil {
+		err = m.hideVersion(c, out)
+	}
 	return &apiv1.PatchModelVersionResponse{ModelVersion: out}, err
 }
 

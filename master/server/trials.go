@@ -67,7 +67,15 @@ func (t *trialCalls) trials(c *call) (*apiv1.GetExperimentTrialsResponse, error)
 	if err != nil {
 		return nil, err
 	}
-	return t.cfg.Trials.List(c.Context(), r)
+	owner, err := t.cfg.Experiments.Owner(id)
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.cfg.Trials.List(c.Context(), r)
+	for _, one := range out.GetTrials() {
+		c.hideWorkload(owner, one.GetBestCheckpoint())
+	}
+	return out, err
 }
 
 // trial answers users, and a task about its own trial.
@@ -79,7 +87,12 @@ func (t *trialCalls) trial(c *call) (*apiv1.GetTrialResponse, error) {
 	if err != nil {
 		return nil, err
 	}
+	where, err := t.cfg.Trials.TrialTasks(c.Context(), id)
+	if err != nil {
+		return nil, err
+	}
 	trial, err := t.cfg.Trials.Trial(c.Context(), id)
+	c.hideWorkload(where.Owner, trial.GetBestCheckpoint())
 	return &apiv1.GetTrialResponse{Trial: trial}, err
 }
 
@@ -99,7 +112,15 @@ func (t *trialCalls) workloads(c *call) (*apiv1.GetTrialWorkloadsResponse, error
 	if err != nil {
 		return nil, err
 	}
-	return t.cfg.Trials.Workloads(c.Context(), r)
+	where, err := t.cfg.Trials.TrialTasks(c.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.cfg.Trials.Workloads(c.Context(), r)
+	for _, w := range out.GetWorkloads() {
+		c.hideWorkload(where.Owner, w.GetCheckpoint())
+	}
+	return out, err
 }
 
 func (t *trialCalls) remainingDays(c *call) (*apiv1.GetTrialRemainingLogRetentionDaysResponse, error) {

@@ -36,6 +36,14 @@ func (s *study) Owner(id int32) (int32, error) {
 	return 0, status.Missing("experiment", strconv.Itoa(int(id)))
 }
 
+func (s *study) CheckReader(by *apiv1.User, id int32, content string) error {
+	owner, err := s.Owner(id)
+	if err != nil {
+		return err
+	}
+	return record.Experiment{ID: id, UserID: owner}.CheckReader(by, content)
+}
+
 func (s *study) Ask(_ context.Context, by *apiv1.User, id int32, r lifecycle.Request) error {
 	s.said = append(s.said, by.GetUsername()+" "+string(r)+" "+strconv.Itoa(int(id)))
 	return nil

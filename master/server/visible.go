@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint/view"
 )
 
 // What others see of a task: its name, its owner, its state and its resources, and
@@ -83,10 +84,20 @@ func (c *call) hideExperiment(x *apiv1.Experiment) {
 		return
 	}
 	x.OriginalConfig = ""
-	environment := x.GetConfig().GetFields()["environment"].GetStructValue().GetFields()
-	if _, found := environment["environment_variables"]; !found {
-		return
+	x.Config = view.WithoutVariables(x.GetConfig())
+}
+
+// hideWorkload removes from a checkpoint of a trial what its owner and administrators alone may read.
+func (c *call) hideWorkload(owner int32, m *apiv1.CheckpointWorkload) {
+	if m != nil && !c.owns(owner) {
+		m.Metadata, m.Resources = &structpb.Struct{}, nil
 	}
-	x.Config = proto.CloneOf(x.Config)
-	delete(x.Config.Fields["environment"].GetStructValue().GetFields(), "environment_variables")
+}
+
+// hideVersion removes from a version of a model what the caller may not read of its checkpoint.
+func (m *modelCalls) hideVersion(c *call, v *apiv1.ModelVersion) error {
+	if v.GetCheckpoint() == nil || m.cfg.Checkpoints == nil {
+		return nil
+	}
+	return m.cfg.Checkpoints.HideContent(c.Context(), c.user, v.GetCheckpoint())
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -172,6 +174,10 @@ func TestModels(t *testing.T) {
 func (w *world) saved(t *testing.T, uuid string) {
 	t.Helper()
 	err := w.store.Write(t.Context(), func(tx *store.Tx) error {
+		owned := record.Experiment{ID: 1, State: lifecycle.Completed, UserID: 2, Username: "determined"}
+		if err := record.Docs().Experiments.Put(tx, record.Key(1), "", start, owned); err != nil {
+			return err
+		}
 		return checkpoint.Put(t.Context(), tx, checkpoint.Record{UUID: uuid, Experiment: 1, Trial: 1, State: checkpoint.Completed, Reported: start})
 	})
 	if err != nil {

@@ -178,7 +178,7 @@ func master() []Row {
 		{"master/experiment/search", []string{"master/experiment/hparam"}, "which trials an experiment runs is a pure function"},
 		{"master/experiment/config", []string{"master/config", "master/config/container", "master/experiment/hparam", "master/experiment/search", "master/task/spec", "cloud/secret"}, "pure functions from what users wrote"},
 		{"master/experiment/lifecycle", nil, "a state machine is drawn, tabled and pure"},
-		{"master/experiment/record", []string{"master/config/security", "master/experiment/lifecycle", "master/experiment/search", "master/store"}, "what is kept of experiments says what it means by their states and searches"},
+		{"master/experiment/record", []string{"master/api/status", "master/api/v1", "master/config/security", "master/experiment/lifecycle", "master/experiment/search", "master/store"}, "what is kept of experiments says what it means by their states and searches"},
 		{"master/experiment/program", with("master/experiment/config", "master/task/spec"), "what the programs of experiments are given is a pure function"},
 		{"master/experiment/change", []string{"master/experiment/config", "master/experiment/lifecycle", "master/experiment/record", "master/experiment/search"}, "what a piece of news makes of an experiment is decided without clock, store and tasks"},
 		{"master/experiment/definition", []string{"master/api/v1", "master/api/status", "master/experiment/record", "master/store", "master/task/archive"}, "files that come with experiments are kept apart from what is decided about them"},

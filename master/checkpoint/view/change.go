@@ -176,7 +176,10 @@ func (v *Checkpoints) DeleteTensorBoards(ctx context.Context, by *apiv1.User, ex
 	return v.cfg.Checkpoints.DeleteTensorBoards(ctx, experiment, by.GetId())
 }
 
-// Download packs the files of a checkpoint.
-func (v *Checkpoints) Download(ctx context.Context, uuid string, f storage.Format, w io.Writer) error {
+// Download packs the files of a checkpoint that the user may read.
+func (v *Checkpoints) Download(ctx context.Context, by *apiv1.User, uuid string, f storage.Format, w io.Writer) error {
+	if err := v.CheckReader(ctx, Caller{User: by}, uuid); err != nil {
+		return err
+	}
 	return v.cfg.Checkpoints.Download(ctx, uuid, f, w)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// Checkpoint is one checkpoint whole. The error has the code NotFound.
+// Checkpoint is one checkpoint whole, for any caller: see CheckReader. The error has the code NotFound.
 func (v *Checkpoints) Checkpoint(ctx context.Context, uuid string) (*apiv1.Checkpoint, error) {
 	rec, found, err := checkpoint.Get(ctx, v.cfg.Store, uuid)
 	if err != nil {
@@ -26,9 +26,9 @@ func (v *Checkpoints) Checkpoint(ctx context.Context, uuid string) (*apiv1.Check
 	return v.newPage().show(ctx, rec)
 }
 
-// List is the checkpoints of an experiment, of a trial, or all. What they were trained with is read
-// for the page alone.
-func (v *Checkpoints) List(ctx context.Context, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error) {
+// List is the checkpoints of an experiment, of a trial, or all, without the content of those that the user may
+// not read. What they were trained with is read for the page alone.
+func (v *Checkpoints) List(ctx context.Context, by *apiv1.User, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error) {
 	all, err := v.listed(ctx, r)
 	if err != nil {
 		return nil, nil, err
@@ -44,6 +44,9 @@ func (v *Checkpoints) List(ctx context.Context, r *apiv1.GetCheckpointsRequest) 
 	shown := make([]*apiv1.Checkpoint, 0, int(pagination.GetEndIndex())-start)
 	for _, rec := range all[start:pagination.GetEndIndex()] {
 		m, err := p.show(ctx, rec)
+		if err == nil {
+			err = v.HideContent(ctx, by, m)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

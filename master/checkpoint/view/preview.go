@@ -2,12 +2,10 @@ package view
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
-	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
 // Counts is how many checkpoints a policy keeps; nil is as the experiment's configuration says.
@@ -39,12 +37,9 @@ type KeptRow struct {
 	Why     []string `json:"why"`
 }
 
-// Preview is what would be deleted of an experiment now.
-func (v *Checkpoints) Preview(ctx context.Context, experiment int32, counts Counts) (Preview, error) {
-	if _, found, err := record.Docs().Experiments.Get(ctx, v.cfg.Store, record.Key(experiment)); err != nil || !found {
-		if err == nil {
-			err = status.Missing("experiment", fmt.Sprint(experiment))
-		}
+// Preview is what would be deleted of an experiment now, for who may read its checkpoints.
+func (v *Checkpoints) Preview(ctx context.Context, by *apiv1.User, experiment int32, counts Counts) (Preview, error) {
+	if err := checkpoint.CheckReader(ctx, v.cfg.Store, by, checkpoint.Record{Experiment: experiment}); err != nil {
 		return Preview{}, err
 	}
 	plan, err := v.cfg.Checkpoints.Preview(ctx, experiment, counts)

@@ -34,6 +34,15 @@ func (e *Experiments) Owner(id int32) (int32, error) {
 	return v.UserID, err
 }
 
+// CheckReader refuses a user who may not read the content of an experiment.
+func (e *Experiments) CheckReader(by *apiv1.User, id int32, content string) error {
+	v, err := e.cfg.Experiments.Get(id)
+	if err != nil {
+		return err
+	}
+	return v.CheckReader(by, content)
+}
+
 // BestMetric is the best value of the searcher's metric, nil for none.
 func (e *Experiments) BestMetric(id int32) (*float64, error) {
 	v, err := e.cfg.Experiments.Get(id)

@@ -1,0 +1,70 @@
+package view
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+)
+
+// CheckReader refuses a caller who may not read a checkpoint.
+func (v *Checkpoints) CheckReader(ctx context.Context, by Caller, uuid string) error {
+	rec, found, err := checkpoint.Get(ctx, v.cfg.Store, uuid)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return checkpoint.NotFound(uuid)
+	case by.Task == "":
+		return checkpoint.CheckReader(ctx, v.cfg.Store, by.User, rec)
+	}
+	return v.checkTask(ctx, by, rec)
+}
+
+// checkTask refuses a task that may not read a checkpoint. A task reads the checkpoints of its experiment, the one
+// that its trial started from, and those of its user, but has none of the rights of administrators.
+func (v *Checkpoints) checkTask(ctx context.Context, by Caller, rec checkpoint.Record) error {
+	trial, found, err := v.tasks.trialOf(ctx, by.Task)
+	if err != nil || found && trial.experiment == rec.Experiment {
+		return err
+	}
+	if found {
+		d, _, err := record.Docs().Trials.Get(ctx, v.cfg.Store, record.Key(trial.id))
+		if err != nil || d.Value.Life.WarmStart == rec.UUID {
+			return err
+		}
+	}
+	return checkpoint.CheckReader(ctx, v.cfg.Store, &apiv1.User{Id: by.User.GetId()}, rec)
+}
+
+// HideContent removes the metadata and files from m, and the variables from its configuration, unless the user may
+// read them.
+func (v *Checkpoints) HideContent(ctx context.Context, by *apiv1.User, m *apiv1.Checkpoint) error {
+	rec := checkpoint.Record{UUID: m.GetUuid(), Experiment: m.GetTraining().GetExperimentId().GetValue()}
+	err := checkpoint.CheckReader(ctx, v.cfg.Store, by, rec)
+	if status.Of(err) != status.PermissionDenied {
+		return err
+	}
+	m.Metadata, m.Resources = &structpb.Struct{}, nil
+	if t := m.GetTraining(); t != nil {
+		t.ExperimentConfig = WithoutVariables(t.ExperimentConfig)
+	}
+	return nil
+}
+
+// WithoutVariables returns the configuration of an experiment without the variables of its containers. It does not
+// change cfg.
+func WithoutVariables(cfg *structpb.Struct) *structpb.Struct {
+	const variables = "environment_variables"
+	if _, found := cfg.GetFields()["environment"].GetStructValue().GetFields()[variables]; !found {
+		return cfg
+	}
+	out := proto.CloneOf(cfg)
+	delete(out.Fields["environment"].GetStructValue().GetFields(), variables)
+	return out
+}

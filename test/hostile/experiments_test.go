@@ -35,6 +35,9 @@ func (w *world) experiments(ctx context.Context) {
 	w.name("trial-task", shown.Trial.TaskID)
 	w.name("trial-allocation", words[1])
 	w.name("checkpoint", fmt.Sprintf("11111111-2222-4333-8444-%012d", made.Experiment.ID))
+	if a, err := w.do(ctx, call{"POST", "/api/v1/checkpoints", checkpointBody, allocating(w.tokens["trial"])}); err != nil || !a.ok() {
+		w.t.Fatalf("report a checkpoint of alice's trial: %s (%v)", a, err)
+	}
 	w.elsewhere(ctx)
 	w.name("label", "vision")
 	w.name("version", "1")
@@ -95,6 +98,8 @@ func (w *world) trialLine(ctx context.Context, task string) string {
 }
 
 const (
+	checkpointBody = `{"uuid": "{checkpoint}", "taskId": "{trial-task}", "allocationId": "{trial-allocation}", "reportTime": "2026-11-01T00:00:00Z",` +
+		` "resources": {"a": "1"}, "metadata": {"steps_completed": 1}, "state": "STATE_COMPLETED"}`
 	day      = "?timestampAfter=2026-01-01T00:00:00Z&timestampBefore=2026-01-02T00:00:00Z"
 	days     = "?startDate=2026-01-01&endDate=2026-01-02&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
 	validity = `{"trialRunId": 1, "stepsCompleted": 1, "metrics": {"avgMetrics": {"loss": 1}}}`
@@ -115,7 +120,7 @@ var experimentRequests = []request{
 	{id: "GET /api/v1/experiments/{experiment}/model_def", by: "alice"},
 	{id: "GET /api/v1/experiments/{experiment}/file_tree", by: "alice"},
 	{id: "POST /api/v1/experiments/{experiment}/file", by: "alice", body: `{"path": "python"}`},
-	{id: "GET /experiments/{experiment}/preview_gc", query: "?save_experiment_best=0&save_trial_best=1&save_trial_latest=1", by: "alice", user: true},
+	{id: "GET /experiments/{experiment}/preview_gc", query: "?save_experiment_best=0&save_trial_best=1&save_trial_latest=1", by: "alice"},
 	{id: "GET /api/v1/trials/{trial}", by: "alice", user: true},
 	{id: "GET /api/v1/trials/{trial}/checkpoints", by: "alice", user: true},
 	{id: "GET /api/v1/trials/{trial}/logs", by: "alice"},
@@ -144,13 +149,12 @@ var experimentRequests = []request{
 	{id: "POST /api/v1/trials/{trial}/training_metrics", by: "trial", body: validity},
 	{id: "POST /api/v1/trials/{trial}/validation_metrics", by: "trial", body: validity},
 	{id: "GET /api/v1/experiments/{experiment}/searcher/best_searcher_validation_metric", by: "alice", user: true},
-	{id: "POST /api/v1/checkpoints", by: "trial", body: `{"uuid": "{checkpoint}", "taskId": "{trial-task}", "allocationId": "{trial-allocation}", "reportTime": "2026-11-01T00:00:00Z",` +
-		` "resources": {"a": "1"}, "metadata": {"steps_completed": 1}, "state": "STATE_COMPLETED"}`},
+	{id: "POST /api/v1/checkpoints", by: "trial", body: checkpointBody},
 	{id: "GET /api/v1/checkpoints", by: "alice", user: true},
-	{id: "GET /api/v1/checkpoints/{checkpoint}", by: "alice", user: true},
+	{id: "GET /api/v1/checkpoints/{checkpoint}", by: "alice"},
 	{id: "POST /api/v1/checkpoints/{checkpoint}/metadata", by: "alice", body: `{"checkpoint": {"uuid": "{checkpoint}", "metadata": {"forged": true}}}`},
 	{id: "PATCH /api/v1/checkpoints", by: "trial", body: `{"checkpoints": [{"uuid": "{checkpoint}", "resources": {"resources": {"a": "1"}}}]}`},
-	{id: "GET /checkpoints/{checkpoint}", by: "alice", user: true, unseen: "its directory is inside of the trial's container"},
+	{id: "GET /checkpoints/{checkpoint}", by: "alice", unseen: "its directory is inside of the trial's container"},
 	{id: "POST /api/v1/trial-source-info", by: "trial", body: `{"trialSourceInfo": {"trialId": {trial}, "checkpointUuid": "{checkpoint}", "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE"}}`},
 	{id: "GET /api/v1/checkpoints/{checkpoint}/metrics", by: "alice", user: true},
 	{id: "PUT /api/v1/experiments/by-external-id/{external}", by: "alice", body: elsewhereBody},

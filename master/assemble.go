@@ -118,7 +118,7 @@ func (m *Master) serverConfig() server.Config {
 		Health: m.checkLease, Readiness: server.NewReadiness(m.log, m.readinessChecks()...), Log: m.log, Metrics: m.metrics,
 		Audit:       auditAPI{m.audit},
 		Harness:     &m.wheels,
-		PrivateLogs: cfg.Security.Visibility == security.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
+		PrivateLogs: cfg.Security.Visibility == security.VisibilityPrivate, CORSOrigins: cfg.CORSOrigins, HideMetrics: !cfg.Observability.EnablePrometheus,
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
 		SpoolDir: cfg.DataDir,
 	}

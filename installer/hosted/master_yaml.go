@@ -53,7 +53,7 @@ func (c *masterFile) masterYAML(l Live) ([]byte, error) {
 	m.Port = MasterPort
 	m.DataDir = dataDir
 	m.Binaries = manifest.BinariesDir
-	m.EnableCORS = s.EnableCORS
+	m.EnableCORS, m.CORSOrigins = s.EnableCORS, s.CORSOrigins
 	m.NotebookTimeout = s.Tasks.NotebookTimeout
 	m.Security = s.Security.Over(m.Security)
 	m.Security.TLS = security.TLS{Cert: c.referenceOf(tlsSecret), Key: c.referenceOf(tlsSecret)}

@@ -31,8 +31,9 @@ type Common struct {
 
 	Security Security `yaml:"security" doc:"Who may do what, and what that may cost"`
 
-	EnableCORS bool         `yaml:"enable_cors" doc:"Let browsers on other sites call the API"`
-	MasterYAML document.Raw `yaml:"master_yaml" doc:"Settings of master.yaml that are put over those made from this file"`
+	EnableCORS  bool         `yaml:"enable_cors" doc:"Allows no site by itself: name the sites in cors_origins"`
+	CORSOrigins []string     `yaml:"cors_origins" doc:"Sites whose pages may call the API, with a token and never with the user's cookie, such as https://portal.example.com"`
+	MasterYAML  document.Raw `yaml:"master_yaml" doc:"Settings of master.yaml that are put over those made from this file"`
 }
 
 func defaultCommon() Common {
@@ -57,6 +58,8 @@ func (c *Common) validate(path string, vault secret.Scheme) document.Errors {
 	e = append(e, c.Tasks.validate(at("tasks"), vault)...)
 	e = append(e, c.TaskPolicy.Validate(at("task_policy"))...)
 	e = append(e, c.Security.Validate(at("security"))...)
+	e.Check(!c.EnableCORS || len(c.CORSOrigins) > 0, at("enable_cors"), "allows no site by itself; name the sites in cors_origins, or set it to false")
+	e = append(e, config.CheckOrigins(at("cors_origins"), c.CORSOrigins)...)
 	return append(e, c.MasterYAML.Check(at("master_yaml"), checkObject)...)
 }
 

@@ -145,7 +145,8 @@ func serverFlags() Table {
 		secretFlag("initial-determined-password", "initial_determined_password", "reference to the initial password of determined"),
 		textFlag("data-bucket", "storage.bucket", "existing bucket for checkpoints"),
 		textFlag("data-prefix", "storage.prefix", "prefix of checkpoints in the bucket"),
-		boolFlag("enable-cors", "enable_cors", "allow cross-origin requests (CORS)"),
+		boolFlag("enable-cors", "enable_cors", "allow cross-origin requests (CORS); requires --cors-origins"),
+		textFlag("cors-origins", "cors_origins", "comma-separated sites whose pages may call the API"),
 		documentFlag("master-config-file", "master_yaml", "file with master.yaml settings that override the cluster's"),
 	}
 }

@@ -93,7 +93,7 @@ func TestEveryOverrideReachesItsSetting(t *testing.T) {
 		}
 		found := ""
 		for _, s := range document.Settings(m) {
-			if s.Path == o.Path {
+			if s.Path == o.Path || s.Path == o.Path+"[0]" { // a list of one
 				found = s.Value
 			}
 		}

@@ -28,9 +28,10 @@ type Master struct {
 	TensorboardTimeout document.Seconds  `yaml:"tensorboard_timeout" doc:"How long a TensorBoard may be idle before it is stopped"`
 	NotebookTimeout    *document.Seconds `yaml:"notebook_timeout" doc:"How long a notebook may be idle before it is stopped; never when absent"`
 
-	ClusterName string `yaml:"cluster_name" doc:"Name shown to users"`
-	EnableCORS  bool   `yaml:"enable_cors" doc:"Let browsers on other sites call the API"`
-	LaunchError bool   `yaml:"launch_error" doc:"Fail tasks for which no machine can be launched (launch_error_timeout), and refuse those on several machines that can never fit, instead of warning; what runs on one machine, as commands do, is refused either way"`
+	ClusterName string   `yaml:"cluster_name" doc:"Name shown to users"`
+	EnableCORS  bool     `yaml:"enable_cors" doc:"Allows no site by itself: name the sites in cors_origins"`
+	CORSOrigins []string `yaml:"cors_origins" doc:"Sites whose pages may call the API, with a token and never with the user's cookie, such as https://portal.example.com"`
+	LaunchError bool     `yaml:"launch_error" doc:"Fail tasks for which no machine can be launched (launch_error_timeout), and refuse those on several machines that can never fit, instead of warning; what runs on one machine, as commands do, is refused either way"`
 
 	Security        security.Settings `yaml:"security" doc:"Users, TLS and authorization"`
 	Telemetry       Telemetry         `yaml:"telemetry" doc:"What is reported to others"`
@@ -134,6 +135,7 @@ func (m Master) Validate(path string) document.Errors {
 	e.Check(m.Port >= 0 && m.Port <= 65535, at("port"), "must be between 0 and 65535 (is %d)", m.Port)
 	e.Check(m.BindIP == "" || net.ParseIP(m.BindIP) != nil, at("bind_ip"), "must be an IP address (is %q)", m.BindIP)
 	e.Check(m.DataDir != "", at("data_dir"), "is required")
+	e = append(e, CheckOrigins(at("cors_origins"), m.CORSOrigins)...)
 	e = append(e, m.DB.Validate(at("db"))...)
 	e.Check(m.TensorboardTimeout > 0, at("tensorboard_timeout"), "must be more than 0 (is %v)", m.TensorboardTimeout)
 	if t := m.NotebookTimeout; t != nil {

@@ -39,7 +39,8 @@ func Overrides() []document.Override {
 		{Path: "telemetry.otel_enabled", Usage: "send traces", Bool: true},
 		{Path: "telemetry.otel_endpoint", Usage: "collector of the traces"},
 		{Path: "observability.enable_prometheus", Usage: "serve metrics for Prometheus", Bool: true},
-		{Path: "enable_cors", Usage: "allow cross-origin requests (CORS)", Bool: true},
+		{Path: "enable_cors", Usage: "no effect by itself; use --cors-origins", Bool: true},
+		{Path: "cors_origins", Usage: "comma-separated sites whose pages may call the API (CORS)"},
 		{Path: "task_container_defaults.harness_wheel", Flag: "harness-wheel", Usage: "wheel of the library determined, for trials whose image lacks it"},
 		{Path: "launch_error", Usage: "fail tasks whose machines cannot be launched", Bool: true},
 	}

@@ -16,7 +16,7 @@ func (m Master) Warnings(given func(path string) bool) document.Errors {
 	}
 	w = append(w, m.poolWarnings(given)...)
 	w = append(w, GuardedMounts(m)...)
-	w.Check(!m.EnableCORS, "enable_cors", "lets any web site that a signed-in user visits call the API as that user")
+	w.Check(!m.EnableCORS || len(m.CORSOrigins) > 0, "enable_cors", "allows no site by itself; name the sites in cors_origins")
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
 		for _, key := range []string{"container_path", "tensorboard_path"} {
 			path := "checkpoint_storage." + key

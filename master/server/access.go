@@ -55,8 +55,9 @@ func (g *guard) identifyUser(c *call, text string, need access, fromCookie bool)
 	if err != nil {
 		return err
 	}
-	if fromCookie && !g.cfg.CORS {
-		// A browser sends its cookie for any site's form; only ours may use it.
+	if fromCookie {
+		// A browser sends its cookie for any site's form; only ours may use it, also
+		// where the site may call with a token.
 		if err := http.NewCrossOriginProtection().Check(c.Request); err != nil {
 			return status.New(status.PermissionDenied, "requests from other sites are refused")
 		}

@@ -124,8 +124,9 @@ func (s *Server) serveHarness(c *call) error {
 
 // sites is the API, with the true addresses of clients, for pages of other sites where the configuration says so.
 func (s *Server) sites(api http.Handler) http.Handler {
-	if s.cfg.CORS {
-		return trueAddress(s.cfg.TrustedProxies, anyOrigin(trimSlashes(api)))
+	if len(s.cfg.CORSOrigins) > 0 {
+		api = allowOrigins(s.cfg.CORSOrigins, trimSlashes(api))
+		return trueAddress(s.cfg.TrustedProxies, api)
 	}
 	return trueAddress(s.cfg.TrustedProxies, trimSlashes(api))
 }

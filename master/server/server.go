@@ -92,8 +92,9 @@ type Config struct {
 	Metrics *prometheus.Registry
 	// HideMetrics answers 404 where the metrics would be.
 	HideMetrics bool
-	// CORS lets pages of any site call the API with the user's cookie.
-	CORS bool
+	// CORSOrigins are the sites whose pages may call the API, with a token and never
+	// with the user's cookie.
+	CORSOrigins []string
 	// TrustedProxies are the networks whose X-Forwarded-For tells the true address.
 	TrustedProxies []netip.Prefix
 	// Limits is what strangers and users may cost.

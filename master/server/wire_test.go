@@ -242,30 +242,42 @@ func TestMetricsCanBeHidden(t *testing.T) {
 
 func TestCallsFromOtherSites(t *testing.T) {
 	t.Parallel()
+	const site = "https://portal.example.com"
 	tests := []struct {
-		name   string
-		cors   bool
-		method string
-		code   int
-		allow  string
+		name, origin string
+		cookie       bool
+		method       string
+		code         int
+		allow        string
 	}{
-		{"a preflight is answered when allowed", true, http.MethodOptions, 204, "https://other.example"},
-		{"a call is answered when allowed", true, http.MethodPost, 200, "https://other.example"},
-		{"a call is refused otherwise", false, http.MethodPost, 403, ""},
-		{"a preflight allows nothing otherwise", false, http.MethodOptions, 501, ""},
+		{"a preflight of a listed site is answered", site, false, http.MethodOptions, 204, site},
+		{"a listed site calls with a token", site, false, http.MethodPost, 200, site},
+		{"a listed site's call with a cookie is refused", site, true, http.MethodPost, 403, site},
+		{"another site's call with a cookie is refused", "https://other.example", true, http.MethodPost, 403, ""},
+		{"another site's call allows nothing", "https://other.example", false, http.MethodPost, 200, ""},
+		{"another site's preflight allows nothing", "https://other.example", false, http.MethodOptions, 501, ""},
+		{"a page without an origin of its own is no site", "null", false, http.MethodPost, 200, ""},
+		{"the same name with another scheme is another site", "http://portal.example.com", false, http.MethodPost, 200, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.remake(t, func(c *Config) { c.CORS = tt.cors })
+			w.remake(t, func(c *Config) { c.CORSOrigins = []string{site} })
 			r := httptest.NewRequestWithContext(t.Context(), tt.method, "/api/v1/agents/a/enable", nil)
-			r.Header.Set("Origin", "https://other.example")
+			r.Header.Set("Origin", tt.origin)
 			r.Header.Set("Access-Control-Request-Method", "POST")
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
-			r.AddCookie(&http.Cookie{Name: "auth", Value: w.admin})
+			if tt.cookie {
+				r.AddCookie(&http.Cookie{Name: "auth", Value: w.admin})
+			} else {
+				r.Header.Set("Authorization", "Bearer "+w.admin)
+			}
 			rec := httptest.NewRecorder()
 			w.handler.ServeHTTP(rec, r)
+			if got := rec.Header().Get("Access-Control-Allow-Credentials"); got != "" {
+				t.Errorf("got credentials %q allowed, want none", got)
+			}
 			if got := rec.Header().Get("Access-Control-Allow-Origin"); rec.Code != tt.code || got != tt.allow {
 				t.Errorf("got %d for %q, want %d for %q", rec.Code, got, tt.code, tt.allow)
 			}

@@ -35,7 +35,7 @@ func TestMasterYAML(t *testing.T) {
 			"instance-type", "g5.xlarge,g4dn.xlarge", "spot", "true", "spot-fallback", "true", "spot-max-price", "1.5", "max-agents", "8", "min-agents", "1",
 			"idle-period", "5m", "starting-period", "30m", "key-pair", "lab", "tag", "team=ml", "preemption", "true", "db-url", "env:DB_URL",
 			"cpu-image", "python:3.12", "registry-user", "ann", "registry-password", "env:REGISTRY", "notebook-timeout", "1h",
-			"startup-script-file", "#!/bin/sh\ntrue\n", "agent-config-file", "hooks: {on_connection_lost: [reboot]}\n", "enable-cors", "true",
+			"startup-script-file", "#!/bin/sh\ntrue\n", "agent-config-file", "hooks: {on_connection_lost: [reboot]}\n", "enable-cors", "true", "cors-origins", "https://portal.example.com",
 			"master-config-file", "launch_error: false\nlog: {level: debug}\n", "initial-password", "aws-sm:their/password", "data-prefix", "lab",
 		},
 	} {

@@ -46,7 +46,7 @@ func TestMasterYAML(t *testing.T) {
 			"machine", "n1-standard-8+1xnvidia-tesla-t4,g2-standard-4", "spot", "true", "spot-fallback", "true", "max-agents", "8", "min-agents", "1",
 			"idle-period", "5m", "starting-period", "30m", "label", "team=ml", "network-tag", "office", "preemption", "true", "db-url", "env:DB_URL",
 			"cpu-image", "python:3.12", "registry-user", "ann", "registry-password", "env:REGISTRY", "notebook-timeout", "1h",
-			"startup-script-file", "#!/bin/sh\ntrue\n", "agent-config-file", "hooks: {on_connection_lost: [reboot]}\n", "enable-cors", "true",
+			"startup-script-file", "#!/bin/sh\ntrue\n", "agent-config-file", "hooks: {on_connection_lost: [reboot]}\n", "enable-cors", "true", "cors-origins", "https://portal.example.com",
 			"master-config-file", "launch_error: false\nlog: {level: debug}\n", "initial-password", "gcp-sm:their-password", "data-prefix", "lab",
 			"pool-zone", "us-central1-b,us-central1-a", "agent-boot-disk-size", "250", "agent-boot-disk-type", "pd-ssd", "agent-image", gcptest.ImageDebian,
 			"agent-external-ip", "false", "nat", "true", "metrics", "false", "agent-service-account", "none",

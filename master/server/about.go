@@ -29,10 +29,7 @@ func (k *clusterCalls) routes() []route {
 // masterLogs answers GET master/logs: offset counts from the start, or from the end
 // when negative. With afterId it starts behind that record instead.
 func (k *clusterCalls) masterLogs(ctx context.Context, c *call, send func(*apiv1.MasterLogsResponse) error) error {
-	offset, limit, follow := c.numberParam("offset"), c.numberParam("limit"), c.isSet("follow")
-	if limit < 0 {
-		c.rejectParam("limit", "0 or more")
-	}
+	offset, limit, follow := c.numberParam("offset"), c.linesParam(), c.isSet("follow")
 	if c.textParam("afterId") != "" {
 		// A number that is not given out yet is of a master before this one; all is new.
 		if offset = int(c.afterParam("afterId")); offset > k.cfg.MasterLog.endNumber() {

@@ -114,10 +114,7 @@ func (c *call) listRequest() *apiv1.GetCheckpointsRequest {
 	r := &apiv1.GetCheckpointsRequest{
 		SortByAttr: enumParam[apiv1.GetCheckpointsRequest_SortBy](c, "sortByAttr"), SortByMetric: c.textParam("sortByMetric"),
 		OrderBy: enumParam[apiv1.GetCheckpointsRequest_OrderBy](c, "orderBy"), States: enumParams[apiv1.Checkpoint_State](c, "states"),
-		Offset: int32(c.numberParam("offset")), Limit: int32(c.numberParam("limit")), Deleting: c.isSet("deleting"),
-	}
-	if r.GetLimit() < 0 {
-		c.rejectParam("limit", "0 or more")
+		Offset: int32(c.numberParam("offset")), Limit: int32(c.limitParam()), Deleting: c.isSet("deleting"),
 	}
 	return r
 }

@@ -13,7 +13,7 @@ import (
 func (c *call) experimentsRequest() *apiv1.GetExperimentsRequest {
 	r := &apiv1.GetExperimentsRequest{
 		SortBy: enumParam[apiv1.GetExperimentsRequest_SortBy](c, "sortBy"), Descending: c.isDescending(),
-		Offset: int32(c.numberParam("offset")), Limit: int32(c.numberParam("limit")),
+		Offset: int32(c.numberParam("offset")), Limit: int32(c.limitParam()),
 		Description: c.textParam("description"), Name: c.textParam("name"), Labels: c.allValues("labels"),
 		Archived: c.flagParam("archived"), States: enumParams[apiv1.Experiment_State](c, "states"),
 		Users: c.allValues("users"), UserIds: c.numberParams("userIds"), ProjectId: int32(c.numberParam("projectId")),
@@ -22,9 +22,6 @@ func (c *call) experimentsRequest() *apiv1.GetExperimentsRequest {
 		ToId:   c.boundParam("experimentIdFilter.lte", "experimentIdFilter.lt", -1),
 		// What is shown of trials are numbers that are at hand.
 		ShowTrialData: c.isSet("showTrialData"),
-	}
-	if r.GetLimit() < -1 {
-		c.rejectParam("limit", "0 or more; -1 counts and lists nothing")
 	}
 	return r
 }

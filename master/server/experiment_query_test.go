@@ -32,7 +32,7 @@ func TestTheParametersOfAListOfExperiments(t *testing.T) {
 		{name: "the other spelling", query: "project_id=4&sort_by=SORT_BY_UNSPECIFIED&user_ids=2", want: &apiv1.GetExperimentsRequest{ProjectId: 4, UserIds: []int32{2}}},
 		{name: "a state that is none", query: "states=STATE_LOST", refused: "states: must be one of STATE_ACTIVE, STATE_PAUSED"},
 		{name: "an order that is none", query: "sortBy=SORT_BY_COLOUR", refused: "sortBy: must be one of SORT_BY_ID"},
-		{name: "a limit that is none", query: "limit=-2", refused: "limit: must be 0 or more"},
+		{name: "a limit that is none", query: "limit=-3", refused: "limit: must be -2 or more"},
 		{name: "an id that is none", query: "experimentIdFilter.incl=x", refused: "experimentIdFilter.incl: must be whole numbers"},
 		{name: "a bound that is none", query: "experimentIdFilter.gt=x", refused: "experimentIdFilter.gt: must be a whole number"},
 	} {

@@ -120,14 +120,14 @@ func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, err
 
 func (e *experimentCalls) history(c *call) (*apiv1.GetExperimentHistoryResponse, error) {
 	id, err := c.experimentID()
-	offset, limit := c.numberParam("offset"), c.numberParam("limit")
+	page := c.partParam()
 	if err == nil {
 		err = c.bad
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.cfg.Experiments.History(c.Context(), id, offset, limit)
+	return e.cfg.Experiments.History(c.Context(), id, page.offset, page.limit)
 }
 
 func (e *experimentCalls) bestMetric(c *call) (*apiv1.GetBestSearcherValidationMetricResponse, error) {

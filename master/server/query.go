@@ -166,7 +166,7 @@ func orderParam[O any](c *call, by map[string]O) O {
 }
 
 // cutPage cuts out the part of list that the parameters offset and limit ask for. A
-// negative offset counts from the end; a limit of 0 is none.
+// negative offset counts from the end; limitParam has the limits.
 func cutPage[T any](c *call, list []T) ([]T, *apiv1.Pagination) {
 	p := c.partParam().of(len(list))
 	return list[p.GetStartIndex():p.GetEndIndex()], p
@@ -176,12 +176,27 @@ func cutPage[T any](c *call, list []T) ([]T, *apiv1.Pagination) {
 type part struct{ offset, limit int }
 
 func (c *call) partParam() part {
-	p := part{c.numberParam("offset"), c.numberParam("limit")}
-	if p.limit < 0 {
-		c.rejectParam("limit", "0 or more")
-		p.limit = 0
+	return part{c.numberParam("offset"), c.limitParam()}
+}
+
+// limitParam is the parameter limit of a list. As in Determined 0 and -1 list everything, and -2
+// counts and lists nothing.
+func (c *call) limitParam() int {
+	n := c.numberParam("limit")
+	if n < apiv1.CountOnly {
+		c.rejectParam("limit", "-2 or more; -1 lists everything, -2 counts and lists nothing")
+		return 0
 	}
-	return p
+	return n
+}
+
+// linesParam is the parameter limit of a log; 0 and -1 are no limit.
+func (c *call) linesParam() int {
+	n := c.numberParam("limit")
+	if n < -1 {
+		c.rejectParam("limit", "-1 or more; 0 and -1 are no limit")
+	}
+	return max(n, 0)
 }
 
 // of is the part of a list of so many.
@@ -193,8 +208,11 @@ func (p part) of(total int) *apiv1.Pagination {
 	}
 	start = min(max(start, 0), total)
 	end := total
-	if limit > 0 {
+	switch {
+	case limit > 0:
 		end = min(start+limit, total)
+	case limit == apiv1.CountOnly:
+		end = start
 	}
 	return &apiv1.Pagination{
 		Offset: int32(offset), Limit: int32(limit),

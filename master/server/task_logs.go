@@ -53,7 +53,7 @@ func (l *logCalls) shipLogs(c *call, in *apiv1.PostTaskLogsRequest) (*apiv1.Post
 // logFilter is which lines of a task are wanted.
 func (c *call) logFilter() log.Filter {
 	f := log.Filter{
-		Task: c.PathValue("task"), Limit: c.numberParam("limit"),
+		Task: c.PathValue("task"), Limit: c.linesParam(),
 		Allocations: c.allValues("allocationIds"), Agents: c.allValues("agentIds"), Containers: c.allValues("containerIds"),
 		Sources: c.allValues("sources"), Stdtypes: c.allValues("stdtypes"),
 		Before: c.timeParam("timestampBefore"), After: c.timeParam("timestampAfter"), From: c.afterParam("afterId"),
@@ -73,9 +73,6 @@ func (c *call) logFilter() log.Filter {
 		f.Levels = append(f.Levels, level)
 	}
 	f.Text = c.textSearch(c.textParam("searchText"), c.isSet("enableRegex"))
-	if f.Limit < 0 {
-		c.rejectParam("limit", "0 or more")
-	}
 	return f
 }
 

@@ -54,12 +54,9 @@ func (t *trialCalls) trials(c *call) (*apiv1.GetExperimentTrialsResponse, error)
 	id, err := c.experimentID()
 	r := &apiv1.GetExperimentTrialsRequest{
 		ExperimentId: id, SortBy: enumParam[apiv1.GetExperimentTrialsRequest_SortBy](c, "sortBy"), Descending: c.isDescending(),
-		Offset: int32(c.numberParam("offset")), Limit: int32(c.numberParam("limit")),
+		Offset: int32(c.numberParam("offset")), Limit: int32(c.limitParam()),
 		// Clients name the states of experiments, which trials share.
 		States: enumParams[apiv1.Trial_State](c, "states"),
-	}
-	if r.GetLimit() < 0 {
-		c.rejectParam("limit", "0 or more")
 	}
 	if err == nil {
 		err = c.bad
@@ -99,12 +96,9 @@ func (t *trialCalls) trial(c *call) (*apiv1.GetTrialResponse, error) {
 func (t *trialCalls) workloads(c *call) (*apiv1.GetTrialWorkloadsResponse, error) {
 	id, err := c.trialID()
 	r := &apiv1.GetTrialWorkloadsRequest{
-		TrialId: id, Descending: c.isDescending(), Offset: int32(c.numberParam("offset")), Limit: int32(c.numberParam("limit")),
+		TrialId: id, Descending: c.isDescending(), Offset: int32(c.numberParam("offset")), Limit: int32(c.limitParam()),
 		SortKey: c.textParam("sortKey"), Filter: enumParam[apiv1.GetTrialWorkloadsRequest_FilterOption](c, "filter"),
 		IncludeBatchMetrics: c.isSet("includeBatchMetrics"), Group: c.textParam("group"), RemoveDeletedCheckpoints: c.isSet("removeDeletedCheckpoints"),
-	}
-	if r.GetLimit() < 0 {
-		c.rejectParam("limit", "0 or more")
 	}
 	if err == nil {
 		err = c.bad

@@ -73,7 +73,8 @@ func (v *Checkpoints) listed(ctx context.Context, r *apiv1.GetCheckpointsRequest
 	}
 }
 
-// cutPage says where the page of a list begins. A negative offset counts from the end; a limit of 0 is none.
+// cutPage says where the page of a list begins. A negative offset counts from the end; a limit of 0 or -1
+// is none, and apiv1.CountOnly wants the number alone.
 func cutPage(total int, offset, limit int32) (start int, p *apiv1.Pagination) {
 	start = int(offset)
 	if start < 0 {
@@ -81,8 +82,11 @@ func cutPage(total int, offset, limit int32) (start int, p *apiv1.Pagination) {
 	}
 	start = min(max(start, 0), total)
 	end := total
-	if limit > 0 {
+	switch {
+	case limit > 0:
 		end = min(start+int(limit), total)
+	case limit == apiv1.CountOnly:
+		end = start
 	}
 	return start, &apiv1.Pagination{
 		Offset: offset, Limit: limit, StartIndex: int32(start), EndIndex: int32(end), Total: int32(total),

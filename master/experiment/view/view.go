@@ -81,7 +81,7 @@ func toTime(t time.Time) *timestamppb.Timestamp {
 }
 
 // cutPage is the part of a list of so many that is wanted. A negative offset counts from the end; a
-// limit of 0 is none, and -1 wants the number alone.
+// limit of 0 or -1 is none, and apiv1.CountOnly wants the number alone.
 func cutPage(total int, offset, limit int32) (from, to int, p *apiv1.Pagination) {
 	from = int(offset)
 	if from < 0 {
@@ -92,7 +92,7 @@ func cutPage(total int, offset, limit int32) (from, to int, p *apiv1.Pagination)
 	switch {
 	case limit > 0:
 		to = min(from+int(limit), total)
-	case limit < 0:
+	case limit == apiv1.CountOnly:
 		to = from
 	}
 	return from, to, &apiv1.Pagination{

@@ -27,7 +27,8 @@ func TestAPageOfAList(t *testing.T) {
 		{"beyond the end", 3, 7, 2, 3, 3, 3, 3},
 		{"from the end", 10, -3, 0, 7, 10, 7, 10},
 		{"from far before the start", 2, -9, 1, 0, 1, 0, 2},
-		{"the number alone", 5, 0, -1, 0, 0, 0, 5},
+		{"all of it, as Determined writes it", 5, 1, -1, 1, 5, 1, 5},
+		{"the number alone", 5, 0, -2, 0, 0, 0, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

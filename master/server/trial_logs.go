@@ -97,6 +97,9 @@ func (l *trialLogCalls) trialLines(ctx context.Context, id int32, where record.T
 				if !yield(e, err) || err != nil {
 					return
 				}
+				if f.Limit == 0 {
+					continue
+				}
 				if left--; left == 0 {
 					return
 				}

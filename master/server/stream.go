@@ -22,7 +22,7 @@ func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c
 			err := do(ctx, c, func(m Out) error { return l.sendLine(m) })
 			switch {
 			case ctx.Err() != nil: // the client has left, or we are going to
-				l.startLines()
+				l.endLines()
 				return nil
 			case err != nil && !l.started:
 				return err
@@ -30,7 +30,7 @@ func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c
 				s.logFailure(c, err)
 				_ = l.writeLine(streamError(err)) // a client that has left is told nothing
 			}
-			l.startLines()
+			l.endLines()
 			return nil
 		},
 	}
@@ -59,10 +59,23 @@ func (l *lines) startLines() {
 		return
 	}
 	l.started = true
+	l.renewDeadline()
 	l.w.Header().Set("Content-Type", "application/json")
 	l.w.Header().Set("X-Content-Type-Options", "nosniff")
 	l.w.WriteHeader(http.StatusOK)
-	_ = l.rc.Flush() // a client that has left ends the context
+	_ = l.rc.Flush()                       // a client that has left ends the context
+	_ = l.rc.SetWriteDeadline(time.Time{}) // as in writeLine
+}
+
+// endLines allows the end of the answer, which net/http writes after the handler returns, as much
+// time as a line.
+func (l *lines) endLines() {
+	l.startLines()
+	l.renewDeadline()
+}
+
+func (l *lines) renewDeadline() {
+	_ = l.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
 }
 
 func (l *lines) sendLine(m proto.Message) error {
@@ -77,9 +90,13 @@ func (l *lines) sendLine(m proto.Message) error {
 
 func (l *lines) writeLine(line []byte) error {
 	l.startLines()
-	_ = l.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	l.renewDeadline()
 	if _, err := l.w.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	return l.rc.Flush()
+	if err := l.rc.Flush(); err != nil {
+		return err
+	}
+	_ = l.rc.SetWriteDeadline(time.Time{}) // HTTP/2 would reset a stream that is silent for longer
+	return nil
 }

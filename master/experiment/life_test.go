@@ -54,8 +54,8 @@ func TestAFailureIsRestartedUntilThereWereTooMany(t *testing.T) {
 		w.exit(w.place(1), 7)
 	}
 	x, trials := w.wantState(1, lifecycle.Error)
-	if x.Failure == "" || trials[0].Life.State != lifecycle.Error {
-		t.Errorf("got %q and %s, want a reason and ERROR", x.Failure, trials[0].Life.State)
+	if x.Failure == "" || trials[0].Life.State != lifecycle.Error || trials[0].Life.Restarts != 2 {
+		t.Errorf("got %q and %s after %d restarts, want a reason and ERROR after 2", x.Failure, trials[0].Life.State, trials[0].Life.Restarts)
 	}
 }
 

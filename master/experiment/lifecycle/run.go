@@ -74,7 +74,7 @@ type ending struct {
 //	ended with 0 and heeded the signal                    next run
 //	ended with 0 and did not                              COMPLETED
 //	failed, and a log policy says cancel_retries          ERROR
-//	failed, above max_restarts                             ERROR, a restart counted
+//	failed, max_restarts reached                          ERROR
 //	failed                                                next run, a restart counted
 func (t Trial) judgeEnd(e RunEnd, maxRestarts int) ending {
 	switch {
@@ -99,7 +99,7 @@ func (t Trial) judgeEnd(e RunEnd, maxRestarts int) ending {
 	case e.NoRetry:
 		return ending{"it failed, and a log policy says cancel_retries", Error, false}
 	case t.Restarts >= maxRestarts:
-		return ending{fmt.Sprintf("it failed; it was restarted %d times, and max_restarts is %d", t.Restarts, maxRestarts), Error, true}
+		return ending{fmt.Sprintf("it failed; it was restarted %d times, and max_restarts is %d", t.Restarts, maxRestarts), Error, false}
 	}
 	return ending{fmt.Sprintf("it failed; this is restart %d of %d", t.Restarts+1, maxRestarts), Active, true}
 }

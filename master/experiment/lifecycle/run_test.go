@@ -29,7 +29,7 @@ func TestWhatTheEndOfARunMeans(t *testing.T) {
 		{"lost in a pause", Paused, plain, RunEnd{Cause: Lost}, Paused, Held, 0},
 		{"failed", Active, plain, RunEnd{Cause: Failed}, Active, Again, 1},
 		{"failed in a pause", Paused, plain, RunEnd{Cause: Failed}, Paused, Held, 1},
-		{"failed for the last time", Active, worn, RunEnd{Cause: Failed}, Error, Done, 3},
+		{"failed for the last time", Active, worn, RunEnd{Cause: Failed}, Error, Done, 2},
 		{"lost after the last restart", Active, worn, RunEnd{Cause: Lost}, Active, Again, 2},
 		{"failed, not to be retried", Active, plain, RunEnd{Cause: Failed, NoRetry: true}, Error, Done, 0},
 		{"heeded with an error", Active, plain, RunEnd{Cause: Failed, Heeded: true}, Active, Again, 1},

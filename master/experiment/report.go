@@ -35,15 +35,21 @@ func (s *shared) changeTrial(ctx context.Context, trial int32, by string,
 }
 
 // Report takes in what a program measured. The answer is given once the metrics, what the search made
-// of them, the trial and the experiment are stored; repeated, it changes nothing. The report's Base is
-// not read. The errors have the codes NotFound, InvalidArgument, AlreadyExists for other values at the
+// of them, the trial and the experiment are stored; repeated, it changes nothing. Run 0 is the present
+// run, and the report's Base is not read. The errors have the codes NotFound, InvalidArgument, AlreadyExists for other values at the
 // same step, and FailedPrecondition for a run that is not the present one.
 func (r *reports) Report(ctx context.Context, m metric.Report) error {
 	if m.Trial < 1 || m.Trial > math.MaxInt32 {
 		return status.Missing("trial", strconv.FormatInt(m.Trial, 10))
 	}
 	return r.changeTrial(ctx, int32(m.Trial), "", func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
-		if m.Run != int64(t.Life.Run) {
+		if m.Run == 0 { // clients that know of no runs leave it out
+			m.Run = int64(t.Life.Run)
+		}
+		switch {
+		case t.Life.Run == 0:
+			return status.New(status.FailedPrecondition, "trial %d cannot report metrics: it has not begun", t.ID)
+		case m.Run != int64(t.Life.Run):
 			return status.New(status.FailedPrecondition, "run %d of trial %d cannot report metrics: its present run is %d", m.Run, t.ID, t.Life.Run)
 		}
 		if err := d.Hear(t.ID); err != nil {

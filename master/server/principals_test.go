@@ -68,6 +68,7 @@ var decisions = map[string]string{
 	"POST task-arrays/{array}/kill":                   "owner owner-tools admin",
 	"POST commands/{command}/set_priority":            "owner owner-tools admin",
 	"GET tasks":                                       "user tools admin admin-tools",
+	"GET /tasks":                                      "user tools admin admin-tools",
 	"GET tasks/{task}":                                "user tools admin admin-tools",
 	"GET tasks/{task}/context_directory":              "owner owner-tools admin task",
 	"POST task/logs":                                  "owner owner-tools admin task",

@@ -122,6 +122,7 @@ func refusals() []refusal {
 		{"metrics", "a group of 10,000 bytes", "trial", post, reports, strings.Replace(reportOf("1", `{"loss":1}`), "validation", long[:10_000], 1), 400, false},
 		{"metrics", "a group with a line break", "trial", post, reports, strings.Replace(reportOf("1", `{"loss":1}`), "validation", `a\nb`, 1), 400, false},
 		{"metrics", "of another run", "trial", post, reports, strings.Replace(reportOf("1", `{"loss":1}`), `"trialRunId":1`, `"trialRunId":9`, 1), 400, false},
+		{"metrics", "of a run below zero", "trial", post, reports, strings.Replace(reportOf("1", `{"loss":1}`), `"trialRunId":1`, `"trialRunId":-1`, 1), 400, false},
 		{"metrics", "of another trial than the path's", "trial", post, reports, strings.Replace(reportOf("1", `{"loss":1}`), `"trialId":$`, `"trialId":9`, 1), 400, false},
 		{"metrics", "of a trial that does not exist", "trial", post, "trials/77/metrics", strings.Replace(reportOf("1", `{"loss":1}`), `"trialId":$`, `"trialId":77`, 1), 404, false},
 		{"metrics", "of another user's trial", "other", post, reports, reportOf("1", `{"loss":1}`), 403, false},

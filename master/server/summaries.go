@@ -6,28 +6,40 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // summariesCall answers with every allocation that is queued or runs. There may be 40,000, and the
 // contract has no pages: the answer is sent as it is made.
 func summariesCall(t *taskCalls) endpoint {
-	return endpoint{out: (&apiv1.GetTasksResponse{}).ProtoReflect().Descriptor(), serve: func(c *call) error { return t.writeSummaries(c) }}
+	return endpoint{out: (&apiv1.GetTasksResponse{}).ProtoReflect().Descriptor(), serve: func(c *call) error {
+		return t.writeSummaries(c, `{"allocationIdToSummary":{`, appendSummary, "}}")
+	}}
+}
+
+// rootSummariesCall is the same at /tasks, where Determined writes names with underscores and has no
+// message around the summaries.
+func rootSummariesCall(t *taskCalls) endpoint {
+	return endpoint{file: "application/json", serve: func(c *call) error {
+		return t.writeSummaries(c, "{", appendRootSummary, "}")
+	}}
 }
 
 // pieceSize is how much of an answer is written at once, in bytes.
 const pieceSize = 128 << 10
 
-func (t *taskCalls) writeSummaries(c *call) error {
+func (t *taskCalls) writeSummaries(c *call, begin string, each task.Summary, end string) error {
 	if c.answered != nil {
 		c.answered(c.Context())
 	}
 	out := pieces{c: c, b: make([]byte, 0, pieceSize+pieceSize/8)}
-	out.b = append(out.b, `{"allocationIdToSummary":{`...)
+	out.b = append(out.b, begin...)
 	between := ""
-	for text, err := range t.cfg.Tasks.Summaries(appendSummary) {
+	for text, err := range t.cfg.Tasks.Summaries(each) {
 		if err != nil {
 			return out.giveUp(err)
 		}
@@ -37,7 +49,7 @@ func (t *taskCalls) writeSummaries(c *call) error {
 			return nil // a client that has left is told nothing
 		}
 	}
-	out.b = append(out.b, "}}"...)
+	out.b = append(out.b, end...)
 	out.send()
 	return nil
 }
@@ -97,6 +109,13 @@ func appendSummary(b []byte, s *apiv1.AllocationSummary) ([]byte, error) {
 	}
 	b, err = appendMessages(append(b, `,"proxyPorts":`...), s.GetProxyPorts())
 	return append(b, '}'), err
+}
+
+// rootNames writes messages as writing does, with the names of their definition.
+var rootNames = protojson.MarshalOptions{EmitUnpopulated: true, UseProtoNames: true}
+
+func appendRootSummary(b []byte, s *apiv1.AllocationSummary) ([]byte, error) {
+	return rootNames.MarshalAppend(append(appendText(b, s.GetAllocationId()), ':'), s)
 }
 
 func appendMessages[M proto.Message](b []byte, list []M) ([]byte, error) {

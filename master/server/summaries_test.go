@@ -114,7 +114,7 @@ func TestSummariesOfManyTasksAreOneAnswer(t *testing.T) {
 		}
 		rec := httptest.NewRecorder()
 		c := &call{Request: httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/tasks", nil), w: rec}
-		if err := (&taskCalls{&shared{cfg: Config{Tasks: fewTasks{list: list}}}}).writeSummaries(c); err != nil {
+		if err := (&taskCalls{&shared{cfg: Config{Tasks: fewTasks{list: list}}}}).writeSummaries(c, `{"allocationIdToSummary":{`, appendSummary, "}}"); err != nil {
 			t.Fatal(err)
 		}
 		got := &apiv1.GetTasksResponse{}

@@ -23,6 +23,7 @@ func (t *taskCalls) routes() []route {
 		auditedRoute("task.kill", postRoute("task-arrays/{array}/kill", user, plainCall(t.killArray))),
 		auditedRoute("task.priority", postRoute("commands/{command}/set_priority", user, unaryCall(t.setCommandPriority))),
 		getRoute("tasks", user, summariesCall(t)),
+		getRoute("/tasks", user, rootSummariesCall(t)),
 		getRoute("tasks/{task}", user, plainCall(t.task)),
 		getRoute("tasks/{task}/context_directory", either, taskContext(t)),
 	}

@@ -158,3 +158,28 @@ func TestABulkRequestSaysWhatBecameOfEach(t *testing.T) {
 		t.Errorf("got %d %s, and %q was asked", rec.Code, rec.Body, s.said)
 	}
 }
+
+// Determined's pages ask with project -1 for experiments of any project.
+func TestABulkRequestForAnyProjectChoosesFromAll(t *testing.T) {
+	t.Parallel()
+	w := newWhole(t)
+	id := strconv.Itoa(int(w.experiment))
+	for path, body := range map[string]string{
+		"projects/-1/experiments/pause":    `{"filters":{}}`,
+		"projects/1/experiments/activate":  `{"filters":{"projectId":-1}}`,
+		"projects/-1/experiments/cancel":   `{"filters":{"projectId":1}}`,
+		"projects/-1/experiments/activate": `{"experimentIds":[` + id + `]}`,
+	} {
+		rec := w.ask(t, http.MethodPost, prefix+path, w.user, body)
+		if rec.Code != http.StatusOK || !strings.Contains(squeeze(rec.Body.String()), `"id":`+id) {
+			t.Errorf("%s %s: got %d %s, want it to reach experiment %s", path, body, rec.Code, rec.Body, id)
+		}
+	}
+	if rec := w.ask(t, http.MethodGet, prefix+"experiments?projectId=-1", w.user, ""); !strings.Contains(squeeze(rec.Body.String()), `"total":1`) {
+		t.Errorf("got %d %s, want every experiment", rec.Code, rec.Body)
+	}
+	rec := w.ask(t, http.MethodPost, prefix+"projects/77/experiments/pause", w.user, `{"filters":{}}`)
+	if strings.Contains(squeeze(rec.Body.String()), `"id":`) {
+		t.Errorf("got %d %s, want none of another project", rec.Code, rec.Body)
+	}
+}

@@ -84,11 +84,15 @@ func (s *Server) notBuilt(w http.ResponseWriter, r *http.Request) {
 }
 
 // elsewhere answers for what is on no other path: what is known and not built, or
-// nothing.
+// nothing. The open-source edition of Determined has nothing at Enterprise's paths, and clients
+// tell the editions apart by the 404.
 func elsewhere(w http.ResponseWriter, r *http.Request) {
-	if _, found := comesWith(r.URL.Path); found {
+	switch comes, found := comesWith(r.URL.Path); {
+	case !found:
+		plainError(w, http.StatusNotFound, "there is nothing at "+excerpt.Of(r.URL.Path))
+	case comes == inEnterprise:
+		plainError(w, http.StatusNotFound, notBuiltText(r))
+	default:
 		plainError(w, http.StatusNotImplemented, notBuiltText(r))
-		return
 	}
-	plainError(w, http.StatusNotFound, "there is nothing at "+excerpt.Of(r.URL.Path))
 }

@@ -51,7 +51,8 @@ func (e *Experiments) Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) (ids
 func readFilter(r *apiv1.GetExperimentsRequest) experiment.Filter {
 	f := experiment.Filter{
 		Archived: r.Archived, Users: r.GetUsers(), UserIDs: r.GetUserIds(), Name: r.GetName(), Description: r.GetDescription(),
-		Labels: r.GetLabels(), Project: r.GetProjectId(), IDs: r.GetIds(), NotIDs: r.GetExcludedIds(),
+		Labels: r.GetLabels(), Project: max(r.GetProjectId(), 0), // -1 is any project, as 0 is
+		IDs: r.GetIds(), NotIDs: r.GetExcludedIds(),
 		FromID: r.GetFromId(), UntilID: r.GetToId(),
 	}
 	for _, s := range r.GetStates() {

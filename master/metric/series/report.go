@@ -11,8 +11,11 @@ import (
 // Report takes in what a program reports of one step. The answer is given once it is
 // stored with what the search made of it; repeated, it changes nothing.
 func (s *Series) Report(ctx context.Context, trial int32, group string, in *apiv1.TrialMetrics) error {
-	if in.GetTrialRunId() <= 0 {
-		return status.New(status.InvalidArgument, "metrics.trialRunId: must be the number of the run that reports (%d)", in.GetTrialRunId())
+	if in == nil {
+		return status.New(status.InvalidArgument, "metrics: must be set")
+	}
+	if in.GetTrialRunId() < 0 {
+		return status.New(status.InvalidArgument, "metrics.trialRunId: must be the number of the run that reports, or 0 for the present one (%d)", in.GetTrialRunId())
 	}
 	r := metric.Report{
 		Trial: int64(trial), Run: int64(in.GetTrialRunId()), Group: group, Steps: int64(in.GetStepsCompleted()),

@@ -67,6 +67,8 @@ type Wanted struct {
 	Coscheduler bool
 	// HostPaths is true when the master mounts a directory of its node.
 	HostPaths bool
+	// SharedFS is true when checkpoints go to a directory of each node.
+	SharedFS bool
 	// DatabaseHost is a database outside the release, or empty.
 	DatabaseHost string
 }
@@ -113,6 +115,9 @@ func Checks(w Wanted) []Check {
 	}
 	if w.TaskNamespace != "" && !w.MakesTaskNamespace {
 		out = append(out, Check{"Pod Security of namespace " + w.TaskNamespace, w.taskSecurity})
+	}
+	if w.SharedFS {
+		out = append(out, Check{"checkpoint storage", w.checkCheckpoints})
 	}
 	out = append(out, Check{"quota for tasks in namespace " + w.tasksNamespace(), w.taskQuota})
 	if w.PullSecret != "" {

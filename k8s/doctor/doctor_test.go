@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"strings"
 	"testing"
@@ -378,6 +379,48 @@ func TestANamespaceOfTasksIsTheReleasesOwn(t *testing.T) {
 			if test.denied && !strings.Contains(r.Fix, "resourceManager.defaultNamespace=NAMESPACE") {
 				t.Errorf("got the remedy %q, want the value that names a namespace", r.Fix)
 			}
+		})
+	}
+}
+
+// With default values the chart's own namespace is baseline, and checkpoints go to a directory of
+// the node.
+func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
+	t.Parallel()
+	namespace := func(name, level string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{enforceLabel: level}}}
+	}
+	made := func(level string) []helm.Object {
+		return []helm.Object{{Kind: "Namespace", Name: "ml-lab-tasks", YAML: "kind: Namespace\nmetadata: {name: ml-lab-tasks, labels: {" + enforceLabel + ": " + level + "}}"}}
+	}
+	for _, c := range []struct {
+		name    string
+		objects []helm.Object
+		there   *corev1.Namespace
+		values  map[string]any
+		want    Answer
+		words   string
+	}{
+		{"the chart's own", made("baseline"), namespace("ml", ""), nil, Unknown, "checkpointStorage.hostPath=/tmp/checkpoints"},
+		{"the chart's own, as it was before", made("privileged"), namespace("ml-lab-tasks", "baseline"), nil, Pass, ""},
+		{"a named one", nil, namespace("jobs", "restricted"), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Unknown, "namespace jobs (Pod Security level restricted)"},
+		{"a named one without a level", nil, namespace("jobs", ""), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Pass, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := Wanted{Client: fake.NewClientset(c.there), Namespace: "ml", Objects: c.objects}
+			values := map[string]any{"checkpointStorage": map[string]any{"type": "shared_fs"}}
+			maps.Copy(values, c.values)
+			if err := w.Read(values); err != nil {
+				t.Fatal(err)
+			}
+			for _, check := range Checks(w) {
+				if check.Name == "checkpoint storage" {
+					expect(t, check.Look(t.Context()), c.want, c.words)
+					return
+				}
+			}
+			t.Error("got no check of the checkpoint storage")
 		})
 	}
 }

@@ -24,7 +24,8 @@ func (w *Wanted) Read(values map[string]any) error {
 		MaxSlotsPerPod      int    `json:"maxSlotsPerPod"`
 		DefaultScheduler    string `json:"defaultScheduler"`
 		CheckpointStorage   struct {
-			MountToServer bool `json:"mountToServer"`
+			Type          string `json:"type"`
+			MountToServer bool   `json:"mountToServer"`
 		} `json:"checkpointStorage"`
 		DB struct {
 			HostAddress      string `json:"hostAddress"`
@@ -79,7 +80,7 @@ func (w *Wanted) Read(values map[string]any) error {
 		add("ingress.tlsSecret", v.Ingress.TLSSecret, corev1.TLSCertKey)
 	}
 	w.Coscheduler = v.DefaultScheduler == "coscheduler"
-	w.HostPaths = v.CheckpointStorage.MountToServer
+	w.HostPaths, w.SharedFS = v.CheckpointStorage.MountToServer, v.CheckpointStorage.Type == "shared_fs"
 	w.Slots = Slots{MaxPerPod: v.MaxSlotsPerPod, Resource: SlotResource(v.SlotType)}
 	// Task pods tolerate the taint that clouds put on GPU nodes.
 	w.Slots.Tolerations = slices.Clone(v.TaskContainerDefaults.GPUPodSpec.Spec.Tolerations)

@@ -155,7 +155,7 @@ func (w Wanted) podSecurityIn(ctx context.Context, namespace string, hostPaths, 
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "get", Resource: "namespaces", Name: namespace}, err)
 	}
-	return judgePodSecurity(ns.Name, ns.Labels["pod-security.kubernetes.io/enforce"], hostPaths, tasks, w.Tasks.Root)
+	return judgePodSecurity(ns.Name, ns.Labels[enforceLabel], hostPaths, tasks, w.Tasks.Root)
 }
 
 // judgePodSecurity is pure. HostPaths is true where the master mounts a directory of its

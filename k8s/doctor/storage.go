@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -71,6 +72,42 @@ func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.Sto
 	}
 	slices.Sort(used)
 	return passResult("volumes are made by %s", strings.Join(slices.Compact(used), ", "))
+}
+
+// checkCheckpoints looks whether trials may mount the directory of shared_fs.
+func (w Wanted) checkCheckpoints(ctx context.Context) Result {
+	for _, o := range w.Objects {
+		var ns corev1.Namespace
+		if o.Kind == "Namespace" && o.Name == w.TaskNamespace && yaml.Unmarshal([]byte(o.YAML), &ns) == nil {
+			return judgeCheckpoints(w.TaskNamespace, ns.Labels[enforceLabel])
+		}
+	}
+	name := w.tasksNamespace()
+	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return judgeCheckpoints(name, "")
+	}
+	if err != nil {
+		return unknownResult(kube.Call{Verb: "get", Resource: "namespaces", Name: name}, err)
+	}
+	return judgeCheckpoints(name, ns.Labels[enforceLabel])
+}
+
+// enforceLabel is the Pod Security level of a namespace.
+const enforceLabel = "pod-security.kubernetes.io/enforce"
+
+// judgeCheckpoints is pure. A cluster without a place for checkpoints runs everything but
+// experiments, and those that name a storage of their own.
+func judgeCheckpoints(namespace, level string) Result {
+	if level == "" || level == "privileged" {
+		return passResult("a directory of each node (shared_fs), which must be the same on all nodes")
+	}
+	return Result{
+		Answer: Unknown, Needed: "a place for checkpoints that pods may use",
+		Found: fmt.Sprintf("checkpointStorage is a directory of each node (shared_fs), which namespace %s (Pod Security level %s) lets no pod mount: experiments that name no storage are refused", namespace, level),
+		Fix: "--set checkpointStorage.type=s3,checkpointStorage.bucket=NAME (or gcs, azure); --set checkpointStorage.type=directory,checkpointStorage.containerPath=PATH with a volume claim in taskContainerDefaults.cpuPodSpec and gpuPodSpec; " +
+			"or, for a first try, --set checkpointStorage.hostPath=/tmp/checkpoints, which makes a namespace of the chart's own privileged",
+	}
 }
 
 func loadBalancer(o helm.Object) bool {

@@ -30,6 +30,7 @@ type Release struct {
 	Protected     []string `yaml:"protected" doc:"Secrets, volume claims and priority classes that no task may use"`
 
 	DeterminedPassword bool `yaml:"determinedPassword" doc:"The init step made a password of determined"`
+	RefusesCheckpoints bool `yaml:"refusesCheckpoints" doc:"The namespace of tasks lets no pod mount the directory of shared_fs"`
 }
 
 // Load reads the document in file, with what was given by flag and environment

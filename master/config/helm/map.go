@@ -45,7 +45,9 @@ func Map(d Document) config.Master {
 		m.Logging = v.Logging
 	}
 	m.RetentionPolicy = config.RetentionPolicy{Days: v.RetentionPolicy.Days, Schedule: v.RetentionPolicy.Schedule}
-	m.CheckpointStorage = v.Storage.toMaster()
+	if !d.Release.RefusesCheckpoints { // otherwise trials would wait forever for pods that Kubernetes rejects
+		m.CheckpointStorage = v.Storage.toMaster()
+	}
 	m.Security = v.mapSecurity(m.Security)
 	m.Security.InitialUserPassword, m.Security.DeterminedPassword = d.firstPasswords()
 	m.TaskContainerDefaults = v.mapTasks(m.TaskContainerDefaults)

@@ -34,6 +34,12 @@
 {{- else }}baseline{{ end }}
 {{- end -}}
 
+{{/* Whether the directory of shared_fs is a path of the node that the tasks' namespace, which
+     the chart makes, lets no pod mount. */}}
+{{- define "determined.refusesCheckpoints" -}}
+{{- if and (include "determined.makesTaskNamespace" .) (eq (.Values.checkpointStorage.type | default "shared_fs") "shared_fs") (ne (include "determined.taskSecurity" .) "privileged") }}true{{ end }}
+{{- end -}}
+
 {{/* Names of the release's objects that no task may use, beside those that the chart
      names itself: what values name, where tasks are beside it. */}}
 {{- define "determined.protected" -}}
@@ -77,6 +83,7 @@
 {{- with .Values.slotResourceRequests.cpu }}{{- $_ := set $values "slotResourceRequests" (dict "cpu" (float64 .)) }}{{- end }}
 {{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) "taskNamespace" (include "determined.taskNamespace" .) "taskAccount" (include "determined.taskAccount" .) "protected" (include "determined.protected" . | fromJsonArray) -}}
 {{- if include "determined.makesDeterminedPassword" . }}{{- $_ := set $release "determinedPassword" true }}{{ end }}
+{{- if include "determined.refusesCheckpoints" . }}{{- $_ := set $release "refusesCheckpoints" true }}{{ end }}
 {{- dict "release" $release "values" $values | toJson -}}
 {{- end -}}
 

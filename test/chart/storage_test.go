@@ -1,0 +1,63 @@
+package chart_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/det-deploy/det-deploy/master/config/helm"
+)
+
+// A master has no storage whose directory the tasks' namespace lets no pod mount: experiments are
+// refused with a sentence instead of waiting for pods that Kubernetes rejects.
+func TestTheMasterHasNoStorageThatPodsMayNotMount(t *testing.T) {
+	t.Parallel()
+	const warning = "this cluster has no place for checkpoints"
+	for values, want := range map[string]string{
+		`{maxSlotsPerPod: 1}`: "none",
+		`{maxSlotsPerPod: 1, checkpointStorage: {mountToServer: true}}`:                                              "none",
+		`{maxSlotsPerPod: 1, checkpointStorage: {hostPath: /srv/c}, resourceManager: {podSecurity: baseline}}`:       "none",
+		`{maxSlotsPerPod: 1, checkpointStorage: {hostPath: /srv/c}}`:                                                 "/srv/c",
+		`{maxSlotsPerPod: 1, resourceManager: {podSecurity: privileged}}`:                                            "/tmp/checkpoints",
+		`{maxSlotsPerPod: 1, taskPolicy: {hostPaths: [/data]}}`:                                                      "/tmp/checkpoints",
+		`{maxSlotsPerPod: 1, resourceManager: {defaultNamespace: jobs}}`:                                             "/tmp/checkpoints",
+		`{maxSlotsPerPod: 1, checkpointStorage: {type: gcs, bucket: b}}`:                                             "b",
+		`{maxSlotsPerPod: 1, checkpointStorage: {type: directory, containerPath: /c}}`:                               "/c",
+		`{maxSlotsPerPod: 1, checkpointStorage: {type: gcs, bucket: b}, resourceManager: {podSecurity: restricted}}`: "b",
+	} {
+		files, err := render(t, release{name: "lab", namespace: "ml", values: parse(t, values)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o struct{ Data map[string]string }
+		if err := yaml.Unmarshal([]byte(files["determined/templates/config.yaml"]), &o); err != nil {
+			t.Fatal(err)
+		}
+		doc, err := base64.StdEncoding.DecodeString(o.Data["values.yaml"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := helm.Read(doc, "values.yaml", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "none"
+		switch s := read.Master.CheckpointStorage; {
+		case s == nil:
+		case s.SharedFS != nil:
+			got = s.SharedFS.HostPath
+		case s.GCS != nil:
+			got = s.GCS.Bucket
+		case s.Directory != nil:
+			got = s.Directory.ContainerPath
+		}
+		if got != want {
+			t.Errorf("%s: got storage %s, want %s", values, got, want)
+		}
+		if notes := files["determined/templates/NOTES.txt"]; strings.Contains(notes, warning) != (want == "none") {
+			t.Errorf("%s: got notes %s, want the warning %v", values, notes, want == "none")
+		}
+	}
+}

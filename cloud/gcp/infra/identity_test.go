@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/api/cloudresourcemanager/v3"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
@@ -119,3 +120,40 @@ func TestARoleOfTheUsersStays(t *testing.T) {
 }
 
 func isViewer(line string) bool { return strings.HasPrefix(line, "roles/viewer ") }
+
+// Google leaves the roles of a deleted account behind as "deleted:serviceAccount:…?uid=…",
+// and a new account of the same address has none of them.
+func TestAnAccountDeletedByHandGetsItsRolesAgain(t *testing.T) {
+	for name, remade := range map[string]bool{"deleted": false, "deleted and made again": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, gcptest.Options{})
+				must(t, s.up(t.Context()))
+				before := slices.Sorted(slices.Values(s.everything(t)))
+				c := s.cluster(t.Context(), nil)
+				account := &identity.Account{In: c, Name: "master"}
+				must(t, account.Delete(t.Context()))
+				if remade {
+					must(t, account.Create(t.Context()))
+				}
+				plan := s.plan(t)
+				for _, name := range []string{"master", "master-on-agent", "master-on-data", "master-on-db-url"} {
+					if !slices.ContainsFunc(plan, func(line string) bool {
+						return strings.HasPrefix(line, "update gcp/role-binding/"+name+"; roles: none → ")
+					}) {
+						t.Errorf("got %q, want role binding %s updated", plan, name)
+					}
+				}
+				must(t, s.up(t.Context()))
+				s.wantNothingToDo(t)
+				if d := cmp.Diff(slices.Sorted(slices.Values(s.everything(t))), before); d != "" {
+					t.Errorf("after up: got -, want +:\n%s", d)
+				}
+				must(t, s.down(t.Context()))
+				if left := strings.Join(s.everything(t), "\n"); strings.Contains(left, account.Email()) {
+					t.Errorf("after down: got\n%s\nwant nothing of %s", left, account.Email())
+				}
+			})
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -105,11 +106,15 @@ func (b *Binding) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	if err != nil {
 		return resource.Found{}, nil, b.explainDenied(infra.IgnoreMissing(err)) // what it is on may not be there yet
 	}
-	have := live.grantsOf(memberOf(b.Account.Email()), b.isOurs)
-	if len(have) == 0 {
+	member, listed := memberOf(b.Account.Email()), b.isOurs
+	if slices.Contains(b.On.emails(b.In), b.Account.Email()) {
+		listed = anyGrant // as ListBindings has it, so that the plan updates the entry and does not remove it
+	}
+	if !live.names(member, listed) {
 		return resource.Found{}, nil, nil
 	}
-	drift := infra.Differences(infra.Changeable("roles", strings.Join(have, ", "), strings.Join(b.wanted(), ", ")))
+	have := live.grantsOf(member, b.isOurs)
+	drift := infra.Differences(infra.Changeable("roles", cmp.Or(strings.Join(have, ", "), "none"), strings.Join(b.wanted(), ", ")))
 	return foundBinding(b.On, b.Account.Email()), drift, nil
 }
 
@@ -207,7 +212,7 @@ func listBindingsOn(ctx context.Context, c *owner.Cluster, on Place) ([]resource
 	}
 	var out []resource.Found
 	for _, email := range on.emails(c) {
-		if len(live.grantsOf(memberOf(email), anyGrant)) > 0 {
+		if live.names(memberOf(email), anyGrant) {
 			out = append(out, foundBinding(on, email))
 		}
 	}

@@ -211,19 +211,28 @@ func (p *policy) add(member, role string, condition *Condition) {
 	p.Bindings[i].Members = append(p.Bindings[i].Members, member)
 }
 
-// grantsOf lists the roles that a member has, of those that are of interest.
+// grantsOf lists the roles that a member has, of those that are of interest. Roles of a
+// deleted account do not count, because a new account of the same address does not have them.
 func (p *policy) grantsOf(member string, of func(policyBinding) bool) []string {
 	var out []string
 	for _, b := range p.Bindings {
-		if of(b) && slices.ContainsFunc(b.Members, func(m string) bool { return isSame(m, member) }) {
+		if of(b) && slices.Contains(b.Members, member) {
 			out = append(out, grantText(b.Role, b.Condition))
 		}
 	}
 	return slices.Sorted(slices.Values(out))
 }
 
-// isSame reports whether an entry of a policy is a member. That of an account that is
-// gone reads "deleted:serviceAccount:E-MAIL?uid=NUMBER".
+// names reports whether a role of interest names a member, or an account of its address that
+// was deleted.
+func (p *policy) names(member string, of func(policyBinding) bool) bool {
+	return slices.ContainsFunc(p.Bindings, func(b policyBinding) bool {
+		return of(b) && slices.ContainsFunc(b.Members, func(m string) bool { return isSame(m, member) })
+	})
+}
+
+// isSame reports whether an entry of a policy is a member, for removing it. That of a deleted
+// account reads "deleted:serviceAccount:E-MAIL?uid=NUMBER".
 func isSame(entry, member string) bool {
 	rest, deleted := strings.CutPrefix(entry, "deleted:")
 	if deleted {

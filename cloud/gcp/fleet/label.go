@@ -46,9 +46,10 @@ func (f *Fleet) isOurs(i *compute.Instance) bool {
 	return i.Labels[LabelCluster] == f.cfg.Cluster && i.Labels[LabelPool] == encodeLabel(f.cfg.Pool)
 }
 
-// filter is what a list of the pool's machines is asked for.
+// filter selects the pool's machines in a list. Google wants each of several expressions in
+// parentheses.
 func (f *Fleet) filter() string {
-	return "labels." + LabelCluster + "=" + f.cfg.Cluster + " AND labels." + LabelPool + "=" + encodeLabel(f.cfg.Pool)
+	return "(labels." + LabelCluster + "=" + f.cfg.Cluster + ") AND (labels." + LabelPool + "=" + encodeLabel(f.cfg.Pool) + ")"
 }
 
 // The metadata of every machine, beside base_config's.

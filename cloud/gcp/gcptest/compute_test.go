@@ -284,3 +284,15 @@ func TestAPatchReplacesArrays(t *testing.T) {
 		t.Errorf("got %+v, want what was not named as it was", got)
 	}
 }
+
+func TestFiltersOfSeveralExpressionsHaveParentheses(t *testing.T) {
+	t.Parallel()
+	_, c := newWorld(t, gcptest.Options{})
+	for _, filter := range []string{"labels.a=b AND labels.c=d", "labels.a=b labels.c=d", "(labels.a=b) labels.c=d", "labels.a=b OR (labels.c=d)", "(labels.a=b) AND labels.c=d"} {
+		_, err := c.compute.Instances.AggregatedList(project).Filter(filter).Do()
+		wantStatus(t, err, 400, "invalid")
+	}
+	for _, filter := range []string{"labels.a=b", "(labels.a=b)", "(labels.a=b) AND (labels.c=d)", "(labels.a=b) (labels.c=d)"} {
+		made[*compute.InstanceAggregatedList](t)(c.compute.Instances.AggregatedList(project).Filter(filter).Do())
+	}
+}

@@ -14,6 +14,9 @@ func (c *call) filter(items []any) ([]any, error) {
 		return items, nil
 	}
 	match, err := parseFilter(text)
+	if err == nil && c.service.Name == "compute" && !c.opt.Foreign {
+		err = checkParentheses(text)
+	}
 	if err != nil {
 		return nil, invalid("Invalid value for field 'filter': '%s'. Invalid list filter expression: %v.", text, err)
 	}
@@ -24,6 +27,33 @@ func (c *call) filter(items []any) ([]any, error) {
 		}
 	}
 	return out, nil
+}
+
+// checkParentheses refuses expressions that stand side by side without parentheses, which
+// Compute Engine wants around each: (status = RUNNING) (labels.team = vision).
+// https://cloud.google.com/compute/docs/reference/rest/v1/instances/list (filter)
+func checkParentheses(text string) error {
+	depth, bare := 0, 0
+	for _, token := range filterToken.FindAllString(text, -1) {
+		switch token {
+		case "(":
+			depth++
+		case ")":
+			depth--
+		case "=", "!=", ":", "<", ">", "<=", ">=", "eq", "ne":
+			if depth == 0 {
+				bare++
+			}
+		case "AND", "OR":
+			if depth == 0 && bare > 0 {
+				return fmt.Errorf("each of several expressions must be in parentheses")
+			}
+		}
+	}
+	if bare > 1 || bare == 1 && strings.HasPrefix(text, "(") {
+		return fmt.Errorf("each of several expressions must be in parentheses")
+	}
+	return nil
 }
 
 type filterFunc func(item map[string]any) bool

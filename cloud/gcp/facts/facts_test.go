@@ -199,6 +199,7 @@ func TestWhatTheCallerMayNot(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	w.Bind("projects/"+gcptest.Project, "roles/compute.viewer", "user:bob@example.com")
+	w.Bind("projects/"+gcptest.Project, "roles/serviceusage.serviceUsageConsumer", "user:bob@example.com")
 	c, err := api.New(t.Context(), w.Client("user:bob@example.com"), api.Options{Project: gcptest.Project, Region: region})
 	must(t, err)
 	many := slices.Repeat([]string{"compute.instances.get"}, 150)

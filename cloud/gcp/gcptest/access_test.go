@@ -10,6 +10,7 @@ import (
 	"google.golang.org/api/cloudresourcemanager/v3"
 	"google.golang.org/api/compute/v1"
 	"google.golang.org/api/iam/v1"
+	"google.golang.org/api/option"
 	"google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
@@ -201,5 +202,21 @@ func TestBucketsHavePoliciesOfTheirOwn(t *testing.T) {
 	got := made[*storage.TestIamPermissionsResponse](t)(ann.storage.Buckets.TestIamPermissions("data", []string{"storage.objects.get", "storage.objects.create"}).Do())
 	if !slices.Equal(got.Permissions, []string{"storage.objects.get"}) {
 		t.Errorf("got %v", got.Permissions)
+	}
+}
+
+func TestACallOnAProjectsQuotaNeedsThePermissionToUseIt(t *testing.T) {
+	t.Parallel()
+	w, _ := newWorld(t, gcptest.Options{})
+	w.Bind(parent, "roles/compute.viewer", "user:bob@example.com")
+	zones := func() error {
+		s := made[*compute.Service](t)(compute.NewService(t.Context(), option.WithHTTPClient(w.Client("user:bob@example.com"))))
+		_, err := s.Zones.List(project).Do()
+		return err
+	}
+	wantStatus(t, zones(), 403, "forbidden")
+	w.Bind(parent, "roles/serviceusage.serviceUsageConsumer", "user:bob@example.com")
+	if err := zones(); err != nil {
+		t.Error(err)
 	}
 }

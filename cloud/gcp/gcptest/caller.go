@@ -46,10 +46,30 @@ func (c *call) authorize() error {
 		return err
 	}
 	p := c.projectOf()
+	if err := c.checkQuotaProject(); err != nil {
+		return err
+	}
 	if err := c.checkEnabled(p); err != nil {
 		return err
 	}
 	return c.checkPermissions()
+}
+
+// checkQuotaProject refuses a caller who may not use the project whose quota the call is to
+// count against.
+// https://cloud.google.com/docs/quotas/set-quota-project
+func (c *call) checkQuotaProject() error {
+	id := c.request.Header.Get("X-Goog-User-Project")
+	const permission = "serviceusage.services.use"
+	if id == "" || c.may(permission, resourceName{path: "projects/" + id}) {
+		return nil
+	}
+	r := refuse(403, "forbidden", "Caller does not have required permission to use project %s. Grant the caller the roles/serviceusage.serviceUsageConsumer role, or a custom role with the %s permission.", id, permission)
+	r.details = []any{map[string]any{
+		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "USER_PROJECT_DENIED", "domain": "googleapis.com",
+		"metadata": map[string]any{"service": c.service.Name + ".googleapis.com", "consumer": "projects/" + id},
+	}}
+	return r
 }
 
 // checkScopes holds the token's scopes against those of the method.

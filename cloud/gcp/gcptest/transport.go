@@ -6,13 +6,19 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 )
 
 // Client is an HTTP client whose requests end in the world and are made by a caller:
-// "user:ann@example.com", "serviceAccount:…". An empty one is the owner.
+// "user:ann@example.com", "serviceAccount:…". An empty one is the owner. A person's requests
+// count against the quota of Project, as those of a login on a workstation do.
 func (w *World) Client(member string) *http.Client {
-	return &http.Client{Transport: w.Transport(Caller{Member: member})}
+	t := &transport{world: w, token: w.Token(Caller{Member: member})}
+	if strings.HasPrefix(member, "user:") {
+		t.quota = Project
+	}
+	return &http.Client{Transport: t}
 }
 
 // Transport is how a caller's requests reach the world without a socket.
@@ -23,6 +29,7 @@ func (w *World) Transport(c Caller) http.RoundTripper {
 type transport struct {
 	world *World
 	token string
+	quota string // the project whose quota requests count against; empty leaves it to Google
 }
 
 // RoundTrip answers in the caller's goroutine.
@@ -30,6 +37,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if r.Header.Get("Authorization") == "" {
 		r.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	if t.quota != "" && r.Header.Get("X-Goog-User-Project") == "" {
+		r.Header.Set("X-Goog-User-Project", t.quota)
 	}
 	out, err := t.world.serve(r)
 	if r.Body != nil {

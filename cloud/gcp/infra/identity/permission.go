@@ -49,8 +49,15 @@ func InstallerPermissions() []string {
 		"compute.disks.useReadOnly", "compute.networks.use", "compute.networks.useExternalIp", "compute.instances.detachDisk", "compute.subnetworks.getIamPolicy", "compute.subnetworks.setIamPolicy",
 	}
 	others := slices.Concat(onlyLaunching(), reportCalls())
-	return permissionsOf(func(op string) bool { return !slices.Contains(others, op) }, elsewhere)
+	out := append(permissionsOf(func(op string) bool { return !slices.Contains(others, op) }, elsewhere), UseQuota)
+	slices.Sort(out)
+	return out
 }
+
+// UseQuota lets a person's calls count against the project's quota. Google asks for it in
+// the project that X-Goog-User-Project names, which the calls of a login carry.
+// https://cloud.google.com/docs/quotas/set-quota-project
+const UseQuota = "serviceusage.services.use"
 
 func permissionsOf(makes func(op string) bool, without []string) []string {
 	var out []string

@@ -67,7 +67,9 @@ func neededPermissions(s spec.GCP) []string {
 		changes("iam.serviceAccounts", "create", "delete")
 		changes("iam.roles", "create", "delete", "undelete")
 	}
-	spared = append(spared, "serviceusage.services.enable")
+	// Who needs UseQuota and lacks it is refused the question itself; a service account does
+	// not need it.
+	spared = append(spared, "serviceusage.services.enable", identity.UseQuota)
 	return slices.DeleteFunc(identity.InstallerPermissions(), func(p string) bool { return slices.Contains(spared, p) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"hash/crc32"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,8 +63,8 @@ func createSecret(c *call) (any, error) {
 	if !secretID.MatchString(id) {
 		return nil, invalid("The secret ID %q is not valid.", id)
 	}
-	if s.Replication == nil || s.Replication.Automatic == nil && s.Replication.UserManaged == nil {
-		return nil, invalid("The replication of the secret is missing.")
+	if err := p.checkReplication(s.Replication); err != nil {
+		return nil, err
 	}
 	if err := checkLabels(s.Labels); err != nil {
 		return nil, err
@@ -76,6 +77,36 @@ func createSecret(c *call) (any, error) {
 	s.CreateTime, s.Etag = c.stamp(), etagOf(1)
 	c.vault.secrets.add(path, s)
 	return &s.Secret, nil
+}
+
+// checkReplication refuses a secret without places, and one in a place that the organization
+// does not allow: automatic replication is "global", which no list of locations has.
+// https://cloud.google.com/secret-manager/docs/choosing-replication
+func (p *project) checkReplication(r *secretmanager.Replication) error {
+	switch {
+	case r == nil || (r.Automatic == nil) == (r.UserManaged == nil):
+		return invalid("The replication of the secret must be either automatic or user managed.")
+	case r.UserManaged != nil && len(r.UserManaged.Replicas) == 0:
+		return invalid("The replication of the secret has no replicas.")
+	}
+	locations := []string{"global"}
+	if r.UserManaged != nil {
+		locations = nil
+		for _, replica := range r.UserManaged.Replicas {
+			locations = append(locations, replica.Location)
+		}
+	}
+	const constraint = "gcp.resourceLocations"
+	rule := p.constraints[constraint]
+	if rule == nil || rule.Values == nil {
+		return nil
+	}
+	for _, location := range locations {
+		if !slices.Contains(rule.Values.AllowedValues, "in:"+location+"-locations") {
+			return failedPrecondition("Constraint constraints/" + constraint + " violated for [projects/" + p.id + "] attempting to create a secret in [" + location + "].")
+		}
+	}
+	return nil
 }
 
 // secretPath is the path of the request's secret, whether it names the project by its

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/api/orgpolicy/v2"
 	"google.golang.org/api/secretmanager/v1"
 	storageapi "google.golang.org/api/storage/v1"
 
@@ -216,4 +217,28 @@ func TestSecretsOfReferences(t *testing.T) {
 	if cloud.KindOf(err) != cloud.NotFound {
 		t.Errorf("got %v, want that there is none", err)
 	}
+}
+
+// An organization may keep its data in some regions, and a secret with automatic replication
+// is in none.
+func TestSecretsStayInTheClustersRegion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		s.world.Constrain(gcptest.Project, "gcp.resourceLocations", &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{
+			Values: &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRuleStringValues{AllowedValues: []string{"in:us-central1-locations"}},
+		})
+		must(t, s.up(t.Context()))
+		all, err := s.cluster(t.Context(), nil).Clients.Secrets.List(t.Context(), "")
+		must(t, err)
+		want := &secretmanager.Replication{UserManaged: &secretmanager.UserManaged{Replicas: []*secretmanager.Replica{{Location: "us-central1"}}}}
+		for _, live := range all {
+			if d := cmp.Diff(live.Replication, want); d != "" {
+				t.Errorf("%s: got -, want +:\n%s", live.Name, d)
+			}
+		}
+		if len(all) == 0 {
+			t.Error("got no secrets, want some")
+		}
+		s.wantNothingToDo(t)
+	})
 }

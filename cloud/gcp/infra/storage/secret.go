@@ -106,7 +106,10 @@ func (s *Secret) createSecret(ctx context.Context) error {
 	err = owner.Insert(ctx, s.In, s.Define(), s.FullName(), func() error {
 		err := s.In.Clients.Secrets.Create(ctx, s.FullName(), &secretmanager.Secret{
 			Labels: s.wantedLabels(), Annotations: notes,
-			Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}},
+			// Automatic replication is "global" to an organization's policy of locations.
+			Replication: &secretmanager.Replication{UserManaged: &secretmanager.UserManaged{
+				Replicas: []*secretmanager.Replica{{Location: s.In.Clients.Region}},
+			}},
 		})
 		made = err == nil
 		return err

@@ -92,6 +92,9 @@ func (c *creations) findProject(o Order, x config.Experiment) (workspace.Project
 		return project, workspace.Workspace{}, err
 	}
 	space, err := c.cfg.Places.Workspace(project.WorkspaceID)
+	if err == nil {
+		err = space.CheckUser(o.By)
+	}
 	return project, space, err
 }
 

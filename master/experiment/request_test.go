@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
@@ -205,6 +207,48 @@ func TestAnotherUsersFilesAndCheckpointsAreNotTaken(t *testing.T) {
 	}
 	if _, err := w.x.Create(t.Context(), Order{By: bob(), Config: single, Parent: 1, Files: []*apiv1.File{file("own.py", "")}}); err != nil {
 		t.Errorf("a fork with files of its own: got %v, want it allowed", err)
+	}
+}
+
+// The keys of a workspace reach every program of an experiment in it.
+func TestAWorkspaceGivesItsKeysToItsMembersAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	keys, err := structpb.NewStruct(map[string]any{"type": "s3", "bucket": "b", "access_key": "a", "secret_key": "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	team, err := w.spots.Create(t.Context(), ann(), &apiv1.PostWorkspaceRequest{Name: "team", CheckpointStorageConfig: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := w.spots.CreateProject(t.Context(), bob(), &apiv1.PostProjectRequest{Name: "his", WorkspaceId: team.GetId()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func(by *apiv1.User) error {
+		managed := Order{By: by, Config: single, Project: project.GetId(), ValidateOnly: true}
+		elsewhere := managed
+		elsewhere.Config, elsewhere.Unmanaged = "searcher: {name: single, metric: loss}", true
+		_, err := w.x.Create(t.Context(), managed)
+		_, unmanaged := w.x.Create(t.Context(), elsewhere)
+		if (err == nil) != (unmanaged == nil) {
+			t.Errorf("got %v, and %v for an unmanaged experiment", err, unmanaged)
+		}
+		return err
+	}
+	wantRefused(t, create(bob()), status.PermissionDenied, "workspace 'team' has storage keys", "memberIds")
+	for _, by := range []*apiv1.User{ann(), root()} {
+		if err := create(by); err != nil {
+			t.Errorf("by %s: got %v, want it allowed", by.GetUsername(), err)
+		}
+	}
+	members := &structpb.ListValue{Values: []*structpb.Value{structpb.NewNumberValue(float64(bob().GetId()))}}
+	if _, err := w.spots.Patch(t.Context(), ann(), team.GetId(), &apiv1.PatchWorkspace{MemberIds: members}); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(bob()); err != nil {
+		t.Errorf("by a member: got %v, want it allowed", err)
 	}
 }
 

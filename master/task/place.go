@@ -42,6 +42,9 @@ type place struct {
 // findPlace finds the place of a user's task; without a workspace that is the first one.
 func (p *policies) findPlace(manager rm.ResourceManager, user *apiv1.User, id int32, r spec.Resources) (place, error) {
 	w, err := p.cfg.OpenWorkspace(max(id, workspace.First))
+	if err == nil {
+		err = w.CheckUser(user)
+	}
 	if err != nil {
 		return place{}, err
 	}

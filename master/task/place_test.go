@@ -34,7 +34,7 @@ func TestAWorkspaceSaysWhereTasksRunAndAsWhom(t *testing.T) {
 	m := newMaster(t)
 	uid, group := int32(1234), "team"
 	m.edit = teams(workspace.Workspace{ID: 1, Name: "first"}, workspace.Workspace{
-		ID: 5, Name: "team", ComputePool: "aux", AuxPool: "gpu", Unix: workspace.Account{UID: &uid, Group: &group},
+		ID: 5, Name: "team", ComputePool: "aux", AuxPool: "gpu", Unix: workspace.Account{UID: &uid, Group: &group}, Members: []int32{ann().GetId()},
 	})
 	m.restart()
 	for name, tt := range map[string]struct {
@@ -68,7 +68,10 @@ func TestAWorkspaceSaysWhereTasksRunAndAsWhom(t *testing.T) {
 func TestWhatAWorkspaceRefuses(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
-	m.edit = teams(workspace.Workspace{ID: 1, Name: "team", ComputePool: "gone"})
+	uid := int32(1234)
+	m.edit = teams(workspace.Workspace{ID: 1, Name: "team", ComputePool: "gone"}, workspace.Workspace{
+		ID: 5, Name: "others", UserID: ann().GetId() + 1, Unix: workspace.Account{UID: &uid},
+	})
 	m.restart()
 	for name, tt := range map[string]struct {
 		workspace int32
@@ -76,6 +79,7 @@ func TestWhatAWorkspaceRefuses(t *testing.T) {
 		want      string
 	}{
 		"it does not exist":            {7, status.NotFound, "not found"},
+		"it gives others an account":   {5, status.PermissionDenied, "workspace 'others' has a Unix account and is for its owner, members and administrators"},
 		"its pool does not exist more": {1, status.InvalidArgument, `default pool of workspace 'team': there is no resource pool "gone"`},
 	} {
 		req := command(t, `{"entrypoint":["x"]}`)

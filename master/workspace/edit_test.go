@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,54 @@ func TestWhatIsChangedSurvivesARestart(t *testing.T) {
 			t.Errorf("the project is %+v, %v", q, err)
 		}
 		w.restart()
+	}
+}
+
+func TestTheOwnerNamesTheMembersOfAWorkspace(t *testing.T) {
+	w := newWorld(t)
+	team, err := w.Create(t.Context(), ann(), &apiv1.PostWorkspaceRequest{Name: "team", MemberIds: []int32{4, 2, 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := func(by *apiv1.User, ids ...any) error {
+		list, err := structpb.NewList(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.Patch(t.Context(), by, team.GetId(), &apiv1.PatchWorkspace{MemberIds: list})
+		return err
+	}
+	many := make([]any, mostMembers+1)
+	for i := range many {
+		many[i] = 2
+	}
+	for name, tt := range map[string]struct {
+		err  error
+		code status.Code
+	}{
+		"by a member":      {patch(bob(), 4), status.PermissionDenied},
+		"no such user":     {patch(ann(), 77), status.InvalidArgument},
+		"a name":           {patch(ann(), "bob"), status.InvalidArgument},
+		"half a user":      {patch(ann(), 2.5), status.InvalidArgument},
+		"too many members": {patch(ann(), many...), status.InvalidArgument},
+	} {
+		if status.Of(tt.err) != tt.code {
+			t.Errorf("%s: got %v, want %s", name, tt.err, tt.code)
+		}
+	}
+	for _, want := range [][]int32{{2, 4}, {4}, {}} {
+		w.restart()
+		got, err := w.Get(bob(), team.GetId())
+		if err != nil || !slices.Equal(got.GetMemberIds(), want) {
+			t.Errorf("got members %v (%v), want %v", got.GetMemberIds(), err, want)
+		}
+		ids := []any{4}
+		if len(want) == 1 {
+			ids = nil
+		}
+		if err := patch(ann(), ids...); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

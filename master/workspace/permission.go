@@ -8,7 +8,7 @@ import (
 // Who may change what: everybody may make workspaces and projects and see all of them. The
 // owner of a workspace may change it and everything in it, the owner of a project the
 // project, and administrators everything. As which Unix account tasks run is for
-// administrators alone.
+// administrators alone. Who may run tasks in a workspace: see Workspace.CheckUser.
 
 // findOwn is a workspace that by may change, whatever its state is.
 func (s *shared) findOwn(by *apiv1.User, id int32) (workspaceRecord, error) {

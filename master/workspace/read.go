@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -24,6 +25,25 @@ type Workspace struct {
 	Storage *expconf.Storage
 	// Unix is laid over the accounts of users.
 	Unix Account
+	// Members are the users who may use it beside its owner, where not everybody may: see CheckUser.
+	Members []int32
+}
+
+// CheckUser refuses a user who may not run anything in the workspace. One that has storage keys or a Unix account gives
+// them to what runs in it, and so is for its owner, its members and administrators.
+func (w Workspace) CheckUser(by *apiv1.User) error {
+	gives := "a Unix account"
+	switch {
+	case w.Storage != nil && w.Storage.HasSecrets():
+		gives = "storage keys"
+	case w.Unix.IsZero():
+		return nil
+	}
+	if by.GetAdmin() || by.GetId() == w.UserID || slices.Contains(w.Members, by.GetId()) {
+		return nil
+	}
+	return status.New(status.PermissionDenied, "workspace '%s' has %s and is for its owner, members and administrators; "+
+		"its owner can add you to its memberIds", w.Name, gives)
 }
 
 // IsOwnedBy says whether a user may change what is in the workspace because it is theirs. The first one
@@ -151,7 +171,7 @@ func (r *reader) OpenProject(ctx context.Context, tx *store.Tx, id int32) (Proje
 func (w *known) answer() Workspace {
 	return Workspace{
 		ID: w.ID, Name: w.Name, UserID: w.UserID, Archived: w.Archived,
-		ComputePool: w.Compute, AuxPool: w.Aux, Storage: w.storage, Unix: w.Unix,
+		ComputePool: w.Compute, AuxPool: w.Aux, Storage: w.storage, Unix: w.Unix, Members: w.Members,
 	}
 }
 

@@ -33,6 +33,7 @@ type workspaceRecord struct {
 	Aux      string    `json:"default_aux_pool,omitempty"`
 	Storage  string    `json:"checkpoint_storage,omitempty"` // YAML, secrets included
 	Unix     Account   `json:"agent_user_group,omitzero"`
+	Members  []int32   `json:"members,omitempty"` // see CheckUser
 	Created  time.Time `json:"created"`
 	// Pinned is when which user pinned it, by the user's id.
 	Pinned map[int32]time.Time `json:"pinned,omitempty"`

@@ -40,6 +40,9 @@ func (s *spaces) Create(ctx context.Context, by *apiv1.User, in *apiv1.PostWorks
 		Name: &in.Name, AgentUserGroup: in.GetAgentUserGroup(), CheckpointStorageConfig: in.GetCheckpointStorageConfig(),
 		DefaultComputePool: &in.DefaultComputePool, DefaultAuxPool: &in.DefaultAuxPool,
 	})
+	if err == nil {
+		err = s.setMembers(&w, in.GetMemberIds())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +144,9 @@ func (s *spaces) apply(by *apiv1.User, w *workspaceRecord, p *apiv1.PatchWorkspa
 		return err
 	}
 	if err := applyStorage(w, p.GetCheckpointStorageConfig()); err != nil {
+		return err
+	}
+	if err := s.applyMembers(w, p.GetMemberIds()); err != nil {
 		return err
 	}
 	for _, pool := range []struct {

@@ -62,7 +62,7 @@ func (v *views) showWorkspace(by *apiv1.User, w *known, counts map[int32]Counts)
 	out := &apiv1.Workspace{
 		Id: w.ID, Name: w.Name, Archived: w.Archived, UserId: w.UserID, Username: v.nameUser(w.UserID), Immutable: w.ID == First,
 		State: showDeletion(w.Deletion), ErrorMessage: w.Error, CheckpointStorageConfig: showStorage(w.storage),
-		DefaultComputePool: optional(w.Compute), DefaultAuxPool: optional(w.Aux),
+		DefaultComputePool: optional(w.Compute), DefaultAuxPool: optional(w.Aux), MemberIds: w.Members,
 	}
 	if !w.Unix.IsZero() {
 		out.AgentUserGroup = &apiv1.AgentUserGroup{AgentUid: w.Unix.UID, AgentGid: w.Unix.GID, AgentUser: w.Unix.User, AgentGroup: w.Unix.Group}

@@ -96,8 +96,11 @@ type Workspace struct {
 	PinnedAt                *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=pinned_at,json=pinnedAt,proto3" json:"pinned_at,omitempty"`
 	DefaultComputePool      *string                `protobuf:"bytes,15,opt,name=default_compute_pool,json=defaultComputePool,proto3,oneof" json:"default_compute_pool,omitempty"`
 	DefaultAuxPool          *string                `protobuf:"bytes,16,opt,name=default_aux_pool,json=defaultAuxPool,proto3,oneof" json:"default_aux_pool,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// The users who may run tasks and experiments in it beside its owner and administrators,
+	// where it has storage keys or a Unix account.
+	MemberIds     []int32 `protobuf:"varint,17,rep,packed,name=member_ids,json=memberIds,proto3" json:"member_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Workspace) Reset() {
@@ -242,6 +245,13 @@ func (x *Workspace) GetDefaultAuxPool() string {
 	return ""
 }
 
+func (x *Workspace) GetMemberIds() []int32 {
+	if x != nil {
+		return x.MemberIds
+	}
+	return nil
+}
+
 type GetWorkspacesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Workspaces    []*Workspace           `protobuf:"bytes,1,rep,name=workspaces,proto3" json:"workspaces,omitempty"`
@@ -348,6 +358,7 @@ type PostWorkspaceRequest struct {
 	// Namespaces and quotas are Kubernetes' own there; they are refused.
 	ClusterNamespaceMeta map[string]*structpb.Value `protobuf:"bytes,6,rep,name=cluster_namespace_meta,json=clusterNamespaceMeta,proto3" json:"cluster_namespace_meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	ClusterQuotaPairs    map[string]*structpb.Value `protobuf:"bytes,7,rep,name=cluster_quota_pairs,json=clusterQuotaPairs,proto3" json:"cluster_quota_pairs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	MemberIds            []int32                    `protobuf:"varint,8,rep,packed,name=member_ids,json=memberIds,proto3" json:"member_ids,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -427,6 +438,13 @@ func (x *PostWorkspaceRequest) GetClusterNamespaceMeta() map[string]*structpb.Va
 func (x *PostWorkspaceRequest) GetClusterQuotaPairs() map[string]*structpb.Value {
 	if x != nil {
 		return x.ClusterQuotaPairs
+	}
+	return nil
+}
+
+func (x *PostWorkspaceRequest) GetMemberIds() []int32 {
+	if x != nil {
+		return x.MemberIds
 	}
 	return nil
 }
@@ -556,8 +574,10 @@ type PatchWorkspace struct {
 	DefaultAuxResourcePool     *string                    `protobuf:"bytes,6,opt,name=default_aux_resource_pool,json=defaultAuxResourcePool,proto3,oneof" json:"default_aux_resource_pool,omitempty"`
 	DefaultAuxPool             *string                    `protobuf:"bytes,7,opt,name=default_aux_pool,json=defaultAuxPool,proto3,oneof" json:"default_aux_pool,omitempty"`
 	ClusterNamespaceMeta       map[string]*structpb.Value `protobuf:"bytes,8,rep,name=cluster_namespace_meta,json=clusterNamespaceMeta,proto3" json:"cluster_namespace_meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields              protoimpl.UnknownFields
-	sizeCache                  protoimpl.SizeCache
+	// The ids of all its members; unset changes nothing.
+	MemberIds     *structpb.ListValue `protobuf:"bytes,9,opt,name=member_ids,json=memberIds,proto3" json:"member_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PatchWorkspace) Reset() {
@@ -642,6 +662,13 @@ func (x *PatchWorkspace) GetDefaultAuxPool() string {
 func (x *PatchWorkspace) GetClusterNamespaceMeta() map[string]*structpb.Value {
 	if x != nil {
 		return x.ClusterNamespaceMeta
+	}
+	return nil
+}
+
+func (x *PatchWorkspace) GetMemberIds() *structpb.ListValue {
+	if x != nil {
+		return x.MemberIds
 	}
 	return nil
 }
@@ -980,7 +1007,7 @@ var File_master_api_v1_workspace_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_workspace_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmaster/api/v1/workspace.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/user.proto\"\xcd\x05\n" +
+	"\x1dmaster/api/v1/workspace.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/user.proto\"\xec\x05\n" +
 	"\tWorkspace\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -998,7 +1025,9 @@ const file_master_api_v1_workspace_proto_rawDesc = "" +
 	"\x19checkpoint_storage_config\x18\r \x01(\v2\x17.google.protobuf.StructR\x17checkpointStorageConfig\x127\n" +
 	"\tpinned_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\bpinnedAt\x125\n" +
 	"\x14default_compute_pool\x18\x0f \x01(\tH\x00R\x12defaultComputePool\x88\x01\x01\x12-\n" +
-	"\x10default_aux_pool\x18\x10 \x01(\tH\x01R\x0edefaultAuxPool\x88\x01\x01B\x17\n" +
+	"\x10default_aux_pool\x18\x10 \x01(\tH\x01R\x0edefaultAuxPool\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"member_ids\x18\x11 \x03(\x05R\tmemberIdsB\x17\n" +
 	"\x15_default_compute_poolB\x13\n" +
 	"\x11_default_aux_pool\"\x92\x01\n" +
 	"\x15GetWorkspacesResponse\x12;\n" +
@@ -1009,7 +1038,7 @@ const file_master_api_v1_workspace_proto_rawDesc = "" +
 	"pagination\x18\x02 \x01(\v2\x1c.detdeploy.api.v1.PaginationR\n" +
 	"pagination\"Q\n" +
 	"\x14GetWorkspaceResponse\x129\n" +
-	"\tworkspace\x18\x01 \x01(\v2\x1b.detdeploy.api.v1.WorkspaceR\tworkspace\"\xcd\x05\n" +
+	"\tworkspace\x18\x01 \x01(\v2\x1b.detdeploy.api.v1.WorkspaceR\tworkspace\"\xec\x05\n" +
 	"\x14PostWorkspaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12J\n" +
 	"\x10agent_user_group\x18\x02 \x01(\v2 .detdeploy.api.v1.AgentUserGroupR\x0eagentUserGroup\x12S\n" +
@@ -1017,7 +1046,9 @@ const file_master_api_v1_workspace_proto_rawDesc = "" +
 	"\x14default_compute_pool\x18\x04 \x01(\tR\x12defaultComputePool\x12(\n" +
 	"\x10default_aux_pool\x18\x05 \x01(\tR\x0edefaultAuxPool\x12v\n" +
 	"\x16cluster_namespace_meta\x18\x06 \x03(\v2@.detdeploy.api.v1.PostWorkspaceRequest.ClusterNamespaceMetaEntryR\x14clusterNamespaceMeta\x12m\n" +
-	"\x13cluster_quota_pairs\x18\a \x03(\v2=.detdeploy.api.v1.PostWorkspaceRequest.ClusterQuotaPairsEntryR\x11clusterQuotaPairs\x1a_\n" +
+	"\x13cluster_quota_pairs\x18\a \x03(\v2=.detdeploy.api.v1.PostWorkspaceRequest.ClusterQuotaPairsEntryR\x11clusterQuotaPairs\x12\x1d\n" +
+	"\n" +
+	"member_ids\x18\b \x03(\x05R\tmemberIds\x1a_\n" +
 	"\x19ClusterNamespaceMetaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x05value:\x028\x01\x1a\\\n" +
@@ -1033,7 +1064,7 @@ const file_master_api_v1_workspace_proto_rawDesc = "" +
 	"\x12namespace_bindings\x18\x02 \x03(\v2>.detdeploy.api.v1.PostWorkspaceResponse.NamespaceBindingsEntryR\x11namespaceBindings\x1aq\n" +
 	"\x16NamespaceBindingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12A\n" +
-	"\x05value\x18\x02 \x01(\v2+.detdeploy.api.v1.WorkspaceNamespaceBindingR\x05value:\x028\x01\"\x82\x06\n" +
+	"\x05value\x18\x02 \x01(\v2+.detdeploy.api.v1.WorkspaceNamespaceBindingR\x05value:\x028\x01\"\xbd\x06\n" +
 	"\x0ePatchWorkspace\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x12J\n" +
 	"\x10agent_user_group\x18\x02 \x01(\v2 .detdeploy.api.v1.AgentUserGroupR\x0eagentUserGroup\x12S\n" +
@@ -1042,7 +1073,9 @@ const file_master_api_v1_workspace_proto_rawDesc = "" +
 	"\x14default_compute_pool\x18\x05 \x01(\tH\x02R\x12defaultComputePool\x88\x01\x01\x12>\n" +
 	"\x19default_aux_resource_pool\x18\x06 \x01(\tH\x03R\x16defaultAuxResourcePool\x88\x01\x01\x12-\n" +
 	"\x10default_aux_pool\x18\a \x01(\tH\x04R\x0edefaultAuxPool\x88\x01\x01\x12p\n" +
-	"\x16cluster_namespace_meta\x18\b \x03(\v2:.detdeploy.api.v1.PatchWorkspace.ClusterNamespaceMetaEntryR\x14clusterNamespaceMeta\x1a_\n" +
+	"\x16cluster_namespace_meta\x18\b \x03(\v2:.detdeploy.api.v1.PatchWorkspace.ClusterNamespaceMetaEntryR\x14clusterNamespaceMeta\x129\n" +
+	"\n" +
+	"member_ids\x18\t \x01(\v2\x1a.google.protobuf.ListValueR\tmemberIds\x1a_\n" +
 	"\x19ClusterNamespaceMetaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x05value:\x028\x01B\a\n" +
@@ -1115,7 +1148,8 @@ var file_master_api_v1_workspace_proto_goTypes = []any{
 	(*structpb.Struct)(nil),       // 22: google.protobuf.Struct
 	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 	(*Pagination)(nil),            // 24: detdeploy.api.v1.Pagination
-	(*structpb.Value)(nil),        // 25: google.protobuf.Value
+	(*structpb.ListValue)(nil),    // 25: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 26: google.protobuf.Value
 }
 var file_master_api_v1_workspace_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Workspace.state:type_name -> detdeploy.api.v1.WorkspaceState
@@ -1134,19 +1168,20 @@ var file_master_api_v1_workspace_proto_depIdxs = []int32{
 	21, // 13: detdeploy.api.v1.PatchWorkspace.agent_user_group:type_name -> detdeploy.api.v1.AgentUserGroup
 	22, // 14: detdeploy.api.v1.PatchWorkspace.checkpoint_storage_config:type_name -> google.protobuf.Struct
 	19, // 15: detdeploy.api.v1.PatchWorkspace.cluster_namespace_meta:type_name -> detdeploy.api.v1.PatchWorkspace.ClusterNamespaceMetaEntry
-	1,  // 16: detdeploy.api.v1.PatchWorkspaceResponse.workspace:type_name -> detdeploy.api.v1.Workspace
-	24, // 17: detdeploy.api.v1.ListRPsBoundToWorkspaceResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	20, // 18: detdeploy.api.v1.ListWorkspaceNamespaceBindingsResponse.namespace_bindings:type_name -> detdeploy.api.v1.ListWorkspaceNamespaceBindingsResponse.NamespaceBindingsEntry
-	25, // 19: detdeploy.api.v1.PostWorkspaceRequest.ClusterNamespaceMetaEntry.value:type_name -> google.protobuf.Value
-	25, // 20: detdeploy.api.v1.PostWorkspaceRequest.ClusterQuotaPairsEntry.value:type_name -> google.protobuf.Value
-	5,  // 21: detdeploy.api.v1.PostWorkspaceResponse.NamespaceBindingsEntry.value:type_name -> detdeploy.api.v1.WorkspaceNamespaceBinding
-	25, // 22: detdeploy.api.v1.PatchWorkspace.ClusterNamespaceMetaEntry.value:type_name -> google.protobuf.Value
-	5,  // 23: detdeploy.api.v1.ListWorkspaceNamespaceBindingsResponse.NamespaceBindingsEntry.value:type_name -> detdeploy.api.v1.WorkspaceNamespaceBinding
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	25, // 16: detdeploy.api.v1.PatchWorkspace.member_ids:type_name -> google.protobuf.ListValue
+	1,  // 17: detdeploy.api.v1.PatchWorkspaceResponse.workspace:type_name -> detdeploy.api.v1.Workspace
+	24, // 18: detdeploy.api.v1.ListRPsBoundToWorkspaceResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	20, // 19: detdeploy.api.v1.ListWorkspaceNamespaceBindingsResponse.namespace_bindings:type_name -> detdeploy.api.v1.ListWorkspaceNamespaceBindingsResponse.NamespaceBindingsEntry
+	26, // 20: detdeploy.api.v1.PostWorkspaceRequest.ClusterNamespaceMetaEntry.value:type_name -> google.protobuf.Value
+	26, // 21: detdeploy.api.v1.PostWorkspaceRequest.ClusterQuotaPairsEntry.value:type_name -> google.protobuf.Value
+	5,  // 22: detdeploy.api.v1.PostWorkspaceResponse.NamespaceBindingsEntry.value:type_name -> detdeploy.api.v1.WorkspaceNamespaceBinding
+	26, // 23: detdeploy.api.v1.PatchWorkspace.ClusterNamespaceMetaEntry.value:type_name -> google.protobuf.Value
+	5,  // 24: detdeploy.api.v1.ListWorkspaceNamespaceBindingsResponse.NamespaceBindingsEntry.value:type_name -> detdeploy.api.v1.WorkspaceNamespaceBinding
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_workspace_proto_init() }

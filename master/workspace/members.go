@@ -1,0 +1,49 @@
+package workspace
+
+import (
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+)
+
+// mostMembers bounds the members of a workspace, which every list of workspaces has.
+const mostMembers = 1000
+
+// applyMembers replaces the members of a workspace; nil changes nothing.
+func (s *spaces) applyMembers(w *workspaceRecord, in *structpb.ListValue) error {
+	if in == nil {
+		return nil
+	}
+	ids := make([]int32, 0, len(in.GetValues()))
+	for i, v := range in.GetValues() {
+		n, ok := v.GetKind().(*structpb.Value_NumberValue)
+		if !ok || n.NumberValue != math.Trunc(n.NumberValue) || n.NumberValue < 1 || n.NumberValue > math.MaxInt32 {
+			return status.New(status.InvalidArgument, "memberIds[%d]: must be the id of a user", i)
+		}
+		ids = append(ids, int32(n.NumberValue))
+	}
+	return s.setMembers(w, ids)
+}
+
+// setMembers makes users the members of a workspace. One who is a member already may have been deleted.
+func (s *spaces) setMembers(w *workspaceRecord, ids []int32) error {
+	if len(ids) > mostMembers {
+		return status.New(status.InvalidArgument, "memberIds: a workspace has at most %d members (got %d)", mostMembers, len(ids))
+	}
+	members := slices.Clone(ids)
+	slices.Sort(members)
+	members = slices.Compact(members)
+	for _, id := range members {
+		if slices.Contains(w.Members, id) {
+			continue
+		}
+		if _, err := s.cfg.Users.User(id); err != nil {
+			return status.New(status.InvalidArgument, "memberIds: there is no user %d", id)
+		}
+	}
+	w.Members = members
+	return nil
+}

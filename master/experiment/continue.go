@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -99,5 +100,25 @@ func (c *creations) overlay(ctx context.Context, o Continuation) (*config.Experi
 	if x.Search().Method != search.Single {
 		return nil, status.New(status.InvalidArgument, "continue experiment %d: the searcher must stay %s; fork it instead", o.ID, search.Single)
 	}
+	if err := checkSameHyperparameters(o.ID, old, x); err != nil {
+		return nil, err
+	}
 	return &x, nil
+}
+
+// checkSameHyperparameters refuses to show other values than the trial has: it keeps those with which
+// its checkpoints were made.
+func checkSameHyperparameters(id int32, old, x config.Experiment) error {
+	before, err := config.Experiment{Hyperparameters: old.Hyperparameters}.Store()
+	if err != nil {
+		return err
+	}
+	after, err := config.Experiment{Hyperparameters: x.Hyperparameters}.Store()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(before, after) {
+		return status.New(status.InvalidArgument, "continue experiment %d: hyperparameters: the trial keeps the values that it began with; create another experiment with the new ones, which may start from its latest checkpoint with searcher.source_trial_id", id)
+	}
+	return nil
 }

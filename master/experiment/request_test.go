@@ -54,6 +54,28 @@ func TestASingleTrialIsContinuedWithAnotherConfiguration(t *testing.T) {
 	}
 }
 
+// The trial of a continued experiment has the values of its checkpoints; others are not shown either.
+func TestAContinuationWithOtherHyperparametersIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(strings.Replace(single, "{lr: 0.1}", "{lr: 0.1, net: {width: {type: int, minval: 1, maxval: 9}}}", 1))
+	w.finish(1, 0)
+	w.wantState(1, lifecycle.Completed)
+	for _, override := range []string{
+		"hyperparameters: {lr: 0.2}", "hyperparameters: {net: {width: 3}}", "hyperparameters: {more: 1}",
+		"hyperparameters: {lr: {type: double, minval: 0, maxval: 1}}", "name: again\nhyperparameters: {lr: 0.2}",
+	} {
+		_, err := w.x.Continue(t.Context(), Continuation{By: ann(), ID: 1, Override: override})
+		if status.Of(err) != status.InvalidArgument || !strings.Contains(err.Error(), "continue experiment 1: hyperparameters: the trial keeps the values") {
+			t.Errorf("%s: got %v, want a refusal", override, err)
+		}
+	}
+	w.wantState(1, lifecycle.Completed)
+	if _, err := w.x.Continue(t.Context(), Continuation{By: ann(), ID: 1, Override: "max_restarts: 1\nhyperparameters: {lr: 0.1}"}); err != nil {
+		t.Errorf("got %v for the values that it has, want it continued", err)
+	}
+}
+
 const grid = `
 name: grid
 entrypoint: python3 train.py

@@ -3,6 +3,7 @@ package container
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -135,4 +136,13 @@ func (s Spec) Validate() error {
 		}
 	}
 	return nil
+}
+
+// Unbuffered is in the environment of a task where neither its image nor its order has the variable:
+// Python would otherwise keep its output until a buffer is full or the program ends.
+const Unbuffered = "PYTHONUNBUFFERED=1"
+
+// HasVariable reports whether a list of NAME=value has a name.
+func HasVariable(env []string, name string) bool {
+	return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 }

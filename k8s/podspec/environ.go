@@ -66,13 +66,16 @@ func escapeVariables(s string) string {
 }
 
 // setEnvironment gives the variables: the pod spec's, then those that an agent would
-// give, then the task's; of a repeated name the last counts. All of the task's are
+// give, then the task's, all after those that hold otherwise; of a repeated name the last counts. All of the task's are
 // in its Secret, because any of them may be a secret.
 func (b *builder) setEnvironment() error {
 	vars := variables{at: map[string]int{}}
 	vars.setVariable(corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + LabelIndex + "']"},
 	}})
+	for _, e := range b.defaultVariables() {
+		vars.setVariable(e)
+	}
 	for _, e := range b.main.Env {
 		vars.setVariable(e)
 	}
@@ -95,6 +98,16 @@ func (b *builder) setEnvironment() error {
 	b.main.Env = vars.list
 	b.dropUnused()
 	return nil
+}
+
+// defaultVariables hold where neither the pod spec nor the task says otherwise. Python would keep its
+// output until a buffer is full, and an account that the image does not know has no home there.
+func (b *builder) defaultVariables() []corev1.EnvVar {
+	out := []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}}
+	if b.spec.GetUser().GetUid() != 0 && b.spec.GetWorkDir() != "" {
+		out = append(out, corev1.EnvVar{Name: "HOME", Value: escapeVariables(b.spec.GetWorkDir())})
+	}
+	return out
 }
 
 // dropUnused forgets what was replaced by a later variable of the same name.

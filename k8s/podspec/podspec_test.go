@@ -173,6 +173,40 @@ func TestBuildGolden(t *testing.T) {
 	}
 }
 
+// A linked account has no home in most images, and Python keeps its output: pods have both unless
+// the pod spec or the task says otherwise.
+func TestAHomeAndPythonsBufferAreThePodSpecsOrElseOurs(t *testing.T) {
+	t.Parallel()
+	linked := func(s *agentv1.Spec) { s.User = &agentv1.User{Name: "lea", Uid: 1000, Group: "lea", Gid: 1000} }
+	asks := func(s *agentv1.Spec) { s.Environment = append(s.Environment, "HOME=/home/lea", "PYTHONUNBUFFERED=0") }
+	pool := template()
+	pool.CPUPodSpec = []byte(`{"spec":{"containers":[{"name":"determined-container","env":[{"name":"HOME","value":"/of/pool"},{"name":"PYTHONUNBUFFERED","value":""}]}]}}`)
+	for name, c := range map[string]struct {
+		of           podspec.Request
+		home, python string
+	}{
+		"root":             {request(0, template()), "none", "1"},
+		"linked":           {request(0, template(), linked), "/run/determined/workdir", "1"},
+		"of the pod spec":  {request(0, pool, linked), "/of/pool", ""},
+		"the task's":       {request(0, template(), linked, asks), "secret", "secret"},
+		"the task's first": {request(0, pool, linked, asks), "secret", "secret"},
+	} {
+		o, err := podspec.Build(c.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{"HOME": "none"}
+		for _, e := range o.Job.Spec.Template.Spec.Containers[0].Env {
+			if got[e.Name] = e.Value; e.ValueFrom != nil {
+				got[e.Name] = "secret"
+			}
+		}
+		if got["HOME"] != c.home || got["PYTHONUNBUFFERED"] != c.python {
+			t.Errorf("%s: got HOME %q and PYTHONUNBUFFERED %q, want %q and %q", name, got["HOME"], got["PYTHONUNBUFFERED"], c.home, c.python)
+		}
+	}
+}
+
 func TestNoSecretIsInAPodSpec(t *testing.T) {
 	t.Parallel()
 	for _, row := range rows() {

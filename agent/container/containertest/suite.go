@@ -62,6 +62,7 @@ func (s Suite) Run(t *testing.T) {
 		{"terminate is the program's to handle", bench.terminate},
 		{"a restarted agent finds, reads and awaits what runs", bench.restart},
 		{"files, environment and work_dir are there", bench.surroundings},
+		{"Python writes as it prints unless the task says otherwise", bench.unbuffered},
 		{"a mount shows the host's directory", bench.mount},
 		{"a program that does not exist never passes for success", bench.noProgram},
 		{"removing ends what runs", bench.remove},
@@ -367,6 +368,20 @@ func (b bench) surroundings() {
 		b.t.Errorf("got %q", got)
 	}
 	b.wait(b.r, "s", 0)
+}
+
+func (b bench) unbuffered() {
+	for id, want := range map[string]string{"1": "got 1", "": "got ", "0": "got 0"} {
+		spec := b.s.Spec("unbuffered"+id, `echo "got $PYTHONUNBUFFERED"`)
+		if id != "1" {
+			spec.Env = append(spec.Env, "PYTHONUNBUFFERED="+id)
+		}
+		b.startSpec(spec)
+		if got := texts(b.lines(b.r, spec.ID, container.Position{}), ""); !slices.Equal(got, []string{want}) {
+			b.t.Errorf("%q: got %q, want %q", spec.Env, got, want)
+		}
+		b.wait(b.r, spec.ID, 0)
+	}
 }
 
 func (b bench) mount() {

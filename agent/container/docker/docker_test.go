@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	engine "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/det-deploy/det-deploy/agent/container"
@@ -58,6 +59,10 @@ func TestDocker(t *testing.T) {
 	t.Run("what a spec asks for is there", func(t *testing.T) {
 		t.Parallel()
 		hasWhatItAsksFor(t, connect(t, "asks"))
+	})
+	t.Run("a home and Python's buffer are the image's, or else ours", func(t *testing.T) {
+		t.Parallel()
+		testDefaultEnviron(t, d, connect(t, "defaults"))
 	})
 	t.Run("what can never be made is refused before its image is pulled", func(t *testing.T) {
 		t.Parallel()
@@ -234,6 +239,50 @@ stat -c %F /dev/mine; ls /ro; touch /ro/x 2>/dev/null || echo read-only`)
 	want := []string{"1234", "4321", "640", "1234", "8192", "0000000000080000", "character special file", "read-only"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// testDefaultEnviron holds which variables a task has of those that we give where nobody else does.
+func testDefaultEnviron(t *testing.T, d *dockertest.Daemon, r *Runtime) {
+	t.Helper()
+	const own = "det-deploy-test:with-variables"
+	made, err := d.API.ContainerCreate(t.Context(), client.ContainerCreateOptions{Image: dockertest.Image, Config: &engine.Config{Cmd: []string{"true"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.API.ContainerCommit(t.Context(), made.ID, client.ContainerCommitOptions{
+		Reference: own, Config: &engine.Config{Env: []string{"HOME=/of/image", "PYTHONUNBUFFERED="}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	linked, root := &container.User{UID: 1234, GID: 4321}, &container.User{}
+	for _, c := range []struct {
+		name, image, want string
+		user              *container.User
+		env               []string
+	}{
+		{"linked", dockertest.Image, "/run/determined/workdir 1", linked, nil},
+		{"linked-asks", dockertest.Image, "/home/lea 0", linked, []string{"HOME=/home/lea", "PYTHONUNBUFFERED=0"}},
+		{"linked-image", own, "/of/image ", linked, nil},
+		{"root-image", own, "/of/image ", root, nil},
+		{"asks-image", own, "/home/lea 1", linked, []string{"HOME=/home/lea", "PYTHONUNBUFFERED=1"}},
+	} {
+		spec := script("defaults-"+c.name, `echo "$HOME $PYTHONUNBUFFERED"`)
+		spec.Image, spec.User, spec.WorkDir, spec.Env = c.image, c.user, "/run/determined/workdir", append(spec.Env, c.env...)
+		if err := r.Start(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Remove(context.WithoutCancel(t.Context()), spec.ID) })
+		var got []string
+		err := r.Logs(t.Context(), spec.ID, container.Position{}, func(lines []container.Line) error {
+			for _, l := range lines {
+				got = append(got, string(l.Text))
+			}
+			return nil
+		})
+		if err != nil || !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
 	}
 }
 

@@ -22,11 +22,43 @@ import (
 // find that an earlier agent's start, which was cut short, has happened after
 // all; then there is nothing to do.
 func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
-	options, err := r.createOptions(spec)
-	if err != nil {
-		return err
+	return r.askWatched(ctx, func(ctx context.Context) error {
+		env, err := r.defaultEnviron(ctx, spec)
+		if err != nil {
+			return err
+		}
+		spec := spec
+		spec.Env = append(env, spec.Env...)
+		options, err := r.createOptions(spec)
+		if err != nil {
+			return err
+		}
+		return r.startWith(ctx, spec, options)
+	})
+}
+
+// defaultEnviron is the variables that neither the image nor the order has. An account that the
+// image does not know has no home there, and the engine would say /.
+func (r *Runtime) defaultEnviron(ctx context.Context, s container.Spec) ([]string, error) {
+	var image []string
+	switch found, err := r.api.ImageInspect(ctx, s.Image); {
+	case cerrdefs.IsNotFound(err): // the engine says so better when the container is made
+	case err != nil:
+		return nil, fmt.Errorf("look for image %s: %w", s.Image, err)
+	case found.Config != nil:
+		image = found.Config.Env
 	}
-	return r.askWatched(ctx, func(ctx context.Context) error { return r.startWith(ctx, spec, options) })
+	has := func(name string) bool {
+		return container.HasVariable(image, name) || container.HasVariable(s.Env, name)
+	}
+	var env []string
+	if !has("PYTHONUNBUFFERED") {
+		env = append(env, container.Unbuffered)
+	}
+	if s.User != nil && s.User.UID != 0 && s.WorkDir != "" && !has("HOME") {
+		env = append(env, "HOME="+s.WorkDir)
+	}
+	return env, nil
 }
 
 func (r *Runtime) startWith(ctx context.Context, spec container.Spec, options client.ContainerCreateOptions) error {

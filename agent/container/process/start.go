@@ -92,9 +92,10 @@ const statusRoom = 64
 
 const logFlags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 
-// inheritedEnviron is what a task sees of the agent's own environment.
+// inheritedEnviron is what a task sees of the agent's own environment, and what holds where its order
+// does not say otherwise.
 func inheritedEnviron() []string {
-	var out []string
+	out := []string{container.Unbuffered}
 	for _, key := range []string{"PATH", "HOME", "LANG", "TZ"} {
 		if value, ok := os.LookupEnv(key); ok {
 			out = append(out, key+"="+value)

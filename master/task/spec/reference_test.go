@@ -36,7 +36,7 @@ Values come from the command, then the pool's ` + "`task_container_defaults`" + 
 
 ## What a program finds
 
-` + "`DET_TASK_ID`, `DET_ALLOCATION_ID`, `DET_TASK_TYPE`, `DET_SESSION_TOKEN`, `DET_USER`, `DET_USER_TOKEN`, `DET_RESOURCES_ID`, `DET_RESOURCES_TYPE`, `DET_WORKDIR`, `DET_RUN_DIR`, `PYTHONUSERBASE`, `DET_TASK_LOGGING_METADATA`, `DET_SEGMENT_ENABLED`" + `, where the cluster sets them ` + "`DET_INTER_NODE_NETWORK_INTERFACE`, `NCCL_PORT_RANGE`, `GLOO_PORT_RANGE`" + `, and what the agent adds. ` + "`/run/determined/info/cluster.json`" + ` has it as a file, for ` + "`determined.get_cluster_info()`" + `. A program that does not run as root finds its account in ` + "`/run/determined/etc/{passwd,shadow,group}`" + `.
+` + "`DET_TASK_ID`, `DET_ALLOCATION_ID`, `DET_TASK_TYPE`, `DET_SESSION_TOKEN`, `DET_USER`, `DET_USER_TOKEN`, `DET_RESOURCES_ID`, `DET_RESOURCES_TYPE`, `DET_WORKDIR`, `DET_RUN_DIR`, `PYTHONUSERBASE`, `DET_TASK_LOGGING_METADATA`, `DET_SEGMENT_ENABLED`" + `, where the cluster sets them ` + "`DET_INTER_NODE_NETWORK_INTERFACE`, `NCCL_PORT_RANGE`, `GLOO_PORT_RANGE`" + `, and what the agent adds. ` + "`/run/determined/info/cluster.json`" + ` has it as a file, for ` + "`determined.get_cluster_info()`" + `. A program that does not run as root finds its account in ` + "`/run/determined/etc/{passwd,shadow,group}`" + `. Where neither the image, a pod spec nor the task sets them, ` + "`PYTHONUNBUFFERED`" + ` is 1, so that a Python program's output is in the log as it is printed, and ` + "`HOME`" + ` of such a program in a container is its ` + "`work_dir`" + `; an image's own variables are not looked at on Kubernetes.
 
 ## How it ends
 

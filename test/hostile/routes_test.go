@@ -82,6 +82,7 @@ var clusterRequests = []request{
 	{id: "GET /api/v1/commands/{command}", by: "alice", user: true},
 	{id: "GET /api/v1/task-arrays/{array}", by: "alice", user: true},
 	{id: "GET /api/v1/tasks", by: "alice", user: true},
+	{id: "GET /tasks", by: "alice", user: true},
 	{id: "GET /api/v1/tasks/{task}", by: "alice", user: true},
 	{id: "GET /api/v1/tasks/{task}/logs", by: "alice"},
 	{id: "GET /api/v1/tasks/{task}/logs/fields", by: "alice"},

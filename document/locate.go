@@ -104,6 +104,17 @@ func (d *Document) Source(path string) string {
 	return ""
 }
 
+// Nearest returns the path of a setting that was decoded, or of the nearest enclosing one
+// that the document contains, and its line. It is "" where there is none.
+func (d *Document) Nearest(path string) (nearest string, line int) {
+	for ; path != ""; path = parentPath(path) {
+		if line, found := d.lines[path]; found {
+			return path, line
+		}
+	}
+	return "", 0
+}
+
 func parentPath(path string) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if path[i] == '.' || path[i] == '[' {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -55,36 +56,25 @@ const taskField = "environment.pod_spec"
 // poolSpec is what the pool says of the pods of such a request, and where.
 func (t Template) poolSpec(r rm.Request) (spec []byte, field string) {
 	if r.Slots > 0 && t.SlotType.GPU() {
-		return t.GPUPodSpec, "task_container_defaults.gpu_pod_spec"
+		return t.GPUPodSpec, gpuField
 	}
-	return t.CPUPodSpec, "task_container_defaults.cpu_pod_spec"
+	return t.CPUPodSpec, cpuField
 }
 
 func mainContainer(p *corev1.Pod) *corev1.Container { return &p.Spec.Containers[0] }
 
-// readPod reads a pod spec as strictly as the API server can: every field once and
-// in its own case. encoding/json takes "Volumes" for volumes and the merge does not,
-// so that what was checked would not be what is run.
-func readPod(field string, data []byte) (*corev1.Pod, error) {
-	var pod corev1.Pod
-	strict, err := kjson.UnmarshalStrict(data, &pod)
-	if err := errors.Join(append(strict, err)...); err != nil {
-		return nil, refuseField(field, "is not a Pod of Kubernetes (apiVersion, kind, metadata, spec): %v", err)
-	}
-	return &pod, nil
-}
-
-// CheckPod refuses a pod spec that cannot be read, that says what is ours to say, or
+// CheckPod refuses a pod spec that cannot be read, that sets a field that is reserved, or
 // that uses what belongs to the cluster or to another task. Field is where it is
-// written. The error is a *Refusal.
+// written. The error joins a *Refusal for each mistake.
 func CheckPod(field string, data []byte, t Template) error {
 	pod, err := readPod(field, data)
 	if err != nil {
 		return err
 	}
 	var all []error
-	for _, f := range append(reservedFields(pod, t), foreignContainers(&pod.Spec, t)...) {
-		all = append(all, refuseField(field, "%s", f))
+	for _, sentence := range append(reservedFields(pod, t), foreignContainers(&pod.Spec, t)...) {
+		at, _, _ := strings.Cut(sentence, " ")
+		all = append(all, &Refusal{Field: field, At: strings.TrimSuffix(at, ":"), Why: sentence})
 	}
 	return errors.Join(all...)
 }

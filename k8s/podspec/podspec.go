@@ -127,9 +127,12 @@ type Objects struct {
 // Refusal is what a task, or its pool, asks for and no pod can have. It is for
 // the task's owner.
 type Refusal struct {
-	// Field is its path: "environment.pod_spec: spec.restartPolicy".
+	// Field is the setting: "environment.pod_spec".
 	Field string
-	Why   string
+	// At is the path within a pod spec, "spec.restartPolicy"; empty where it is not known.
+	At string
+	// Why is the rule with what was found, and with At.
+	Why string
 }
 
 // Error is one sentence.

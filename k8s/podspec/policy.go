@@ -24,7 +24,7 @@ func checkPolicy(p policy.Policy, r rm.Request, t Template) error {
 	}
 	_, field := t.poolSpec(r)
 	if t.givesPodSpec(r) {
-		field = "task_container_defaults.checkpoint_gc_pod_spec"
+		field = gcField
 	} else {
 		r.PodSpec = nil
 	}

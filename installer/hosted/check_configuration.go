@@ -25,7 +25,7 @@ func (c *masterFile) CheckConfiguration(imagined Live, err error) doctor.Result 
 		return doctor.FromError(err, needed)
 	}
 	var wrong []string
-	for _, p := range config.Unbuilt(read.Master) {
+	for _, p := range c.Refusals(read.Master) {
 		wrong = append(wrong, p.String())
 	}
 	wrong = append(wrong, c.checkAgentSettings()...)

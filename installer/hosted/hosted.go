@@ -14,11 +14,13 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 	"github.com/det-deploy/det-deploy/installer/hosted/probe"
 	"github.com/det-deploy/det-deploy/installer/hosted/program"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/master/config"
 )
 
 // Options is what a person wants of this run of the program.
@@ -33,6 +35,8 @@ type Options struct {
 	// NoWait leaves Ready as soon as every resource exists; NoVerify as soon as the
 	// master answers.
 	NoWait, NoVerify bool
+	// Refusals lists what a master refuses of a valid configuration when it starts.
+	Refusals func(config.Master) document.Errors
 	// Ask talks to the master; nil dials it.
 	Ask func(probe.Endpoint) (probe.Master, error)
 	// Open opens a program; nil opens the file.
@@ -46,6 +50,9 @@ type Options struct {
 func (o *Options) setDefaults() {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Refusals == nil {
+		o.Refusals = func(m config.Master) document.Errors { return config.Unbuilt(m) }
 	}
 	if o.Pause == nil {
 		o.Pause = delay.For

@@ -55,7 +55,7 @@ func (q HostedRequest) Options(settings map[string]string, scheme secret.Scheme,
 	return hosted.Options{
 		Settings: settings, Version: build.Read().Version, Programs: programs,
 		Secrets: secret.Resolver{Sources: map[secret.Scheme]secret.Source{scheme: vault}},
-		NoWait:  q.NoWait, NoVerify: q.NoVerify, Log: q.Log,
+		NoWait:  q.NoWait, NoVerify: q.NoVerify, Log: q.Log, Refusals: Refusals,
 	}, err
 }
 

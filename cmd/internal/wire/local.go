@@ -117,7 +117,7 @@ func localTarget(ctx context.Context, s *term.Streams, wanted local.Spec, place 
 	}
 	t := &local.Target{
 		Spec: wanted, Place: place, Gate: new(resource.Gate),
-		Program: program, Docker: socketPath(s.Getenv("DOCKER_HOST")),
+		Program: program, Docker: socketPath(s.Getenv("DOCKER_HOST")), Refusals: Refusals,
 	}
 	if t.TasksAt, err = t.TasksReach(ctx); err != nil && required {
 		return nil, err

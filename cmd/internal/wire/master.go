@@ -12,7 +12,6 @@ import (
 	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/provision"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -67,8 +66,14 @@ func JoinToken(ctx context.Context, cfg config.Master, n NewJoin) (token.Text, t
 	return master.JoinToken(ctx, parts.Of(cfg, slog.DiscardHandler), n)
 }
 
-// LaunchProblems lists what of the agents' configuration in cfg no agent accepts.
-func LaunchProblems(cfg config.Master) document.Errors { return provision.Problems(cfg) }
+// Problems lists what a master refuses of a valid configuration when it starts, beside what
+// is not built yet.
+func Problems(cfg config.Master) document.Errors { return parts.Problems(cfg) }
+
+// Refusals lists everything that a master refuses of a valid configuration when it starts.
+func Refusals(cfg config.Master) document.Errors {
+	return append(parts.Problems(cfg), config.Unbuilt(cfg)...)
+}
 
 func masterLog(cfg config.Master, o MasterOptions) slog.Handler {
 	return logHandler(o.Out, cfg.Log.Level, cfg.Log.Color, o.Terminal)

@@ -36,6 +36,12 @@ func (t place) readDeployment(ctx context.Context) (*appsv1.Deployment, error) {
 	return d, nil
 }
 
+// Serves reports whether the master is set to run and available.
+func (t *Target) Serves(ctx context.Context) (bool, error) {
+	d, err := t.newPlace().readDeployment(ctx)
+	return err == nil && d != nil && !isStopped(d) && isAvailable(d), err
+}
+
 // stopMaster takes the master away and waits until none of its pods is left: nothing
 // writes the store then, and no master makes pods for tasks.
 func (t waiter) stopMaster(ctx context.Context) error {

@@ -62,8 +62,7 @@ func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
 	if !slices.ContainsFunc(drift, func(d resource.Drift) bool { return concernsMaster(d, r.Cluster) }) {
 		return nil
 	}
-	d, err := r.newPlace().readDeployment(ctx)
-	if err != nil || d == nil || isStopped(d) || !isAvailable(d) {
+	if serves, err := r.Serves(ctx); err != nil || !serves {
 		return err
 	}
 	return r.newUpgrade().tryImage(ctx, func(string) {})

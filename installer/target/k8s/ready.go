@@ -58,10 +58,13 @@ func (e *notReadyError) Error() string {
 // Hint is how to fix the gravest problem, and how to see more.
 func (e *notReadyError) Hint() string {
 	if len(e.verdict.Troubles) > 0 && e.verdict.Troubles[0].Fix != "" {
-		return e.verdict.Troubles[0].Fix + "; then run the same command again"
+		return e.verdict.Troubles[0].Fix + "; then run the same command again" + keptValues
 	}
-	return fmt.Sprintf("run the same command again to wait on; `det-deploy k8s logs --cluster-id %s --namespace %s` shows what the master says", e.cluster, e.namespace)
+	return fmt.Sprintf("run the same command again to wait on; `det-deploy k8s logs --cluster-id %s --namespace %s` shows what the master says", e.cluster, e.namespace) + keptValues
 }
+
+// keptValues is what to know before values are corrected.
+const keptValues = "; values that you leave out are kept, and reset with --reset-values"
 
 func isNotReady(err error) bool {
 	_, ok := errors.AsType[*notReadyError](err)

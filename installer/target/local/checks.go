@@ -139,14 +139,21 @@ func (t checks) checkConfiguration(context.Context) doctor.Result {
 		r.Answer, r.Found = doctor.Fail, err.Error()
 		return r
 	}
-	if unbuilt := config.Unbuilt(read.Master); len(unbuilt) > 0 {
-		r.Answer, r.Found = doctor.Fail, problemLines(unbuilt)
+	if refused := t.listRefusals(read.Master); len(refused) > 0 {
+		r.Answer, r.Found = doctor.Fail, problemLines(refused)
 		return r
 	}
 	if given := config.GuardedMounts(read.Master); len(given) > 0 {
 		r.Answer, r.Found = doctor.Unknown, problemLines(given)
 	}
 	return r
+}
+
+func (t checks) listRefusals(m config.Master) document.Errors {
+	if t.Refusals == nil {
+		return config.Unbuilt(m)
+	}
+	return t.Refusals(m)
 }
 
 func problemLines(problems []document.Problem) string {

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/master/config"
 )
 
 // Target is one cluster on this machine.
@@ -29,6 +31,9 @@ type Target struct {
 	// TasksAt is where containers reach the master, from TasksReach. It is empty
 	// where tasks are processes of this machine.
 	TasksAt string
+	// Refusals lists what a master refuses of a valid configuration when it starts; nil
+	// lists what is not built yet.
+	Refusals func(config.Master) document.Errors
 }
 
 var _ resource.Target = (*Target)(nil)
@@ -53,13 +58,13 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	data := t.dataResource()
 	password := t.passwordResource()
 	logs := &directory{base{h, kindLogs, "logs", nil}, p.pathOf("logs"), "", ""}
-	config := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p, t.TasksAt), ""}
+	settings := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p, t.TasksAt), ""}
 	self := t.programResource(t.Release)
 	boss := t.supervisorResource()
 	boss.needs = []string{logs.ID(), self.ID()}
 	master := t.masterResource()
-	master.needs = []string{data.ID(), password.ID(), config.ID(), boss.ID()}
-	out := []resource.Resource{data, password, logs, config, self, boss, master}
+	master.needs = []string{data.ID(), password.ID(), settings.ID(), boss.ID()}
+	out := []resource.Resource{data, password, logs, settings, self, boss, master}
 	if s.MasterConfig != "" {
 		out = append(out, t.masterConfig())
 	}

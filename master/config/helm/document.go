@@ -68,11 +68,10 @@ func Read(data []byte, name string, given []document.Given) (config.Loaded, erro
 	return l, doc.Blame(problems, inValues(rules, name)).Err()
 }
 
-// Unbuilt is what of valid values cannot be carried out yet, under the names of the
-// values.
-func Unbuilt(l config.Loaded) error {
-	problems := l.Document.Locate(document.Errors(config.Unbuilt(l.Master)))
-	return inValues(problems, l.Document.Name()).Err()
+// Locate gives problems with the configuration that values were mapped to the names of the
+// values. It is nil when there are none.
+func Locate(l config.Loaded, problems document.Errors) error {
+	return inValues(l.Document.Locate(problems), l.Document.Name()).Err()
 }
 
 // checkValues checks what the mapping itself depends on.

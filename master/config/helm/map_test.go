@@ -330,7 +330,7 @@ func TestWhatIsNotBuiltYetIsNamedAsAValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := helm.Unbuilt(l); err == nil || !strings.Contains(err.Error(), "values.yaml: logging.type: storing task logs in Elasticsearch is not built yet") {
+	if err := helm.Locate(l, config.Unbuilt(l.Master)); err == nil || !strings.Contains(err.Error(), "values.yaml: logging.type: storing task logs in Elasticsearch is not built yet") {
 		t.Errorf("got %v", err)
 	}
 }

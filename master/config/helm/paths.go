@@ -17,7 +17,6 @@ func renamedKeys() [][2]string {
 		{"checkpoint_storage.connection_string", "checkpointStorage.connection_string"},
 		{"checkpoint_storage.account_url", "checkpointStorage.account_url"},
 		{"task_container_defaults.harness_wheel.sha256", "taskContainerDefaults.harnessWheel.sha256"},
-		{"task_container_defaults.cpu_pod_spec", "taskContainerDefaults.cpuPodSpec"},
 		{"resource_manager.default_aux_resource_pool", "defaultAuxResourcePool"},
 		{"resource_manager.default_compute_resource_pool", "defaultComputeResourcePool"},
 		{"resource_manager.default_namespace", "resourceManager.defaultNamespace"},
@@ -39,11 +38,26 @@ func asWritten() []string {
 	return []string{"security.audit", "security.proxies", "security.limits", "observability", "logging"}
 }
 
+// podSpecs are the values that are pod specs, by their settings: what is in them has
+// Kubernetes' own names.
+func podSpecs() map[string]string {
+	return map[string]string{
+		"task_container_defaults.cpu_pod_spec":           "taskContainerDefaults.cpuPodSpec",
+		"task_container_defaults.gpu_pod_spec":           "taskContainerDefaults.gpuPodSpec",
+		"task_container_defaults.checkpoint_gc_pod_spec": "taskContainerDefaults.checkpointGcPodSpec",
+	}
+}
+
 // valueName is what a setting of master.yaml is called in the values. Entries of
 // pools keep their names: they are written as in master.yaml.
 func valueName(path string) string {
 	if rest, ok := strings.CutPrefix(path, "resource_pools"); ok {
 		return "resourcePools" + rest
+	}
+	for setting, value := range podSpecs() {
+		if rest, ok := strings.CutPrefix(path, setting); ok {
+			return value + rest
+		}
 	}
 	for _, part := range asWritten() {
 		if path == part || strings.HasPrefix(path, part+".") {

@@ -59,13 +59,13 @@ func (c *configFile) read(s *term.Streams, overrides []document.Given) (config.L
 // listRefusals is what of a valid configuration keeps a master from starting.
 func (c *configFile) listRefusals(l config.Loaded) error {
 	if c.Values != "" {
-		return helm.Unbuilt(l)
+		return helm.Locate(l, wire.Refusals(l.Master))
 	}
 	return errors.Join(listUnfit(l), listUnbuilt(l))
 }
 
-// listUnfit is what agents would refuse that the master launches.
-func listUnfit(l config.Loaded) error { return l.Document.Locate(wire.LaunchProblems(l.Master)).Err() }
+// listUnfit is what the parts of a master refuse when it starts.
+func listUnfit(l config.Loaded) error { return l.Document.Locate(wire.Problems(l.Master)).Err() }
 
 // listUnbuilt is what cannot be carried out yet.
 func listUnbuilt(l config.Loaded) error {

@@ -79,6 +79,9 @@ type Opened struct {
 	// OtherEffects is a sentence for each given value that means something else than in
 	// Determined's chart.
 	OtherEffects []string
+
+	// kept are the values that the cluster has, over which those given are laid.
+	kept chart.Values
 }
 
 // The names of what the record keeps of a cluster on Kubernetes.
@@ -136,7 +139,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 		}
 	}
 	if q.Given != nil {
-		if err := k.checkValues(); err != nil {
+		if err := k.requireGoodValues(ctx, q); err != nil {
 			return nil, k.wrapUnadoptable(err, q.Adopt)
 		}
 	}
@@ -203,23 +206,15 @@ func (k *Opened) currentValues(q Request) (chart.Values, error) {
 	}
 	k.OtherEffects = chart.OtherEffects(over)
 	if q.Adopt {
+		k.kept = k.Helm.Values
 		return chart.Adopted(k.Helm.Values, over)
 	}
 	if given.Reset {
 		base = nil
 	}
+	k.kept = base
 	out := over.Over(base)
 	return out, k.missingSecrets(out, given.Reset)
-}
-
-// checkValues refuses values that the chart or its master would, before any server is asked
-// about what they lead to.
-func (k *Opened) checkValues() error {
-	out, err := helm.Render(helm.Release{Name: k.Target.Cluster, Namespace: k.Target.Namespace, Values: k.Target.Values, Chart: k.Target.Chart}, helm.NoServer())
-	if err != nil {
-		return err
-	}
-	return masterTakes(out, k.Target.Cluster)
 }
 
 // missingSecrets names the secrets that an interrupted install was given and that are stored nowhere.

@@ -171,7 +171,7 @@ func Render(cluster, namespace, kubeVersion string, v Values) (out helm.Rendered
 	if out, err = helm.Render(helm.Release{Name: cluster, Namespace: namespace, Values: values, Chart: Chart()}, server); err != nil {
 		return out, nil, err
 	}
-	return out, chart.OtherEffects(values), masterTakes(out, cluster)
+	return out, chart.OtherEffects(values), locateRefusal(masterTakes(out, cluster), v.origins(cluster, nil))
 }
 
 // Chart is the chart of this program.

@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	values "github.com/det-deploy/det-deploy/master/config/helm"
 )
@@ -26,7 +27,7 @@ func masterTakes(out helm.Rendered, cluster string) error {
 		if err != nil {
 			return err
 		}
-		return values.Unbuilt(l)
+		return values.Locate(l, wire.Refusals(l.Master))
 	}
 	return nil // another chart's, which has its own master
 }

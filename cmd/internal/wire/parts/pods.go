@@ -1,7 +1,7 @@
 package parts
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -44,7 +44,7 @@ func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernete
 	}
 	for _, p := range env.Config.ResourcePools {
 		c.Pools = append(c.Pools, pods.Pool{
-			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: poolTemplate(env, t, p), Policy: deps.Policy(p), Price: master.DescribeSlotPrice(p),
+			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: poolTemplate(env.Config, t, p), Policy: deps.Policy(p), Price: master.DescribeSlotPrice(p),
 		})
 	}
 	return pods.New(c)
@@ -52,44 +52,16 @@ func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernete
 
 // podTemplate is what all tasks have in common.
 func podTemplate(env master.Env, k config.KubernetesRM) (podspec.Template, error) {
-	t := podspec.Template{
-		Cluster: k.ClusterID, ClusterID: env.ClusterID, MasterID: env.MasterID, Namespace: k.DefaultNamespace,
-		Account: k.TaskServiceAccount, Protected: k.ProtectedObjects,
-		Image: k.MasterImage, PullSecrets: k.ImagePullSecrets, SlotType: podspec.SlotType(k.SlotType), SlotCPU: k.SlotResourceRequests.CPU,
-		Master: podspec.Master{Scheme: k.MasterScheme, Host: k.MasterHost, Port: k.MasterPort},
+	t := configuredTemplate(env.Config, k)
+	t.ClusterID, t.MasterID = env.ClusterID, env.MasterID
+	t.Cluster = cmp.Or(t.Cluster, env.ClusterID)
+	if err := addressProblems(k).Err(); err != nil {
+		return t, err
 	}
-	if t.Cluster == "" {
-		t.Cluster = env.ClusterID
-	}
-	if k.SlotType == "gpu" { // the older name
-		t.SlotType = podspec.CUDA
-	}
-	if k.DefaultScheduler == podspec.Coscheduler {
-		t.Scheduler = podspec.Coscheduler
-	}
-	if t.Image == "" {
-		return t, errors.New("resource_manager.master_image: is needed: name the image with det-deploy, whose pod init prepares each task's pod")
-	}
-	m := &t.Master
-	if m.Host == "" && k.MasterServiceName != "" {
-		m.Host = k.MasterServiceName
-	}
-	if m.Host == "" {
-		return t, errors.New("resource_manager.determined_master_host: is needed: name the address by which pods reach this master")
-	}
-	if m.Scheme == "" {
-		m.Scheme = "http"
-		if env.Config.Security.TLS.Enabled() {
-			m.Scheme = "https"
-		}
-	}
-	if m.Port == 0 {
-		m.Port = env.Config.ListenPort()
-	}
-	if m.Scheme != "https" {
+	if t.Master.Scheme != "https" {
 		return t, nil
 	}
-	var err error
+	m, err := &t.Master, error(nil)
 	if m.CA, err = masterAuthority(env.Config); err != nil {
 		return t, err
 	}
@@ -99,13 +71,36 @@ func podTemplate(env master.Env, k config.KubernetesRM) (podspec.Template, error
 	return t, err
 }
 
+// configuredTemplate is as much of it as the configuration says.
+func configuredTemplate(cfg config.Master, k config.KubernetesRM) podspec.Template {
+	t := podspec.Template{
+		Cluster: k.ClusterID, Namespace: k.DefaultNamespace,
+		Account: k.TaskServiceAccount, Protected: k.ProtectedObjects,
+		Image: k.MasterImage, PullSecrets: k.ImagePullSecrets, SlotType: podspec.SlotType(k.SlotType), SlotCPU: k.SlotResourceRequests.CPU,
+		Master: podspec.Master{Scheme: k.MasterScheme, Host: cmp.Or(k.MasterHost, k.MasterServiceName), Port: cmp.Or(k.MasterPort, cfg.ListenPort())},
+	}
+	if k.SlotType == "gpu" { // the older name
+		t.SlotType = podspec.CUDA
+	}
+	if k.DefaultScheduler == podspec.Coscheduler {
+		t.Scheduler = podspec.Coscheduler
+	}
+	if t.Master.Scheme == "" {
+		t.Master.Scheme = "http"
+		if cfg.Security.TLS.Enabled() {
+			t.Master.Scheme = "https"
+		}
+	}
+	return t
+}
+
 // poolTemplate is what the tasks of one pool have in common.
-func poolTemplate(env master.Env, t podspec.Template, p config.Pool) podspec.Template {
-	d := p.EffectiveTaskContainer(env.Config.TaskContainerDefaults)
+func poolTemplate(cfg config.Master, t podspec.Template, p config.Pool) podspec.Template {
+	d := p.EffectiveTaskContainer(cfg.TaskContainerDefaults)
 	t.CPUPodSpec, t.GPUPodSpec = d.CPUPodSpec.JSON(), d.GPUPodSpec.JSON()
 	t.CheckpointGCPodSpec, t.HostNetwork = d.CheckpointGCSpec.JSON(), d.NetworkMode == "host"
-	t.MaxGrace = time.Duration(env.Config.EffectiveTaskPolicy(p).MaxGrace)
-	if most := env.Config.ResourceManager.Kubernetes.MaxSlotsPerPod; most != nil {
+	t.MaxGrace = time.Duration(cfg.EffectiveTaskPolicy(p).MaxGrace)
+	if most := cfg.ResourceManager.Kubernetes.MaxSlotsPerPod; most != nil {
 		t.MaxSlotsPerPod = *most
 	}
 	if d.Kubernetes != nil && d.Kubernetes.MaxSlotsPerPod != nil {

@@ -50,6 +50,18 @@ func (v Values) Get(path string) (any, bool) {
 	return at, true
 }
 
+// Without returns v without the value at a path of keys.
+func (v Values) Without(path string) Values {
+	key, rest, deeper := strings.Cut(path, ".")
+	out := cloneValues(v)
+	if !deeper {
+		delete(out, key)
+	} else if below, isMap := out[key].(map[string]any); isMap {
+		out[key] = map[string]any(Values(below).Without(rest))
+	}
+	return out
+}
+
 // Text returns the text at a path, or empty.
 func (v Values) Text(path string) string {
 	at, _ := v.Get(path)

@@ -1,0 +1,66 @@
+package parts
+
+import (
+	"strings"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/provision"
+)
+
+// Problems lists what a master refuses of a valid configuration when it starts: settings
+// of machines, pods and agents that the parts it is made of do not accept.
+func Problems(cfg config.Master) document.Errors {
+	return append(provision.Problems(cfg), podProblems(cfg)...)
+}
+
+func podProblems(cfg config.Master) document.Errors {
+	k := cfg.ResourceManager.Kubernetes
+	if k == nil {
+		return nil
+	}
+	e := addressProblems(*k)
+	t := configuredTemplate(cfg, *k)
+	seen := make(map[document.Problem]bool)
+	for i, p := range cfg.ResourcePools {
+		for _, r := range poolTemplate(cfg, t, p).Check() {
+			path := r.Field
+			if definesSpec(p, path) {
+				path = document.Join(document.Index("resource_pools", i), path)
+			}
+			if r.At != "" {
+				path = document.Join(path, r.At)
+			}
+			one := document.Problem{Path: path, Text: r.Rule()}
+			if !seen[one] { // pools without a spec of their own share the cluster's
+				seen[one] = true
+				e = append(e, one)
+			}
+		}
+	}
+	return e
+}
+
+// definesSpec reports whether a pool has a pod spec of its own under a setting of
+// task_container_defaults.
+func definesSpec(p config.Pool, field string) bool {
+	d := p.TaskContainerDefaults
+	if d == nil {
+		return false
+	}
+	switch {
+	case strings.HasSuffix(field, ".cpu_pod_spec"):
+		return !d.CPUPodSpec.IsZero()
+	case strings.HasSuffix(field, ".gpu_pod_spec"):
+		return !d.GPUPodSpec.IsZero()
+	}
+	return !d.CheckpointGCSpec.IsZero()
+}
+
+// addressProblems lists what pods need to know of their master and are not told.
+func addressProblems(k config.KubernetesRM) document.Errors {
+	var e document.Errors
+	e.Check(k.MasterImage != "", "resource_manager.master_image", "is needed: name the image with det-deploy, whose pod init prepares each task's pod")
+	e.Check(k.MasterHost != "" || k.MasterServiceName != "", "resource_manager.determined_master_host", "is needed: name the address by which pods reach this master")
+	return e
+}

@@ -87,7 +87,7 @@ func (w Waiter) Await(ctx context.Context, subject string, l Limit, done func() 
 			w.Log.DebugContext(ctx, "waiting", "resource", subject, "until", l.What, "waited", waited)
 		}
 		if err := w.pauseFor(ctx, pause); err != nil {
-			return err
+			return fmt.Errorf("wait for %s %s: %w", subject, l.What, err)
 		}
 		waited += pause
 		pause = min(pause*2, longestPause)
@@ -96,9 +96,12 @@ func (w Waiter) Await(ctx context.Context, subject string, l Limit, done func() 
 
 func (w Waiter) pauseFor(ctx context.Context, d time.Duration) error {
 	if w.Pause != nil {
+		if err := delay.ForWanted(ctx, 0); err != nil {
+			return err
+		}
 		return w.Pause(ctx, d)
 	}
-	return delay.For(ctx, d)
+	return delay.ForWanted(ctx, d)
 }
 
 // RetryOn repeats a call as long as it is refused with kind. Such a refusal is known
@@ -134,10 +137,34 @@ func (w Waiter) LookUpListed(ctx context.Context, subject string, call func() er
 	return err
 }
 
+// tellEvery is the time between two reports of what is waited for.
+const tellEvery = time.Minute
+
 // RetryWhileInUse makes a call that removes something, for as long as what uses it is
-// on its way out. That it is gone already is fine.
+// on its way out. That it is gone already is fine. The user is told of the first refusal
+// and then of one each minute.
 func (w Waiter) RetryWhileInUse(ctx context.Context, subject string, call func() error) error {
-	return IgnoreMissing(w.RetryOn(ctx, subject, ToBeFree, cloud.Conflict, call))
+	var next time.Time
+	return IgnoreMissing(w.RetryOn(ctx, subject, ToBeFree, cloud.Conflict, func() error {
+		err := call()
+		if now := time.Now(); cloud.KindOf(err) == cloud.Conflict && !now.Before(next) {
+			next = now.Add(tellEvery)
+			resource.Tell(ctx, describeWait(subject, err))
+		}
+		return err
+	}))
+}
+
+// describeWait is what is waited for, and what to do where it does not end by itself.
+func describeWait(subject string, err error) string {
+	text := fmt.Sprintf("waiting for %s to be no longer in use: %v", subject, err)
+	if e, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok && e.Hint() != "" {
+		text += "; try: " + e.Hint()
+	}
+	return text
 }
 
 // Adoptable is a resource that can be changed in place.

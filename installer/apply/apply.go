@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
@@ -109,7 +110,7 @@ func (c Config) withDefaults() Config {
 }
 
 // visitJob runs one job and reports it. The job outlives ctx's cancellation: a step in
-// progress is finished.
+// progress is finished, but for its waits.
 func (r *run) visitJob(ctx context.Context, i int) error {
 	j := r.jobs[i]
 	if !j.isNamed() {
@@ -121,8 +122,9 @@ func (r *run) visitJob(ctx context.Context, i int) error {
 	e := event.Event{Type: event.Started, Scope: event.Step, Subject: j.step.ID, Verb: string(j.verb), Total: len(r.jobs)}
 	r.Emit.Emit(e)
 	r.Note(string(j.verb) + " " + j.step.ID)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.StepLimit)
+	ctx, cancel := context.WithTimeout(delay.Outlive(ctx), r.StepLimit)
 	defer cancel()
+	ctx = resource.WithTell(ctx, func(what string) { r.emitProgress(j, what) })
 	err := r.Check(ctx)
 	if err == nil {
 		err = r.runJob(ctx, j)

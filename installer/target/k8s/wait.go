@@ -40,7 +40,7 @@ func (t waiter) awaitGone(ctx context.Context, limit time.Duration, what string,
 
 // pauseBriefly is the pause between two looks.
 func (t waiter) pauseBriefly(ctx context.Context) error {
-	return delay.For(ctx, t.glance)
+	return delay.ForWanted(ctx, t.glance)
 }
 
 // awaitAvailable waits until the master's Deployment is available.

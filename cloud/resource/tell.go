@@ -1,0 +1,17 @@
+package resource
+
+import "context"
+
+type telling struct{}
+
+// WithTell returns ctx with a way to tell the user what a step waits for.
+func WithTell(ctx context.Context, tell func(what string)) context.Context {
+	return context.WithValue(ctx, telling{}, tell)
+}
+
+// Tell tells the user what a step waits for, where ctx has a way to.
+func Tell(ctx context.Context, what string) {
+	if tell, found := ctx.Value(telling{}).(func(string)); found {
+		tell(what)
+	}
+}

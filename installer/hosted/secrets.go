@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/api/password"
 )
 
 // The names of the cluster's secrets.
@@ -154,6 +155,9 @@ func (c *secrets) readGiven(ctx context.Context) {
 			continue
 		}
 		value, err := c.Secrets.Resolve(ctx, v)
+		if err == nil {
+			err = checkFirstPassword(name, value)
+		}
 		if err != nil {
 			value = secret.Value{}
 		}
@@ -213,4 +217,13 @@ func (c *secrets) ForeignSecrets() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// checkFirstPassword refuses a first password that the master would refuse.
+func checkFirstPassword(name string, v secret.Value) error {
+	setting, found := map[string]string{passwordSecret: "initial_password", determinedSecret: "initial_determined_password"}[name]
+	if !found || password.Strong(v.Reveal()) {
+		return nil
+	}
+	return fmt.Errorf("%s: the password %s", setting, password.Rule)
 }

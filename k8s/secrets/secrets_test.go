@@ -16,7 +16,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/det-deploy/det-deploy/k8s/secrets"
-	"github.com/det-deploy/det-deploy/master/config/security"
+	"github.com/det-deploy/det-deploy/master/api/password"
 )
 
 func wanted(keys ...string) secrets.Wanted {
@@ -122,7 +122,7 @@ func TestPasswordsKeepTheRule(t *testing.T) {
 	seen := map[string]bool{}
 	for range 500 {
 		p, err := secrets.Password()
-		if err != nil || !security.StrongPassword(p) || len(p) != 24 || seen[p] {
+		if err != nil || !password.Strong(p) || len(p) != 24 || seen[p] {
 			t.Fatalf("got a password of %d characters that is weak or was made before, %v", len(p), err)
 		}
 		seen[p] = true

@@ -164,11 +164,11 @@ func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
 		want     string
 	}{
 		{"none is refused, with the way out", "", "", false, "--allow-blank-password"},
-		{"a weak one is refused", "password", "", false, "security.initial_user_password: password: must have 8"},
+		{"a weak one is refused", "password", "", false, "security.initial_user_password: password: must have at least 8"},
 		{"a good one is taken, for both", first, "", false, ""},
 		{"none is taken where that is allowed", "", "", true, ""},
 		{"each has its own", first, "Another-1", false, ""},
-		{"a weak one of determined is refused", first, "password", false, "security.initial_determined_password: password: must have 8"},
+		{"a weak one of determined is refused", first, "password", false, "security.initial_determined_password: password: must have at least 8"},
 		{"one of determined alone is none of admin", "", "Another-1", false, "--allow-blank-password"},
 	}
 	for _, tt := range tests {

@@ -2,19 +2,17 @@ package auth
 
 import (
 	"crypto/rand"
-	"crypto/sha512"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
-	"unicode"
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/det-deploy/det-deploy/master/api/password"
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
@@ -37,38 +35,29 @@ func (p Password) MarshalText() ([]byte, error) {
 	return nil, errors.New("refuse to marshal a password")
 }
 
-// minLength and the three classes are the rule of Determined 0.38.1.
-const minLength = 8
-
-// checkRule holds a typed password to the rule. Of one that the client has hashed
-// already nothing can be said any more; such clients check it themselves.
+// checkRule holds a typed password to the rule.
 func (p Password) checkRule() error {
-	var upper, lower, digit bool
-	n := 0
-	for _, r := range string(p) {
-		n++
-		upper = upper || unicode.IsUpper(r)
-		lower = lower || unicode.IsLower(r)
-		digit = digit || unicode.IsDigit(r)
-	}
-	if n < minLength || !upper || !lower || !digit {
-		return status.New(status.InvalidArgument,
-			"password: must have %d characters or more, with upper case, lower case and a digit", minLength)
+	switch {
+	case !password.Strong(string(p)):
+		return status.New(status.InvalidArgument, "password: %s", password.Rule)
+	case len(p) > passwordLimit:
+		return status.New(status.InvalidArgument, "password: must have at most %d bytes", passwordLimit)
 	}
 	return nil
 }
 
-// clientSalt is part of the contract with the det client, and no secret.
-const clientSalt = "GubPEmmotfiK9TMD6Zdw"
+// checkHash refuses a password in the place of its hash, which would not be held to the
+// rule. Clients check what they have hashed; the master cannot.
+func checkHash(sent string) error {
+	if !password.IsHash(sent) {
+		return status.New(status.InvalidArgument,
+			"password: with isHashed it must be the hash that clients of Determined send, 128 hexadecimal digits; send a password without isHashed")
+	}
+	return nil
+}
 
 // clientHash is what the det client sends instead of the password itself.
-func clientHash(password string) string {
-	if password == "" {
-		return ""
-	}
-	sum := sha512.Sum512([]byte(clientSalt + password))
-	return hex.EncodeToString(sum[:])
-}
+func clientHash(p string) string { return password.Hash(p) }
 
 // The cost of one guess: the last of OWASP's choices for argon2id, which it holds to be as
 // strong as each other (7 MiB, 5 passes, 1 lane), some 25 ms here. It is written into every

@@ -85,10 +85,14 @@ func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote boo
 		}
 		return blank, nil
 	}
+	check := checkHash
 	if !hashed {
-		if err := Password(sent).checkRule(); err != nil {
-			return "", err
-		}
+		check = func(sent string) error { return Password(sent).checkRule() }
+	}
+	if err := check(sent); err != nil {
+		return "", err
+	}
+	if !hashed {
 		sent = clientHash(sent)
 	}
 	leave, err := p.logins.acquireHash(ctx, "") // who changes a password has logged in

@@ -29,7 +29,9 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 	}{
 		{"a full one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "Ann", Active: true, AgentUserGroup: group}, Password: "Secret-123"}, 0},
 		{"a remote one without a password", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "remote", Remote: true}}, 0},
-		{"a hashed password is not checked", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "bob"}, Password: "x", IsHashed: true}, 0},
+		{"a hashed password is not checked", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "bob"}, Password: clientHash("x"), IsHashed: true}, 0},
+		{"a password in the place of its hash", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "short", IsHashed: true}, status.InvalidArgument},
+		{"a password that no login may send", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "Aa1" + strings.Repeat("x", passwordLimit)}, status.InvalidArgument},
 		{"not by others", plainUser, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "Secret-123"}, status.PermissionDenied},
 		{"not without a password", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}}, status.InvalidArgument},
 		{"not with a weak one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "weak"}, status.InvalidArgument},
@@ -66,8 +68,8 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 	w.must(t, "ann", "Secret-123")
 	_, err = w.login(t.Context(), "remote", "")
 	wantCode(t, err, status.Unauthenticated)
-	_, err = w.login(t.Context(), "bob", "x")
-	wantCode(t, err, status.Unauthenticated)
+	_, err = w.login(t.Context(), "bob", "x") // the right password of one who is not active
+	wantCode(t, err, status.PermissionDenied)
 }
 
 func TestPatchingUsers(t *testing.T) {
@@ -86,6 +88,8 @@ func TestPatchingUsers(t *testing.T) {
 		want status.Code
 	}{
 		{"others may not change others", other, 1, &apiv1.PatchUser{DisplayName: proto.String("x")}, status.PermissionDenied},
+		{"a password in the place of its hash", admin, 2, &apiv1.PatchUser{Password: proto.String("short"), IsHashed: proto.Bool(true)}, status.InvalidArgument},
+		{"a short password", admin, 2, &apiv1.PatchUser{Password: proto.String("short")}, status.InvalidArgument},
 		{"others may not become administrators", other, 2, &apiv1.PatchUser{Admin: proto.Bool(true)}, status.PermissionDenied},
 		{"the last administrator stays one", admin, 1, &apiv1.PatchUser{Admin: proto.Bool(false)}, status.FailedPrecondition},
 		{"the last administrator stays active", admin, 1, &apiv1.PatchUser{Active: proto.Bool(false)}, status.FailedPrecondition},

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/api/password"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
 // passwords are the first ones of admin and determined as the cluster shows them.
@@ -30,7 +30,7 @@ func (s *stage) passwords(t *testing.T) (admin, determined string) {
 func (s *stage) wantTwoPasswords(t *testing.T) {
 	t.Helper()
 	admin, determined := s.passwords(t)
-	if admin == determined || !security.StrongPassword(admin) || !security.StrongPassword(determined) {
+	if admin == determined || !password.Strong(admin) || !password.Strong(determined) {
 		t.Error("got one password for admin and determined, or a weak one, want two")
 	}
 	if text := string(s.onMaster(t, manifest.ConfigFile)); !strings.Contains(text, "initial_determined_password: aws-sm:det-deploy/lab/determined-password") {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/api/password"
 )
 
 // Settings is users, TLS and authorization.
@@ -135,8 +136,7 @@ func (s Settings) Validate(path string) document.Errors {
 func firstPassword(path string, v secret.Value) document.Errors {
 	var e document.Errors
 	p := v.Reveal()
-	e.Check(p == "" || StrongPassword(p), path,
-		"must have at least 8 characters with an upper-case letter, a lower-case letter and a digit")
+	e.Check(p == "" || password.Strong(p), path, password.Rule)
 	return e
 }
 
@@ -160,16 +160,4 @@ func (t Token) Validate(path string) document.Errors {
 		e.Check(def <= maxDays && def != -1, document.Join(path, "default_lifespan_days"), "must be at most max_lifespan_days (%d > %d)", def, maxDays)
 	}
 	return e
-}
-
-// StrongPassword reports whether a password keeps the rule of Determined 0.38.1:
-// at least 8 characters with an upper-case letter, a lower-case letter and a digit.
-func StrongPassword(p string) bool {
-	var upper, lower, digit bool
-	for _, r := range p {
-		upper = upper || r >= 'A' && r <= 'Z'
-		lower = lower || r >= 'a' && r <= 'z'
-		digit = digit || r >= '0' && r <= '9'
-	}
-	return len([]rune(p)) >= 8 && upper && lower && digit
 }

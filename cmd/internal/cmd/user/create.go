@@ -13,7 +13,7 @@ import (
 
 type createOptions struct {
 	command.Remote
-	password
+	passwordSource
 
 	DisplayName string
 	Admin       bool

@@ -11,25 +11,33 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
+	"github.com/det-deploy/det-deploy/master/api/password"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// password is where a new password comes from.
-type password struct {
+// passwordSource is where a new password comes from.
+type passwordSource struct {
 	Stdin bool
 }
 
-func (p *password) addFlag(c *cobra.Command) {
+func (p *passwordSource) addFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&p.Stdin, "password-stdin", false, "read the password from standard input")
 }
 
 // readTwice asks twice, because what is typed is not shown.
-func (p *password) readTwice(ctx context.Context, s *term.Streams, user string) (string, error) {
+func (p *passwordSource) readTwice(ctx context.Context, s *term.Streams, user string) (string, error) {
 	if p.Stdin {
-		return s.ReadSecret()
+		secret, err := s.ReadSecret()
+		if err != nil {
+			return "", err
+		}
+		return secret, checkRule(secret)
 	}
 	first, err := s.Password(ctx, term.Question{Text: "New password for " + user + ":", Flag: "--password-stdin"})
 	if err != nil {
+		return "", err
+	}
+	if err := checkRule(first); err != nil {
 		return "", err
 	}
 	second, err := s.Password(ctx, term.Question{Text: "The same again:", Flag: "--password-stdin"})
@@ -42,9 +50,18 @@ func (p *password) readTwice(ctx context.Context, s *term.Streams, user string) 
 	return first, nil
 }
 
+// checkRule holds a new password to the rule before it is hashed: the master sees the hash
+// only. Whether there may be a blank one is the master's setting.
+func checkRule(secret string) error {
+	if secret != "" && !password.Strong(secret) {
+		return usage.Errorf("the password %s; nothing was changed", password.Rule)
+	}
+	return nil
+}
+
 type passwordOptions struct {
 	command.Remote
-	password
+	passwordSource
 }
 
 func newPassword(s *term.Streams) *cobra.Command {

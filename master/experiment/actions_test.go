@@ -17,7 +17,7 @@ import (
 )
 
 // stage is where an experiment with one trial is.
-type stage string
+type stage = string
 
 const (
 	unborn    stage = "created paused"
@@ -207,7 +207,7 @@ func (w *world) stageOf(id int32) stage {
 	case x.State == lifecycle.Paused && task.Held && len(kept) == 1:
 		return held
 	case x.State == lifecycle.Active && len(kept) == 0:
-		return stage(map[tasklife.State]stage{tasklife.Queued: queued, tasklife.Pulling: pulling, tasklife.Running: running}[task.State])
+		return map[tasklife.State]stage{tasklife.Queued: queued, tasklife.Pulling: pulling, tasklife.Running: running}[task.State]
 	case x.State == lifecycle.Completed && !found && len(kept) == 0:
 		return completed
 	case x.State == lifecycle.Deleting && !found && len(kept) == 0:
@@ -215,7 +215,7 @@ func (w *world) stageOf(id int32) stage {
 	case x.State == lifecycle.Canceled && !found && len(kept) == 0:
 		return canceled
 	}
-	return stage(fmt.Sprintf("%s with task %+v, known: %t, and %d held", x.State, task, found, len(kept)))
+	return fmt.Sprintf("%s with task %+v, known: %t, and %d held", x.State, task, found, len(kept))
 }
 
 // walk is two actions on an experiment, and how much happens between them.
@@ -331,7 +331,7 @@ func (w *world) deleteFiles() {
 func TestEveryPairOfActionsEndsWhereTheTableSays(t *testing.T) {
 	t.Parallel()
 	for _, from := range []stage{unborn, queued, pulling, running, held, completed, canceled} {
-		t.Run(string(from), func(t *testing.T) {
+		t.Run(from, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			all := map[int32]walk{}

@@ -12,8 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// mostAtOnce bounds what a search starts at once: each trial is a task that waits for its slots.
-const mostAtOnce = 10_000
+const (
+	// mostAtOnce bounds what a search starts at once: each trial is a task that waits for its slots.
+	mostAtOnce = 10_000
+	// mostHyperparameters bounds the hyperparameters of all trials that run at once, which the master keeps in memory.
+	mostHyperparameters = 1_000_000
+)
 
 func (s Searcher) validate(at string, unmanaged bool) document.Errors {
 	var e document.Errors
@@ -142,5 +146,12 @@ func (x Experiment) validateSearch() document.Errors {
 	}
 	e.Check(atOnce <= mostAtOnce || c.MaxConcurrent > 0 && c.MaxConcurrent <= mostAtOnce, "searcher.max_concurrent_trials",
 		"must let at most %d trials run at once (it lets %d)", mostAtOnce, atOnce)
+	if c.MaxConcurrent > 0 {
+		atOnce = min(atOnce, c.MaxConcurrent)
+	}
+	if n := c.Space.Size(); n*atOnce > mostHyperparameters {
+		e.Add("hyperparameters", "must have at most %d values in all trials that run at once (%d trials with %d values each); "+
+			"lower searcher.max_concurrent_trials, or put large values into files", mostHyperparameters, atOnce, n)
+	}
 	return e
 }

@@ -1,0 +1,50 @@
+package hparam
+
+import "encoding/json"
+
+// textUnit is how many bytes of text count as one value.
+const textUnit = 64
+
+// Size is how many values a trial has at most, where long texts and names count as several.
+func (s Space) Size() int {
+	n := 0
+	for name, p := range s {
+		n += len(name)/textUnit + p.size()
+	}
+	return n
+}
+
+func (p Parameter) size() int {
+	switch {
+	case p.Nested != nil:
+		return 1 + p.Nested.Size()
+	case p.Const != nil:
+		return sizeOf(p.Const.Value)
+	case p.Categorical != nil:
+		most := 1
+		for _, v := range p.Categorical.Values {
+			most = max(most, sizeOf(v))
+		}
+		return most
+	}
+	return 1
+}
+
+func sizeOf(value any) int {
+	n := 1
+	switch v := value.(type) {
+	case string:
+		n += len(v) / textUnit
+	case json.Number:
+		n += len(v) / textUnit
+	case []any:
+		for _, one := range v {
+			n += sizeOf(one)
+		}
+	case map[string]any:
+		for name, one := range v {
+			n += len(name)/textUnit + sizeOf(one)
+		}
+	}
+	return n
+}

@@ -17,8 +17,6 @@ const (
 	// MaxBytes bounds what is stored for one step of one group: some 100,000 numbers.
 	// Lists and pictures belong into files.
 	MaxBytes = 4 << 20
-	// maxNames bounds the metrics of a group: each has a summary in memory.
-	maxNames = 10_000
 	maxName  = 1024
 	maxGroup = 255
 )

@@ -20,6 +20,8 @@ type Metrics struct {
 	mu sync.Mutex // guards below
 	// trials are those that reported since the master started.
 	trials map[int64]*live
+	// named counts the names of all these.
+	named int
 	// trimmed counts those that were forgotten while they may still report.
 	trimmed uint64
 }
@@ -35,12 +37,17 @@ type live struct {
 	// begun is the runs that replaced earlier ones; known says that it was read.
 	begun []run
 	known bool
+	// names is what it has reported, as begun.
+	names names
 	// unsaved says that no summary of it is in the store.
 	unsaved bool
 }
 
-// mostLive bounds the summaries in memory, some kilobytes each.
-const mostLive = 10_000
+// mostLive and mostNamed bound the summaries in memory, some kilobytes each or 100 bytes a name.
+const (
+	mostLive  = 10_000
+	mostNamed = 1_000_000
+)
 
 // summaries are those of trials that reported nothing since: they are written when they
 // are first asked for, and removed with the next report.
@@ -63,7 +70,14 @@ func (m *Metrics) Put(ctx context.Context, tx *store.Tx, r Report) (Stored, erro
 	if err != nil {
 		return Stored{}, err
 	}
+	named, grown, err := w.names.add(r)
+	if err != nil {
+		return Stored{}, &InvalidError{Report: r, Err: err}
+	}
 	s, err := w.putReport(ctx, tx, r, row)
+	if err == nil && grown {
+		err = w.keepNames(tx, named)
+	}
 	if !s.News() && s.Removed == 0 {
 		return s, err
 	}
@@ -96,21 +110,28 @@ func (m *Metrics) Delete(tx *store.Tx, trial int64) error {
 	if err := store.DeleteMetrics(tx, trial); err != nil {
 		return err
 	}
-	w.begun = nil
+	if err := nameDocs.Delete(tx, summaryID(trial)); err != nil {
+		return err
+	}
+	w.begun, w.names = nil, nil
 	return w.noteChange(tx, forgetSummary)
 }
 
 func forgetSummary(Summary) Summary { return nil }
 
-// trimLive forgets a trial when there are too many; what is forgotten is read again.
+// trimLive forgets trials while there are too many; what is forgotten is read again.
 func (m *Metrics) trimLive(but int64) {
-	if len(m.trials) <= mostLive {
+	if len(m.trials) <= mostLive && m.named <= mostNamed {
 		return
 	}
 	for trial, t := range m.trials {
-		if trial != but && t.open == 0 {
-			delete(m.trials, trial)
-			m.trimmed++
+		if trial == but || t.open > 0 {
+			continue
+		}
+		delete(m.trials, trial)
+		m.named -= t.names.count()
+		m.trimmed++
+		if len(m.trials) <= mostLive && m.named <= mostNamed {
 			return
 		}
 	}

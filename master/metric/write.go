@@ -12,6 +12,7 @@ type write struct {
 	trial int64
 	t     *live
 	begun []run
+	names names
 	// change is what becomes of the summary once the transaction is durable, nil for nothing.
 	change func(Summary) Summary
 }
@@ -23,7 +24,10 @@ func (m *Metrics) beginWrite(ctx context.Context, tx *store.Tx, trial int64) (*w
 		return w, nil
 	}
 	var err error
-	w.begun, err = readRuns(ctx, tx, trial)
+	if w.begun, err = readRuns(ctx, tx, trial); err != nil {
+		return w, err
+	}
+	w.names, err = readNames(ctx, tx, trial)
 	return w, err
 }
 
@@ -40,7 +44,7 @@ func (m *Metrics) openWrite(tx *store.Tx, trial int64) (w *write, known bool) {
 	}
 	known = t.known && t.open == 0
 	t.open++
-	w = &write{m: m, trial: trial, t: t, begun: t.begun}
+	w = &write{m: m, trial: trial, t: t, begun: t.begun, names: t.names}
 	tx.OnEnd(w.end)
 	return w, known
 }
@@ -67,7 +71,8 @@ func (w *write) end(err error) {
 		t.summary, t.known = nil, false
 		return
 	}
-	t.begun, t.known = w.begun, true
+	w.m.named += w.names.count() - t.names.count()
+	t.begun, t.names, t.known = w.begun, w.names, true
 	if w.change != nil {
 		t.changes++
 		t.unsaved = true

@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
 // Order is an experiment as it is submitted.
@@ -58,7 +59,7 @@ type creations struct {
 }
 
 // Create accepts an experiment. The answer is given once it is stored with its first trials. The
-// errors have the codes InvalidArgument, NotFound, PermissionDenied, FailedPrecondition and
+// errors have the codes InvalidArgument, NotFound, PermissionDenied, FailedPrecondition, ResourceExhausted and
 // Unavailable while nothing can run yet.
 func (c *creations) Create(ctx context.Context, o Order) (Created, error) {
 	if o.ExternalID != "" {
@@ -72,12 +73,29 @@ func (c *creations) createNew(ctx context.Context, o Order) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
+	if err := c.checkCount(o); err != nil {
+		return Created{}, err
+	}
 	if !o.ValidateOnly {
 		if err := c.storeExperiment(ctx, o, &p); err != nil {
 			return Created{}, err
 		}
 	}
 	return Created{View: c.viewOf(p.record, nil), Settings: Settings{Config: p.config.Show(), Original: p.original}, Warnings: p.record.Warnings}, nil
+}
+
+// checkCount refuses an experiment elsewhere of a user who has many: each costs no slots and stays in memory.
+func (c *creations) checkCount(o Order) error {
+	if !o.Unmanaged {
+		return nil
+	}
+	have := 0
+	for _, e := range c.reg.all() {
+		if x := e.stored(); x.Unmanaged && x.UserID == o.By.GetId() {
+			have++
+		}
+	}
+	return workspace.CheckCount(o.By, have, "experiments that run elsewhere")
 }
 
 // plan is an experiment that was judged and is not stored.

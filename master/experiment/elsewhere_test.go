@@ -519,3 +519,19 @@ func TestWhoUsesACheckpoint(t *testing.T) {
 		t.Errorf("got %s, want none after the experiment was deleted", got)
 	}
 }
+
+func TestAUserHasABoundedNumberOfExperimentsElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("first")
+	for i := range int32(9_999) {
+		id := 2 + i
+		w.x.reconciler.reg.add(&entry{id: id, rec: &record.Experiment{ID: id, UserID: ann().GetId(), Unmanaged: true, JobID: fmt.Sprint("job", id)}})
+	}
+	_, err := w.x.Create(t.Context(), Order{By: ann(), Config: unmanaged, Unmanaged: true, ExternalID: "one more"})
+	wantRefused(t, err, status.ResourceExhausted, "user ann has 10000 experiments that run elsewhere")
+	w.put("first") // which exists
+	if _, err := w.x.Create(t.Context(), Order{By: bob(), Config: unmanaged, Unmanaged: true}); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+}

@@ -20,10 +20,13 @@ import (
 type edits struct{ *shared }
 
 // Create makes a model of by, in the first workspace where it names none. The errors have the
-// codes InvalidArgument, AlreadyExists, and NotFound for a workspace that takes none.
+// codes InvalidArgument, AlreadyExists, ResourceExhausted, and NotFound for a workspace that takes none.
 func (e *edits) Create(ctx context.Context, by *apiv1.User, in *apiv1.PostModelRequest) (*apiv1.Model, error) {
 	e.change.Lock()
 	defer e.change.Unlock()
+	if err := workspace.CheckCount(by, e.table.countOf(by.GetId()), "models"); err != nil {
+		return nil, err
+	}
 	now := e.cfg.Now().UTC()
 	m := modelRecord{WorkspaceID: workspace.First, UserID: by.GetId(), Created: now, Updated: now}
 	p := &apiv1.PatchModel{

@@ -1,6 +1,8 @@
 package model_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -320,5 +322,31 @@ func TestLabelsAreListedByUse(t *testing.T) {
 	}
 	if got := w.Labels(5); len(got) > 0 {
 		t.Errorf("labels of no workspace: %q", got)
+	}
+}
+
+func TestAUserHasABoundedNumberOfModels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	kept := store.Collection[map[string]any]{Kind: "model"}
+	err := w.write(func(tx *store.Tx) error {
+		for i := range 10_000 {
+			doc := map[string]any{"id": i + 1, "name": fmt.Sprint("m", i), "workspace_id": 1, "user_id": ann().GetId(), "created": time.Unix(0, 0), "updated": time.Unix(0, 0)}
+			if err := kept.Put(tx, strconv.Itoa(i+1), "", time.Time{}, doc); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	one := &apiv1.PostModelRequest{Name: "one more"}
+	if _, err := w.Create(t.Context(), ann(), one); status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "user ann has 10000 models") {
+		t.Errorf("got %v, want a refusal that says how many there are", err)
+	}
+	if _, err := w.Create(t.Context(), bob(), one); err != nil {
+		t.Errorf("another user: %v", err)
 	}
 }

@@ -63,6 +63,19 @@ func (t *table) drop(id int32) {
 	delete(t.models, id)
 }
 
+// countOf is how many models a user has.
+func (t *table) countOf(user int32) int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := 0
+	for _, m := range t.models {
+		if m.UserID == user {
+			n++
+		}
+	}
+	return n
+}
+
 // nextIDs are the numbers after the last ones of a model and of a version.
 func (t *table) nextIDs() (model, version int32) {
 	t.mu.RLock()

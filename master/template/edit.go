@@ -23,7 +23,7 @@ const (
 )
 
 // Create makes a template of by, in the first workspace where it names none. The errors
-// have the codes InvalidArgument, AlreadyExists, and NotFound or FailedPrecondition for the
+// have the codes InvalidArgument, AlreadyExists, ResourceExhausted, and NotFound or FailedPrecondition for the
 // workspace.
 func (t *Templates) Create(ctx context.Context, by *apiv1.User, in *apiv1.Template) (*apiv1.Template, error) {
 	if err := checkName(in.GetName()); err != nil {
@@ -42,6 +42,9 @@ func (t *Templates) Create(ctx context.Context, by *apiv1.User, in *apiv1.Templa
 	t.change.Lock()
 	defer t.change.Unlock()
 	if err := t.checkFree(r.Name); err != nil {
+		return nil, err
+	}
+	if err := workspace.CheckCount(by, t.countOf(by.GetId()), "templates"); err != nil {
 		return nil, err
 	}
 	return t.write(ctx, by, r, func(tx *store.Tx) error { return t.cfg.Workspaces.CheckWorkspace(ctx, tx, r.WorkspaceID) })

@@ -115,6 +115,19 @@ func (t *Templates) find(name string) (record, error) {
 	return r, nil
 }
 
+// countOf is how many templates a user has.
+func (t *Templates) countOf(user int32) int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := 0
+	for _, r := range t.named {
+		if r.UserID == user {
+			n++
+		}
+	}
+	return n
+}
+
 // list is every template by name.
 func (t *Templates) list() []record {
 	t.mu.RLock()

@@ -2,8 +2,10 @@ package template_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -197,5 +199,32 @@ func TestWhatIsNoTemplate(t *testing.T) {
 	}
 	if n := len(w.All(ann())); n != 2 {
 		t.Errorf("%d templates", n)
+	}
+}
+
+func TestAUserHasABoundedNumberOfTemplates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	kept := store.Collection[map[string]any]{Kind: "template"}
+	err := w.store.Write(t.Context(), func(tx *store.Tx) error {
+		for i := range 10_000 {
+			name := fmt.Sprint("t", i)
+			doc := map[string]any{"name": name, "config": map[string]any{}, "workspace_id": 1, "user_id": ann().GetId(), "created": time.Unix(0, 0)}
+			if err := kept.Put(tx, name, "", time.Time{}, doc); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	one := &apiv1.Template{Name: "one more", Config: &structpb.Struct{}}
+	if _, err := w.Create(t.Context(), ann(), one); status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "user ann has 10000 templates") {
+		t.Errorf("got %v, want a refusal that says how many there are", err)
+	}
+	if _, err := w.Create(t.Context(), bob(), one); err != nil {
+		t.Errorf("another user: %v", err)
 	}
 }

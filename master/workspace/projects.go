@@ -18,13 +18,17 @@ type projectEdits struct {
 }
 
 // CreateProject makes a project of by in a workspace. The errors have the codes NotFound,
-// InvalidArgument, AlreadyExists and FailedPrecondition.
+// InvalidArgument, AlreadyExists, FailedPrecondition and ResourceExhausted.
 func (e *projectEdits) CreateProject(ctx context.Context, by *apiv1.User, in *apiv1.PostProjectRequest) (*apiv1.Project, error) {
 	e.change.Lock()
 	defer e.change.Unlock()
 	now := e.cfg.Now().UTC()
 	p := projectRecord{WorkspaceID: in.GetWorkspaceId(), UserID: by.GetId(), Created: now}
 	if err := e.checkDestination(p.WorkspaceID); err != nil {
+		return nil, err
+	}
+	_, have := e.table.countOf(by.GetId())
+	if err := CheckCount(by, have, "projects"); err != nil {
 		return nil, err
 	}
 	patch := &apiv1.PatchProject{Name: &in.Name, Description: &in.Description}

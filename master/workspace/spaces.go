@@ -26,14 +26,18 @@ type spaces struct {
 }
 
 // Create makes a workspace of by, who has it pinned. The errors have the codes
-// InvalidArgument, AlreadyExists, PermissionDenied for a Unix account, and Unimplemented for
-// namespaces of Kubernetes.
+// InvalidArgument, AlreadyExists, ResourceExhausted, PermissionDenied for a Unix account, and
+// Unimplemented for namespaces of Kubernetes.
 func (s *spaces) Create(ctx context.Context, by *apiv1.User, in *apiv1.PostWorkspaceRequest) (*apiv1.Workspace, error) {
 	if len(in.GetClusterNamespaceMeta()) > 0 || len(in.GetClusterQuotaPairs()) > 0 {
 		return nil, refuseNamespaces()
 	}
 	s.change.Lock()
 	defer s.change.Unlock()
+	have, _ := s.table.countOf(by.GetId())
+	if err := CheckCount(by, have, "workspaces"); err != nil {
+		return nil, err
+	}
 	now := s.cfg.Now().UTC()
 	w := workspaceRecord{UserID: by.GetId(), Created: now, Pinned: map[int32]time.Time{by.GetId(): now}}
 	err := s.apply(by, &w, &apiv1.PatchWorkspace{

@@ -114,6 +114,23 @@ func (t *table) findKey(key string) (*projectRecord, bool) {
 	return nil, false
 }
 
+// countOf is how many workspaces and projects a user has.
+func (t *table) countOf(user int32) (workspaces, projects int) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, w := range t.workspaces {
+		if w.UserID == user {
+			workspaces++
+		}
+	}
+	for _, p := range t.projects {
+		if p.UserID == user {
+			projects++
+		}
+	}
+	return workspaces, projects
+}
+
 // nextID is the id after the last one that was given out.
 func (t *table) nextID(name string) int32 {
 	t.mu.RLock()

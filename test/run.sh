@@ -61,7 +61,7 @@ rest() {
 	names=$(marked | awk '{ print $2 }' | sort -u | paste -sd'|')
 	dirs=$(marked | awk '{ print $1 }' | sort -u | grep -E "$elsewhere")
 	# shellcheck disable=SC2086 # a list of directories
-	run marked -p 1 -run "^($names)\$" $dirs || failed=1
+	run marked -p "$(nproc)" -run "^($names)\$" $dirs || failed=1
 	# A program with the detector sleeps a second before it ends, for what other
 	# threads may still find. There are thousands of such ends.
 	# shellcheck disable=SC2046 # a list of packages

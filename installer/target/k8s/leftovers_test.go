@@ -20,6 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/templates"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // clusterWide lists what is there of the whole cluster of Kubernetes for the stage's
@@ -176,6 +177,7 @@ func TestWhatLostItsReleaseIsCounted(t *testing.T) {
 
 // Whatever phase ends a run, the same command finishes what was applied without Helm.
 func TestRemovingWhatWasAppliedResumes(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := newStage(t)
 	s.withoutHelm()

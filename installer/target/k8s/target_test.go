@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
 	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // theirs is a chart with the objects of Determined's, by its names, and whatever is
@@ -195,6 +196,7 @@ func TestAdoptingDetermined(t *testing.T) {
 // Killed in any phase, the same command goes on, and so does one without the flag once
 // the old release is gone.
 func TestAdoptingResumesWhenItEndsInAnyPhase(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := adopting(t)
 	for _, name := range phases() {

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 func (s *stage) upgrade(ctx context.Context) (installer.Upgraded, error) {
@@ -81,6 +82,7 @@ func TestAnImageThatCannotBeHadStopsNobody(t *testing.T) {
 
 // An upgrade that ends in any phase is finished by the same command.
 func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := newInstalled(t)
 	for i, name := range []string{

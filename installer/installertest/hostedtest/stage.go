@@ -124,7 +124,12 @@ func (s *Stage) open(ctx context.Context, gate *resource.Gate) (Target, record.S
 	return t, store, t.Look(ctx)
 }
 
-func lookUpVariable(name string) (string, bool) { return "secret of " + name, true }
+func lookUpVariable(name string) (string, bool) {
+	if name == "SHORT" {
+		return "short", true // a password that the rule forbids
+	}
+	return "Secret-1 of " + name, true
+}
 
 func (s *Stage) given() spec.Given {
 	var g spec.Given

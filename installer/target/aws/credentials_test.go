@@ -45,9 +45,9 @@ func TestEachUserHasAPassword(t *testing.T) {
 		admin, own string
 	}{
 		"none is given":         {},
-		"one is given":          {flags: []string{"initial-password", "env:A"}, one: true, admin: "secret of A"},
-		"determined's is given": {flags: []string{"initial-determined-password", "env:B"}, own: "secret of B"},
-		"both are given":        {flags: []string{"initial-password", "env:A", "initial-determined-password", "env:B"}, admin: "secret of A", own: "secret of B"},
+		"one is given":          {flags: []string{"initial-password", "env:A"}, one: true, admin: "Secret-1 of A"},
+		"determined's is given": {flags: []string{"initial-determined-password", "env:B"}, own: "Secret-1 of B"},
+		"both are given":        {flags: []string{"initial-password", "env:A", "initial-determined-password", "env:B"}, admin: "Secret-1 of A", own: "Secret-1 of B"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -60,6 +60,19 @@ func TestEachUserHasAPassword(t *testing.T) {
 				}
 				if !tc.one {
 					s.wantOwnEntry(t)
+				}
+			})
+		})
+	}
+}
+
+func TestAFirstPasswordThatTheMasterWouldRefuseIsRefused(t *testing.T) {
+	for flag, setting := range map[string]string{"initial-password": "initial_password", "initial-determined-password": "initial_determined_password"} {
+		t.Run(flag, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(inMemory(awstest.Options{}), flag, "env:SHORT")
+				if err := s.Up(t.Context()); err == nil || !strings.Contains(err.Error(), setting+": the password "+password.Rule) {
+					t.Errorf("got %v, want the setting and the rule", err)
 				}
 			})
 		})

@@ -55,12 +55,8 @@ func (g *guard) identifyUser(c *call, text string, need access, fromCookie bool)
 	if err != nil {
 		return err
 	}
-	if fromCookie {
-		// A browser sends its cookie for any site's form; only ours may use it, also
-		// where the site may call with a token.
-		if err := http.NewCrossOriginProtection().Check(c.Request); err != nil {
-			return status.New(status.PermissionDenied, "requests from other sites are refused")
-		}
+	if fromCookie && isFromOtherSite(c.Request) {
+		return status.New(status.PermissionDenied, "requests from other sites are refused")
 	}
 	c.user, c.token, c.inTask = u, text, inTask
 	switch {
@@ -71,6 +67,15 @@ func (g *guard) identifyUser(c *call, text string, need access, fromCookie bool)
 		return status.New(status.PermissionDenied, "only administrators may do this")
 	}
 	return nil
+}
+
+// isFromOtherSite reports whether a browser sent r for a page of another site. The
+// browser adds the cookie for any site's page, but only ours may use it, also where the
+// site may call with a token.
+func isFromOtherSite(r *http.Request) bool {
+	strict := *r
+	strict.Method = http.MethodPost // the check lets GET pass from everywhere
+	return http.NewCrossOriginProtection().Check(&strict) != nil
 }
 
 func userToken(r *http.Request) (text string, fromCookie bool) {

@@ -262,6 +262,8 @@ func TestCallsFromOtherSites(t *testing.T) {
 		{"a listed site calls with a token", site, false, http.MethodPost, 200, site},
 		{"a listed site's call with a cookie is refused", site, true, http.MethodPost, 403, site},
 		{"another site's call with a cookie is refused", "https://other.example", true, http.MethodPost, 403, ""},
+		{"another site's read with a cookie is refused", "https://other.example", true, http.MethodGet, 403, ""},
+		{"a page without an origin reads nothing with a cookie", "null", true, http.MethodGet, 403, ""},
 		{"another site's call allows nothing", "https://other.example", false, http.MethodPost, 200, ""},
 		{"another site's preflight allows nothing", "https://other.example", false, http.MethodOptions, 501, ""},
 		{"a page without an origin of its own is no site", "null", false, http.MethodPost, 200, ""},
@@ -272,7 +274,11 @@ func TestCallsFromOtherSites(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.remake(t, func(c *Config) { c.CORSOrigins = []string{site} })
-			r := httptest.NewRequestWithContext(t.Context(), tt.method, "/api/v1/agents/a/enable", nil)
+			path := "/api/v1/agents/a/enable"
+			if tt.method == http.MethodGet {
+				path = "/api/v1/agents"
+			}
+			r := httptest.NewRequestWithContext(t.Context(), tt.method, path, nil)
 			r.Header.Set("Origin", tt.origin)
 			r.Header.Set("Access-Control-Request-Method", "POST")
 			r.Header.Set("Sec-Fetch-Site", "cross-site")

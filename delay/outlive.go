@@ -16,6 +16,8 @@ func Outlive(ctx context.Context) context.Context {
 
 // ForWanted is For, and returns also when the context that ctx outlives ends: the user does not
 // wait any longer.
+//
+//nolint:contextcheck // both contexts come from ctx: the one that is outlived is a value of it
 func ForWanted(ctx context.Context, d time.Duration) error {
 	wanted, found := ctx.Value(outlived{}).(context.Context)
 	if !found {

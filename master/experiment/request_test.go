@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
-
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/det-deploy/det-deploy/master/api/status"

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	motest "github.com/det-deploy/det-deploy/test/moto"
-
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 

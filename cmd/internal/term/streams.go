@@ -33,7 +33,9 @@ type Streams struct {
 	accessible bool
 	// keepLines is a conversation that others take part in: a log.
 	keepLines bool
-	getenv    func(string) string
+	// program is how the user can start det-deploy, "det-deploy" when empty.
+	program string
+	getenv  func(string) string
 }
 
 // System returns the streams of this process.
@@ -48,6 +50,7 @@ func System() *Streams {
 		// See https://no-color.org: present and not empty.
 		noColour: os.Getenv("NO_COLOR") != "" || isDumb(os.Getenv("TERM")),
 		dumb:     isDumb(os.Getenv("TERM")),
+		program:  programName(os.Args[0]),
 		getenv:   os.Getenv,
 	}
 }

@@ -73,15 +73,15 @@ func (r *started) Print(s *term.Streams) error {
 	s.Printf("  export DET_MASTER=%s", r.URL)
 	s.Printf("  export DET_MASTER_CERT_FILE=%s", r.ca)
 	s.Printf("")
-	next := "det-deploy task run -- echo hello"
+	next := s.Command("task run -- echo hello")
 	switch {
 	case r.LoggedIn:
-		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, r.c.commandLine(cluster.Credentials))
+		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, s.Command("%s", r.c.arguments(cluster.Credentials)))
 	case !r.c.Awaited:
-		next = r.c.commandLine(cluster.Status)
-		s.Printf("`%s` shows the password of %s. Next:", r.c.commandLine(cluster.Credentials), r.User)
+		next = s.Command("%s", r.c.arguments(cluster.Status))
+		s.Printf("`%s` shows the password of %s. Next:", s.Command("%s", r.c.arguments(cluster.Credentials)), r.User)
 	default:
-		next = "det-deploy login " + r.User
+		next = s.Command("login %s", r.User)
 		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
 	}
 	s.Printf("")

@@ -62,7 +62,12 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // commandLine is a command line that is about the cluster: "det-deploy aws up --cluster-id
 // lab".
 func (c *Cluster) commandLine(v cluster.Verb) string {
-	args := []string{"det-deploy", c.Words.Name, string(v), "--cluster-id", c.ID()}
+	return "det-deploy " + c.arguments(v)
+}
+
+// arguments are those of the command line that carries out a verb on the cluster.
+func (c *Cluster) arguments(v cluster.Verb) string {
+	args := []string{c.Words.Name, string(v), "--cluster-id", c.ID()}
 	return strings.Join(append(args, c.Account()...), " ")
 }
 

@@ -176,7 +176,7 @@ func TestWhatCanNeverRunIsRefusedAtOnce(t *testing.T) {
 		},
 		"no pod at all": {
 			request: rm.Request{PodSpec: []byte(`{"spec": {"nodeSelektor": {}}}`)},
-			want:    `environment.pod_spec: is not a Pod of Kubernetes`,
+			want:    `environment.pod_spec: unknown field "spec.nodeSelektor"`,
 		},
 		"a mount over the cluster's files": {
 			request: rm.Request{PodSpec: []byte(`{"spec": {"containers": [{"name": "determined-container", "volumeMounts": [{"name": "x", "mountPath": "/run//determined/"}]}]}}`)},

@@ -20,6 +20,8 @@ type drawn struct {
 	ended *rm.End         // how that has ended, when it has
 	gone  map[rm.AllocationID]bool
 	owed  map[rm.AllocationID]rm.End // ended, and to be told of again
+	// retired is true when the task was ended while it was held.
+	retired bool
 }
 
 func (d *drawn) nextOf(run int) task.Next {
@@ -89,7 +91,9 @@ func (d *drawn) step() {
 	case "signal":
 		d.check(d.tasks.Signal(ctx, "1.a", "the experiment was paused"))
 	case "kill":
+		st, found := d.tasks.Status("1.a")
 		d.check(d.tasks.End(ctx, "1.a", "the experiment was killed"))
+		d.retired = d.retired || found && st.Held
 	case "change":
 		priority := rapid.IntRange(1, 99).Draw(d.t, "priority")
 		_ = d.tasks.Change(ctx, "exp1", rm.Change{Priority: &priority})
@@ -159,6 +163,12 @@ func (d *drawn) settleAll() {
 			d.t.Fatalf("it is done, and there is %+v and allocation %q", st, d.live)
 		}
 	case task.Hold:
+		if d.retired {
+			if found || d.live != "" {
+				d.t.Fatalf("it was ended while it was held after run %d, and there is %+v and allocation %q", n, st, d.live)
+			}
+			return
+		}
 		if !found || (st.Held == (d.live != "")) {
 			d.t.Fatalf("it was held after run %d: %+v, allocation %q", n, st, d.live)
 		}

@@ -28,10 +28,10 @@ func contentAttempts() []attempt {
 	return append(all, attempt{
 		name: "mallory registers its checkpoint", who: user, where: anywhere, wants: private.wants, control: requests[i].control(),
 		try: func(ctx context.Context, w *world) outcome {
-			if err := w.try(ctx, "mallory", call{method: "POST", path: "/api/v1/models", body: `{"name": "hers-{mark}"}`}, nil); err != nil {
+			if err := w.try(ctx, "mallory", call{method: "POST", path: "/api/v1/models", body: `{"name": "mallorys-{mark}"}`}, nil); err != nil {
 				return isUntried(err)
 			}
-			return w.carryOut(ctx, call{"POST", "/api/v1/models/hers-{mark}/versions", `{"checkpointUuid": "{checkpoint}"}`, bearing(w.tokens["mallory"])})
+			return w.carryOut(ctx, call{"POST", "/api/v1/models/mallorys-{mark}/versions", `{"checkpointUuid": "{checkpoint}"}`, bearing(w.tokens["mallory"])})
 		},
 	})
 }

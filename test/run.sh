@@ -32,8 +32,8 @@ run() {
 
 # What takes longest starts first, so that none of it runs last and alone.
 slow=(
-	cmd/det-deploy installer/target/k8s k8s/pods test/experiment test/hostile installer/target/gcp installer/target/aws
-	master/elastic k8s/helm master/server test/image master/task cloud/gcp/infra cloud/aws/infra installer/target/local
+	cmd/det-deploy installer/target/k8s k8s/pods test/experiment test/userdata test/hostile k8s/helm installer/target/gcp
+	installer/target/aws agent test/elastic master/elastic master/server test/image master/task cloud/gcp/infra cloud/aws/infra installer/target/local
 	test/chart k8s/gang
 )
 # Packages that test the built program or Kubernetes, in other processes: the race

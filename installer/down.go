@@ -47,6 +47,7 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 	look := func(ctx context.Context) (plan.Plan, error) { return in.PlanDown(ctx, deleteData) }
 	var fresh plan.Plan
 	var receipt Receipt
+	settled := time.Now().Add(in.settleLimit())
 	err := phase.Run(
 		ctx, in.Emit,
 		phase.Phase{Name: "lock the cluster", Do: s.takeLease, Undo: s.releaseLease},
@@ -56,6 +57,11 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 		}},
 		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
 		phase.Phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
+			if in.LateLists { // an up that was killed may have made something just before
+				if err := delay.For(ctx, time.Until(settled)); err != nil {
+					return err
+				}
+			}
 			seen := noncesIn(fresh)
 			receipt, err = s.makeReceipt(ctx, fresh, func(ctx context.Context) (plan.Plan, error) { return in.planDown(ctx, deleteData, seen) })
 			return err

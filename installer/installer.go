@@ -51,6 +51,9 @@ type Installer struct {
 	Emit   event.Sink
 	// SideBySide makes the checks beside the plan: where each answer is a while on its way.
 	SideBySide bool
+	// LateLists is true where a list shows an object only seconds after it was made: Down
+	// then looks a second time no sooner than lists have settled.
+	LateLists bool
 	// Apply bounds the work; its zero value has good defaults.
 	Apply apply.Config
 }

@@ -78,7 +78,7 @@ func (h *Hosted) Install(ctx context.Context, s *term.Streams, q HostedRequest, 
 	}
 	return h.Opened.Install(s, p.Caller, installer.Installer{
 		Cluster: q.Cluster, Platform: p.Platform, Settings: settings, Release: release,
-		Deployment: p.Target, Store: p.Store, Gate: p.Gate, Emit: q.Sink, SideBySide: true,
+		Deployment: p.Target, Store: p.Store, Gate: p.Gate, Emit: q.Sink, SideBySide: true, LateLists: true,
 	})
 }
 

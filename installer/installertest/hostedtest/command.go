@@ -27,7 +27,7 @@ func (s *Stage) Operator(ctx context.Context) (*installer.Installer, Target, err
 	}
 	return &installer.Installer{
 		Cluster: Cluster, Platform: s.Platform.Name, Settings: settings, Deployment: t, Store: store, Gate: gate,
-		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.Dead, Apply: apply.Config{Settle: s.Platform.Settle}, SideBySide: true,
+		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.Dead, Apply: apply.Config{Settle: s.Platform.Settle}, SideBySide: true, LateLists: true,
 	}, t, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 )
@@ -232,6 +233,19 @@ func (t tree) put(f container.File) error {
 
 // writeFile finds the file once: its path is walked down from the root each time that it is named.
 func writeFile(root *os.Root, f container.File, at string) error {
+	if err := writeContent(root, f, at); err != nil || f.ModTime.IsZero() {
+		return err
+	}
+	return root.Chtimes(at, f.ModTime, f.ModTime)
+}
+
+func writeContent(root *os.Root, f container.File, at string) error {
+	if f.Mode&0o111 != 0 {
+		// A process that is forked meanwhile has the file open for writing until its own
+		// program starts, and the task could not execute it: "text file busy".
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+	}
 	out, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -243,10 +257,7 @@ func writeFile(root *os.Root, f container.File, at string) error {
 	if err == nil && hasOwner(f) {
 		err = out.Chown(f.UID, f.GID)
 	}
-	if err = errors.Join(err, out.Close()); err != nil || f.ModTime.IsZero() {
-		return err
-	}
-	return root.Chtimes(at, f.ModTime, f.ModTime)
+	return errors.Join(err, out.Close())
 }
 
 // hasOwner says whether a file is given to whom it belongs. An agent that is not root runs

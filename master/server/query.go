@@ -201,21 +201,5 @@ func (c *call) linesParam() int {
 
 // of is the part of a list of so many.
 func (p part) of(total int) *apiv1.Pagination {
-	offset, limit := p.offset, p.limit
-	start := offset
-	if start < 0 {
-		start += total
-	}
-	start = min(max(start, 0), total)
-	end := total
-	switch {
-	case limit > 0:
-		end = min(start+limit, total)
-	case limit == apiv1.CountOnly:
-		end = start
-	}
-	return &apiv1.Pagination{
-		Offset: int32(offset), Limit: int32(limit),
-		StartIndex: int32(start), EndIndex: int32(end), Total: int32(total),
-	}
+	return apiv1.Page(total, int32(p.offset), int32(p.limit))
 }

@@ -8,6 +8,3 @@ package apiv1
 
 // Release is the release of Determined whose API this is.
 const Release = "0.38.1"
-
-// CountOnly is the limit of a list that is counted and of which nothing is listed.
-const CountOnly = -2

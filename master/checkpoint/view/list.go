@@ -40,9 +40,10 @@ func (v *Checkpoints) List(ctx context.Context, by *apiv1.User, r *apiv1.GetChec
 	if err := p.sort(ctx, r, all); err != nil {
 		return nil, nil, err
 	}
-	start, pagination := cutPage(len(all), r.GetOffset(), r.GetLimit())
-	shown := make([]*apiv1.Checkpoint, 0, int(pagination.GetEndIndex())-start)
-	for _, rec := range all[start:pagination.GetEndIndex()] {
+	pagination := apiv1.Page(len(all), r.GetOffset(), r.GetLimit())
+	part := all[pagination.GetStartIndex():pagination.GetEndIndex()]
+	shown := make([]*apiv1.Checkpoint, 0, len(part))
+	for _, rec := range part {
 		m, err := p.show(ctx, rec)
 		if err == nil {
 			err = v.HideContent(ctx, by, m)
@@ -70,26 +71,6 @@ func (v *Checkpoints) listed(ctx context.Context, r *apiv1.GetCheckpointsRequest
 		return checkpoint.OfExperiment(ctx, v.cfg.Store, r.GetExperimentId())
 	default:
 		return checkpoint.All(ctx, v.cfg.Store)
-	}
-}
-
-// cutPage says where the page of a list begins. A negative offset counts from the end; a limit of 0 or -1
-// is none, and apiv1.CountOnly wants the number alone.
-func cutPage(total int, offset, limit int32) (start int, p *apiv1.Pagination) {
-	start = int(offset)
-	if start < 0 {
-		start += total
-	}
-	start = min(max(start, 0), total)
-	end := total
-	switch {
-	case limit > 0:
-		end = min(start+int(limit), total)
-	case limit == apiv1.CountOnly:
-		end = start
-	}
-	return start, &apiv1.Pagination{
-		Offset: offset, Limit: limit, StartIndex: int32(start), EndIndex: int32(end), Total: int32(total),
 	}
 }
 

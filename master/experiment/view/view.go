@@ -80,22 +80,8 @@ func toTime(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-// cutPage is the part of a list of so many that is wanted. A negative offset counts from the end; a
-// limit of 0 or -1 is none, and apiv1.CountOnly wants the number alone.
+// cutPage returns the part of a list that apiv1.Page selects, and its bounds.
 func cutPage(total int, offset, limit int32) (from, to int, p *apiv1.Pagination) {
-	from = int(offset)
-	if from < 0 {
-		from += total
-	}
-	from = min(max(from, 0), total)
-	to = total
-	switch {
-	case limit > 0:
-		to = min(from+int(limit), total)
-	case limit == apiv1.CountOnly:
-		to = from
-	}
-	return from, to, &apiv1.Pagination{
-		Offset: offset, Limit: limit, StartIndex: int32(from), EndIndex: int32(to), Total: int32(total),
-	}
+	p = apiv1.Page(total, offset, limit)
+	return int(p.GetStartIndex()), int(p.GetEndIndex()), p
 }

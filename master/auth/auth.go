@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/api/password"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -190,5 +191,5 @@ func initialHash(path string, p Password) (string, error) {
 	if err := p.checkRule(); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return hashPassword(clientHash(string(p))), nil
+	return hashPassword(password.Hash(string(p))), nil
 }

@@ -56,9 +56,6 @@ func checkHash(sent string) error {
 	return nil
 }
 
-// clientHash is what the det client sends instead of the password itself.
-func clientHash(p string) string { return password.Hash(p) }
-
 // The cost of one guess: the last of OWASP's choices for argon2id, which it holds to be as
 // strong as each other (7 MiB, 5 passes, 1 lane), some 25 ms here. It is written into every
 // hash, so that older ones are readable: those of 19 MiB and 2 passes are renewed by the next

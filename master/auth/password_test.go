@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/argon2"
+
+	"github.com/det-deploy/det-deploy/master/api/password"
 )
 
 // outdatedHash is how earlier versions stored a password: 19 MiB, 2 passes.
-func outdatedHash(password string) string {
+func outdatedHash(text string) string {
 	salt := []byte("0123456789abcdef")
-	h := argon2.IDKey([]byte(clientHash(password)), salt, 2, 19<<10, 1, hashBytes)
+	h := argon2.IDKey([]byte(password.Hash(text)), salt, 2, 19<<10, 1, hashBytes)
 	encode := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=19$m=19456,t=2,p=1$%s$%s", encode(salt), encode(h))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/password"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -33,7 +34,7 @@ func (p *passwords) verifyPassword(ctx context.Context, r *apiv1.LoginRequest, a
 		return nil, "", errCredentials() // no user has such a name, and the attempt is not recorded
 	}
 	if !r.GetIsHashed() {
-		sent = clientHash(sent)
+		sent = password.Hash(sent)
 	}
 	v := visitor{user: normalizeName(r.GetUsername()), addr: addr}
 	if p.logins.isBlocked(v, p.cfg.Now()) {
@@ -93,7 +94,7 @@ func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote boo
 		return "", err
 	}
 	if !hashed {
-		sent = clientHash(sent)
+		sent = password.Hash(sent)
 	}
 	leave, err := p.logins.acquireHash(ctx, "") // who changes a password has logged in
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/det-deploy/det-deploy/master/api/password"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -29,7 +30,7 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 	}{
 		{"a full one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "Ann", Active: true, AgentUserGroup: group}, Password: "Secret-123"}, 0},
 		{"a remote one without a password", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "remote", Remote: true}}, 0},
-		{"a hashed password is not checked", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "bob"}, Password: clientHash("x"), IsHashed: true}, 0},
+		{"a hashed password is not checked", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "bob"}, Password: password.Hash("x"), IsHashed: true}, 0},
 		{"a password in the place of its hash", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "short", IsHashed: true}, status.InvalidArgument},
 		{"a password that no login may send", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "Aa1" + strings.Repeat("x", passwordLimit)}, status.InvalidArgument},
 		{"not by others", plainUser, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "Secret-123"}, status.PermissionDenied},

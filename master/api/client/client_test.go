@@ -379,13 +379,3 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 }
-
-func TestHashPassword(t *testing.T) {
-	t.Parallel()
-	if got := client.HashPassword(""); got != "" {
-		t.Errorf("got %q for the empty password, want it empty", got)
-	}
-	if got := client.HashPassword("x"); len(got) != 128 {
-		t.Errorf("got %d hex digits, want the 128 of a SHA-512", len(got))
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/det-deploy/det-deploy/master/api/password"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -11,11 +12,11 @@ import (
 type sessions struct{ *transport }
 
 // Login returns a session's token for a user and password.
-func (s sessions) Login(ctx context.Context, username, password string) (*apiv1.LoginResponse, error) {
+func (s sessions) Login(ctx context.Context, username, secret string) (*apiv1.LoginResponse, error) {
 	out := &apiv1.LoginResponse{}
 	return out, s.do(ctx, call{
 		op: "log in as " + username, method: http.MethodPost, path: "/api/v1/auth/login",
-		in:  &apiv1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: true},
+		in:  &apiv1.LoginRequest{Username: username, Password: password.Hash(secret), IsHashed: true},
 		out: out,
 	})
 }

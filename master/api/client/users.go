@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/det-deploy/det-deploy/master/api/password"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -35,11 +36,11 @@ func (c users) User(ctx context.Context, name string) (*apiv1.User, error) {
 
 // CreateUser makes a user with a password, which may be empty for one who logs
 // in elsewhere.
-func (c users) CreateUser(ctx context.Context, u *apiv1.User, password string) (*apiv1.User, error) {
+func (c users) CreateUser(ctx context.Context, u *apiv1.User, secret string) (*apiv1.User, error) {
 	out := &apiv1.PostUserResponse{}
 	err := c.do(ctx, call{
 		op: "create user " + u.GetUsername(), method: http.MethodPost, path: "/api/v1/users",
-		in:  &apiv1.PostUserRequest{User: u, Password: HashPassword(password), IsHashed: true},
+		in:  &apiv1.PostUserRequest{User: u, Password: password.Hash(secret), IsHashed: true},
 		out: out, once: true,
 	})
 	return out.GetUser(), err

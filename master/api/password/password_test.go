@@ -37,4 +37,7 @@ func TestOnlyWhatAClientHashesIsAHash(t *testing.T) {
 	if got := password.Hash(""); got != "" {
 		t.Errorf("got %q for the empty password, want it empty", got)
 	}
+	if got := password.Hash("x"); len(got) != 128 {
+		t.Errorf("got %d hex digits, want the 128 of a SHA-512", len(got))
+	}
 }

@@ -94,13 +94,13 @@ func runPassword(ctx context.Context, o *passwordOptions, master *client.Client)
 		if err != nil {
 			return err
 		}
-		change.CurrentPassword = new(client.HashPassword(old))
+		change.CurrentPassword = new(password.Hash(old))
 	}
 	secret, err := o.readTwice(ctx, o.Streams, name)
 	if err != nil {
 		return err
 	}
-	change.Password = new(client.HashPassword(secret))
+	change.Password = new(password.Hash(secret))
 	u, err := patchUser(ctx, master, name, change)
 	if err != nil {
 		return err

@@ -1,19 +1,11 @@
 package resource
 
-import "context"
-
 // Described is implemented by resources whose name says too little of what a plan is
 // about to make: a machine's type, a disk's size, what a firewall opens.
 type Described interface {
 	// Describe says what Create would make, a phrase each, in a stable order. It is
 	// asked after Find, does not look at the platform, and shows no secret.
 	Describe() []string
-}
-
-// Telling is implemented by resources whose creation takes long enough to be watched.
-type Telling interface {
-	// CreateTelling is Create; it calls tell with its progress.
-	CreateTelling(ctx context.Context, tell func(string)) error
 }
 
 // Adviser is implemented by resources that know what a user may say instead of what a

@@ -102,9 +102,6 @@ func (r *run) closeIntents(ctx context.Context, p plan.Plan) error {
 
 func (r *run) createResource(ctx context.Context, j job) error {
 	n, ok := j.step.Resource.(resource.Nonced)
-	if t, telling := j.step.Resource.(resource.Telling); telling {
-		return retryOnce(func() error { return t.CreateTelling(ctx, func(what string) { r.emitProgress(j, what) }) })
-	}
 	if !ok {
 		return retryOnce(func() error { return j.step.Resource.Create(ctx) })
 	}

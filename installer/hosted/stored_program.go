@@ -28,10 +28,7 @@ type storedProgram struct {
 	manifest *manifests.Cache
 }
 
-var (
-	_ resource.Telling   = (*storedProgram)(nil)
-	_ resource.Described = (*storedProgram)(nil)
-)
+var _ resource.Described = (*storedProgram)(nil)
 
 // ID is "<cloud>/program/" and the architecture.
 func (p *storedProgram) ID() string { return p.c.resourceID(KindProgram, p.arch) }
@@ -101,13 +98,8 @@ func (p *storedProgram) Describe() []string {
 	return []string{"det-deploy " + p.c.Version + " for linux/" + p.arch}
 }
 
-// Create uploads it.
+// Create uploads it and tells the user the progress.
 func (p *storedProgram) Create(ctx context.Context) error {
-	return p.CreateTelling(ctx, func(string) {})
-}
-
-// CreateTelling uploads it and reports the progress.
-func (p *storedProgram) CreateTelling(ctx context.Context, tell func(string)) error {
 	sum, err := p.wantedSum(ctx)
 	if err != nil {
 		return err
@@ -119,7 +111,7 @@ func (p *storedProgram) CreateTelling(ctx context.Context, tell func(string)) er
 			Err: fmt.Errorf("the cluster runs one with the hash %s, which is neither in its bucket nor here", manifests.ShortHash(sum)),
 		}
 	}
-	return p.c.uploadProgram(ctx, mine, tell)
+	return p.c.uploadProgram(ctx, mine, func(what string) { resource.Tell(ctx, what) })
 }
 
 // uploadProgram puts a program where machines look for it.

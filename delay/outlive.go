@@ -14,10 +14,8 @@ func Outlive(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), outlived{}, ctx)
 }
 
-// ForWanted is For, and returns also when the context that ctx outlives ends: the user does not
-// wait any longer.
-//
-//nolint:contextcheck // both contexts come from ctx: the one that is outlived is a value of it
+// ForWanted is For, and returns also when the context that ctx outlives ends, with the error of
+// that one: the user does not wait any longer.
 func ForWanted(ctx context.Context, d time.Duration) error {
 	wanted, found := ctx.Value(outlived{}).(context.Context)
 	if !found {
@@ -26,11 +24,14 @@ func ForWanted(ctx context.Context, d time.Duration) error {
 	if err := wanted.Err(); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer context.AfterFunc(wanted, func() { stop(wanted.Err()) })()
-	if For(ctx, d) != nil {
-		return context.Cause(ctx)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-wanted.Done():
+		return wanted.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
 }

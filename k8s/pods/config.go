@@ -221,11 +221,7 @@ func (c Config) gracePeriod(a *allocation, pod *corev1.Pod) time.Duration {
 // graceLimit is how long a program may take to end, whatever its pod says.
 func (c Config) graceLimit(a *allocation) time.Duration {
 	p, _ := c.findPool(a.Pool)
-	most, err := p.Template.GraceLimit(a.Request)
-	if err != nil { // the configuration has another pod spec since, which refuses the task
-		most, _ = podspec.Template{MaxGrace: p.Template.MaxGrace}.GraceLimit(rm.Request{})
-	}
-	return most
+	return p.Template.GraceLimit(a.Request)
 }
 
 // isAutoscaled reports whether nodes are added for an allocation's pool.

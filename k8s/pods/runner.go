@@ -196,18 +196,11 @@ func (r *runner) noteDisruption(a *allocation, c *container, pod *corev1.Pod, s 
 	}
 	by := now.Add(r.cfg.gracePeriod(a, pod))
 	if pod.DeletionTimestamp != nil {
-		by = soonest(pod.DeletionTimestamp.Time, now.Add(r.cfg.graceLimit(a)))
+		by = now.Add(min(pod.DeletionTimestamp.Sub(now), r.cfg.graceLimit(a)))
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	r.state.loseAllocation(a, why, by)
-}
-
-func soonest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // diagnoseAllocation decides the end of a stuck allocation, and which side is at fault.

@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -18,23 +19,21 @@ const grace = 15
 const defaultGraceLimit = 10 * time.Minute
 
 // GraceLimit returns the longest time between SIGTERM and SIGKILL that a pod of a request gets:
-// the limit of its pool, or more if the cluster's own pod spec has more.
-func (t Template) GraceLimit(r rm.Request) (time.Duration, error) {
+// the limit of its pool, or more if the cluster's own pod spec has more. A pod spec that cannot
+// be read has no more; Validate and Build return its mistakes.
+func (t Template) GraceLimit(r rm.Request) time.Duration {
+	most := cmp.Or(t.MaxGrace, defaultGraceLimit)
 	if !t.givesPodSpec(r) {
 		r.PodSpec = nil
 	}
 	given, err := userPod(r, t)
 	if err != nil {
-		return 0, err
-	}
-	most := t.MaxGrace
-	if most == 0 {
-		most = defaultGraceLimit
+		return most
 	}
 	for _, g := range gracesOf(&given.Spec) {
 		most = max(most, time.Duration(min(*g.seconds, int64(maxDuration)))*time.Second)
 	}
-	return most, nil
+	return most
 }
 
 // maxDuration is the most seconds that a time.Duration holds.
@@ -67,14 +66,11 @@ func gracesOf(s *corev1.PodSpec) []gracePeriod {
 // checkGrace refuses a task's pod spec that lets the task take longer to end than its
 // pool allows. Administrators are not exempt: their tasks too hold up drained nodes.
 func checkGrace(r rm.Request, t Template) error {
-	most, err := t.GraceLimit(r)
-	if err != nil {
-		return err
-	}
 	p, err := userPod(r, t)
 	if err != nil {
 		return err
 	}
+	most := t.GraceLimit(r)
 	for _, g := range gracesOf(&p.Spec) {
 		if limit := int64(most / time.Second); *g.seconds > limit {
 			return refuseField(taskField, "%s: %d s are more than the %d s that a task may take to end; to allow it, an administrator sets %s",

@@ -210,11 +210,7 @@ func Build(r Request) (Objects, error) {
 		return Objects{}, err
 	}
 	limitMemory(&p.Spec, rules.MaxMemory)
-	most, err := r.Template.GraceLimit(r.Request)
-	if err != nil {
-		return Objects{}, err
-	}
-	limitGrace(&p.Spec, most)
+	limitGrace(&p.Spec, r.Template.GraceLimit(r.Request))
 	b := &builder{request: r, spec: spec, pods: pods, slots: perPod, pod: p, main: mainContainer(p)}
 	if err := b.buildObjects(); err != nil {
 		return Objects{}, err

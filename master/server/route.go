@@ -124,11 +124,11 @@ func (s *Server) serveHarness(c *call) error {
 
 // sites is the API, with the true addresses of clients, for pages of other sites where the configuration says so.
 func (s *Server) sites(api http.Handler) http.Handler {
+	api = trimSlashes(api)
 	if len(s.cfg.CORSOrigins) > 0 {
-		api = allowOrigins(s.cfg.CORSOrigins, trimSlashes(api))
-		return trueAddress(s.cfg.TrustedProxies, api)
+		api = allowOrigins(s.cfg.CORSOrigins, api)
 	}
-	return trueAddress(s.cfg.TrustedProxies, trimSlashes(api))
+	return trueAddress(s.cfg.TrustedProxies, api)
 }
 
 // strictTransport tells browsers to come back by TLS only, for a year.

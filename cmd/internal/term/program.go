@@ -1,7 +1,7 @@
 package term
 
 import (
-	"fmt"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,14 +11,11 @@ import (
 // defaultProgram is the name of the program where PATH leads to it.
 const defaultProgram = "det-deploy"
 
-// Command returns a command line of this program that the user can type from here: by
-// the program's name where PATH leads to it, otherwise by the path that started it.
-func (s *Streams) Command(format string, args ...any) string {
-	program := s.program
-	if program == "" {
-		program = defaultProgram
-	}
-	return program + " " + fmt.Sprintf(format, args...)
+// Command returns the command line that passes arguments to this program, as the user can
+// type it from here: by the program's name where PATH leads to it, otherwise by the path
+// that started it.
+func (s *Streams) Command(arguments string) string {
+	return cmp.Or(s.program, defaultProgram) + " " + arguments
 }
 
 // programName returns how the user can start the program that was started as arg0. A

@@ -24,7 +24,7 @@ func TestThePrintedCommandCanBeTyped(t *testing.T) {
 		"/ann's/bin dir/det-deploy": `'/ann'\''s/bin dir/det-deploy'`,
 	} {
 		s := &Streams{program: programName(arg0)}
-		if got := s.Command("login %s", "ann"); got != want+" login ann" {
+		if got := s.Command("login ann"); got != want+" login ann" {
 			t.Errorf("started as %s: got %q, want %q", arg0, got, want+" login ann")
 		}
 	}

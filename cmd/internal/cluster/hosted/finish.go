@@ -76,12 +76,12 @@ func (r *started) Print(s *term.Streams) error {
 	next := s.Command("task run -- echo hello")
 	switch {
 	case r.LoggedIn:
-		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, s.Command("%s", r.c.arguments(cluster.Credentials)))
+		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, s.Command(r.c.arguments(cluster.Credentials)))
 	case !r.c.Awaited:
-		next = s.Command("%s", r.c.arguments(cluster.Status))
-		s.Printf("`%s` shows the password of %s. Next:", s.Command("%s", r.c.arguments(cluster.Credentials)), r.User)
+		next = s.Command(r.c.arguments(cluster.Status))
+		s.Printf("`%s` shows the password of %s. Next:", s.Command(r.c.arguments(cluster.Credentials)), r.User)
 	default:
-		next = s.Command("login %s", r.User)
+		next = s.Command("login " + r.User)
 		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
 	}
 	s.Printf("")

@@ -72,18 +72,18 @@ func (r *started) Print(s *term.Streams) error {
 	}
 	s.Printf("")
 	if r.LoggedIn {
-		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, s.Command("k8s credentials %s", flags))
+		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, s.Command("k8s credentials "+flags))
 		s.Printf("")
 		s.Printf("  %s", s.Command("task run -- echo hello"))
 		return nil
 	}
-	s.Printf("`%s` shows the first password of %s. Next:", s.Command("k8s credentials %s", flags), r.User)
+	s.Printf("`%s` shows the first password of %s. Next:", s.Command("k8s credentials "+flags), r.User)
 	s.Printf("")
 	if r.c.w.NoWait {
-		s.Printf("  %s", s.Command("k8s status %s", flags))
+		s.Printf("  %s", s.Command("k8s status "+flags))
 		return nil
 	}
-	s.Printf("  %s", s.Command("login %s", r.User))
+	s.Printf("  %s", s.Command("login "+r.User))
 	return nil
 }
 

@@ -60,13 +60,13 @@ func (r *started) Print(s *term.Streams) error {
 	s.Printf("")
 	next := "task run -- echo hello"
 	if r.loggedIn {
-		s.Printf("You are logged in as %s; `%s` shows the passwords. Next:", r.User, s.Command("local credentials%s", idFlag(r.Cluster)))
+		s.Printf("You are logged in as %s; `%s` shows the passwords. Next:", r.User, s.Command("local credentials"+idFlag(r.Cluster)))
 	} else {
 		next = "login " + r.User
 		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
 	}
 	s.Printf("")
-	s.Printf("  %s", s.Command("%s", next))
+	s.Printf("  %s", s.Command(next))
 	if !r.Isolated {
 		r.warnExposed(s)
 	}
@@ -80,10 +80,10 @@ func (r *started) warnExposed(s *term.Streams) {
 	s.Printf("tasks run as your own user, beside your files and the passwords and keys of the cluster,")
 	s.Printf("because %s.", r.exposed)
 	if r.TrustUsers {
-		s.Printf("Every user of the cluster may submit tasks; `%s` takes that back.", s.Command("local up%s --trust-users=false", idFlag(r.Cluster)))
+		s.Printf("Every user of the cluster may submit tasks; `%s` takes that back.", s.Command("local up"+idFlag(r.Cluster)+" --trust-users=false"))
 		return
 	}
-	s.Printf("So only administrators may; `%s` lets every user of the cluster.", s.Command("local up%s --trust-users", idFlag(r.Cluster)))
+	s.Printf("So only administrators may; `%s` lets every user of the cluster.", s.Command("local up"+idFlag(r.Cluster)+" --trust-users"))
 }
 
 func (r *started) tasksAs() string {

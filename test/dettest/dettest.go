@@ -16,9 +16,6 @@ import (
 // Home is the Python environment with the client and the harness.
 func Home(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs the det client; run without -short")
-	}
 	return installed.Environment(t, "the det client", "det", "det")
 }
 

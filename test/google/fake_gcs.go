@@ -23,9 +23,6 @@ const startLimit = time.Minute
 // buckets belong to project number 0.
 func FakeGCS(t testing.TB) *http.Client {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts an emulator of Cloud Storage; run without -short")
-	}
 	path := installed.File(t, "fake-gcs-server", "fake-gcs", "fake-gcs-server")
 	number := strconv.Itoa(port.Free(t))
 	address := "127.0.0.1:" + number

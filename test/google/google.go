@@ -36,9 +36,6 @@ func Serve(t testing.TB, w *gcptest.World) Site {
 // requirePython skips a test, or fails it under CI=true, where Google's libraries are missing.
 func requirePython(t testing.TB) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs Google's libraries for Python; run without -short")
-	}
 	installed.Environment(t, "Google's libraries", "google", "python")
 }
 

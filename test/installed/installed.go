@@ -1,6 +1,6 @@
-// Package installed finds what `make setup` installs for the tests. A part that is missing
-// skips a test, or fails it under CI=true, with the command that installs it. Only tests
-// may import it.
+// Package installed finds what `make setup` installs for the tests. With -short nothing of
+// it is used, and the test is skipped. A part that is missing skips a test as well, or fails
+// it under CI=true, with the command that installs it. Only tests may import it.
 package installed
 
 import (
@@ -25,6 +25,7 @@ func InProject(elem ...string) string {
 // File is one that setup made in .cache; what it is called stands in the message.
 func File(t testing.TB, what string, elem ...string) string {
 	t.Helper()
+	skipShort(t, what)
 	path := InProject(append([]string{".cache"}, elem...)...)
 	if _, err := os.Stat(path); err == nil {
 		return path
@@ -41,10 +42,18 @@ func File(t testing.TB, what string, elem ...string) string {
 // Python index answered, nobody could install it, and the test is skipped.
 func Environment(t testing.TB, what, name, program string) (home string) {
 	t.Helper()
+	skipShort(t, what)
 	home = InProject(".cache", name)
 	if _, err := os.Stat(filepath.Join(home, "no-index")); err == nil {
 		t.Skipf("no Python index answered when %s was to be installed", what)
 	}
 	File(t, what, name, "bin", program)
 	return home
+}
+
+func skipShort(t testing.TB, what string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("uses %s; run without -short", what)
+	}
 }

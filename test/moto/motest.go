@@ -84,9 +84,6 @@ func Serve(t testing.TB, p Place) *Server {
 
 func need(t testing.TB) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts an emulated cloud; run without -short")
-	}
 	installed.Environment(t, "moto", "moto", "python")
 }
 

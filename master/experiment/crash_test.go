@@ -64,9 +64,8 @@ func (p *player) fault() {
 }
 
 // loss is what a trial measures: the better the smaller its learning rate.
-func loss(t TrialView, epoch int32) float64 {
-	lr, _ := t.Hparams["lr"].(float64)
-	return math.Round(1000*lr/float64(epoch)) / 1000
+func (w *world) loss(t TrialView, epoch int32) float64 {
+	return math.Round(1000*w.hparams(t.ID)["lr"]/float64(epoch)) / 1000
 }
 
 // epoch trains the program in an allocation for one epoch, and says whether it runs on.
@@ -101,7 +100,7 @@ func (p *player) train(t TrialView, id rm.AllocationID) {
 	epoch := t.Base + int32(p.reports[id]) + 1
 	p.reports[id]++
 	for range map[bool]int{false: 1, true: 2}[p.f.repeat] {
-		if err := p.tryReport(t.ID, epoch, map[string]any{"loss": loss(t, epoch), "epochs": float64(epoch)}); err != nil {
+		if err := p.tryReport(t.ID, epoch, map[string]any{"loss": p.loss(t, epoch), "epochs": float64(epoch)}); err != nil {
 			p.Fatal(err)
 		}
 		p.fault()
@@ -208,7 +207,7 @@ func (p *player) outcome() outcome {
 	x, trials := p.get(1)
 	out := outcome{State: x.State, Best: x.Best.Metric, Search: p.searched(1)}
 	for _, t := range trials {
-		out.Trials = append(out.Trials, fmt.Sprintf("%d %s %v %s stopped=%t steps=%d restarts=%d", t.ID, t.RequestID, t.Hparams, t.Life.State, t.Stopped, t.Steps, t.Life.Restarts))
+		out.Trials = append(out.Trials, fmt.Sprintf("%d %s %v %s stopped=%t steps=%d restarts=%d", t.ID, t.RequestID, p.hparams(t.ID), t.Life.State, t.Stopped, t.Steps, t.Life.Restarts))
 		for r, err := range metric.Read(p.Context(), p.store, int64(t.ID), metric.Validation, -1) {
 			if err != nil {
 				p.Fatal(err)

@@ -76,7 +76,7 @@ func (r *reconciler) dropTrials(tx *store.Tx, trials []record.Trial) error {
 	docs := record.Docs()
 	for _, t := range trials {
 		key := record.Key(t.ID)
-		err := errors.Join(r.cfg.Metrics.Delete(tx, int64(t.ID)), docs.Trials.Delete(tx, key), docs.Sources.Delete(tx, key), docs.Metadata.Delete(tx, key))
+		err := errors.Join(r.cfg.Metrics.Delete(tx, int64(t.ID)), docs.Trials.Delete(tx, key), docs.Hparams.Delete(tx, key), docs.Sources.Delete(tx, key), docs.Metadata.Delete(tx, key))
 		for _, u := range t.Uses {
 			err = errors.Join(err, docs.Users.Delete(tx, record.UserKey(u.Checkpoint, t.ID)))
 		}

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"reflect"
@@ -61,9 +60,9 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 	if err != nil {
 		return spec.Program{}, err
 	}
-	hparams, err := json.Marshal(t.Hparams)
+	hparams, err := t.ReadHparams(ctx, r.cfg.Store)
 	if err != nil {
-		return spec.Program{}, fmt.Errorf("run %d of trial %d: %w", o.Run, t.ID, err)
+		return spec.Program{}, err
 	}
 	if written.IsEmpty() {
 		if written, err = e.writeConfig(c); err != nil {

@@ -33,6 +33,9 @@ func (s *shared) storeDraft(ctx context.Context, tx *store.Tx, d *change.Draft) 
 			return err
 		}
 	}
+	if err := record.PutHparams(tx, d.Hparams()); err != nil {
+		return err
+	}
 	search, others := record.EventParents(d.Record.ID)
 	for _, e := range d.Events {
 		parent := others

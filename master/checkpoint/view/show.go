@@ -62,7 +62,7 @@ func (p *page) hparamsOf(ctx context.Context, trial int32) (*structpb.Struct, er
 	if err != nil {
 		return nil, err
 	}
-	h, err := toStruct(d.Value.Hparams)
+	h, err := d.Value.ShowHparams(ctx, p.cfg.Store)
 	p.trials[trial] = h
 	return h, err
 }

@@ -28,6 +28,10 @@ type Draft struct {
 	trials map[int32]record.Trial
 	// created and ended are the ids of trials that this draft creates and ends.
 	created, ended []int32
+	// drawn and given have the hyperparameters of new trials: those of the search, and those that programs
+	// elsewhere gave.
+	drawn []drawn
+	given map[int32]map[string]any
 	// inbox is news for the search.
 	inbox    []news
 	searched bool
@@ -51,7 +55,7 @@ type undo struct {
 
 // Draft begins a draft. NewID numbers trials.
 func (x *Experiment) Draft(now time.Time, newID func() (int32, error)) *Draft {
-	return &Draft{Record: x.Record, x: x, before: x.Record, now: now, newID: newID, trials: map[int32]record.Trial{}}
+	return &Draft{Record: x.Record, x: x, before: x.Record, now: now, newID: newID, trials: map[int32]record.Trial{}, given: map[int32]map[string]any{}}
 }
 
 // Begin starts a piece of news of a user, or of none; Undo takes it back.

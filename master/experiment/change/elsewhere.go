@@ -29,10 +29,11 @@ func (d *Draft) AddTrial(externalID string, hparams map[string]any) (record.Tria
 	d.reopenElsewhere()
 	request := uuid.NewString()
 	t := record.Trial{
-		ID: id, Experiment: d.Record.ID, RequestID: request, Hparams: maps.Clone(hparams), ExternalID: externalID,
+		ID: id, Experiment: d.Record.ID, RequestID: request, ExternalID: externalID,
 		Tasks: []string{fmt.Sprintf("%d.%s", d.Record.ID, request)}, Created: d.now,
 		Life: lifecycle.NewTrial(d.Record.State, d.Record.Searcher.SourceCheckpoint),
 	}
+	d.given[id] = maps.Clone(hparams)
 	d.addTrial(t)
 	d.note(record.Event{Kind: record.Reported, By: d.by, Trial: id, Reason: "its program created it"})
 	return t, d.settle()

@@ -41,6 +41,7 @@ func (d *Draft) tellSearch(n news) error {
 		return nil
 	}
 	d.searched = true
+	draws := d.x.search.Draws()
 	if err := d.x.search.Apply(n.input, decision); err != nil {
 		return fmt.Errorf("experiment %d: %w", d.Record.ID, err)
 	}
@@ -58,6 +59,9 @@ func (d *Draft) tellSearch(n news) error {
 		if id != 0 {
 			d.Events[at].Trials = append(d.Events[at].Trials, id)
 		}
+	}
+	if ids := d.Events[at].Trials; len(ids) > 0 {
+		d.drawn = append(d.drawn, drawn{from: draws, actions: decision.Actions, ids: ids})
 	}
 	return nil
 }

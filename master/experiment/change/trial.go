@@ -54,7 +54,7 @@ func (d *Draft) createTrial(number int, c search.Create) (int32, error) {
 		return 0, err
 	}
 	t := record.Trial{
-		ID: id, Experiment: d.Record.ID, Number: number, RequestID: c.RequestID, Seed: c.Seed, Hparams: c.Values,
+		ID: id, Experiment: d.Record.ID, Number: number, RequestID: c.RequestID, Seed: c.Seed,
 		Tasks: []string{fmt.Sprintf("%d.%s", d.Record.ID, c.RequestID)}, Created: d.now,
 		Life: lifecycle.NewTrial(d.Record.State, d.Record.Searcher.SourceCheckpoint),
 	}

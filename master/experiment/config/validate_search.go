@@ -15,7 +15,7 @@ import (
 const (
 	// mostAtOnce bounds what a search starts at once: each trial is a task that waits for its slots.
 	mostAtOnce = 10_000
-	// mostHyperparameters bounds the hyperparameters of all trials that run at once, which the master keeps in memory.
+	// mostHyperparameters bounds the hyperparameters of all trials that run at once: one transaction stores those of the first.
 	mostHyperparameters = 1_000_000
 )
 

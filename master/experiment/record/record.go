@@ -4,6 +4,7 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -19,6 +20,8 @@ type Collections struct {
 	Shown store.Collection[ShownConfig]
 	// Trials have their experiment as parent.
 	Trials store.Collection[Trial]
+	// Hparams are the hyperparameters of trials, by trial: they are large, and few of those who read a trial read them.
+	Hparams store.Collection[json.RawMessage]
 	// Events are numbered from 1 in each experiment. Their parent is what EventParents says.
 	Events store.Collection[Event]
 	// Metadata is what programs keep of themselves, by trial.
@@ -42,6 +45,7 @@ func Docs() Collections {
 		Configs:     store.Collection[Config]{Kind: "experiment_config"},
 		Shown:       store.Collection[ShownConfig]{Kind: "experiment_config"},
 		Trials:      store.Collection[Trial]{Kind: "trial"},
+		Hparams:     store.Collection[json.RawMessage]{Kind: "trial_hparams"},
 		Events:      store.Collection[Event]{Kind: "event"},
 		Metadata:    store.Collection[map[string]any]{Kind: "run_metadata"},
 		Sources:     store.Collection[struct{}]{Kind: "checkpoint_source"},

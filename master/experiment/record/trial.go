@@ -18,11 +18,12 @@ type Trial struct {
 	// Tasks are its tasks, the present one last: each continuation has one.
 	Tasks []string `json:"tasks"`
 	// Life decides what becomes of it.
-	Life    lifecycle.Trial `json:"life"`
-	Seed    uint32          `json:"seed"`
-	Hparams map[string]any  `json:"hparams"`
-	Created time.Time       `json:"created"`
-	Ended   time.Time       `json:"ended,omitzero"`
+	Life lifecycle.Trial `json:"life"`
+	Seed uint32          `json:"seed"`
+	// Hparams are those of a trial that an earlier version created. Others have them apart; see ReadHparams.
+	Hparams map[string]any `json:"hparams,omitempty"`
+	Created time.Time      `json:"created"`
+	Ended   time.Time      `json:"ended,omitzero"`
 	// Reason is why it ended or what became of its latest run.
 	Reason string `json:"reason,omitempty"`
 	// LastEnd is what was decided upon the latest run that ended.

@@ -38,14 +38,14 @@ type Decision struct {
 	Drawn uint64 `json:"drawn"`
 }
 
-// Create is a new trial.
+// Create is a new trial. Its hyperparameters are not part of it, because a decision may create thousands of
+// trials with hundreds each: Draws has them one trial at a time.
 type Create struct {
 	// RequestID is a UUID that the seed determines.
 	RequestID string `json:"request_id"`
 	// Seed is the trial's own, below 2³¹.
-	Seed    uint32         `json:"seed"`
-	Bracket int            `json:"bracket,omitempty"`
-	Values  map[string]any `json:"hparams"`
+	Seed    uint32 `json:"seed"`
+	Bracket int    `json:"bracket,omitempty"`
 }
 
 // Rank is a trial's place in a rung of its bracket at the moment it reached it.

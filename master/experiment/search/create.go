@@ -3,14 +3,12 @@ package search
 import (
 	"fmt"
 	"slices"
-
-	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 )
 
 // fillPlaces creates trials as long as there are places for them: first in the bracket where one became
 // free.
 func (s *State) fillPlaces(d *Decision, counts []count, first int) {
-	var g *hparam.Generator
+	var draws *Draws
 	order := []int{first}
 	for b := range counts {
 		if b != first {
@@ -20,17 +18,18 @@ func (s *State) fillPlaces(d *Decision, counts []count, first int) {
 	created := len(s.trials)
 	for _, b := range order {
 		for s.hasPlace(counts, b, created) {
-			if g == nil {
-				g = s.rand.Clone()
+			if draws == nil {
+				draws = s.Draws()
 			}
 			created++
-			d.Actions = append(d.Actions, Action{Kind: CreateTrial, Trial: created, Create: s.createTrial(g, b, created)})
+			next := draws.Next(b, created).Create
+			d.Actions = append(d.Actions, Action{Kind: CreateTrial, Trial: created, Create: &next})
 			counts[b].created++
 			counts[b].running++
 		}
 	}
-	if g != nil {
-		d.Drawn = g.Drawn()
+	if draws != nil {
+		d.Drawn = draws.rand.Drawn()
 	}
 }
 
@@ -54,17 +53,6 @@ func (s *State) totalTrials() int {
 		n += b.Trials
 	}
 	return n
-}
-
-func (s *State) createTrial(g *hparam.Generator, bracket, number int) *Create {
-	c := &Create{Bracket: bracket}
-	if s.config.Method == Grid { // from its end, as in Determined 0.38.1
-		c.Values = s.config.Space.Point(s.totalTrials() - number)
-	} else {
-		c.Values = s.config.Space.Draw(g)
-	}
-	c.RequestID, c.Seed = g.DrawID(), g.DrawSeed()
-	return c
 }
 
 // finishSearch ends the search when its last trial has ended and none follows.

@@ -9,7 +9,7 @@ type Preview struct {
 	// that reach it.
 	Groups []Group `json:"groups"`
 	// First is the first trials with their hyperparameters.
-	First []Create `json:"first"`
+	First []NewTrial `json:"first"`
 }
 
 // Group is how far a number of trials go.
@@ -58,11 +58,11 @@ func (c Config) groupTrials(b Bracket) []Group {
 }
 
 // firstTrials are the first trials whatever becomes of any.
-func (s *State) firstTrials(n int) []Create {
-	var out []Create
-	g := s.rand.Clone()
+func (s *State) firstTrials(n int) []NewTrial {
+	var out []NewTrial
+	draws := s.Draws()
 	for i := range min(n, s.totalTrials()) {
-		out = append(out, *s.createTrial(g, 0, i+1))
+		out = append(out, draws.Next(0, i+1))
 	}
 	return out
 }

@@ -23,10 +23,12 @@ func TestPreview(t *testing.T) {
 		t.Fatalf("%d first trials", len(p.First))
 	}
 	fresh, _ := New(c)
+	draws := fresh.Draws()
 	d, _ := fresh.Decide(Input{News: Started})
 	for i, f := range p.First {
-		if f.RequestID != d.Actions[i].Create.RequestID || f.Values["x"] != d.Actions[i].Create.Values["x"] {
-			t.Errorf("trial %d is shown as %v and will be %v", i+1, f, d.Actions[i].Create)
+		will := draws.Next(d.Actions[i].Create.Bracket, d.Actions[i].Trial)
+		if f.RequestID != d.Actions[i].Create.RequestID || fmt.Sprint(f) != fmt.Sprint(will) {
+			t.Errorf("trial %d is shown as %v and will be %v", i+1, f, will)
 		}
 	}
 }

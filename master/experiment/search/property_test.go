@@ -115,6 +115,7 @@ func (w *witness) check(t *rapid.T, in Input, d Decision) {
 	if (w.stopped[in.Trial] && in.News == Validated || w.ended[in.Trial]) && len(d.Actions) > 0 {
 		t.Fatalf("%+v of a trial that counts no more led to %+v", in, d.Actions)
 	}
+	again := w.state.Draws() // before the decision is applied
 	for i, a := range d.Actions {
 		switch a.Kind {
 		case RankTrial:
@@ -126,7 +127,7 @@ func (w *witness) check(t *rapid.T, in Input, d Decision) {
 		case StopTrial:
 			w.stopped[a.Trial] = true
 		case CreateTrial:
-			w.checkCreate(t, *a.Create)
+			w.checkCreate(t, *a.Create, again.Next(a.Create.Bracket, a.Trial))
 		case DropTrial, FinishSearch:
 		}
 	}
@@ -140,11 +141,14 @@ func (w *witness) check(t *rapid.T, in Input, d Decision) {
 }
 
 // checkCreate holds that whatever happened, the seed alone says what the next trial is.
-func (w *witness) checkCreate(t *rapid.T, c Create) {
+func (w *witness) checkCreate(t *rapid.T, c Create, drawn NewTrial) {
 	if w.state.config.Method != Grid {
-		if want := w.state.config.Space.Draw(w.draws); fmt.Sprint(c.Values) != fmt.Sprint(want) {
-			t.Fatalf("created %v, and the seed has %v", c.Values, want)
+		if want := w.state.config.Space.Draw(w.draws); fmt.Sprint(drawn.Values) != fmt.Sprint(want) {
+			t.Fatalf("drew %v, and the seed has %v", drawn.Values, want)
 		}
+	}
+	if drawn.Create != c {
+		t.Fatalf("created %v, and drew %v", c, drawn.Create)
 	}
 	if id, seed := w.draws.DrawID(), w.draws.DrawSeed(); c.RequestID != id || c.Seed != seed {
 		t.Fatalf("created %s with %d, and the seed has %s and %d", c.RequestID, c.Seed, id, seed)

@@ -132,7 +132,7 @@ func trainedUntil(t record.Trial, now time.Time) time.Duration {
 
 // show is a trial with its validations and checkpoints.
 func (t *Trials) show(ctx context.Context, v experiment.TrialView) (*apiv1.Trial, error) {
-	m, err := t.showRecord(v)
+	m, err := t.showRecord(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +157,8 @@ func (t *Trials) show(ctx context.Context, v experiment.TrialView) (*apiv1.Trial
 }
 
 // showRecord is what is stored of a trial.
-func (t *Trials) showRecord(v experiment.TrialView) (*apiv1.Trial, error) {
-	hparams, err := toStruct(v.Hparams)
+func (t *Trials) showRecord(ctx context.Context, v experiment.TrialView) (*apiv1.Trial, error) {
+	hparams, err := v.ShowHparams(ctx, t.cfg.Store)
 	if err != nil {
 		return nil, err
 	}

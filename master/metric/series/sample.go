@@ -85,7 +85,7 @@ func (s *Series) sampleTrial(ctx context.Context, t experiment.TrialView, c name
 		last = points[n-1].steps
 	}
 	m = &apiv1.TrialsSampleResponse_Trial{TrialId: t.ID, Data: showPoints(c.metric, downsample(points, most))}
-	m.Hparams, err = showHparams(t.Hparams)
+	m.Hparams, err = t.ShowHparams(ctx, s.cfg.Store)
 	return m, last, err
 }
 

@@ -4,8 +4,6 @@ package series
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -84,20 +82,6 @@ func showValues(values map[string]any) (*structpb.Struct, error) {
 		values = map[string]any{}
 	}
 	return structpb.NewStruct(values)
-}
-
-// showHparams is hyperparameters as clients read them. Through JSON, because they may have
-// types of Go that a Struct does not take.
-func showHparams(hparams map[string]any) (*structpb.Struct, error) {
-	b, err := json.Marshal(hparams)
-	if err != nil {
-		return nil, fmt.Errorf("show hyperparameters: %w", err)
-	}
-	var plain map[string]any
-	if err := json.Unmarshal(b, &plain); err != nil {
-		return nil, fmt.Errorf("show hyperparameters: %w", err)
-	}
-	return showValues(plain)
 }
 
 // showNumber is a number of a Struct, which holds no special ones.

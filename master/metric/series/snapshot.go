@@ -44,7 +44,7 @@ func (s *Series) nearest(ctx context.Context, t experiment.TrialView, c name, st
 	}
 	p := slices.MinFunc(points, func(a, b point) int { return cmp.Compare(distance(a.steps, steps), distance(b.steps, steps)) })
 	m := &apiv1.TrialsSnapshotResponse_Trial{TrialId: t.ID, Metric: p.value, BatchesProcessed: int32(p.steps)}
-	m.Hparams, err = showHparams(t.Hparams)
+	m.Hparams, err = t.ShowHparams(ctx, s.cfg.Store)
 	return m, err
 }
 

@@ -68,7 +68,7 @@ func groupTable(groups []search.Group) *term.Table {
 	return t
 }
 
-func firstTable(first []search.Create) *term.Table {
+func firstTable(first []search.NewTrial) *term.Table {
 	t := term.NewTable(">TRIAL", "HYPERPARAMETERS")
 	for i, c := range first {
 		values, _ := json.Marshal(c.Values) // what was drawn always can be

@@ -124,7 +124,7 @@ func (c *call) readBody(in proto.Message) error {
 	if err := reading.Unmarshal(b, in); err != nil {
 		return status.New(status.InvalidArgument, "the request's body is not what this call takes: %s", plainText(err))
 	}
-	return nil
+	return checkItems(in)
 }
 
 // plainText is an error of the decoder without the blanks by which it keeps programs from comparing its texts,

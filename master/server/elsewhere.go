@@ -136,6 +136,9 @@ func listCall[T, O any, Out message[O]](item proto.Message, do func(*call, []T) 
 		if err := json.Unmarshal(b, &in); err != nil {
 			return nil, status.New(status.InvalidArgument, "the request's body is not what this call takes: %s", plainText(err))
 		}
+		if len(in) > mostItems {
+			return nil, status.New(status.InvalidArgument, "the request's body: must have at most %d entries (has %d); send less at once", mostItems, len(in))
+		}
 		return do(c, in)
 	})
 	e.in, e.list = item.ProtoReflect().Descriptor(), true

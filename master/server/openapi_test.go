@@ -62,6 +62,10 @@ func document(routes []route) object {
 		}
 		paths[path].(object)[strings.ToLower(r.method)] = op
 	}
+	for f := range requestItems(routes) {
+		name := strings.TrimPrefix(string(f.ContainingMessage().FullName()), messages)
+		schemas[name].(object)["properties"].(object)[f.JSONName()].(object)["x-request-max-items"] = mostItemsOf(f)
+	}
 	return object{
 		"openapi": "3.0.3",
 		"info":    object{"title": "det-deploy master", "version": Version, "description": "The part of the API of Determined " + Version + " that this master answers. Everything else below " + prefix + " is answered 501."},

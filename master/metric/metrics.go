@@ -145,7 +145,8 @@ func (m *Metrics) Summary(ctx context.Context, trial int64) (Summary, error) {
 	if known != nil {
 		return known, nil
 	}
-	if d, found, err := summaries.Get(ctx, m.store, summaryID(trial)); err != nil || found {
+	d, found, err := summaries.Get(ctx, m.store, summaryID(trial))
+	if err != nil || found && d.Value.count() <= maxNames { // an earlier version stored longer ones
 		return d.Value, err
 	}
 	s, err := summarize(ctx, m.store, trial)

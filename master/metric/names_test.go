@@ -3,8 +3,10 @@ package metric_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -61,4 +63,64 @@ func TestTheNamesAndGroupsOfATrialAreBoundedOverAllItsReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	accept("anew", 1, values("z", 1_000))
+}
+
+// asEarlier forgets the names of a trial, as if an earlier version had taken its reports.
+func asEarlier(t *testing.T, s *store.Store) *metric.Metrics {
+	t.Helper()
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return store.Collection[any]{Kind: "metric_names"}.Delete(tx, "7") }); err != nil {
+		t.Fatal(err)
+	}
+	return metric.Open(s)
+}
+
+func TestTheSummaryOfATrialThatReportedMoreNamesToAnEarlierVersionIsBounded(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	m := metric.Open(s)
+	for i, prefix := range []string{"a", "b"} {
+		if _, err := put(t, s, m, report(1, 0, "training", int64(i+1), values(prefix, 900))); err != nil {
+			t.Fatal(err)
+		}
+		m = asEarlier(t, s)
+	}
+	long := metric.Summary{"training": {}}
+	for name := range values("c", 2_000) {
+		long["training"][name] = metric.Stat{Type: metric.NumberType, Count: 1}
+	}
+	if err := s.Write(t.Context(), func(tx *store.Tx) error {
+		return store.Collection[metric.Summary]{Kind: "metric_summary"}.Put(tx, "7", "", time.Time{}, long)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := m.Summary(t.Context(), 7)
+	if err != nil || len(first["training"]) != 1_000 || first["training"]["a7"].Count != 1 {
+		t.Fatalf("got %d names, %v; want the first 1,000", len(first["training"]), err)
+	}
+	again, err := metric.Open(s).Summary(t.Context(), 7)
+	if err != nil || !reflect.DeepEqual(again, first) {
+		t.Errorf("got %d names, %v; want the same ones again", len(again["training"]), err)
+	}
+}
+
+func TestASummaryHasNoLongValues(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	m := metric.Open(s)
+	text := strings.Repeat("x", 5_000)
+	averages := map[string]any{"text": text, "list": []any{text}, "short": "x", "loss": 0.5}
+	if _, err := put(t, s, m, report(1, 0, "training", 1, averages)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Summary(t.Context(), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	training := got["training"]
+	if training["text"].Last != nil || training["text"].Type != metric.Text || training["list"].Last != nil || training["list"].Type != metric.Array {
+		t.Errorf("got %.100v, want types without values", training)
+	}
+	if training["short"].Last != "x" || training["loss"].Last != 0.5 {
+		t.Errorf("got %.100v, want short values", training)
+	}
 }

@@ -1,8 +1,10 @@
 package metric
 
 import (
+	"encoding/json"
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/det-deploy/det-deploy/pattern"
 )
@@ -80,7 +82,7 @@ func (s Stat) addValue(value any, steps int64) Stat {
 		s.Type, s.Min, s.Max, s.Sum = Text, nil, nil, nil
 	}
 	if s.Count == 0 || steps >= s.LastSteps {
-		s.Last, s.LastSteps = value, steps
+		s.Last, s.LastSteps = shortValue(value), steps
 	}
 	s.Count++
 	if x, ok := Number(value); ok && s.Type == NumberType {
@@ -88,6 +90,25 @@ func (s Stat) addValue(value any, steps int64) Stat {
 		s.Sum = JSONNumber(x + numberOr(s.Sum, 0))
 	}
 	return s
+}
+
+// maxLast bounds the last value in a summary, in bytes of JSON.
+const maxLast = 1 << 10
+
+// shortValue returns a value as summaries have it: nil for a text, an object or a list that is too long, which the
+// report itself has.
+func shortValue(value any) any {
+	switch v := value.(type) {
+	case string:
+		if len(v) > maxLast {
+			return nil
+		}
+	case map[string]any, []any:
+		if b, err := json.Marshal(v); err != nil || len(b) > maxLast {
+			return nil
+		}
+	}
+	return value
 }
 
 // foldNumbers is pick of both numbers; NaN loses.
@@ -112,17 +133,39 @@ func numberOr(value any, otherwise float64) float64 {
 // Summary is the metrics of a trial by group and name, without those of profiling.
 type Summary map[string]map[string]Stat
 
-// addReport adds what a report brought. Each value is added once.
+// addReport adds what a report brought. Each value is added once. Of a trial that reported more names to an earlier
+// version the first maxNames are in the summary.
 func (s Summary) addReport(group string, steps int64, averages map[string]any) {
-	if IsProfiling(group) || len(averages) == 0 {
+	if IsProfiling(group) {
 		return
 	}
-	if s[group] == nil {
-		s[group] = map[string]Stat{}
+	room := maxNames - s.count()
+	names := maps.Keys(averages)
+	if len(averages) > room {
+		names = slices.Values(slices.Sorted(names)) // the same ones each time
 	}
-	for name, value := range averages {
-		s[group][name] = s[group][name].addValue(value, steps)
+	for name := range names {
+		stat, known := s[group][name]
+		if !known && room <= 0 {
+			continue
+		}
+		if !known {
+			room--
+		}
+		if s[group] == nil {
+			s[group] = map[string]Stat{}
+		}
+		s[group][name] = stat.addValue(averages[name], steps)
 	}
+}
+
+// count returns the number of names.
+func (s Summary) count() int {
+	n := 0
+	for _, stats := range s {
+		n += len(stats)
+	}
+	return n
 }
 
 func (s Summary) clone() Summary {

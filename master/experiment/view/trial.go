@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -40,7 +41,8 @@ func (t *Trials) TrialTasks(ctx context.Context, id int32) (record.TrialTasks, e
 	return t.cfg.Experiments.TrialTasks(ctx, id)
 }
 
-// List is the trials of an experiment that a request asks for.
+// List is the trials of an experiment that a request asks for. A page whose trials have very many hyperparameters and
+// metrics ends early; clients ask for the next from its end on.
 func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) (*apiv1.GetExperimentTrialsResponse, error) {
 	x, err := t.cfg.Experiments.Get(r.GetExperimentId())
 	if err != nil {
@@ -57,7 +59,8 @@ func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) 
 	if err != nil {
 		return nil, err
 	}
-	out.Trials = make([]*apiv1.Trial, 0, len(list))
+	out.Trials = make([]*apiv1.Trial, 0, min(len(list), 1000))
+	size := 0
 	for _, v := range list {
 		m, err := t.show(ctx, v)
 		if err != nil {
@@ -65,6 +68,10 @@ func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) 
 		}
 		m.LogRetentionDays = orDays(m.LogRetentionDays, x.LogDays)
 		out.Trials = append(out.Trials, m)
+		if size += proto.Size(m); size > pageBytes {
+			out.Pagination.EndIndex = out.GetPagination().GetStartIndex() + int32(len(out.GetTrials())) //nolint:gosec // it is at most the end of the page
+			break
+		}
 	}
 	return out, nil
 }

@@ -33,6 +33,9 @@ type Config struct {
 	Now func() time.Time
 }
 
+// pageBytes bounds a page of trials, encoded: 5,000 trials with a few metrics, or 100 with as many as a trial may have.
+const pageBytes = 16 << 20
+
 // Users is who users are; auth.Auth has these methods.
 type Users interface {
 	User(id int32) (*apiv1.User, error)

@@ -198,6 +198,7 @@ func master() []Row {
 		{"master/admission", []string{"master/api/...", "master/agentrm", "master/audit", "master/auth", "master/launcher", "master/rm", "master/server", "master/token", "cloud"}, "who may join is decided where users, launches and the audit log meet"},
 		{"master/provision", []string{"master/api/agentv1", "master/config/...", "agent/config"}, "what a launched agent is given is a pure function of master.yaml"},
 		{"master/certificate", []string{"master/config/...", "cloud/secret"}, "a certificate is opened as the settings say, whoever shows it"},
+		{"master/share", nil, "how clients share places depends on no kind of place"},
 		{"master/server/body", nil, "it takes a body apart and knows no call"},
 		{"master/experiment/view", with("master/checkpoint", "master/experiment", "master/experiment/*", "master/log", "master/metric", "master/store", "master/workspace"), "it shows clients what experiments keep"},
 		{"master/harness", []string{"master/config/..."}, "wheels are files that the settings name"},

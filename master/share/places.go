@@ -1,0 +1,180 @@
+package share
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// Places are taken and given back. Where none is left for a group, the group that has most loses
+// its oldest place: one whose holder is still waited for if there is any, as a connection
+// without a complete header.
+type Places struct {
+	limits Limits
+
+	mu     sync.Mutex // guards what follows
+	taken  int
+	groups map[string]*group
+}
+
+// A Place is one that is taken.
+type Place struct {
+	places *Places
+	group  *group
+	end    func()
+
+	// What follows is guarded by the mutex of places.
+
+	since time.Time
+	in    *list.List // nil when it was given back or lost
+	entry *list.Element
+}
+
+// group is the places that one group has, oldest first.
+type group struct {
+	Group
+	waiting, busy list.List
+}
+
+func (g *group) size() int { return g.waiting.Len() + g.busy.Len() }
+
+// NewPlaces returns places of which none is taken.
+func NewPlaces(l Limits) *Places {
+	return &Places{limits: l, groups: map[string]*group{}}
+}
+
+// Take takes a place for a client of a group, which is still waited for. It reports false where
+// the group has its share and no place may be taken from anybody. The function end is called,
+// once and from another goroutine, when the place is lost to another client.
+func (p *Places) Take(of Group, end func()) (*Place, bool) {
+	taken, lost, ok := p.take(of, end)
+	if lost != nil {
+		lost.end()
+	}
+	return taken, ok
+}
+
+func (p *Places) take(of Group, end func()) (taken, lost *Place, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g, found := p.groups[of.Name]
+	if !found {
+		g = &group{Group: of}
+	}
+	if !p.hasRoom(g) {
+		if lost = p.oldestOfLargest(g); lost == nil {
+			return nil, nil, false
+		}
+		p.remove(lost)
+	}
+	p.groups[of.Name] = g
+	p.taken++
+	taken = &Place{places: p, group: g, end: end}
+	taken.moveTo(&g.waiting)
+	return taken, lost, true
+}
+
+// hasRoom reports whether a group may take one more of the free places. The caller holds mu.
+func (p *Places) hasRoom(g *group) bool {
+	if g.Spared {
+		return p.limits.Most == 0 || p.taken < p.limits.Most
+	}
+	return g.size() < p.limits.Share(p.taken)
+}
+
+// oldestOfLargest returns the place that is lost to one more client of a group: of the group that
+// has most if that has more than this one, otherwise of the group itself. It is nil if there is
+// none. The caller holds mu.
+func (p *Places) oldestOfLargest(own *group) *Place {
+	size := own.size()
+	if own.Spared {
+		size = 0
+	}
+	var most *group
+	for _, g := range p.groups {
+		switch {
+		case g.Spared || g == own || g.size() < size:
+		case g.size() > size, most != nil && g.oldest().since.Before(most.oldest().since):
+			most, size = g, g.size()
+		}
+	}
+	if most != nil {
+		return most.oldest()
+	}
+	first := own.waiting.Front()
+	if first == nil || p.limits.Safe == 0 || time.Since(placeOf(first).since) < p.limits.Safe {
+		return nil
+	}
+	return placeOf(first)
+}
+
+// oldest returns the place that the group loses first. The group has one.
+func (g *group) oldest() *Place {
+	if first := g.waiting.Front(); first != nil {
+		return placeOf(first)
+	}
+	return placeOf(g.busy.Front())
+}
+
+func placeOf(e *list.Element) *Place { return e.Value.(*Place) } //nolint:forcetypeassert // lists hold places only
+
+// remove makes a place free. The caller holds mu.
+func (p *Places) remove(place *Place) {
+	place.in.Remove(place.entry)
+	place.in = nil
+	p.taken--
+	if place.group.size() == 0 {
+		delete(p.groups, place.group.Name)
+	}
+}
+
+// moveTo makes the place the youngest of a list. The caller holds the mutex.
+func (l *Place) moveTo(to *list.List) {
+	if l.in != nil {
+		l.in.Remove(l.entry)
+	}
+	l.in, l.entry, l.since = to, to.PushBack(l), time.Now()
+}
+
+// SetWaiting notes that the holder is waited for again.
+func (l *Place) SetWaiting() { l.move(&l.group.waiting) }
+
+// SetBusy notes that the holder is being served.
+func (l *Place) SetBusy() { l.move(&l.group.busy) }
+
+func (l *Place) move(to *list.List) {
+	l.places.mu.Lock()
+	defer l.places.mu.Unlock()
+	if l.in != nil && l.in != to {
+		l.moveTo(to)
+	}
+}
+
+// Leave gives the place back, unless it was given back or lost before.
+func (l *Place) Leave() {
+	l.places.mu.Lock()
+	defer l.places.mu.Unlock()
+	if l.in != nil {
+		l.places.remove(l)
+	}
+}
+
+// Taken returns how many places are taken, in total.
+func (p *Places) Taken() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
+}
+
+// Smallest returns the index of the first of some places whose group has the fewest.
+func (p *Places) Smallest(of []*Place) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	best := 0
+	for i, place := range of {
+		if place.group.size() < of[best].group.size() {
+			best = i
+		}
+	}
+	return best
+}

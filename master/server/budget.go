@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/server/body"
+	"github.com/det-deploy/det-deploy/master/share"
 )
 
 const (
@@ -29,10 +30,10 @@ const (
 	// decodings is how many large bodies are decoded, packed and stored at a time.
 	// Each takes some 20 MB, and a core.
 	decodings = 2
-	// strangersMost is what the bodies of those who are not known yet take at a time, in
-	// bytes: that of a login over each connection that may be open by default.
-	strangersMost = 2048 * loginLimit * copies
-	// strangersEach is how many such bodies of one address arrive or wait at a time.
+	// strangersMost is how many bodies of those who are not known yet arrive or are worked on
+	// at a time, at 16 KB each: one of a login over each connection that may be open by default.
+	strangersMost = 2048
+	// strangersEach is how many of them may be of one address.
 	strangersEach = 256
 	// largeEach is how many large bodies of one user arrive or wait at a time.
 	largeEach = 8
@@ -41,13 +42,12 @@ const (
 // room is what bodies may take, over all calls. Small bodies have a budget of their
 // own: they do not wait behind large ones. Neither do users wait behind strangers.
 type room struct {
-	bodies    *budget // bytes in memory
-	strangers *budget // bytes in memory of those who are not known
-	addresses *waits  // bodies of strangers from one address
-	values    *budget // what they become
-	spooled   *budget // bytes in files
-	decoding  *budget // large bodies
-	uploads   *waits  // large bodies of one user
+	bodies    *budget       // bytes in memory
+	strangers *share.Places // small bodies of those who are not known
+	values    *budget       // what they become
+	spooled   *budget       // bytes in files
+	decoding  *budget       // large bodies
+	uploads   *waits        // large bodies of one user
 	place     body.Place
 }
 
@@ -55,9 +55,9 @@ func newRoom(l Limits, dir string) *room {
 	inMemory := func(n int64) int64 { return max(n*copies, unit) }
 	return &room{
 		bodies:    newBudget(l.Bodies, inMemory),
-		strangers: newBudget(strangersMost, inMemory), addresses: newWaits(strangersEach),
-		values:  newBudget(valuesMost, func(n int64) int64 { return n * valueBytes }),
-		spooled: newBudget(l.Spooled, itself), decoding: newBudget(decodings, itself), uploads: newWaits(largeEach),
+		strangers: share.NewPlaces(share.Limits{Most: strangersMost, Each: strangersEach}),
+		values:    newBudget(valuesMost, func(n int64) int64 { return n * valueBytes }),
+		spooled:   newBudget(l.Spooled, itself), decoding: newBudget(decodings, itself), uploads: newWaits(largeEach),
 		place: body.Place{Dir: dir, Keep: keptFree},
 	}
 }

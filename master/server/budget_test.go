@@ -4,21 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/server/body"
 )
@@ -255,54 +249,6 @@ func TestWhoDoesNotReadTheAnswerKeepsNothing(t *testing.T) {
 	}
 }
 
-func TestStrangersDoNotKeepUsersWaiting(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.Limits.Bodies = 2 << 20 })
-	w.room.bodies.wait, w.room.strangers.wait = 100*time.Millisecond, 100*time.Millisecond
-	begin := func(i, port int) (<-chan *httptest.ResponseRecorder, *io.PipeWriter) {
-		slow, hold := io.Pipe()
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/auth/login", slow)
-		r.ContentLength, r.RemoteAddr = -1, fmt.Sprintf("192.0.2.%d:%d", i, port)
-		got := make(chan *httptest.ResponseRecorder, 1)
-		go func() {
-			rec := httptest.NewRecorder()
-			w.handler.ServeHTTP(rec, r)
-			_ = slow.Close()
-			got <- rec
-		}()
-		return got, hold
-	}
-	var under []<-chan *httptest.ResponseRecorder
-	var holds []*io.PipeWriter
-	const addresses = strangersMost / (loginLimit * copies * strangersEach)
-	for n := range addresses * strangersEach {
-		got, hold := begin(n/strangersEach, n)
-		if _, err := fmt.Fprint(hold, "{"); err != nil {
-			t.Fatalf("login %d: %v", n, err)
-		}
-		under, holds = append(under, got), append(holds, hold)
-		if n == strangersEach-1 {
-			got, _ := begin(0, 9999)
-			await503(t, got, "one login more from an address")
-		}
-	}
-	got, _ := begin(200, 1)
-	await503(t, got, "one login more from another address")
-	body := `{"updates":[` + strings.Repeat(" ", small-100) + "]}"
-	if rec := w.ask(t, "POST", "/api/v1/job-queues", w.user, body); rec.Code != http.StatusOK {
-		t.Errorf("a user: got %d %s, want 200", rec.Code, rec.Body)
-	}
-	for _, hold := range holds {
-		_ = hold.CloseWithError(io.ErrUnexpectedEOF)
-	}
-	for _, u := range under {
-		await(t, u, "the end of a login")
-	}
-	if rec := w.ask(t, "POST", "/api/v1/auth/login", "", `{"username":"admin","password":"`+password+`"}`); rec.Code != http.StatusOK {
-		t.Errorf("a login after them: got %d %s, want 200", rec.Code, rec.Body)
-	}
-}
-
 func TestALoginIsAsLongAsAPasswordMayBe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -418,191 +364,5 @@ func TestOneUserFollowsFewLogs(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("one that ended still counts")
 		}
-	}
-}
-
-func TestConnectionsOverWhichNobodyLoggedInAreFew(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.Limits.Connections, c.Limits.ConnectionsEach = 4, 3 })
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx, l) }()
-	defer func() {
-		stop()
-		t.Logf("the server has ended: %v", await(t, ended, "the end"))
-	}()
-	dial := func() net.Conn {
-		t.Helper()
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
-	}
-	ask := func(conn net.Conn, token string) bool {
-		_ = conn.SetDeadline(time.Now().Add(patience))
-		if _, err := fmt.Fprintf(conn, "GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", token); err != nil {
-			return false
-		}
-		b := make([]byte, 4096)
-		n, err := conn.Read(b)
-		return err == nil && strings.HasPrefix(string(b[:n]), "HTTP/1.1 ")
-	}
-	for i := range 8 { // those that are known do not count
-		if !ask(dial(), w.user) {
-			t.Fatalf("connection %d of a user is refused", i)
-		}
-	}
-	strangers := []net.Conn{dial(), dial(), dial()}
-	for i, conn := range strangers {
-		if !ask(conn, "nobody's") {
-			t.Fatalf("stranger %d is refused", i)
-		}
-	}
-	fourth := make(chan bool, 1)
-	conn := dial()
-	go func() { fourth <- ask(conn, "nobody's") }()
-	_ = strangers[0].Close()
-	if !<-fourth {
-		t.Error("the fourth stranger is refused, although one has left")
-	}
-	if ask(dial(), "nobody's") {
-		t.Error("the fifth stranger is let in")
-	}
-	_ = strangers[1].Close()
-	for end := time.Now().Add(patience); !ask(dial(), "nobody's"); {
-		if time.Now().After(end) {
-			t.Fatal("one that has left still counts")
-		}
-	}
-}
-
-// TestAConnectionWaitsForRoom is a crowd of agents that come at once: those for whom there is no
-// room wait for it, in order, and for a while.
-func TestAConnectionWaitsForRoom(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newConnections(Limits{Connections: 2, ConnectionsEach: 1}, nil)
-		var admitted []string
-		leaves := map[string]func(){}
-		enter := func(name, address string) net.Conn {
-			t.Helper()
-			client, server := net.Pipe()
-			t.Cleanup(func() { _ = client.Close() })
-			if !c.enterOrWait(server, address, func(leave func()) { admitted = append(admitted, name); leaves[name] = leave }) {
-				t.Errorf("%s may not wait", name)
-			}
-			return client
-		}
-		expect := func(want ...string) {
-			t.Helper()
-			if !slices.Equal(admitted, want) {
-				t.Errorf("got %v admitted, want %v", admitted, want)
-			}
-		}
-		enter("a1", "a")
-		enter("a2", "a")
-		a3 := enter("a3", "a")
-		enter("b1", "b")
-		expect("a1", "b1")
-		leaves["a1"]()
-		expect("a1", "b1", "a2")
-		_ = delay.For(t.Context(), waitingTime-time.Second)
-		c1 := enter("c1", "c")
-		_ = delay.For(t.Context(), time.Second+time.Millisecond)
-		if _, err := a3.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("one that has waited for %v: got %v, want that it is closed", waitingTime, err)
-		}
-		leaves["b1"]()
-		expect("a1", "b1", "a2", "c1")
-		leaves["a2"]()
-		leaves["c1"]()
-		_ = c1.Close()
-		expect("a1", "b1", "a2", "c1")
-		if c.all != 0 || c.waiting.all != 0 || len(c.from) != 0 || len(c.waiting.from) != 0 {
-			t.Errorf("%d are left and %d wait", c.all, c.waiting.all)
-		}
-		for i := range mostWaiting + 2 {
-			_, server := net.Pipe()
-			if waits := c.enterOrWait(server, "d", func(func()) {}); waits != (i <= mostWaiting) {
-				t.Fatalf("connection %d: got %v", i, waits)
-			}
-		}
-		c.closeWaiting()
-	})
-}
-
-// TestAStrangerDoesNotTakeAllPlacesToWait is one of two strangers who hold all connections, and all
-// places to wait for one.
-func TestAStrangerDoesNotTakeAllPlacesToWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newConnections(Limits{Connections: 2, ConnectionsEach: 1}, []netip.Prefix{netip.MustParsePrefix("192.0.2.9/32")})
-		var leave func()
-		admitted := map[string]int{}
-		enter := func(address string) (client net.Conn, waits bool) {
-			client, server := net.Pipe()
-			t.Cleanup(func() { _ = client.Close() })
-			return client, c.enterOrWait(server, address, func(l func()) { leave = l; admitted[address]++ })
-		}
-		enter("192.0.2.1")
-		enter("192.0.2.2")
-		var last net.Conn
-		for range mostWaiting - 10 {
-			last, _ = enter("192.0.2.1")
-		}
-		for range 10 {
-			enter("192.0.2.9")
-		}
-		if _, waits := enter("192.0.2.1"); waits {
-			t.Error("the stranger has more connections wait than may")
-		}
-		user, waits := enter("192.0.2.3")
-		if !waits {
-			t.Fatal("a user is turned away")
-		}
-		if _, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("the stranger's last: got %v, want that it is closed", err)
-		}
-		if c.waiting.all != mostWaiting || len(c.waiting.from["192.0.2.9"]) != 10 {
-			t.Errorf("%d wait, %d of them of a proxy", c.waiting.all, len(c.waiting.from["192.0.2.9"]))
-		}
-		for turns := 0; admitted["192.0.2.3"] == 0; turns++ {
-			if turns > 1000 {
-				t.Fatal("the user is never let in")
-			}
-			leave()
-		}
-		_ = user.Close()
-		c.closeWaiting()
-	})
-}
-
-func TestConnectionsFromEverywhereAreFewToo(t *testing.T) {
-	t.Parallel()
-	c := newConnections(Limits{Connections: 3, ConnectionsEach: 2}, nil)
-	enter := func(address string, want bool) func() {
-		t.Helper()
-		leave, ok := c.acquireConnection(address)
-		if ok != want {
-			t.Errorf("from %s: got %v, want %v", address, ok, want)
-		}
-		return leave
-	}
-	leave := enter("192.0.2.1", true)
-	enter("192.0.2.1", true)
-	enter("192.0.2.1", false)
-	enter("192.0.2.2", true)
-	enter("192.0.2.3", false)
-	leave()
-	leave() // twice is once
-	enter("192.0.2.3", true)
-	if c.all != 3 || len(c.from) != 3 {
-		t.Errorf("got %d in all, %v", c.all, c.from)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/server/body"
+	"github.com/det-deploy/det-deploy/master/share"
 )
 
 // call is one request whose caller is known.
@@ -37,6 +38,8 @@ type call struct {
 	answered func(ctx context.Context)
 	// room is what the call may take of what all calls share.
 	room *room
+	// place is that of a caller who is not known; nil for others.
+	place *share.Place
 	// contents are those of the files of a large body, and their sizes; nil where they
 	// are in the message.
 	contents func(file int) (io.Reader, int64)
@@ -169,6 +172,9 @@ func (c *call) receive() ([]byte, error) {
 	if err != nil {
 		return nil, asRefusal(err)
 	}
+	if c.place != nil {
+		c.place.SetBusy()
+	}
 	switch n, most := body.CountValues(b), c.mostValues(); {
 	case n > most:
 		return nil, asRefusal(&body.LimitError{What: "values", Most: most})
@@ -197,18 +203,30 @@ func (c *call) mostValues() int {
 	return mostValues
 }
 
-// takeSmall waits for the memory that a small body takes. Strangers have a budget of
-// their own, and each address a share of it.
+// takeSmall waits for the memory that a small body takes. Strangers have places of their own.
 func (c *call) takeSmall() error {
 	if c.user != nil {
 		return c.takeBytes(c.room.bodies, c.bodyLength())
 	}
-	leave, err := c.room.addresses.acquireWait("address " + addressOf(c.Request))
-	if err != nil {
-		return status.New(status.Unavailable, "%d logins from your address are under way; try again in some seconds", c.room.addresses.most)
+	return c.takePlace()
+}
+
+// takePlace takes a stranger's place, until the call's work is done. The call's context ends
+// when another client is given the place.
+func (c *call) takePlace() error {
+	ctx, cancel := context.WithCancelCause(c.Context())
+	place, ok := c.room.strangers.Take(share.GroupOf(addressOf(c.Request)), func() { cancel(errCrowded()) })
+	if !ok {
+		cancel(nil)
+		return errCrowded()
 	}
-	c.holdUntilEnd(leave)
-	return c.takeBytes(c.room.strangers, c.bodyLength())
+	c.place, c.Request = place, c.WithContext(ctx)
+	c.holdUntilEnd(func() { place.Leave(); cancel(nil) })
+	return nil
+}
+
+func errCrowded() error {
+	return status.New(status.Unavailable, "too many logins from your address are under way; try again in a few seconds")
 }
 
 // takeBytes waits for the room that n bytes take.
@@ -220,7 +238,7 @@ func (c *call) takeBytes(from *budget, n int64) error {
 	return err
 }
 
-// readArriving reads the body, for as long as it may take.
+// readArriving reads the body, for as long as it may take and the call's context lasts.
 func readArriving[T any](c *call, read func() (T, error)) (T, error) {
 	rc := http.NewResponseController(c.w)
 	limit := smallTime
@@ -231,7 +249,12 @@ func readArriving[T any](c *call, read func() (T, error)) (T, error) {
 		limit = largeTime
 	}
 	timed := rc.SetReadDeadline(time.Now().Add(limit)) == nil
+	stop := context.AfterFunc(c.Context(), func() { _ = rc.SetReadDeadline(time.Now()) })
+	defer stop()
 	got, err := read()
+	if crowded, found := errors.AsType[*status.Error](context.Cause(c.Context())); found && err != nil {
+		return got, crowded
+	}
 	if timed && err == nil {
 		_ = rc.SetReadDeadline(time.Time{}) // else a long answer would end with it
 	}

@@ -4,47 +4,29 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/http"
 	"net/netip"
-	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// connections bounds those over which no user has logged in. A connection counts until
+// handshakeTime is how long a client is safe from others of its address before the first request:
+// a thousand TLS handshakes that begin together take a second or two.
+const handshakeTime = 2 * time.Second
+
+// connections bounds those over which no user has logged in. A connection has a place until
 // a request with a good token came over it, or its agent was admitted.
 type connections struct {
-	most, each int // 0 for any number
-	trusted    []netip.Prefix
-
-	mu   sync.Mutex // guards what follows
-	all  int
-	from map[string]int
-	// waiting are those for which there is no room yet.
-	waiting waitingConnections
+	places  *share.Places
+	trusted []netip.Prefix
 }
 
 func newConnections(l Limits, trusted []netip.Prefix) *connections {
 	return &connections{
-		most: l.Connections, each: l.ConnectionsEach, trusted: trusted, from: map[string]int{},
-		waiting: waitingConnections{from: map[string][]*waitingConnection{}},
+		places:  share.NewPlaces(share.Limits{Most: l.Connections, Each: l.ConnectionsEach, Safe: handshakeTime}),
+		trusted: trusted,
 	}
-}
-
-// acquireConnection counts a connection in.
-func (c *connections) acquireConnection(address string) (leave func(), ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.hasRoom(address) {
-		return nil, false
-	}
-	return c.countIn(address), true
-}
-
-// hasRoom says whether one more may be counted in. From a trusted proxy come many clients.
-// The caller holds mu.
-func (c *connections) hasRoom(address string) bool {
-	if c.most > 0 && c.all >= c.most {
-		return false
-	}
-	return c.each == 0 || c.from[address] < c.each || c.isProxy(address)
 }
 
 // isProxy says whether an address is a trusted proxy's.
@@ -53,52 +35,52 @@ func (c *connections) isProxy(address string) bool {
 	return err == nil && containsAddress(c.trusted, peer)
 }
 
-// countIn counts one more. The caller holds mu.
-func (c *connections) countIn(address string) (leave func()) {
-	c.all++
-	c.from[address]++
-	return sync.OnceFunc(func() { c.releaseConnection(address) })
-}
-
-// releaseConnection makes room for one that waits.
-func (c *connections) releaseConnection(address string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all--
-	if c.from[address]--; c.from[address] == 0 {
-		delete(c.from, address)
-	}
-	if w := c.waiting.take(c.hasRoom); w != nil {
-		w.admit(c.countIn(w.address))
-	}
-}
-
-// counted is a connection that counts until it is known or closed.
+// counted is a connection that has a place until its caller is known or it is closed.
 type counted struct {
 	net.Conn
-	known func()
+	place *share.Place
 }
 
 // Close makes room for another one.
 func (c *counted) Close() error {
-	c.known()
+	c.place.Leave()
 	return c.Conn.Close()
+}
+
+// noteState is called when the state of a connection changes: it is active from the end of a
+// request's header until the answer is written.
+func noteState(conn net.Conn, state http.ConnState) {
+	c, ok := underlying(conn).(*counted)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.place.SetBusy()
+	case http.StateIdle:
+		c.place.SetWaiting()
+	case http.StateNew, http.StateHijacked, http.StateClosed:
+	}
+}
+
+func underlying(conn net.Conn) net.Conn {
+	if t, ok := conn.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return conn
 }
 
 type connectionKey struct{}
 
 // withConnection lets requests find the connection they came over.
 func withConnection(ctx context.Context, conn net.Conn) context.Context {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
-	}
-	return context.WithValue(ctx, connectionKey{}, conn)
+	return context.WithValue(ctx, connectionKey{}, underlying(conn))
 }
 
 // MarkKnown stops counting the connection of a request whose caller is known, given
 // the request's context.
 func MarkKnown(ctx context.Context) {
 	if c, ok := ctx.Value(connectionKey{}).(*counted); ok {
-		c.known()
+		c.place.Leave()
 	}
 }

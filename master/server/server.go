@@ -202,8 +202,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
-	hs.ConnContext = withConnection
-	l = newBounded(l, s.connections)
+	hs.ConnContext, hs.ConnState = withConnection, noteState
+	l = &bounded{l, s.connections}
 	served := make(chan error, 1)
 	go func() {
 		if s.cfg.Certificate == nil {

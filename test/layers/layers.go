@@ -202,7 +202,7 @@ func master() []Row {
 		{"master/server/body", nil, "it takes a body apart and knows no call"},
 		{"master/experiment/view", with("master/checkpoint", "master/experiment", "master/experiment/*", "master/log", "master/metric", "master/store", "master/workspace"), "it shows clients what experiments keep"},
 		{"master/harness", []string{"master/config/..."}, "wheels are files that the settings name"},
-		{"master/server", with("master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/certificate", "master/server/body"), "it speaks HTTP and decides nothing"},
+		{"master/server", with("master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/certificate", "master/server/body", "master/share"), "it speaks HTTP and decides nothing"},
 	}
 }
 

@@ -2,12 +2,14 @@ package auth
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/share"
 )
 
 const (
@@ -25,8 +27,7 @@ const (
 	// hashesAtOnce bounds the memory that logins take, at 7 MiB each.
 	hashesAtOnce = 2
 	// hashesWaiting bounds how long a login can wait: 256 at some 25 ms, two at a
-	// time. hashesEach is how many of them one address may have, so that it takes
-	// many to close the door to others.
+	// time. hashesEach is how many of them one address may have.
 	hashesWaiting = 256
 	hashesEach    = 16
 	// remembered bounds what is counted, at some 300 bytes each.
@@ -35,14 +36,21 @@ const (
 
 // gate lets logins through one after the other and guessers not at all.
 type gate struct {
-	places chan struct{}
+	// hashes are the places of logins that wait for their turn or compute.
+	hashes *share.Places
 	// calm is called when a hash was computed and no other login waits; it may be nil.
 	calm func()
 
-	mu      sync.Mutex // guards what follows
-	waiting int
-	from    map[string]int // places taken or waited for, by address
-	wrong   map[visitor]*rate.Limiter
+	mu        sync.Mutex // guards what follows
+	computing int
+	queue     []*turn
+	wrong     map[visitor]*rate.Limiter
+}
+
+// turn is a login that waits.
+type turn struct {
+	place *share.Place
+	begin chan struct{} // closed when it may compute
 }
 
 // visitor is who tries to log in as whom. Without an address it is everybody who
@@ -50,25 +58,40 @@ type gate struct {
 type visitor struct{ user, addr string }
 
 func newGate(calm func()) *gate {
-	return &gate{calm: calm, places: make(chan struct{}, hashesAtOnce), from: map[string]int{}, wrong: map[visitor]*rate.Limiter{}}
+	return &gate{
+		hashes: share.NewPlaces(share.Limits{Most: hashesWaiting, Each: hashesEach}), calm: calm, wrong: map[visitor]*rate.Limiter{},
+	}
 }
 
-// acquireHash waits for a place to compute one hash in. The caller leaves when done.
-func (g *gate) acquireHash(ctx context.Context, addr string) (leave func(), err error) {
-	if !g.wait(addr) {
-		return nil, status.New(status.ResourceExhausted, "too many logins at once; try again in a few seconds")
+func errCrowded() error {
+	return status.New(status.ResourceExhausted, "too many logins at once; try again in a few seconds")
+}
+
+// acquireHash waits for the turn to compute one hash. The caller leaves when done.
+func (g *gate) acquireHash(ctx context.Context, from share.Group) (leave func(), err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	place, ok := g.hashes.Take(from, func() { cancel(errCrowded()) })
+	if !ok {
+		return nil, errCrowded()
 	}
+	t := g.enter(place)
 	select {
-	case g.places <- struct{}{}:
-		return func() {
-			<-g.places
-			if g.done(addr) == 0 {
-				g.noteCalm()
-			}
-		}, nil
+	case <-t.begin:
+		place.SetBusy()
+		return func() { g.leave(place) }, nil
 	case <-ctx.Done():
-		g.done(addr)
-		return nil, ctx.Err()
+		g.giveUp(t)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// leave ends the turn of one that has computed.
+func (g *gate) leave(place *share.Place) {
+	place.Leave()
+	g.beginNext()
+	if g.hashes.Taken() == 0 {
+		g.noteCalm()
 	}
 }
 
@@ -79,26 +102,50 @@ func (g *gate) noteCalm() {
 	}
 }
 
-func (g *gate) wait(addr string) bool {
+// enter begins a turn, or has it wait.
+func (g *gate) enter(place *share.Place) *turn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting >= hashesWaiting || g.from[addr] >= hashesEach {
-		return false
+	t := &turn{place: place, begin: make(chan struct{})}
+	if g.computing < hashesAtOnce {
+		g.computing++
+		close(t.begin)
+		return t
 	}
-	g.waiting++
-	g.from[addr]++
-	return true
+	g.queue = append(g.queue, t)
+	return t
 }
 
-// done returns how many places are still taken or waited for.
-func (g *gate) done(addr string) (waiting int) {
+// beginNext ends one turn and begins the next: of those who wait, the first of the group that
+// has the fewest logins under way, so that a user does not wait behind a crowd of one address.
+func (g *gate) beginNext() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting--
-	if g.from[addr]--; g.from[addr] == 0 {
-		delete(g.from, addr)
+	if len(g.queue) == 0 {
+		g.computing--
+		return
 	}
-	return g.waiting
+	var places []*share.Place
+	for _, t := range g.queue {
+		places = append(places, t.place)
+	}
+	i := g.hashes.Smallest(places)
+	close(g.queue[i].begin)
+	g.queue = slices.Delete(g.queue, i, i+1)
+}
+
+// giveUp removes a turn, also when it has begun meanwhile.
+func (g *gate) giveUp(t *turn) {
+	t.place.Leave()
+	g.mu.Lock()
+	i := slices.Index(g.queue, t)
+	if i >= 0 {
+		g.queue = slices.Delete(g.queue, i, i+1)
+	}
+	g.mu.Unlock()
+	if i < 0 {
+		g.beginNext()
+	}
 }
 
 // isBlocked says whether v has been wrong too often of late. Who has not been wrong is

@@ -1,13 +1,17 @@
 package auth
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/share"
 )
 
 func TestALongNameIsWrongAtOnceAndNotRemembered(t *testing.T) {
@@ -55,23 +59,83 @@ func TestAnAddressThatGuessesAtManyIsSlowedDown(t *testing.T) {
 	}
 }
 
-func TestOneAddressDoesNotCloseLoginToOthers(t *testing.T) {
-	t.Parallel()
-	g := newGate(nil)
-	for range hashesEach {
-		if !g.wait("10.0.0.1") {
-			t.Fatal("an address has fewer places than it may")
+// logIn has a login of an address wait for its turn. What becomes of it is noted.
+func (c *line) logIn(name, address string) {
+	go func() {
+		leave, err := c.acquireHash(c.ctx, share.GroupOf(address))
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err != nil {
+			c.refused = append(c.refused, name)
+			return
 		}
+		c.began = append(c.began, name)
+		c.leave = append(c.leave, leave)
+	}()
+	synctest.Wait()
+}
+
+// line is a gate and the logins that came to it, in order.
+type line struct {
+	*gate
+	ctx            context.Context //nolint:containedctx // of one test
+	mu             sync.Mutex
+	began, refused []string
+	leave          []func()
+}
+
+// endFirst ends the login that has computed for longest.
+func (c *line) endFirst() {
+	c.leave[0]()
+	c.leave = c.leave[1:]
+	synctest.Wait()
+}
+
+// Twenty addresses with as many logins as they may have wait behind a login of another address,
+// and give up places for it.
+func TestManyAddressesDoNotCloseTheLoginToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		calm := 0
+		c := &line{gate: newGate(func() { calm++ }), ctx: ctx}
+		for i := range 20 {
+			for range hashesEach + 1 {
+				c.logIn("stranger", fmt.Sprintf("10.0.0.%d", i))
+			}
+		}
+		if got := c.hashes.Taken(); got > hashesWaiting || len(c.refused) < 20 || len(c.began) != hashesAtOnce {
+			t.Errorf("got %d waiting, %d refused and %d computing", got, len(c.refused), len(c.began))
+		}
+		for i, address := range []string{"192.0.2.1", "2001:db8::1"} {
+			c.logIn(fmt.Sprint("user-", i), address)
+			c.endFirst()
+			if got := c.began[len(c.began)-1]; got != fmt.Sprint("user-", i) {
+				t.Errorf("got %s next, want the user of %s", got, address)
+			}
+		}
+		cancel()
+		synctest.Wait()
+		for len(c.leave) > 0 {
+			c.endFirst()
+		}
+		if got := c.hashes.Taken(); got != 0 || c.computing != 0 || len(c.queue) != 0 || calm != 1 {
+			t.Errorf("got %d places taken, %d computing, %d queued and %d times calm, want calm once", got, c.computing, len(c.queue), calm)
+		}
+	})
+}
+
+func TestGuessersOfOneNetworkAreOneVisitor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range wrongAtOnce {
+		_, _, err := w.Login(t.Context(), &apiv1.LoginRequest{Username: "admin", Password: "wrong"}, fmt.Sprintf("2001:db8::%d", i))
+		wantCode(t, err, status.Unauthenticated)
 	}
-	if g.wait("10.0.0.1") || !g.wait("10.0.0.2") {
-		t.Error("want the address refused, and the other one let in")
-	}
-	for range hashesEach {
-		g.done("10.0.0.1")
-	}
-	g.done("10.0.0.2")
-	if g.waiting != 0 || len(g.from) != 0 {
-		t.Errorf("got %d waiting and %v, want none", g.waiting, g.from)
+	_, _, err := w.Login(t.Context(), &apiv1.LoginRequest{Username: "admin", Password: first}, "2001:db8::ffff")
+	wantCode(t, err, status.ResourceExhausted)
+	if _, _, err := w.Login(t.Context(), &apiv1.LoginRequest{Username: "admin", Password: first}, "2001:db8:0:1::1"); err != nil {
+		t.Errorf("from another network: %v", err)
 	}
 }
 

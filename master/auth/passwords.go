@@ -7,6 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/password"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/share"
 )
 
 // passwords compares what users send with what is stored, a few at a time.
@@ -36,11 +37,12 @@ func (p *passwords) verifyPassword(ctx context.Context, r *apiv1.LoginRequest, a
 	if !r.GetIsHashed() {
 		sent = password.Hash(sent)
 	}
-	v := visitor{user: normalizeName(r.GetUsername()), addr: addr}
+	from := share.GroupOf(addr)
+	v := visitor{user: normalizeName(r.GetUsername()), addr: from.Name}
 	if p.logins.isBlocked(v, p.cfg.Now()) {
 		return nil, "", errGuesses()
 	}
-	leave, err := p.logins.acquireHash(ctx, addr)
+	leave, err := p.logins.acquireHash(ctx, from)
 	if err != nil {
 		return nil, "", err
 	}
@@ -96,7 +98,7 @@ func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote boo
 	if !hashed {
 		sent = password.Hash(sent)
 	}
-	leave, err := p.logins.acquireHash(ctx, "") // who changes a password has logged in
+	leave, err := p.logins.acquireHash(ctx, share.Group{Name: "users", Spared: true}) // who changes a password has logged in
 	if err != nil {
 		return "", err
 	}

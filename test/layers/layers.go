@@ -169,7 +169,7 @@ func master() []Row {
 		{"master/accounting", with("master/store"), "it keeps what was used, whoever asks"},
 		{"master/metric/series", with("master/experiment", "master/experiment/*", "master/metric", "master/store"), "it shows clients what trials reported"},
 		{"master/audit", with("master/store"), "it keeps who did what, whoever says so"},
-		{"master/auth", with("master/api/password", "master/store"), "it knows users, not what they do"},
+		{"master/auth", with("master/api/password", "master/share", "master/store"), "it knows users, not what they do"},
 		{"master/task/petname", nil, "names depend on nothing"},
 		{"master/task/archive", leaves, "pure functions on a task's files"},
 		{"master/task/spec", leaves, "pure functions from what users wrote"},

@@ -15,6 +15,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
+	"github.com/det-deploy/det-deploy/master/experiment/config"
+	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/log"
@@ -36,7 +38,7 @@ type TrialOrder struct {
 }
 
 // CreateTrial stores a trial that runs elsewhere, of an experiment that does; one that has ended continues. The
-// errors have the codes of Ask, and InvalidArgument.
+// errors have the codes of Ask, InvalidArgument and ResourceExhausted.
 func (w *elsewhere) CreateTrial(ctx context.Context, o TrialOrder) (TrialView, error) {
 	e, err := w.reg.find(o.Experiment)
 	if err != nil {
@@ -53,15 +55,31 @@ func (w *elsewhere) CreateTrial(ctx context.Context, o TrialOrder) (TrialView, e
 		if _, err := w.cfg.Places.OpenProject(ctx, tx, d.Record.ProjectID); err != nil {
 			return err
 		}
+		had := d.Record.Trials
 		var err error
-		t, err = d.AddTrial(o.ExternalID, o.Hparams)
-		return err
+		if t, err = d.AddTrial(o.ExternalID, o.Hparams); err != nil || d.Record.Trials == had {
+			return err
+		}
+		return countValues(d, o)
 	}})
 	if err != nil {
 		return TrialView{}, err
 	}
 	v := views{w.shared}
 	return v.trialView(e.snapshot(), t), nil
+}
+
+// valuesEach is as how many hyperparameters a trial counts that has none.
+const valuesEach = 10
+
+// countValues counts the hyperparameters of a new trial, and refuses it when its experiment would have too many.
+func countValues(d *change.Draft, o TrialOrder) error {
+	n := valuesEach + hparam.SizeOf(o.Hparams)
+	if d.Record.Values += n; d.Record.Values > config.MostHyperparameters {
+		return status.New(status.ResourceExhausted, "add a trial to experiment %d: its %d trials would have more than %d hyperparameters together "+
+			"(this one counts as %d); create another experiment, or put large values into files", o.Experiment, d.Record.Trials, config.MostHyperparameters, n)
+	}
+	return nil
 }
 
 // longestExternalID is in bytes.

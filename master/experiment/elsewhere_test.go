@@ -535,3 +535,33 @@ func TestAUserHasABoundedNumberOfExperimentsElsewhere(t *testing.T) {
 		t.Errorf("another user: %v", err)
 	}
 }
+
+func TestTheHyperparametersOfAllTrialsElsewhereAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x := w.put("mine")
+	wide := map[string]any{}
+	for i := range 250_000 {
+		wide[fmt.Sprint("h", i)] = 0.5
+	}
+	order := func(id string) (TrialView, error) {
+		return w.x.CreateTrial(w.Context(), TrialOrder{By: ann(), Experiment: x.ID, ExternalID: id, Hparams: wide})
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		if _, err := order(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.restart()
+	_, err := order("d")
+	if status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "its 4 trials would have more than 1000000 hyperparameters together") {
+		t.Errorf("got %v, want a refusal with the bound", err)
+	}
+	if same, err := order("a"); err != nil || same.ID != 1 {
+		t.Errorf("got trial %d and %v, want the first trial again", same.ID, err)
+	}
+	if v, trials := w.get(x.ID); v.Trials != 3 || len(trials) != 3 {
+		t.Errorf("got %d and %d trials, want the 3 that were accepted", v.Trials, len(trials))
+	}
+	w.putTrial(x.ID, "small")
+}

@@ -15,8 +15,9 @@ import (
 const (
 	// mostAtOnce bounds what a search starts at once: each trial is a task that waits for its slots.
 	mostAtOnce = 10_000
-	// mostHyperparameters bounds the hyperparameters of all trials that run at once: one transaction stores those of the first.
-	mostHyperparameters = 1_000_000
+	// MostHyperparameters bounds the hyperparameters of all trials that run at once: one transaction stores those of the
+	// first. Of an experiment that runs elsewhere it bounds those of all trials.
+	MostHyperparameters = 1_000_000
 )
 
 func (s Searcher) validate(at string, unmanaged bool) document.Errors {
@@ -149,9 +150,9 @@ func (x Experiment) validateSearch() document.Errors {
 	if c.MaxConcurrent > 0 {
 		atOnce = min(atOnce, c.MaxConcurrent)
 	}
-	if n := c.Space.Size(); n*atOnce > mostHyperparameters {
+	if n := c.Space.Size(); n*atOnce > MostHyperparameters {
 		e.Add("hyperparameters", "must have at most %d values in all trials that run at once (%d trials with %d values each); "+
-			"lower searcher.max_concurrent_trials, or put large values into files", mostHyperparameters, atOnce, n)
+			"lower searcher.max_concurrent_trials, or put large values into files", MostHyperparameters, atOnce, n)
 	}
 	return e
 }

@@ -19,18 +19,19 @@ func (p Parameter) size() int {
 	case p.Nested != nil:
 		return 1 + p.Nested.Size()
 	case p.Const != nil:
-		return sizeOf(p.Const.Value)
+		return SizeOf(p.Const.Value)
 	case p.Categorical != nil:
 		most := 1
 		for _, v := range p.Categorical.Values {
-			most = max(most, sizeOf(v))
+			most = max(most, SizeOf(v))
 		}
 		return most
 	}
 	return 1
 }
 
-func sizeOf(value any) int {
+// SizeOf returns how many values a value has, as Space.Size counts them.
+func SizeOf(value any) int {
 	n := 1
 	switch v := value.(type) {
 	case string:
@@ -39,11 +40,11 @@ func sizeOf(value any) int {
 		n += len(v) / textUnit
 	case []any:
 		for _, one := range v {
-			n += sizeOf(one)
+			n += SizeOf(one)
 		}
 	case map[string]any:
 		for name, one := range v {
-			n += len(name)/textUnit + sizeOf(one)
+			n += len(name)/textUnit + SizeOf(one)
 		}
 	}
 	return n

@@ -39,6 +39,8 @@ type Experiment struct {
 	// Trials is how many it has, Open how many of them have not ended.
 	Trials int `json:"trials"`
 	Open   int `json:"open"`
+	// Values is how many hyperparameters its trials have together; it is counted for experiments that run elsewhere.
+	Values int `json:"values,omitempty"`
 	// Best is the best validation by the searcher's metric, nil for none.
 	Best *Best `json:"best,omitempty"`
 	// Events is the number of its latest event.

@@ -6,9 +6,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// errCrowded is the answer to a connection that may not wait for its introduction.
+// errCrowded is the answer to a connection that may not wait for its introduction, and the end of
+// one that lost its place to another address.
 var errCrowded = errors.New("too many connections of agents that are not admitted yet; try again in a second")
 
 // admissions counts the connections that have not been admitted, in all and by
@@ -16,65 +19,73 @@ var errCrowded = errors.New("too many connections of agents that are not admitte
 // pass through here one after the other. What waits has no buffers yet, and the server
 // bounds how many that are.
 type admissions struct {
-	most, each int
+	places *share.Places
 	// patience is how long a connection waits: shorter than a stranger may be silent.
 	patience time.Duration
 
-	mu      sync.Mutex // guards what follows
-	all     int
-	from    map[string]int
+	mu      sync.Mutex  // guards what follows
 	waiting []*arriving // in the order in which they came
 }
 
-// arriving is a connection that waits.
+// arriving is a connection that has a place or waits for one.
 type arriving struct {
-	address string
-	admit   chan struct{} // closed when it is counted in
+	group share.Group
+	end   func() // called when the place is lost
+	place *share.Place
+	admit chan struct{} // closed when there is a place
 }
 
 func newAdmissions(l Limits) *admissions {
-	return &admissions{most: l.Unwelcomed, each: l.UnwelcomedEach, patience: l.Hello / 2, from: map[string]int{}}
+	return &admissions{places: share.NewPlaces(share.Limits{Most: l.Unwelcomed, Each: l.UnwelcomedEach}), patience: l.Hello / 2}
 }
 
 // admitConnection counts a connection in, as soon as there is room. The caller leaves when
-// it is admitted or gone, and may do so twice. The error is errCrowded or ctx's.
-func (u *admissions) admitConnection(ctx context.Context, address string) (leave func(), err error) {
-	if w := u.enter(address); w != nil {
-		limit := time.NewTimer(u.patience)
-		defer limit.Stop()
-		select {
-		case <-w.admit:
-		case <-ctx.Done():
-			u.giveUp(w)
-			return nil, ctx.Err()
-		case <-limit.C:
-			u.giveUp(w)
-			return nil, errCrowded
-		}
+// it is admitted or gone, and may do so twice. The function end is called when the place is
+// lost to a connection of another address. The error is errCrowded or ctx's.
+func (u *admissions) admitConnection(ctx context.Context, address string, end func()) (leave func(), err error) {
+	w := &arriving{group: share.GroupOf(address), end: end, admit: make(chan struct{})}
+	u.enter(w)
+	if err := u.await(ctx, w); err != nil {
+		u.giveUp(w)
+		return nil, err
 	}
-	return sync.OnceFunc(func() { u.releaseConnection(address) }), nil
+	return sync.OnceFunc(func() { u.releaseConnection(w) }), nil
 }
 
-// enter counts a connection in, or returns it as one that waits.
-func (u *admissions) enter(address string) *arriving {
+// await waits until a connection has a place.
+func (u *admissions) await(ctx context.Context, w *arriving) error {
+	select {
+	case <-w.admit:
+		return nil
+	default:
+	}
+	limit := time.NewTimer(u.patience)
+	defer limit.Stop()
+	select {
+	case <-w.admit:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-limit.C:
+		return errCrowded
+	}
+}
+
+// enter counts a connection in, or has it wait.
+func (u *admissions) enter(w *arriving) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.hasRoom(address) {
-		u.countIn(address)
-		return nil
+	if place, ok := u.places.Take(w.group, w.end); ok {
+		w.begin(place)
+		return
 	}
-	w := &arriving{address: address, admit: make(chan struct{})}
 	u.waiting = append(u.waiting, w)
-	return w
 }
 
-func (u *admissions) hasRoom(address string) bool {
-	return (u.most == 0 || u.all < u.most) && (u.each == 0 || u.from[address] < u.each)
-}
-
-func (u *admissions) countIn(address string) {
-	u.all++
-	u.from[address]++
+// begin ends the wait for a place.
+func (w *arriving) begin(place *share.Place) {
+	w.place = place
+	close(w.admit)
 }
 
 // giveUp removes a connection that has waited, also when it was counted in meanwhile.
@@ -86,24 +97,20 @@ func (u *admissions) giveUp(w *arriving) {
 	}
 	u.mu.Unlock()
 	if i < 0 {
-		u.releaseConnection(w.address)
+		u.releaseConnection(w)
 	}
 }
 
 // releaseConnection makes room for the first that waits and may come in.
-func (u *admissions) releaseConnection(address string) {
+func (u *admissions) releaseConnection(w *arriving) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.all--
-	if u.from[address]--; u.from[address] == 0 {
-		delete(u.from, address)
+	w.place.Leave()
+	for i, next := range u.waiting {
+		if place, ok := u.places.TakeFree(next.group, next.end); ok {
+			next.begin(place)
+			u.waiting = slices.Delete(u.waiting, i, i+1)
+			return
+		}
 	}
-	i := slices.IndexFunc(u.waiting, func(w *arriving) bool { return u.hasRoom(w.address) })
-	if i < 0 {
-		return
-	}
-	w := u.waiting[i]
-	u.waiting = slices.Delete(u.waiting, i, i+1)
-	u.countIn(w.address)
-	close(w.admit)
 }

@@ -104,15 +104,15 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	defer c.open.Done()
 	address := remoteHost(req)
-	leave, err := c.unwelcomed.admitConnection(req.Context(), address)
+	ctx, cancel := context.WithCancelCause(req.Context())
+	defer cancel(nil)
+	leave, err := c.unwelcomed.admitConnection(ctx, address, func() { cancel(errCrowded) })
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()
-	ctx, cancel := context.WithCancelCause(req.Context())
-	defer cancel(nil)
 	l := newLink(address, c.cfg.Limits, cancel)
 	l.log = c.cfg.Log
 	l.admitted = func(ctx context.Context) { leave(); c.cfg.Admitted(ctx) }

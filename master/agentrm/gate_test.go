@@ -3,7 +3,9 @@ package agentrm
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -37,10 +40,11 @@ func TestConnectionsThatAreNotAdmittedAreFew(t *testing.T) {
 
 func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 	t.Parallel()
-	u := newAdmissions(Limits{Unwelcomed: 3, UnwelcomedEach: 2})
+	u := newAdmissions(Limits{Unwelcomed: 4, UnwelcomedEach: 2})
+	var lost []string
 	enter := func(address string, want bool) func() {
 		t.Helper()
-		leave, err := u.admitConnection(t.Context(), address) // without patience
+		leave, err := u.admitConnection(t.Context(), address, func() { lost = append(lost, address) }) // without patience
 		if (err == nil) != want {
 			t.Errorf("from %s: got %v, want it let in: %v", address, err, want)
 		}
@@ -50,12 +54,43 @@ func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 	enter("a", true)
 	enter("a", false)
 	enter("b", true)
-	enter("c", false)
-	leave()
-	leave()
 	enter("c", true)
-	if u.all != 3 || u.from["a"] != 1 || len(u.from) != 3 || len(u.waiting) != 0 {
-		t.Errorf("got %d in all, %v, %d that wait", u.all, u.from, len(u.waiting))
+	enter("d", true)
+	leave() // it was lost before
+	leave()
+	enter("a", false)
+	if got := u.places.Taken(); got != 4 || !slices.Equal(lost, []string{"a"}) || len(u.waiting) != 0 {
+		t.Errorf("got %d in all, %v lost, %d that wait", got, lost, len(u.waiting))
+	}
+}
+
+// Strangers who open what may be open, and send no introduction, do not keep agents out.
+func TestStrangersDoNotKeepAgentsOut(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, func(c *Config) {
+		c.Limits = DefaultLimits()
+		c.Limits.Unwelcomed, c.Limits.UnwelcomedEach, c.Limits.Hello = 12, 4, time.Minute
+	})
+	const upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+	for i := range 48 {
+		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(i%12))}}
+		conn, err := from.DialContext(t.Context(), "tcp", c.server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := io.WriteString(conn, upgrade); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for c.connections.unwelcomed.places.Taken() < 12 {
+		_ = delay.For(t.Context(), time.Millisecond) // the test's own limit ends it
+	}
+	began := time.Now()
+	c.join("agent-1", 1)
+	if took := time.Since(began); took > time.Minute/4 {
+		t.Errorf("an agent joined after %v, want at once", took)
 	}
 }
 
@@ -64,12 +99,12 @@ func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 func TestConnectionsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := newAdmissions(Limits{Unwelcomed: 3, UnwelcomedEach: 2, Hello: time.Minute})
+		u := newAdmissions(Limits{Unwelcomed: 4, UnwelcomedEach: 2, Hello: time.Minute})
 		came := make(chan string, 8)
 		leaves := map[string]func(){}
 		enter := func(ctx context.Context, name, address string) {
 			go func() {
-				leave, err := u.admitConnection(ctx, address)
+				leave, err := u.admitConnection(ctx, address, func() {})
 				if err == nil {
 					leaves[name] = leave
 					came <- name
@@ -82,20 +117,21 @@ func TestConnectionsWaitForRoom(t *testing.T) {
 		enter(t.Context(), "a2", "a")
 		enter(gone, "a3", "a")
 		enter(t.Context(), "a4", "a")
+		enter(t.Context(), "a5", "a")
 		enter(t.Context(), "b1", "b")
 		enter(t.Context(), "c1", "c")
 		hangUp()
 		synctest.Wait()
-		for _, name := range []string{"b1", "a1", "c1"} {
+		for _, name := range []string{"b1", "a1", "c1", "a2"} {
 			leaves[name]()
 			synctest.Wait()
 		}
 		close(came)
-		if got := slices.Collect(channel(came)); !slices.Equal(got, []string{"a1", "a2", "b1", "c1", "a4"}) {
+		if got := slices.Collect(channel(came)); !slices.Equal(got, []string{"a1", "a2", "b1", "c1", "a4", "a5"}) {
 			t.Errorf("got %v let in", got)
 		}
-		if u.all != 2 || len(u.waiting) != 0 {
-			t.Errorf("got %d in all and %d that wait, want a2 and a4", u.all, len(u.waiting))
+		if got := u.places.Taken(); got != 2 || len(u.waiting) != 0 {
+			t.Errorf("got %d in all and %d that wait, want a4 and a5", got, len(u.waiting))
 		}
 	})
 }

@@ -44,34 +44,55 @@ func NewPlaces(l Limits) *Places {
 }
 
 // Take takes a place for a client of a group, which is still waited for. It reports false where
-// the group has its share and no place may be taken from anybody. The function end is called,
+// the group has its share and no other client can lose a place. The function end is called,
 // once and from another goroutine, when the place is lost to another client.
 func (p *Places) Take(of Group, end func()) (*Place, bool) {
-	taken, lost, ok := p.take(of, end)
+	taken, lost := p.take(of, end)
 	if lost != nil {
 		lost.end()
 	}
-	return taken, ok
+	return taken, taken != nil
 }
 
-func (p *Places) take(of Group, end func()) (taken, lost *Place, ok bool) {
+func (p *Places) take(of Group, end func()) (taken, lost *Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	g, found := p.groups[of.Name]
-	if !found {
-		g = &group{Group: of}
-	}
+	g := p.groupOf(of)
 	if !p.hasRoom(g) {
 		if lost = p.oldestOfLargest(g); lost == nil {
-			return nil, nil, false
+			return nil, nil
 		}
 		p.remove(lost)
 	}
-	p.groups[of.Name] = g
+	return p.add(g, end), lost
+}
+
+// TakeFree is Take where no other client is to lose a place.
+func (p *Places) TakeFree(of Group, end func()) (*Place, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := p.groupOf(of)
+	if !p.hasRoom(g) {
+		return nil, false
+	}
+	return p.add(g, end), true
+}
+
+// groupOf returns the places of a group. The caller holds mu.
+func (p *Places) groupOf(of Group) *group {
+	if g, found := p.groups[of.Name]; found {
+		return g
+	}
+	return &group{Group: of}
+}
+
+// add takes a place for a group. The caller holds mu.
+func (p *Places) add(g *group, end func()) *Place {
+	p.groups[g.Name] = g
 	p.taken++
-	taken = &Place{places: p, group: g, end: end}
-	taken.moveTo(&g.waiting)
-	return taken, lost, true
+	place := &Place{places: p, group: g, end: end}
+	place.moveTo(&g.waiting)
+	return place
 }
 
 // hasRoom reports whether a group may take one more of the free places. The caller holds mu.

@@ -86,11 +86,17 @@ func TestTheGroupThatHasMostLosesItsOldestPlace(t *testing.T) {
 	c.enter("a1", "a", true)
 	c.enter("a2", "a", true).SetBusy()
 	c.enter("a3", "a", true)
+	if _, ok := c.TakeFree(Group{Name: "a"}, nil); ok {
+		t.Error("a place is free for a group that has its share")
+	}
 	c.enter("a4", "a", false) // half are left for others
 	c.enter("b1", "b", true)
 	c.enter("c1", "c", true)
 	c.enter("d1", "d", true)
 	c.expectLost()
+	if _, ok := c.TakeFree(Group{Name: "e"}, nil); ok {
+		t.Error("a place is free where all are taken")
+	}
 	c.enter("e1", "e", true)
 	c.expectLost("a1")
 	c.enter("f1", "f", true)

@@ -194,7 +194,7 @@ func master() []Row {
 		{"master/checkpoint", with("master/store", "master/checkpoint/keep", "master/checkpoint/storage", "master/experiment/config", "master/experiment/program", "master/experiment/lifecycle", "master/experiment/record", "master/metric", "master/task", "master/task/*", "delay"), "it keeps checkpoints and what refers to them; who refers imports it"},
 		{"master/launcher", with("master/store", "master/pool", "master/elastic"), "it carries out what master/elastic decides, on whatever launches machines"},
 		{"master/agentrm/workqueue", nil, "it knows no work"},
-		{"master/agentrm", with("master/store", "master/pool", "master/elastic", "master/queue", "master/queue/passes", "master/agentrm/workqueue"), "it runs allocations and does not know what a task is"},
+		{"master/agentrm", with("master/share", "master/store", "master/pool", "master/elastic", "master/queue", "master/queue/passes", "master/agentrm/workqueue"), "it runs allocations and does not know what a task is"},
 		{"master/admission", []string{"master/api/...", "master/agentrm", "master/audit", "master/auth", "master/launcher", "master/rm", "master/server", "master/token", "cloud"}, "who may join is decided where users, launches and the audit log meet"},
 		{"master/provision", []string{"master/api/agentv1", "master/config/...", "agent/config"}, "what a launched agent is given is a pure function of master.yaml"},
 		{"master/certificate", []string{"master/config/...", "cloud/secret"}, "a certificate is opened as the settings say, whoever shows it"},

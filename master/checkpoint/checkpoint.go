@@ -89,16 +89,6 @@ func ofParents(ctx context.Context, r store.Reader, trials []string) ([]Record, 
 	return all, nil
 }
 
-// All reads every checkpoint, in the order of their reports.
-func All(ctx context.Context, r store.Reader) ([]Record, error) {
-	docs, err := records().All(ctx, r)
-	all := make([]Record, 0, len(docs))
-	for _, d := range docs {
-		all = append(all, d.Value)
-	}
-	return all, err
-}
-
 // SetMetadata stores a checkpoint of which only the metadata was changed.
 func SetMetadata(tx *store.Tx, r Record) error {
 	if err := checkMetadata(r.UUID, r.Metadata); err != nil {

@@ -52,7 +52,7 @@ func TestAnExperimentIsDeletedOnceItsFilesAre(t *testing.T) {
 	if left, err := c.DeleteAll(t.Context(), 1); left != 0 || err != nil {
 		t.Fatalf("got %d left, error %v; want nothing", left, err)
 	}
-	if all, err := checkpoint.All(t.Context(), s); len(all) > 0 || err != nil {
+	if all, err := checkpoint.ListAll(t.Context(), s); len(all) > 0 || err != nil {
 		t.Errorf("got %v, error %v; want no record", all, err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
@@ -26,14 +28,18 @@ func (v *Checkpoints) Checkpoint(ctx context.Context, uuid string) (*apiv1.Check
 	return v.newPage().show(ctx, rec)
 }
 
+// pageBytes bounds a page of checkpoints, encoded: some 20,000 with a few files, or 10 with as many as one may have.
+const pageBytes = 32 << 20
+
 // List is the checkpoints of an experiment, of a trial, or all, without the content of those that the user may
-// not read. What they were trained with is read for the page alone.
+// not read. What they were trained with is read for the page alone, which ends
+// early when it is large.
 func (v *Checkpoints) List(ctx context.Context, by *apiv1.User, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error) {
 	all, err := v.listed(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	all = slices.DeleteFunc(all, func(rec checkpoint.Record) bool {
+	all = slices.DeleteFunc(all, func(rec checkpoint.Entry) bool {
 		return len(r.GetStates()) > 0 && !slices.Contains(r.GetStates(), stateOf(rec.State)) || r.GetDeleting() && rec.State != checkpoint.Deleting
 	})
 	p := v.newPage()
@@ -43,55 +49,74 @@ func (v *Checkpoints) List(ctx context.Context, by *apiv1.User, r *apiv1.GetChec
 	pagination := apiv1.Page(len(all), r.GetOffset(), r.GetLimit())
 	part := all[pagination.GetStartIndex():pagination.GetEndIndex()]
 	shown := make([]*apiv1.Checkpoint, 0, len(part))
-	for _, rec := range part {
-		m, err := p.show(ctx, rec)
-		if err == nil {
-			err = v.HideContent(ctx, by, m)
-		}
+	size := 0
+	for _, e := range part {
+		m, err := p.showEntry(ctx, by, e)
 		if err != nil {
 			return nil, nil, err
 		}
 		shown = append(shown, m)
+		if size += proto.Size(m); size > pageBytes {
+			pagination.EndIndex = pagination.GetStartIndex() + int32(len(shown)) //nolint:gosec // it is at most the end of the page
+			break
+		}
 	}
 	return shown, pagination, nil
 }
 
+// showEntry is a checkpoint whole, of one that was deleted meanwhile what is known, without the content that the user
+// may not read.
+func (p *page) showEntry(ctx context.Context, by *apiv1.User, e checkpoint.Entry) (*apiv1.Checkpoint, error) {
+	rec, found, err := checkpoint.Get(ctx, p.cfg.Store, e.UUID)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		rec = e.Record
+	}
+	m, err := p.show(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	return m, p.HideContent(ctx, by, m)
+}
+
 // listed is what a list is made of.
-func (v *Checkpoints) listed(ctx context.Context, r *apiv1.GetCheckpointsRequest) ([]checkpoint.Record, error) {
+func (v *Checkpoints) listed(ctx context.Context, r *apiv1.GetCheckpointsRequest) ([]checkpoint.Entry, error) {
 	switch {
 	case r.GetTrialId() != 0:
 		if _, found, err := record.Docs().Trials.Get(ctx, v.cfg.Store, record.Key(r.GetTrialId())); err != nil || !found {
 			return nil, cmp.Or(err, status.Missing("trial", fmt.Sprint(r.GetTrialId())))
 		}
-		return checkpoint.OfTrials(ctx, v.cfg.Store, r.GetTrialId())
+		return checkpoint.ListTrials(ctx, v.cfg.Store, r.GetTrialId())
 	case r.GetExperimentId() != 0:
 		if _, found, err := record.Docs().Experiments.Get(ctx, v.cfg.Store, record.Key(r.GetExperimentId())); err != nil || !found {
 			return nil, cmp.Or(err, status.Missing("experiment", fmt.Sprint(r.GetExperimentId())))
 		}
-		return checkpoint.OfExperiment(ctx, v.cfg.Store, r.GetExperimentId())
+		return checkpoint.ListExperiment(ctx, v.cfg.Store, r.GetExperimentId())
 	default:
-		return checkpoint.All(ctx, v.cfg.Store)
+		return checkpoint.ListAll(ctx, v.cfg.Store)
 	}
 }
 
 // sorted is a checkpoint with the number that it is sorted by; NaN, which is last, for none.
 type sorted struct {
-	checkpoint.Record
+	checkpoint.Entry
 	number float64
 }
 
 // sort orders all as the request says.
-func (p *page) sort(ctx context.Context, r *apiv1.GetCheckpointsRequest, all []checkpoint.Record) error {
+func (p *page) sort(ctx context.Context, r *apiv1.GetCheckpointsRequest, all []checkpoint.Entry) error {
 	by := r.GetSortByAttr()
 	descending := r.GetOrderBy() == apiv1.GetCheckpointsRequest_ORDER_BY_DESC
 	if by == apiv1.GetCheckpointsRequest_SORT_BY_SEARCHER_METRIC || r.GetSortByMetric() != "" {
 		return p.sortByMetric(ctx, r, all)
 	}
-	slices.SortStableFunc(all, func(a, b checkpoint.Record) int {
+	slices.SortStableFunc(all, func(a, b checkpoint.Entry) int {
 		if descending {
 			a, b = b, a
 		}
-		return cmp.Or(compareBy(by, a, b), a.Reported.Compare(b.Reported), strings.Compare(a.UUID, b.UUID))
+		return cmp.Or(compareBy(by, a.Record, b.Record), a.Reported.Compare(b.Reported), strings.Compare(a.UUID, b.UUID))
 	})
 	return nil
 }
@@ -113,7 +138,7 @@ func compareBy(by apiv1.GetCheckpointsRequest_SortBy, a, b checkpoint.Record) in
 }
 
 // sortByMetric orders by a metric of validations; those without one are last in either order.
-func (p *page) sortByMetric(ctx context.Context, r *apiv1.GetCheckpointsRequest, all []checkpoint.Record) error {
+func (p *page) sortByMetric(ctx context.Context, r *apiv1.GetCheckpointsRequest, all []checkpoint.Entry) error {
 	list := make([]sorted, 0, len(all))
 	descending := r.GetOrderBy() == apiv1.GetCheckpointsRequest_ORDER_BY_DESC
 	for _, rec := range all {
@@ -124,7 +149,7 @@ func (p *page) sortByMetric(ctx context.Context, r *apiv1.GetCheckpointsRequest,
 		if r.GetOrderBy() == apiv1.GetCheckpointsRequest_ORDER_BY_UNSPECIFIED {
 			descending = !s.smallerIsBetter
 		}
-		value, err := p.searcherMetric(ctx, rec, cmp.Or(r.GetSortByMetric(), s.metric))
+		value, err := p.searcherMetric(ctx, rec.Record, cmp.Or(r.GetSortByMetric(), s.metric))
 		if err != nil {
 			return err
 		}
@@ -136,7 +161,7 @@ func (p *page) sortByMetric(ctx context.Context, r *apiv1.GetCheckpointsRequest,
 	}
 	slices.SortStableFunc(list, func(a, b sorted) int { return compareNumbers(a.number, b.number, descending) })
 	for i, one := range list {
-		all[i] = one.Record
+		all[i] = one.Entry
 	}
 	return nil
 }

@@ -9,23 +9,38 @@ import (
 )
 
 // showCheckpoints adds what is known of a trial's checkpoints.
-func showCheckpoints(m *apiv1.Trial, best *record.Best, list []checkpoint.Record) error {
+func (t *Trials) showCheckpoints(ctx context.Context, m *apiv1.Trial, best *record.Best) error {
+	list, err := checkpoint.ListTrials(ctx, t.cfg.Store, m.GetId())
+	if err != nil {
+		return err
+	}
+	var shown checkpoint.Entry
 	for _, r := range list {
 		if !r.State.Usable() {
 			continue
 		}
 		m.CheckpointCount++
 		m.TotalCheckpointSize += r.Bytes()
-		if best == nil || r.Steps != best.Steps {
-			continue
+		if best != nil && r.Steps == best.Steps {
+			shown = r
 		}
-		w, err := showCheckpoint(r)
-		if err != nil {
-			return err
-		}
-		m.BestCheckpoint = w
 	}
-	return nil
+	if shown.UUID != "" {
+		m.BestCheckpoint, err = t.showEntry(ctx, shown)
+	}
+	return err
+}
+
+// showEntry shows a checkpoint whole, of one that was deleted meanwhile what is known.
+func (t *Trials) showEntry(ctx context.Context, e checkpoint.Entry) (*apiv1.CheckpointWorkload, error) {
+	r, found, err := checkpoint.Get(ctx, t.cfg.Store, e.UUID)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		r = e.Record
+	}
+	return showCheckpoint(r)
 }
 
 func showCheckpoint(r checkpoint.Record) (*apiv1.CheckpointWorkload, error) {
@@ -54,7 +69,7 @@ func checkpointState(s checkpoint.State) apiv1.CheckpointWorkload_State {
 
 // countCheckpoints is how many checkpoints trials have, and their bytes.
 func (e *Experiments) countCheckpoints(ctx context.Context, trials []int32) (n int32, bytes int64, err error) {
-	list, err := checkpoint.OfTrials(ctx, e.cfg.Store, trials...)
+	list, err := checkpoint.ListTrials(ctx, e.cfg.Store, trials...)
 	for _, r := range list {
 		if r.State.Usable() {
 			n++

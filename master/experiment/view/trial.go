@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/metric"
@@ -156,11 +155,7 @@ func (t *Trials) show(ctx context.Context, v experiment.TrialView) (*apiv1.Trial
 	if m.BestValidation, err = t.validation(ctx, v.ID, v.Best); err != nil {
 		return nil, err
 	}
-	list, err := checkpoint.OfTrials(ctx, t.cfg.Store, v.ID)
-	if err != nil {
-		return nil, err
-	}
-	return m, showCheckpoints(m, v.Best, list)
+	return m, t.showCheckpoints(ctx, m, v.Best)
 }
 
 // showRecord is what is stored of a trial.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/metric"
@@ -17,7 +19,7 @@ type workload struct {
 	// kind orders what was done at the same step: training, validation, checkpoint.
 	kind   int
 	report metric.Report
-	saved  checkpoint.Record
+	saved  checkpoint.Entry
 }
 
 const (
@@ -26,7 +28,8 @@ const (
 	saved
 )
 
-// Workloads is what a trial reported and saved. What is shown is made for the page alone.
+// Workloads is what a trial reported and saved. What is shown is made for the page alone, which ends early when it is
+// large, as that of List does.
 func (t *Trials) Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRequest) (*apiv1.GetTrialWorkloadsResponse, error) {
 	if _, err := t.cfg.Experiments.Trial(ctx, r.GetTrialId()); err != nil {
 		return nil, err
@@ -38,12 +41,17 @@ func (t *Trials) Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsReques
 	sortBy(list, workloadOrder(r.GetSortKey()), r.GetDescending())
 	from, to, page := cutPage(len(list), r.GetOffset(), r.GetLimit())
 	out := &apiv1.GetTrialWorkloadsResponse{Pagination: page, Workloads: make([]*apiv1.WorkloadContainer, 0, to-from)}
+	size := 0
 	for _, w := range list[from:to] {
-		c, err := w.show(r.GetIncludeBatchMetrics())
+		c, err := t.showWorkload(ctx, w, r.GetIncludeBatchMetrics())
 		if err != nil {
 			return nil, err
 		}
 		out.Workloads = append(out.Workloads, c)
+		if size += proto.Size(c); size > pageBytes {
+			page.EndIndex = page.GetStartIndex() + int32(len(out.GetWorkloads())) //nolint:gosec // it is at most the end of the page
+			break
+		}
 	}
 	return out, nil
 }
@@ -69,7 +77,7 @@ func (t *Trials) readWorkloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRe
 	if !checkpoints {
 		return list, nil
 	}
-	all, err := checkpoint.OfTrials(ctx, t.cfg.Store, r.GetTrialId())
+	all, err := checkpoint.ListTrials(ctx, t.cfg.Store, r.GetTrialId())
 	for _, c := range all {
 		if r.GetRemoveDeletedCheckpoints() && !c.State.Usable() {
 			continue
@@ -104,9 +112,9 @@ func (w workload) value(name string) float64 {
 	return math.Inf(1)
 }
 
-func (w workload) show(withBatches bool) (*apiv1.WorkloadContainer, error) {
+func (t *Trials) showWorkload(ctx context.Context, w workload, withBatches bool) (*apiv1.WorkloadContainer, error) {
 	if w.kind == saved {
-		c, err := showCheckpoint(w.saved)
+		c, err := t.showEntry(ctx, w.saved)
 		return &apiv1.WorkloadContainer{Checkpoint: c}, err
 	}
 	m, err := showReport(w.report, withBatches)

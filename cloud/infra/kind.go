@@ -18,7 +18,9 @@ type Observed struct {
 	// Deleting is true for what is on its way out, and so is not listed.
 	Deleting bool
 	// Used is true for what something else depends on.
-	Used    bool
+	Used bool
+	// Blank is true for a disk that no machine has ever had: nothing is written on it.
+	Blank   bool
 	Created time.Time
 }
 

@@ -1,7 +1,6 @@
 package gcptest
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -86,8 +85,13 @@ func (c *call) launch(path string, m *machine) (any, error) {
 		}
 	}
 	return c.operate("insert", path, effect{
-		apply: func() *failure { return refused },
-		undo:  func() { c.drop(path, m) },
+		apply: func() *failure {
+			if refused == nil {
+				c.stampAttached(m)
+			}
+			return refused
+		},
+		undo: func() { c.drop(path, m) },
 	})
 }
 
@@ -100,7 +104,7 @@ func (w *World) drop(path string, m *machine) {
 		if d.AutoDelete {
 			w.engine.disks.remove(key)
 		} else if disk, found := w.engine.disks.get(key); found {
-			disk.Users = slices.DeleteFunc(disk.Users, func(u string) bool { return u == linkTo(path) })
+			w.freeDisk(disk, path)
 		}
 	}
 	for _, nic := range m.NetworkInterfaces {

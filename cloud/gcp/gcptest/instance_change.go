@@ -178,7 +178,7 @@ func attachDisk(c *call) (any, error) {
 	disk, _ := c.engine.disks.get(strings.TrimPrefix(d.Source, linkBase))
 	return c.operate("attachDisk", path, effect{apply: func() *failure {
 		m.Disks = append(m.Disks, d)
-		disk.Users = append(disk.Users, linkTo(path))
+		disk.Users, disk.LastAttachTimestamp = append(disk.Users, linkTo(path)), c.stamp()
 		return nil
 	}})
 }
@@ -196,7 +196,7 @@ func detachDisk(c *call) (any, error) {
 	}
 	return c.operate("detachDisk", path, effect{apply: func() *failure {
 		if disk, found := c.engine.disks.get(strings.TrimPrefix(m.Disks[i].Source, linkBase)); found {
-			disk.Users = slices.DeleteFunc(disk.Users, func(u string) bool { return u == linkTo(path) })
+			c.freeDisk(disk, path)
 		}
 		m.Disks = slices.Delete(m.Disks, i, i+1)
 		return nil

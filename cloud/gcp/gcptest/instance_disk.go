@@ -1,6 +1,7 @@
 package gcptest
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/api/compute/v1"
@@ -83,6 +84,25 @@ func (c *call) checkAttach(path string, d *compute.AttachedDisk) error {
 	}
 	d.Source, d.DiskSizeGb, d.DeviceName = linkTo(key), disk.SizeGb, orElse(d.DeviceName, "persistent-disk-"+decimal(int(d.Index)))
 	return nil
+}
+
+// stampAttached notes when the disks of a machine were attached. One that Google had no
+// capacity for has never had them.
+// https://cloud.google.com/compute/docs/reference/rest/v1/disks (lastAttachTimestamp)
+func (w *World) stampAttached(m *machine) {
+	for _, d := range m.Disks {
+		if disk, found := w.engine.disks.get(strings.TrimPrefix(d.Source, linkBase)); found {
+			disk.LastAttachTimestamp = w.stamp()
+		}
+	}
+}
+
+// freeDisk takes a machine off the users of a disk.
+func (w *World) freeDisk(disk *compute.Disk, machine string) {
+	disk.Users = slices.DeleteFunc(disk.Users, func(u string) bool { return u == linkTo(machine) })
+	if disk.LastAttachTimestamp != "" {
+		disk.LastDetachTimestamp = w.stamp()
+	}
 }
 
 func (w *World) writtenByAnother(disk *compute.Disk) bool {

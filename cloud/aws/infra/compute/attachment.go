@@ -85,13 +85,17 @@ func (a *Attachment) Create(ctx context.Context) error {
 	return err
 }
 
-// awaitVolume waits until the volume is ready. A machine that is on its way out may still
+// awaitVolume waits until the volume is ready, and notes that it is blank no more: from
+// when it is attached on, what is on it is kept. A machine that is on its way out may still
 // have it.
 func (a *Attachment) awaitVolume(ctx context.Context) error {
 	return a.In.Waiter().Await(ctx, a.Identity(), toBeAttachable, func() (bool, error) {
 		v, err := storage.DescribeVolume(ctx, a.In, a.Identity())
 		if cloud.KindOf(err) == cloud.NotFound {
 			return false, nil
+		}
+		if err == nil && owner.EC2TagMap(v.Tags)[owner.BlankTag] == owner.BlankYes {
+			err = a.In.Retag(ctx, a.Identity(), map[string]string{owner.BlankTag: owner.BlankNo})
 		}
 		if err != nil || v.State == types.VolumeStateAvailable || attachedTo(v) == a.Instance.Identity() {
 			return err == nil, err

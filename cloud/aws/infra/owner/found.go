@@ -11,22 +11,23 @@ import (
 func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
 	return resource.Found{
 		Kind: kind, ID: o.Identity, Name: cmp.Or(o.Marks[ResourceTag], o.Marks[NameTag]),
-		Retain:   c.retainReason(kind, o.Marks),
+		Retain:   c.retainReason(kind, o),
 		Launched: kind == KindAgent || kind == KindSpotRequest,
 		Nonce:    o.Marks[NonceTag],
 	}
 }
 
 // retainReason says why an object outlives `down`. A volume that is not one of the
-// cluster's resources is some machine's own disk, and a secret whose tag was
-// lost rather stays than goes.
-func (c *Cluster) retainReason(kind string, tags map[string]string) string {
+// cluster's resources is some machine's own disk, a blank one holds nothing, and a secret
+// whose tag was lost rather stays than goes.
+func (c *Cluster) retainReason(kind string, o infra.Observed) string {
+	tags := o.Marks
 	switch {
 	case kind == KindBucket:
 		return retainData
 	case kind == KindSnapshot:
 		return retainBackup
-	case kind == KindVolume && tags[ResourceTag] != "":
+	case kind == KindVolume && tags[ResourceTag] != "" && !o.Blank:
 		return retainVolume
 	case kind == KindSecret && tags[RetainTag] != RetainNo:
 		return opensWhat(cmp.Or(tags[OpensTag], c.Outside))

@@ -27,6 +27,9 @@ const (
 	OpensTag = "det-deploy-opens"
 	// DigestTag holds a salted digest of a given secret.
 	DigestTag = "det-deploy-digest"
+	// BlankTag holds whether a volume was made from nothing and no machine has ever had it.
+	// Amazon does not remember.
+	BlankTag = "det-deploy-blank"
 	// NameTag is what the console shows.
 	NameTag = "Name"
 )
@@ -35,6 +38,12 @@ const (
 const (
 	RetainYes = "yes"
 	RetainNo  = "no"
+)
+
+// The values of BlankTag.
+const (
+	BlankYes = "yes"
+	BlankNo  = "no"
 )
 
 // DisplayName is how something of the cluster is called in the console.

@@ -54,17 +54,25 @@ func (v *Volume) describeSettings() []string {
 }
 
 // compareLive looks at a volume. What cannot be changed in place is refused by the plan,
-// because a volume is retained.
+// because a volume is retained, unless it is blank.
 func (v *Volume) compareLive(_ context.Context, live types.Volume) ([]resource.Drift, error) {
 	size := infra.Changeable("size", GiB(aws.ToInt32(live.Size)), GiB(v.SizeGiB))
 	size.Replace = aws.ToInt32(live.Size) > v.SizeGiB
-	return infra.Differences(
+	return append(usedDrift(live), infra.Differences(
 		size,
 		infra.Changeable("type", string(live.VolumeType), string(types.VolumeTypeGp3)),
 		infra.Fixed("encrypted", strconv.FormatBool(aws.ToBool(live.Encrypted)), "true"),
 		infra.Fixed("zone", aws.ToString(live.AvailabilityZone), v.Zone),
 		infra.Fixed("snapshot", aws.ToString(live.SnapshotId), cmp.Or(v.Snapshot, aws.ToString(live.SnapshotId))),
-	), nil
+	)...), nil
+}
+
+// usedDrift lists the mark of a blank volume on one that was attached by hand.
+func usedDrift(live types.Volume) []resource.Drift {
+	if marks := owner.EC2TagMap(live.Tags); len(live.Attachments) > 0 && marks[owner.BlankTag] == owner.BlankYes {
+		return infra.MarkDrift(marks, map[string]string{owner.BlankTag: owner.BlankNo})
+	}
+	return nil
 }
 
 // driftAdvice says how the volume that is there can be had.
@@ -85,10 +93,14 @@ func (v *Volume) driftAdvice(drift []resource.Drift) string {
 
 // createVolume makes it. Amazon takes the nonce as its token.
 func (v *Volume) createVolume(ctx context.Context, nonce string) error {
+	marks := v.In.Marks(v.Name, nonce)
+	if v.Snapshot == "" {
+		marks[owner.BlankTag] = owner.BlankYes // until a machine gets it
+	}
 	in := &ec2.CreateVolumeInput{
 		AvailabilityZone: aws.String(v.Zone), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
 		Encrypted: aws.Bool(true), ClientToken: aws.String(nonce),
-		TagSpecifications: owner.TagSpec(types.ResourceTypeVolume, v.In.Marks(v.Name, nonce)),
+		TagSpecifications: owner.TagSpec(types.ResourceTypeVolume, marks),
 	}
 	if v.Snapshot != "" {
 		in.SnapshotId = aws.String(v.Snapshot)
@@ -144,6 +156,7 @@ func Volumes(c *owner.Cluster) infra.Kind[types.Volume] {
 		return owner.Pages(ctx, p, func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes })
 	}, func(v types.Volume) infra.Observed {
 		s := infra.Observed{Identity: aws.ToString(v.VolumeId), Marks: owner.EC2TagMap(v.Tags), Created: aws.ToTime(v.CreateTime), Used: len(v.Attachments) > 0}
+		s.Blank = s.Marks[owner.BlankTag] == owner.BlankYes && !s.Used && aws.ToString(v.SnapshotId) == ""
 		s.Deleting = v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
 		// A machine's own disk goes with it. One that does not is listed when it
 		// is on its own.

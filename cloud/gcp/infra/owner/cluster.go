@@ -61,14 +61,15 @@ func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
 }
 
 // retainReason says why an object outlives `down`. A disk that is not the cluster's data
-// is some machine's own, and a secret whose mark was lost rather stays than goes.
+// is some machine's own, a blank one holds nothing, and a secret whose mark was lost rather
+// stays than goes.
 func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	switch {
 	case kind == KindBucket:
 		return "holds the checkpoints"
 	case kind == KindSnapshot:
 		return "holds a backup of the database"
-	case kind == KindDisk && path.Base(o.Identity) == c.FullName(DataDisk):
+	case kind == KindDisk && path.Base(o.Identity) == c.FullName(DataDisk) && !o.Blank:
 		return "holds the database"
 	case kind == KindLog && c.KeepLogs:
 		return "the logs are to be kept"

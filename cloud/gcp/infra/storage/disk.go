@@ -60,7 +60,7 @@ func (d *Disk) describeSettings() []string {
 }
 
 // compareLive lists a disk that is too large as well: a plan refuses to shrink it, and to
-// make one again while it holds data.
+// make one again, unless it is blank.
 func (d *Disk) compareLive(_ context.Context, live *compute.Disk) ([]resource.Drift, error) {
 	size := infra.Changeable("size", sizeText(live.SizeGb), sizeText(d.SizeGB))
 	size.Replace = live.SizeGb > d.SizeGB
@@ -128,8 +128,15 @@ func Disks(c *owner.Cluster) owner.Kind[compute.Disk] {
 	return owner.KindOf(c, owner.KindDisk, c.LabelFilter(), c.Clients.Disks.Collection, func(d *compute.Disk) infra.Observed {
 		used := len(d.Users) > 0
 		return infra.Observed{
-			Identity: path.Base(d.Zone) + "/" + d.Name, Marks: d.Labels, Used: used,
+			Identity: path.Base(d.Zone) + "/" + d.Name, Marks: d.Labels, Used: used, Blank: isBlank(d),
 			Deleting: d.Status == "DELETING" || used && d.Name != c.FullName(owner.DataDisk),
 		}
 	})
+}
+
+// isBlank reports whether nothing was ever written on a disk: it was made from nothing, and
+// Google notes when a machine first has it.
+func isBlank(d *compute.Disk) bool {
+	from := cmp.Or(d.SourceSnapshot, d.SourceImage, d.SourceDisk, d.SourceInstantSnapshot, d.SourceStorageObject)
+	return from == "" && d.LastAttachTimestamp == "" && len(d.Users) == 0
 }

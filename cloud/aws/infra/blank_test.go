@@ -1,0 +1,125 @@
+package infra_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// withoutMachine has up fail for want of a machine, so that the volume stays blank.
+func (m *memory) withoutMachine(t *testing.T) {
+	t.Helper()
+	m.world.SetCapacity(m.wish.machine, "us-west-2a", 0)
+	if err := m.up(t.Context()); cloud.KindOf(err) != cloud.NoCapacity {
+		t.Fatalf("got %v, want that the zone has none", err)
+	}
+	m.settleDown()
+}
+
+// data is the inventory's line of the data volume.
+func (m *memory) data(t *testing.T) resource.Found {
+	t.Helper()
+	for _, f := range m.inventory(t) {
+		if f.Kind == owner.KindVolume {
+			return f
+		}
+	}
+	return resource.Found{}
+}
+
+func (m *memory) marks(t *testing.T) map[string]string {
+	t.Helper()
+	v, err := storage.DescribeVolume(t.Context(), m.cluster(nil), m.data(t).ID)
+	must(t, err)
+	return owner.EC2TagMap(v.Tags)
+}
+
+// A volume that no machine has ever had is no data: it may be replaced, and `down` does not keep it.
+func TestABlankVolumeIsReplacedAndRemoved(t *testing.T) {
+	for name, world := range worlds() {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := inMemory(world)
+				m.withoutMachine(t)
+				first := m.data(t)
+				if first.Retain != "" {
+					t.Errorf("got a blank volume that is kept because it %s", first.Retain)
+				}
+				m.wish.volumeGiB = 50 // a volume never shrinks
+				if got := strings.Join(m.plan(t), "\n"); !strings.Contains(got, "replace aws/volume/data; size: 100 GiB → 50 GiB") {
+					t.Errorf("got %s, want the volume replaced", got)
+				}
+				if err := m.up(t.Context()); cloud.KindOf(err) != cloud.NoCapacity {
+					t.Fatalf("got %v, want that the zone has none", err)
+				}
+				m.settleDown()
+				if second := m.data(t); second.ID == first.ID {
+					t.Errorf("got volume %s, want another one", second.ID)
+				}
+				_, err := m.down(t.Context(), false)
+				must(t, err)
+				if left := m.data(t); left.Exists() {
+					t.Errorf("got %s left, want no volume", left)
+				}
+			})
+		})
+	}
+}
+
+// From when a machine gets it on, a volume is kept.
+func TestAVolumeThatWasAttachedIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := inMemory(awstest.Options{})
+		must(t, m.up(t.Context()))
+		m.settleDown()
+		if got := m.marks(t)[owner.BlankTag]; got != owner.BlankNo {
+			t.Errorf("got the mark %q, want %q", got, owner.BlankNo)
+		}
+		_, err := m.down(t.Context(), false)
+		must(t, err)
+		m.settleDown()
+		if got := m.data(t); got.Retain != "holds the database" {
+			t.Errorf("got %q, want that it is kept", got.Retain)
+		}
+		m.wish.volumeGiB = 50
+		if got := strings.Join(m.plan(t), "\n"); !strings.Contains(got, "refuse aws/volume/data; size: 100 GiB → 50 GiB") {
+			t.Errorf("got %s, want the volume refused", got)
+		}
+	})
+}
+
+// Somebody who attaches a blank volume in the console may write on it.
+func TestAVolumeAttachedByHandIsNotBlank(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := inMemory(awstest.Options{})
+		must(t, m.up(t.Context()))
+		m.settleDown()
+		id := m.data(t).ID
+		_, err := m.clients(nil).EC2.CreateTags(t.Context(), &ec2.CreateTagsInput{
+			Resources: []string{id}, Tags: []types.Tag{{Key: aws.String(owner.BlankTag), Value: aws.String(owner.BlankYes)}},
+		})
+		must(t, err)
+		m.settleDown()
+		if got := m.data(t); got.Retain != "holds the database" {
+			t.Errorf("got %q, want that it is kept", got.Retain)
+		}
+		if got := m.plan(t); len(got) != 1 || got[0] != "update aws/volume/data; tags.det-deploy-blank: yes → no" {
+			t.Errorf("got %q, want the mark taken off", got)
+		}
+		must(t, m.up(t.Context()))
+		m.settleDown()
+		m.wantNothingToDo(t)
+		if got := m.marks(t)[owner.BlankTag]; got != owner.BlankNo {
+			t.Errorf("got the mark %q, want %q", got, owner.BlankNo)
+		}
+	})
+}

@@ -28,7 +28,7 @@ func (in *Installer) Up(ctx context.Context, agreed plan.Plan) error {
 		}},
 		// No undo: running up again continues. What was made is noted beside the wait.
 		phase.Phase{
-			Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) },
+			Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyMoving(ctx, fresh) },
 			Undo: func(context.Context) error { return s.settleIntents() },
 		},
 		phase.Phase{Name: "wait for the cluster", Do: s.awaitReady},

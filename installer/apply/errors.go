@@ -28,6 +28,8 @@ type Error struct {
 	// Err joins what went wrong; it holds context.Canceled after an
 	// interruption.
 	Err error
+
+	failed []error // what Err joins
 }
 
 // Error lists what went wrong, and says how much is left.
@@ -38,6 +40,24 @@ func (e *Error) Error() string {
 
 // Unwrap gives what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Only returns the step that failed, when nothing else went wrong.
+func (e *Error) Only() (s *StepError, found bool) {
+	if len(e.failed) != 1 {
+		return nil, false
+	}
+	return errors.AsType[*StepError](e.failed[0])
+}
+
+// Because returns e with another cause of the only step that failed.
+func (e *Error) Because(cause error) error {
+	s, found := e.Only()
+	if !found {
+		return errors.Join(e, cause)
+	}
+	because := &StepError{Verb: s.Verb, ID: s.ID, Err: cause}
+	return &Error{Left: e.Left, Total: e.Total, Err: because, failed: []error{because}}
+}
 
 // joinErrors joins the errors of jobs; nil when all are done.
 func joinErrors(ctx context.Context, jobs []job, errs []error, closing error) error {
@@ -60,5 +80,5 @@ func joinErrors(ctx context.Context, jobs []job, errs []error, closing error) er
 	if len(real) == 0 {
 		return nil
 	}
-	return &Error{Left: left, Total: len(jobs), Err: errors.Join(real...)}
+	return &Error{Left: left, Total: len(jobs), Err: errors.Join(real...), failed: real}
 }

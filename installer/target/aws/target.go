@@ -51,6 +51,7 @@ type Target struct {
 
 	cluster *owner.Cluster
 	store   control.Bucket
+	search  hosted.Search
 	policy  *control.Policy
 }
 

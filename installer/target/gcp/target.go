@@ -47,6 +47,7 @@ type Target struct {
 
 	cluster *owner.Cluster
 	store   control.Bucket
+	search  hosted.Search
 }
 
 var _ installer.Upgradable = (*Target)(nil)

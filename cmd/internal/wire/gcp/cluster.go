@@ -124,15 +124,15 @@ func openRecord(ctx context.Context, q Request) (*Opened, facts.Caller, error) {
 // targetConfig is the target's, as far as it follows from what is said and remembered.
 func (g *Opened) targetConfig(q Request) (gcp.Config, error) {
 	place := map[string]string{"project": g.free.Project, "region": g.free.Region}
-	if !g.Known {
-		place["master.zone"] = g.free.Zone
-	}
 	r, err := wire.ReadSettings[spec.GCP, layout.Known](q.HostedRequest, g.Opened, spec.GCPFlags(), place)
 	if err != nil {
 		return gcp.Config{}, err
 	}
 	if r.Unread {
 		r.Spec = spec.GCP{Common: spec.Common{Cluster: q.Cluster}, Project: g.free.Project, Region: g.free.Region}
+	}
+	if !g.Known && r.Known.Master.Zone == "" {
+		r.Known.Master.Zone = g.free.Zone // where a cluster begins; one that the user names binds it
 	}
 	g.Unread = r.Reason
 	c := gcp.Config{Layout: layout.Layout{Spec: r.Spec, Known: r.Known}, Unread: r.Unread}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -125,6 +126,27 @@ func errNotOffered(types []string, region string) error {
 		Kind: cloud.NoCapacity, Op: "ec2:DescribeInstanceTypeOfferings", Resource: strings.Join(types, ", "),
 		Fix: "choose another instance type or --region", Err: errors.New("offered in no zone of " + region + " that the cluster may use"),
 	}
+}
+
+// MasterPlace is where the master's machine is to be, and where else it may be: in the zones
+// of an own VPC, each of which has a subnet.
+func (l Layout) MasterPlace() hosted.MasterPlace {
+	kind := l.Spec.Master.InstanceType
+	p := hosted.MasterPlace{
+		Type: kind, Zone: l.Known.Master.Zone,
+		Zones: slices.DeleteFunc(l.Known.Used(), func(z string) bool { return !l.Known.Types.OfferedIn(z, []string{kind}) }),
+		Fix:   "try again later, or choose another --master-instance-type, or more zones with --zone",
+		Wait:  "try again later, or choose another --master-instance-type",
+	}
+	switch {
+	case l.Known.VolumeZone != "":
+		p.Bound, p.Fix = "where volume "+l.Spec.Master.Volume.ID+" is", p.Wait
+	case !l.Spec.Network.Own():
+		p.Bound, p.Fix = "where "+l.MasterSubnet()+" is", "choose a subnet in another zone with --master-subnet, or another --master-instance-type"
+	case l.Spec.Master.Zone != "":
+		p.Bound, p.Fix = "which --master-zone names", `choose another --master-zone, or any with --master-zone "", or another --master-instance-type`
+	}
+	return p
 }
 
 // MasterSubnet is the existing subnet of the master.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -105,4 +106,22 @@ func errNotOffered(kind, region string) error {
 		Kind: cloud.NoCapacity, Op: "compute.machineTypes.list", Resource: kind,
 		Fix: "choose another --master-machine-type or --region", Err: errors.New("offered in no zone of " + region + " that the cluster may use"),
 	}
+}
+
+// MasterPlace is where the master's machine is to be, and where else it may be.
+func (l Layout) MasterPlace() hosted.MasterPlace {
+	kind := l.Spec.Master.MachineType
+	p := hosted.MasterPlace{
+		Type: kind, Zone: l.Known.Master.Zone,
+		Zones: slices.DeleteFunc(slices.Clone(l.Known.Zones), func(z string) bool { return !l.Known.Types.OfferedIn(z, []string{kind}) }),
+		Fix:   "try again later, or choose another --master-machine-type, or another --region for a new cluster",
+		Wait:  "try again later, or choose another --master-machine-type",
+	}
+	switch {
+	case l.Known.DiskZone != "":
+		p.Bound, p.Fix = "where disk "+l.Spec.Master.Disk.Name+" is", p.Wait
+	case l.Spec.Master.Zone != "":
+		p.Bound, p.Fix = "which --zone names", `choose another --zone, or any with --zone "", or another --master-machine-type`
+	}
+	return p
 }

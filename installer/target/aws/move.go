@@ -1,0 +1,28 @@
+package aws
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+)
+
+var _ installer.Mover = (*Target)(nil)
+
+// Move implements installer.Mover for the master's machine, with its volume and subnet.
+func (t *Target) Move(ctx context.Context, id string, refusal error) (installer.Moved, error) {
+	if id != owner.ResourceID(owner.KindInstance, "master") {
+		return installer.Moved{}, refusal
+	}
+	zone, message, err := t.search.Next(ctx, t.MasterPlace(), refusal, func(ctx context.Context) ([]resource.Found, error) {
+		return storage.Volumes(t.cluster).Founds(ctx, t.cluster.Owned(), t.cluster.Found)
+	})
+	if err != nil {
+		return installer.Moved{}, err
+	}
+	t.Known.Master.Zone = zone
+	settings, err := t.Remember()
+	return installer.Moved{Settings: settings, Message: message}, err
+}

@@ -67,6 +67,9 @@ func (g Guard) Resolve(s *agentv1.Spec) (*agentv1.Spec, error) {
 	w := walk{guarded: guarded}
 	for i, m := range out.GetMounts() {
 		m.HostPath = w.followLinks(asked.Mounts[i].Field, m.GetHostPath())
+		if m.GetStorage() != "" {
+			w.followStorage(asked.Mounts[i], m)
+		}
 	}
 	for i, d := range out.GetDevices() {
 		if d.GetContainerPath() == "" {
@@ -102,6 +105,17 @@ func (w *walk) followLinks(field, path string) string {
 		}
 	}
 	return real
+}
+
+// followStorage follows the directory that a storage's is in, which may be a link. No link may lead on from
+// there: tasks write in it, and would be given the checkpoints of others.
+func (w *walk) followStorage(asked policy.Mount, m *agentv1.Mount) {
+	above := w.followLinks(asked.Field, m.GetStorage())
+	rel, err := filepath.Rel(m.GetStorage(), asked.Path)
+	if err != nil || !policy.Below(m.GetStorage(), asked.Path) || filepath.Join(above, rel) != m.GetHostPath() {
+		w.never = append(w.never, policy.Violation{Field: asked.Field, Text: fmt.Sprintf("%s leads out of its place in the checkpoint storage", asked.Path)})
+	}
+	m.Storage = above
 }
 
 // guarded is one path that no task may have, under every name it has here.

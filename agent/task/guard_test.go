@@ -133,6 +133,40 @@ func TestALinkOutOfWhatIsAllowedIsNotAllowed(t *testing.T) {
 	}
 }
 
+// A trial may replace what is in its own directory, the checkpoint that another one starts from included.
+func TestNoLinkLeadsToOtherCheckpoints(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	name := m.link(t, "sets", "storage")
+	for _, dir := range []string{"own/u", "other/u"} {
+		if err := os.MkdirAll(filepath.Join(m.data, "sets", dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, to := range map[string]string{"own/link": "../other/u", "link": "other", "own/here": "u"} {
+		if err := os.Symlink(to, filepath.Join(m.data, "sets", at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, allowed := range map[string]bool{
+		"own/u": true, "own": true, "new/dir": true, "": true,
+		"own/link": false, "link/u": false, "own/here": false, "../sets/own": true, "..": false, "../agent": false,
+	} {
+		s := m.order(filepath.Clean(name + "/" + path))
+		s.Mounts[0].Storage = name
+		if path == "../sets/own" {
+			s.Mounts[0].Storage = filepath.Join(m.data, "sets")
+		}
+		got, err := m.guard().Resolve(s)
+		if (err == nil) != allowed {
+			t.Errorf("%s: got %v, want it allowed: %t", path, err, allowed)
+		}
+		if want := filepath.Join(m.data, "sets"); err == nil && got.GetMounts()[0].GetStorage() != want {
+			t.Errorf("%s: got storage %s, want %s, where the link leads", path, got.GetMounts()[0].GetStorage(), want)
+		}
+	}
+}
+
 func TestAnAllowedPathMayBeALink(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -164,7 +164,11 @@ func (u *Task) startContainer(ctx context.Context, h Host) error {
 	if reason := refuseOrder(u.Order, h); reason != "" {
 		return errors.New(reason)
 	}
-	if _, err := u.cfg.Guard.Resolve(u.Order.GetSpec()); err != nil {
+	real, err := u.cfg.Guard.Resolve(u.Order.GetSpec())
+	if err == nil {
+		err = makeStorage(real)
+	}
+	if err != nil {
 		return err
 	}
 	u.advanceTo(lifecycle.Pulling, nil, nil)
@@ -183,8 +187,7 @@ func (u *Task) startContainer(ctx context.Context, h Host) error {
 		return err
 	}
 	// While the image was pulled a path may have come to lead elsewhere.
-	real, err := u.cfg.Guard.Resolve(u.Order.GetSpec())
-	if err != nil {
+	if real, err = u.cfg.Guard.Resolve(u.Order.GetSpec()); err != nil {
 		return err
 	}
 	spec.Mounts, spec.Devices = mountsOf(real.GetMounts()), devicesOf(real.GetDevices())

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
@@ -197,9 +198,10 @@ func (b *builder) addMounts() error {
 			return err
 		}
 		name := fmt.Sprintf("determined-mount-%d", i)
-		b.addVolume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.GetHostPath()}})
+		source, below := storageVolume(m)
+		b.addVolume(name, corev1.VolumeSource{HostPath: source})
 		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{
-			Name: name, MountPath: to, ReadOnly: m.GetReadOnly(), MountPropagation: propagation,
+			Name: name, MountPath: to, SubPath: below, ReadOnly: m.GetReadOnly(), MountPropagation: propagation,
 		})
 	}
 	if size := b.spec.GetShmSize(); size > 0 && !hasMount(b.main, "/dev/shm") {
@@ -209,6 +211,17 @@ func (b *builder) addMounts() error {
 		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{Name: "determined-shm", MountPath: "/dev/shm"})
 	}
 	return nil
+}
+
+// storageVolume is the volume of a mount, and the path in it. Of a checkpoint storage the kubelet makes what
+// is missing, with the permissions of the directory above, and follows no link out of that.
+func storageVolume(m *agentv1.Mount) (v *corev1.HostPathVolumeSource, below string) {
+	above := m.GetStorage()
+	if above == "" {
+		return &corev1.HostPathVolumeSource{Path: m.GetHostPath()}, ""
+	}
+	below = strings.TrimPrefix(strings.TrimPrefix(m.GetHostPath(), above), "/")
+	return &corev1.HostPathVolumeSource{Path: above, Type: new(corev1.HostPathDirectoryOrCreate)}, below
 }
 
 // mountPropagation translates Docker's propagation.

@@ -145,6 +145,13 @@ func rows() []row {
 			s.Ports = []*agentv1.Port{{Name: "web", Port: 8888}, {Name: "Not_a name", Port: 9999}}
 			s.RegistryAuth = &agentv1.RegistryAuth{Username: "u", Password: "registry-secret"}
 		})},
+		{"storage", request(0, template(), func(s *agentv1.Spec) {
+			const mine, other = "/srv/checkpoints/experiment-3-1f3a90cc", "/srv/checkpoints/experiment-2-77aa0e12"
+			s.Mounts = []*agentv1.Mount{
+				{HostPath: mine, ContainerPath: "/determined_shared_fs/experiment-3-1f3a90cc", Storage: "/srv/checkpoints", Propagation: "rprivate"},
+				{HostPath: other + "/u", ContainerPath: "/determined_shared_fs/experiment-3-1f3a90cc/u", Storage: other, ReadOnly: true, Propagation: "rprivate"},
+			}
+		})},
 		{"devices", func() podspec.Request {
 			r := request(0, template(), func(s *agentv1.Spec) {
 				s.Devices = []*agentv1.HostDevice{{HostPath: "/dev/infiniband", Mode: "mrw"}}

@@ -34,6 +34,8 @@ type Mount struct {
 	// Propagation is as in the configuration of tasks: rprivate, rslave, rshared
 	// and their like.
 	Propagation string
+	// Storage says that the cluster mounts it to keep checkpoints there.
+	Storage bool
 }
 
 // Text is one asked value.
@@ -168,8 +170,10 @@ func (v *violations) checkMount(p Policy, m Mount) {
 	if p.Free {
 		return
 	}
-	allowed, found := p.findMount(host)
+	allowed, found := p.findMount(host, m.Storage)
 	switch {
+	case !found && p.isStorage(host):
+		v.checkAllowed(false, m.Field, fmt.Sprintf("%s is in the checkpoint storage, of which an experiment gets its own directory only", quoteText(host)), "")
 	case !found:
 		v.checkAllowed(false, m.Field, fmt.Sprintf("%s is not among the host paths that tasks may mount", quoteText(host)), list("host_paths", host))
 	case allowed.ReadOnly && !m.ReadOnly:

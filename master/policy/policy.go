@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
 // Policy is what the tasks of one resource pool may do. The zero Policy allows
@@ -16,6 +18,9 @@ type Policy struct {
 	Free bool
 	// HostPaths may be mounted, and everything below them.
 	HostPaths []HostPath
+	// Storages are directories of checkpoint storages. Only the cluster mounts what is below them, for an
+	// experiment its own directory. Masters judge by it; it is not sent.
+	Storages []HostPath
 	// Capabilities may be added; they are written without CAP_.
 	Capabilities []string
 	// Devices may be opened: a device, or a directory of devices.
@@ -56,6 +61,7 @@ func (p Policy) ForPeers() Policy {
 // Amounts stay: what is given by default is cut to them.
 func (p Policy) Allow(more Policy) Policy {
 	p.HostPaths = slices.Concat(p.HostPaths, more.HostPaths)
+	p.Storages = slices.Concat(p.Storages, more.Storages)
 	p.Capabilities = slices.Concat(p.Capabilities, more.Capabilities)
 	p.Devices = slices.Concat(p.Devices, more.Devices)
 	p.Privileged = p.Privileged || more.Privileged
@@ -68,10 +74,27 @@ func (p Policy) Allow(more Policy) Policy {
 	return p
 }
 
-// findMount finds the entry that lets a path be mounted. When only one that is read-only
-// does, found is true and the entry says so.
-func (p Policy) findMount(host string) (best HostPath, found bool) {
-	for _, h := range p.HostPaths {
+// ForStorage is p for a task whose checkpoints are at mounts of the cluster's: it allows exactly those
+// that p lets the cluster mount.
+func (p Policy) ForStorage(mounts []*agentv1.Mount) Policy {
+	var own Policy
+	for _, m := range mounts {
+		asked := storageMount(m)
+		if h, found := p.findMount(path.Clean(asked.Path), asked.Storage); found && (!h.ReadOnly || asked.ReadOnly) {
+			own.HostPaths = append(own.HostPaths, HostPath{Path: asked.Path, ReadOnly: asked.ReadOnly, Shared: h.Shared})
+		}
+	}
+	return p.Allow(own)
+}
+
+// findMount finds the entry that lets a path be mounted, by the cluster as a checkpoint storage or by a
+// user. When only one that is read-only does, found is true and the entry says so.
+func (p Policy) findMount(host string, storage bool) (best HostPath, found bool) {
+	all := p.HostPaths
+	if storage {
+		all = slices.Concat(all, p.Storages)
+	}
+	for _, h := range all {
 		if !Below(h.Path, host) {
 			continue
 		}
@@ -81,6 +104,11 @@ func (p Policy) findMount(host string) (best HostPath, found bool) {
 		found = true
 	}
 	return best, found
+}
+
+// isStorage reports whether a path is in a checkpoint storage.
+func (p Policy) isStorage(host string) bool {
+	return slices.ContainsFunc(p.Storages, func(h HostPath) bool { return Below(h.Path, host) })
 }
 
 func (p Policy) findDevice(host string) bool {

@@ -31,6 +31,7 @@ func device(path string) policy.Asked {
 func TestWhatATaskMayNotDoIsNamed(t *testing.T) {
 	t.Parallel()
 	data := policy.Policy{Root: true, HostPaths: []policy.HostPath{{Path: "/data"}, {Path: "/sets", ReadOnly: true}}}
+	kept := policy.Policy{Root: true, Storages: []policy.HostPath{{Path: "/kept"}}}
 	for _, tc := range []struct {
 		name string
 		p    policy.Policy
@@ -52,6 +53,10 @@ func TestWhatATaskMayNotDoIsNamed(t *testing.T) {
 			policy.Asked{Mounts: []policy.Mount{{Path: "/data", Propagation: "rshared"}}},
 			"",
 		},
+		{"the checkpoints of all", kept, host("/kept/experiment-7-1f3a90cc"), "bind_mounts[0].host_path: /kept/experiment-7-1f3a90cc is in the checkpoint storage, of which an experiment gets its own directory only"},
+		{"its own checkpoints", kept, policy.Asked{Mounts: []policy.Mount{{Path: "/kept/experiment-7-1f3a90cc", Storage: true}}}, ""},
+		{"checkpoints elsewhere", kept, policy.Asked{Mounts: []policy.Mount{{Path: "/etc/ssl", Storage: true}}}, "host_paths: [/etc/ssl]"},
+		{"checkpoints on an allowed path", data, policy.Asked{Mounts: []policy.Mount{{Path: "/data/mine", Storage: true}}}, ""},
 		{"a path with a zero", policy.Policy{Free: true}, host("/data\x00/etc"), "must be an absolute path"},
 		{"a path that is not absolute", policy.Policy{Free: true}, host("data"), "must be an absolute path"},
 		{"an engine's socket, for an administrator", policy.Policy{Free: true}, host("/var/run/docker.sock"), "/var/run/docker.sock is given to no task"},
@@ -198,4 +203,31 @@ func FuzzJudge(f *testing.F) {
 			t.Errorf("capability %q is allowed", capab)
 		}
 	})
+}
+
+// What is sent with a task allows its own checkpoints, and nothing beside them.
+func TestATasksPolicyAllowsItsOwnCheckpointsAlone(t *testing.T) {
+	t.Parallel()
+	p := policy.Policy{Root: true, Storages: []policy.HostPath{{Path: "/kept"}}}
+	own := &agentv1.Mount{HostPath: "/kept/experiment-7-1f3a90cc", Storage: "/kept"}
+	source := &agentv1.Mount{HostPath: "/kept/experiment-3-77aa0e12/u", Storage: "/kept/experiment-3-77aa0e12", ReadOnly: true}
+	elsewhere := &agentv1.Mount{HostPath: "/etc", Storage: "/etc"}
+	sent := policy.FromAPI(p.ForStorage([]*agentv1.Mount{own, source, elsewhere}).API())
+	for _, tc := range []struct {
+		m       *agentv1.Mount
+		allowed bool
+	}{
+		{own, true},
+		{source, true},
+		{elsewhere, false},
+		{&agentv1.Mount{HostPath: "/kept"}, false},
+		{&agentv1.Mount{HostPath: source.GetHostPath()}, false}, // to be written
+		{&agentv1.Mount{HostPath: "/kept/experiment-3-77aa0e12", ReadOnly: true}, false},
+		{&agentv1.Mount{HostPath: "/kept/experiment-8-00c0ffee", Storage: "/kept"}, false},
+	} {
+		err := policy.Check(sent, policy.OfSpec(&agentv1.Spec{Mounts: []*agentv1.Mount{tc.m}}))
+		if (err == nil) != tc.allowed {
+			t.Errorf("%v: got %v, want it allowed: %t", tc.m, err, tc.allowed)
+		}
+	}
 }

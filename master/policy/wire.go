@@ -48,10 +48,11 @@ func OfSpec(s *agentv1.Spec) Asked {
 		Shm:    []Amount{{"resources.shm_size", s.GetShmSize()}},
 	}
 	for i, m := range s.GetMounts() {
-		a.Mounts = append(a.Mounts, Mount{
-			Field: index("bind_mounts", i, ".host_path"), Path: m.GetHostPath(),
-			ReadOnly: m.GetReadOnly(), Propagation: m.GetPropagation(),
-		})
+		mount := storageMount(m)
+		if !mount.Storage {
+			mount.Field = index("bind_mounts", i, ".host_path")
+		}
+		a.Mounts = append(a.Mounts, mount)
 	}
 	for i, d := range s.GetDevices() {
 		a.Devices = append(a.Devices, Text{index("resources.devices", i, ".host_path"), d.GetHostPath()})
@@ -63,6 +64,14 @@ func OfSpec(s *agentv1.Spec) Asked {
 		a.HostNetwork = []string{"task_container_defaults.network_mode"}
 	}
 	return a
+}
+
+// storageMount is what a mount asks for, in the field of a checkpoint storage.
+func storageMount(m *agentv1.Mount) Mount {
+	return Mount{
+		Field: "checkpoint_storage.host_path", Path: m.GetHostPath(), ReadOnly: m.GetReadOnly(),
+		Propagation: m.GetPropagation(), Storage: m.GetStorage() != "",
+	}
 }
 
 func index(list string, i int, rest string) string { return fmt.Sprintf("%s[%d]%s", list, i, rest) }

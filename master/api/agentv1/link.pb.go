@@ -1811,6 +1811,9 @@ type Mount struct {
 	ContainerPath string                 `protobuf:"bytes,2,opt,name=container_path,json=containerPath,proto3" json:"container_path,omitempty"`
 	ReadOnly      bool                   `protobuf:"varint,3,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
 	Propagation   string                 `protobuf:"bytes,4,opt,name=propagation,proto3" json:"propagation,omitempty"`
+	// storage is set for directories of a checkpoint storage: the one above host_path that the machine must
+	// have. No link leads from there to host_path, and host_path is made where it may be written.
+	Storage       string `protobuf:"bytes,5,opt,name=storage,proto3" json:"storage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1869,6 +1872,13 @@ func (x *Mount) GetReadOnly() bool {
 func (x *Mount) GetPropagation() string {
 	if x != nil {
 		return x.Propagation
+	}
+	return ""
+}
+
+func (x *Mount) GetStorage() string {
+	if x != nil {
+		return x.Storage
 	}
 	return ""
 }
@@ -2774,12 +2784,13 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x05email\x18\x04 \x01(\tR\x05email\x12%\n" +
 	"\x0eserver_address\x18\x05 \x01(\tR\rserverAddress\x12%\n" +
 	"\x0eidentity_token\x18\x06 \x01(\tR\ridentityToken\x12%\n" +
-	"\x0eregistry_token\x18\a \x01(\tR\rregistryToken\"\x8a\x01\n" +
+	"\x0eregistry_token\x18\a \x01(\tR\rregistryToken\"\xa4\x01\n" +
 	"\x05Mount\x12\x1b\n" +
 	"\thost_path\x18\x01 \x01(\tR\bhostPath\x12%\n" +
 	"\x0econtainer_path\x18\x02 \x01(\tR\rcontainerPath\x12\x1b\n" +
 	"\tread_only\x18\x03 \x01(\bR\breadOnly\x12 \n" +
-	"\vpropagation\x18\x04 \x01(\tR\vpropagation\"d\n" +
+	"\vpropagation\x18\x04 \x01(\tR\vpropagation\x12\x18\n" +
+	"\astorage\x18\x05 \x01(\tR\astorage\"d\n" +
 	"\n" +
 	"HostDevice\x12\x1b\n" +
 	"\thost_path\x18\x01 \x01(\tR\bhostPath\x12%\n" +

@@ -49,7 +49,7 @@ func TestTheDirectoryOfAnEarlierCheckpointStorageStaysAllowedWhileExperimentsUse
 		for _, pool := range []string{"default", "a former pool"} {
 			got := make(map[string]bool)
 			for dir := range want {
-				mount := policy.Asked{Mounts: []policy.Mount{{Field: "checkpoint_storage.host_path", Path: dir, Propagation: "rprivate"}}}
+				mount := policy.Asked{Mounts: []policy.Mount{{Field: "checkpoint_storage.host_path", Path: dir, Propagation: "rprivate", Storage: true}}}
 				got[dir] = policy.Check(taskPolicies(cfg, former)(pool), mount) == nil
 			}
 			if diff := cmp.Diff(want, got); diff != "" {

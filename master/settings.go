@@ -91,7 +91,7 @@ func taskLimits(l security.Limits) task.Limits {
 // taskPolicies is what tasks of each pool may do, and mount of earlier checkpoint storages.
 func taskPolicies(cfg config.Master, former []policy.HostPath) func(pool string) policy.Policy {
 	all := make(map[string]policy.Policy, len(cfg.ResourcePools))
-	given := policy.Policy{HostPaths: former}
+	given := policy.Policy{Storages: former}
 	for _, p := range cfg.ResourcePools {
 		all[p.Name] = cfg.Policy(p).Allow(given)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
@@ -97,7 +98,17 @@ func samePlace(a, b config.CheckpointStorage) bool {
 		return a.GCS.Bucket == b.GCS.Bucket && storage.ObjectName(a.GCS.Prefix, "x") == storage.ObjectName(b.GCS.Prefix, "x")
 	case a.Azure != nil:
 		return a.Azure.Container == b.Azure.Container
+	case a.SharedFS != nil:
+		return withoutOwn(a.SharedFS.Directory()) == withoutOwn(b.SharedFS.Directory())
 	default:
 		return storage.DirectoryOf(a) == storage.DirectoryOf(b)
 	}
+}
+
+// withoutOwn is the directory of a storage where dir is that of one of its experiments.
+func withoutOwn(dir string) string {
+	if above, own := config.AboveOwn(dir); own != "" && path.Base(dir) == own && path.Dir(dir) == path.Clean("/"+above) {
+		return above
+	}
+	return dir
 }

@@ -146,6 +146,8 @@ func (s Saved) checkCounts(at, prefix string) document.Errors {
 func (s SharedFSStorage) Validate(at string) document.Errors {
 	e := s.checkCounts(document.Join(at, "storage_path"), "")
 	e.Check(path.IsAbs(s.HostPath), document.Join(at, "host_path"), "is required and must be absolute (is %q)", s.HostPath)
+	_, own := AboveOwn(s.HostPath)
+	e.Check(own == "", document.Join(at, "host_path"), "must not be in the directory of an experiment (%s); the name is for those that the cluster makes", own)
 	e.Check(s.StoragePath == "" || s.CheckpointPath == "", document.Join(at, "checkpoint_path"), "is an older name of storage_path; keep one")
 	inside := cmp.Or(s.StoragePath, s.CheckpointPath)
 	if !path.IsAbs(inside) {

@@ -10,8 +10,8 @@ import (
 )
 
 // TaskPolicy is what tasks may do to the machines they run on. Administrators are
-// free of it. What task_container_defaults and checkpoint_storage give to tasks is
-// always allowed. A pool's zero setting means "as the global one".
+// free of it. What task_container_defaults give to tasks is always allowed, and of
+// checkpoint_storage an experiment's own directory. A pool's zero setting means "as the global one".
 type TaskPolicy struct {
 	HostPaths    []HostPath       `yaml:"host_paths" doc:"Paths of the machine that tasks may mount, with all below them; none when empty"`
 	Capabilities []string         `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
@@ -116,7 +116,7 @@ func (t TaskPolicy) Rules() policy.Policy {
 func (m Master) Policy(p Pool) policy.Policy {
 	given := p.EffectiveTaskContainer(m.TaskContainerDefaults).Policy()
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
-		given.HostPaths = append(given.HostPaths, policy.HostPath{Path: s.SharedFS.HostPath, Shared: container.IsShared(s.SharedFS.Propagation)})
+		given.Storages = append(given.Storages, policy.HostPath{Path: s.SharedFS.HostPath, Shared: container.IsShared(s.SharedFS.Propagation)})
 	}
 	return m.EffectiveTaskPolicy(p).Rules().Allow(given)
 }

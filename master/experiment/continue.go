@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"reflect"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -102,6 +104,9 @@ func (c *creations) overlay(ctx context.Context, o Continuation) (*config.Experi
 	}
 	if err := checkSameHyperparameters(o.ID, old, x); err != nil {
 		return nil, err
+	}
+	if !reflect.DeepEqual(x.CheckpointStorage, old.CheckpointStorage) {
+		x.CheckpointStorage = x.CheckpointStorage.InOwnDirectory(cmp.Or(old.CheckpointStorage.OwnDirectory(), newDirectory(o.ID)))
 	}
 	return &x, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	masterconfig "github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
 	"github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/definition"
@@ -115,6 +116,9 @@ func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error
 	}); err != nil {
 		return fmt.Errorf("number the experiment: %w", err)
 	}
+	if !o.Unmanaged {
+		p.config.CheckpointStorage = p.config.CheckpointStorage.InOwnDirectory(newDirectory(p.record.ID))
+	}
 	if p.record.ModelBytes, err = c.saveFiles(ctx, o, p.record.ID); err == nil {
 		err = c.writeExperiment(ctx, p)
 	}
@@ -125,6 +129,11 @@ func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error
 		}
 	}
 	return err
+}
+
+// newDirectory names the directory of an experiment's own in a storage of type shared_fs.
+func newDirectory(experiment int32) string {
+	return masterconfig.OwnDirectory(experiment, uuid.NewString()[:8])
 }
 
 func (c *creations) saveFiles(ctx context.Context, o Order, id int32) (int64, error) {

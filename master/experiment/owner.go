@@ -10,6 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
 	"github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/definition"
@@ -69,12 +70,32 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 			return spec.Program{}, fmt.Errorf("write the configuration of experiment %d: %w", x.ID, err)
 		}
 	}
+	source, err := r.sourceOf(ctx, t)
+	if err != nil {
+		return spec.Program{}, err
+	}
 	p, err := program.Trial{
 		Config: c, Written: written, Defaults: o.Defaults, Experiment: int(x.ID), Trial: int(t.ID), Run: o.Run, Seed: int64(t.Seed),
-		HParams: hparams, Steps: int64(t.Base), Checkpoint: t.Life.Checkpoint(),
+		HParams: hparams, Steps: int64(t.Base), Checkpoint: source,
 	}.Program()
 	p.HasContext = x.ModelBytes > 0
 	return p, err
+}
+
+// sourceOf is the checkpoint that the next run of a trial starts from.
+func (r *runs) sourceOf(ctx context.Context, t record.Trial) (program.Source, error) {
+	source := program.Source{UUID: t.Life.Checkpoint()}
+	if source.UUID == "" {
+		return source, nil
+	}
+	rec, found, err := checkpoint.Get(ctx, r.cfg.Store, source.UUID)
+	if err == nil && found {
+		source.Storage, err = checkpoint.StorageOf(ctx, r.cfg.Store, rec.Experiment, rec.Storage)
+	}
+	if err != nil {
+		return source, fmt.Errorf("find checkpoint %s, from which trial %d starts: %w", source.UUID, t.ID, err)
+	}
+	return source, nil
 }
 
 // writeConfig keeps what the programs of all trials read of c, unless it has been changed meanwhile.

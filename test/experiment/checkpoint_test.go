@@ -51,9 +51,19 @@ func (l *lab) awaitDeleted(id string, n int) []checkpoint {
 	return all
 }
 
+// inStorage is where a file or directory is in the storage, in the own directory of whatever experiment has it.
+func (l *lab) inStorage(name string) string {
+	l.t.Helper()
+	found, err := filepath.Glob(filepath.Join(l.checkpoints, "experiment-*", name))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return append(found, filepath.Join(l.checkpoints, "no-experiment", name))[0]
+}
+
 // exists says whether the storage has a checkpoint's directory.
 func (l *lab) exists(uuid string) bool {
-	_, err := os.Stat(filepath.Join(l.checkpoints, uuid))
+	_, err := os.Stat(l.inStorage(uuid))
 	return err == nil
 }
 
@@ -103,7 +113,7 @@ func TestTheLifeOfACheckpoint(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := os.Stat(filepath.Join(l.checkpoints, oldest, "line.json")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(l.inStorage(oldest), "line.json")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("line.json is there: %v", err)
 	}
 	l.det.OK("", "checkpoint", "delete", "--yes", oldest)

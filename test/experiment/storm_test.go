@@ -177,7 +177,7 @@ func (l *lab) wantReported(trial int, group string) {
 
 // wrote is the lines that the runs of a trial left for the test.
 func (l *lab) wrote(name string, trial int) []string {
-	text, _ := os.ReadFile(filepath.Join(l.checkpoints, fmt.Sprintf("%s-%d", name, trial))) // there may be nothing to say
+	text, _ := os.ReadFile(l.inStorage(fmt.Sprintf("%s-%d", name, trial))) // there may be nothing to say
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
 }
 

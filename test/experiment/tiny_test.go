@@ -37,12 +37,19 @@ type tiny struct {
 			SecondsPerEpoch float64 `json:"seconds_per_epoch"`
 			Hold            bool    `json:"hold"`
 		} `json:"hparams"`
+		Config struct {
+			Storage struct {
+				Path string `json:"storage_path"`
+			} `json:"checkpoint_storage"`
+		} `json:"config"`
 	}
 	preempted atomic.Bool
 }
 
-// storageOfTiny is where its task sees the checkpoint storage of the lab.
-const storageOfTiny = "/determined_shared_fs"
+// inStorage is a path in the directory of the lab's storage that is its experiment's own.
+func (p *tiny) inStorage(name ...string) string {
+	return filepath.Join(append([]string{"/determined_shared_fs", p.trial.Config.Storage.Path}, name...)...)
+}
 
 // runTiny is its main.
 func runTiny() int {
@@ -87,7 +94,7 @@ func (p *tiny) hold() error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(storageOfTiny, "holder")
+	path := p.inStorage("holder")
 	if err := os.WriteFile(path+".part", text, 0o666); err != nil { //nolint:gosec // the test has another user
 		return err
 	}
@@ -100,7 +107,7 @@ func (p *tiny) hold() error {
 
 // lockTrial fails when another run of the trial has not ended, and leaves a file that says so.
 func (p *tiny) lockTrial() (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(storageOfTiny, fmt.Sprintf("lock-%d", p.trial.ID)), os.O_CREATE|os.O_RDWR, 0o666) //nolint:gosec // every run may have a user of its own
+	lock, err := os.OpenFile(p.inStorage(fmt.Sprintf("lock-%d", p.trial.ID)), os.O_CREATE|os.O_RDWR, 0o666) //nolint:gosec // every run may have a user of its own
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +120,7 @@ func (p *tiny) lockTrial() (*os.File, error) {
 
 // write adds a line to a file that the test reads.
 func (p *tiny) write(name, text string) error {
-	path := filepath.Join(storageOfTiny, fmt.Sprintf("%s-%d", name, p.trial.ID))
+	path := p.inStorage(fmt.Sprintf("%s-%d", name, p.trial.ID))
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666) //nolint:gosec // as above
 	if err != nil {
 		return err
@@ -130,7 +137,7 @@ func lossOf(rate float64, epoch int) float64 {
 func (p *tiny) train() error {
 	epoch := 0
 	if id := p.cluster.Latest; id != "" {
-		text, err := os.ReadFile(filepath.Join(storageOfTiny, id, "epoch"))
+		text, err := os.ReadFile(p.inStorage(id, "epoch"))
 		if err != nil {
 			return err
 		}
@@ -169,7 +176,7 @@ func (p *tiny) report(group string, epoch int, averages map[string]any) error {
 // save keeps a checkpoint, and notes it once the master has it.
 func (p *tiny) save(epoch int) error {
 	id := uuid.NewString()
-	dir := filepath.Join(storageOfTiny, id)
+	dir := p.inStorage(id)
 	if err := os.Mkdir(dir, 0o777); err != nil { //nolint:gosec // as above
 		return err
 	}

@@ -93,7 +93,7 @@ func TestEachCallOfAProgramMayBeMadeTwice(t *testing.T) {
 func (l *lab) awaitHolder() (p holder) {
 	l.t.Helper()
 	l.Eventually("the program runs", patience, func() error {
-		text, err := os.ReadFile(filepath.Join(l.checkpoints, "holder"))
+		text, err := os.ReadFile(l.inStorage("holder"))
 		if err != nil {
 			return err
 		}

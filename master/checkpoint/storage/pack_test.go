@@ -139,6 +139,7 @@ func TestDirectoryOf(t *testing.T) {
 		"/h/in":  {SharedFS: &config.SharedFSStorage{HostPath: "/h", StoragePath: "in"}},
 		"/h/abs": {SharedFS: &config.SharedFSStorage{HostPath: "/h", StoragePath: "/h/abs"}},
 		"/h/old": {SharedFS: &config.SharedFSStorage{HostPath: "/h", CheckpointPath: "old"}},
+		"/h/x":   {SharedFS: &config.SharedFSStorage{HostPath: "/h/", StoragePath: "/h/../h/x/"}},
 		"":       {S3: &config.S3Storage{Bucket: "b"}},
 	} {
 		if got := storage.DirectoryOf(c); got != want {

@@ -39,17 +39,10 @@ func DirectoryOf(c config.CheckpointStorage) string {
 	switch {
 	case c.Directory != nil:
 		return filepath.Clean(c.Directory.ContainerPath)
-	case c.SharedFS == nil:
-		return ""
+	case c.SharedFS != nil:
+		return c.SharedFS.Directory()
 	}
-	inside := c.SharedFS.StoragePath
-	if inside == "" {
-		inside = c.SharedFS.CheckpointPath
-	}
-	if filepath.IsAbs(inside) {
-		return filepath.Clean(inside)
-	}
-	return filepath.Join(c.SharedFS.HostPath, inside)
+	return ""
 }
 
 type directory struct{ root *os.Root }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -68,6 +69,27 @@ func (s Storage) withoutRivals(upper Storage) Storage {
 		s.StoragePath, s.CheckpointPath = nil, nil
 	}
 	return s
+}
+
+// InOwnDirectory is s with the checkpoints in a directory of their experiment's own; other types than
+// shared_fs stay. A directory of another experiment, as in a copied configuration, is left out.
+func (s Storage) InOwnDirectory(name string) Storage {
+	shared := s.Typed().SharedFS
+	if shared == nil {
+		return s
+	}
+	above, _ := config.AboveOwn(shared.Inside())
+	s.StoragePath, s.CheckpointPath = new(path.Join(above, name)), nil
+	return s
+}
+
+// OwnDirectory names the directory of s that is its experiment's own, empty for none.
+func (s Storage) OwnDirectory() string {
+	if shared := s.Typed().SharedFS; shared != nil {
+		_, own := config.AboveOwn(shared.Inside())
+		return own
+	}
+	return ""
 }
 
 // Typed is the storage in the form of master.yaml, nothing for one without a type.

@@ -39,6 +39,7 @@ const bashForHooks = `p=$1; shift; [ -f ./startup-hook.sh ] && [ -x /bin/bash ] 
 func Library(x config.Experiment, d container.Defaults, args ...string) spec.Program {
 	return spec.Program{
 		Config:     taskConfig(x, d),
+		Storage:    storageMounts(x.CheckpointStorage),
 		Argv:       append([]string{"/bin/sh", "-c", bashForHooks, "det-deploy-task", prepare()}, args...),
 		FixedPaths: true,
 	}
@@ -59,9 +60,9 @@ type Trial struct {
 	Seed int64
 	// HParams is its hyperparameters, as a JSON object.
 	HParams json.RawMessage
-	// Steps is how far it is, and Checkpoint what it starts from; empty for nothing.
+	// Steps is how far it is, and Checkpoint what it starts from; zero for nothing.
 	Steps      int64
-	Checkpoint string
+	Checkpoint Source
 }
 
 // Written is a configuration as the programs of trials read it. It has secrets.
@@ -96,6 +97,7 @@ func (t Trial) Program() (spec.Program, error) {
 		return spec.Program{}, err
 	}
 	p := Library(t.Config, t.Defaults, "-m", "determined.exec.launch")
+	p.Storage = append(p.Storage, t.Checkpoint.mounts(t.Config.CheckpointStorage)...)
 	p.TrialInfo, p.Variables = info, t.buildVariables(w.variable)
 	p.HasContext, p.HostNetwork = true, true
 	return p, nil

@@ -49,7 +49,7 @@ searcher: {name: single, metric: loss}
 func trial(x config.Experiment, d container.Defaults) Trial {
 	return Trial{
 		Config: x, Defaults: d, Experiment: 3, Trial: 7, Run: 2, Seed: 99, HParams: json.RawMessage(`{"lr":0.5}`),
-		Steps: 40, Checkpoint: "0f4e",
+		Steps: 40, Checkpoint: Source{UUID: "0f4e"},
 	}
 }
 
@@ -187,8 +187,63 @@ checkpoint_storage: {type: shared_fs, host_path: /root}
 	}
 	d.Image = container.Images{CPU: "our/cpu", CUDA: "our/gpu", ROCm: "our/rocm"}
 	given := complete(t, minimal, d, shared())
-	allowed := policy.Policy{Root: true, Images: []string{"good/"}, HostPaths: []policy.HostPath{{Path: "/srv/checkpoints"}}}
+	allowed := policy.Policy{Root: true, Images: []string{"good/"}, Storages: []policy.HostPath{{Path: "/srv/checkpoints"}}}
 	if err := policy.Check(allowed, Asks(given, d, security.AgentUser{})); err != nil {
 		t.Errorf("what the cluster gives is refused: %v", err)
+	}
+}
+
+// A run sees its experiment's directory, and the checkpoint that it starts from to be read.
+func TestATrialSeesItsOwnCheckpointsAlone(t *testing.T) {
+	t.Parallel()
+	d := container.Default()
+	at := func(inside, own string) config.Storage {
+		s := complete(t, minimal+"checkpoint_storage: {storage_path: '"+inside+"'}\n", d, shared()).CheckpointStorage
+		if own != "" {
+			s = s.InOwnDirectory(own)
+		}
+		return s
+	}
+	const mine, other = "experiment-3-1f3a90cc", "experiment-2-77aa0e12"
+	for name, tc := range map[string]struct {
+		own, from config.Storage
+		want      []string
+	}{
+		"its own": {at("", mine), at("", mine), []string{"/srv/checkpoints/" + mine + " on /determined_shared_fs/" + mine}},
+		"below storage_path": {at("/srv/checkpoints/in", mine), at("in", mine), []string{
+			"/srv/checkpoints/in/" + mine + " on /determined_shared_fs/in/" + mine,
+		}},
+		"a copied configuration": {at("in/"+other+"/deeper", mine), config.Storage{}, []string{
+			"/srv/checkpoints/in/" + mine + " on /determined_shared_fs/in/" + mine,
+		}},
+		"another's": {at("", mine), at("", other), []string{
+			"/srv/checkpoints/" + mine + " on /determined_shared_fs/" + mine,
+			"/srv/checkpoints/" + other + "/0f4e on /determined_shared_fs/" + mine + "/0f4e read-only",
+		}},
+		"an earlier version's": {at("", mine), at("in", ""), []string{
+			"/srv/checkpoints/" + mine + " on /determined_shared_fs/" + mine,
+			"/srv/checkpoints/in/0f4e on /determined_shared_fs/" + mine + "/0f4e read-only",
+		}},
+		"of an earlier version": {at("", ""), at("", ""), []string{"/srv/checkpoints on /determined_shared_fs"}},
+		"a bucket's":            {at("", mine), complete(t, minimal, d, inBucket()).CheckpointStorage, []string{"/srv/checkpoints/" + mine + " on /determined_shared_fs/" + mine}},
+	} {
+		x := complete(t, minimal, d, shared())
+		x.CheckpointStorage = tc.own
+		tr := trial(x, d)
+		tr.Checkpoint.Storage = tc.from
+		var got []string
+		for _, m := range build(t, tr, rm.Container{ID: "c"})[0].GetMounts() {
+			text := m.GetHostPath() + " on " + m.GetContainerPath()
+			if m.GetReadOnly() {
+				text += " read-only"
+			}
+			if !policy.Below(m.GetStorage(), m.GetHostPath()) || m.GetStorage() == "" {
+				t.Errorf("%s: %s is not marked as in the storage", name, text)
+			}
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

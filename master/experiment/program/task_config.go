@@ -11,20 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// sharedFS is where programs of the library find the directory of a storage of type shared_fs.
-const sharedFS = "/determined_shared_fs"
-
 // taskConfig is an experiment's configuration as far as it is that of every task.
 func taskConfig(x config.Experiment, d container.Defaults) spec.Config {
-	c := plainConfig(x, d)
-	if m, found := sharedMount(x.CheckpointStorage); found {
-		c.BindMounts = append(c.BindMounts, m)
-	}
-	return c
-}
-
-// plainConfig is that without the mount of its storage.
-func plainConfig(x config.Experiment, d container.Defaults) spec.Config {
 	c := spec.Config{
 		BindMounts: slices.Clone([]container.BindMount(x.BindMounts)), Environment: x.Environment,
 		WorkDir: cmp.Or(d.WorkDir, spec.DefaultWorkDir),
@@ -38,27 +26,16 @@ func plainConfig(x config.Experiment, d container.Defaults) spec.Config {
 	return c
 }
 
-// sharedMount is the directory of a storage of type shared_fs.
-func sharedMount(s config.Storage) (m container.BindMount, found bool) {
-	shared := s.Typed().SharedFS
-	if shared == nil {
-		return m, false
-	}
-	return container.BindMount{
-		HostPath: shared.HostPath, ContainerPath: sharedFS, Propagation: cmp.Or(shared.Propagation, "rprivate"),
-	}, true
-}
-
 // Asks is what an experiment asks of the machines that its trials run on. Its configuration is
 // complete, with the defaults of its pool in it.
 func Asks(x config.Experiment, d container.Defaults, user security.AgentUser) policy.Asked {
-	whole := plainConfig(x, d)
+	whole := taskConfig(x, d)
 	own := whole
 	own.Environment.Image = notGiven(whole.Environment.Image, d.Image)
 	asked := spec.Asks(own, whole, user)
-	if m, found := sharedMount(x.CheckpointStorage); found {
+	if s := x.CheckpointStorage.Typed().SharedFS; s != nil {
 		asked.Mounts = append(asked.Mounts, policy.Mount{
-			Field: "checkpoint_storage.host_path", Path: m.HostPath, Propagation: m.Propagation,
+			Field: "checkpoint_storage.host_path", Path: s.HostPath, Propagation: propagationOf(s), Storage: true,
 		})
 	}
 	return asked

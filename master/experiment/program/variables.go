@@ -16,7 +16,7 @@ func (t Trial) buildVariables(cfg []byte) []string {
 		"DET_STEPS_COMPLETED=" + strconv.FormatInt(t.Steps, 10),
 	}
 	for _, v := range []struct{ name, value string }{
-		{"DET_HPARAMS", string(t.HParams)}, {"DET_EXPERIMENT_CONFIG", string(cfg)}, {"DET_LATEST_CHECKPOINT", t.Checkpoint},
+		{"DET_HPARAMS", string(t.HParams)}, {"DET_EXPERIMENT_CONFIG", string(cfg)}, {"DET_LATEST_CHECKPOINT", t.Checkpoint.UUID},
 	} {
 		if v.value != "" && len(v.value) <= largestVariable {
 			out = append(out, v.name+"="+v.value)

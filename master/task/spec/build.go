@@ -29,6 +29,8 @@ type Program struct {
 	TrialInfo []byte
 	// HostNetwork puts containers that have siblings onto their machines' network.
 	HostNetwork bool
+	// Storage is where the program keeps checkpoints and finds those that it starts from.
+	Storage []*agentv1.Mount
 	// FixedPaths says that the program reads files at fixed paths, as RunDir.
 	FixedPaths bool
 }
@@ -58,6 +60,7 @@ type Run struct {
 
 // Build is what each container is to run, in the order of containers.
 func Build(r Run, containers []rm.Container) []*agentv1.Spec {
+	r.Policy = r.Policy.ForStorage(r.Storage)
 	out := make([]*agentv1.Spec, len(containers))
 	for i, c := range containers {
 		out[i] = buildSpec(r, c)
@@ -99,6 +102,7 @@ func buildSpec(r Run, c rm.Container) *agentv1.Spec {
 			ReadOnly: m.ReadOnly, Propagation: m.Propagation,
 		})
 	}
+	s.Mounts = append(s.Mounts, r.Storage...)
 	for _, d := range cfg.Resources.Devices {
 		s.Devices = append(s.Devices, &agentv1.HostDevice{
 			HostPath: d.HostPath, ContainerPath: d.ContainerPath, Mode: d.Mode,

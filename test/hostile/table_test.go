@@ -16,7 +16,7 @@ const least = 200
 // attempts is the whole table.
 func attempts() []attempt {
 	all := slices.Concat(
-		apiAttempts(), pathAttempts(), siteAttempts(), userAttempts(), loginAttempts(), privateAttempts(), contentAttempts(), agentAttempts(), bombAttempts(),
+		apiAttempts(), pathAttempts(), siteAttempts(), userAttempts(), loginAttempts(), privateAttempts(), contentAttempts(), workspaceAttempts(), agentAttempts(), bombAttempts(),
 		senselessAttempts(), submitAttempts(process), insideAttempts(process), submitAttempts(docker), insideAttempts(docker),
 		podAttempts(), insideAttempts(kubernetes),
 	)

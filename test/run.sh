@@ -12,6 +12,7 @@ export GOFLAGS=${GOFLAGS--trimpath -tags=grpcnotrace} CGO_ENABLED=0 # as make ha
 what=${1:?ordinary or rest}
 shift
 
+[ -z "${TIMES:-}" ] || mkdir -p "$TIMES"
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 go build -o "$built/report" ./test/report

@@ -16,6 +16,16 @@ type Listed struct {
 	Kind   string
 	List   func(context.Context) ([]resource.Found, error)
 	Remove func(ctx context.Context, id string) error
+	// Apart is that of all that is listed.
+	Apart bool
+}
+
+// ListApart marks kinds as such that others may still use.
+func ListApart(kinds ...Listed) Inventory {
+	for i := range kinds {
+		kinds[i].Apart = true
+	}
+	return kinds
 }
 
 // ListedOf is a kind of the cluster c that is listed in a way of its own.
@@ -51,6 +61,9 @@ func (all Inventory) List(ctx context.Context) ([]resource.Found, error) {
 		calls[i] = func() (err error) {
 			if found[i], err = k.List(ctx); err != nil {
 				return fmt.Errorf("list each %s: %w", k.Kind, err)
+			}
+			for j := range found[i] {
+				found[i][j].Apart = k.Apart
 			}
 			return nil
 		}

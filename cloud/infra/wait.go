@@ -55,11 +55,16 @@ type WaitError struct {
 	Limit        time.Duration
 	// Err is the last refusal, where there was one.
 	Err error
+	// Holder is what was in the way, where that is known.
+	Holder Holder
 }
 
 // Error names the subject, the limit and the last refusal.
 func (e *WaitError) Error() string {
 	s := fmt.Sprintf("waited %s for %s %s", e.Limit, e.Subject, e.For)
+	if e.Holder.Names != "" {
+		s += " by " + e.Holder.Names
+	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
@@ -69,8 +74,13 @@ func (e *WaitError) Error() string {
 // Unwrap gives the last refusal.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// Hint says that nothing is lost.
-func (e *WaitError) Hint() string { return "run the same command again; it continues to wait" }
+// Hint says how to go on. Nothing is lost.
+func (e *WaitError) Hint() string {
+	if e.Holder.Command != "" {
+		return e.Holder.Command + "; then run the same command again"
+	}
+	return "run the same command again; it continues to wait"
+}
 
 // Await asks until done says so, fails, or the limit has passed.
 func (w Waiter) Await(ctx context.Context, subject string, l Limit, done func() (bool, error)) error {
@@ -135,36 +145,6 @@ func (w Waiter) LookUpListed(ctx context.Context, subject string, call func() er
 		return e.Err
 	}
 	return err
-}
-
-// tellEvery is the time between two reports of what is waited for.
-const tellEvery = time.Minute
-
-// RetryWhileInUse makes a call that removes something, for as long as what uses it is
-// on its way out. That it is gone already is fine. The user is told of the first refusal
-// and then of one each minute.
-func (w Waiter) RetryWhileInUse(ctx context.Context, subject string, call func() error) error {
-	var next time.Time
-	return IgnoreMissing(w.RetryOn(ctx, subject, ToBeFree, cloud.Conflict, func() error {
-		err := call()
-		if now := time.Now(); cloud.KindOf(err) == cloud.Conflict && !now.Before(next) {
-			next = now.Add(tellEvery)
-			resource.Tell(ctx, describeWait(subject, err))
-		}
-		return err
-	}))
-}
-
-// describeWait is what is waited for, and what to do where it does not end by itself.
-func describeWait(subject string, err error) string {
-	text := fmt.Sprintf("waiting for %s to be no longer in use: %v", subject, err)
-	if e, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](err); ok && e.Hint() != "" {
-		text += "; try: " + e.Hint()
-	}
-	return text
 }
 
 // Adoptable is a resource that can be changed in place.

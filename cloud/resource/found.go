@@ -25,6 +25,9 @@ type Found struct {
 	// Shared is true for what the cluster uses and others do too: it is made where it is
 	// missing, and no business of `down`.
 	Shared bool `json:"shared,omitempty"`
+	// Apart is true for what others may still use, as a machine of another owner uses a
+	// subnet. Its deletion may take for ever, and only that of what is Apart too waits for it.
+	Apart bool `json:"-"`
 	// Nonce is the mark of the call that made it, where there is one.
 	Nonce string `json:"-"`
 }

@@ -21,7 +21,10 @@ func TestAWSScripts(t *testing.T) {
 		Dir:                 "testdata/aws",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "capture": capture, "terminal": terminal, "draw": draw, "lose": lose},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"eventually": eventually, "capture": capture, "terminal": terminal, "draw": draw, "lose": lose, "interrupt": interrupt,
+			"occupy": func(ts *testscript.TestScript, neg bool, _ []string) { occupy(t.Context(), ts, neg) },
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("HOME", env.WorkDir)

@@ -174,7 +174,7 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 		if time.Now().After(deadline) {
 			return false, nil
 		}
-		if err := delay.For(ctx, glance); err != nil {
+		if err := delay.ForWanted(ctx, glance); err != nil {
 			return false, err
 		}
 	}

@@ -78,29 +78,59 @@ func firstIn(set map[string]bool, ids []string) string {
 
 // planRemovals decides what happens to objects that are not wanted, against the order of
 // kinds. Each kind is deleted after the one before it, and the first when everything in
-// earlier is done: nothing that still serves is deleted before its successor exists. It
-// is pure.
+// earlier is done: nothing that still serves is deleted before its successor exists. Kinds
+// that are apart are waited for by the next of their sort only:
+//
+//	machine ──▶ subnet ──▶ network
+//	        ──▶ role ──▶ disk
+//
+// It is pure.
 func planRemovals(fs []resource.Found, req Request, earlier []Step) []Step {
-	needs := changingIDs(earlier)
+	needs := changingIDs(earlier) // of the next kind that is not apart
+	var apart []string            // of the next that is, once there was one
 	resource.Sort(fs)
 	var steps []Step
 	for _, kind := range reverseKinds(req.Target.Kinds(), fs) {
-		var group []string
-		for _, f := range fs {
-			if f.Kind != kind {
-				continue
-			}
-			s := Step{ID: f.Key(), Found: f}
-			s.Verb, s.Reason = decideRemoval(f, req)
-			if s.Verb == Delete {
-				s.Needs = needs
-				group = append(group, s.ID)
-			}
-			steps = append(steps, s)
+		of := foundOf(fs, kind)
+		if len(of) == 0 {
+			continue
 		}
-		if len(group) > 0 {
-			needs = group
+		waits := needs
+		if of[0].Apart && len(apart) > 0 {
+			waits = apart
 		}
+		group := removalsOf(of, req, waits)
+		steps = append(steps, group...)
+		switch ids := changingIDs(group); {
+		case len(ids) == 0:
+		case of[0].Apart:
+			apart = ids
+		default:
+			needs = ids
+		}
+	}
+	return steps
+}
+
+func foundOf(fs []resource.Found, kind string) []resource.Found {
+	var out []resource.Found
+	for _, f := range fs {
+		if f.Kind == kind {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func removalsOf(fs []resource.Found, req Request, needs []string) []Step {
+	var steps []Step
+	for _, f := range fs {
+		s := Step{ID: f.Key(), Found: f}
+		s.Verb, s.Reason = decideRemoval(f, req)
+		if s.Verb == Delete {
+			s.Needs = needs
+		}
+		steps = append(steps, s)
 	}
 	return steps
 }

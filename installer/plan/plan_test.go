@@ -64,6 +64,11 @@ var (
 	zone = resource.Drift{Path: "zone", Have: "a", Want: "b", Replace: true}
 )
 
+func apart(f resource.Found) resource.Found {
+	f.Apart = true
+	return f
+}
+
 func TestCompute(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -134,6 +139,11 @@ func TestCompute(t *testing.T) {
 			"down takes all but data, against the order of kinds, unknown kinds first",
 			plan.Request{Down: true, Target: target{inventory: []resource.Found{net1, disk1, vm1, vm3, odd}}},
 			[]string{"delete address/a-1", "delete vm/vm-3 after address/a-1", "delete vm/vm-1 after address/a-1", "keep disk/disk-1", "delete net/net-1 after vm/vm-3 vm/vm-1"},
+		},
+		{
+			"only what is apart waits for what is apart",
+			plan.Request{Down: true, DeleteData: true, Target: target{inventory: []resource.Found{apart(net1), disk1, apart(vm1)}}},
+			[]string{"delete vm/vm-1", "delete disk/disk-1", "delete net/net-1 after vm/vm-1"},
 		},
 		{
 			"down takes data when asked to",

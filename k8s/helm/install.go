@@ -77,7 +77,7 @@ func errMissing(op, name string) error {
 
 // deployRelease carries a plan out.
 func (r *run) deployRelease(ctx context.Context, op string, d *deployment) (Info, error) {
-	if err := r.deploy(d); err != nil { //nolint:contextcheck // the worker carries the context of its operation
+	if err := r.deploy(d); err != nil {
 		return Info{}, r.explainError(op, d.rel.Name, err)
 	}
 	return r.settleRelease(ctx, op, d.rel)

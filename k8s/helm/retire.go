@@ -59,7 +59,6 @@ func (c *Client) Retire(ctx context.Context, name string) error {
 			return r.explainError("set free what stays of", name, err)
 		}
 	}
-	//nolint:contextcheck // the worker carries the context of its operation
 	if _, errs := r.worker.DeleteWithPropagationPolicy(live.goes, metav1.DeletePropagationForeground); len(errs) > 0 {
 		return r.explainError("retire", name, errs[0])
 	}

@@ -84,7 +84,6 @@ func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *re
 		return nil
 	}
 	r.worker.Log("sweeping %d objects of earlier revisions", len(left))
-	//nolint:contextcheck // the worker carries the context of its operation
 	if _, errs := r.worker.DeleteWithPropagationPolicy(left, metav1.DeletePropagationForeground); len(errs) > 0 {
 		return errs[0]
 	}

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // worker is Helm's client of Kubernetes, in three points better: waiting ends
@@ -165,21 +167,18 @@ func podDone(p *corev1.Pod) (bool, error) {
 var errTimeUp = errors.New("the time is up")
 
 // pollUntil looks at once and then regularly, until look reports true, fails, the limit
-// is reached or the operation ends.
+// is reached, the operation ends, or the user wants to wait no longer.
 func (w *worker) pollUntil(limit time.Duration, look func() (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(w.ctx, limit, errTimeUp)
-	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
+	for deadline := time.Now().Add(limit); ; {
 		done, err := look()
 		if done || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
+		if time.Now().After(deadline) {
+			return errTimeUp
+		}
+		if err := delay.ForWanted(w.ctx, pollEvery); err != nil {
+			return err
 		}
 	}
 }

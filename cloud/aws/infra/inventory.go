@@ -5,6 +5,7 @@ package infra
 
 import (
 	"context"
+	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
@@ -24,8 +25,13 @@ var _ resource.Target = Target{}
 //
 //	stop the master, its disk and address come off ──▶ the master goes, so that
 //	nothing launches agents ──▶ spot requests, agents ──▶ what hangs on the
-//	network ──▶ the network ──▶ roles ──▶ data, then what opens it ──▶ logs
+//	network ──▶ the network
+//	        ──▶ roles ──▶ data, then what opens it ──▶ logs
 func resourceKinds(c *owner.Cluster) infra.Inventory {
+	return slices.Concat(dataKinds(c), networkKinds(c), machineKinds(c))
+}
+
+func dataKinds(c *owner.Cluster) infra.Inventory {
 	return infra.Inventory{
 		infra.ListedOf(c, owner.KindLogGroup, storage.ListLogGroups, storage.DeleteLogGroup),
 		infra.ListedOf(c, owner.KindSecret, storage.ListSecrets, storage.DeleteSecret),
@@ -34,6 +40,11 @@ func resourceKinds(c *owner.Cluster) infra.Inventory {
 		taggedKind(c, storage.Volumes(c)),
 		infra.ListedOf(c, owner.KindRole, identity.ListRoles, identity.DeleteRole),
 		infra.ListedOf(c, owner.KindProfile, identity.ListProfiles, identity.DeleteProfile),
+	}
+}
+
+func networkKinds(c *owner.Cluster) infra.Inventory {
+	return infra.ListApart(
 		taggedKind(c, network.VPCs(c)),
 		taggedKind(c, network.Gateways(c)),
 		taggedKind(c, network.Subnets(c)),
@@ -43,6 +54,11 @@ func resourceKinds(c *owner.Cluster) infra.Inventory {
 		infra.ListedOf(c, owner.KindRules, network.ListRules, network.CloseRules),
 		taggedKind(c, network.Addresses(c)),
 		taggedKind(c, network.Interfaces(c)),
+	)
+}
+
+func machineKinds(c *owner.Cluster) infra.Inventory {
+	return infra.Inventory{
 		taggedKind(c, compute.Agents(c)),
 		taggedKind(c, compute.SpotRequests(c)),
 		taggedKind(c, compute.Masters(c)),

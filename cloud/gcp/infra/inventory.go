@@ -5,6 +5,7 @@ package infra
 
 import (
 	"context"
+	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
@@ -20,8 +21,13 @@ type Target struct{ *owner.Cluster }
 
 var _ resource.Target = Target{}
 
-// resourceKinds has those that others need first. Going backwards is the order of `down`.
+// resourceKinds has those that others need first. Going backwards is the order of `down`,
+// but that only the network waits for what hangs on it.
 func resourceKinds(c *owner.Cluster) infra.Inventory {
+	return slices.Concat(dataKinds(c), networkKinds(c), machineKinds(c))
+}
+
+func dataKinds(c *owner.Cluster) infra.Inventory {
 	return infra.Inventory{
 		infra.ListedOf(c, owner.KindLog, storage.ListLogs, storage.DeleteLog),
 		markedKind(c, storage.Secrets(c)),
@@ -31,11 +37,21 @@ func resourceKinds(c *owner.Cluster) infra.Inventory {
 		infra.ListedOf(c, owner.KindRole, identity.ListRoles, identity.DeleteRole),
 		infra.ListedOf(c, owner.KindAccount, identity.ListAccounts, identity.DeleteAccount),
 		infra.ListedOf(c, owner.KindBinding, identity.ListBindings, identity.DeleteBinding),
+	}
+}
+
+func networkKinds(c *owner.Cluster) infra.Inventory {
+	return infra.ListApart(
 		markedKind(c, network.Networks(c)),
 		markedKind(c, network.Subnetworks(c)),
 		markedKind(c, network.Firewalls(c)),
 		markedKind(c, network.Routers(c)),
 		markedKind(c, network.Addresses(c)),
+	)
+}
+
+func machineKinds(c *owner.Cluster) infra.Inventory {
+	return infra.Inventory{
 		markedKind(c, compute.Agents(c)),
 		markedKind(c, compute.Masters(c)),
 	}

@@ -2,6 +2,7 @@ package hostedtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
+	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -140,4 +142,35 @@ func (s *Stage) ComesAndGoes(t *testing.T, settle time.Duration) {
 	if len(r.Left) > 0 {
 		t.Errorf("got left %v", r.Left)
 	}
+}
+
+// DownWhileHeld takes the cluster down while something foreign uses a part of it, and
+// interrupts that when the user is told. It returns what was told.
+func (s *Stage) DownWhileHeld(t *testing.T) (told string) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	in, _, err := s.Operator(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var began time.Time
+	in.Emit = event.Serial(func(e event.Event) {
+		if e.Type != event.Progress || !strings.Contains(e.Message, "no longer in use by") && !strings.Contains(e.Message, "already being used by") {
+			return
+		}
+		told, began = e.Message, time.Now()
+		interrupt()
+	})
+	p, err := in.PlanDown(ctx, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = in.Down(ctx, p, true); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want the interruption", err)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the interruption took %s, want two seconds at most", took)
+	}
+	return told
 }

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,25 +40,33 @@ func deleteInterface(ctx context.Context, c *owner.Cluster, id string) error {
 	})
 }
 
-// nameUsers adds to a wait that ended in vain which interfaces it was about: "still
-// in use" alone sends people to the console.
-func nameUsers(ctx context.Context, c *owner.Cluster, filter, id string, err error) error {
-	w, ok := errors.AsType[*infra.WaitError](err)
-	if !ok {
-		return err
+// interfaceHolder looks up the interfaces that keep an object in use, which the refusal does
+// not name. Filter is how a list finds those of the object.
+func interfaceHolder(c *owner.Cluster, filter, id string) func(context.Context, error) infra.Holder {
+	return func(ctx context.Context, _ error) infra.Holder {
+		ns, err := listInterfaces(ctx, c, []types.Filter{{Name: aws.String(filter), Values: []string{id}}})
+		if err != nil || len(ns) == 0 {
+			return infra.Holder{} // the refusal is the one that matters
+		}
+		var users []string
+		for _, n := range ns {
+			users = append(users, aws.ToString(n.NetworkInterfaceId)+" ("+describeUser(n)+")")
+		}
+		return infra.Holder{Names: strings.Join(users, ", "), Command: freeingCommand(c.Clients.Region, ns[0])}
 	}
-	ns, listErr := listInterfaces(ctx, c, []types.Filter{{Name: aws.String(filter), Values: []string{id}}})
-	if listErr != nil {
-		return err // the first complaint is the one that matters
+}
+
+// freeingCommand ends what an interface belongs to. One of a service, as of a load
+// balancer, goes with that only.
+func freeingCommand(region string, n types.NetworkInterface) string {
+	switch {
+	case n.Attachment != nil && aws.ToString(n.Attachment.InstanceId) != "":
+		return "aws ec2 terminate-instances --region " + region + " --instance-ids " + aws.ToString(n.Attachment.InstanceId)
+	case aws.ToBool(n.RequesterManaged):
+		return "delete what made it: " + describeUser(n)
+	default:
+		return "aws ec2 delete-network-interface --region " + region + " --network-interface-id " + aws.ToString(n.NetworkInterfaceId)
 	}
-	var users []string
-	for _, n := range ns {
-		users = append(users, aws.ToString(n.NetworkInterfaceId)+" ("+describeUser(n)+")")
-	}
-	if len(users) > 0 {
-		w.Subject += ", which is used by " + strings.Join(users, ", ") + ","
-	}
-	return err
 }
 
 func describeUser(n types.NetworkInterface) string {

@@ -63,10 +63,10 @@ func (g *Group) createGroup(ctx context.Context, nonce string) error {
 }
 
 func deleteGroup(ctx context.Context, c *owner.Cluster, id string) error {
-	return nameUsers(ctx, c, "group-id", id, c.Waiter().RetryWhileInUse(ctx, id, func() error {
+	return c.Waiter().RetryWhileHeld(ctx, id, interfaceHolder(c, "group-id", id), func() error {
 		_, err := c.Clients.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(id)})
 		return err
-	}))
+	})
 }
 
 // Groups are those of a cluster. One goes once the machines in it are gone.

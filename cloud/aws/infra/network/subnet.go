@@ -70,10 +70,10 @@ func Subnets(c *owner.Cluster) infra.Kind[types.Subnet] {
 		return infra.Observed{Identity: aws.ToString(s.SubnetId), Marks: owner.EC2TagMap(s.Tags)}
 	})
 	k.Delete = func(ctx context.Context, id string) error {
-		return nameUsers(ctx, c, "subnet-id", id, c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		return c.Waiter().RetryWhileHeld(ctx, id, interfaceHolder(c, "subnet-id", id), func() error {
 			_, err := c.Clients.EC2.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: aws.String(id)})
 			return err
-		}))
+		})
 	}
 	return k
 }

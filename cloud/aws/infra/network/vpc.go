@@ -61,7 +61,7 @@ func VPCs(c *owner.Cluster) infra.Kind[types.Vpc] {
 		return infra.Observed{Identity: aws.ToString(v.VpcId), Marks: owner.EC2TagMap(v.Tags)}
 	})
 	k.Delete = func(ctx context.Context, id string) error {
-		return c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		return c.Waiter().RetryWhileHeld(ctx, id, interfaceHolder(c, "vpc-id", id), func() error {
 			_, err := c.Clients.EC2.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: aws.String(id)})
 			return err
 		})

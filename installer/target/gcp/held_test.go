@@ -1,0 +1,47 @@
+package gcp_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	"github.com/det-deploy/det-deploy/installer/event"
+)
+
+func TestDownNamesWhatHoldsASubnetworkAndEndsWithAnInterruption(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{})
+		must(t, s.Up(t.Context()))
+		must(t, s.clients(nil).Instances.Insert(t.Context(), "us-central1-a", &compute.Instance{
+			Name: "crawler", MachineType: "zones/us-central1-a/machineTypes/n2-standard-2",
+			Disks: []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
+				SourceImage: "projects/debian-cloud/global/images/family/debian-12",
+			}}},
+			NetworkInterfaces: []*compute.NetworkInterface{{Subnetwork: "regions/us-central1/subnetworks/det-lab-us-central1"}},
+		}))
+
+		want := "gcloud compute instances delete crawler --project " + gcptest.Project + " --zone us-central1-a"
+		if told := s.DownWhileHeld(t); !strings.HasSuffix(told, "try: "+want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+
+		_, err := s.Down(t.Context(), true)
+		if err == nil || event.Hint(err) != want+"; then run the same command again" {
+			t.Errorf("got %v, want what holds it", err)
+		}
+		for _, left := range s.world.Live() {
+			if !strings.HasPrefix(left, "projects/acme-ml/global/networks") && !strings.Contains(left, "/subnetworks/") && !strings.Contains(left, "crawler") && !strings.HasPrefix(left, "buckets/") {
+				t.Errorf("%s is left, which nothing holds", left)
+			}
+		}
+
+		must(t, s.clients(nil).Instances.Delete(t.Context(), "us-central1-a/crawler"))
+		_, err = s.Down(t.Context(), true)
+		must(t, err)
+		if left := s.world.Live(); len(left) > 0 {
+			t.Errorf("got left %v", left)
+		}
+	})
+}

@@ -24,7 +24,10 @@ type errandSpec struct {
 	args []string
 	// claim is a further claim to mount at backupDir, or empty.
 	claim string
-	limit time.Duration
+	// values is what the pod mounts beside what is there, for as long as the errand is; it
+	// may be nil.
+	values *corev1.Secret
+	limit  time.Duration
 }
 
 // errands runs Jobs of ours in the cluster's namespace.
@@ -46,10 +49,14 @@ func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTem
 	if err := t.removeJob(ctx, job.Name); err != nil {
 		return err
 	}
-	if _, err := t.API.BatchV1().Jobs(t.Namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
-		return t.explainError("create", "jobs", job.Name, err)
+	job, err := t.API.BatchV1().Jobs(t.Namespace).Create(ctx, job, metav1.CreateOptions{})
+	if err != nil {
+		return t.explainError("create", "jobs", t.nameJob(e), err)
 	}
-	err := t.awaitEnd(ctx, e, job.Name, tell)
+	if err := t.giveValues(ctx, e, job); err != nil {
+		return err
+	}
+	err = t.awaitEnd(ctx, e, job.Name, tell)
 	if err == nil {
 		return t.deleteJob(ctx, job.Name, metav1.DeletePropagationBackground) // what has ended holds no disk
 	}
@@ -59,6 +66,27 @@ func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTem
 	}
 	return err
 }
+
+// giveValues makes the Secret of an errand, which goes with its Job. The pod waits for it.
+func (t errands) giveValues(ctx context.Context, e errandSpec, job *batchv1.Job) error {
+	if e.values == nil {
+		return nil
+	}
+	secrets := t.API.CoreV1().Secrets(t.Namespace)
+	if err := secrets.Delete(ctx, e.values.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return t.explainError("delete", "secrets", e.values.Name, err)
+	}
+	s := &corev1.Secret{Data: e.values.Data, ObjectMeta: metav1.ObjectMeta{
+		Name: e.values.Name, Labels: job.Labels,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+	}}
+	if _, err := secrets.Create(ctx, s, metav1.CreateOptions{}); err != nil {
+		return t.explainError("create", "secrets", s.Name, err)
+	}
+	return nil
+}
+
+func (t errands) nameJob(e errandSpec) string { return "determined-" + e.name + "-" + t.Cluster }
 
 // jobOf is pure: the Job in which an errand runs.
 func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
@@ -78,7 +106,7 @@ func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
 	// The Job ends after we have: its pod says what keeps it from running.
 	none, grace, limit := int32(0), errandGrace, int64((e.limit+errandLag)/time.Second)
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "determined-" + e.name + "-" + t.Cluster, Namespace: t.Namespace, Labels: marks},
+		ObjectMeta: metav1.ObjectMeta{Name: t.nameJob(e), Namespace: t.Namespace, Labels: marks},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: &none, TTLSecondsAfterFinished: &grace, ActiveDeadlineSeconds: &limit,
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: marks}, Spec: spec},

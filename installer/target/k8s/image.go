@@ -21,42 +21,50 @@ import (
 // no failed revision behind.
 const imageCheck = "templates/check.yaml"
 
-// tryImage runs the image once where the master would be. The master serves meanwhile.
+// tryImage has the image validate the values where the master would be. The master serves
+// meanwhile.
 func (t upgrade) tryImage(ctx context.Context, tell func(string)) error {
-	pod, err := t.trialPod(ctx)
+	pod, values, err := t.trialPod(ctx)
 	if err != nil {
 		return err
 	}
-	return t.newErrands().runErrand(ctx, errandSpec{name: pullErrand, args: []string{"version"}, limit: pullLimit}, pod, tell)
+	e := errandSpec{name: pullErrand, args: masterIn(&pod.Spec).Args, values: values, limit: pullLimit}
+	return t.newErrands().runErrand(ctx, e, pod, tell)
 }
 
-// trialPod is the pod of the chart's own check.
-func (t upgrade) trialPod(ctx context.Context) (corev1.PodTemplateSpec, error) {
+// trialPod is the pod of the chart's own check, and the Secret with the values that it reads.
+func (t upgrade) trialPod(ctx context.Context) (pod corev1.PodTemplateSpec, values *corev1.Secret, err error) {
 	caps, err := t.Helm.Capabilities(ctx)
 	if err != nil {
-		return corev1.PodTemplateSpec{}, err
+		return pod, nil, err
 	}
 	want := t.newRelease().helmRelease()
 	want.Without = nil
 	out, err := helm.Render(want, caps)
 	if err != nil {
-		return corev1.PodTemplateSpec{}, err
+		return pod, nil, err
 	}
+	var job *batchv1.Job
 	for _, o := range out.Objects {
-		if !o.Hook || o.Kind != "Job" || path.Base(o.Source) != path.Base(imageCheck) {
+		if !o.Hook || path.Base(o.Source) != path.Base(imageCheck) {
 			continue
 		}
-		var job batchv1.Job
-		if err := yaml.Unmarshal([]byte(o.YAML), &job); err != nil {
-			return corev1.PodTemplateSpec{}, fmt.Errorf("read the chart's %s: %w", o, err)
+		var into any = &values
+		if o.Kind == "Job" {
+			into = &job
 		}
-		return job.Spec.Template, nil
+		if err := yaml.Unmarshal([]byte(o.YAML), into); err != nil {
+			return pod, nil, fmt.Errorf("read the chart's %s: %w", o, err)
+		}
 	}
-	return corev1.PodTemplateSpec{}, errors.New("read the chart: it has no Job in " + imageCheck)
+	if job == nil {
+		return pod, nil, errors.New("read the chart: it has no Job in " + imageCheck)
+	}
+	return job.Spec.Template, values, nil
 }
 
 // tryFirst runs the image before a change of the master, which is stopped before the new one
-// starts: where the image cannot be pulled, the master continues. One that does not serve has
+// starts: where the image cannot be pulled or refuses the values, the master continues. One that does not serve has
 // nothing to lose.
 func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
 	if !slices.ContainsFunc(drift, func(d resource.Drift) bool { return concernsMaster(d, r.Cluster) }) {

@@ -26,6 +26,9 @@ const (
 	brokenTag = "6.6.6"
 	// missingName is of no image.
 	missingName = "typo"
+	// refusedName is a clusterName that no image takes: as a newer master may refuse what the
+	// installer's own rules let pass.
+	refusedName = "refused"
 )
 
 // notFound is what a registry says of an image that it does not have.
@@ -129,6 +132,9 @@ func (s *stage) run(ctx context.Context, p *corev1.Pod) {
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}
 		p.Status.Phase = corev1.PodPending
 		s.say(ctx, p, notFound(c.Image))
+	case errand && s.refuses(ctx, p):
+		status.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2}
+		p.Status.Phase = corev1.PodFailed
 	case errand:
 		status.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed"}
 		p.Status.Phase = corev1.PodSucceeded
@@ -145,6 +151,20 @@ func (s *stage) run(ctx context.Context, p *corev1.Pod) {
 		}
 	}
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+}
+
+// refuses reads the values that an errand mounts.
+func (s *stage) refuses(ctx context.Context, p *corev1.Pod) bool {
+	for _, v := range p.Spec.Volumes {
+		if v.Secret == nil {
+			continue
+		}
+		values, err := s.api.CoreV1().Secrets(s.namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
+		if err == nil && strings.Contains(string(values.Data["values.yaml"]), refusedName) {
+			return true
+		}
+	}
+	return false
 }
 
 // say is an event about a pod, as a kubelet writes it.

@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -79,6 +80,40 @@ func TestInstallStopsNobodyForAnImageThatDoesNotExist(t *testing.T) {
 	}
 	s.values = right
 	must(t, s.up(t.Context()))
+}
+
+// Install changes a master that serves only where the new image takes the values, and what it
+// tried leaves nothing.
+func TestInstallStopsNobodyForValuesThatTheImageRefuses(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	right := s.values
+	must(t, s.up(t.Context()))
+	s.settled()
+	s.values = s.with("clusterName", refusedName)
+	if err := s.up(t.Context()); err == nil || !strings.Contains(err.Error(), "run `det-deploy master config` in job") {
+		t.Fatalf("got %v, want that the image refuses the values", err)
+	}
+	if got := s.at(); got != installer.Serving {
+		t.Errorf("got it %s, want it serving", got)
+	}
+	s.values = right
+	must(t, s.up(t.Context()))
+	s.values = s.with("clusterName", "other")
+	must(t, s.up(t.Context()))
+	eventually(t, func() error {
+		list, err := s.api.CoreV1().Secrets(s.namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, secret := range list.Items {
+			if strings.HasPrefix(secret.Name, "determined-check-") {
+				return fmt.Errorf("%s is left", secret.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // A first install with a wrong tag says so, and the right one is given to install.

@@ -3,6 +3,7 @@
 {{- define "determined.master" -}}determined-master-deployment-{{ .Release.Name }}{{- end -}}
 {{- define "determined.masterService" -}}determined-master-service-{{ .Release.Name }}{{- end -}}
 {{- define "determined.config" -}}determined-master-config-{{ .Release.Name }}{{- end -}}
+{{- define "determined.check" -}}determined-check-{{ .Release.Name }}{{- end -}}
 {{- define "determined.account" -}}determined-master-{{ .Release.Name }}{{- end -}}
 {{- define "determined.data" -}}{{ .Values.db.existingClaim | default (printf "determined-master-data-%s" .Release.Name) }}{{- end -}}
 {{- define "determined.db" -}}determined-db-deployment-{{ .Release.Name }}{{- end -}}

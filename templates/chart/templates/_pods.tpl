@@ -169,7 +169,7 @@ limits:
 {{- end }}
 {{- end -}}
 
-{{/* A pod that runs the master's image once, where the master would be. */}}
+{{/* A pod in which the master's image validates the values, where the master would be. */}}
 {{- define "determined.imageCheck" -}}
 restartPolicy: Never
 automountServiceAccountToken: false
@@ -183,8 +183,13 @@ containers:
   - name: image
     image: {{ include "determined.image" . | quote }}
     imagePullPolicy: {{ .Values.image.pullPolicy }}
-    args: [version]
+    args: [master, config, validate, --from-helm-values, /etc/determined/helm/values.yaml]
     securityContext: {{- include "determined.containerSecurity" . | nindent 6 }}
     {{- /* Little: the old master has its room until the end. */}}
     resources: {{- include "determined.resources" (list "10m" "64Mi" .Values.masterCpuLimit .Values.masterMemLimit) | nindent 6 }}
+    volumeMounts:
+      - {name: config, mountPath: /etc/determined/helm, readOnly: true}
+volumes:
+  - name: config
+    secret: {secretName: {{ include "determined.check" . }}}
 {{- end -}}

@@ -44,7 +44,8 @@ type bench struct {
 	r   container.Runtime
 }
 
-// Run runs every rule as a subtest.
+// Run runs every rule as a subtest. They run side by side, on one engine where there is one:
+// no two have containers of the same ID.
 func (s Suite) Run(t *testing.T) {
 	for _, rule := range []struct {
 		name string
@@ -267,14 +268,14 @@ func (b bench) longLines() {
 // returns prints a progress bar. Each line is read on behind, and has its own time where
 // the runtime sees it come.
 func (b bench) returns() {
-	b.start("r", `printf '10%%\r20%%\r'; sleep 1; printf '\n30%%\r\n\rend\n'`)
+	b.start("progress", `printf '10%%\r20%%\r'; sleep 1; printf '\n30%%\r\n\rend\n'`)
 	want := []string{"10%", "20%", "30%", "end"}
-	all := b.lines(b.r, "r", container.Position{})
+	all := b.lines(b.r, "progress", container.Position{})
 	if got := texts(all, ""); !slices.Equal(got, want) {
 		b.t.Fatalf("got %q, want %q", got, want)
 	}
 	for i, l := range all {
-		if got := texts(b.lines(b.r, "r", l.Next), ""); !slices.Equal(got, want[i+1:]) {
+		if got := texts(b.lines(b.r, "progress", l.Next), ""); !slices.Equal(got, want[i+1:]) {
 			b.t.Errorf("after line %d: got %q, want %q", i, got, want[i+1:])
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/master/config"
 )
@@ -25,7 +26,7 @@ func (c *masterFile) CheckConfiguration(imagined Live, err error) doctor.Result 
 		return doctor.FromError(err, needed)
 	}
 	var wrong []string
-	for _, p := range c.Refusals(read.Master) {
+	for _, p := range c.inFragment(c.Refusals(read.Master)) {
 		wrong = append(wrong, p.String())
 	}
 	wrong = append(wrong, c.checkAgentSettings()...)
@@ -33,9 +34,15 @@ func (c *masterFile) CheckConfiguration(imagined Live, err error) doctor.Result 
 		return doctor.Failed(strings.Join(wrong, "; "), needed, "correct master_yaml and agents.config in cluster.yaml, or the files of --master-config-file and --agent-config-file")
 	}
 	if given := config.GuardedMounts(read.Master); len(given) > 0 {
-		return doctor.Unsure(given.Error(), needed, "take these mounts out of master_yaml in cluster.yaml, or of the file of --master-config-file: every task would be refused")
+		return doctor.Unsure(c.inFragment(given).Error(), needed, "take these mounts out of master_yaml in cluster.yaml, or of the file of --master-config-file: every task would be refused")
 	}
 	return doctor.Passed("master.yaml and agent.yaml can be read")
+}
+
+// inFragment gives problems that the user's own settings caused their lines there.
+func (c *masterFile) inFragment(problems document.Errors) document.Errors {
+	const flag = "master-config-file"
+	return config.LocateInFragment(c.Settings[flag], "--"+flag, problems)
 }
 
 // checkAgentSettings lists what is wrong with agents.config.

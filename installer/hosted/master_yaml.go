@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
@@ -160,6 +161,9 @@ func (c *masterFile) overlayMaster(m config.Master) ([]byte, error) {
 		}
 	}
 	read, err := config.LoadGenerated(data, "master.yaml", nil)
+	if problems, ok := errors.AsType[document.Errors](err); ok {
+		err = c.inFragment(problems)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read master.yaml as the master will: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
@@ -21,6 +22,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/provision"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,6 +71,7 @@ func clientsAs(w *gcptest.World, caller string, gate *resource.Gate) api.Clients
 
 // open opens the cluster as a new process sees it.
 func (s *stage) open(ctx context.Context, gate *resource.Gate, recorded map[string]string, o hosted.Options) (hostedtest.Target, record.Store, error) {
+	o.Refusals = func(m config.Master) document.Errors { return append(provision.Problems(m), config.Unbuilt(m)...) }
 	var l layout.Layout
 	if err := spec.GCPFlags().Read(&l.Spec, "lab", o.Settings); err != nil {
 		return nil, nil, err

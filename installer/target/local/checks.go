@@ -140,11 +140,11 @@ func (t checks) checkConfiguration(context.Context) doctor.Result {
 		return r
 	}
 	if refused := t.listRefusals(read.Master); len(refused) > 0 {
-		r.Answer, r.Found = doctor.Fail, problemLines(refused)
+		r.Answer, r.Found = doctor.Fail, problemLines(inFragment(t.Spec.MasterConfig, refused))
 		return r
 	}
 	if given := config.GuardedMounts(read.Master); len(given) > 0 {
-		r.Answer, r.Found = doctor.Unknown, problemLines(given)
+		r.Answer, r.Found = doctor.Unknown, problemLines(inFragment(t.Spec.MasterConfig, given))
 	}
 	return r
 }

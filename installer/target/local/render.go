@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -164,6 +165,9 @@ func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) 
 		return nil, fmt.Errorf("put --master-config-file over master.yaml: %w", err)
 	}
 	read, err := config.LoadGenerated(data, "master.yaml", nil)
+	if problems, ok := errors.AsType[document.Errors](err); ok {
+		err = inFragment(over, problems)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read master.yaml with --master-config-file over it: %w", err)
 	}
@@ -174,6 +178,11 @@ func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) 
 		return nil, fmt.Errorf("keep what --master-config-file says: give secrets as file:/path or env:NAME: %w", err)
 	}
 	return data, nil
+}
+
+// inFragment gives problems that the user's own settings caused their lines there.
+func inFragment(over string, problems document.Errors) document.Errors {
+	return config.LocateInFragment(over, "--"+ConfigSetting, problems)
 }
 
 // hasKey reports whether settings have a key; false if they cannot be read.

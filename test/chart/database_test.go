@@ -90,7 +90,7 @@ func TestTheImageIsTriedBeforeAnUpgrade(t *testing.T) {
 			t.Fatal(err)
 		}
 		job := files["determined/templates/check.yaml"]
-		for _, want := range []string{"helm.sh/hook: pre-upgrade\n", `image: "r.example.com/det-deploy:v9"`, `imagePullSecrets: [{name: "pull"}]`, `"pool": "system"`, "args: [master, config, validate, --from-helm-values,", "secretName: determined-check-lab}"} {
+		for _, want := range []string{"helm.sh/hook: pre-upgrade\n", `image: "r.example.com/det-deploy:v9"`, `imagePullSecrets: [{name: "pull"}]`, `"pool": "system"`, "args: [master, config, validate, --chart-values,", "secretName: determined-check-lab}"} {
 			if !strings.Contains(job, want) {
 				t.Errorf("got %s\nwant %s in it", job, want)
 			}

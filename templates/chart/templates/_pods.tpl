@@ -183,7 +183,7 @@ containers:
   - name: image
     image: {{ include "determined.image" . | quote }}
     imagePullPolicy: {{ .Values.image.pullPolicy }}
-    args: [master, config, validate, --from-helm-values, /etc/determined/helm/values.yaml]
+    args: [master, config, validate, --chart-values, /etc/determined/helm/values.yaml]
     securityContext: {{- include "determined.containerSecurity" . | nindent 6 }}
     {{- /* Little: the old master has its room until the end. */}}
     resources: {{- include "determined.resources" (list "10m" "64Mi" .Values.masterCpuLimit .Values.masterMemLimit) | nindent 6 }}

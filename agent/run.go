@@ -159,7 +159,6 @@ func (a *Agent) runLink(ctx context.Context, cfg Config) error {
 	a.spawn(func(ctx context.Context) { a.watchLease(ctx, links.Lease) })
 	a.spawn(func(ctx context.Context) { a.keeper.Tend(ctx, cfg.Log, a.runsAgain) })
 	a.spawn(a.watchHealth)
-	a.spawn(a.giveMemoryBack)
 	err = link.Run(ctx, links, a)
 	if r, ok := errors.AsType[*link.RefusedError](err); ok && r.Revoked() {
 		a.endAll(ctx)

@@ -10,12 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Limits of one document. A real master.yaml has a few hundred lines; the limits
@@ -137,7 +136,7 @@ func (d *Document) refuseLine(line int, text string) error {
 }
 
 // yamlLine takes the line out of the parser's message, its only carrier.
-var yamlLine = pattern.New(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+var yamlLine = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
 func (d *Document) syntaxError(err error, data []byte) error {
 	p := Problem{File: d.name, Text: err.Error()}
@@ -153,8 +152,8 @@ func (d *Document) syntaxError(err error, data []byte) error {
 }
 
 var (
-	scalarLine = pattern.New(`^( *)[A-Za-z_][A-Za-z0-9_]*: +[^ |>#]`)
-	itemLine   = pattern.New(`^( *)- ([A-Za-z_][A-Za-z0-9_]*):`)
+	scalarLine = regexp.MustCompile(`^( *)[A-Za-z_][A-Za-z0-9_]*: +[^ |>#]`)
+	itemLine   = regexp.MustCompile(`^( *)- ([A-Za-z_][A-Za-z0-9_]*):`)
 )
 
 // findOrphanList finds a list below a key that has a value already: the list's own key is

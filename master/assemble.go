@@ -28,12 +28,11 @@ func (m *Master) openAccounts(ctx context.Context) error {
 	}
 	m.auth, err = auth.Open(ctx, auth.Config{
 		Store: m.store, InitialPassword: admin, DeterminedPassword: determined, Attestors: attestors,
-		AllowBlankPassword: cfg.AllowBlankPassword, MostSessions: cfg.Limits.SessionsPerUser, Hashed: m.memory.noteHash, Log: m.log,
+		AllowBlankPassword: cfg.AllowBlankPassword, MostSessions: cfg.Limits.SessionsPerUser, Log: m.log,
 	})
 	if err != nil {
 		return err
 	}
-	m.memory.giveBackHash()
 	m.audit, err = audit.Open(ctx, audit.Config{Store: m.store, Keep: cfg.Audit.Keep(), Log: m.log})
 	return err
 }

@@ -58,7 +58,6 @@ type Master struct {
 	agents     *agentrm.RM
 	admissions admission.API
 	server     server.Config
-	memory     *memory
 }
 
 // New listens, opens the store and assembles a master on it. The port comes before the
@@ -76,7 +75,6 @@ func New(ctx context.Context, p Parts) (*Master, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.closeAll())
 	}
-	giveBack(d.log)
 	m, err := openMaster(ctx, d)
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), d.closeAll())
@@ -123,7 +121,7 @@ func (m *Master) closeLogs() {
 // assembleMaster makes the parts of a master, up to the point where it begins to act:
 // nothing outside the store is changed, so that it may be done on a copy.
 func assembleMaster(ctx context.Context, d *deps) (*Master, error) {
-	m := &Master{deps: d, metrics: prometheus.NewRegistry(), memory: newMemory(d.log)}
+	m := &Master{deps: d, metrics: prometheus.NewRegistry()}
 	for _, open := range []func(context.Context) error{
 		m.openAccounts, m.openWorkspaces, m.openTasks, m.openExperiments, m.openLaunchers, m.openResourceManager, m.attachWorkspaces, m.configureServer, m.restoreState,
 	} {

@@ -39,7 +39,7 @@ func (m *Master) Run(ctx context.Context) error {
 	} {
 		g.Go(func() error { return run(ctx) })
 	}
-	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans, m.memory.run} {
+	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	return g.Wait()

@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // UserDataLimit is what EC2 takes, before it is encoded.
@@ -161,7 +160,7 @@ func requireValue(what, value string) error {
 	return nil
 }
 
-var sha256Form = pattern.New(`^[0-9a-f]{64}$`)
+var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func checkHashes(by map[string]string) error {
 	errs := []error{}

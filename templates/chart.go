@@ -5,10 +5,9 @@ import (
 	"embed"
 	"io"
 	"io/fs"
+	"regexp"
 	"strings"
 	"time"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 //go:embed all:chart
@@ -34,8 +33,8 @@ func Chart(version string) fs.FS {
 // A chart's own version must be a semantic one; any other, as that of a build
 // from a checkout, becomes the end of 0.0.0.
 var (
-	semantic    = pattern.New(`^\d+\.\d+\.\d+([-+].*)?$`)
-	unspeakable = pattern.New(`[^0-9A-Za-z.-]+`)
+	semantic    = regexp.MustCompile(`^\d+\.\d+\.\d+([-+].*)?$`)
+	unspeakable = regexp.MustCompile(`[^0-9A-Za-z.-]+`)
 )
 
 func setVersion(meta []byte, version string) []byte {

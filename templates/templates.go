@@ -3,10 +3,10 @@
 package templates
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
-
-	"github.com/det-deploy/det-deploy/templates/engine"
+	"text/template"
 )
 
 //go:embed *.tmpl
@@ -14,19 +14,13 @@ var files embed.FS
 
 // renderTemplate renders one template, which may use what others define.
 func renderTemplate(name string, data any, others ...string) ([]byte, error) {
-	set := engine.New(nil)
-	for _, file := range append(others, name) {
-		text, err := files.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("read template %s: %w", file, err)
-		}
-		if err := set.Parse(file, string(text)); err != nil {
-			return nil, fmt.Errorf("read template %s: %w", file, err)
-		}
-	}
-	out, err := set.Execute(name, data)
+	t, err := template.New(name).Option("missingkey=error").ParseFS(files, append(others, name)...)
 	if err != nil {
+		return nil, fmt.Errorf("read template %s: %w", name, err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
 		return nil, fmt.Errorf("render %s: %w", name, err)
 	}
-	return []byte(out), nil
+	return out.Bytes(), nil
 }

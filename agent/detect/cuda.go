@@ -5,11 +5,11 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // card is one GPU as its vendor's tool describes it.
@@ -22,8 +22,8 @@ type card struct {
 }
 
 var (
-	gpuLine = pattern.New(`^GPU (\d+): (.+) \(UUID: (GPU-[^)]+)\)\s*$`)
-	migLine = pattern.New(`^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)]+)\)\s*$`)
+	gpuLine = regexp.MustCompile(`^GPU (\d+): (.+) \(UUID: (GPU-[^)]+)\)\s*$`)
+	migLine = regexp.MustCompile(`^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)]+)\)\s*$`)
 )
 
 // detectCUDA asks nvidia-smi for the GPUs, and for the instances of those that MIG

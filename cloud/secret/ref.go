@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Scheme is where a secret is kept.
@@ -44,9 +43,9 @@ func (r Ref) String() string {
 // 512, or an ARN; Google letters, digits, - and _ up to 255, and a version that is
 // a number or an alias.
 var (
-	envName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	awsName = pattern.New(`^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]{1,512}$`)
-	gcpName = pattern.New(`^(projects/[a-z0-9:.-]+/secrets/)?[A-Za-z0-9_-]{1,255}(/versions/[A-Za-z0-9_-]+)?$`)
+	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	awsName = regexp.MustCompile(`^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]{1,512}$`)
+	gcpName = regexp.MustCompile(`^(projects/[a-z0-9:.-]+/secrets/)?[A-Za-z0-9_-]{1,255}(/versions/[A-Za-z0-9_-]+)?$`)
 )
 
 // parseRef reads a reference; found is false for any other text. A text that
@@ -61,7 +60,7 @@ func parseRef(text string) (ref Ref, found bool, err error) {
 	}
 	for _, s := range []struct {
 		scheme Scheme
-		name   *pattern.Pattern
+		name   *regexp.Regexp
 		want   string
 	}{
 		{Env, envName, "env:NAME with letters, digits and _"},

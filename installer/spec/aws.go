@@ -2,12 +2,12 @@ package spec
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // AWS is a whole cluster.yaml of a cluster on AWS.
@@ -55,13 +55,13 @@ func (a *AWS) Complete(id string) {
 }
 
 // region is how Amazon writes regions: "us-west-2", "ap-southeast-4".
-var region = pattern.New(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
+var region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
 
 // ValidRegion reports whether a region may be called name, in any partition.
 func ValidRegion(name string) bool { return region.MatchString(name) }
 
 // other is the regions of partitions with names and endpoints of their own.
-var other = pattern.New(`^(us-gov|cn|us-iso[a-z]?|eu-isoe)-`)
+var other = regexp.MustCompile(`^(us-gov|cn|us-iso[a-z]?|eu-isoe)-`)
 
 // Validate lists every rule that a breaks; path is "" for a file's own root.
 func (a AWS) Validate(path string) document.Errors {
@@ -124,7 +124,7 @@ func retentionDays() []int {
 	return []int{0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 }
 
-var logGroup = pattern.New(`^[A-Za-z0-9._/#-]{1,512}$`)
+var logGroup = regexp.MustCompile(`^[A-Za-z0-9._/#-]{1,512}$`)
 
 // Validate checks what CloudWatch takes.
 func (l AWSLogs) Validate(path string) document.Errors {

@@ -1,10 +1,10 @@
 package spec
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // AWSPool is a pool of EC2 instances.
@@ -37,7 +37,7 @@ func defaultAWSAuxPool() AWSPool {
 func (p *AWSPool) SetDefaults() { *p = DefaultAWSPool() }
 
 // price is what EC2 takes as a price: digits with at most one dot.
-var price = pattern.New(`^[0-9]+(\.[0-9]+)?$`)
+var price = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
 func (a AWS) validatePool(path string, p AWSPool) document.Errors {
 	e := p.Validate(path)

@@ -4,17 +4,17 @@
 package spec
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // clusterID is what an id may look like: it becomes part of paths, and of names
 // on every platform, the strictest of which (Google's) allow no more.
-var clusterID = pattern.New(`^[a-z][a-z0-9-]{0,29}[a-z0-9]$|^[a-z]$`)
+var clusterID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}[a-z0-9]$|^[a-z]$`)
 
 // ValidCluster reports whether a cluster may be called id.
 func ValidCluster(id string) bool { return clusterID.MatchString(id) }

@@ -3,6 +3,7 @@ package spec
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -10,7 +11,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/security"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Common is what cluster.yaml says of a cluster in whichever cloud. A platform's own type
@@ -83,7 +83,7 @@ type Storage struct {
 	Prefix       string `yaml:"prefix" doc:"Beginning of each object's name"`
 }
 
-var bucketName = pattern.New(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 func (s Storage) validate(path string) document.Errors {
 	var e document.Errors

@@ -3,10 +3,10 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // GCP is a whole cluster.yaml of a cluster on Google Cloud.
@@ -54,9 +54,9 @@ func (g *GCP) Complete(id string) {
 // The names of Google's projects, with the organisation's domain before a colon where they
 // have one, and those of regions and zones: "us-central1", "us-central1-a".
 var (
-	gcpProject = pattern.New(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
-	gcpRegion  = pattern.New(`^[a-z]+-[a-z]+[0-9]+$`)
-	gcpZone    = pattern.New(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
+	gcpProject = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
+	gcpRegion  = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+	gcpZone    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
 )
 
 // ValidProject reports whether a Google project may have the id name.
@@ -124,7 +124,7 @@ const (
 )
 
 // accountEmail is how service accounts are called, Google's own among them.
-var accountEmail = pattern.New(`^[a-z0-9][a-z0-9-]*@[a-z0-9][a-z0-9.-]*\.gserviceaccount\.com$`)
+var accountEmail = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*@[a-z0-9][a-z0-9.-]*\.gserviceaccount\.com$`)
 
 // Validate checks the form of e-mails.
 func (r GCPRoles) Validate(path string) document.Errors {

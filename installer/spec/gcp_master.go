@@ -1,11 +1,11 @@
 package spec
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // GCPMaster is the machine that the master runs on.
@@ -41,7 +41,7 @@ func DefaultGCPMaster() GCPMaster {
 
 // imagePath is an image or a family of images by its path, with the address of the API or
 // without; alone, it is a name in the cluster's project.
-var imagePath = pattern.New(`^(https://[a-z0-9./-]+/)?(projects/[a-z0-9.:-]+/global/images/(family/)?)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var imagePath = regexp.MustCompile(`^(https://[a-z0-9./-]+/)?(projects/[a-z0-9.:-]+/global/images/(family/)?)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func checkImage(e *document.Errors, path, image string) {
 	e.Check(image == "" || imagePath.MatchString(image), path,

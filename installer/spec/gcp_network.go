@@ -1,10 +1,10 @@
 package spec
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // GCPNetwork is where a cluster's machines are connected, and who may reach them: a network
@@ -47,7 +47,7 @@ func (n GCPNetwork) Own() bool { return n.Network == "" && n.Subnetwork == "" }
 func (n GCPNetwork) Shared() bool { return n.HostProject != "" }
 
 // gcpName is what Google takes as the name of most things (RFC 1035).
-var gcpName = pattern.New(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var gcpName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func checkName(e *document.Errors, path, name string) {
 	e.Check(name == "" || gcpName.MatchString(name), path, "must be a name of up to 63 lower-case letters, digits and inner dashes, a letter first (is %q)", name)

@@ -1,10 +1,10 @@
 package spec
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // AWSMaster is the machine that the master runs on.
@@ -36,7 +36,7 @@ func DefaultAWSMaster() AWSMaster {
 }
 
 // instanceType is a family and a size: "g5.xlarge", "u-6tb1.56xlarge".
-var instanceType = pattern.New(`^[a-z0-9-]+\.[a-z0-9-]+$`)
+var instanceType = regexp.MustCompile(`^[a-z0-9-]+\.[a-z0-9-]+$`)
 
 func checkType(e *document.Errors, path, t string) {
 	e.Check(instanceType.MatchString(t), path, "must be an instance type such as m6i.large (is %q)", t)
@@ -76,7 +76,7 @@ type AWSRoles struct {
 }
 
 // roleName is what IAM allows, alone or at the end of an ARN.
-var roleName = pattern.New(`^(arn:aws[a-z-]*:iam::[0-9]{12}:role/([!-~]*/)?)?[A-Za-z0-9+=,.@_-]{1,64}$`)
+var roleName = regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9]{12}:role/([!-~]*/)?)?[A-Za-z0-9+=,.@_-]{1,64}$`)
 
 // Validate checks the form of names and ARNs.
 func (r AWSRoles) Validate(path string) document.Errors {

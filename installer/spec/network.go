@@ -2,10 +2,10 @@ package spec
 
 import (
 	"net/netip"
+	"regexp"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Inbound is who may reach a cluster, in whichever cloud.
@@ -67,13 +67,13 @@ const hexID = `-([0-9a-f]{8}|[0-9a-f]{17})$`
 
 // The names of zones, and the ids of EC2's objects.
 var (
-	zoneName = pattern.New(`^[a-z]{2}(-[a-z]+)+-[0-9][a-z0-9-]*$`)
-	vpcID    = pattern.New(`^vpc` + hexID)
-	subnetID = pattern.New(`^subnet` + hexID)
-	groupID  = pattern.New(`^sg` + hexID)
-	imageID  = pattern.New(`^ami` + hexID)
-	volumeID = pattern.New(`^vol` + hexID)
-	snapID   = pattern.New(`^snap` + hexID)
+	zoneName = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9][a-z0-9-]*$`)
+	vpcID    = regexp.MustCompile(`^vpc` + hexID)
+	subnetID = regexp.MustCompile(`^subnet` + hexID)
+	groupID  = regexp.MustCompile(`^sg` + hexID)
+	imageID  = regexp.MustCompile(`^ami` + hexID)
+	volumeID = regexp.MustCompile(`^vol` + hexID)
+	snapID   = regexp.MustCompile(`^snap` + hexID)
 )
 
 // Validate checks the ranges, and that own and existing parts are not mixed.
@@ -140,6 +140,6 @@ func checkRange(e *document.Errors, path, text string) netip.Prefix {
 	return p
 }
 
-func checkID(e *document.Errors, path, id string, form *pattern.Pattern, example string) {
+func checkID(e *document.Errors, path, id string, form *regexp.Regexp, example string) {
 	e.Check(id == "" || form.MatchString(id), path, "must be an id such as %s (is %q)", example, id)
 }

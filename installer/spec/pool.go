@@ -2,12 +2,12 @@ package spec
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // The names of the pools that every cluster has, as users of Determined know
@@ -47,7 +47,7 @@ func (s *PoolSet[P]) fillDefaults(defaultPool *string, compute P) {
 }
 
 // poolName goes into a tag's value and into addresses.
-var poolName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+var poolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // validate checks the pools' names, and each pool by check.
 func (s *PoolSet[P]) validate(path, defaultPool string, check func(path string, p P) document.Errors) document.Errors {

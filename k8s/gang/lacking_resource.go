@@ -1,19 +1,18 @@
 package gang
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // insufficient is how the scheduler names a resource of which no node has enough left.
-var insufficient = pattern.New(`^\d+ Insufficient (\S+)$`)
+var insufficient = regexp.MustCompile(`^\d+ Insufficient (\S+)$`)
 
 // foreseen is how it names what else is looked at here before a gang is let go.
-var foreseen = pattern.New(`^\d+ node\(s\) (had untolerated taint|didn't match Pod's node affinity/selector$|were unschedulable$)`)
+var foreseen = regexp.MustCompile(`^\d+ node\(s\) (had untolerated taint|didn't match Pod's node affinity/selector$|were unschedulable$)`)
 
 // Lacking reads the resources of which the scheduler found too little out of what it
 // says of pods. It is nil if the scheduler names any reason that is not looked at here,

@@ -1,12 +1,14 @@
 package helm
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	helmtime "helm.sh/helm/v3/pkg/time"
@@ -37,7 +39,10 @@ func renderRevision(want Release, as chartutil.ReleaseOptions, caps Capabilities
 	if err != nil {
 		return nil, err
 	}
-	files, err := renderFiles(c, values)
+	if len(c.CRDObjects()) > 0 {
+		return nil, errors.New("the chart has resource definitions within it, which this program does not install: use Helm's own command")
+	}
+	files, err := engine.Render(c, values)
 	if err != nil {
 		return nil, err
 	}

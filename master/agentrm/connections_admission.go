@@ -3,13 +3,13 @@ package agentrm
 import (
 	"context"
 	"errors"
+	"regexp"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // admitAgent checks an agent's hello and takes it in. The error is a *Refused with
@@ -60,7 +60,7 @@ func (c *connections) programsFor(h *agentv1.Hello) map[string]string {
 }
 
 // agentIDs are what fits into a URL, a label and a log line.
-var agentIDs = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,254}$`)
+var agentIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,254}$`)
 
 func (c *connections) checkHello(h *agentv1.Hello) error {
 	if p := h.GetProtocol(); p < agentv1.OldestProtocol || p > agentv1.Protocol {

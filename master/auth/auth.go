@@ -35,9 +35,6 @@ type Config struct {
 	MostSessions int
 	// Attestors check the proofs of launched machines, by their form.
 	Attestors map[string]cloud.Attestor
-	// Hashed is called when a password was hashed, for which 7 MiB were used that are
-	// garbage now, and no other is about to be. It must not wait, and may be nil.
-	Hashed func()
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 	// Log may be nil.
@@ -70,7 +67,7 @@ type shared struct {
 func newAuth(cfg Config) *Auth {
 	s := &shared{cfg: cfg, cluster: cfg.Store.Meta().ClusterID}
 	users := &userTable{users: map[int32]*account{}, byName: map[string]int32{}, nextUser: 1}
-	passwords := &passwords{shared: s, users: users, logins: newGate(cfg.Hashed)}
+	passwords := &passwords{shared: s, users: users, logins: newGate()}
 	tokens := &tokens{
 		shared: s, users: users, passwords: passwords,
 		sessions: map[token.Hash]liveSession{}, owned: map[string]map[token.Hash]bool{},
@@ -149,7 +146,6 @@ func (a *Auth) seedStore(ctx context.Context) error {
 	for _, u := range seeds {
 		a.users.keepUser(u)
 	}
-	a.accounts.passwords.logins.noteCalm()
 	a.cfg.Log.Info("created the users admin and determined", "blank_password", admin == blank, "one_password", admin == determined)
 	if admin == determined && admin != blank {
 		a.cfg.Log.Warn("admin and determined have one first password: change one, and give new clusters security.initial_determined_password")

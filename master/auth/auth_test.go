@@ -140,21 +140,6 @@ func TestOnePasswordForBothIsWarnedOfOnce(t *testing.T) {
 	}
 }
 
-// The memory of a hash is given back by who is told of it, for the first passwords, too.
-func TestTheFirstPasswordsHashesAreTold(t *testing.T) {
-	t.Parallel()
-	s := newStore(t)
-	for start, want := range []int{1, 0} { // the second has nothing to hash
-		told := 0
-		if _, err := Open(t.Context(), Config{Store: s, InitialPassword: first, Hashed: func() { told++ }}); err != nil {
-			t.Fatal(err)
-		}
-		if told != want {
-			t.Errorf("start %d: got told %d times, want %d", start+1, told, want)
-		}
-	}
-}
-
 func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -38,8 +38,6 @@ const (
 type gate struct {
 	// hashes are the places of logins that wait for their turn or compute.
 	hashes *share.Places
-	// calm is called when a hash was computed and no other login waits; it may be nil.
-	calm func()
 
 	mu        sync.Mutex // guards what follows
 	computing int
@@ -57,9 +55,9 @@ type turn struct {
 // tries to be the user, and without a user everything that the address tries.
 type visitor struct{ user, addr string }
 
-func newGate(calm func()) *gate {
+func newGate() *gate {
 	return &gate{
-		hashes: share.NewPlaces(share.Limits{Most: hashesWaiting, Each: hashesEach}), calm: calm, wrong: map[visitor]*rate.Limiter{},
+		hashes: share.NewPlaces(share.Limits{Most: hashesWaiting, Each: hashesEach}), wrong: map[visitor]*rate.Limiter{},
 	}
 }
 
@@ -90,16 +88,6 @@ func (g *gate) acquireHash(ctx context.Context, from share.Group) (leave func(),
 func (g *gate) leave(place *share.Place) {
 	place.Leave()
 	g.beginNext()
-	if g.hashes.Taken() == 0 {
-		g.noteCalm()
-	}
-}
-
-// noteCalm says that a hash was computed and no other login waits.
-func (g *gate) noteCalm() {
-	if g.calm != nil {
-		g.calm()
-	}
 }
 
 // enter begins a turn, or has it wait.

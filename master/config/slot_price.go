@@ -2,10 +2,10 @@ package config
 
 import (
 	"math"
+	"regexp"
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config/provider"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // SlotPrice is what the slots of a pool cost, as the cluster's owner states it. No cloud is
@@ -27,7 +27,7 @@ func (p SlotPrice) On(spot bool) float64 {
 	return p.PerHour
 }
 
-var currencyForm = pattern.New(`^[A-Z]{3}$`)
+var currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
 
 // Validate checks the price; spot is whether machines of its pool may be spot machines.
 func (p SlotPrice) Validate(path string, spot bool) document.Errors {

@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Type is what the values of a metric are.
@@ -25,7 +24,7 @@ const (
 )
 
 // isoDate is how Python writes a time.
-var isoDate = pattern.New(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?([+-]\d{2}:\d{2}|Z)?$`)
+var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?([+-]\d{2}:\d{2}|Z)?$`)
 
 // TypeOf is the type of one value.
 func TypeOf(value any) Type {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/excerpt"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Binaries are the programs that a master hands out, so that a machine which is to
@@ -40,7 +40,7 @@ type program struct {
 }
 
 // platforms are what a file may be called: "linux-amd64".
-var platforms = pattern.New(`^[a-z0-9]+-[a-z0-9_]+$`)
+var platforms = regexp.MustCompile(`^[a-z0-9]+-[a-z0-9_]+$`)
 
 // OpenBinaries opens the programs in dir, which may be empty or missing, each named
 // after its platform, and the program itself for its own. Self is where the program

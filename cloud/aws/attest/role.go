@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Profiles is where the role of an instance profile is looked up.
@@ -19,7 +19,7 @@ type Profiles interface {
 }
 
 // profile is an instance profile's ARN; a path may stand before its name.
-var profile = pattern.New(`^arn:aws[a-z-]*:iam::(\d{12}):instance-profile/(?:.+/)?([\w+=,.@-]+)$`)
+var profile = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):instance-profile/(?:.+/)?([\w+=,.@-]+)$`)
 
 // CheckProfile refuses what is no instance profile, without a call.
 func CheckProfile(profileARN string) error {

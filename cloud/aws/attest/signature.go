@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // The times within which a proof is believed. Amazon's own limit is a quarter of
@@ -35,10 +35,10 @@ type signature struct {
 }
 
 // authorization is how version 4 of Amazon's signatures is written.
-var authorization = pattern.New(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]{16,128}/(\d{8})/([a-z0-9-]+)/sts/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
+var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]{16,128}/(\d{8})/([a-z0-9-]+)/sts/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
 
 // nonce is the form of one: without blanks, which a signature does not cover.
-var nonce = pattern.New(`^[A-Za-z0-9_-]{16,128}$`)
+var nonce = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
 // carried is every header that a proof may have beside its signature; all of
 // them must be under it. Host and length are not carried: they are ours.

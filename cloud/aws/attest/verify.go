@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Role is who may prove anything: the role of agents' machines.
@@ -130,10 +130,10 @@ func code(body []byte) string {
 }
 
 // session is a role's session as Amazon names it.
-var session = pattern.New(`^arn:aws[a-z-]*:sts::(\d{12}):assumed-role/([\w+=,.@-]+)/([\w+=,.@-]+)$`)
+var session = regexp.MustCompile(`^arn:aws[a-z-]*:sts::(\d{12}):assumed-role/([\w+=,.@-]+)/([\w+=,.@-]+)$`)
 
 // instance is the form of a machine's id.
-var instance = pattern.New(`^i-[0-9a-f]{8,17}$`)
+var instance = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
 // machine reads a machine's id off a session of one of the roles.
 func (v Verifier) machine(arn string) (cloud.InstanceID, error) {

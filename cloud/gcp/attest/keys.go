@@ -10,12 +10,12 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // KeysURL is where Google publishes the keys of its tokens.
@@ -139,7 +139,7 @@ func parseKeys(text []byte) (map[string]*rsa.PublicKey, error) {
 	return out, nil
 }
 
-var maxAgeForm = pattern.New(`(?:^|[ ,])max-age=([0-9]{1,9})(?:$|[ ,])`)
+var maxAgeForm = regexp.MustCompile(`(?:^|[ ,])max-age=([0-9]{1,9})(?:$|[ ,])`)
 
 // lifeOf is how long an answer may be kept.
 func lifeOf(cacheControl string) time.Duration {

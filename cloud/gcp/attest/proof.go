@@ -7,9 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"strings"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // KindToken and KindGuest name the two forms of proof in cloud.Proof.
@@ -26,7 +25,7 @@ const audiencePrefix = "det-deploy/"
 
 // nonceForm is what makes every proof another one: a proof that was shown is not shown
 // again.
-var nonceForm = pattern.New(`^[A-Za-z0-9_-]{20,128}$`)
+var nonceForm = regexp.MustCompile(`^[A-Za-z0-9_-]{20,128}$`)
 
 // Audience is the audience of a token for one cluster.
 func Audience(cluster, nonce string) string { return audiencePrefix + cluster + "/" + nonce }

@@ -9,10 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // The times within which a token is believed. Google's are good for an hour, but a
@@ -32,7 +31,7 @@ const issuer = "https://accounts.google.com"
 const algorithm = "RS256"
 
 // tokenForm leaves one way to write a token.
-var tokenForm = pattern.New(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 
 // token is a token whose signature was not yet checked.
 type token struct {

@@ -2,17 +2,17 @@ package facts
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // customForm is a custom machine type: its family, vCPUs and MiB: "n2-custom-4-16384".
-var customForm = pattern.New(`^(?:([a-z][a-z0-9]*)-)?custom-([1-9][0-9]{0,2})-([1-9][0-9]{2,6})(?:-ext)?$`)
+var customForm = regexp.MustCompile(`^(?:([a-z][a-z0-9]*)-)?custom-([1-9][0-9]{0,2})-([1-9][0-9]{2,6})(?:-ext)?$`)
 
 // customType reads a custom machine type. Google lists none: a zone that has the family has
 // those, too. Listed are types of the family that every zone with it has.

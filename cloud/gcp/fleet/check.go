@@ -3,13 +3,13 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Google's limits on what a pool is configured with.
@@ -19,7 +19,7 @@ const (
 	prefixLimit = 40        // characters, so that a name has room for its hash
 )
 
-var prefixForm = pattern.New(`^[a-z][-a-z0-9]*$`)
+var prefixForm = regexp.MustCompile(`^[a-z][-a-z0-9]*$`)
 
 func (c Config) checkFields(base *compute.InstanceProperties) error {
 	var errs []error

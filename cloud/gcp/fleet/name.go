@@ -5,11 +5,11 @@ import (
 	"encoding/base32"
 	"fmt"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // nameLimit is how long a machine's name may be, and the value of a label.
@@ -32,8 +32,8 @@ func (c Config) machineName(token string, n int) string {
 }
 
 var (
-	notInNames  = pattern.New(`[^-a-z0-9]`)
-	notInLabels = pattern.New(`[^-_a-z0-9]`)
+	notInNames  = regexp.MustCompile(`[^-a-z0-9]`)
+	notInLabels = regexp.MustCompile(`[^-_a-z0-9]`)
 )
 
 // encodeLabel is a text as the value of a label: as it is where Google takes it, else with

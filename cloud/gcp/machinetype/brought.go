@@ -1,11 +1,10 @@
 package machinetype
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // TakesGPUs reports whether machines of the type can be given GPUs: N1 ones, among which
@@ -13,7 +12,7 @@ import (
 func (t Type) TakesGPUs() bool { return t.Family() == "n1" || t.Family() == "custom" }
 
 // countForm is the end of types that say how many GPUs they bring: a2-highgpu-4g.
-var countForm = pattern.New(`-([1-9][0-9]?)g$`)
+var countForm = regexp.MustCompile(`-([1-9][0-9]?)g$`)
 
 // BroughtGPUs is how many GPUs machines of the type bring. Found is false for a type
 // whose name does not say, and that is not listed here.

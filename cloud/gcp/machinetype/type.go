@@ -3,11 +3,10 @@ package machinetype
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Type is what a machine is: its machine type, and the GPUs that it is given beside it.
@@ -21,7 +20,7 @@ type Type struct {
 }
 
 // form is how a type is written.
-var form = pattern.New(`^([a-z][a-z0-9]*(?:-[a-z0-9]+)+)(?:\+([1-9][0-9]?)x([a-z][-a-z0-9]*))?$`)
+var form = regexp.MustCompile(`^([a-z][a-z0-9]*(?:-[a-z0-9]+)+)(?:\+([1-9][0-9]?)x([a-z][-a-z0-9]*))?$`)
 
 // String is the type as that of an offer: "n1-standard-8+4xnvidia-tesla-t4".
 func (t Type) String() string {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/det-deploy/det-deploy/cmd/internal/cli"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
@@ -33,8 +31,7 @@ func run(t *testing.T, line string, args ...string) (exit.Code, string) {
 	s, _, conversation := term.Test("", false)
 	home := t.TempDir()
 	s = s.WithEnv(func(key string) string { return map[string]string{"HOME": home, "XDG_CONFIG_HOME": home}[key] })
-	tree := func(s *term.Streams, _ []string) *cobra.Command { return cmd.New(s) }
-	code := cli.Run(ctx, s, tree, append(args, "--master", master.URL))
+	code := cli.Run(ctx, s, cmd.New, append(args, "--master", master.URL))
 	return code, conversation.String()
 }
 

@@ -8,20 +8,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/collector"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// soon is how long a command runs that ends before it is worth to collect garbage.
-const soon = time.Second
-
-// Tree is as much of the tree of commands as a command line needs.
-type Tree func(*term.Streams, []string) *cobra.Command
+// Tree makes the tree of all commands.
+type Tree func(*term.Streams) *cobra.Command
 
 // Main runs the process's own command line. The first interruption lets the
 // step in hand finish; the second ends the process at once.
@@ -30,13 +25,12 @@ func Main(t Tree) exit.Code {
 	defer stop()
 	// Give the signals back as soon as the first one came.
 	defer context.AfterFunc(ctx, stop)()
-	defer time.AfterFunc(soon, collector.Resume).Stop()
 	return Run(ctx, term.System(), t, os.Args[1:])
 }
 
 // Run runs one command line and says what to exit with.
 func Run(ctx context.Context, s *term.Streams, t Tree, args []string) exit.Code {
-	root := t(s, args)
+	root := t(s)
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {

@@ -5,23 +5,49 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/client"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/aws"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/gcp"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/k8s"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/local"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/agent"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/audit"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/checkpoint"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/context"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/experiment"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/host"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/job"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/login"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/master"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/model"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pod"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pool"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/resources"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/task"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/top"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/trial"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/user"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/version"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/tree"
 )
 
 func nouns() []tree.Noun {
-	return append(client.Nouns(), []tree.Noun{
+	return []tree.Noun{
+		{Name: "login", Group: tree.Use, Make: login.New},
+		{Name: "logout", Group: tree.Use, Make: login.NewLogout},
+		{Name: "context", Group: tree.Use, Make: context.New},
+		{Name: "task", Group: tree.Use, Make: task.New},
+		{Name: "trial", Group: tree.Use, Make: trial.New},
+		{Name: "checkpoint", Group: tree.Use, Make: checkpoint.New},
+		{Name: "model", Group: tree.Use, Make: model.New},
+		{Name: "job", Group: tree.Use, Make: job.New},
+		{Name: "pool", Group: tree.Use, Make: pool.New},
+		{Name: "resources", Group: tree.Use, Make: resources.New},
+		{Name: "top", Group: tree.Use, Make: top.New},
+		{Name: "user", Group: tree.Use, Make: user.New},
+		{Name: "audit", Group: tree.Use, Make: audit.New},
+		{Name: "version", Make: version.New},
 		{Name: "experiment", Group: tree.Use, Make: experiment.New},
 		{Name: "master", Group: tree.Run, Make: master.New},
 		{Name: "agent", Group: tree.Run, Make: agent.New},
@@ -35,7 +61,7 @@ func nouns() []tree.Noun {
 		{Name: "status", Group: tree.Install, Make: onAllPlatforms(cluster.NewStatus)},
 		{Name: "upgrade", Group: tree.Install, Make: onAllPlatforms(cluster.NewUpgrade)},
 		{Name: "down", Group: tree.Install, Make: onAllPlatforms(cluster.NewDown)},
-	}...)
+	}
 }
 
 // onAllPlatforms makes a verb that works on clusters wherever they are.
@@ -47,14 +73,3 @@ func onAllPlatforms(verb func(*term.Streams, ...cluster.Platform) *cobra.Command
 
 // New returns the whole tree.
 func New(s *term.Streams) *cobra.Command { return tree.New(s, nouns()) }
-
-// NewFor returns as much of the tree as a command line needs: the noun that it begins
-// with, or all of them for help, completion and what is mistyped. The others with their
-// hundreds of flags would take longer than most commands do.
-func NewFor(s *term.Streams, args []string) *cobra.Command {
-	all := nouns()
-	if n, found := tree.Wanted(all, args); found {
-		all = []tree.Noun{n}
-	}
-	return tree.New(s, all)
-}

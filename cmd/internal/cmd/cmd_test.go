@@ -117,28 +117,3 @@ func TestSharedFlagsHaveOneNameTypeAndText(t *testing.T) {
 		}
 	}
 }
-
-// TestACommandLineGetsItsNoun compares the part of the tree that a command line gets with
-// the whole: each noun is found under its name, alone, with all of its verbs.
-func TestACommandLineGetsItsNoun(t *testing.T) {
-	t.Parallel()
-	s, _, _ := term.Test("", false)
-	for _, whole := range cmd.New(s).Commands() {
-		if whole.Name() == "completion" || whole.Name() == "help" {
-			continue
-		}
-		part := cmd.NewFor(s, []string{whole.Name()})
-		c, _, err := part.Find([]string{whole.Name()})
-		if err != nil || c.Name() != whole.Name() || len(c.Commands()) != len(whole.Commands()) || c.GroupID != whole.GroupID {
-			t.Errorf("%s: got %s with %d verbs, %v, want %d verbs", whole.Name(), c.Name(), len(c.Commands()), err, len(whole.Commands()))
-		}
-		if n := len(part.Commands()); n > 3 {
-			t.Errorf("%s: got %d nouns, want this one, completion and help: does its name in the table differ?", whole.Name(), n)
-		}
-	}
-	for _, args := range [][]string{nil, {"--help"}, {"help", "task"}, {"taks"}, {"__complete", ""}} {
-		if got, want := len(cmd.NewFor(s, args).Commands()), len(cmd.New(s).Commands()); got != want {
-			t.Errorf("%v: got %d nouns, want all %d", args, got, want)
-		}
-	}
-}

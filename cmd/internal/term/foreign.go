@@ -3,12 +3,11 @@ package term
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // PrintForeign writes to the answer what a task or another program has said, behind
@@ -45,7 +44,7 @@ func lastWritten(line string) string {
 const colourEnd = "\x1b[0m"
 
 // colour is a sequence that changes colours and weights, and nothing else.
-var colour = pattern.New(`^\x1b\[[0-9;:]*m`)
+var colour = regexp.MustCompile(`^\x1b\[[0-9;:]*m`)
 
 // tame makes a text harmless for a terminal.
 func tame(text string, colours bool) string {

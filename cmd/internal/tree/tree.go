@@ -3,8 +3,6 @@
 package tree
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -54,19 +52,6 @@ or this machine, operates it, and is the cluster: its master and its agents.`,
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	return finishCommand(root)
-}
-
-// Wanted is the noun that a command line begins with. Not found are help, completion and
-// what is mistyped, which are about all nouns.
-func Wanted(nouns []Noun, args []string) (n Noun, found bool) {
-	if len(args) == 0 {
-		return Noun{}, false
-	}
-	i := slices.IndexFunc(nouns, func(n Noun) bool { return n.Name == args[0] })
-	if i < 0 {
-		return Noun{}, false
-	}
-	return nouns[i], true
 }
 
 func addGroup(root *cobra.Command, id Group, title string) {

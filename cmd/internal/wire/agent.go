@@ -14,13 +14,11 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
-	"github.com/det-deploy/det-deploy/cmd/internal/collector"
 )
 
 // RunAgent runs an agent until ctx ends, writing its own log to out. Overlay
 // reads the configuration that a master sends to agents which it launched.
 func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (config.Agent, error), out io.Writer, terminal bool) error {
-	collector.Resume()
 	level := cfg.Log.Level
 	if cfg.Debug {
 		level = "debug"
@@ -49,7 +47,6 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 // KeepAgent is the keeper of the agent that has started this process, until nothing is
 // left to keep or ctx ends.
 func KeepAgent(ctx context.Context, dataDir string, docker bool, dockerHost string, out io.Writer) error {
-	collector.Resume()
 	return keeper.Run(ctx, keeper.Config{
 		DataDir: dataDir, Docker: docker, DockerHost: dockerHost,
 		Lease: os.NewFile(keeper.LeaseFD, "lease"), Log: slog.New(logHandler(out, "info", false, false)),
@@ -59,7 +56,6 @@ func KeepAgent(ctx context.Context, dataDir string, docker bool, dockerHost stri
 // ServeShim starts the tasks of the agent that has started this process, until there is neither an
 // agent nor a task.
 func ServeShim(socket string, out io.Writer) error {
-	collector.Resume()
 	return shim.Serve(shim.Config{
 		Socket: os.NewFile(shim.SocketFD, "socket"), Path: socket, Log: slog.New(logHandler(out, "info", false, false)),
 	})

@@ -17,7 +17,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/setup"
 	"github.com/det-deploy/det-deploy/cloud/host/volume"
 	"github.com/det-deploy/det-deploy/cloud/machine"
-	"github.com/det-deploy/det-deploy/cmd/internal/collector"
 )
 
 // Host is what a machine of a cluster in the cloud is told at its first boot.
@@ -32,7 +31,6 @@ type Host struct {
 // RunHost does a machine's part until ctx ends or it is to be restarted,
 // writing its own log to out.
 func RunHost(ctx context.Context, h Host, out io.Writer, terminal bool) error {
-	collector.Resume()
 	log := hostLog(out, terminal)
 	c, err := openHostCloud(ctx, h, log)
 	if err != nil {

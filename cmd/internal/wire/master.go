@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/collector"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire/parts"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master"
@@ -28,7 +27,6 @@ type MasterOptions struct {
 
 // RunMaster runs a master until ctx ends.
 func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) error {
-	collector.Resume()
 	p := parts.Of(cfg, masterLog(cfg, o))
 	if o.OnHold {
 		return master.RunOnHold(ctx, p)

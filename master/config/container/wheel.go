@@ -3,9 +3,9 @@ package container
 import (
 	"path"
 	"path/filepath"
+	"regexp"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // Wheel is a Python wheel, a file of the master's machine. The zero Wheel is none.
@@ -45,8 +45,8 @@ func (Wheel) DocumentShape() string { return "text, or {file, sha256}" }
 
 // pip reads name, version and three tags from the name of the file.
 var (
-	wheelName  = pattern.New(`^[A-Za-z0-9_.]+-[A-Za-z0-9_.!+]+(-[0-9][A-Za-z0-9_.]*)?-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+\.whl$`)
-	sha256Text = pattern.New(`^[0-9a-f]{64}$`)
+	wheelName  = regexp.MustCompile(`^[A-Za-z0-9_.]+-[A-Za-z0-9_.!+]+(-[0-9][A-Za-z0-9_.]*)?-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+\.whl$`)
+	sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 // ValidWheelName reports whether pip would install a file of this name.

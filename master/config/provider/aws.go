@@ -1,10 +1,10 @@
 package provider
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // AWS launches EC2 instances.
@@ -56,7 +56,7 @@ func (p *AWS) SetDefaults() {
 }
 
 // price is what EC2 takes as a price: digits with at most one dot.
-var price = pattern.New(`^[0-9]+(\.[0-9]+)?$`)
+var price = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
 // Validate checks what can be checked without AWS.
 func (p AWS) Validate(path string) document.Errors {

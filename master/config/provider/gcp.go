@@ -2,12 +2,12 @@ package provider
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // GCP launches Compute Engine instances.
@@ -89,10 +89,10 @@ func (p GCP) ZoneList() []string {
 
 // The forms of Google's names, as far as they are not labels.
 var (
-	zoneForm = pattern.New(`^[a-z]+(-[a-z0-9]+)*-[a-z]+[0-9]+-[a-z]$`)
-	tagForm  = pattern.New(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	nameForm = pattern.New(`^[a-z][-a-z0-9]{0,39}$`)
-	logForm  = pattern.New(`^[-A-Za-z0-9_./]{1,400}$`)
+	zoneForm = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*-[a-z]+[0-9]+-[a-z]$`)
+	tagForm  = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	nameForm = regexp.MustCompile(`^[a-z][-a-z0-9]{0,39}$`)
+	logForm  = regexp.MustCompile(`^[-A-Za-z0-9_./]{1,400}$`)
 )
 
 // Validate checks what can be checked without Google.

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/det-deploy/det-deploy/process"
 )
 
 // SocketFD is the descriptor of the socket on which a shim listens.
@@ -87,8 +86,7 @@ func Serve(cfg Config) error {
 	return err
 }
 
-// beginRest leaves what a shim has that rests: what its start read of the program was for other
-// commands.
+// beginRest leaves what a shim has that rests.
 func (s *server) beginRest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +96,6 @@ func (s *server) beginRest() {
 	s.busy = false
 	debug.SetGCPercent(smallHeap)
 	debug.FreeOSMemory()
-	_ = process.UnmapProgram() // it only takes room
 }
 
 // accept serves who connects until the shim leaves.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 type initSecretsOptions struct {
@@ -56,7 +56,7 @@ cannot limit to a name, and to get and update this one, which it can.`,
 }
 
 // keyName is what Kubernetes allows as a key of a Secret; it becomes a file's name.
-var keyName = pattern.New(`^[A-Za-z0-9][-._A-Za-z0-9]*$`)
+var keyName = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]*$`)
 
 // splitKeys takes NAME=OTHER apart.
 func (o *initSecretsOptions) splitKeys() {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 type templateOptions struct {
@@ -59,7 +59,7 @@ a GitOps tool. Secrets that stand in the values stand in what is printed.`,
 }
 
 // kubeVersion is a version as servers and people write it: 1.31, v1.31.2, v1.31.2-gke.1.
-var kubeVersion = pattern.New(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+].*)?$`)
+var kubeVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+].*)?$`)
 
 func (o *templateOptions) validate() error {
 	if o.KubeVersion != "" && !kubeVersion.MatchString(o.KubeVersion) {

@@ -1,11 +1,12 @@
 package host
 
 import (
+	"regexp"
+
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // dataDisk is which disk holds a master's data.
@@ -16,7 +17,7 @@ type dataDisk struct {
 }
 
 // diskName is how Google has the names that disks are attached under.
-var diskName = pattern.New(`^[a-z][a-z0-9-]{0,62}$`)
+var diskName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 
 func (d *dataDisk) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.Volume, "volume", "", "data volume of a master: vol-…")

@@ -1,16 +1,16 @@
 package task
 
 import (
+	"regexp"
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/pattern"
 )
 
 // arrayForm is N, or FIRST-LAST.
-var arrayForm = pattern.New(`^(\d{1,9})(?:-(\d{1,9}))?$`)
+var arrayForm = regexp.MustCompile(`^(\d{1,9})(?:-(\d{1,9}))?$`)
 
 // parseArray reads the value of --array; nil for none given.
 func parseArray(text string) (*apiv1.TaskArray, error) {

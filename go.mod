@@ -7,7 +7,7 @@ require (
 	charm.land/bubbletea/v2 v2.1.1
 	charm.land/huh/v2 v2.0.3
 	cloud.google.com/go/auth v0.24.1-0.20261001053825-dbc26066f70a
-	github.com/Masterminds/sprig/v3 v3.3.0
+	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/config v1.33.10 // the last without schemas at the start: docs/adr/0088
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.10 // the last without schemas at the start: docs/adr/0088

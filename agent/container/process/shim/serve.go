@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
 )
 
 // SocketFD is the descriptor of the socket on which a shim listens.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -209,6 +210,9 @@ func makeAs(uid, gid int, path string, isDir bool) error {
 		if uid == 0 {
 			uid, gid = nobody, nobody
 		}
+		// They are the thread's, which nothing else may use meanwhile, nor make another from it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		if err := errors.Join(unix.Setfsgid(gid), unix.Setfsuid(uid)); err != nil {
 			return err
 		}

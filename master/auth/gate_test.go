@@ -86,8 +86,11 @@ type line struct {
 
 // endFirst ends the login that has computed for longest.
 func (c *line) endFirst() {
-	c.leave[0]()
+	c.mu.Lock()
+	leave := c.leave[0]
 	c.leave = c.leave[1:]
+	c.mu.Unlock()
+	leave()
 	synctest.Wait()
 }
 

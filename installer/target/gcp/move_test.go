@@ -106,12 +106,12 @@ func TestAMoveIsResumedAfterEachChange(t *testing.T) {
 	}
 }
 
-// waysAt are the ways in which change n fails: of a sample, a kill or lost reply and another one.
+// waysAt are the ways in which change n fails: of a sample, one.
 func waysAt(n int) []faults.Fault {
 	if faults.Whole() {
 		return ways()
 	}
-	return []faults.Fault{[]faults.Fault{faults.KillAfter, faults.LoseReply}[n%2], ways()[n%len(ways())]}
+	return []faults.Fault{ways()[n%len(ways())]}
 }
 
 func resumesMove(t *testing.T, fail func(*gcptest.World)) {

@@ -9,9 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// Noun is a command below the root, and how it is made.
+// Noun makes a command below the root, under a heading of the help page.
 type Noun struct {
-	Name  string
 	Group Group
 	Make  func(*term.Streams) *cobra.Command
 }

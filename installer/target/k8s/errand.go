@@ -49,11 +49,11 @@ func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTem
 	if err := t.removeJob(ctx, job.Name); err != nil {
 		return err
 	}
-	job, err := t.API.BatchV1().Jobs(t.Namespace).Create(ctx, job, metav1.CreateOptions{})
+	made, err := t.API.BatchV1().Jobs(t.Namespace).Create(ctx, job, metav1.CreateOptions{})
 	if err != nil {
-		return t.explainError("create", "jobs", t.nameJob(e), err)
+		return t.explainError("create", "jobs", job.Name, err)
 	}
-	if err := t.giveValues(ctx, e, job); err != nil {
+	if err := t.giveValues(ctx, e, made); err != nil {
 		return err
 	}
 	err = t.awaitEnd(ctx, e, job.Name, tell)
@@ -86,8 +86,6 @@ func (t errands) giveValues(ctx context.Context, e errandSpec, job *batchv1.Job)
 	return nil
 }
 
-func (t errands) nameJob(e errandSpec) string { return "determined-" + e.name + "-" + t.Cluster }
-
 // jobOf is pure: the Job in which an errand runs.
 func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
 	marks := objectLabels(t.Cluster, componentUpgrade)
@@ -106,7 +104,7 @@ func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
 	// The Job ends after we have: its pod says what keeps it from running.
 	none, grace, limit := int32(0), errandGrace, int64((e.limit+errandLag)/time.Second)
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: t.nameJob(e), Namespace: t.Namespace, Labels: marks},
+		ObjectMeta: metav1.ObjectMeta{Name: "determined-" + e.name + "-" + t.Cluster, Namespace: t.Namespace, Labels: marks},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: &none, TTLSecondsAfterFinished: &grace, ActiveDeadlineSeconds: &limit,
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: marks}, Spec: spec},

@@ -13,9 +13,9 @@ import (
 // tellEvery is the time between two reports of what is waited for.
 const tellEvery = time.Minute
 
-// Holder is what keeps an object from being removed.
+// Holder keeps an object from being removed.
 type Holder struct {
-	// Names say who it is, where the refusal does not; empty where it does, or where that is not known.
+	// Names lists its objects; empty where the refusal names them, or no call does.
 	Names string
 	// Command frees the object; empty where no one command does.
 	Command string
@@ -50,7 +50,7 @@ func (w Waiter) RetryWhileHeld(ctx context.Context, subject string, lookUp func(
 	return IgnoreMissing(err)
 }
 
-// describeWait is what is waited for, and what to do where it does not end by itself.
+// describeWait names the object and its holder, with what to do if the wait does not end by itself.
 func describeWait(subject string, h Holder, err error) string {
 	text := fmt.Sprintf("waiting for %s to be no longer in use", subject)
 	if h.Names != "" {

@@ -16,7 +16,7 @@ type Listed struct {
 	Kind   string
 	List   func(context.Context) ([]resource.Found, error)
 	Remove func(ctx context.Context, id string) error
-	// Apart is that of all that is listed.
+	// Apart is resource.Found.Apart of all listed objects.
 	Apart bool
 }
 

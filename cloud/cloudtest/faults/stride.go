@@ -17,3 +17,11 @@ func Stride(usual int) int {
 
 // Whole is whether a suite that knows no stride, but a sample or everything, takes all.
 func Whole() bool { return Stride(2) == 1 }
+
+// Ways returns those of all faults with which call n fails: of a sample, one.
+func Ways(all []Fault, n int) []Fault {
+	if Whole() {
+		return all
+	}
+	return []Fault{all[n%len(all)]}
+}

@@ -99,20 +99,12 @@ func TestAMoveIsResumedAfterEachChange(t *testing.T) {
 		t.Fatalf("got changes %d to %d, want some between two launches", first, last)
 	}
 	for n := first - 1; n <= last+4; n++ {
-		for _, f := range waysAt(n) {
+		for _, f := range faults.Ways(ways(), n) {
 			t.Run(fmt.Sprintf("%s at change %d", f, n), func(t *testing.T) {
 				bubble(t, func(t *testing.T) { resumesMove(t, func(w *awstest.World) { w.FailChange(n, f) }) })
 			})
 		}
 	}
-}
-
-// waysAt are the ways in which change n fails: of a sample, one.
-func waysAt(n int) []faults.Fault {
-	if faults.Whole() {
-		return ways()
-	}
-	return []faults.Fault{ways()[n%len(ways())]}
 }
 
 func resumesMove(t *testing.T, fail func(*awstest.World)) {

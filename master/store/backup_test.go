@@ -30,6 +30,7 @@ func fill(t testing.TB, s *store.Store) {
 			_, err := store.AddTaskRow(tx, r)
 			errs = append(errs, err)
 		}
+		store.CountBytes(tx, store.UserBytes{UserID: 7, Kind: "logs", Bytes: 1 << 40})
 		return errors.Join(append(errs, store.SetLogMark(tx, "t", "c", 300))...)
 	}); err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func content(t *testing.T, s *store.Store) string {
 	if err != nil || len(tasks) == 0 {
 		t.Fatalf("got %d listed tasks and %v", len(tasks), err)
 	}
-	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics, groups, tasks)
+	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics, groups, tasks, userBytes(t, s))
 }
 
 func roundTrip(t *testing.T, from, to store.Config) {

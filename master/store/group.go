@@ -85,7 +85,7 @@ func (w *writer) runPart(ctx context.Context, group []*request) (rest []*request
 			w.abortTransaction(ctx)
 			r.answer(err)
 			if w.kept.list = w.kept.list[:before]; i > 0 {
-				answerEach(group[:i], errs, w.repeatStatements(ctx))
+				answerEach(group[:i], errs, w.repeatStatements(ctx, group[:i], errs))
 			}
 			return group[i+1:]
 		case canCommit:
@@ -94,7 +94,7 @@ func (w *writer) runPart(ctx context.Context, group []*request) (rest []*request
 			break
 		}
 	}
-	answerEach(group[:len(errs)], errs, w.commitGroup(ctx))
+	answerEach(group[:len(errs)], errs, w.commitCounted(ctx, group[:len(errs)], errs))
 	return group[len(errs):]
 }
 
@@ -147,8 +147,9 @@ func (w *writer) runOne(ctx context.Context, r *request) (end outcome, err error
 // errRepeated means that a statement did not do again what it did before.
 var errRepeated = errors.New("a statement that is repeated without the writes behind it changes other rows than before; nothing was written")
 
-// repeatStatements commits what is kept of a transaction that was undone, in another.
-func (w *writer) repeatStatements(ctx context.Context) error {
+// repeatStatements commits what is kept of a transaction that was undone, in another, with what its writes
+// count.
+func (w *writer) repeatStatements(ctx context.Context, group []*request, errs []error) error {
 	if err := w.beginGroup(ctx); err != nil {
 		return err
 	}
@@ -162,5 +163,5 @@ func (w *writer) repeatStatements(ctx context.Context) error {
 			return w.classifyError(ctx, err)
 		}
 	}
-	return w.commitGroup(ctx)
+	return w.commitCounted(ctx, group, errs)
 }

@@ -52,7 +52,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 
 // older are the statements that make a store what the program before schema 2 left.
 var older = []string{
-	"DROP TABLE metrics", "DROP TABLE task_rows", "DROP TABLE task_groups", "DELETE FROM schema_version WHERE version_id >= 2",
+	"DROP TABLE metrics", "DROP TABLE task_rows", "DROP TABLE task_groups", "DROP TABLE user_bytes", "DELETE FROM schema_version WHERE version_id >= 2",
 }
 
 // A program that is tried, backs up or starts on the store of an older one reads all
@@ -86,8 +86,8 @@ func TestAnOlderPostgresIsCarriedOver(t *testing.T) {
 		t.Fatalf("copy: got version %d, found %t and %v, want version 1", schema, found, err)
 	}
 	wantCurrent(t, copied)
-	if s := storetest.Open(t, cfg); s.Meta().Schema != 3 || ids(t)(fruits.All(t.Context(), s)) != "a" {
-		t.Errorf("got schema %d, want the store brought to 3 with what it had", s.Meta().Schema)
+	if s := storetest.Open(t, cfg); s.Meta().Schema != 4 || ids(t)(fruits.All(t.Context(), s)) != "a" {
+		t.Errorf("got schema %d, want the store brought to 4 with what it had", s.Meta().Schema)
 	}
 }
 
@@ -110,8 +110,8 @@ func restoreFrom(t *testing.T, from store.Config, path string) {
 func wantCurrent(t *testing.T, path string) {
 	t.Helper()
 	s := storetest.Open(t, store.Config{Path: path})
-	if got := ids(t)(fruits.All(t.Context(), s)); got != "a" || s.Meta().Schema != 3 {
-		t.Errorf("%s: got %q in schema %d, want a in 3", filepath.Base(path), got, s.Meta().Schema)
+	if got := ids(t)(fruits.All(t.Context(), s)); got != "a" || s.Meta().Schema != 4 {
+		t.Errorf("%s: got %q in schema %d, want a in 4", filepath.Base(path), got, s.Meta().Schema)
 	}
 	if err := s.Write(t.Context(), func(tx *store.Tx) error {
 		return store.PutMetric(tx, store.MetricRow{Trial: 1, Group: "training", Run: 1, Doc: []byte("{}")})

@@ -53,6 +53,7 @@ var suite = []struct {
 	{"tasks that ended first are found first", testEndedRows},
 	{"a transaction sees its own writes", testReadsOwnWrites},
 	{"who asked hears how a write ended", testOnEnd},
+	{"bytes of users are counted with the writes that are done", testUserBytes},
 	{"a store keeps its name", testKeepsName},
 	{"a closed store refuses", testClosed},
 }

@@ -46,7 +46,9 @@ type request struct {
 	state atomic.Int32
 	// ended is called with the answer, before the caller has it.
 	ended []func(error)
-	done  chan error
+	// counted is what it adds to the bytes that users have stored.
+	counted []UserBytes
+	done    chan error
 }
 
 const (

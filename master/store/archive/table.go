@@ -55,6 +55,7 @@ func Tables() []Table {
 		{"task_rows", 3, []Column{
 			{"id", Bytes}, {"grp", Int}, {"name", Bytes}, {"pool", Bytes}, {"submitted", Int}, {"ended", Int},
 		}},
+		{"user_bytes", 4, []Column{{"user_id", Int}, {"kind", Text}, {"bytes", Int}}},
 	}
 }
 

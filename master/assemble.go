@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config/security"
 	mlog "github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/task"
 )
@@ -51,6 +52,9 @@ func (m *Master) openTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if m.quota, err = quota.Open(ctx, m.store, int64(cfg.Security.Limits.StoredPerUser)); err != nil {
+		return err
+	}
 	m.logs = mlog.New(ctx, m.store)
 	m.logs.LimitTask(int64(cfg.Security.Limits.LogPerTask))
 	m.tasks, err = task.Open(ctx, task.Config{
@@ -58,7 +62,7 @@ func (m *Master) openTasks(ctx context.Context) error {
 		Defaults: taskDefaults(resolved), Policy: taskPolicies(resolved, former), Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 		AdministratorsOnly: !cfg.Security.TrustUsers,
 		WorkspaceName:      m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
-		Limits: taskLimits(cfg.Security.Limits), Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,
+		Limits: taskLimits(cfg.Security.Limits), Quota: m.quota, Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,
 	})
 	return err
 }

@@ -37,7 +37,7 @@ func (m *Master) openExperiments(ctx context.Context) error {
 	m.trialMetrics = metric.Open(m.store)
 	m.experiments, err = experiment.Open(ctx, experiment.Config{
 		Store: m.store, Tasks: m.tasks, Places: m.workspaces, Templates: m.templates, Metrics: m.trialMetrics, Checkpoints: m.checkpoints,
-		Storage: storage, Log: m.log,
+		Storage: storage, Quota: m.quota, Log: m.log,
 	})
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	mlog "github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/model"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/template"
@@ -38,6 +39,7 @@ type Master struct {
 	auth     *auth.Auth
 	audit    *audit.Log
 	logs     *mlog.Logs
+	quota    *quota.Quota
 	wheels   harness.Wheels
 	tasks    *task.Tasks
 	// What tasks and experiments belong to, begin with and lead to.

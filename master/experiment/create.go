@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/definition"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
@@ -77,6 +78,9 @@ func (c *creations) createNew(ctx context.Context, o Order) (Created, error) {
 	if err := c.checkCount(o); err != nil {
 		return Created{}, err
 	}
+	if err := c.cfg.Quota.Check(storerOf(p.record), 0); err != nil {
+		return Created{}, err
+	}
 	if !o.ValidateOnly {
 		if err := c.storeExperiment(ctx, o, &p); err != nil {
 			return Created{}, err
@@ -120,6 +124,9 @@ func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error
 		p.config.CheckpointStorage = p.config.CheckpointStorage.InOwnDirectory(newDirectory(p.record.ID))
 	}
 	if p.record.ModelBytes, err = c.saveFiles(ctx, o, p.record.ID); err == nil {
+		err = c.cfg.Quota.Check(storerOf(p.record), p.record.ModelBytes)
+	}
+	if err == nil {
 		err = c.writeExperiment(ctx, p)
 	}
 	if err != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
@@ -176,6 +183,7 @@ func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
 			return err
 		}
 		d.Seal()
+		c.cfg.Quota.Add(tx, p.record.UserID, quota.Definitions, p.record.ModelBytes)
 		return c.storeDraft(ctx, tx, d)
 	})
 	if err != nil {

@@ -18,11 +18,12 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// Config is what Open needs. All but Templates, Storage, Now and Log must be set.
+// Config is what Open needs. All but Templates, Storage, Quota, Now and Log must be set.
 type Config struct {
 	Store  *store.Store
 	Tasks  Tasks
@@ -34,6 +35,8 @@ type Config struct {
 	Templates Templates
 	// Storage is where checkpoints are kept when neither the experiment nor its workspace says.
 	Storage *config.CheckpointStorage
+	// Quota counts what users store; nil has no limit.
+	Quota *quota.Quota
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 	Log *slog.Logger
@@ -79,6 +82,9 @@ func Open(ctx context.Context, cfg Config) (*Experiments, error) {
 	}
 	s := &shared{cfg: cfg, reg: newRegistry(), dirty: newDirty(), since: cfg.Now()}
 	if err := s.loadAll(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.countStored(ctx); err != nil {
 		return nil, err
 	}
 	return &Experiments{

@@ -21,6 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/metric"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task"
@@ -160,8 +161,11 @@ type world struct {
 	now     time.Time
 	// own puts something between tasks and experiments; nil is nothing.
 	own func(task.Owner) task.Owner
+	// limit is how many bytes a user may store, 0 for no limit.
+	limit int64
 
 	store *store.Store
+	quota *quota.Quota
 	logs  *log.Logs
 	tasks *task.Tasks
 	spots *workspace.Workspaces
@@ -193,11 +197,13 @@ func (w *world) start() {
 	must(err)
 	_, err = w.store.Acquire(ctx, "test")
 	must(err)
+	w.quota, err = quota.Open(ctx, w.store, w.limit)
+	must(err)
 	w.logs = log.New(ctx, w.store)
 	w.spots, err = workspace.Open(ctx, workspace.Config{Store: w.store, Users: users{}})
 	must(err)
 	w.tasks, err = task.Open(ctx, task.Config{
-		Store: w.store, Logs: w.logs, Tokens: tokens{}, OpenWorkspace: w.spots.OpenWorkspace,
+		Store: w.store, Logs: w.logs, Tokens: tokens{}, OpenWorkspace: w.spots.OpenWorkspace, Quota: w.quota,
 		Defaults:    func(string) container.Defaults { return container.Default() },
 		DefaultUser: security.AgentUser{User: "root", Group: "root"},
 	})
@@ -205,7 +211,7 @@ func (w *world) start() {
 	w.ckpts, err = checkpoint.New(checkpoint.Config{Store: w.store, Tasks: w.tasks, Workspace: func(int32) (int32, error) { return 1, nil }})
 	must(err)
 	w.x, err = Open(ctx, Config{
-		Store: w.store, Tasks: w.tasks, Metrics: metric.Open(w.store), Checkpoints: w.ckpts, Places: w.spots, Now: w.clock,
+		Store: w.store, Tasks: w.tasks, Metrics: metric.Open(w.store), Checkpoints: w.ckpts, Places: w.spots, Quota: w.quota, Now: w.clock,
 		Storage: &config.CheckpointStorage{Directory: &config.DirectoryStorage{ContainerPath: "/checkpoints"}},
 	})
 	must(err)

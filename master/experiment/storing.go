@@ -9,12 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/change"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
 // storeDraft writes what a draft changes.
 func (s *shared) storeDraft(ctx context.Context, tx *store.Tx, d *change.Draft) error {
 	if d.Record.State == lifecycle.Deleted {
+		s.cfg.Quota.Add(tx, d.Record.UserID, quota.Definitions, -d.Record.ModelBytes)
 		return dropExperiment(tx, d.Record)
 	}
 	docs := record.Docs()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task/archive"
@@ -62,6 +63,17 @@ func (c *contexts) dropParts(ctx context.Context, id rm.TaskID) error {
 		}
 		return err
 	})
+}
+
+// dropStored removes the files of a stored task.
+func (c *contexts) dropStored(ctx context.Context, tx *store.Tx, id string) error {
+	n, err := toDocs().parts.DeleteByParent(tx, id)
+	if err != nil || n == 0 {
+		return err
+	}
+	d, _, err := toDocs().tasks.Get(ctx, tx, id)
+	c.cfg.Quota.Add(tx, d.Value.UserID, quota.Contexts, -d.Value.ContextBytes)
+	return err
 }
 
 // dropStrayParts removes those of tasks that were never stored, because the master

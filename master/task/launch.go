@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/policy"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task/archive"
@@ -175,6 +176,9 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 // acceptTask makes the task that is submitted, n times, and says what it runs, if its user may have
 // that and it can run. Without an error n tasks are granted, which the caller releases.
 func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d draft, n int) (task lifecycle.Task, cfg spec.Config, err error) {
+	if err := l.cfg.Quota.Check(ownerOf(d.user), 0); err != nil {
+		return task, cfg, err
+	}
 	if err := l.reg.usage.grantTasks(l.cfg.Limits, d.user.GetId(), n); err != nil {
 		return task, cfg, err
 	}
@@ -210,7 +214,13 @@ func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first li
 		err = l.reg.usage.checkFiles(l.cfg.Limits, d.user.GetId(), task.ContextBytes)
 	}
 	if err == nil {
-		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, *task), putAllocation(tx, first)) })
+		err = l.cfg.Quota.Check(ownerOf(d.user), task.ContextBytes)
+	}
+	if err == nil {
+		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+			l.cfg.Quota.Add(tx, task.UserID, quota.Contexts, task.ContextBytes)
+			return errors.Join(putTask(tx, *task), putAllocation(tx, first))
+		})
 	}
 	if errors.Is(err, store.ErrOutcomeUnknown) {
 		err = l.checkStored(ctx, task.ID, err)

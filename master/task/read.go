@@ -148,7 +148,7 @@ func (c *collector) unlistBefore(ctx context.Context, before int64, most int) (n
 		if err != nil || len(ids) == 0 {
 			return n, err
 		}
-		if err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return unlistTasks(tx, ids) }); err != nil {
+		if err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.unlistTasks(ctx, tx, ids) }); err != nil {
 			return n, err
 		}
 		n += len(ids)
@@ -157,12 +157,11 @@ func (c *collector) unlistBefore(ctx context.Context, before int64, most int) (n
 }
 
 // unlistTasks keeps of tasks only what their logs need.
-func unlistTasks(tx *store.Tx, ids []string) error {
+func (c *collector) unlistTasks(ctx context.Context, tx *store.Tx, ids []string) error {
 	docs := toDocs()
 	for _, id := range ids {
 		_, gone := docs.allocations.DeleteByParent(tx, id)
-		_, parts := docs.parts.DeleteByParent(tx, id)
-		err := errors.Join(gone, parts, docs.contexts.Delete(tx, id), docs.past.Delete(tx, id), docs.tasks.MoveTo(tx, id, docs.past), store.DeleteTaskRow(tx, id))
+		err := errors.Join(gone, c.contexts.dropStored(ctx, tx, id), docs.contexts.Delete(tx, id), docs.past.Delete(tx, id), docs.tasks.MoveTo(tx, id, docs.past), store.DeleteTaskRow(tx, id))
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/policy"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -64,6 +65,8 @@ type Config struct {
 	AdministratorsOnly bool
 	// Limits is what the tasks of one user may take.
 	Limits Limits
+	// Quota counts what users store; nil has no limit.
+	Quota *quota.Quota
 	// WorkspaceName is the name of a workspace; nil knows only the one that every cluster
 	// has.
 	WorkspaceName func(id int32) string
@@ -164,7 +167,7 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 		cfg.LateAfter = lateAfter
 	}
 	t, records := newTasks(cfg)
-	if err := records.loadAll(ctx); err != nil {
+	if err := errors.Join(records.loadAll(ctx), records.countStored(ctx)); err != nil {
 		return nil, fmt.Errorf("open tasks: %w", err)
 	}
 	return t, nil

@@ -1,0 +1,82 @@
+package quota
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+)
+
+// Check refuses to store so many more bytes for a user, or with 0 anything at all. The error has the code
+// ResourceExhausted.
+func (q *Quota) Check(u User, more int64) error {
+	total, over := q.compare(u, more)
+	switch {
+	case !over:
+		return nil
+	case more > 0:
+		return status.New(status.ResourceExhausted, "user %s stores %s, and with %s more it would be above %s", u.Name, formatSize(total), formatSize(more), q.explain(u))
+	}
+	return status.New(status.ResourceExhausted, "user %s stores %s, which reaches %s", u.Name, formatSize(total), q.explain(u))
+}
+
+// Exceeded reports whether a user may not store anything more, and why.
+func (q *Quota) Exceeded(u User) (why string, exceeded bool) {
+	err := q.Check(u, 0)
+	if err == nil {
+		return "", false
+	}
+	return err.Error(), true
+}
+
+func (q *Quota) compare(u User, more int64) (total int64, over bool) {
+	if q == nil || q.limit == 0 || u.ID == 0 {
+		return 0, false
+	}
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	for _, n := range q.of[u.ID] {
+		total += n
+	}
+	return total, total >= q.limit || more > q.limit-total
+}
+
+// explain is the limit, what takes the most, and what to do.
+func (q *Quota) explain(u User) string {
+	of := q.Stored(u.ID)
+	kinds := slices.SortedFunc(maps.Keys(of), func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), strings.Compare(string(a), string(b)))
+	})
+	parts := make([]string, len(kinds))
+	for i, k := range kinds {
+		parts[i] = k.noun() + " " + formatSize(of[k])
+	}
+	return fmt.Sprintf("the limit security.limits.stored_bytes_per_user of %s (%s); delete experiments that are no longer needed (`det experiment delete ID`), "+
+		"or ask an administrator to raise the limit or to keep logs for fewer days (retention_policy.log_retention_days)", formatSize(q.limit), strings.Join(parts, ", "))
+}
+
+func (k Kind) noun() string {
+	switch k {
+	case Contexts:
+		return "files of tasks"
+	case Definitions:
+		return "model definitions"
+	case Logs, Metrics:
+	}
+	return string(k)
+}
+
+// formatSize writes a number of bytes with a unit of 1024.
+func formatSize(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	size, units := float64(n)/(1<<10), []string{"KiB", "MiB", "GiB", "TiB"}
+	for len(units) > 1 && size >= 1<<10 {
+		size, units = size/(1<<10), units[1:]
+	}
+	return fmt.Sprintf("%.1f %s", size, units[0])
+}

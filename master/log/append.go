@@ -28,7 +28,8 @@ type Logs struct {
 	store   *store.Store
 	waiting *semaphore.Weighted
 	loops   sync.WaitGroup
-	limit   int64           // of one task's log in bytes, 0 for none
+	limit   int64 // of one task's log in bytes, 0 for none
+	users   users
 	life    context.Context // of the flushes, which carry more than one caller's lines
 
 	mu     sync.Mutex // guards what follows
@@ -167,7 +168,7 @@ func (l *Logs) findTask(id string) *task {
 	t := l.tasks[id]
 	if t == nil {
 		l.forgetOne()
-		t = &task{id: id, limit: l.limit}
+		t = &task{id: id, limit: l.limit, users: l.users}
 		l.tasks[id] = t
 	}
 	return t

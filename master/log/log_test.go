@@ -70,6 +70,7 @@ var suite = []struct {
 	{"a long line is cut and marked", testLong},
 	{"deleting a task leaves the others", testDelete},
 	{"lines join a transaction", testJoin},
+	{"the bytes of logs are counted for their users", testCountedBytes},
 	{"who joins waits for others, and others wait", testJoinInTurn},
 	{"following sees the past, the present and ends", testFollow},
 }

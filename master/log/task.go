@@ -2,10 +2,12 @@ package log
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -27,7 +29,10 @@ type task struct {
 	pending  []*request
 	flushing bool
 	limit    int64 // of size, 0 for none
+	users    users
 
+	owner  quota.User // as users know
+	unkept bool       // the owner may store nothing more, and the log says so
 	loaded bool
 	fresh  bool             // there was nothing when it was loaded
 	end    int64            // number of the next line
@@ -60,10 +65,10 @@ func (t *task) writeGroup(ctx context.Context, s *store.Store, group []*request,
 
 // draftGroup says what is to be written of the group. A request that is refused by itself is marked.
 func (t *task) draftGroup(ctx context.Context, s *store.Store, group []*request, now time.Time) (*draft, error) {
-	if err := t.loadEnd(ctx, s); err != nil {
+	if err := errors.Join(t.loadEnd(ctx, s), t.loadOwner(ctx)); err != nil {
 		return nil, err
 	}
-	n := &draft{task: t, end: t.end, size: t.size, tail: t.tail, marks: map[string]int64{}}
+	n := &draft{task: t, end: t.end, size: t.size, tail: t.tail, marks: map[string]int64{}, unkept: t.unkept}
 	for _, r := range byContainer(group) {
 		if r.remove {
 			n.remove = true
@@ -84,7 +89,7 @@ func (t *task) adopt(n *draft) {
 		t.loaded = false
 		return
 	}
-	t.end, t.tail, t.size = n.end, n.tail, n.size
+	t.end, t.tail, t.size, t.unkept = n.end, n.tail, n.size, n.unkept
 	if t.tail != nil && len(t.tail.body) >= tailBytes {
 		t.tail = nil // it will not be extended, and a thousand of them are memory
 	}
@@ -123,13 +128,13 @@ func (t *task) loadEnd(ctx context.Context, s *store.Store) error {
 		return err
 	}
 	var size int64
-	if t.limit > 0 && found {
+	if (t.limit > 0 || t.users.quota != nil) && found {
 		if size, err = store.LogBytes(ctx, s, t.id); err != nil {
 			return err
 		}
 	}
 	t.beginEmpty()
-	t.fresh, t.size = !found, size
+	t.fresh, t.size, t.unkept = !found, size, found && endsUnkept(last)
 	if found {
 		t.end = last.Pos + last.Lines
 		if len(last.Data) > 0 && last.Data[0] == versionPlain {
@@ -154,6 +159,7 @@ type draft struct {
 	chunks []store.Chunk
 	filled bool // tail holds lines that are not in chunks yet
 	remove bool // the log as it is goes
+	unkept bool // what the task prints is dropped, because of its owner
 }
 
 func (n *draft) isEmpty() bool { return len(n.chunks) == 0 && len(n.marks) == 0 && !n.remove }
@@ -179,8 +185,11 @@ func (n *draft) addRequest(ctx context.Context, s *store.Store, r *request, now 
 		lines, seq = lines[want-b.FirstSeq:], want
 		n.marks[b.Container] = r.next
 	}
-	if n.task.isFull() && !r.ofMaster() {
-		return nil // it counts as stored, and is not asked for again
+	if !r.ofMaster() && len(lines) > 0 {
+		n.checkOwner(b, now)
+		if n.unkept || n.task.isFull() {
+			return nil // it counts as stored, and is not asked for again
+		}
 	}
 	var pieces [1]Line
 	for _, line := range lines {
@@ -216,6 +225,11 @@ func (r *request) ofMaster() bool { return r.sequenced && r.batch.Container == "
 func (n *draft) sayFull(b Batch, now time.Time) {
 	text := fmt.Sprintf("the log of this task has reached the limit security.limits.log_bytes_per_task of %d bytes; "+
 		"what the task prints from here on is dropped", n.task.limit)
+	n.sayDropped(b, text, now)
+}
+
+// sayDropped adds a line of the master.
+func (n *draft) sayDropped(b Batch, text string, now time.Time) {
 	n.addLine(Batch{Task: n.task.id, Allocation: b.Allocation}, who{source: "master", stdtype: "stdout", rank: -1},
 		Line{At: now, Level: Warning, Text: text, Source: "master", Stdtype: "stdout"}, -1)
 	n.closeChunk()
@@ -290,6 +304,7 @@ func (n *draft) closeChunk() {
 }
 
 func (n *draft) writeChunks(tx *store.Tx) error {
+	n.count(tx)
 	for _, c := range n.chunks {
 		if err := store.PutChunk(tx, c); err != nil {
 			return err

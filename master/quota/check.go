@@ -23,13 +23,10 @@ func (q *Quota) Check(u User, more int64) error {
 	return status.New(status.ResourceExhausted, "user %s stores %s, which reaches %s", u.Name, formatSize(total), q.explain(u))
 }
 
-// Exceeded reports whether a user may not store anything more, and why.
-func (q *Quota) Exceeded(u User) (why string, exceeded bool) {
-	err := q.Check(u, 0)
-	if err == nil {
-		return "", false
-	}
-	return err.Error(), true
+// Exceeded reports whether a user may not store anything more.
+func (q *Quota) Exceeded(u User) bool {
+	_, over := q.compare(u, 0)
+	return over
 }
 
 func (q *Quota) compare(u User, more int64) (total int64, over bool) {

@@ -78,6 +78,22 @@ func LogBytes(ctx context.Context, r Reader, task string) (n int64, err error) {
 	return n, nil
 }
 
+// LogBytesByTask is LogBytes of all tasks that have lines. It reads all keys of the table.
+func LogBytesByTask(ctx context.Context, r Reader) (map[string]int64, error) {
+	of := map[string]int64{}
+	err := r.queryRows(ctx, "SELECT task, SUM(LENGTH(data)) FROM log_chunks GROUP BY task", nil, func(rows *sql.Rows) error {
+		var task string
+		var n int64
+		err := rows.Scan(&task, &n)
+		of[task] = n
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the sizes of all logs: %w", err)
+	}
+	return of, nil
+}
+
 // DeleteLogs removes a task's lines and marks.
 func DeleteLogs(tx *Tx, task string) error {
 	for _, query := range []string{"DELETE FROM log_chunks WHERE task = ?", "DELETE FROM log_marks WHERE task = ?"} {

@@ -13,6 +13,7 @@ import (
 	experimentview "github.com/det-deploy/det-deploy/master/experiment/view"
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/metric/series"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
@@ -35,6 +36,7 @@ func (m *Master) openExperiments(ctx context.Context) error {
 		return err
 	}
 	m.trialMetrics = metric.Open(m.store)
+	m.trialMetrics.LimitUsers(m.quota)
 	m.experiments, err = experiment.Open(ctx, experiment.Config{
 		Store: m.store, Tasks: m.tasks, Places: m.workspaces, Templates: m.templates, Metrics: m.trialMetrics, Checkpoints: m.checkpoints,
 		Storage: storage, Quota: m.quota, Log: m.log,
@@ -42,10 +44,19 @@ func (m *Master) openExperiments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	m.logs.LimitUsers(m.quota, m.ownerOfLog)
 	m.checkpointView = checkpointview.New(checkpointview.Config{Checkpoints: m.checkpoints, Trials: m.experiments, Store: m.store})
 	m.tasks.Own(lifecycle.Trial, m.experiments)
 	m.tasks.Own(lifecycle.CheckpointGC, m.checkpoints.Owner())
 	return nil
+}
+
+// ownerOfLog implements log.Owner for tasks of the cluster and programs elsewhere.
+func (m *Master) ownerOfLog(ctx context.Context, id string) (quota.User, error) {
+	if u, found := m.experiments.OwnerOfLog(id); found {
+		return u, nil
+	}
+	return m.tasks.OwnerOfLog(ctx, id)
 }
 
 // serveExperiments adds the calls of experiments to a server.

@@ -131,8 +131,8 @@ func TestAMasterOnHoldTriesItsStoreAndAcceptsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	master := held(t, cfg)
-	if r := rehearsed(t, master); r.Error != "" || r.SchemaFrom != 3 || r.SchemaTo != 3 {
-		t.Errorf("got %+v, want a rehearsal that went well, from and to version 3", r)
+	if r := rehearsed(t, master); r.Error != "" || r.SchemaFrom != 4 || r.SchemaTo != 4 {
+		t.Errorf("got %+v, want a rehearsal that went well, from and to version 4", r)
 	}
 	for _, tc := range []struct {
 		method, path string

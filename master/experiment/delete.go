@@ -52,7 +52,7 @@ func (r *reconciler) dropDocuments(ctx context.Context, e *entry, trials []recor
 	for len(trials) > 0 {
 		part := trials[:min(most, len(trials))]
 		trials = trials[len(part):]
-		if err := r.cfg.Store.Write(ctx, func(tx *store.Tx) error { return r.dropTrials(tx, part) }); err != nil {
+		if err := r.cfg.Store.Write(ctx, func(tx *store.Tx) error { return r.dropTrials(tx, part, e.stored().UserID) }); err != nil {
 			return fmt.Errorf("delete trials of experiment %d: %w", e.id, err)
 		}
 	}
@@ -72,11 +72,11 @@ func dropExperiment(tx *store.Tx, x record.Experiment) error {
 	return errors.Join(first, second, docs.Configs.Delete(tx, key), definition.Delete(tx, id), docs.Experiments.Delete(tx, key))
 }
 
-func (r *reconciler) dropTrials(tx *store.Tx, trials []record.Trial) error {
+func (r *reconciler) dropTrials(tx *store.Tx, trials []record.Trial, owner int32) error {
 	docs := record.Docs()
 	for _, t := range trials {
 		key := record.Key(t.ID)
-		err := errors.Join(r.cfg.Metrics.Delete(tx, int64(t.ID)), docs.Trials.Delete(tx, key), docs.Hparams.Delete(tx, key), docs.Sources.Delete(tx, key), docs.Metadata.Delete(tx, key))
+		err := errors.Join(r.cfg.Metrics.Delete(tx, int64(t.ID), owner), docs.Trials.Delete(tx, key), docs.Hparams.Delete(tx, key), docs.Sources.Delete(tx, key), docs.Metadata.Delete(tx, key))
 		for _, u := range t.Uses {
 			err = errors.Join(err, docs.Users.Delete(tx, record.UserKey(u.Checkpoint, t.ID)))
 		}

@@ -161,8 +161,9 @@ type world struct {
 	now     time.Time
 	// own puts something between tasks and experiments; nil is nothing.
 	own func(task.Owner) task.Owner
-	// limit is how many bytes a user may store, 0 for no limit.
-	limit int64
+	// limit is how many bytes a user may store, 0 for no limit. Uncounted is a master of a version that has no such limit.
+	limit     int64
+	uncounted bool
 
 	store *store.Store
 	quota *quota.Quota
@@ -197,8 +198,10 @@ func (w *world) start() {
 	must(err)
 	_, err = w.store.Acquire(ctx, "test")
 	must(err)
-	w.quota, err = quota.Open(ctx, w.store, w.limit)
-	must(err)
+	if w.quota = nil; !w.uncounted {
+		w.quota, err = quota.Open(ctx, w.store, w.limit)
+		must(err)
+	}
 	w.logs = log.New(ctx, w.store)
 	w.spots, err = workspace.Open(ctx, workspace.Config{Store: w.store, Users: users{}})
 	must(err)
@@ -210,11 +213,19 @@ func (w *world) start() {
 	must(err)
 	w.ckpts, err = checkpoint.New(checkpoint.Config{Store: w.store, Tasks: w.tasks, Workspace: func(int32) (int32, error) { return 1, nil }})
 	must(err)
+	metrics := metric.Open(w.store)
+	metrics.LimitUsers(w.quota)
 	w.x, err = Open(ctx, Config{
-		Store: w.store, Tasks: w.tasks, Metrics: metric.Open(w.store), Checkpoints: w.ckpts, Places: w.spots, Quota: w.quota, Now: w.clock,
+		Store: w.store, Tasks: w.tasks, Metrics: metrics, Checkpoints: w.ckpts, Places: w.spots, Quota: w.quota, Now: w.clock,
 		Storage: &config.CheckpointStorage{Directory: &config.DirectoryStorage{ContainerPath: "/checkpoints"}},
 	})
 	must(err)
+	w.logs.LimitUsers(w.quota, func(ctx context.Context, id string) (quota.User, error) {
+		if u, found := w.x.OwnerOfLog(id); found {
+			return u, nil
+		}
+		return w.tasks.OwnerOfLog(ctx, id)
+	})
 	var owner task.Owner = w.x
 	if w.own != nil {
 		owner = w.own(owner)

@@ -37,7 +37,7 @@ func (s *shared) changeTrial(ctx context.Context, trial int32, by string,
 // Report takes in what a program measured. The answer is given once the metrics, what the search made
 // of them, the trial and the experiment are stored; repeated, it changes nothing. Run 0 is the present
 // run, and the report's Base is not read. The errors have the codes NotFound, InvalidArgument, AlreadyExists for other values at the
-// same step, and FailedPrecondition for a run that is not the present one.
+// same step, ResourceExhausted for a user who may store nothing more, and FailedPrecondition for a run that is not the present one.
 func (r *reports) Report(ctx context.Context, m metric.Report) error {
 	if m.Trial < 1 || m.Trial > math.MaxInt32 {
 		return status.Missing("trial", strconv.FormatInt(m.Trial, 10))
@@ -59,7 +59,7 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 		if training {
 			t.Base = d.BaseAt(t, m.Steps)
 		}
-		m.Base = int64(t.Base)
+		m.Base, m.Owner = int64(t.Base), storerOf(d.Record)
 		stored, err := r.cfg.Metrics.Put(ctx, tx, m)
 		if err == nil && training {
 			d.FixBase(t.ID, t.Base)

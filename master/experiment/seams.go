@@ -36,8 +36,8 @@ type Metrics interface {
 	// transaction may continue. The report's Base is the step of the checkpoint that its run continued
 	// from: the run's first report replaces what earlier runs reported beyond it.
 	Put(ctx context.Context, tx *store.Tx, r metric.Report) (metric.Stored, error)
-	// Delete removes all of a trial.
-	Delete(tx *store.Tx, trial int64) error
+	// Delete removes all of a trial, whose reports were counted for a user.
+	Delete(tx *store.Tx, trial int64, owner int32) error
 }
 
 var _ Metrics = (*metric.Metrics)(nil)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -16,6 +17,7 @@ import (
 // its store.
 type Metrics struct {
 	store *store.Store
+	quota *quota.Quota
 
 	mu sync.Mutex // guards below
 	// trials are those that reported since the master started.
@@ -58,12 +60,19 @@ func Open(s *store.Store) *Metrics {
 	return &Metrics{store: s, trials: map[int64]*live{}}
 }
 
+// LimitUsers counts the reports of each user, and refuses further ones of a user who may store nothing more. It is
+// called before anything is put.
+func (m *Metrics) LimitUsers(q *quota.Quota) { m.quota = q }
+
 // Put stores a report inside the caller's transaction. The same report twice changes
-// nothing. A refused one (ErrInvalid, ErrConflict, ErrReplaced) is not stored, and the
-// transaction may continue.
+// nothing. A refused one (ErrInvalid, ErrConflict, ErrReplaced, or with the code ResourceExhausted) is not
+// stored, and the transaction may continue.
 func (m *Metrics) Put(ctx context.Context, tx *store.Tx, r Report) (Stored, error) {
 	r, row, err := r.prepare()
 	if err != nil {
+		return Stored{}, err
+	}
+	if err := m.quota.Check(r.Owner, 0); err != nil {
 		return Stored{}, err
 	}
 	w, err := m.beginWrite(ctx, tx, r.Trial)
@@ -75,6 +84,7 @@ func (m *Metrics) Put(ctx context.Context, tx *store.Tx, r Report) (Stored, erro
 		return Stored{}, &InvalidError{Report: r, Err: err}
 	}
 	s, err := w.putReport(ctx, tx, r, row)
+	m.quota.Add(tx, r.Owner.ID, quota.Metrics, w.bytes)
 	if err == nil && grown {
 		err = w.keepNames(tx, named)
 	}
@@ -90,26 +100,14 @@ func (m *Metrics) Put(ctx context.Context, tx *store.Tx, r Report) (Stored, erro
 	}))
 }
 
-// Rollback removes what runs before run reported beyond base, the step that run continues
-// from, and all that they reported in profiling groups. From then on such reports are
-// refused with ErrReplaced. Put does it with the first report of a run.
-func (m *Metrics) Rollback(ctx context.Context, tx *store.Tx, trial, run, base int64) (removed int64, err error) {
-	w, err := m.beginWrite(ctx, tx, trial)
-	if err != nil {
-		return 0, err
-	}
-	if removed, err = w.beginRun(tx, run, base); err != nil || removed == 0 {
-		return removed, err
-	}
-	return removed, w.noteChange(tx, forgetSummary)
-}
-
-// Delete removes all metrics of a trial.
-func (m *Metrics) Delete(tx *store.Tx, trial int64) error {
+// Delete removes all metrics of a trial, which were counted for a user.
+func (m *Metrics) Delete(tx *store.Tx, trial int64, owner int32) error {
 	w, _ := m.openWrite(tx, trial)
-	if err := store.DeleteMetrics(tx, trial); err != nil {
+	bytes, err := store.DeleteMetrics(tx, trial)
+	if err != nil {
 		return err
 	}
+	m.quota.Add(tx, owner, quota.Metrics, -bytes)
 	if err := nameDocs.Delete(tx, summaryID(trial)); err != nil {
 		return err
 	}

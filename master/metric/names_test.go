@@ -59,7 +59,7 @@ func TestTheNamesAndGroupsOfATrialAreBoundedOverAllItsReports(t *testing.T) {
 	if err != nil || len(summary["training"]) != 600 {
 		t.Errorf("got %d names, %v; want 600", len(summary["training"]), err)
 	}
-	if err := s.Write(t.Context(), func(tx *store.Tx) error { return m.Delete(tx, 7) }); err != nil {
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return m.Delete(tx, 7, 0) }); err != nil {
 		t.Fatal(err)
 	}
 	accept("anew", 1, values("z", 1_000))

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/master/metric"
+	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
 
@@ -102,8 +102,7 @@ var errGone = errors.New("the connection is gone")
 // fails first, and now and then a new master reads the store.
 func deliver(t *testing.T, r *rand.Rand, cfg store.Config, reports []metric.Report) (*store.Store, *metric.Metrics) {
 	t.Helper()
-	s := storetest.Open(t, cfg)
-	m := metric.Open(s)
+	s, m, _ := openCounted(t, cfg)
 	pending := slices.Clone(reports)
 	for range r.IntN(len(pending) + 1) {
 		pending = append(pending, reports[r.IntN(len(reports))])
@@ -114,8 +113,7 @@ func deliver(t *testing.T, r *rand.Rand, cfg store.Config, reports []metric.Repo
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			s = storetest.Open(t, cfg)
-			m = metric.Open(s)
+			s, m, _ = openCounted(t, cfg)
 		}
 		n := 1 + r.IntN(min(3, len(pending)))
 		fails := r.IntN(4) == 0
@@ -152,7 +150,11 @@ func checkAnyOrder(t *testing.T, seeds int, fresh func() store.Config) {
 	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		reports := history(r)
-		s, m := deliver(t, r, fresh(), reports)
+		for i := range reports {
+			reports[i].Owner = quota.User{ID: 7, Name: "ann"}
+		}
+		cfg := fresh()
+		s, m := deliver(t, r, cfg, reports)
 		want := rowsOf(reports)
 		got := map[string]map[int64]map[string]any{}
 		for group := range want {
@@ -169,6 +171,7 @@ func checkAnyOrder(t *testing.T, seeds int, fresh func() store.Config) {
 		if d := cmp.Diff(shownSummary(summary), summaryOf(want)); err != nil || d != "" {
 			t.Fatalf("seed %d: summary: %v (-got +want):\n%s", seed, err, d)
 		}
+		checkCounted(t, s, m, cfg)
 	}
 }
 

@@ -23,8 +23,9 @@ func (w *write) putReport(ctx context.Context, tx *store.Tx, r Report, row store
 	case err != nil:
 		return s, err
 	case !added:
-		return s, s.mergeReport(ctx, tx, r)
+		return s, w.mergeReport(ctx, tx, r, &s)
 	}
+	w.bytes += int64(len(row.Doc))
 	s.Added, s.Merged = r.Values, r
 	if r.Run == 1 && len(w.begun) == 0 {
 		return s, nil // no other run, so no other row
@@ -39,7 +40,7 @@ func (w *write) putReport(ctx context.Context, tx *store.Tx, r Report, row store
 }
 
 // mergeReport adds a report to the row that its run has for the step already.
-func (s *Stored) mergeReport(ctx context.Context, tx *store.Tx, r Report) error {
+func (w *write) mergeReport(ctx context.Context, tx *store.Tx, r Report, s *Stored) error {
 	rows, err := rowsAt(ctx, tx, r.Trial, r.Group, r.Steps)
 	if err != nil {
 		return err
@@ -65,6 +66,7 @@ func (s *Stored) mergeReport(ctx context.Context, tx *store.Tx, r Report) error 
 		if err := store.PutMetric(tx, rows[i]); err != nil {
 			return err
 		}
+		w.bytes += int64(len(rows[i].Doc) - len(row.Doc))
 	}
 	s.Merged, err = mergeRuns(rows)
 	return err
@@ -91,5 +93,7 @@ func (w *write) beginRun(tx *store.Tx, number, base int64) (removed int64, err e
 		return 0, fmt.Errorf("begin run %d of trial %d: %w", number, w.trial, err)
 	}
 	w.begun = append(slices.Clone(w.begun), run{run: number, base: base})
-	return store.DeleteMetricsBeyond(tx, w.trial, number, base, ProfilingGroups())
+	removed, bytes, err := store.DeleteMetricsBeyond(tx, w.trial, number, base, ProfilingGroups())
+	w.bytes -= bytes
+	return removed, err
 }

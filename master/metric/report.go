@@ -10,6 +10,8 @@ package metric
 import (
 	"slices"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/quota"
 )
 
 // The groups that have a meaning of their own. All other names are the program's.
@@ -38,6 +40,8 @@ type Report struct {
 	Steps  int64
 	At     time.Time
 	Values Values
+	// Owner is the user for whom the report is counted. It is not stored.
+	Owner quota.User
 }
 
 // Values are the numbers and other things of one report, as JSON decodes them. What

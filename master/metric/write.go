@@ -13,6 +13,8 @@ type write struct {
 	t     *live
 	begun []run
 	names names
+	// bytes is what it adds to what is stored.
+	bytes int64
 	// change is what becomes of the summary once the transaction is durable, nil for nothing.
 	change func(Summary) Summary
 }

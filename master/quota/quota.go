@@ -76,16 +76,17 @@ func (q *Quota) Add(tx *store.Tx, user int32, k Kind, bytes int64) {
 	})
 }
 
-// counted are the kinds whose bytes are counted. Versions before this package counted none.
+// counted are the objects of a kind whose bytes are counted. Versions before this package counted none.
 var counted = store.Collection[struct{}]{Kind: "quota_counted"}
 
-// Count counts what earlier versions have stored of a kind, once in the life of a store. It is called before
-// anything of the kind is added.
-func (q *Quota) Count(ctx context.Context, k Kind, count func(context.Context) (map[int32]int64, error)) error {
+// Count counts the bytes of a kind of some objects that earlier versions have stored, once in the life of a
+// store. It is called before anything of theirs is added.
+func (q *Quota) Count(ctx context.Context, k Kind, objects string, count func(context.Context) (map[int32]int64, error)) error {
 	if q == nil {
 		return nil
 	}
-	_, done, err := counted.Get(ctx, q.store, string(k))
+	id := string(k) + " of " + objects
+	_, done, err := counted.Get(ctx, q.store, id)
 	if err != nil || done {
 		return err
 	}
@@ -95,11 +96,11 @@ func (q *Quota) Count(ctx context.Context, k Kind, count func(context.Context) (
 			for user, n := range of {
 				q.Add(tx, user, k, n)
 			}
-			return counted.Put(tx, string(k), "", time.Time{}, struct{}{})
+			return counted.Put(tx, id, "", time.Time{}, struct{}{})
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("count the stored %s of users: %w", k, err)
+		return fmt.Errorf("count the stored %s: %w", id, err)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func TestWhatEarlierVersionsStoredIsCountedUntilItSucceedsOnce(t *testing.T) {
 	s := storetest.New(t)
 	mine := errors.New("mine")
 	for _, fails := range []error{mine, nil, nil} {
-		err := open(t, s, 0).Count(t.Context(), quota.Metrics, func(context.Context) (map[int32]int64, error) {
+		err := open(t, s, 0).Count(t.Context(), quota.Metrics, "trials", func(context.Context) (map[int32]int64, error) {
 			return map[int32]int64{7: 3}, fails
 		})
 		if !errors.Is(err, fails) {

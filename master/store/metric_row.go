@@ -114,26 +114,57 @@ func MetricGroups(ctx context.Context, r Reader, trial int64) ([]string, error) 
 }
 
 // DeleteMetricsBeyond removes what runs before run reported in steps after steps, and
-// all that they reported in the groups of profiling. It returns how many rows that were.
-func DeleteMetricsBeyond(tx *Tx, trial, run, steps int64, profiling []string) (int64, error) {
-	n, err := tx.changeRows("DELETE FROM metrics WHERE trial = ? AND grp <> '' AND run < ? AND steps > ?", trial, run, steps)
+// all that they reported in the groups of profiling. It returns how many rows that were, and
+// the bytes of their documents.
+func DeleteMetricsBeyond(tx *Tx, trial, run, steps int64, profiling []string) (rows, bytes int64, err error) {
+	rows, bytes, err = deleteMetrics(tx, "trial = ? AND grp <> '' AND run < ? AND steps > ?", trial, run, steps)
 	for _, group := range profiling {
 		if err == nil {
-			var more int64
-			more, err = tx.changeRows("DELETE FROM metrics WHERE trial = ? AND grp = ? AND run < ?", trial, group, run)
-			n += more
+			var n, more int64
+			n, more, err = deleteMetrics(tx, "trial = ? AND grp = ? AND run < ?", trial, group, run)
+			rows, bytes = rows+n, bytes+more
 		}
 	}
 	if err != nil {
-		return 0, fmt.Errorf("delete metrics of trial %d before run %d beyond step %d: %w", trial, run, steps, err)
+		return 0, 0, fmt.Errorf("delete metrics of trial %d before run %d beyond step %d: %w", trial, run, steps, err)
 	}
-	return n, nil
+	return rows, bytes, nil
 }
 
-// DeleteMetrics removes all rows of a trial.
-func DeleteMetrics(tx *Tx, trial int64) error {
-	if err := tx.execQuery("DELETE FROM metrics WHERE trial = ?", trial); err != nil {
-		return fmt.Errorf("delete metrics of trial %d: %w", trial, err)
+// DeleteMetrics removes all rows of a trial. It returns the bytes of their documents, without those of the
+// empty group.
+func DeleteMetrics(tx *Tx, trial int64) (bytes int64, err error) {
+	_, bytes, err = deleteMetrics(tx, "trial = ? AND grp <> ''", trial)
+	if err == nil {
+		err = tx.execQuery("DELETE FROM metrics WHERE trial = ?", trial)
 	}
-	return nil
+	if err != nil {
+		return 0, fmt.Errorf("delete metrics of trial %d: %w", trial, err)
+	}
+	return bytes, nil
+}
+
+func deleteMetrics(tx *Tx, where string, args ...any) (rows, bytes int64, err error) {
+	err = tx.queryRows(tx.ctx, "SELECT COALESCE(SUM(LENGTH(doc)), 0) FROM metrics WHERE "+where, args,
+		func(r *sql.Rows) error { return r.Scan(&bytes) })
+	if err == nil {
+		rows, err = tx.changeRows("DELETE FROM metrics WHERE "+where, args...)
+	}
+	return rows, bytes, err
+}
+
+// MetricBytesByTrial sums the bytes of the documents of each trial, without those of the empty group. It reads
+// all keys of the table.
+func MetricBytesByTrial(ctx context.Context, r Reader) (map[int64]int64, error) {
+	of := map[int64]int64{}
+	err := r.queryRows(ctx, "SELECT trial, SUM(LENGTH(doc)) FROM metrics WHERE grp <> '' GROUP BY trial", nil, func(rows *sql.Rows) error {
+		var trial, n int64
+		err := rows.Scan(&trial, &n)
+		of[trial] = n
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the sizes of all metrics: %w", err)
+	}
+	return of, nil
 }

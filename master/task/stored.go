@@ -17,7 +17,7 @@ func ownerOf(u *apiv1.User) quota.User { return quota.User{ID: u.GetId(), Name: 
 
 // countStored counts what the tasks of earlier versions have stored.
 func (rec *records) countStored(ctx context.Context) error {
-	return errors.Join(rec.cfg.Quota.Count(ctx, quota.Contexts, rec.sumContexts), rec.cfg.Quota.Count(ctx, quota.Logs, rec.sumLogs))
+	return errors.Join(rec.cfg.Quota.Count(ctx, quota.Contexts, "tasks", rec.sumContexts), rec.cfg.Quota.Count(ctx, quota.Logs, "tasks", rec.sumLogs))
 }
 
 // sumContexts adds up the files of each user's listed tasks.
@@ -55,8 +55,8 @@ func (rec *records) readAll(ctx context.Context, tasks store.Collection[lifecycl
 	return nil
 }
 
-// ownerOfLog implements log.Owner.
-func (v *views) ownerOfLog(ctx context.Context, id string) (quota.User, error) {
+// OwnerOfLog implements log.Owner for tasks of the cluster.
+func (v *views) OwnerOfLog(ctx context.Context, id string) (quota.User, error) {
 	e, found, err := v.findTask(ctx, rm.TaskID(id))
 	if err != nil {
 		return quota.User{}, err

@@ -167,9 +167,6 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 		cfg.LateAfter = lateAfter
 	}
 	t, records := newTasks(cfg)
-	if cfg.Quota != nil {
-		cfg.Logs.LimitUsers(cfg.Quota, t.ownerOfLog)
-	}
 	if err := errors.Join(records.loadAll(ctx), records.countStored(ctx)); err != nil {
 		return nil, fmt.Errorf("open tasks: %w", err)
 	}

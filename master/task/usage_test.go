@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -71,6 +72,7 @@ func limited(t *testing.T, bytes int64) (*master, **quota.Quota) {
 			t.Fatal(err)
 		}
 		c.Quota = *q
+		m.logs.LimitUsers(*q, func(ctx context.Context, id string) (quota.User, error) { return m.tasks.OwnerOfLog(ctx, id) })
 	}
 	m.restart()
 	return m, q

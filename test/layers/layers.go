@@ -160,7 +160,7 @@ func master() []Row {
 		{"master/store/database", nil, "what SQLite and PostgreSQL differ in is known in one place"},
 		{"master/store/*", []string{"master/store"}, "a contract knows what it is a contract of"},
 		{"master/log", with("master/store", "master/quota"), "it keeps lines, whoever asks"},
-		{"master/metric", []string{"master/store", "master/api/status"}, "it keeps what trials report, whoever asks"},
+		{"master/metric", []string{"master/store", "master/quota", "master/api/status"}, "it keeps what trials report, whoever asks"},
 		{"master/quota", []string{"master/store", "master/api/status"}, "it counts bytes and does not know what they are"},
 		{"master/accounting", with("master/store"), "it keeps what was used, whoever asks"},
 		{"master/metric/series", with("master/experiment", "master/experiment/*", "master/metric", "master/store"), "it shows clients what trials reported"},

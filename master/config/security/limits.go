@@ -17,7 +17,7 @@ type Limits struct {
 	AgentsEach       int       `yaml:"unadmitted_agents_per_address" doc:"Such connections from one address"`
 	TasksPerUser     int       `yaml:"tasks_per_user" doc:"Tasks of one user that have not ended"`
 	ContextsPerUser  ByteLimit `yaml:"context_bytes_per_user" doc:"Bytes of files that came with one user's tasks that have not ended"`
-	StoredPerUser    ByteLimit `yaml:"stored_bytes_per_user" doc:"Bytes that one user has stored: files of tasks, model definitions of experiments and logs; what is submitted beyond is refused, and what tasks print is dropped"`
+	StoredPerUser    ByteLimit `yaml:"stored_bytes_per_user" doc:"Bytes that one user has stored: files of tasks, model definitions of experiments, logs and metrics; what is submitted or reported beyond is refused, and what tasks print is dropped"`
 	LogPerTask       ByteLimit `yaml:"log_bytes_per_task" doc:"Bytes of one task's log; what comes after is dropped, with a line that says so"`
 	SessionsPerUser  int       `yaml:"sessions_per_user" doc:"Logins of one user; the next ends the oldest"`
 	StreamsPerUser   int       `yaml:"streams_per_user" doc:"Logs that one user follows and signals that one allocation waits for, at a time"`

@@ -5,6 +5,7 @@ SHELL := /bin/bash
 GO ?= go
 # The versions of the tools that are built into bin/.
 GOLANGCI_LINT := v2.15.0
+GOVULNCHECK := v1.9.0
 export CGO_ENABLED ?= 0
 # One way to compile for the linters, the program, the tests and what they build, whatever
 # directory this is: each other way would compile all dependencies once more. Without
@@ -102,6 +103,10 @@ faults: ## what test-rest takes a sample of: every call on a cloud fails in ever
 fuzz: ## every fuzz target, each for FUZZTIME (10s); FUZZ=./k8s/... for a part
 	./test/fuzz.sh
 
+.PHONY: vuln
+vuln: bin/govulncheck ## look for known vulnerabilities in the program; warns where their list cannot be read
+	./test/vuln.sh
+
 .PHONY: house
 house: ## print how long, how crowded and how well named the code is
 	$(GO) run ./test/house
@@ -111,10 +116,14 @@ kube: ## build Kubernetes for the tests (minutes, once), and check a cluster of 
 	./test/kube/kube.sh deps && ./test/kube/kube.sh check
 
 .PHONY: tools
-tools: bin/golangci-lint ## build the pinned tools into bin/
+tools: bin/golangci-lint bin/govulncheck ## build the pinned tools into bin/
 
 bin/golangci-lint: Makefile
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
+	@touch $@
+
+bin/govulncheck: Makefile
+	GOBIN=$(CURDIR)/bin $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK)
 	@touch $@
 
 .PHONY: clean

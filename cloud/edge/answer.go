@@ -40,6 +40,8 @@ func (a Answer) toRefusal() *refusal {
 		r.text = a.Message + " (" + a.Code + ")"
 	case a.Code != "":
 		r.text = a.Code
+	case a.Status/100 == http.StatusOK/100:
+		r.text = fmt.Sprintf("answered %d %s, and the answer cannot be read: %s", a.Status, http.StatusText(a.Status), a.Message)
 	case a.Status != 0:
 		r.text = fmt.Sprintf("answered %d %s with something that does not belong to its API", a.Status, http.StatusText(a.Status))
 	default:

@@ -80,6 +80,7 @@ func TestARefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"box.insert", edge.Answer{Code: "forbidden", Message: "no", Err: errSDK}, "box.insert: no (forbidden)", "allow box.insert, disk.use"},
 		{"box.list", edge.Answer{Status: 403, Err: errSDK}, "box.list: answered 403 Forbidden with something that does not belong to its API", "allow box.list"},
 		{"clock.read", edge.Answer{Status: 401, Err: errSDK}, "clock.read: answered 401 Unauthorized with something that does not belong to its API", "allow clock.read"},
+		{"box.insert", edge.Answer{Status: 200, Message: "unexpected EOF", Err: errSDK}, "box.insert: answered 200 OK, and the answer cannot be read: unexpected EOF", ""},
 		{"box.list", edge.Answer{Message: "no key", Transport: edge.Unauthenticated, Err: errSDK}, "box.list: no key", "log in"},
 	} {
 		err := table.Refuse(tc.op, true, tc.answer)

@@ -79,7 +79,7 @@ func (s *session) writeAll(ctx context.Context) error {
 		if len(p.direct)+len(p.unconfirmed)+len(p.containers) == 0 {
 			return nil
 		}
-		if err := s.conn.Together(func() error { return s.writePending(ctx, p) }); err != nil {
+		if err := s.writePending(ctx, p); err != nil {
 			return err
 		}
 	}

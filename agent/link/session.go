@@ -16,7 +16,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/delay"
-	"github.com/det-deploy/det-deploy/gather"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -36,8 +35,7 @@ const (
 
 // Conn carries messages of one connection.
 type Conn struct {
-	ws  *websocket.Conn
-	out *gather.Conn
+	ws *websocket.Conn
 	// in has the message that is read, for the next one.
 	in bytes.Buffer
 }
@@ -131,7 +129,6 @@ func (l *link) dialMaster(ctx context.Context) (*Conn, *agentv1.Welcome, error) 
 	defer cancel()
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.cfg.TLS}
 	defer transport.CloseIdleConnections()
-	out := gatherOn(transport)
 	var local net.Addr
 	//nolint:bodyclose // the library closes the body, or replaces it by one in memory
 	ws, _, err := websocket.Dial(traceAddress(dctx, &local), l.cfg.URL, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
@@ -140,7 +137,7 @@ func (l *link) dialMaster(ctx context.Context) (*Conn, *agentv1.Welcome, error) 
 	}
 	ws.SetReadLimit(maxMessage)
 	hello.Address, hello.Addresses = addressOf(dctx, local), interfaceAddresses()
-	c := &Conn{ws: ws, out: out()}
+	c := &Conn{ws: ws}
 	w, err := c.sendHello(dctx, hello)
 	if err != nil {
 		_ = ws.CloseNow()
@@ -166,12 +163,12 @@ func (c *Conn) sendHello(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 
 // keepAlive notices a connection that died without a word, and renews the lease. A ping in
 // each third of the wait that is given up after a quarter leaves two fifths to connect
-// again. The first comes at any time, so that agents that were welcomed together do not ping
-// together.
+// again. Pings come at random within the last half of that time, so that agents that were welcomed
+// together do not ping together.
 func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Duration) error {
 	interval := clampDuration(wait/3, time.Second, pingInterval)
-	for most := 1 + rand.N(interval); ; most = interval {
-		_ = delay.For(ctx, pauseUntilPing(time.Now(), most)) // a ping asks ctx as well
+	for {
+		_ = delay.For(ctx, interval/2+rand.N(interval/2)) // a ping asks ctx as well
 		asked := lease.Now()
 		err := c.ping(ctx, clampDuration(wait/4, time.Second, pingTimeout))
 		switch {
@@ -182,19 +179,6 @@ func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Durati
 		}
 		held.Answered(asked)
 	}
-}
-
-// pingGrid is what the times of pings are multiples of, by the clock of the machine.
-const pingGrid = 200 * time.Millisecond
-
-// pauseUntilPing is until the last time of the grid that is at most most away; most, where
-// there is none. Agents whose clocks agree ping in groups, so that a master with thousands of
-// them wakes up once for many pings: most of what a ping costs is waking up for it.
-func pauseUntilPing(now time.Time, most time.Duration) time.Duration {
-	if pause := now.Add(most).Truncate(pingGrid).Sub(now); pause > 0 {
-		return pause
-	}
-	return most
 }
 
 // clampDuration is d within bounds; most where there is none.

@@ -116,8 +116,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	l := newLink(address, c.cfg.Limits, cancel)
 	l.log = c.cfg.Log
 	l.admitted = func(ctx context.Context) { leave(); c.cfg.Admitted(ctx) }
-	up := &upgrade{ResponseWriter: w}
-	l.conn, err = websocket.Accept(up, req, &websocket.AcceptOptions{
+	l.conn, err = websocket.Accept(w, req, &websocket.AcceptOptions{
 		OnPingReceived: func(context.Context, []byte) bool { l.noteHeard(); return true },
 	})
 	if err != nil {
@@ -125,7 +124,6 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer func() { _ = l.conn.CloseNow() }() // it is closed in good order where there is an order
-	l.out = up.out
 	l.conn.SetReadLimit(c.cfg.Limits.Introduction)
 	err = c.serveLink(ctx, l)
 	c.cfg.Log.Info("agent disconnected", "agent_id", l.agent, "address", l.address, "err", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/coder/websocket"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/det-deploy/det-deploy/gather"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -26,7 +24,6 @@ type link struct {
 	agent   rm.AgentID
 	address string
 	conn    *websocket.Conn
-	out     *gather.Conn // what conn writes to
 	limits  Limits
 	log     *slog.Logger
 	cancel  context.CancelCauseFunc
@@ -134,35 +131,17 @@ func (l *link) sendRevoked(reason string) {
 
 // writeMessages sends what is queued, and returns when nothing is.
 func (l *link) writeMessages(ctx context.Context) error {
-	runtime.Gosched() // what one commit has stored is said by many, and leaves together
 	for {
 		batch := l.takeQueue()
 		if batch == nil {
 			return nil
 		}
-		if err := l.writeBatch(ctx, batch); err != nil {
-			return err
+		for _, m := range batch {
+			if err := l.writeOne(ctx, m); err != nil {
+				return err
+			}
 		}
 	}
-}
-
-// writeBatch sends messages together.
-func (l *link) writeBatch(ctx context.Context, batch []message) error {
-	if len(batch) == 1 {
-		return l.writeOne(ctx, batch[0])
-	}
-	l.out.Hold()
-	var err error
-	for i := 0; err == nil && i < len(batch); i++ {
-		err = l.writeOne(ctx, batch[i])
-	}
-	l.writing.Store(true)
-	defer l.writing.Store(false)
-	// Also after an error: it may be followed by a word of why.
-	if sent := l.out.Release(l.limits.Write); err == nil && sent != nil {
-		err = fmt.Errorf("write to agent %s: %w", l.agent, sent)
-	}
-	return err
 }
 
 func (l *link) takeQueue() []message {
@@ -213,15 +192,10 @@ func (l *link) sendRefusal(ctx context.Context, err error) {
 	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the agent has been told; how it leaves is its affair
 }
 
-// readMessages hands on what the agent says until the link breaks or ctx ends, which closes
-// it. A read that knows of ctx would watch it again for each ping, which took an eighth of
-// what a ping costs.
+// readMessages hands on what the agent says until the link breaks, or ctx ends, which closes it.
 func (l *link) readMessages(ctx context.Context, take func(context.Context, *agentv1.AgentMessage) error) error {
-	stop := context.AfterFunc(ctx, func() { _ = l.conn.CloseNow() }) // whatever it says, it is closed
-	defer stop()
-	unwatched := context.WithoutCancel(ctx)
 	for {
-		m, err := readMessage(unwatched, l.conn)
+		m, err := readMessage(ctx, l.conn)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -70,19 +69,11 @@ func CheckValues(r Release) error {
 
 // rules are a chart's schema, ready to hold values against.
 type rules struct {
-	text     []byte
 	doc      any
 	compiled *jsonschema.Schema
 }
 
-// lastRules are the ones that were asked for last. A command renders one chart several
-// times, and to compile its schema took two thirds of each; what is remembered changes no answer.
-var lastRules atomic.Pointer[rules]
-
 func rulesOf(schema []byte) (*rules, error) {
-	if last := lastRules.Load(); last != nil && bytes.Equal(last.text, schema) {
-		return last, nil
-	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
 		return nil, err
@@ -95,9 +86,7 @@ func rulesOf(schema []byte) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rules{text: schema, doc: doc, compiled: compiled}
-	lastRules.Store(r)
-	return r, nil
+	return &rules{doc: doc, compiled: compiled}, nil
 }
 
 // AllValues are a release's values with the chart's own beneath them.

@@ -259,6 +259,10 @@ func (k *kubelets) addNode(t *testing.T, name, gpus, pool string) {
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer stop()
+		if t.Failed() {
+			n, err := k.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+			t.Logf("node %s: taints %v, conditions %v, has %v, %v", name, n.Spec.Taints, n.Status.Conditions, n.Status.Allocatable, err)
+		}
 		if err := k.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}

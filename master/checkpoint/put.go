@@ -25,8 +25,24 @@ func Put(ctx context.Context, tx *store.Tx, r Record) error {
 		return status.New(status.AlreadyExists, "checkpoint %s belongs to trial %d; save it under an ID of its own", r.UUID, before.Trial)
 	case found && !mayReplace(before, r):
 		return nil
+	case !found:
+		if err := checkTrial(ctx, tx, r.Trial); err != nil {
+			return err
+		}
 	}
 	return putRecord(tx, r)
+}
+
+// mostOfTrial bounds the checkpoints of a trial, deleted ones included: lists read all of them.
+const mostOfTrial = 10_000
+
+// checkTrial refuses one more checkpoint of a trial that has so many.
+func checkTrial(ctx context.Context, tx *store.Tx, trial int32) error {
+	have, err := records().CountByParent(ctx, tx, trialKey(trial))
+	if err != nil || have < mostOfTrial {
+		return err
+	}
+	return status.New(status.ResourceExhausted, "trial %d has %d checkpoints, deleted ones included, and a trial has at most %d; save less often, or continue in another experiment", trial, have, mostOfTrial)
 }
 
 // mayReplace says that r says more of a checkpoint than what is stored. What is being

@@ -167,6 +167,16 @@ func (c Collection[T]) IDsByParent(ctx context.Context, r Reader, parent string)
 	return c.readKeys(ctx, r, "SELECT id FROM documents WHERE kind = ? AND parent = ? ORDER BY id", c.Kind, parent)
 }
 
+// CountByParent counts a parent's documents, which are not read.
+func (c Collection[T]) CountByParent(ctx context.Context, r Reader, parent string) (n int, err error) {
+	err = r.queryRows(ctx, "SELECT COUNT(*) FROM documents WHERE kind = ? AND parent = ?", []any{c.Kind, parent},
+		func(rows *sql.Rows) error { return rows.Scan(&n) })
+	if err != nil {
+		return 0, fmt.Errorf("count documents %s of %q: %w", c.Kind, parent, err)
+	}
+	return n, nil
+}
+
 // keysEach is how many keys one query names.
 const keysEach = 500
 

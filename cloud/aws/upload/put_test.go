@@ -61,17 +61,24 @@ func (s *server) open(t *testing.T) *s3.Client {
 func TestAnAbortThatIsRefusedIsReported(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the store is gone")
-	for code, reported := range map[string]bool{"AccessDenied": true, "NoSuchUpload": false} {
-		for _, before := range []int{5, 17 << 20} {
-			s := &server{abort: code}
-			torn := io.MultiReader(bytes.NewReader(make([]byte, before)), iotest.ErrReader(cause))
-			err := upload.Put(t.Context(), s.open(t), "b", "k", torn)
-			if !errors.Is(err, cause) || cloud.KindOf(err) != cloud.Unknown || s.aborts.Load() == 0 {
-				t.Errorf("%s: got %v after %d aborts, want the cause", code, err, s.aborts.Load())
-			}
-			if got := err != nil && strings.Contains(err.Error(), "give up the upload that was begun: "); got != reported {
-				t.Errorf("%s after %d bytes: got %v, want the abort in it %t", code, before, err, reported)
-			}
+	for _, tt := range []struct {
+		code     string
+		before   int
+		aborts   int32
+		reported bool
+	}{
+		{"AccessDenied", 17 << 20, 1, true},
+		{"NoSuchUpload", 17 << 20, 1, false},
+		{"AccessDenied", 5, 0, false}, // nothing was begun
+	} {
+		s := &server{abort: tt.code}
+		torn := io.MultiReader(bytes.NewReader(make([]byte, tt.before)), iotest.ErrReader(cause))
+		err := upload.Put(t.Context(), s.open(t), "b", "k", torn)
+		if !errors.Is(err, cause) || cloud.KindOf(err) != cloud.Unknown || s.aborts.Load() != tt.aborts {
+			t.Errorf("%s: got %v after %d aborts, want the cause after %d", tt.code, err, s.aborts.Load(), tt.aborts)
+		}
+		if got := err != nil && strings.Contains(err.Error(), "give up the upload that was begun: "); got != tt.reported {
+			t.Errorf("%s after %d bytes: got %v, want the abort in it %t", tt.code, tt.before, err, tt.reported)
 		}
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/config"
@@ -67,9 +70,22 @@ func (m *Master) formerMounts(ctx context.Context) ([]policy.HostPath, error) {
 		return nil, fmt.Errorf("store the checkpoint storage: %w", err)
 	}
 	for _, h := range out {
-		m.log.Warn("experiments keep the checkpoint storage that they were created with; keep its directory until they are deleted", "host_path", h.Path, "experiments", users[h.Path])
+		m.log.Warn("experiments keep the checkpoint storage that they were created with; keep its directory until they are deleted", "host_path", h.Path, "experiments", firstIDs(users[h.Path]))
 	}
 	return out, nil
+}
+
+// firstIDs names the first experiments in the order of their IDs, and says how many more there are.
+func firstIDs(ids []int32) string {
+	const most = 10
+	var out []string
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if len(out) == most {
+			return fmt.Sprintf("%s and %d more", strings.Join(out, ", "), len(ids)-most)
+		}
+		out = append(out, strconv.Itoa(int(id)))
+	}
+	return strings.Join(out, ", ")
 }
 
 func sharedDirectoryOf(s *config.CheckpointStorage) sharedDirectory {

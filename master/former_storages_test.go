@@ -1,7 +1,9 @@
 package master
 
 import (
+	"bytes"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,4 +67,38 @@ func TestTheDirectoryOfAnEarlierCheckpointStorageStaysAllowedWhileExperimentsUse
 	mayMount("its experiments are deleted", bucket, map[string]bool{"/srv/a": false})
 	create(2, "/srv/a")
 	mayMount("forgotten", bucket, map[string]bool{"/srv/a": false})
+}
+
+func TestTheLogNamesTheFirstExperimentsOfAnEarlierCheckpointStorageAndCountsTheOthers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		last int32
+		want string
+	}{
+		{1, `experiments=1`},
+		{10, `experiments="1, 2, 3, 4, 5, 6, 7, 8, 9, 10"`},
+		{12, `experiments="1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more"`},
+	} {
+		s := storetest.New(t)
+		err := s.Write(t.Context(), func(tx *store.Tx) error {
+			for id := c.last; id > 0; id-- {
+				used := record.Config{Complete: []byte("checkpoint_storage: {type: shared_fs, host_path: /srv/a}")}
+				if err := record.Docs().Configs.Put(tx, record.Key(id), "", time.Time{}, used); err != nil {
+					return err
+				}
+			}
+			return sharedDirectories().Put(tx, "/srv/a", "", time.Time{}, sharedDirectory{Path: "/srv/a"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		m := &Master{deps: &deps{parts: Parts{Config: config.DefaultMaster()}, store: s, log: slog.New(slog.NewTextHandler(&log, nil))}}
+		if _, err := m.formerMounts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(log.String()); !strings.HasSuffix(got, "host_path=/srv/a "+c.want) {
+			t.Errorf("%d experiments: got %s, want %s at its end", c.last, got, c.want)
+		}
+	}
 }

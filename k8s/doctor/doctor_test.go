@@ -402,6 +402,7 @@ func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
 		words   string
 	}{
 		{"the chart's own", made("baseline"), namespace("ml", ""), nil, Unknown, "checkpointStorage.hostPath=/tmp/checkpoints"},
+		{"a claim is the tasks' namespace's", made("baseline"), namespace("ml", ""), nil, Unknown, "a volume claim of namespace ml-lab-tasks in"},
 		{"the chart's own, as it was before", made("privileged"), namespace("ml-lab-tasks", "baseline"), nil, Pass, ""},
 		{"a named one", nil, namespace("jobs", "restricted"), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Unknown, "namespace jobs (Pod Security level restricted)"},
 		{"a named one without a level", nil, namespace("jobs", ""), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Pass, ""},

@@ -105,7 +105,7 @@ func judgeCheckpoints(namespace, level string) Result {
 	return Result{
 		Answer: Unknown, Needed: "a place for checkpoints that pods may use",
 		Found: fmt.Sprintf("checkpointStorage is a directory of each node (shared_fs), which namespace %s (Pod Security level %s) lets no pod mount: experiments that name no storage are refused", namespace, level),
-		Fix: "--set checkpointStorage.type=s3,checkpointStorage.bucket=NAME (or gcs, azure); --set checkpointStorage.type=directory,checkpointStorage.containerPath=PATH with a volume claim in taskContainerDefaults.cpuPodSpec and gpuPodSpec; " +
+		Fix: "--set checkpointStorage.type=s3,checkpointStorage.bucket=NAME (or gcs, azure); --set checkpointStorage.type=directory,checkpointStorage.containerPath=PATH with a volume claim of namespace " + namespace + " in taskContainerDefaults.cpuPodSpec and gpuPodSpec; " +
 			"or, for a first try, --set checkpointStorage.hostPath=/tmp/checkpoints, which makes a namespace of the chart's own privileged",
 	}
 }

@@ -79,7 +79,8 @@ func (h *contract) Stop() { h.stop() }
 func (h *contract) AddMachine(pool string) {
 	h.t.Helper()
 	h.machines++
-	h.nodes.addNode(h.t, fmt.Sprintf("play-contract-%d", h.machines), fmt.Sprint(rmtest.MachineSlots), pool)
+	// No rule's node has the name of another rule's, which Kubernetes may not have forgotten yet.
+	h.nodes.addNode(h.t, fmt.Sprintf("play-%s-%d", h.config.Namespace, h.machines), fmt.Sprint(rmtest.MachineSlots), pool)
 }
 
 func (h *contract) Deaf(id rm.AllocationID) { h.nodes.ignoreTerm(id) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	experimentconfig "github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -112,10 +113,28 @@ func (m *Master) usersOf(ctx context.Context, all []sharedDirectory) (map[string
 			return nil, err
 		}
 		for _, d := range all {
-			if bytes.Contains(c.Value.Complete, []byte(d.Path)) {
+			uses, err := keepsCheckpointsIn(c.Value.Complete, d.Path)
+			if err != nil {
+				return nil, fmt.Errorf("experiment %d: %w", id, err)
+			}
+			if uses {
 				users[d.Path] = append(users[d.Path], id)
 			}
 		}
 	}
 	return users, nil
+}
+
+// keepsCheckpointsIn reports whether an experiment's complete configuration has a directory as its
+// checkpoint storage. Only one that has the path anywhere is decoded.
+func keepsCheckpointsIn(complete []byte, dir string) (bool, error) {
+	if !bytes.Contains(complete, []byte(dir)) {
+		return false, nil
+	}
+	x, err := experimentconfig.Load(complete)
+	if err != nil {
+		return false, err
+	}
+	path := x.CheckpointStorage.HostPath
+	return path != nil && *path == dir, nil
 }

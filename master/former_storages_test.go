@@ -65,6 +65,9 @@ func TestTheDirectoryOfAnEarlierCheckpointStorageStaysAllowedWhileExperimentsUse
 	mayMount("a bucket", bucket, map[string]bool{"/srv/a": true, "/srv/b": false, "/srv": false})
 	change(func(tx *store.Tx) error { return record.Docs().Configs.Delete(tx, record.Key(1)) })
 	mayMount("its experiments are deleted", bucket, map[string]bool{"/srv/a": false})
+	create(2, "/srv/a/below")
+	mayMount("another directory again", shared("/srv/a"), map[string]bool{"/srv/a": true})
+	mayMount("a bucket again, and one uses a directory below", bucket, map[string]bool{"/srv/a": false})
 	create(2, "/srv/a")
 	mayMount("forgotten", bucket, map[string]bool{"/srv/a": false})
 }

@@ -17,9 +17,12 @@ import (
 type workload struct {
 	steps int64
 	// kind orders what was done at the same step: training, validation, checkpoint.
-	kind   int
-	report metric.Report
-	saved  checkpoint.Entry
+	kind int
+	// group is a report's group, and value its value of the metric that is sorted by. The rest of it is read
+	// when it is shown: a trial may have reported more than fits into memory.
+	group string
+	value float64
+	saved checkpoint.Entry
 }
 
 const (
@@ -42,14 +45,17 @@ func (t *Trials) Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsReques
 	from, to, page := cutPage(len(list), r.GetOffset(), r.GetLimit())
 	out := &apiv1.GetTrialWorkloadsResponse{Pagination: page, Workloads: make([]*apiv1.WorkloadContainer, 0, to-from)}
 	size := 0
-	for _, w := range list[from:to] {
-		c, err := t.showWorkload(ctx, w, r.GetIncludeBatchMetrics())
+	for i, w := range list[from:to] {
+		c, found, err := t.showWorkload(ctx, w, r)
 		if err != nil {
 			return nil, err
 		}
+		if !found {
+			continue // a later run has taken it back
+		}
 		out.Workloads = append(out.Workloads, c)
 		if size += proto.Size(c); size > pageBytes {
-			page.EndIndex = page.GetStartIndex() + int32(len(out.GetWorkloads())) //nolint:gosec // it is at most the end of the page
+			page.EndIndex = page.GetStartIndex() + int32(i+1) //nolint:gosec // it is at most the end of the page
 			break
 		}
 	}
@@ -71,7 +77,7 @@ func (t *Trials) readWorkloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRe
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, workload{steps: report.Steps, kind: kindOf(group), report: report})
+			list = append(list, workload{steps: report.Steps, kind: kindOf(group), group: group, value: valueOf(report, r.GetSortKey())})
 		}
 	}
 	if !checkpoints {
@@ -82,7 +88,7 @@ func (t *Trials) readWorkloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRe
 		if r.GetRemoveDeletedCheckpoints() && !c.State.Usable() {
 			continue
 		}
-		list = append(list, workload{steps: int64(c.Steps), kind: saved, saved: c})
+		list = append(list, workload{steps: int64(c.Steps), kind: saved, value: math.Inf(1), saved: c})
 	}
 	return list, err
 }
@@ -102,24 +108,28 @@ func workloadOrder(key string) order[workload] {
 	if key == "" || slices.Contains([]string{"batches", "total_batches", "totalBatches"}, key) {
 		return bySteps
 	}
-	return func(a, b workload) int { return cmp.Or(cmp.Compare(a.value(key), b.value(key)), bySteps(a, b)) }
+	return func(a, b workload) int { return cmp.Or(cmp.Compare(a.value, b.value), bySteps(a, b)) }
 }
 
-func (w workload) value(name string) float64 {
-	if x, ok := metric.Number(w.report.Values.Averages[name]); ok {
+func valueOf(r metric.Report, name string) float64 {
+	if x, ok := metric.Number(r.Values.Averages[name]); ok {
 		return x
 	}
 	return math.Inf(1)
 }
 
-func (t *Trials) showWorkload(ctx context.Context, w workload, withBatches bool) (*apiv1.WorkloadContainer, error) {
+func (t *Trials) showWorkload(ctx context.Context, w workload, r *apiv1.GetTrialWorkloadsRequest) (_ *apiv1.WorkloadContainer, found bool, err error) {
 	if w.kind == saved {
 		c, err := t.showEntry(ctx, w.saved)
-		return &apiv1.WorkloadContainer{Checkpoint: c}, err
+		return &apiv1.WorkloadContainer{Checkpoint: c}, true, err
 	}
-	m, err := showReport(w.report, withBatches)
+	report, found, err := metric.At(ctx, t.cfg.Store, int64(r.GetTrialId()), w.group, w.steps)
+	if err != nil || !found {
+		return nil, false, err
+	}
+	m, err := showReport(report, r.GetIncludeBatchMetrics())
 	if w.kind == validated {
-		return &apiv1.WorkloadContainer{Validation: m}, err
+		return &apiv1.WorkloadContainer{Validation: m}, true, err
 	}
-	return &apiv1.WorkloadContainer{Training: m}, err
+	return &apiv1.WorkloadContainer{Training: m}, true, err
 }

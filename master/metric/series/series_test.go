@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -188,6 +189,20 @@ func TestSnapshot(t *testing.T) {
 		if (c.want == 0) != (len(trials) == 0) || (c.want > 0 && (len(trials) != 2 || trials[0].GetBatchesProcessed() != c.want || trials[1].GetHparams().GetFields()["n"].GetNumberValue() != 1)) {
 			t.Errorf("at %d ± %d: got %v, want both trials at %d", c.steps, c.margin, trials, c.want)
 		}
+	}
+}
+
+func TestASnapshotOfLargeTrialsIsSeveralMessages(t *testing.T) {
+	t.Parallel()
+	s := newSeries(t)
+	for _, trial := range s.cfg.Experiments.(*ended).trials {
+		trial.Hparams["text"] = strings.Repeat("x", messageBytes)
+	}
+	got := all(t, func(send func(*apiv1.TrialsSnapshotResponse) error) error {
+		return s.Snapshot(t.Context(), &apiv1.TrialsSnapshotRequest{ExperimentId: 1, MetricName: "loss", Group: "validation", BatchesProcessed: 20}, send)
+	})
+	if len(got) != 2 || len(got[0].GetTrials()) != 1 || got[1].GetTrials()[0].GetTrialId() != 2 {
+		t.Errorf("got %d messages, want one with each of the two trials", len(got))
 	}
 }
 

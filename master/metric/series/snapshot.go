@@ -5,13 +5,18 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment"
 )
 
+// messageBytes is how long a message with trials gets, but for its last trial.
+const messageBytes = 1 << 20
+
 // Snapshot sends the value that each trial had for a metric at a step, or at most a margin of
-// steps from it, until the experiment has ended.
+// steps from it, until the experiment has ended. Many trials come in several messages.
 func (s *Series) Snapshot(ctx context.Context, q *apiv1.TrialsSnapshotRequest, send func(*apiv1.TrialsSnapshotResponse) error) error {
 	steps, margin := q.GetBatchesProcessed(), q.GetBatchesMargin()
 	if steps < 0 || margin < 0 {
@@ -22,15 +27,23 @@ func (s *Series) Snapshot(ctx context.Context, q *apiv1.TrialsSnapshotRequest, s
 		return err
 	}
 	return s.follow(ctx, []int32{q.GetExperimentId()}, q.GetPeriodSeconds(), func(trials []experiment.TrialView) error {
-		out := &apiv1.TrialsSnapshotResponse{}
+		out, size := &apiv1.TrialsSnapshotResponse{}, 0
 		for _, t := range trials {
 			m, err := s.nearest(ctx, t, c, int64(steps), int64(margin))
 			if err != nil {
 				return err
 			}
-			if m != nil {
-				out.Trials = append(out.Trials, m)
+			if m == nil {
+				continue
 			}
+			if size > messageBytes {
+				if err := send(out); err != nil {
+					return err
+				}
+				out, size = &apiv1.TrialsSnapshotResponse{}, 0
+			}
+			out.Trials = append(out.Trials, m)
+			size += proto.Size(m)
 		}
 		return send(out)
 	})

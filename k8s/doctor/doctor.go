@@ -67,8 +67,9 @@ type Wanted struct {
 	Coscheduler bool
 	// HostPaths is true when the master mounts a directory of its node.
 	HostPaths bool
-	// SharedFS is true when checkpoints go to a directory of each node.
-	SharedFS bool
+	// SharedFS is true when checkpoints go to a directory of each node, or to CheckpointClaim.
+	SharedFS        bool
+	CheckpointClaim string
 	// DatabaseHost is a database outside the release, or empty.
 	DatabaseHost string
 }

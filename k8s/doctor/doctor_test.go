@@ -383,6 +383,32 @@ func TestANamespaceOfTasksIsTheReleasesOwn(t *testing.T) {
 	}
 }
 
+func TestTheClaimOfCheckpointsIsLookedForWhereTasksRun(t *testing.T) {
+	t.Parallel()
+	claim := func(namespace string, mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "trials", Namespace: namespace},
+			Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{mode}},
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		there *corev1.PersistentVolumeClaim
+		want  Answer
+		words string
+	}{
+		{"beside the master", claim("ml", corev1.ReadWriteMany), Unknown, "namespace jobs has no claim trials"},
+		{"for all nodes", claim("jobs", corev1.ReadWriteMany), Pass, "pods of all nodes"},
+		{"for one node", claim("jobs", corev1.ReadWriteOnce), Pass, "pods of one node mount at a time (ReadWriteOnce)"},
+	} {
+		w := Wanted{Client: fake.NewClientset(c.there), Namespace: "ml"}
+		if err := w.Read(map[string]any{"checkpointStorage": map[string]any{"type": "shared_fs", "existingClaim": "trials"}, "resourceManager": map[string]any{"defaultNamespace": "jobs"}}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, w.checkCheckpoints(t.Context()), c.want, c.words)
+	}
+}
+
 // With default values the chart's own namespace is baseline, and checkpoints go to a directory of
 // the node.
 func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
@@ -402,7 +428,7 @@ func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
 		words   string
 	}{
 		{"the chart's own", made("baseline"), namespace("ml", ""), nil, Unknown, "checkpointStorage.hostPath=/tmp/checkpoints"},
-		{"a claim is the tasks' namespace's", made("baseline"), namespace("ml", ""), nil, Unknown, "a volume claim of namespace ml-lab-tasks in"},
+		{"a claim is the tasks' namespace's", made("baseline"), namespace("ml", ""), nil, Unknown, "checkpointStorage.existingClaim=NAME, a volume claim of namespace ml-lab-tasks"},
 		{"the chart's own, as it was before", made("privileged"), namespace("ml-lab-tasks", "baseline"), nil, Pass, ""},
 		{"a named one", nil, namespace("jobs", "restricted"), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Unknown, "namespace jobs (Pod Security level restricted)"},
 		{"a named one without a level", nil, namespace("jobs", ""), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Pass, ""},

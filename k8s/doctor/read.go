@@ -26,6 +26,7 @@ func (w *Wanted) Read(values map[string]any) error {
 		CheckpointStorage   struct {
 			Type          string `json:"type"`
 			MountToServer bool   `json:"mountToServer"`
+			ExistingClaim string `json:"existingClaim"`
 		} `json:"checkpointStorage"`
 		DB struct {
 			HostAddress      string `json:"hostAddress"`
@@ -81,6 +82,7 @@ func (w *Wanted) Read(values map[string]any) error {
 	}
 	w.Coscheduler = v.DefaultScheduler == "coscheduler"
 	w.HostPaths, w.SharedFS = v.CheckpointStorage.MountToServer, v.CheckpointStorage.Type == "shared_fs"
+	w.CheckpointClaim = v.CheckpointStorage.ExistingClaim
 	w.Slots = Slots{MaxPerPod: v.MaxSlotsPerPod, Resource: SlotResource(v.SlotType)}
 	// Task pods tolerate the taint that clouds put on GPU nodes.
 	w.Slots.Tolerations = slices.Clone(v.TaskContainerDefaults.GPUPodSpec.Spec.Tolerations)

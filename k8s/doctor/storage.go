@@ -74,8 +74,45 @@ func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.Sto
 	return passResult("volumes are made by %s", strings.Join(slices.Compact(used), ", "))
 }
 
+// checkClaim looks for the volume claim of checkpoints.
+func (w Wanted) checkClaim(ctx context.Context) Result {
+	namespace := w.tasksNamespace()
+	call := kube.Call{Verb: "get", Resource: "persistentvolumeclaims", Namespace: namespace, Name: w.CheckpointClaim}
+	claim, err := w.Client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, w.CheckpointClaim, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Result{
+			Answer: Unknown, Needed: "a volume claim for checkpoints",
+			Found: fmt.Sprintf("namespace %s has no claim %s: trials wait until it is there", namespace, w.CheckpointClaim),
+			Fix:   fmt.Sprintf("make the claim in namespace %s, which `install` makes where it is missing", namespace),
+		}
+	}
+	if err != nil {
+		return unknownResult(call, err)
+	}
+	return judgeClaim(claim)
+}
+
+// judgeClaim is pure.
+func judgeClaim(claim *corev1.PersistentVolumeClaim) Result {
+	if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteMany) {
+		return passResult("claim %s, which pods of all nodes mount", claim.Name)
+	}
+	return passResult("claim %s, which pods of one node mount at a time (%s)", claim.Name, joinModes(claim.Spec.AccessModes))
+}
+
+func joinModes(modes []corev1.PersistentVolumeAccessMode) string {
+	var out []string
+	for _, m := range modes {
+		out = append(out, string(m))
+	}
+	return strings.Join(out, ", ")
+}
+
 // checkCheckpoints looks whether trials may mount the directory of shared_fs.
 func (w Wanted) checkCheckpoints(ctx context.Context) Result {
+	if w.CheckpointClaim != "" {
+		return w.checkClaim(ctx)
+	}
 	for _, o := range w.Objects {
 		var ns corev1.Namespace
 		if o.Kind == "Namespace" && o.Name == w.TaskNamespace && yaml.Unmarshal([]byte(o.YAML), &ns) == nil {
@@ -105,7 +142,7 @@ func judgeCheckpoints(namespace, level string) Result {
 	return Result{
 		Answer: Unknown, Needed: "a place for checkpoints that pods may use",
 		Found: fmt.Sprintf("checkpointStorage is a directory of each node (shared_fs), which namespace %s (Pod Security level %s) lets no pod mount: experiments that name no storage are refused", namespace, level),
-		Fix: "--set checkpointStorage.type=s3,checkpointStorage.bucket=NAME (or gcs, azure); --set checkpointStorage.type=directory,checkpointStorage.containerPath=PATH with a volume claim of namespace " + namespace + " in taskContainerDefaults.cpuPodSpec and gpuPodSpec; " +
+		Fix: "--set checkpointStorage.type=s3,checkpointStorage.bucket=NAME (or gcs, azure); --set checkpointStorage.existingClaim=NAME, a volume claim of namespace " + namespace + "; " +
 			"or, for a first try, --set checkpointStorage.hostPath=/tmp/checkpoints, which makes a namespace of the chart's own privileged",
 	}
 }

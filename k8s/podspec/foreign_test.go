@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/policy"
 )
 
 // volume is a pod spec with one volume.
@@ -41,6 +43,7 @@ func TestWhatBelongsToTheClusterOrAnotherTaskIsRefused(t *testing.T) {
 		{"the database's volume", volume(`"persistentVolumeClaim":{"claimName":"determined-db-pvc-lab"}`), "spec.volumes[x].persistentVolumeClaim.claimName"},
 		{"the master's volume", volume(`"persistentVolumeClaim":{"claimName":"determined-master-data-lab"}`), "determined-master-data-lab"},
 		{"a volume of backups", volume(`"persistentVolumeClaim":{"claimName":"determined-backup-lab"}`), "determined-backup-lab"},
+		{"the volume of all checkpoints", volume(`"persistentVolumeClaim":{"claimName":"trials"}`), "no task may use PersistentVolumeClaim or its snapshot trials, which belongs to the cluster"},
 		{"a copy of the database's volume", volume(`"ephemeral":{"volumeClaimTemplate":{"spec":{"dataSource":{"kind":"PersistentVolumeClaim","name":"determined-db-pvc-lab"}}}}`), "dataSource.name"},
 		{"a snapshot of the database", volume(`"ephemeral":{"volumeClaimTemplate":{"spec":{"dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"determined-db-snapshot-v1"}}}}`), "dataSourceRef.name"},
 		{"the master's account", `{"spec":{"serviceAccountName":"determined-master-lab"}}`, "spec.serviceAccountName: no task may use ServiceAccount determined-master-lab"},
@@ -62,6 +65,7 @@ func TestWhatBelongsToTheClusterOrAnotherTaskIsRefused(t *testing.T) {
 			t.Parallel()
 			r := request(0, template()) // an administrator's: no policy
 			r.Template.PullSecrets, r.Template.Protected = []string{"regcred"}, []string{"db-login", "determined-ml-lab"}
+			r.Template.CheckpointClaim = "trials"
 			r.PodSpec = []byte(test.pod)
 			refused(t, podspec.Validate(r.Request, r.Template), "environment.pod_spec: ", test.want)
 			_, err := podspec.Build(r)
@@ -265,6 +269,16 @@ func TestNoContainerGainsRights(t *testing.T) {
 	r.PodSpec = []byte(`{"spec":{"containers":[{"name":"determined-container","securityContext":{"allowPrivilegeEscalation":true}}]}}`)
 	r.Policy = &apiv1.TaskPolicy{Root: true}
 	refused(t, podspec.Validate(r.Request, r.Template), "spec.containers[determined-container].securityContext.allowPrivilegeEscalation: ", "task_policy.privileged")
+}
+
+func TestCheckpointsAreInNoClaimOfTheClustersData(t *testing.T) {
+	t.Parallel()
+	r := request(0, template(), func(s *agentv1.Spec) {
+		dir := policy.ClaimDirectory("determined-db-pvc-lab")
+		s.Mounts = []*agentv1.Mount{{HostPath: dir, ContainerPath: "/determined_shared_fs", Storage: dir}}
+	})
+	_, err := podspec.Build(r)
+	refused(t, err, "checkpoint_storage.host_path: no task may use the volume claim determined-db-pvc-lab")
 }
 
 func TestVolumesOfTheClusterAreNotATasksToMount(t *testing.T) {

@@ -197,9 +197,10 @@ func (b *builder) addMounts() error {
 		if err != nil {
 			return err
 		}
-		name := fmt.Sprintf("determined-mount-%d", i)
-		source, below := storageVolume(m)
-		b.addVolume(name, corev1.VolumeSource{HostPath: source})
+		name, below, err := b.addMountedVolume(i, m)
+		if err != nil {
+			return err
+		}
 		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{
 			Name: name, MountPath: to, SubPath: below, ReadOnly: m.GetReadOnly(), MountPropagation: propagation,
 		})
@@ -213,15 +214,59 @@ func (b *builder) addMounts() error {
 	return nil
 }
 
-// storageVolume is the volume of a mount, and the path in it. Of a checkpoint storage the kubelet makes what
-// is missing, with the permissions of the directory above, and follows no link out of that.
-func storageVolume(m *agentv1.Mount) (v *corev1.HostPathVolumeSource, below string) {
+// addMountedVolume adds the volume of a mount, and returns its name and the path in it. Of a checkpoint storage the
+// kubelet makes what is missing, with the permissions of the directory above, and follows no link out of that.
+func (b *builder) addMountedVolume(i int, m *agentv1.Mount) (name, below string, err error) {
+	name = fmt.Sprintf("determined-mount-%d", i)
 	above := m.GetStorage()
 	if above == "" {
-		return &corev1.HostPathVolumeSource{Path: m.GetHostPath()}, ""
+		b.addVolume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.GetHostPath()}})
+		return name, "", nil
+	}
+	if claim, inside := policy.ClaimOf(m.GetHostPath()); claim != "" {
+		return claimVolume, inside, b.addClaim(claim)
 	}
 	below = strings.TrimPrefix(strings.TrimPrefix(m.GetHostPath(), above), "/")
-	return &corev1.HostPathVolumeSource{Path: above, Type: new(corev1.HostPathDirectoryOrCreate)}, below
+	b.addVolume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: above, Type: new(corev1.HostPathDirectoryOrCreate)}})
+	return name, below, nil
+}
+
+const (
+	// claimVolume is the volume with checkpoints. A pod has a claim once, for whatever it mounts of it.
+	claimVolume = "determined-checkpoints"
+	// checkpointGroup owns the files of a volume claim with checkpoints, so that the accounts of all users may
+	// write there. Each pod sees the directory of its own experiment.
+	checkpointGroup = 65532
+)
+
+func (b *builder) addClaim(claim string) error {
+	if t := b.request.Template; claim != t.CheckpointClaim {
+		if owner := t.ownerOf(reference{kind: claimObject, name: claim}); owner != "" {
+			return refuseField("checkpoint_storage.host_path", "no task may use the volume claim %s, which belongs to %s", claim, owner)
+		}
+	}
+	for _, v := range b.pod.Spec.Volumes {
+		if v.Name != claimVolume {
+			continue
+		}
+		if c := v.PersistentVolumeClaim; c == nil || c.ClaimName != claim {
+			return refuseField("checkpoint_storage.host_path", "the pod has another volume %s than the claim %s", claimVolume, claim)
+		}
+		return nil
+	}
+	b.addVolume(claimVolume, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}})
+	b.shareFiles()
+	return nil
+}
+
+// shareFiles has the kubelet give the pod's volumes to the group, unless its pod spec names one.
+func (b *builder) shareFiles() {
+	if b.pod.Spec.SecurityContext == nil {
+		b.pod.Spec.SecurityContext = &corev1.PodSecurityContext{}
+	}
+	if s := b.pod.Spec.SecurityContext; s.FSGroup == nil {
+		s.FSGroup, s.FSGroupChangePolicy = new(int64(checkpointGroup)), new(corev1.FSGroupChangeOnRootMismatch)
+	}
 }
 
 // mountPropagation translates Docker's propagation.

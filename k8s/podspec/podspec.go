@@ -65,7 +65,10 @@ type Template struct {
 	// Protected are names of Secrets, volume claims and priority classes of the cluster,
 	// beside those that its chart names, which no task may use.
 	Protected []string
-	Master    Master
+	// CheckpointClaim is the volume claim of checkpoints, of which a pod gets what is its experiment's;
+	// empty for none.
+	CheckpointClaim string
+	Master          Master
 
 	SlotType       SlotType
 	MaxSlotsPerPod int

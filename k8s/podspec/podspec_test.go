@@ -19,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/test/golden"
 )
@@ -152,6 +153,17 @@ func rows() []row {
 				{HostPath: other + "/u", ContainerPath: "/determined_shared_fs/experiment-3-1f3a90cc/u", Storage: other, ReadOnly: true, Propagation: "rprivate"},
 			}
 		})},
+		{"claim", func() podspec.Request {
+			r := request(0, template(), func(s *agentv1.Spec) {
+				mine, other := policy.ClaimDirectory("trials")+"/experiment-3-1f3a90cc", policy.ClaimDirectory("trials")+"/experiment-2-77aa0e12"
+				s.Mounts = []*agentv1.Mount{
+					{HostPath: mine, ContainerPath: "/determined_shared_fs/experiment-3-1f3a90cc", Storage: policy.ClaimDirectory("trials"), Propagation: "rprivate"},
+					{HostPath: other + "/u", ContainerPath: "/determined_shared_fs/experiment-3-1f3a90cc/u", Storage: other, ReadOnly: true, Propagation: "rprivate"},
+				}
+			})
+			r.Template.CheckpointClaim = "trials"
+			return r
+		}()},
 		{"devices", func() podspec.Request {
 			r := request(0, template(), func(s *agentv1.Spec) {
 				s.Devices = []*agentv1.HostDevice{{HostPath: "/dev/infiniband", Mode: "mrw"}}

@@ -19,6 +19,7 @@ func TestTheMasterHasNoStorageThatPodsMayNotMount(t *testing.T) {
 		`{maxSlotsPerPod: 1}`: "none",
 		`{maxSlotsPerPod: 1, checkpointStorage: {mountToServer: true}}`:                                              "none",
 		`{maxSlotsPerPod: 1, checkpointStorage: {hostPath: /srv/c}, resourceManager: {podSecurity: baseline}}`:       "none",
+		`{maxSlotsPerPod: 1, checkpointStorage: {existingClaim: trials}}`:                                            "/determined/claims/trials",
 		`{maxSlotsPerPod: 1, checkpointStorage: {hostPath: /srv/c}}`:                                                 "/srv/c",
 		`{maxSlotsPerPod: 1, resourceManager: {podSecurity: privileged}}`:                                            "/tmp/checkpoints",
 		`{maxSlotsPerPod: 1, taskPolicy: {hostPaths: [/data]}}`:                                                      "/tmp/checkpoints",

@@ -191,6 +191,7 @@ func TestTheLevelOfTheNamespaceFollowsWhatTasksGet(t *testing.T) {
 		`{maxSlotsPerPod: 1, taskContainerDefaults: {networkMode: host}}`:                                                              "privileged",
 		`{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, task_container_defaults: {gpu_pod_spec: {spec: {hostIPC: true}}}}]}`: "privileged",
 		`{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, task_container_defaults: {bind_mounts: []}}]}`:                       "baseline",
+		`{maxSlotsPerPod: 1, checkpointStorage: {existingClaim: trials}}`:                                                              "baseline",
 		`{maxSlotsPerPod: 1, checkpointStorage: {hostPath: /checkpoints}}`:                                                             "privileged",
 		`{maxSlotsPerPod: 1, checkpointStorage: {type: directory, containerPath: /checkpoints}}`:                                       "baseline",
 		`{maxSlotsPerPod: 1, resourceManager: {podSecurity: privileged}}`:                                                              "privileged",

@@ -74,12 +74,18 @@ func TestExperimentsAsPods(t *testing.T) {
 	}
 	active := ids[0]
 	before := len(r.validations(active))
-	p.does(two, "Tasks may start again on nodes", "k8s", "upgrade", "--yes", "--cluster-id", "lab", "--pause-tasks", "--pause-limit", "2m")
+	p.does(two, "Tasks may start again on nodes", "k8s", "upgrade", "--yes", "--cluster-id", "lab", "--pause-tasks", "--pause-limit", "2m",
+		"--set", "checkpointStorage.hostPath=,checkpointStorage.existingClaim=trials")
 	r.awaitLog(active, 2, "stopped at epoch", "resumed at epoch")
 	r.awaitEpochs(active, before+2)
 	r.wantUnbroken(active)
 	r.det.OK("", "experiment", "kill", active) // also by the master that took it over
 	r.await(active, "CANCELED")
+	later := r.create("line/single.yaml") // the others keep the directory that they began with
+	completes(r, later)
+	if found, _ := filepath.Glob(filepath.Join(r.claimDirectory("trials"), "experiment-"+later+"-*", "*", "line.json")); len(found) == 0 {
+		t.Errorf("got no checkpoint of experiment %s in the claim", later)
+	}
 }
 
 // research is a researcher on the cluster that installs installs.
@@ -108,17 +114,29 @@ func (p *person) installs(program string, r *researcher) {
 	r.det = dettest.Login(p.t, r.url, "determined", password)
 	r.token = strings.TrimSpace(r.det.OK("", "dev", "auth-token"))
 	claim := filepath.Join(p.home, "claim.yaml")
-	if err := os.WriteFile(claim, []byte(checkpointClaim), 0o600); err != nil {
+	if err := os.WriteFile(claim, []byte(checkpointClaims), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 	p.c.Kubectl("apply", "-n", r.namespace, "-f", claim)
 }
 
-const checkpointClaim = `apiVersion: v1
+const checkpointClaims = `apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: checkpoints}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: trials}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
+
+// claimDirectory is where the files of a claim are on this machine, which is the node.
+func (r *researcher) claimDirectory(claim string) string {
+	r.t.Helper()
+	volume := r.c.Kubectl("get", "persistentvolumeclaim", "-n", r.namespace, claim, "-o", "jsonpath={.spec.volumeName}")
+	return r.c.Kubectl("get", "persistentvolume", volume, "-o", "jsonpath={.spec.hostPath.path}{.spec.local.path}")
+}
 
 // onClaim is the part of a pod spec that mounts the claim.
 func onClaim() object {
@@ -250,8 +268,7 @@ func deletesCheckpoints(r *researcher, id string) {
 		}
 		return nil
 	})
-	volume := r.c.Kubectl("get", "persistentvolumeclaim", "-n", r.namespace, "checkpoints", "-o", "jsonpath={.spec.volumeName}")
-	dir := r.c.Kubectl("get", "persistentvolume", volume, "-o", "jsonpath={.spec.hostPath.path}{.spec.local.path}")
+	dir := r.claimDirectory("checkpoints")
 	for _, name := range append(kept, deletionMark) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			r.t.Error(err)

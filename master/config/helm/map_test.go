@@ -173,6 +173,10 @@ func TestWhatValuesMean(t *testing.T) {
 			},
 		},
 		{
+			name: "a claim", values: `{checkpointStorage: {type: shared_fs, existingClaim: trials}}`,
+			want: map[string]string{"checkpoint_storage.type": "shared_fs", "checkpoint_storage.host_path": "/determined/claims/trials"},
+		},
+		{
 			name:   "S3",
 			values: `{checkpointStorage: {type: s3, bucket: b, prefix: p, endpointUrl: "https://minio.example", accessKey: id, secretKeyExistingSecret: {name: n, key: k}}}`,
 			want: map[string]string{

@@ -6,6 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/policy"
 )
 
 // Storage is where experiments store checkpoints; the keys of every type stand
@@ -16,6 +17,7 @@ type Storage struct {
 	TrialBest      *int         `yaml:"saveTrialBest"`
 	TrialLatest    *int         `yaml:"saveTrialLatest"`
 	HostPath       string       `yaml:"hostPath"`
+	ExistingClaim  string       `yaml:"existingClaim"`
 	MountToServer  document.Raw `yaml:"mountToServer"`
 	Bucket         string       `yaml:"bucket"`
 	Prefix         string       `yaml:"prefix"`
@@ -60,10 +62,18 @@ func (s Storage) toMaster() *config.CheckpointStorage {
 		return &config.CheckpointStorage{Directory: &config.DirectoryStorage{Saved: saved, ContainerPath: s.ContainerPath}}
 	case "shared_fs":
 		return &config.CheckpointStorage{SharedFS: &config.SharedFSStorage{
-			Saved: saved, HostPath: cmp.Or(s.HostPath, checkpoints), Propagation: "rprivate",
+			Saved: saved, HostPath: s.directory(), Propagation: "rprivate",
 		}}
 	}
 	return nil
+}
+
+// directory returns the directory of shared_fs, which stands for a volume claim where one is named.
+func (s Storage) directory() string {
+	if s.ExistingClaim != "" {
+		return policy.ClaimDirectory(s.ExistingClaim)
+	}
+	return cmp.Or(s.HostPath, checkpoints)
 }
 
 // savedCounts takes every number that was given, an explicit 0 too.

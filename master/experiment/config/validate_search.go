@@ -91,7 +91,7 @@ func (s Storage) validate(at string, required bool) document.Errors {
 	switch {
 	case s.Type == nil:
 		e.Check(!required, kind, "is required: neither the experiment nor the cluster says where checkpoints are kept; set one of %s, or have an administrator set the cluster's: "+
-			"checkpoint_storage in master.yaml, on Kubernetes checkpointStorage in the chart's values, with hostPath for shared_fs", strings.Join(kinds, ", "))
+			"checkpoint_storage in master.yaml, on Kubernetes checkpointStorage in the chart's values, with existingClaim or hostPath for shared_fs", strings.Join(kinds, ", "))
 		return e
 	case *s.Type == "hdfs":
 		e.Add(kind, "the type hdfs reached its end of life; use one of %s", strings.Join(kinds, ", "))

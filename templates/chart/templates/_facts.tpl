@@ -37,7 +37,7 @@
 {{/* Whether the directory of shared_fs is a path of the node that the tasks' namespace, which
      the chart makes, lets no pod mount. */}}
 {{- define "determined.refusesCheckpoints" -}}
-{{- if and (include "determined.makesTaskNamespace" .) (eq (.Values.checkpointStorage.type | default "shared_fs") "shared_fs") (ne (include "determined.taskSecurity" .) "privileged") }}true{{ end }}
+{{- if and (include "determined.makesTaskNamespace" .) (eq (.Values.checkpointStorage.type | default "shared_fs") "shared_fs") (not .Values.checkpointStorage.existingClaim) (ne (include "determined.taskSecurity" .) "privileged") }}true{{ end }}
 {{- end -}}
 
 {{/* Names of the release's objects that no task may use, beside those that the chart

@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/policy"
 )
 
 // newKubernetes makes the resource manager that runs tasks as pods.
@@ -78,6 +79,9 @@ func configuredTemplate(cfg config.Master, k config.KubernetesRM) podspec.Templa
 		Account: k.TaskServiceAccount, Protected: k.ProtectedObjects,
 		Image: k.MasterImage, PullSecrets: k.ImagePullSecrets, SlotType: podspec.SlotType(k.SlotType), SlotCPU: k.SlotResourceRequests.CPU,
 		Master: podspec.Master{Scheme: k.MasterScheme, Host: cmp.Or(k.MasterHost, k.MasterServiceName), Port: cmp.Or(k.MasterPort, cfg.ListenPort())},
+	}
+	if s := cfg.CheckpointStorage; s != nil && s.SharedFS != nil {
+		t.CheckpointClaim, _ = policy.ClaimOf(s.SharedFS.HostPath)
 	}
 	if k.SlotType == "gpu" { // the older name
 		t.SlotType = podspec.CUDA

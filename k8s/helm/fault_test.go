@@ -119,7 +119,8 @@ func (b bench) broken(t *testing.T, d deed, f kubefault.Fault, n int, cancelled 
 		t.Errorf("%s at call %d: uninstall: %v", f, n, err)
 		return
 	}
-	if got, want := b.left(t, release), "persistentvolumeclaim/data-"+release; got != want && got != "" {
+	want := "persistentvolumeclaim/data-" + release
+	if got := b.leftBesides(t, release, want); got != want && got != "" {
 		t.Errorf("%s at call %d: got %q left, want %q", f, n, got, want)
 	}
 }

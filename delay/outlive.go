@@ -14,6 +14,16 @@ func Outlive(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), outlived{}, ctx)
 }
 
+// Unwanted returns the error of the context that ctx outlives once that has ended: nothing is to be
+// tried again then.
+func Unwanted(ctx context.Context) error {
+	wanted, found := ctx.Value(outlived{}).(context.Context)
+	if !found {
+		return nil
+	}
+	return wanted.Err()
+}
+
 // ForWanted is For, and returns also when the context that ctx outlives ends, with the error of
 // that one: the user does not wait any longer.
 func ForWanted(ctx context.Context, d time.Duration) error {

@@ -27,6 +27,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // server answers every request with f and counts them.
@@ -306,5 +307,25 @@ func TestOpen(t *testing.T) {
 	_, err = c.EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{})
 	if c.Region != "eu-west-1" || requests.Load() != 1 || cloud.KindOf(err) != cloud.Quota {
 		t.Errorf("got region %q, %d requests, %v; want the address of the environment to be asked", c.Region, requests.Load(), err)
+	}
+}
+
+// A step of a change that the user stops is finished, but tries nothing again.
+func TestNoCallIsRepeatedForAUserWhoHasStopped(t *testing.T) {
+	t.Parallel()
+	cfg, requests := server(t, refuse(503, "RequestLimitExceeded", "Request limit exceeded."))
+	c := api.New(cfg, api.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	step := delay.Outlive(ctx)
+	_, changed := c.EC2.CreateVpc(step, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
+	_, looked := c.EC2.DescribeVpcs(step, &ec2.DescribeVpcsInput{})
+	for _, err := range []error{changed, looked} {
+		if cloud.KindOf(err) != cloud.RateLimited || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v (%s), want the refusal, and that it was stopped", err, cloud.KindOf(err))
+		}
+	}
+	if n := requests.Load(); n != 2 {
+		t.Errorf("got %d requests, want one a call", n)
 	}
 }

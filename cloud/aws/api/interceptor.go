@@ -12,8 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/edge"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // interceptor stands between a call and the SDK:
@@ -50,6 +52,9 @@ func (i interceptor) handleCall(ctx context.Context, in middleware.InitializeInp
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
 	err = translateError(i.table, op, i.mayChange(ctx, op), err)
+	if stopped := delay.Unwanted(ctx); stopped != nil && cloud.KindOf(err).Transient() { // it was not tried again
+		err = errors.Join(err, stopped)
+	}
 	i.traceCall(ctx, op, md, time.Since(began), err)
 	return out, md, err
 }
@@ -67,19 +72,17 @@ func (i interceptor) traceCall(ctx context.Context, op string, md middleware.Met
 }
 
 // handleAttempt stops calls that are not allowed, and forbids the SDK to retry what may have
-// been done.
+// been done, or anything after the user has stopped the work.
 func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
-	if !i.mayChange(ctx, op) {
-		return next.HandleFinalize(ctx, in)
-	}
-	if i.gate != nil {
+	changes := i.mayChange(ctx, op)
+	if changes && i.gate != nil {
 		if err := i.gate.Pass(ctx, op); err != nil {
 			return out, md, &shutError{err}
 		}
 	}
 	out, md, err = next.HandleFinalize(ctx, in)
-	if err != nil && !i.table.KindOf(true, answerOf(err)).Transient() {
+	if err != nil && (delay.Unwanted(ctx) != nil || changes && !i.table.KindOf(true, answerOf(err)).Transient()) {
 		err = &finalError{err}
 	}
 	return out, md, err
@@ -127,7 +130,7 @@ func policyPrefixes() map[string]string {
 	}
 }
 
-// finalError keeps the SDK from repeating a call that may have had its effect.
+// finalError keeps the SDK from repeating a call that may have had its effect, or is not wanted any more.
 type finalError struct{ err error }
 
 func (e *finalError) Error() string        { return e.err.Error() }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -82,8 +83,8 @@ func send[T any](ctx context.Context, c *call, do func(...googleapi.CallOption) 
 			c.traceCall(ctx, time.Since(began), err)
 			return out, err
 		}
-		if err := delay.For(ctx, firstPause<<(c.attempt-1)); err != nil {
-			return out, fmt.Errorf("%s: %w", c.op, err)
+		if stopped := delay.ForWanted(ctx, firstPause<<(c.attempt-1)); stopped != nil {
+			return out, errors.Join(err, stopped)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // bubble runs a test with a clock of its own.
@@ -207,6 +208,12 @@ func TestTheGate(t *testing.T) {
 		}
 		if _, err := c.Networks.Get(t.Context(), "x"); errors.Is(err, resource.ErrReadOnly) {
 			t.Errorf("closed: got %v for a look, want it to pass", err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		_, err = c.Networks.Get(delay.Outlive(ctx), "x")
+		if !errors.Is(err, context.Canceled) || cloud.KindOf(err) != cloud.RateLimited || len(s.requests) != 4 {
+			t.Errorf("stopped by the user: got %v after %d requests, want the refusal of one", err, len(s.requests)-3)
 		}
 		errLost := errors.New("lease lost")
 		asked, before := 0, len(s.requests)

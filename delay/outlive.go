@@ -9,7 +9,7 @@ import (
 type outlived struct{}
 
 // Outlive returns a context for a step that has to be finished after ctx was cancelled. Its
-// calls go on; only the waits of ForWanted end with ctx.
+// calls go on; the waits of ForWanted end with ctx, and Unwanted says not to try again.
 func Outlive(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), outlived{}, ctx)
 }

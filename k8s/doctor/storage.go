@@ -83,7 +83,7 @@ func (w Wanted) checkClaim(ctx context.Context) Result {
 		return Result{
 			Answer: Unknown, Needed: "a volume claim for checkpoints",
 			Found: fmt.Sprintf("namespace %s has no claim %s: trials wait until it is there", namespace, w.CheckpointClaim),
-			Fix:   fmt.Sprintf("make the claim in namespace %s, which `install` makes where it is missing", namespace),
+			Fix:   fmt.Sprintf("make the claim in namespace %s; if the chart makes that namespace, `install` first", namespace),
 		}
 	}
 	if err != nil {

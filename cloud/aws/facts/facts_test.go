@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 func ask() (facts.Facts, *awstest.World) {

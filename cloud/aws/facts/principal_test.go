@@ -6,8 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // The session of somebody who signed on does not tell the path of their role,

@@ -13,8 +13,8 @@ import (
 	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // byHand is somebody in the console.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // whole is the inventory of the blueprint.

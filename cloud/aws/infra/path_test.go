@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // How many calls long the way is through looking, agreeing and making: each call

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // memory is a stage whose Amazon is in memory.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 

@@ -13,7 +13,7 @@ import (
 func TestEveryCallIsMadeSomewhere(t *testing.T) {
 	t.Parallel()
 	// Without tests, and without what stands between the program and Amazon.
-	source := edgetest.Source(t, filepath.Join("..", "..", ".."), []string{"cloud/aws", "cloud/host", "installer", "cmd"}, []string{"api", "awstest", "testdata"})
+	source := edgetest.Source(t, filepath.Join("..", "..", ".."), []string{"cloud/aws", "cloud/host", "installer", "cmd"}, []string{"api", "testdata"})
 	edgetest.CheckMade(t, api.Calls(), source, policy.Unmade(), func(op string) []string {
 		_, name, _ := strings.Cut(op, ":")
 		return []string{"." + name + "(", "New" + name + "Paginator("}

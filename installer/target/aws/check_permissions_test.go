@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // granted judges by documents as IAM does, as far as these documents go: an

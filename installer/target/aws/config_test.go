@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/security"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // theirs is a statement that the bucket's owner has put there.

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/api/password"
 	"github.com/det-deploy/det-deploy/master/config"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // passwords are the first ones of admin and determined as the cluster shows them.

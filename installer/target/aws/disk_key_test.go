@@ -7,9 +7,9 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 const key = "arn:aws:kms:us-west-2:" + awstest.Account + ":key/0ab1"

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 func TestDownNamesWhatHoldsASubnetAndEndsWithAnInterruption(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // bubble runs a test with a clock of its own.

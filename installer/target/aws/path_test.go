@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // How long `up` takes from nothing, and `down`, when each call takes 200 ms and the machines

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 // What the form offers runs: with the stock image only what that has a driver for.

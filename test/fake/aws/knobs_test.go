@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
 func standOn(w *awstest.World) stand {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 

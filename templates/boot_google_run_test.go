@@ -13,8 +13,8 @@ import (
 	"google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/templates"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // googleMachine is a machine of Google's with a control bucket.

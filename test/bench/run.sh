@@ -13,7 +13,7 @@ printf '%-46s %s\n' "size" "$(du -m "$bin" | cut -f1) MB"
 echo "== parts"
 parts=$(go test -run '^$' -bench . -benchtime 1s \
 	./master/pool ./master/queue ./master/store ./master/log ./master/metric ./master/experiment ./agent/container ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher \
-	./cmd/internal/wire/parts ./cloud/gcp/gcptest ./test/bench/metrics 2>&1) || { grew=1; echo "$parts" >&2; }
+	./cmd/internal/wire/parts ./test/fake/gcp ./test/bench/metrics 2>&1) || { grew=1; echo "$parts" >&2; }
 grep -E '^Benchmark|^pkg' <<<"$parts" || true
 
 echo "== what a short task costs an agent besides its process"

@@ -3,7 +3,7 @@ package googletest
 import (
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // Libraries are Google's libraries for Python that know Compute Engine.

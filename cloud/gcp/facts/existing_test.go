@@ -8,7 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func giveDisk(t *testing.T, f facts.Facts, zone, name string, gb int64) {

@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 const region = "us-central1"

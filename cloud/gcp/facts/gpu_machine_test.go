@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // Whatever is listed can be had as it is written.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func homeOf(h http.Handler) fleet.Home {

@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/delay"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // pass waits in a bubble.

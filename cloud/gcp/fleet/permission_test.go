@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // every is a pool that uses all that a pool can have.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 const masterMember = "serviceAccount:det-m-lab@" + gcptest.Project + ".iam.gserviceaccount.com"

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // A disk that no machine has ever had pins the cluster to no zone, and `down` does not keep it.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	shared "github.com/det-deploy/det-deploy/cloud/infra"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 const masterPath = "us-central1-a/det-lab-master"

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/api/cloudresourcemanager/v3"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func TestAccountIDsFit(t *testing.T) {

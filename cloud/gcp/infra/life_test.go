@@ -13,9 +13,9 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // nameOf is an object's name.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // writeLog writes an entry, as the machines of the cluster do and those of lab-2.

@@ -9,9 +9,9 @@ import (
 	engine "google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	shared "github.com/det-deploy/det-deploy/cloud/infra"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 const hostSubnetwork = "projects/net-host/regions/us-central1/subnetworks/default"

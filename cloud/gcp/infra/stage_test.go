@@ -12,7 +12,6 @@ import (
 	"google.golang.org/api/iam/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
@@ -28,6 +27,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // wish is what a test can change about the cluster it wants.

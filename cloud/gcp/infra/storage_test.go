@@ -16,10 +16,10 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer/hosted"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 const dataBucket = "det-deploy-lab-data-415104041262"

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/log"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 var began = time.Date(2026, 11, 22, 10, 0, 0, 500_000, time.UTC)

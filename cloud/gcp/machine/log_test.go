@@ -13,8 +13,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/host/journal"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 const logName = "projects/" + gcptest.Project + "/logs/det-deploy-lab"

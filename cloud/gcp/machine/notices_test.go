@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	gcp "github.com/det-deploy/det-deploy/cloud/gcp/machine"
 	"github.com/det-deploy/det-deploy/cloud/host/notice"
 	"github.com/det-deploy/det-deploy/cloud/machine"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 const terminates = "TERMINATE_ON_HOST_MAINTENANCE"

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/host/metrics"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func TestPoints(t *testing.T) {

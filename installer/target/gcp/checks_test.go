@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func TestChecksOfANewClusterPass(t *testing.T) {

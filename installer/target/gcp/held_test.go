@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/installer/event"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func TestDownNamesWhatHoldsASubnetworkAndEndsWithAnInterruption(t *testing.T) {

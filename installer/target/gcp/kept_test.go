@@ -10,7 +10,6 @@ import (
 	"google.golang.org/api/logging/v2"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -23,6 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/gcp"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // byID is a new process that knows the cluster's id and where it is, and no more.

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/api/secretmanager/v1"
 	"google.golang.org/api/storage/v1"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // variant is one way in which a cluster may lie in a project.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // How long `up` takes from nothing, and `down`, when each call takes 200 ms, an operation of

@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/api/iam/v1"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // allow has somebody work who has the role that gcp policy prints, with further permissions

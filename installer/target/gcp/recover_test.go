@@ -5,10 +5,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/target/gcp"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // With the whole control bucket gone, what Google shows is read back, and the next up finds

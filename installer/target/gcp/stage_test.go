@@ -11,7 +11,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer"
@@ -24,6 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/provision"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/pki"
 	"github.com/det-deploy/det-deploy/test/booter"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // trustedFile is where an image has the authorities that it trusts.

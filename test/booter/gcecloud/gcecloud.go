@@ -17,8 +17,8 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/test/booter"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // Cloud is the Compute Engine of a Google in memory.

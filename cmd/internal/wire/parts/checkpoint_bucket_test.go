@@ -14,10 +14,10 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/upload"
 	gcpapi "github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
 	"github.com/det-deploy/det-deploy/master/config"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 	googletest "github.com/det-deploy/det-deploy/test/google"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -20,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // From the scheduling pass that leaves a task waiting until Google has the call that

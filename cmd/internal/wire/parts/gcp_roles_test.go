@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // giveRoles gives the master's and the agents' account of cluster lab what `gcp up` gives

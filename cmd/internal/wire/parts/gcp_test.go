@@ -14,9 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // atGoogle is the provider of a master on a machine of Google's.

@@ -12,9 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // storeSecret adds a secret with a version for each value.

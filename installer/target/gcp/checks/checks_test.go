@@ -14,7 +14,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -23,6 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/checks"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // lab is a project with a cluster that is wanted in it.

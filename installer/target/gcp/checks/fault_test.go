@@ -8,9 +8,9 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/checks"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // looks makes all checks but those of a target's own, and returns their answers by name.

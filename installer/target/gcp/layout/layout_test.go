@@ -11,9 +11,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // project is one with what a test puts into it.

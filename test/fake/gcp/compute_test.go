@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // settle waits for a zonal operation and returns the code it ended with.

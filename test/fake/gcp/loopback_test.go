@@ -9,7 +9,7 @@ import (
 	"google.golang.org/api/option"
 	"google.golang.org/api/storage/v1"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // bearer shows a token with every request.

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/api/storage/v1"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }

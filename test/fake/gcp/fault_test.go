@@ -9,7 +9,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // Every fault does what it says to a change that has an operation.

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
-	"github.com/det-deploy/det-deploy/cloud/gcp/gcptest"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func (c clients) bucket(t *testing.T, name string) {

@@ -13,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
@@ -23,6 +21,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

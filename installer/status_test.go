@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 func TestStatus(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
 	"github.com/det-deploy/det-deploy/cloud/local"
 	"github.com/det-deploy/det-deploy/cloud/machine"
+	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

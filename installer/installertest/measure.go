@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // Part is a part of a command.

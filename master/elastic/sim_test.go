@@ -8,10 +8,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/master/elastic"
 	"github.com/det-deploy/det-deploy/master/pool"
+	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // sim is a pool over hours: tasks come and end, machines boot, hang and are

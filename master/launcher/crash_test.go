@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
 )
 
 // stuck is a platform whose calls do not come back, before or after they had

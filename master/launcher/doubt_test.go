@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/master/rm"
+	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // answers is what a platform says to the first launches; the effect of the very

@@ -12,10 +12,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
 	"github.com/det-deploy/det-deploy/master/elastic"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
+	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
 )
 
 func boot(d time.Duration) cloudtest.Knobs {

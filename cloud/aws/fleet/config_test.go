@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
 )
 
 func TestWhatAmazonWouldRefuseIsRefusedFirst(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
 	"github.com/det-deploy/det-deploy/test/faultproxy"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )

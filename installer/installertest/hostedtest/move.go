@@ -3,8 +3,8 @@ package hostedtest
 import (
 	"context"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // UpShown is Up, with the sentences that it shows about the plan under way.

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer"
@@ -24,6 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/provision"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

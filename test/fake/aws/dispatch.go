@@ -11,8 +11,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 type stack = middleware.Stack

@@ -3,7 +3,7 @@ package awstest
 import (
 	"slices"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // Journal is every attempt that reached the world, in order. A gate's refusals

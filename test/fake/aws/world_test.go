@@ -16,9 +16,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 func must(t *testing.T, err error) {

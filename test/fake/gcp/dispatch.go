@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // later is returned by an act that waits: it is called again then, at the latest.

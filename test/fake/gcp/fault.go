@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // Google's own faults. A call that has no operation is not concerned.

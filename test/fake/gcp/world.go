@@ -16,7 +16,7 @@ import (
 
 	"google.golang.org/api/monitoring/v3"
 
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // Project is whose world it is, and Number its number.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // Fleet is a platform that launches machines, in memory. Pool gives the view of

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
 // Deny fails without an effect, and the caller can know.

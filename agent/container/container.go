@@ -2,7 +2,7 @@
 // a container, signal it, wait for its end, read its output from any point
 // on, find it again after a restart, and remove it when told. Docker and
 // plain processes stand behind it and keep the same contract
-// (agent/container/containertest).
+// (test/contract/container).
 package container
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/agent/container/containertest"
+	containertest "github.com/det-deploy/det-deploy/test/contract/container"
 	"github.com/det-deploy/det-deploy/test/dockertest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/agent/container/containertest"
+	containertest "github.com/det-deploy/det-deploy/test/contract/container"
 )
 
 // placing has every kind of runtime that shows tasks their files where they belong.

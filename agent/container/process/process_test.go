@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/agent/container/containertest"
 	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 	"github.com/det-deploy/det-deploy/test/bench/measure"
+	containertest "github.com/det-deploy/det-deploy/test/contract/container"
 )
 
 func TestMain(m *testing.M) {

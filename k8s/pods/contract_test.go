@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/pods"
 	"github.com/det-deploy/det-deploy/master/rm"
-	"github.com/det-deploy/det-deploy/master/rm/rmtest"
+	rmtest "github.com/det-deploy/det-deploy/test/contract/rm"
 )
 
 // The nodes of all rules are those of one API server.

@@ -18,9 +18,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
-	"github.com/det-deploy/det-deploy/master/rm/rmtest"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
+	rmtest "github.com/det-deploy/det-deploy/test/contract/rm"
 )
 
 func TestContract(t *testing.T) {

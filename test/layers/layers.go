@@ -145,7 +145,6 @@ func master() []Row {
 		{"master/config", []string{"master/config/*", "master/policy", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
 		{"master/config/helm", []string{"master/config", "master/config/container", "master/config/provider", "master/config/security", "master/policy", "cloud/secret"}, "the chart's values are a master.yaml under other names"},
 		{"master/rm", []string{"master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
-		{"master/rm/rmtest", []string{"master/rm", "master/api/v1", "master/api/agentv1"}, "a contract knows what it is a contract of"},
 		{"master/queue/passes", []string{"delay"}, "when a scheduler looks again is the same for all resource managers"},
 		{"master/queue", []string{"master/rm", "master/api/v1"}, "which job is served before which is the same for all resource managers, and pure"},
 		{"master/token", nil, "both ends of the link check papers with it"},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/machine"
-	"github.com/det-deploy/det-deploy/cloud/host/follow/followtest"
+	followtest "github.com/det-deploy/det-deploy/test/contract/follow"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 

@@ -23,7 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/machine"
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 	"github.com/det-deploy/det-deploy/cloud/host"
-	"github.com/det-deploy/det-deploy/cloud/host/follow/followtest"
+	followtest "github.com/det-deploy/det-deploy/test/contract/follow"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 

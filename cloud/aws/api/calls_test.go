@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/edge/edgetest"
+	edgetest "github.com/det-deploy/det-deploy/test/contract/edge"
 )
 
 // prefix is a service as policies call it, by the SDK's package.

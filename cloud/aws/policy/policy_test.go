@@ -10,7 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
-	"github.com/det-deploy/det-deploy/cloud/edge/edgetest"
+	edgetest "github.com/det-deploy/det-deploy/test/contract/edge"
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/edge/edgetest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	edgetest "github.com/det-deploy/det-deploy/test/contract/edge"
 )
 
 // roundTrip answers requests without a socket.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/edge/edgetest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
+	edgetest "github.com/det-deploy/det-deploy/test/contract/edge"
 )
 
 // unmade are the calls that only tests make: no disk is taken off a machine, and a snapshot

@@ -21,9 +21,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 )
 
 // wish is what a test can change about the cluster it wants.

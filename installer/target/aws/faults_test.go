@@ -7,9 +7,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/installertest"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	"github.com/det-deploy/det-deploy/test/rest"

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/event"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	"github.com/det-deploy/det-deploy/test/rest"

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 

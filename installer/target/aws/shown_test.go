@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/event"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/plan"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 

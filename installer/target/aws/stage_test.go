@@ -14,7 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/hosted"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
@@ -22,6 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/provision"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )

@@ -16,12 +16,12 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/hosted"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/gcp"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer/event"
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 	"github.com/det-deploy/det-deploy/test/rest"

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/installer/installertest/hostedtest"
+	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/installer"
-	"github.com/det-deploy/det-deploy/installer/installertest"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
+	installertest "github.com/det-deploy/det-deploy/test/contract/installer"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	"github.com/det-deploy/det-deploy/test/rest"

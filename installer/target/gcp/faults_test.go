@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/installer/installertest"
 	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
+	installertest "github.com/det-deploy/det-deploy/test/contract/installer"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 	"github.com/det-deploy/det-deploy/test/rest"

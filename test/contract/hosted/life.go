@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/installer/installertest"
 	"github.com/det-deploy/det-deploy/installer/record"
+	installertest "github.com/det-deploy/det-deploy/test/contract/installer"
 )
 
 // Life is a stage as the suite of all clouds sees it.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/installer"
-	"github.com/det-deploy/det-deploy/installer/installertest"
 	"github.com/det-deploy/det-deploy/installer/plan"
+	installertest "github.com/det-deploy/det-deploy/test/contract/installer"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
 // A look at the platform reads the record too, and may fail of it first: what is said is what to do

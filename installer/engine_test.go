@@ -20,7 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )

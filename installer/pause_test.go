@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
 // nodes is a master's API, as far as pausing asks it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
 // unfinished is a place that is finished when it is let to be.

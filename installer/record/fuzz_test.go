@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
 // Whatever stands in the place of a record, it is refused and left as it is, or it is

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 	"github.com/det-deploy/det-deploy/test/faultproxy"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )

@@ -22,8 +22,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
 // wish is what a test can change about the cluster it wants.

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 

@@ -25,8 +25,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 

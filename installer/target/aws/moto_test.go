@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 

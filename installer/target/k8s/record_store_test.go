@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
 func TestStoreKeepsTheContract(t *testing.T) {

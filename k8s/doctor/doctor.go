@@ -70,6 +70,10 @@ type Wanted struct {
 	// SharedFS is true when checkpoints go to a directory of each node, or to CheckpointClaim.
 	SharedFS        bool
 	CheckpointClaim string
+	// CheckpointDirectory is true when values ask for the directory, and CheckpointClaimMade when they ask for
+	// a claim that the master makes. CheckpointClass and CheckpointMode are those of the claim, empty for defaults.
+	CheckpointDirectory, CheckpointClaimMade bool
+	CheckpointClass, CheckpointMode          string
 	// DatabaseHost is a database outside the release, or empty.
 	DatabaseHost string
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"maps"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,7 +174,7 @@ func TestEveryClaimNeedsAClass(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			expect(t, judgeStorage(tc.claims, tc.classes), tc.want, tc.words)
+			expect(t, judgeStorage(tc.claims, tc.classes, "db.storageClassName"), tc.want, tc.words)
 		})
 	}
 }
@@ -409,12 +410,24 @@ func TestTheClaimOfCheckpointsIsLookedForWhereTasksRun(t *testing.T) {
 	}
 }
 
-// With default values the chart's own namespace is baseline, and checkpoints go to a directory of
-// the node.
+// With default values the chart's own namespace is baseline, and checkpoints go to a claim that the master
+// makes there; a directory of the node needs a privileged one.
 func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
 	t.Parallel()
 	namespace := func(name, level string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{enforceLabel: level}}}
+	}
+	class := func(name string, isDefault bool) *storagev1.StorageClass {
+		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": strconv.FormatBool(isDefault)},
+		}}
+	}
+	storage := func(pairs ...any) map[string]any {
+		out := map[string]any{"type": "shared_fs"}
+		for i := 0; i < len(pairs); i += 2 {
+			out[pairs[i].(string)] = pairs[i+1]
+		}
+		return map[string]any{"checkpointStorage": out}
 	}
 	made := func(level string) []helm.Object {
 		return []helm.Object{{Kind: "Namespace", Name: "ml-lab-tasks", YAML: "kind: Namespace\nmetadata: {name: ml-lab-tasks, labels: {" + enforceLabel + ": " + level + "}}"}}
@@ -422,13 +435,19 @@ func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		objects []helm.Object
-		there   *corev1.Namespace
+		there   runtime.Object
 		values  map[string]any
 		want    Answer
 		words   string
 	}{
-		{"the chart's own", made("baseline"), namespace("ml", ""), nil, Unknown, "checkpointStorage.hostPath=/tmp/checkpoints"},
-		{"a claim is the tasks' namespace's", made("baseline"), namespace("ml", ""), nil, Unknown, "checkpointStorage.existingClaim=NAME, a volume claim of namespace ml-lab-tasks"},
+		{"the master's claim", made("baseline"), class("standard", true), nil, Pass, "the master makes a volume claim in namespace ml-lab-tasks, which pods of one node mount at a time"},
+		{"the master's claim for all nodes", made("baseline"), class("nfs", false), storage("storageClassName", "nfs", "accessMode", "ReadWriteMany"), Pass, "which pods of all nodes mount"},
+		{"no class for it", made("baseline"), class("nfs", false), nil, Unknown, "no class is the default one; the cluster has nfs: experiments that name no storage are refused"},
+		{"how to name one", made("baseline"), class("nfs", false), nil, Unknown, "--set checkpointStorage.storageClassName=NAME"},
+		{"its class is not there", made("baseline"), class("standard", true), storage("storageClassName", "nfs"), Unknown, "there is no class nfs"},
+		{"a claim in a namespace that is there", nil, class("nfs", false), storage("storageClassName", "nfs"), Pass, "the master makes a volume claim in namespace ml, which"},
+		{"a directory was asked for", made("baseline"), namespace("ml", ""), storage("hostPath", "/srv"), Unknown, "checkpointStorage.existingClaim=NAME, a volume claim of namespace ml-lab-tasks"},
+		{"the master mounts it", made("baseline"), namespace("ml", ""), storage("mountToServer", true), Unknown, "checkpointStorage.hostPath=/tmp/checkpoints"},
 		{"the chart's own, as it was before", made("privileged"), namespace("ml-lab-tasks", "baseline"), nil, Pass, ""},
 		{"a named one", nil, namespace("jobs", "restricted"), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Unknown, "namespace jobs (Pod Security level restricted)"},
 		{"a named one without a level", nil, namespace("jobs", ""), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Pass, ""},

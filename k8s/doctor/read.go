@@ -26,7 +26,11 @@ func (w *Wanted) Read(values map[string]any) error {
 		CheckpointStorage   struct {
 			Type          string `json:"type"`
 			MountToServer bool   `json:"mountToServer"`
+			HostPath      string `json:"hostPath"`
 			ExistingClaim string `json:"existingClaim"`
+			StorageClass  string `json:"storageClassName"`
+			AccessMode    string `json:"accessMode"`
+			Size          any    `json:"storageSize"`
 		} `json:"checkpointStorage"`
 		DB struct {
 			HostAddress      string `json:"hostAddress"`
@@ -82,7 +86,10 @@ func (w *Wanted) Read(values map[string]any) error {
 	}
 	w.Coscheduler = v.DefaultScheduler == "coscheduler"
 	w.HostPaths, w.SharedFS = v.CheckpointStorage.MountToServer, v.CheckpointStorage.Type == "shared_fs"
-	w.CheckpointClaim = v.CheckpointStorage.ExistingClaim
+	storage := v.CheckpointStorage
+	w.CheckpointClaim, w.CheckpointDirectory = storage.ExistingClaim, storage.HostPath != "" || storage.MountToServer
+	w.CheckpointClass, w.CheckpointMode = storage.StorageClass, storage.AccessMode
+	w.CheckpointClaimMade = storage.StorageClass != "" || storage.AccessMode != "" || storage.Size != nil
 	w.Slots = Slots{MaxPerPod: v.MaxSlotsPerPod, Resource: SlotResource(v.SlotType)}
 	// Task pods tolerate the taint that clouds put on GPU nodes.
 	w.Slots.Tolerations = slices.Clone(v.TaskContainerDefaults.GPUPodSpec.Spec.Tolerations)

@@ -33,11 +33,11 @@ func (w Wanted) checkStorage(ctx context.Context) Result {
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "list", Group: "storage.k8s.io", Resource: "storageclasses"}, err)
 	}
-	return judgeStorage(chartClaims(w.Objects), list.Items)
+	return judgeStorage(chartClaims(w.Objects), list.Items, "db.storageClassName")
 }
 
-// judgeStorage is pure: every claim must have a class that exists.
-func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.StorageClass) Result {
+// judgeStorage is pure: every claim must have a class that exists. value is the one that names another.
+func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.StorageClass, value string) Result {
 	var names, used []string
 	standard := ""
 	for _, c := range classes {
@@ -60,12 +60,12 @@ func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.Sto
 		case class == "" && c.Spec.StorageClassName == nil:
 			return Result{
 				Answer: Fail, Found: "no class is the default one; " + has, Needed: "a class for the claim " + c.Name,
-				Fix: "--set db.storageClassName=NAME, or `kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true`",
+				Fix: "--set " + value + "=NAME, or `kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true`",
 			}
 		case class != "" && !slices.Contains(names, class):
 			return Result{
 				Answer: Fail, Found: fmt.Sprintf("there is no class %s; %s", class, has), Needed: "a class for the claim " + c.Name,
-				Fix: "--set db.storageClassName=NAME, of one that `kubectl get storageclass` lists",
+				Fix: "--set " + value + "=NAME, of one that `kubectl get storageclass` lists",
 			}
 		}
 		used = append(used, class)
@@ -113,10 +113,16 @@ func (w Wanted) checkCheckpoints(ctx context.Context) Result {
 	if w.CheckpointClaim != "" {
 		return w.checkClaim(ctx)
 	}
+	if w.CheckpointClaimMade {
+		return w.checkMadeClaim(ctx)
+	}
 	for _, o := range w.Objects {
 		var ns corev1.Namespace
 		if o.Kind == "Namespace" && o.Name == w.TaskNamespace && yaml.Unmarshal([]byte(o.YAML), &ns) == nil {
-			return judgeCheckpoints(w.TaskNamespace, ns.Labels[enforceLabel])
+			if level := ns.Labels[enforceLabel]; w.CheckpointDirectory || level == privileged {
+				return judgeCheckpoints(w.TaskNamespace, level)
+			}
+			return w.checkMadeClaim(ctx)
 		}
 	}
 	name := w.tasksNamespace()
@@ -130,13 +136,42 @@ func (w Wanted) checkCheckpoints(ctx context.Context) Result {
 	return judgeCheckpoints(name, ns.Labels[enforceLabel])
 }
 
+// checkMadeClaim looks for the class of the claim that the master makes: where values ask for one, and where the
+// chart makes the namespace of tasks, which lets no pod mount a directory, and values ask for none.
+func (w Wanted) checkMadeClaim(ctx context.Context) Result {
+	list, err := w.Client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return unknownResult(kube.Call{Verb: "list", Group: "storage.k8s.io", Resource: "storageclasses"}, err)
+	}
+	var claim corev1.PersistentVolumeClaim
+	if claim.Name = "of checkpoints"; w.CheckpointClass != "" {
+		claim.Spec.StorageClassName = &w.CheckpointClass
+	}
+	r := judgeStorage([]corev1.PersistentVolumeClaim{claim}, list.Items, "checkpointStorage.storageClassName")
+	if r.Answer == Fail {
+		// Everything runs but experiments, and those that name a storage of their own.
+		r.Answer = Unknown
+		r.Found += ": experiments that name no storage are refused"
+		r.Fix += "; or --set checkpointStorage.type=s3 with a bucket (gcs and azure likewise)"
+		return r
+	}
+	if w.CheckpointMode == string(corev1.ReadWriteMany) {
+		return passResult("the master makes a volume claim in namespace %s, which pods of all nodes mount", w.tasksNamespace())
+	}
+	return passResult("the master makes a volume claim in namespace %s, which pods of one node mount at a time; "+
+		"--set checkpointStorage.accessMode=ReadWriteMany where its class can do it", w.tasksNamespace())
+}
+
 // enforceLabel is the Pod Security level of a namespace.
 const enforceLabel = "pod-security.kubernetes.io/enforce"
+
+// privileged is the level that lets pods mount directories of their nodes.
+const privileged = "privileged"
 
 // judgeCheckpoints is pure. A cluster without a place for checkpoints runs everything but
 // experiments, and those that name a storage of their own.
 func judgeCheckpoints(namespace, level string) Result {
-	if level == "" || level == "privileged" {
+	if level == "" || level == privileged {
 		return passResult("a directory of each node (shared_fs), which must be the same on all nodes")
 	}
 	return Result{

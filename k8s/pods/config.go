@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/claim"
 	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
 	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/k8s/pods/records"
@@ -51,6 +52,9 @@ type Config struct {
 	// Logins are the sign-ins to registries that each task gets a copy of. It is asked
 	// for each, because they change; it may be nil.
 	Logins func() (podspec.Logins, error)
+
+	// Claim keeps the volume claim of checkpoints; nil where the cluster has none that it makes.
+	Claim *claim.Keeper
 
 	Pools []Pool
 	// DefaultAux and DefaultCompute are the pools of requests that name none.

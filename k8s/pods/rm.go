@@ -51,6 +51,7 @@ type RM struct {
 var (
 	_ rm.ResourceManager = (*RM)(nil)
 	_ rm.Machines        = (*RM)(nil)
+	_ rm.Claims          = (*RM)(nil)
 )
 
 // New returns a resource manager that knows nothing yet; Restore reads what an
@@ -117,6 +118,9 @@ func (r *RM) Run(ctx context.Context) error {
 	g.Go(func() error { return r.state.passes.Run(ctx, r.scheduler.decideQueues) })
 	g.Go(func() error { r.cleaner.sweepOrphans(ctx); return nil })
 	g.Go(func() error { w.FollowPermissions(ctx); return nil })
+	if r.cfg.Claim != nil {
+		g.Go(func() error { r.cfg.Claim.Run(ctx); return nil })
+	}
 	for range workers {
 		g.Go(func() error { r.worker.runWorker(ctx); return nil })
 	}
@@ -160,6 +164,9 @@ func (r *RM) Validate(q rm.Request) error {
 	pool, _ := r.cfg.findPool(p.Name)
 	return podspec.Validate(q, pool.Template)
 }
+
+// CheckClaim implements rm.Claims.
+func (r *RM) CheckClaim(name string) error { return r.cfg.Claim.Check(name) }
 
 // Submit implements rm.ResourceManager. Allocation ids are used once: one that
 // has just ended is not run again.

@@ -34,7 +34,7 @@ func (t Template) ownerOf(r reference) string {
 		return "" // every task of the cluster pulls with it
 	case r.kind != accountObject && (slices.Contains(t.Protected, r.name) || isSecret && slices.Contains(t.PullSecrets, r.name)):
 		return cluster
-	case isClaim && r.name == t.CheckpointClaim:
+	case isClaim && (r.name == t.CheckpointClaim || begins(checkpointClaims)):
 		return cluster + ": experiments get their own directories of it"
 	case isSecret && begins(jobPrefix):
 		return "a task"

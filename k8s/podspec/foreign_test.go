@@ -46,6 +46,7 @@ func TestWhatBelongsToTheClusterOrAnotherTaskIsRefused(t *testing.T) {
 		{"the volume of all checkpoints", volume(`"persistentVolumeClaim":{"claimName":"trials"}`), "no task may use PersistentVolumeClaim or its snapshot trials, which belongs to the cluster"},
 		{"a copy of the database's volume", volume(`"ephemeral":{"volumeClaimTemplate":{"spec":{"dataSource":{"kind":"PersistentVolumeClaim","name":"determined-db-pvc-lab"}}}}`), "dataSource.name"},
 		{"a snapshot of the database", volume(`"ephemeral":{"volumeClaimTemplate":{"spec":{"dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"determined-db-snapshot-v1"}}}}`), "dataSourceRef.name"},
+		{"a former volume of all checkpoints", volume(`"persistentVolumeClaim":{"claimName":"determined-checkpoints-lab"}`), "determined-checkpoints-lab, which belongs to the cluster"},
 		{"the master's account", `{"spec":{"serviceAccountName":"determined-master-lab"}}`, "spec.serviceAccountName: no task may use ServiceAccount determined-master-lab"},
 		{"the master's account by its older field", `{"spec":{"serviceAccount":"determined-master-lab"}}`, "spec.serviceAccount: "},
 		{"the database's account", `{"spec":{"serviceAccountName":"determined-db-lab","automountServiceAccountToken":true}}`, "determined-db-lab"},

@@ -234,13 +234,15 @@ func (b *builder) addMountedVolume(i int, m *agentv1.Mount) (name, below string,
 const (
 	// claimVolume is the volume with checkpoints. A pod has a claim once, for whatever it mounts of it.
 	claimVolume = "determined-checkpoints"
+	// checkpointClaims begins the names of claims that masters make for checkpoints.
+	checkpointClaims = "determined-checkpoints-"
 	// checkpointGroup owns the files of a volume claim with checkpoints, so that the accounts of all users may
 	// write there. Each pod sees the directory of its own experiment.
 	checkpointGroup = 65532
 )
 
 func (b *builder) addClaim(claim string) error {
-	if t := b.request.Template; claim != t.CheckpointClaim {
+	if t := b.request.Template; claim != t.CheckpointClaim && !strings.HasPrefix(claim, checkpointClaims) {
 		if owner := t.ownerOf(reference{kind: claimObject, name: claim}); owner != "" {
 			return refuseField("checkpoint_storage.host_path", "no task may use the volume claim %s, which belongs to %s", claim, owner)
 		}

@@ -29,7 +29,20 @@ type KubernetesRM struct {
 	MasterImage              string                  `yaml:"master_image" doc:"Image with det-deploy, whose pod init prepares each task pod; set by the chart"`
 	ImagePullSecrets         []string                `yaml:"image_pull_secrets" doc:"Secrets in the namespace of tasks with which nodes pull the images of task pods"`
 	ImagePullSecretDir       string                  `yaml:"image_pull_secret_dir" doc:"Directory with the content of a Secret of type kubernetes.io/dockerconfigjson or dockercfg, read for each task: its pods pull with a copy, and need no Secret of image_pull_secrets; set by the chart where tasks have a namespace of their own"`
+	CheckpointClaim          *CheckpointClaim        `yaml:"checkpoint_claim" doc:"The volume claim of checkpoint_storage.host_path is made by the master; set by the chart"`
 	Metadata                 map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
+}
+
+// CheckpointClaim is what the volume claim of checkpoints is made of.
+type CheckpointClaim struct {
+	Size         string `yaml:"size" doc:"Its size, as Kubernetes writes it"`
+	StorageClass string `yaml:"storage_class" doc:"Its StorageClass, the default one when empty"`
+	AccessMode   string `yaml:"access_mode" doc:"ReadWriteOnce or ReadWriteMany; pods of several nodes mount it at the same time only with ReadWriteMany"`
+}
+
+// SetDefaults makes c a claim that every StorageClass can make.
+func (c *CheckpointClaim) SetDefaults() {
+	*c = CheckpointClaim{Size: "100Gi", AccessMode: "ReadWriteOnce"}
 }
 
 // SlotRequests is what one slot asks for.
@@ -67,6 +80,10 @@ func (r KubernetesRM) Validate(path string) document.Errors {
 		e.Check(*r.MaxSlotsPerPod >= 0, at("max_slots_per_pod"), "must be at least 0 (is %d)", *r.MaxSlotsPerPod)
 	}
 	e.Check(r.MasterPort >= 0 && r.MasterPort <= 65535, at("determined_master_port"), "must be between 0 and 65535 (is %d)", r.MasterPort)
+	if c := r.CheckpointClaim; c != nil {
+		e.Check(c.Size != "", at("checkpoint_claim.size"), "is required")
+		e = append(e, document.OneOf(at("checkpoint_claim.access_mode"), c.AccessMode, []string{"ReadWriteOnce", "ReadWriteMany"})...)
+	}
 	if g := r.InternalTaskGateway; g != nil {
 		at := func(key string) string { return document.Join(path, "internal_task_gateway."+key) }
 		e.Check(g.Name != "", at("gateway_name"), "is required")

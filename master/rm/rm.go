@@ -147,6 +147,12 @@ type Remarks interface {
 	Remarks(r Request) []string
 }
 
+// Claims is implemented by resource managers that make volume claims.
+type Claims interface {
+	// CheckClaim says why a task that mounts the claim would wait for ever, as a sentence for its owner.
+	CheckClaim(name string) error
+}
+
 // Switch is what an operator wants of a machine or a slot.
 type Switch string
 

@@ -60,7 +60,7 @@ func (o *owned) Place(user *apiv1.User, workspaceID int32, pool string, slots *i
 
 // Admit says whether a user's job may run, and ever can: what it asks for must be allowed in its
 // pool, which must have the machines or be able to get them. The errors have the codes
-// InvalidArgument, PermissionDenied and Unavailable.
+// InvalidArgument, PermissionDenied, FailedPrecondition and Unavailable.
 func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (Admission, error) {
 	var a Admission
 	r := o.reg.managerOf()
@@ -81,10 +81,31 @@ func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (A
 		return a, err
 	}
 	a.Exceeds = task.Exceeds
+	if err := checkClaims(r, asked); err != nil {
+		return a, err
+	}
 	if m, ok := r.(rm.Remarks); ok {
 		a.Warnings = append(a.Warnings, m.Remarks(request)...)
 	}
 	return a, nil
+}
+
+// checkClaims refuses what would wait for a volume claim that cannot be made.
+func checkClaims(r rm.ResourceManager, asked policy.Asked) error {
+	claims, ok := r.(rm.Claims)
+	if !ok {
+		return nil
+	}
+	for _, m := range asked.Mounts {
+		claim, _ := policy.ClaimOf(m.Path)
+		if claim == "" {
+			continue
+		}
+		if err := claims.CheckClaim(claim); err != nil {
+			return status.New(status.FailedPrecondition, "%s: %v", m.Field, err)
+		}
+	}
+	return nil
 }
 
 func errStarting() error {

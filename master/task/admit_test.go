@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -62,5 +63,20 @@ func TestAJobThatCanNeverRunIsRefused(t *testing.T) {
 	m.restart()
 	if a, err := m.tasks.Admit(ann(), trial("1.a", 1), policy.Asked{}); err != nil || !a.Exceeds {
 		t.Errorf("got %+v and %v, want it to wait", a, err)
+	}
+}
+
+func TestAJobWhoseCheckpointsHaveNoClaimIsRefused(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	m.machine.claim = errors.New("Kubernetes has no default StorageClass")
+	mount := policy.Mount{Field: "checkpoint_storage.host_path", Path: policy.ClaimDirectory("determined-checkpoints-lab") + "/experiment-1-1f3a90cc", Storage: true}
+	_, err := m.tasks.Admit(root(), trial("1.a", 1), policy.Asked{Mounts: []policy.Mount{mount}})
+	if status.Of(err) != status.FailedPrecondition || !strings.Contains(err.Error(), "checkpoint_storage.host_path: Kubernetes has no default StorageClass") {
+		t.Errorf("got %v, want the reason", err)
+	}
+	mount.Path = "/srv/checkpoints"
+	if _, err := m.tasks.Admit(root(), trial("1.a", 1), policy.Asked{Mounts: []policy.Mount{mount}}); err != nil {
+		t.Errorf("a directory: got %v", err)
 	}
 }

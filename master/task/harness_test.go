@@ -38,13 +38,19 @@ type machine struct {
 	invalid   error
 	refuse    error
 	remarks   []string
-	priority  int // of all; 42 while it is 0
+	claim     error // what there is against any volume claim
+	priority  int   // of all; 42 while it is 0
 	changes   uint64
 }
 
-var _ rm.Remarks = (*machine)(nil)
+var (
+	_ rm.Remarks = (*machine)(nil)
+	_ rm.Claims  = (*machine)(nil)
+)
 
 func (m *machine) Remarks(rm.Request) []string { return m.remarks }
+
+func (m *machine) CheckClaim(string) error { return m.claim }
 
 func newMachine() *machine {
 	return &machine{submitted: map[rm.AllocationID]rm.Request{}, kills: map[rm.AllocationID]string{}, preempts: map[rm.AllocationID]string{}}

@@ -10,18 +10,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/helm"
 )
 
-// A master has no storage whose directory the tasks' namespace lets no pod mount: experiments are
-// refused with a sentence instead of waiting for pods that Kubernetes rejects.
+// A master has no storage whose directory the tasks' namespace lets no pod mount: it makes a volume claim, or
+// refuses experiments with a sentence, instead of having them wait for pods that Kubernetes rejects.
 func TestTheMasterHasNoStorageThatPodsMayNotMount(t *testing.T) {
 	t.Parallel()
 	const warning = "this cluster has no place for checkpoints"
 	for values, want := range map[string]string{
-		`{maxSlotsPerPod: 1}`: "none",
+		`{maxSlotsPerPod: 1}`: "/determined/claims/determined-checkpoints-lab",
+		`{maxSlotsPerPod: 1, resourceManager: {podSecurity: restricted}}`:                                            "/determined/claims/determined-checkpoints-lab",
 		`{maxSlotsPerPod: 1, checkpointStorage: {mountToServer: true}}`:                                              "none",
 		`{maxSlotsPerPod: 1, checkpointStorage: {hostPath: /srv/c}, resourceManager: {podSecurity: baseline}}`:       "none",
 		`{maxSlotsPerPod: 1, checkpointStorage: {existingClaim: trials}}`:                                            "/determined/claims/trials",
 		`{maxSlotsPerPod: 1, checkpointStorage: {hostPath: /srv/c}}`:                                                 "/srv/c",
 		`{maxSlotsPerPod: 1, resourceManager: {podSecurity: privileged}}`:                                            "/tmp/checkpoints",
+		`{maxSlotsPerPod: 1, resourceManager: {podSecurity: privileged}, checkpointStorage: {storageSize: 1Ti}}`:     "/determined/claims/determined-checkpoints-lab",
+		`{maxSlotsPerPod: 1, resourceManager: {defaultNamespace: jobs}, checkpointStorage: {storageClassName: nfs}}`: "/determined/claims/determined-checkpoints-lab",
 		`{maxSlotsPerPod: 1, taskPolicy: {hostPaths: [/data]}}`:                                                      "/tmp/checkpoints",
 		`{maxSlotsPerPod: 1, resourceManager: {defaultNamespace: jobs}}`:                                             "/tmp/checkpoints",
 		`{maxSlotsPerPod: 1, checkpointStorage: {type: gcs, bucket: b}}`:                                             "b",
@@ -53,6 +56,9 @@ func TestTheMasterHasNoStorageThatPodsMayNotMount(t *testing.T) {
 			got = s.GCS.Bucket
 		case s.Directory != nil:
 			got = s.Directory.ContainerPath
+		}
+		if makes := read.Master.ResourceManager.Kubernetes.CheckpointClaim != nil; makes != strings.Contains(got, "determined-checkpoints-") {
+			t.Errorf("%s: got storage %s, and the master makes a claim: %v", values, got, makes)
 		}
 		if got != want {
 			t.Errorf("%s: got storage %s, want %s", values, got, want)

@@ -75,7 +75,7 @@ func TestExperimentsAsPods(t *testing.T) {
 	active := ids[0]
 	before := len(r.validations(active))
 	p.does(two, "Tasks may start again on nodes", "k8s", "upgrade", "--yes", "--cluster-id", "lab", "--pause-tasks", "--pause-limit", "2m",
-		"--set", "checkpointStorage.hostPath=,checkpointStorage.existingClaim=trials")
+		"--set", "checkpointStorage.hostPath=,checkpointStorage.storageSize=1Gi")
 	r.awaitLog(active, 2, "stopped at epoch", "resumed at epoch")
 	r.awaitEpochs(active, before+2)
 	r.wantUnbroken(active)
@@ -83,7 +83,7 @@ func TestExperimentsAsPods(t *testing.T) {
 	r.await(active, "CANCELED")
 	later := r.create("line/single.yaml") // the others keep the directory that they began with
 	completes(r, later)
-	if found, _ := filepath.Glob(filepath.Join(r.claimDirectory("trials"), "experiment-"+later+"-*", "*", "line.json")); len(found) == 0 {
+	if found, _ := filepath.Glob(filepath.Join(r.claimDirectory("determined-checkpoints-lab"), "experiment-"+later+"-*", "*", "line.json")); len(found) == 0 {
 		t.Errorf("got no checkpoint of experiment %s in the claim", later)
 	}
 }
@@ -123,11 +123,6 @@ func (p *person) installs(program string, r *researcher) {
 const checkpointClaims = `apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: checkpoints}
-spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: trials}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 

@@ -29,8 +29,9 @@ type Release struct {
 	TaskAccount   string   `yaml:"taskAccount" doc:"ServiceAccount of tasks"`
 	Protected     []string `yaml:"protected" doc:"Secrets, volume claims and priority classes that no task may use"`
 
-	DeterminedPassword bool `yaml:"determinedPassword" doc:"The init step made a password of determined"`
-	RefusesCheckpoints bool `yaml:"refusesCheckpoints" doc:"The namespace of tasks lets no pod mount the directory of shared_fs"`
+	DeterminedPassword bool   `yaml:"determinedPassword" doc:"The init step made a password of determined"`
+	CheckpointClaim    string `yaml:"checkpointClaim" doc:"Volume claim that the master makes for checkpoints of type shared_fs"`
+	RefusesCheckpoints bool   `yaml:"refusesCheckpoints" doc:"The namespace of tasks lets no pod mount the directory of shared_fs"`
 }
 
 // Load reads the document in file, with what was given by flag and environment

@@ -46,7 +46,7 @@ func Map(d Document) config.Master {
 	}
 	m.RetentionPolicy = config.RetentionPolicy{Days: v.RetentionPolicy.Days, Schedule: v.RetentionPolicy.Schedule}
 	if !d.Release.RefusesCheckpoints { // otherwise trials would wait forever for pods that Kubernetes rejects
-		m.CheckpointStorage = v.Storage.toMaster()
+		m.CheckpointStorage = v.Storage.toMaster(d.Release.CheckpointClaim)
 	}
 	m.Security = v.mapSecurity(m.Security)
 	m.Security.InitialUserPassword, m.Security.DeterminedPassword = d.firstPasswords()
@@ -155,6 +155,9 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	r.MasterScheme = cmp.Or(v.MasterScheme, map[bool]string{true: "https", false: "http"}[v.TLSSecret != ""])
 	r.MasterHost = cmp.Or(v.MasterHost, fmt.Sprintf("%s.%s.svc.cluster.local", r.MasterServiceName, d.Release.Namespace))
 	r.MasterPort = cmp.Or(v.MasterPublicPort, v.MasterPort)
+	if d.Release.CheckpointClaim != "" {
+		r.CheckpointClaim = v.Storage.claim()
+	}
 	r.ClusterID = d.Release.Name
 	r.MasterImage = d.Release.Image
 	if v.ImagePullSecretName != "" {

@@ -18,6 +18,9 @@ type Storage struct {
 	TrialLatest    *int         `yaml:"saveTrialLatest"`
 	HostPath       string       `yaml:"hostPath"`
 	ExistingClaim  string       `yaml:"existingClaim"`
+	Size           Text         `yaml:"storageSize"`
+	StorageClass   string       `yaml:"storageClassName"`
+	AccessMode     string       `yaml:"accessMode"`
 	MountToServer  document.Raw `yaml:"mountToServer"`
 	Bucket         string       `yaml:"bucket"`
 	Prefix         string       `yaml:"prefix"`
@@ -41,7 +44,8 @@ type Storage struct {
 // named, as in Determined 0.38.1.
 const checkpoints = "/tmp/checkpoints"
 
-func (s Storage) toMaster() *config.CheckpointStorage {
+// toMaster is the master's configuration of it; made is the claim that the master makes, empty for none.
+func (s Storage) toMaster(made string) *config.CheckpointStorage {
 	saved := s.savedCounts()
 	switch s.Type {
 	case "s3":
@@ -62,18 +66,27 @@ func (s Storage) toMaster() *config.CheckpointStorage {
 		return &config.CheckpointStorage{Directory: &config.DirectoryStorage{Saved: saved, ContainerPath: s.ContainerPath}}
 	case "shared_fs":
 		return &config.CheckpointStorage{SharedFS: &config.SharedFSStorage{
-			Saved: saved, HostPath: s.directory(), Propagation: "rprivate",
+			Saved: saved, HostPath: s.directory(made), Propagation: "rprivate",
 		}}
 	}
 	return nil
 }
 
-// directory returns the directory of shared_fs, which stands for a volume claim where one is named.
-func (s Storage) directory() string {
-	if s.ExistingClaim != "" {
-		return policy.ClaimDirectory(s.ExistingClaim)
+// directory returns the directory of shared_fs, which stands for a volume claim where there is one.
+func (s Storage) directory(made string) string {
+	if claim := cmp.Or(s.ExistingClaim, made); claim != "" {
+		return policy.ClaimDirectory(claim)
 	}
 	return cmp.Or(s.HostPath, checkpoints)
+}
+
+// claim returns what the claim that the master makes is like.
+func (s Storage) claim() *config.CheckpointClaim {
+	var c config.CheckpointClaim
+	c.SetDefaults()
+	c.StorageClass = s.StorageClass
+	c.Size, c.AccessMode = cmp.Or(s.Size.Reveal(), c.Size), cmp.Or(s.AccessMode, c.AccessMode)
+	return &c
 }
 
 // savedCounts takes every number that was given, an explicit 0 too.

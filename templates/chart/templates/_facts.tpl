@@ -34,10 +34,19 @@
 {{- else }}baseline{{ end }}
 {{- end -}}
 
-{{/* Whether the directory of shared_fs is a path of the node that the tasks' namespace, which
-     the chart makes, lets no pod mount. */}}
-{{- define "determined.refusesCheckpoints" -}}
+{{/* Whether the tasks' namespace, which the chart makes, lets no pod mount the directory of
+     shared_fs, a path of the node. Where values do not ask for that one, or do for a claim,
+     the master makes a volume claim instead. */}}
+{{- define "determined.hidesDirectory" -}}
 {{- if and (include "determined.makesTaskNamespace" .) (eq (.Values.checkpointStorage.type | default "shared_fs") "shared_fs") (not .Values.checkpointStorage.existingClaim) (ne (include "determined.taskSecurity" .) "privileged") }}true{{ end }}
+{{- end -}}
+{{- define "determined.makesCheckpointClaim" -}}
+{{- $s := .Values.checkpointStorage -}}
+{{- $wished := or (include "determined.hidesDirectory" .) $s.storageSize $s.storageClassName $s.accessMode -}}
+{{- if and $wished (eq ($s.type | default "shared_fs") "shared_fs") (not (or $s.existingClaim $s.hostPath $s.mountToServer)) }}true{{ end }}
+{{- end -}}
+{{- define "determined.refusesCheckpoints" -}}
+{{- if and (include "determined.hidesDirectory" .) (not (include "determined.makesCheckpointClaim" .)) }}true{{ end }}
 {{- end -}}
 
 {{/* Names of the release's objects that no task may use, beside those that the chart
@@ -83,6 +92,7 @@
 {{- with .Values.slotResourceRequests.cpu }}{{- $_ := set $values "slotResourceRequests" (dict "cpu" (float64 .)) }}{{- end }}
 {{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) "taskNamespace" (include "determined.taskNamespace" .) "taskAccount" (include "determined.taskAccount" .) "protected" (include "determined.protected" . | fromJsonArray) -}}
 {{- if include "determined.makesDeterminedPassword" . }}{{- $_ := set $release "determinedPassword" true }}{{ end }}
+{{- if include "determined.makesCheckpointClaim" . }}{{- $_ := set $release "checkpointClaim" (include "determined.checkpointClaim" .) }}{{ end }}
 {{- if include "determined.refusesCheckpoints" . }}{{- $_ := set $release "refusesCheckpoints" true }}{{ end }}
 {{- dict "release" $release "values" $values | toJson -}}
 {{- end -}}

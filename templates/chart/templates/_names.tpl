@@ -10,6 +10,7 @@
 {{- define "determined.dbService" -}}determined-db-service-{{ .Release.Name }}{{- end -}}
 {{- define "determined.dbAccount" -}}determined-db-{{ .Release.Name }}{{- end -}}
 {{- define "determined.dbClaim" -}}{{ .Values.db.existingClaim | default (printf "determined-db-pvc-%s" (.Values.db.restoreSnapshotSuffix | default .Values.db.claimSuffix | default .Release.Name)) }}{{- end -}}
+{{- define "determined.checkpointClaim" -}}determined-checkpoints-{{ .Release.Name }}{{- end -}}
 {{- define "determined.secrets" -}}determined-secrets-{{ .Release.Name }}{{- end -}}
 {{/* Objects of the whole cluster carry the namespace too: releases of one name meet there. */}}
 {{- define "determined.wide" -}}determined-{{ .Release.Namespace }}-{{ .Release.Name }}{{- end -}}

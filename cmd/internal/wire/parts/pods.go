@@ -2,13 +2,18 @@ package parts
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/k8s/pods"
+	"github.com/det-deploy/det-deploy/k8s/pods/claim"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -43,12 +48,34 @@ func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernete
 	if dir := k.ImagePullSecretDir; dir != "" {
 		c.Logins = func() (podspec.Logins, error) { return readLogins(dir) }
 	}
+	if k.CheckpointClaim != nil {
+		want, err := wantedClaim(t, *k.CheckpointClaim)
+		if err != nil {
+			return nil, fmt.Errorf("resource_manager.checkpoint_claim: %w", err)
+		}
+		c.Claim = claim.NewKeeper(env.Log, api, want)
+	}
 	for _, p := range env.Config.ResourcePools {
 		c.Pools = append(c.Pools, pods.Pool{
 			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: poolTemplate(env.Config, t, p), Policy: deps.Policy(p), Price: master.DescribeSlotPrice(p),
 		})
 	}
 	return pods.New(c)
+}
+
+// wantedClaim is the volume claim that the master makes for checkpoints.
+func wantedClaim(t podspec.Template, c config.CheckpointClaim) (claim.Wanted, error) {
+	if t.CheckpointClaim == "" {
+		return claim.Wanted{}, errors.New("checkpoint_storage is no shared_fs with a volume claim as its host_path")
+	}
+	size, err := resource.ParseQuantity(c.Size)
+	if err != nil {
+		return claim.Wanted{}, fmt.Errorf("size %q: %w", c.Size, err)
+	}
+	return claim.Wanted{
+		Name: t.CheckpointClaim, Namespace: t.Namespace, Cluster: t.Cluster,
+		Size: size, Class: c.StorageClass, Mode: corev1.PersistentVolumeAccessMode(c.AccessMode),
+	}, nil
 }
 
 // podTemplate is what all tasks have in common.

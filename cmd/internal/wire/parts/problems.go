@@ -21,6 +21,10 @@ func podProblems(cfg config.Master) document.Errors {
 	}
 	e := addressProblems(*k)
 	t := configuredTemplate(cfg, *k)
+	if k.CheckpointClaim != nil {
+		_, err := wantedClaim(t, *k.CheckpointClaim)
+		e.Check(err == nil, "resource_manager.checkpoint_claim", "cannot be made: %v", err)
+	}
 	seen := make(map[document.Problem]bool)
 	for i, p := range cfg.ResourcePools {
 		for _, r := range poolTemplate(cfg, t, p).Check() {

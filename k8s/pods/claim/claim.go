@@ -1,0 +1,173 @@
+// Package claim makes the volume claim that a cluster keeps checkpoints in.
+//
+// The master makes it, not the chart: a claim whose class binds on first use stays
+// pending until a pod mounts it, and `helm install --wait` would wait for that.
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+)
+
+// Wanted is a claim as it is to be. What exists under its name is taken as it is.
+type Wanted struct {
+	Name, Namespace string
+	// Cluster is the value of the cluster's label.
+	Cluster string
+	Size    resource.Quantity
+	// Class is a StorageClass, empty for the default one.
+	Class string
+	Mode  corev1.PersistentVolumeAccessMode
+}
+
+// How often a Keeper looks whether the claim is there, and tries again where it cannot be made.
+const (
+	lookAgain = 5 * time.Minute
+	tryAgain  = 10 * time.Second
+)
+
+// Keeper makes a claim, and makes it again when a user has deleted it.
+type Keeper struct {
+	log    *slog.Logger
+	client kubernetes.Interface
+	want   Wanted
+
+	mu      sync.Mutex // guards problem
+	problem error
+}
+
+// NewKeeper returns a keeper of the claim; call Run.
+func NewKeeper(log *slog.Logger, client kubernetes.Interface, want Wanted) *Keeper {
+	return &Keeper{log: log, client: client, want: want}
+}
+
+// Run keeps the claim until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := lookAgain
+		if err := k.Ensure(ctx); err != nil {
+			wait = tryAgain
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Check says why pods that mount the claim called name would wait for ever; nil for another claim than the
+// kept one, and as long as nothing is known. It may be called on nil.
+func (k *Keeper) Check(name string) error {
+	if k == nil || name != k.want.Name {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.problem
+}
+
+// Ensure makes the claim unless it is there. What keeps it from being made is what Check says from then on;
+// an API server that does not answer changes nothing of that.
+func (k *Keeper) Ensure(ctx context.Context) error {
+	err := k.create(ctx)
+	if err != nil && !isLasting(err) {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil && (k.problem == nil || k.problem.Error() != err.Error()) {
+		k.log.Warn("experiments are refused until their checkpoints have a place", "err", err)
+	}
+	k.problem = err
+	return err
+}
+
+// isLasting reports whether the same call would fail again.
+func isLasting(err error) bool {
+	var missing missingClass
+	return errors.As(err, &missing) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+}
+
+// missingClass is the StorageClass that a claim needs and Kubernetes does not have; empty is the default one.
+type missingClass string
+
+func (c missingClass) Error() string {
+	what := "has no default StorageClass"
+	if c != "" {
+		what = "has no StorageClass " + string(c)
+	}
+	return "this cluster has no place for checkpoints, because Kubernetes " + what + ": set checkpointStorage.type to s3, gcs or azure, " +
+		"or checkpointStorage.storageClassName to a class that `kubectl get storageclass` lists"
+}
+
+func (k *Keeper) create(ctx context.Context) error {
+	claims := k.client.CoreV1().PersistentVolumeClaims(k.want.Namespace)
+	_, err := claims.Get(ctx, k.want.Name, metav1.GetOptions{})
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return k.wrap(err)
+	}
+	if err := k.checkClass(ctx); err != nil {
+		return err
+	}
+	if _, err := claims.Create(ctx, k.want.object(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return k.wrap(err)
+	}
+	k.log.Info("made the volume claim of checkpoints", "namespace", k.want.Namespace, "claim", k.want.Name, "size", k.want.Size.String())
+	return nil
+}
+
+func (k *Keeper) wrap(err error) error {
+	return fmt.Errorf("the volume claim %s of checkpoints in namespace %s cannot be made: %w", k.want.Name, k.want.Namespace, err)
+}
+
+// checkClass looks for the class: without one a claim is pending for ever, and so are the pods that mount it.
+func (k *Keeper) checkClass(ctx context.Context) error {
+	list, err := k.client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		return nil // a master without rights in the whole cluster leaves it to Kubernetes
+	}
+	if err != nil {
+		return k.wrap(err)
+	}
+	for _, c := range list.Items {
+		if c.Name == k.want.Class || k.want.Class == "" && c.Annotations[defaultClass] == "true" {
+			return nil
+		}
+	}
+	return missingClass(k.want.Class)
+}
+
+// defaultClass is the annotation of the class of claims that name none.
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+func (w Wanted) object() *corev1.PersistentVolumeClaim {
+	c := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: w.Name, Namespace: w.Namespace,
+			Labels: map[string]string{podspec.LabelCluster: podspec.LabelValue(w.Cluster)},
+		},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{w.Mode},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: w.Size}},
+		},
+	}
+	if w.Class != "" {
+		c.Spec.StorageClassName = &w.Class
+	}
+	return c
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
@@ -57,6 +58,35 @@ func TestANamespaceWithExperimentsLosesNoPrivilegeUnsaid(t *testing.T) {
 		}
 		if e, ok := errors.AsType[*cloud.Error](err); c.refused && (!ok || !strings.Contains(e.Fix, "resourceManager.podSecurity=privileged") || !strings.Contains(e.Fix, "podSecurity=baseline")) {
 			t.Errorf("%s: got %v, want both values in its hint", c.name, err)
+		}
+	}
+}
+
+func TestAPlanSaysWhichStorageStaysInUse(t *testing.T) {
+	t.Parallel()
+	storage := func(pairs ...string) chart.Values {
+		out := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			out[pairs[i]] = pairs[i+1]
+		}
+		return chart.Values{"checkpointStorage": out}
+	}
+	for _, c := range []struct {
+		have, want chart.Values
+		says       string
+	}{
+		{nil, storage("type", "shared_fs"), ""},
+		{storage("hostPath", "/srv"), storage("hostPath", "/srv"), ""},
+		{storage("hostPath", "/srv"), storage("existingClaim", "trials"), "shared_fs /srv -> shared_fs in claim trials; experiments that exist keep shared_fs /srv, which has to stay until they are deleted"},
+		{nil, storage("type", "s3", "bucket", "b", "prefix", "p"), "shared_fs -> s3 b/p; experiments that exist keep shared_fs, which has to stay until they are deleted"},
+		{storage("type", "s3", "bucket", "b", "secretKey", "Hunter2"), storage("type", "gcs", "bucket", "b"), "s3 b -> gcs b; experiments that exist keep s3 b, which has to stay until they are deleted"},
+	} {
+		got := ""
+		for _, d := range storageDrift(c.have, c.want) {
+			got += d.Have + " -> " + d.Want
+		}
+		if got != c.says {
+			t.Errorf("%v to %v: got %q, want %q", c.have, c.want, got, c.says)
 		}
 	}
 }

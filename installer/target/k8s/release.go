@@ -1,15 +1,18 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
@@ -85,8 +88,32 @@ func (r *release) listDrift(ctx context.Context, info helm.Info) ([]resource.Dri
 	if info.Status != helm.Deployed {
 		out = append(out, resource.Drift{Path: "status", Have: string(info.Status), Want: string(helm.Deployed)})
 	}
+	out = append(out, storageDrift(info.Values, r.Values)...)
 	objects, err := r.compareObjects(ctx)
 	return append(out, objects...), err
+}
+
+// storageDrift is pure: it says that another checkpointStorage leaves the former one in use.
+func storageDrift(have, want chart.Values) []resource.Drift {
+	from, to := describeStorage(have), describeStorage(want)
+	if from == to {
+		return nil
+	}
+	return []resource.Drift{{
+		Path: "checkpointStorage", Have: from,
+		Want: to + "; experiments that exist keep " + from + ", which has to stay until they are deleted",
+	}}
+}
+
+// describeStorage names the place of checkpoints that values ask for.
+func describeStorage(v chart.Values) string {
+	text := func(key string) string { return v.Text("checkpointStorage." + key) }
+	kind := cmp.Or(text("type"), "shared_fs")
+	if claim := text("existingClaim"); claim != "" {
+		return kind + " in claim " + claim
+	}
+	place := strings.TrimRight(cmp.Or(text("bucket"), text("container"), text("containerPath"), text("hostPath"))+"/"+text("prefix"), "/")
+	return strings.TrimRight(kind+" "+place, " ")
 }
 
 // renderChart is the chart as it should be on this server.

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // An experiment that is paused or queued while the cluster's storage changes starts again with the

@@ -8,7 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestWrongConfigurationIsReportedAtOnce(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	rmtest "github.com/det-deploy/det-deploy/test/contract/rm"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestContract(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // patience bounds every wait of these tests; on an idle machine they wait for

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/bench/measure"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // Others go on while a pass decides; what it decided of things that have changed since is

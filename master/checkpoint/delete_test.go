@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // deleted is a master with an experiment that is DELETING and has two checkpoints.

@@ -13,7 +13,7 @@ import (
 	masterconfig "github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // download is a master whose cluster has configured one storage, and an experiment that has another.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestAnEntryIsItsRecordWithoutMetadataAndFiles(t *testing.T) {

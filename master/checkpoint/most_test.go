@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestATrialHasABoundedNumberOfCheckpoints(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // queue remembers what was started.

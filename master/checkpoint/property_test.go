@@ -18,9 +18,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/task/spec"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // machine runs the tasks of deletions: it deletes what they are told of, fails, vanishes, and

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 var start = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestOneStorageHasOneNumber(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // From the scheduling pass that leaves a task waiting to the platform's call,

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/elastic"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func boot(d time.Duration) cloudtest.Knobs {

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // world is a master's scheduler with one pool, over a platform in memory: what

@@ -9,8 +9,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func benchmarkBoth(b *testing.B, run func(b *testing.B, s *store.Store)) {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // BenchmarkPut is 64 trials that each wait until their report is durable.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func values(prefix string, n int) map[string]any {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func put(t *testing.T, s *store.Store, m *metric.Metrics, r metric.Report) (stored metric.Stored, err error) {

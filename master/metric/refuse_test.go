@@ -8,7 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/metric"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func nested(depth int) any {

@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/model"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/master/workspace"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 const uuid = "11111111-1111-4111-8111-111111111111"

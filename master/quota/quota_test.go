@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

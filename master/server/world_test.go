@@ -26,10 +26,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/model"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/template"
 	"github.com/det-deploy/det-deploy/master/workspace"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

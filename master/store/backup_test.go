@@ -13,8 +13,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/archive"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func fill(t testing.TB, s *store.Store) {

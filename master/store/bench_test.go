@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // BenchmarkWrite is 64 callers that each wait until their document is durable.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // A new program reads a copy while the store it copies stays what it was, with its

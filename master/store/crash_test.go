@@ -17,8 +17,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // The child's environment says where it writes and what it wrote before.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/database"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestAnEmptyFileIsALostStore(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/database"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestSecondMasterOnSQLite(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

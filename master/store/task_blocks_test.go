@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // blockRows makes blocks so small that a few hundred rows have many.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // BenchmarkMiddlePage is the promise that a page of 20 of the middle of many tasks takes less than

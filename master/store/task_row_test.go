@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // testTaskRows compares pages, in every order and of several groups, with rows that are sorted here.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // readWithoutPause has the store read at every moment until ctx ends, each until the next one does.

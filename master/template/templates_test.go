@@ -12,9 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/master/template"
 	"github.com/det-deploy/det-deploy/master/workspace"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // everybody is who owns the first workspace, for workspace.Open.

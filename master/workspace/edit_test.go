@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 func admin() *apiv1.User { return &apiv1.User{Id: 1, Username: "admin", Admin: true} }

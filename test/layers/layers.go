@@ -150,7 +150,6 @@ func master() []Row {
 		{"master/store", []string{"master/store/archive", "master/store/database"}, "it keeps bytes under keys and knows no meaning"},
 		{"master/store/archive", nil, "the file of a backup is nothing of a database's own"},
 		{"master/store/database", nil, "what SQLite and PostgreSQL differ in is known in one place"},
-		{"master/store/*", []string{"master/store"}, "a contract knows what it is a contract of"},
 		{"master/log", with("master/store", "master/quota"), "it keeps lines, whoever asks"},
 		{"master/metric", []string{"master/store", "master/quota", "master/api/status"}, "it keeps what trials report, whoever asks"},
 		{"master/quota", []string{"master/store", "master/api/status"}, "it counts bytes and does not know what they are"},
@@ -267,6 +266,7 @@ func Homes() []Home {
 		{"charm.land/huh/", []string{"cmd/internal/term"}, "forms are asked in one place, which also has the lines for who cannot see them"},
 		{"charm.land/", []string{"cmd/internal/term", "cmd/internal/cmd/top"}, "what is drawn is drawn by term; top is a model that term runs, and a wrapper around it would be bubbletea's API again"},
 		{"github.com/charmbracelet/", []string{"cmd/internal/term"}, "widths and sequences are term's"},
+		{"testing", tests, "what only tests use is no part of the product, and lies with the tests"},
 		{"helm.sh/", []string{"k8s/helm"}, "Helm has an end of support; replacing it touches one package"},
 		{"github.com/google/go-containerregistry/", append([]string{"k8s/registry"}, tests...), "images are read, written and pushed in one place"},
 	}

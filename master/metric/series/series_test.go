@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // ended is an experiment with trials that have ended.

@@ -18,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/store/storetest"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
+	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
 // From the scheduling pass that leaves a task waiting until Google has the call that

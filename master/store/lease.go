@@ -113,7 +113,6 @@ func (w *writer) acquireLease(ctx context.Context, owner, host string) (*Lease, 
 		return nil, err
 	}
 	w.opened, w.lease, w.seq = false, lease, row.seq
-	w.blocks.forget() // what was counted may have been changed by the owner before
 	return lease, nil
 }
 

@@ -38,7 +38,6 @@ type Store struct {
 	closeE  error
 
 	counts counts
-	blocks *taskBlocks
 	// full is set once the disk had no room for a write, until Probe found some.
 	full atomic.Bool
 }
@@ -62,7 +61,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	s := &Store{cfg: cfg, closing: make(chan struct{}), served: make(chan struct{}), blocks: newTaskBlocks()}
+	s := &Store{cfg: cfg, closing: make(chan struct{}), served: make(chan struct{})}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.openDatabase(); err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return s, nil
 	}
 	s.queue = make(chan *request, queueLength)
-	w := &writer{db: s.db, log: cfg.Log, ttl: cfg.LeaseTTL, counts: &s.counts, blocks: s.blocks, nextWAL: mostWAL}
+	w := &writer{db: s.db, log: cfg.Log, ttl: cfg.LeaseTTL, counts: &s.counts, nextWAL: mostWAL}
 	go s.serveRequests(s.life, w) //nolint:contextcheck // the writer lives as long as the store, not as the call that opens it
 	return s, nil
 }

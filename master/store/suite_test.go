@@ -47,9 +47,6 @@ var suite = []struct {
 	{"what a start reads is found without a time", testUndated},
 	{"log chunks are found by line", testChunks},
 	{"tasks are listed in every order, and counted", testTaskRows},
-	{"pages of the middle are found by blocks", testTaskBlocks},
-	{"blocks follow what is written while pages are read", testBlocksBesideWrites},
-	{"blocks are those of groups in any order, and of many tasks", testBlocksOfGroups},
 	{"tasks that ended first are found first", testEndedRows},
 	{"a transaction sees its own writes", testReadsOwnWrites},
 	{"who asked hears how a write ended", testOnEnd},
@@ -76,13 +73,7 @@ func TestPostgres(t *testing.T) {
 		return store.Config{URL: store.URL(server.URL())}
 	}
 	// The group keeps the server until its parallel tests have ended.
-	t.Run("suite", func(t *testing.T) {
-		runSuite(t, fresh)
-		t.Run("who takes a store over counts its blocks again", func(t *testing.T) {
-			t.Parallel()
-			testBlocksTakenOver(t, fresh(t))
-		})
-	})
+	t.Run("suite", func(t *testing.T) { runSuite(t, fresh) })
 }
 
 func runSuite(t *testing.T, fresh func(t *testing.T) store.Config) {

@@ -29,8 +29,7 @@ type TaskPage struct {
 	Offset, Limit int
 }
 
-// TaskIDs reads the ids of a page. The nearer end of the list is where it begins to count, or, far from
-// both, the block that has the page.
+// TaskIDs reads the ids of a page. The nearer end of the list is where it begins to count.
 func TaskIDs(ctx context.Context, r Reader, p TaskPage) ([]string, error) {
 	total := countTasks(p.Groups)
 	p.Limit = min(p.Limit, total-p.Offset)
@@ -41,44 +40,8 @@ func TaskIDs(ctx context.Context, r Reader, p TaskPage) ([]string, error) {
 	if turned {
 		near.Offset, near.Descending = total-p.Offset-p.Limit, !p.Descending
 	}
-	if at, found := placeOf(r, p, near.cost(total), total); found {
-		return readFromBlock(ctx, r, p, at)
-	}
 	ids, err := readTaskIDs(ctx, r, near.query(total), near.Limit, near.Offset)
 	if turned {
-		slices.Reverse(ids)
-	}
-	return ids, err
-}
-
-// placeOf finds the block of a page that would read so many rows without it, if that is far. Who looks at a page of
-// all may want one of the middle next, so that blocks are made.
-func placeOf(r Reader, p TaskPage, cost, total int) (at blockPage, found bool) {
-	s, is := r.(*Store)
-	if !is || s.queue == nil {
-		return at, false
-	}
-	most := farBlocks * s.blocks.rows
-	far := cost > max(most, 2*s.blocks.rows+p.rowsFrom(0, total))
-	if !far && (!p.hasAll() || countTasks(p.All) <= 2*most) {
-		return at, false
-	}
-	at, found, split := s.blocks.findPage(p)
-	if split {
-		s.startSplitting()
-	}
-	return at, found && far
-}
-
-// readFromBlock reads a page from its block on.
-func readFromBlock(ctx context.Context, r Reader, p TaskPage, at blockPage) ([]string, error) {
-	where, args := p.Order.fromPlace(at.from)
-	if !p.hasAll() {
-		where += p.inGroups()
-	}
-	query := "SELECT id FROM task_rows WHERE " + where + " ORDER BY " + p.Order.columnText("") + " LIMIT ? OFFSET ?"
-	ids, err := readTaskIDs(ctx, r, query, append(args, p.Limit, at.rest)...)
-	if p.Descending {
 		slices.Reverse(ids)
 	}
 	return ids, err
@@ -98,22 +61,13 @@ func (p TaskPage) inGroups() string {
 	return " AND grp + 0 IN (" + p.groupText() + ")"
 }
 
-// cost is about how many rows of an index query reads.
-func (p TaskPage) cost(total int) int {
-	rows := p.rowsFrom(p.Offset, total)
-	if !p.hasIndex() {
-		rows = min(rows, sortCost*total)
-	}
-	return rows
-}
-
-// rowsFrom is about how many rows of an index have the page when so many wanted ones are before it: where no index
-// has the wanted rows alone, those of all groups are read.
-func (p TaskPage) rowsFrom(offset, total int) int {
+// rowsRead is about how many rows of an index are read for the page: where no index has the wanted rows alone,
+// those of all groups.
+func (p TaskPage) rowsRead(total int) int {
 	if p.hasIndex() {
-		return offset + p.Limit
+		return p.Offset + p.Limit
 	}
-	return (offset + p.Limit) * max(countTasks(p.All), 1) / max(total, 1)
+	return (p.Offset + p.Limit) * max(countTasks(p.All), 1) / max(total, 1)
 }
 
 func countTasks(groups []TaskGroup) int {
@@ -132,7 +86,7 @@ func (p TaskPage) query(total int) string {
 	switch {
 	case p.hasAll():
 		return "SELECT id FROM task_rows" + order + last
-	case !p.hasIndex() && sortCost*total < p.rowsFrom(p.Offset, total):
+	case !p.hasIndex() && sortCost*total < p.rowsRead(total):
 		return "WITH chosen AS MATERIALIZED (SELECT id, name, pool, submitted FROM task_rows WHERE grp IN (" + p.groupText() + ")) SELECT id FROM chosen" + order + last
 	}
 	return "SELECT id FROM task_rows WHERE true" + p.inGroups() + order + last

@@ -49,9 +49,6 @@ func AddTaskRow(tx *Tx, r TaskRow) (added bool, err error) {
 	if err == nil && !added {
 		_, err = countIn(tx, r, -1)
 	}
-	if err == nil && added {
-		tx.noteRow(r, 1)
-	}
 	if err != nil {
 		return false, fmt.Errorf("list task %q: %w", r.ID, err)
 	}
@@ -88,11 +85,6 @@ func AddTaskRows(tx *Tx, rows []TaskRow) error {
 			break
 		}
 		err = addRows(tx, group, some)
-	}
-	for _, r := range rows {
-		if err == nil {
-			tx.noteRow(r, 1)
-		}
 	}
 	if err == nil {
 		_, err = countIn(tx, rows[0], len(rows))
@@ -145,17 +137,8 @@ func addRow(tx *Tx, r TaskRow) (added bool, err error) {
 
 // MoveTaskRow notes the pool of a task.
 func MoveTaskRow(tx *Tx, id, pool string) error {
-	row, counted, err := tx.countedRow(id)
-	if err == nil {
-		err = tx.execQuery("UPDATE task_rows SET pool = ? WHERE id = ?", sortKey(pool), []byte(id))
-	}
-	if err != nil {
+	if err := tx.execQuery("UPDATE task_rows SET pool = ? WHERE id = ?", sortKey(pool), []byte(id)); err != nil {
 		return fmt.Errorf("list task %q in another pool: %w", id, err)
-	}
-	if counted {
-		tx.noteRow(row, -1)
-		row.Pool = pool
-		tx.noteRow(row, 1)
 	}
 	return nil
 }
@@ -170,18 +153,12 @@ func EndTaskRow(tx *Tx, id string, ended int64) error {
 
 // DeleteTaskRow takes a task out of the lists. One that is not listed is not an error.
 func DeleteTaskRow(tx *Tx, id string) error {
-	row, counted, err := tx.countedRow(id)
-	if err == nil {
-		err = tx.execQuery("UPDATE task_groups SET tasks = tasks - 1 WHERE id = (SELECT grp FROM task_rows WHERE id = ?)", []byte(id))
-	}
+	err := tx.execQuery("UPDATE task_groups SET tasks = tasks - 1 WHERE id = (SELECT grp FROM task_rows WHERE id = ?)", []byte(id))
 	if err == nil {
 		err = tx.execQuery("DELETE FROM task_rows WHERE id = ?", []byte(id))
 	}
 	if err != nil {
 		return fmt.Errorf("list task %q no longer: %w", id, err)
-	}
-	if counted {
-		tx.noteRow(row, -1)
 	}
 	return nil
 }

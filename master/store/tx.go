@@ -20,8 +20,6 @@ type Tx struct {
 	// changed says that a statement was carried out that may have changed rows.
 	changed bool
 	over    bool
-	// noted says that blocks have counted one of its rows.
-	noted bool
 }
 
 // OnEnd calls fn with the answer of this write, before its caller has it: nil once it is

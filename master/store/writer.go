@@ -39,7 +39,6 @@ type writer struct {
 	opened bool                 // a transaction is open on conn
 	kept   journal              // what its writes have changed so far
 	counts *counts
-	blocks *taskBlocks
 	// nextWAL is the size of the write-ahead log, in bytes, at which it is emptied.
 	nextWAL int64
 }

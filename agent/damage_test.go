@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )

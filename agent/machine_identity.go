@@ -13,9 +13,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/link"
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // Machine is what an agent asks of the launched machine that it runs on.

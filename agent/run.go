@@ -26,7 +26,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/agent/script"
 	"github.com/det-deploy/det-deploy/agent/task"
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // agentsPath is where a master expects its agents.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // item is what the file says of one container.

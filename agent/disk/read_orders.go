@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // readTries is how often a file is read that its agent is changing meanwhile.

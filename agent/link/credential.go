@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/det-deploy/det-deploy/agent/health"
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/token"
 )

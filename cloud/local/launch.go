@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // tokenLife is how long a token stands for the machines that it was given, at

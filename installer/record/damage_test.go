@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 func TestADamagedRecordIsNamed(t *testing.T) {

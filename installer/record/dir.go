@@ -14,8 +14,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // Dir keeps a record in a directory of this machine. Its clock is the machine's.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // Schema names the version of the record's form. A record of another version is

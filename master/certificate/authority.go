@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 	"github.com/det-deploy/det-deploy/pki"
 )
 

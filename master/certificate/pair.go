@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // pemPart is one half of a pair: a certificate with its chain, or its key.

@@ -14,7 +14,7 @@ const Module = "github.com/det-deploy/det-deploy/"
 // Shared are the packages that everybody may import: they know nothing of ours.
 func Shared() []Row {
 	return []Row{
-		{"atomicfile", nil, "putting a file in place as a whole is needed on every platform and in every role"},
+		{"internal/atomicfile", nil, "putting a file in place as a whole is needed on every platform and in every role"},
 		{"pki", nil, "every platform makes certificates for its masters"},
 		{"checksum", nil, "programs and files are told by their content in every role"},
 		{"process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
@@ -55,7 +55,7 @@ func commands() []Row {
 		{"cmd/internal/directory", []string{"cmd/internal/usage", "master/api/v1"}, "it reads what is sent"},
 		{"cmd/internal/show", []string{"master/api/v1"}, "it has the words for what the API says"},
 		{"cmd/internal/unit", []string{"cmd/internal/command", "cmd/internal/term"}, "it installs a unit, whatever the role"},
-		{"cmd/internal/logfile", []string{"atomicfile"}, "a file is bounded, whatever is logged to it"},
+		{"cmd/internal/logfile", []string{"internal/atomicfile"}, "a file is bounded, whatever is logged to it"},
 		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/logfile", "cmd/internal/term", "cmd/internal/wire/parts", "installer/...", "master/...", "agent/...", "cloud/...", "k8s/podinit", "templates"}, "it runs the roles, and has what clusters of all platforms share"},
 		{"cmd/internal/wire/parts", []string{"cmd/internal/build", "master/...", "agent/config", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind a master's interfaces"},
 		{"cmd/internal/wire/*", []string{"cmd/internal/build", "cmd/internal/term", "cmd/internal/wire", "installer/...", "master/config/helm", "cloud/...", "k8s/...", "templates"}, "it opens clusters of one platform, and knows no other"},

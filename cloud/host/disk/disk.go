@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // Replace creates or replaces a file and its directories. A program that runs from it

@@ -14,9 +14,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // Unit is the master's unit.

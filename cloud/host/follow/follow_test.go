@@ -20,9 +20,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/host/follow"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // world is a bucket, a machine's services, and a clock.

@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 const (

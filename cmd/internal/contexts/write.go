@@ -11,7 +11,7 @@ import (
 	"github.com/gofrs/flock"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // lockLimit is how long to wait for another det-deploy that is changing the

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // host is every call by which this package changes the machine. Each asks the

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // Limits of waiting for processes.

@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
 // Dir is the directory of one supervisor. The installer writes units, the

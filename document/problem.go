@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
 // Problem is one complaint about one place of a document.

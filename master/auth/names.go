@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/det-deploy/det-deploy/document/naming"
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )

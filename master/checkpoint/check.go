@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 

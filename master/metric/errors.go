@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 

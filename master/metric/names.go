@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 

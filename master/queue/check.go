@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/det-deploy/det-deploy/document/naming"
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 

@@ -19,7 +19,7 @@ func Shared() []Row {
 		{"checksum", nil, "programs and files are told by their content in every role"},
 		{"process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
 		{"delay", nil, "waiting for a time or an end is needed everywhere"},
-		{"excerpt", nil, "whoever repeats what was sent bounds it"},
+		{"internal/excerpt", nil, "whoever repeats what was sent bounds it"},
 		{"document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},
 		{"document/naming", nil, "names that people give are judged alike for users, pools, tasks and settings"},
 	}

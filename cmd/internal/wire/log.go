@@ -7,7 +7,7 @@ import (
 	"github.com/lmittmann/tint"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/logfile"
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
 // levels are the names of Determined 0.38.1 on slog's scale; trace and fatal

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
 // Code is the kind of a refusal. The numbers are those of gRPC, because they are

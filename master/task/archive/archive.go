@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 

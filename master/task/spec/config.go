@@ -9,7 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/document/naming"
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 

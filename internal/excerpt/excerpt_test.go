@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
 func TestAnExcerptIsShortPrintableAndSaysHowMuchThereWas(t *testing.T) {

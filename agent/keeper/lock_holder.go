@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/delay"
-	"github.com/det-deploy/det-deploy/process"
+	"github.com/det-deploy/det-deploy/internal/process"
 )
 
 // A keeper holds a lock of the kind of which the system tells the owner's process id,

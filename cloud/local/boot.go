@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/det-deploy/det-deploy/process"
+	"github.com/det-deploy/det-deploy/internal/process"
 )
 
 // The shell scripts of a machine's life. The first says which process it is and

@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/machine"
-	"github.com/det-deploy/det-deploy/process"
+	"github.com/det-deploy/det-deploy/internal/process"
 )
 
 // Place is the directory of one machine.

@@ -17,7 +17,7 @@ func Shared() []Row {
 		{"internal/atomicfile", nil, "putting a file in place as a whole is needed on every platform and in every role"},
 		{"pki", nil, "every platform makes certificates for its masters"},
 		{"checksum", nil, "programs and files are told by their content in every role"},
-		{"process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
+		{"internal/process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
 		{"delay", nil, "waiting for a time or an end is needed everywhere"},
 		{"internal/excerpt", nil, "whoever repeats what was sent bounds it"},
 		{"document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},

@@ -3,7 +3,7 @@
 // to. It knows nothing of what the processes do.
 package supervise
 
-import "github.com/det-deploy/det-deploy/process"
+import "github.com/det-deploy/det-deploy/internal/process"
 
 // Identity distinguishes a process from all others that ever had its PID.
 type Identity = process.Identity

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/process"
+	"github.com/det-deploy/det-deploy/internal/process"
 )
 
 func TestOnlyTheVeryProcessIsSignalled(t *testing.T) {

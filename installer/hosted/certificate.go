@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/pki"
+	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 // leaf is the master's key and certificate, signed by the cluster's CA for its

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
-	"github.com/det-deploy/det-deploy/pki"
+	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 // Authority is a certificate authority of our own with one leaf, the master's. The

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/pki"
+	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 func TestTheLeafIsRenewedAndTheAuthorityStays(t *testing.T) {

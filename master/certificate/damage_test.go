@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
-	"github.com/det-deploy/det-deploy/pki"
+	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 func half(b []byte) []byte { return b[:len(b)/2] }

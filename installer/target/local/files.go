@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/pki"
+	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 // The kinds, in the order in which they are made.

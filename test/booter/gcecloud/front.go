@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/pki"
+	"github.com/det-deploy/det-deploy/internal/pki"
 	"github.com/det-deploy/det-deploy/test/booter"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )

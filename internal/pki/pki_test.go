@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/pki"
+	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 func TestALeafIsRenewedInTime(t *testing.T) {

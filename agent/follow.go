@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/checksum"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 

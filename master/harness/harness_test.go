@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/checksum"
+	"github.com/det-deploy/det-deploy/internal/checksum"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/harness"
 )

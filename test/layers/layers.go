@@ -16,7 +16,7 @@ func Shared() []Row {
 	return []Row{
 		{"internal/atomicfile", nil, "putting a file in place as a whole is needed on every platform and in every role"},
 		{"internal/pki", nil, "every platform makes certificates for its masters"},
-		{"checksum", nil, "programs and files are told by their content in every role"},
+		{"internal/checksum", nil, "programs and files are told by their content in every role"},
 		{"internal/process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
 		{"delay", nil, "waiting for a time or an end is needed everywhere"},
 		{"internal/excerpt", nil, "whoever repeats what was sent bounds it"},

@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/cloud/host/disk"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/internal/checksum"
 )
 
 // Where things stand on the machine.

@@ -12,8 +12,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/cloud/host/disk"
+	"github.com/det-deploy/det-deploy/internal/checksum"
 )
 
 // Where things stand on the machine.

@@ -16,11 +16,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/checksum"
 )
 
 // platform is what this machine runs.

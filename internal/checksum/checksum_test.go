@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/checksum"
+	"github.com/det-deploy/det-deploy/internal/checksum"
 )
 
 func TestFile(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container/process"
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/link"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/test/dockertest"

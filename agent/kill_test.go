@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 

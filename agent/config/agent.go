@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Agent is a whole agent.yaml.

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // The kinds of slots an agent can offer. SlotGPU is an older name of SlotCUDA.

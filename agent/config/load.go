@@ -1,7 +1,7 @@
 package config
 
 import (
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Warning is something that is accepted and does not do what its author may

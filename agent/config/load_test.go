@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 func TestParseReportsEachBrokenRule(t *testing.T) {

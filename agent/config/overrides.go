@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/document"
+import "github.com/det-deploy/det-deploy/internal/document"
 
 // Overrides is every setting of the agent that can be given by flag or
 // environment: all but commands of hooks, what has no effect, and the

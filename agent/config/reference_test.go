@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/document"
+import "github.com/det-deploy/det-deploy/internal/document"
 
 // Security is how the connection to the master is protected.
 type Security struct {

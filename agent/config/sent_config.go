@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Own lists the settings that are the agent's own to know: where its master is,

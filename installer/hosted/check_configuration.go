@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 

@@ -3,7 +3,7 @@ package spec
 import (
 	"time"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Agents is what the machines of all pools have in common.

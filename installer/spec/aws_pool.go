@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // AWSPool is a pool of EC2 instances.

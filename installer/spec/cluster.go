@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // clusterID is what an id may look like: it becomes part of paths, and of names

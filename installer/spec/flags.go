@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Flag is a setting that can be given on the command line.

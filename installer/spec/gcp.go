@@ -6,7 +6,7 @@ import (
 	"regexp"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // GCP is a whole cluster.yaml of a cluster on Google Cloud.

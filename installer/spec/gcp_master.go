@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // GCPMaster is the machine that the master runs on.

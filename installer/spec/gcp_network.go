@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // GCPNetwork is where a cluster's machines are connected, and who may reach them: a network

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Labels is further labels of Google's, as a mapping or as a list of key=value.

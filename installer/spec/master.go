@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // AWSMaster is the machine that the master runs on.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // FileSetting is the name under which the file itself is remembered; the other

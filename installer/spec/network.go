@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Inbound is who may reach a cluster, in whichever cloud.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Cluster is what the settings of a platform are read into.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 func flags(pairs ...string) []document.Given {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Tags is further tags, as a mapping or as a list of key=value.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // TLS is a certificate of the user's own. It is valid for every name and address

@@ -14,7 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
 // ValuesError is every rule of the chart's schema that the values break.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // The databases a master can keep its state in.

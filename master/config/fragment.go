@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // LocateInFragment gives those problems with a configuration that a fragment of master.yaml

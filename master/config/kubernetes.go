@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/document"
+import "github.com/det-deploy/det-deploy/internal/document"
 
 // PreemptionScheduler is the default_scheduler that lets jobs of higher priority stop
 // preemptible ones of lower priority.

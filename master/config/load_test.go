@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 

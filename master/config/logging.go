@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Log is what the master logs about itself.

@@ -3,7 +3,7 @@ package config
 import (
 	"net/url"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // CheckOrigins returns an error for each text that is not the origin of a site as a

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/document"
+import "github.com/det-deploy/det-deploy/internal/document"
 
 // Overrides is every setting of the master that can be given by flag or
 // environment; the environment wins over the file, a flag over both.

@@ -3,8 +3,8 @@ package config
 import (
 	"time"
 
-	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // ResourceManager is who runs tasks.

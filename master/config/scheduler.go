@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/document"
+import "github.com/det-deploy/det-deploy/internal/document"
 
 // The fitting policies.
 const (

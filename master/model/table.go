@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 

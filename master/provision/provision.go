@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/provider"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
 // reader reads JSON into the types that Google generates, and complains about what they

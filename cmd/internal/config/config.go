@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Declare adds the flag of each override to flags.

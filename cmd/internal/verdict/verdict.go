@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Read reads a document: what of it has no effect, what is wrong or keeps it from being

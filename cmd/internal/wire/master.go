@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/wire/parts"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"

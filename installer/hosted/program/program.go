@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/internal/checksum"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // File is det-deploy for one architecture, as a file of this machine.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/internal/checksum"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 

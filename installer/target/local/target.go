@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Defaults is what each task container gets unless its own

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Environment is NAME=value variables by the device a task runs on. A name

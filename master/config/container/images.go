@@ -3,7 +3,7 @@ package container
 import (
 	"cmp"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Images is the image of a task by the device it runs on. Empty means the one

@@ -3,7 +3,7 @@ package container
 import (
 	"regexp"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // LogPolicy is what to do when a line of a task's log matches.

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Device is a device of the machine that tasks get.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // portRange checks "min:max"; empty is no range.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 

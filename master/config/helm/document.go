@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 

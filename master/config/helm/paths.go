@@ -3,7 +3,7 @@ package helm
 import (
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // renamedKeys is how values call what master.yaml calls otherwise; the longest beginning

@@ -3,7 +3,7 @@ package helm
 import (
 	"encoding/json"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Text is a secret that stands in the values themselves. A number counts as its

@@ -2,7 +2,7 @@ package provider
 
 import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // What is said to those who have lost a line above another.

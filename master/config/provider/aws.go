@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // AWS launches EC2 instances.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // GCP launches Compute Engine instances.

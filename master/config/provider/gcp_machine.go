@@ -6,7 +6,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // GCPMachine is a machine type with GPUs.

@@ -1,7 +1,7 @@
 package provider
 
 import (
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Local launches agents as processes of this machine.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Provider launches agents when tasks wait and removes them when idle.

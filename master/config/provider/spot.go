@@ -1,7 +1,7 @@
 package provider
 
 import (
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Spot is whether spot instances are used: true, false, or an object, which

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Warnings lists the settings of a provider that change nothing as the others

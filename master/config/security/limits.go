@@ -3,7 +3,7 @@ package security
 import (
 	"net/netip"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Limits is what strangers and users may cost. Zero means no limit. Administrators

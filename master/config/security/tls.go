@@ -1,6 +1,6 @@
 package security
 
-import "github.com/det-deploy/det-deploy/document"
+import "github.com/det-deploy/det-deploy/internal/document"
 
 // TLS is how the master is encrypted: "auto" (a CA of its own, made at the first
 // start), "off", or a certificate with its key. Not given is off.

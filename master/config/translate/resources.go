@@ -1,6 +1,6 @@
 package translate
 
-import "github.com/det-deploy/det-deploy/document"
+import "github.com/det-deploy/det-deploy/internal/document"
 
 // oldScheduler turns
 //

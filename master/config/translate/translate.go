@@ -5,7 +5,7 @@ package translate
 import (
 	"fmt"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // translator turns the forms of older releases into today's before anything is

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/document"
+import "github.com/det-deploy/det-deploy/internal/document"
 
 // Entrypoint is what each trial runs: a line for the shell, or a program with its arguments. The
 // harness tells a line from a list of one, so that which of them was written is kept.

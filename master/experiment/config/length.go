@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Length is an amount of training.

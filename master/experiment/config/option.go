@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // What is far above what people write; code and data come as files. Reading 100,000 values takes

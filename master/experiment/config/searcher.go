@@ -3,7 +3,7 @@ package config
 import (
 	"slices"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 

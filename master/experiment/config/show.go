@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // secretKeys are the storage's settings that reach trials alone. They are left out of what is

@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
 const (

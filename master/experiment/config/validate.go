@@ -4,7 +4,7 @@ import (
 	"math"
 	"path"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // validate checks a complete configuration.

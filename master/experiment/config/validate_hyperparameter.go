@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // validate checks one hyperparameter; a grid needs to know how many points there are.

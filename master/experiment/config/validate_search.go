@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // listWarnings lists what is accepted and does not do what its author may expect; given says whether the

@@ -7,8 +7,8 @@ import (
 	"path"
 	"strconv"
 
-	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/config/container"
 )

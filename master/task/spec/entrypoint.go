@@ -3,7 +3,7 @@ package spec
 import (
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Entrypoint is a program and its arguments, or one command line for the shell.

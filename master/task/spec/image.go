@@ -3,7 +3,7 @@ package spec
 import (
 	"github.com/distribution/reference"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/config/container"
 )

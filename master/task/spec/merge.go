@@ -5,7 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 

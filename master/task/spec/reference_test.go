@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Size is a number of bytes, written as a number or with a unit of 1024 that may

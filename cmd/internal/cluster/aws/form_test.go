@@ -7,7 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // The line that is shown can be typed as it is.

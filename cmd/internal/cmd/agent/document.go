@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 	given "github.com/det-deploy/det-deploy/cmd/internal/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // configFile is which agent.yaml a command works with, and what flags and

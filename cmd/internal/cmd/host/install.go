@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/unit"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 type installOptions struct {

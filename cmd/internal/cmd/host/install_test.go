@@ -12,7 +12,7 @@ import (
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/templates"
 )
 

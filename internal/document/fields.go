@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/det-deploy/det-deploy/document/naming"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
 // field is one key of a struct.

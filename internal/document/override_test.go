@@ -3,7 +3,7 @@ package document_test
 import (
 	"testing"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 func TestOverlay(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 	"github.com/det-deploy/det-deploy/internal/checksum"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -164,7 +164,7 @@ func tryProgram(ctx context.Context, program string) error {
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, syscall.ETXTBSY) || delay.For(ctx, retryPause) != nil {
+		if !errors.Is(err, syscall.ETXTBSY) || wait.For(ctx, retryPause) != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/health"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -60,7 +60,7 @@ func (a *Agent) watchHealth(ctx context.Context) {
 			}
 			continue
 		}
-		if delay.For(ctx, time.Until(s.Next)) != nil {
+		if wait.For(ctx, time.Until(s.Next)) != nil {
 			return
 		}
 		lack, err := probe.Run(ctx)

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/cloud/machine"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Machine is what an agent asks of the launched machine that it runs on.
@@ -88,7 +88,7 @@ func askProof(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) 
 			told = err.Error()
 			log.Warn("the machine does not say which one it is, asking again", "err", err)
 		}
-		if err := delay.For(ctx, retryPause); err != nil {
+		if err := wait.For(ctx, retryPause); err != nil {
 			return p, err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/machine"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -33,7 +33,7 @@ func (a *Agent) watchMachine(ctx context.Context, m Machine) {
 				told = err.Error()
 				a.cfg.Log.Warn("the machine cannot be asked for notices, asking again", "err", err)
 			}
-			_ = delay.For(ctx, noticePause) // an ended context ends the loop
+			_ = wait.For(ctx, noticePause) // an ended context ends the loop
 		case found:
 			told, after = "", n.N
 			a.cfg.Log.Warn("this machine may be interrupted", "kind", string(n.Kind), "at", n.At, "reason", n.Reason)
@@ -62,7 +62,7 @@ func (a *Agent) passOn(n machine.Notice) {
 
 // callLast asks what still runs to stop shortly before the machine goes.
 func (a *Agent) callLast(ctx context.Context, at time.Time) {
-	if delay.For(ctx, time.Until(at.Add(-lastCall))) != nil {
+	if wait.For(ctx, time.Until(at.Add(-lastCall))) != nil {
 		return
 	}
 	for _, u := range a.listTasks() {

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/agent/task"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -198,7 +198,7 @@ func (s *session) awaitShutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
 	defer cancel()
 	for len(s.agent.listTasks()) > 0 {
-		if delay.For(ctx, 50*time.Millisecond) != nil {
+		if wait.For(ctx, 50*time.Millisecond) != nil {
 			s.agent.cfg.Log.Warn("containers are left behind", "containers", len(s.agent.listTasks()))
 			break
 		}
@@ -214,7 +214,7 @@ func (a *Agent) endAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
 	defer cancel()
 	for a.countLiving() > 0 {
-		if delay.For(ctx, 50*time.Millisecond) != nil {
+		if wait.For(ctx, 50*time.Millisecond) != nil {
 			a.cfg.Log.Warn("containers are left behind", "containers", a.countLiving())
 			return
 		}

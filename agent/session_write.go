@@ -8,7 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/task"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -62,7 +62,7 @@ func (s *session) writeMessages(ctx context.Context) error {
 		if err := s.writeAll(ctx); err != nil {
 			return err
 		}
-		if err := delay.For(ctx, sendPause); err != nil {
+		if err := wait.For(ctx, sendPause); err != nil {
 			return err
 		}
 		select {

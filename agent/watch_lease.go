@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/task"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // leaseLook is how often the lease is looked at. It is what the end of a container may
@@ -21,12 +21,12 @@ const leaseLook = 250 * time.Millisecond
 // watchLease ends what the master starts elsewhere, once it has not answered for so
 // long that it does, and what this agent's keeper was ending meanwhile.
 func (a *Agent) watchLease(ctx context.Context, held *lease.Lease) {
-	for delay.For(ctx, leaseLook) == nil {
-		wait, over := held.Over()
+	for wait.For(ctx, leaseLook) == nil {
+		silent, over := held.Over()
 		for _, u := range a.listTasks() {
 			switch {
 			case over:
-				u.Silence("no answer from the master for " + wait.String())
+				u.Silence("no answer from the master for " + silent.String())
 			case u.KeptOut():
 				u.Silence("the keeper was at it while this agent did not run")
 			}

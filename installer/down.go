@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/phase"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // rounds bounds how often down looks again at what the running cluster may have
@@ -58,7 +58,7 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
 		phase.Phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
 			if in.LateLists { // an up that was killed may have made something just before
-				if err := delay.For(ctx, time.Until(settled)); err != nil {
+				if err := wait.For(ctx, time.Until(settled)); err != nil {
 					return err
 				}
 			}
@@ -165,7 +165,7 @@ func pollUntil(ctx context.Context, limit time.Duration, ask func() (bool, error
 		if yes || err != nil || time.Now().After(deadline) {
 			return err
 		}
-		if err := delay.For(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/companion"
 	"github.com/det-deploy/det-deploy/agent/lease"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 const (
@@ -136,7 +136,7 @@ func (c *Child) Tend(ctx context.Context, log *slog.Logger, needed func() bool) 
 			idle = now
 			c.dismissKeeper(ctx, log, needed)
 		}
-		if delay.For(ctx, tendPause) != nil {
+		if wait.For(ctx, tendPause) != nil {
 			c.dismissKeeper(context.WithoutCancel(ctx), log, needed)
 			return
 		}

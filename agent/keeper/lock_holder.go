@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/internal/process"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // A keeper holds a lock of the kind of which the system tells the owner's process id,
@@ -98,7 +98,7 @@ func endHolder(ctx context.Context, f *os.File) error {
 		if err := killHolder(f, pid); err != nil {
 			return err
 		}
-		if err := delay.For(ctx, endPause); err != nil {
+		if err := wait.For(ctx, endPause); err != nil {
 			return fmt.Errorf("process %d holds it and does not end: %w", pid, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/lease"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -131,7 +131,7 @@ func Run(ctx context.Context, cfg Config, p Peer) error {
 		if cfg.Attempts > 0 && failed > cfg.Attempts {
 			return l.giveUp(ctx, failed)
 		}
-		_ = delay.For(ctx, backoffAfter(cfg, failed)) // an ended context ends the loop
+		_ = wait.For(ctx, backoffAfter(cfg, failed)) // an ended context ends the loop
 	}
 }
 

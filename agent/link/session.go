@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/lease"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -93,10 +93,10 @@ func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	wait := time.Duration(w.GetReconnectWaitUs()) * time.Microsecond
+	reconnectWait := time.Duration(w.GetReconnectWaitUs()) * time.Microsecond
 	// In this order: a wait that has become shorter is none of the last answer.
 	l.cfg.Lease.Answered(asked)
-	l.cfg.Lease.Learn(wait)
+	l.cfg.Lease.Learn(reconnectWait)
 	defer func() { _ = c.ws.CloseNow() }()
 	if err := l.keepCredential(w.GetCredential()); err != nil {
 		return false, err
@@ -110,7 +110,7 @@ func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 		defer cancel()
 		return l.peer.Serve(gctx, c, w)
 	})
-	g.Go(func() error { return keepAlive(gctx, c, l.cfg.Lease, wait) })
+	g.Go(func() error { return keepAlive(gctx, c, l.cfg.Lease, reconnectWait) })
 	err = g.Wait()
 	if err == nil {
 		_ = c.ws.Close(websocket.StatusNormalClosure, "")
@@ -165,12 +165,12 @@ func (c *Conn) sendHello(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 // each third of the wait that is given up after a quarter leaves two fifths to connect
 // again. Pings come at random within the last half of that time, so that agents that were welcomed
 // together do not ping together.
-func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Duration) error {
-	interval := clampDuration(wait/3, time.Second, pingInterval)
+func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, reconnectWait time.Duration) error {
+	interval := clampDuration(reconnectWait/3, time.Second, pingInterval)
 	for {
-		_ = delay.For(ctx, interval/2+rand.N(interval/2)) // a ping asks ctx as well
+		_ = wait.For(ctx, interval/2+rand.N(interval/2)) // a ping asks ctx as well
 		asked := lease.Now()
-		err := c.ping(ctx, clampDuration(wait/4, time.Second, pingTimeout))
+		err := c.ping(ctx, clampDuration(reconnectWait/4, time.Second, pingTimeout))
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // a link that ends with ctx is no failure

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Limits of one context directory, in bytes and entries. Clients refuse to
@@ -179,7 +179,7 @@ func (u *Task) fetchFiles(ctx context.Context) ([]container.File, error) {
 			told = true
 			u.logNote("cannot fetch the files of this task, trying again: " + err.Error())
 		}
-		if err := delay.For(ctx, retryPause); err != nil {
+		if err := wait.For(ctx, retryPause); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/health"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 const (
@@ -105,7 +105,7 @@ func (u *Task) inspectContainer(ctx context.Context) (container.Status, error) {
 		}
 		u.cfg.Failed(err)
 		u.Log.Warn("cannot inspect container, trying again", "err", err)
-		if err := delay.For(ctx, retryPause); err != nil {
+		if err := wait.For(ctx, retryPause); err != nil {
 			return s, err
 		}
 	}
@@ -234,7 +234,7 @@ func (u *Task) waitForEnd(ctx context.Context) lifecycle.Exit {
 			return lifecycle.Exit{Kind: lifecycle.Lost, Message: err.Error()}
 		}
 		u.Log.Warn("cannot wait for container, trying again", "err", err)
-		if delay.For(ctx, retryPause) != nil {
+		if wait.For(ctx, retryPause) != nil {
 			return lifecycle.Exit{}
 		}
 	}
@@ -264,7 +264,7 @@ func (u *Task) copyLogs(ctx context.Context) error {
 		if giveUp.IsZero() && u.hasEnded(ctx) {
 			giveUp = time.Now().Add(logPatience)
 		}
-		if delay.For(ctx, retryPause) != nil {
+		if wait.For(ctx, retryPause) != nil {
 			return err
 		}
 	}
@@ -287,7 +287,7 @@ func (u *Task) cleanUp(ctx context.Context) error {
 			return errors.Join(u.Journal.Close(), u.entry.Remove())
 		}
 		u.Log.Warn("cannot remove container, trying again", "err", err)
-		if delay.For(ctx, retryPause) != nil {
+		if wait.For(ctx, retryPause) != nil {
 			return err
 		}
 	}

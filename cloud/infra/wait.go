@@ -9,7 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Limit bounds one kind of waiting. What is put into the error, so that it says
@@ -106,12 +106,12 @@ func (w Waiter) Await(ctx context.Context, subject string, l Limit, done func() 
 
 func (w Waiter) pauseFor(ctx context.Context, d time.Duration) error {
 	if w.Pause != nil {
-		if err := delay.ForWanted(ctx, 0); err != nil {
+		if err := wait.ForWanted(ctx, 0); err != nil {
 			return err
 		}
 		return w.Pause(ctx, d)
 	}
-	return delay.ForWanted(ctx, d)
+	return wait.ForWanted(ctx, d)
 }
 
 // RetryOn repeats a call as long as it is refused with kind. Such a refusal is known

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 func TestAWaitForWhatIsInUseTellsAndEndsWithAnInterruption(t *testing.T) {
@@ -20,7 +20,7 @@ func TestAWaitForWhatIsInUseTellsAndEndsWithAnInterruption(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		defer interrupt()
 		var told []string
-		step := resource.WithTell(delay.Outlive(ctx), func(what string) { told = append(told, what) })
+		step := resource.WithTell(wait.Outlive(ctx), func(what string) { told = append(told, what) })
 		const moment = 2*time.Minute + 30*time.Second
 		time.AfterFunc(moment, interrupt)
 		begin := time.Now()
@@ -53,7 +53,7 @@ func TestAWaitOnAnotherClockEndsWithAnInterruption(t *testing.T) {
 		interrupt()
 		return nil
 	}}
-	err := w.Await(delay.Outlive(ctx), "subnet-1", infra.ToBeFree, func() (bool, error) { return false, nil })
+	err := w.Await(wait.Outlive(ctx), "subnet-1", infra.ToBeFree, func() (bool, error) { return false, nil })
 	if !errors.Is(err, context.Canceled) || pauses != 1 {
 		t.Errorf("got %v after %d pauses, want the end with the interruption after one", err, pauses)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 const (
@@ -86,7 +86,7 @@ func End(ctx context.Context, place Place, program string) error {
 		if !p.hasData(place.ID()) {
 			return os.RemoveAll(string(place))
 		}
-		if err := delay.For(ctx, glance); err != nil {
+		if err := wait.For(ctx, glance); err != nil {
 			return fmt.Errorf("end machine %s: what its tasks left is still there; see %s: %w", place.ID(), place.logFile(), err)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Defaults of Config.
@@ -122,7 +122,7 @@ func (r *run) visitJob(ctx context.Context, i int) error {
 	e := event.Event{Type: event.Started, Scope: event.Step, Subject: j.step.ID, Verb: string(j.verb), Total: len(r.jobs)}
 	r.Emit.Emit(e)
 	r.Note(string(j.verb) + " " + j.step.ID)
-	ctx, cancel := context.WithTimeout(delay.Outlive(ctx), r.StepLimit)
+	ctx, cancel := context.WithTimeout(wait.Outlive(ctx), r.StepLimit)
 	defer cancel()
 	ctx = resource.WithTell(ctx, func(what string) { r.emitProgress(j, what) })
 	err := r.Check(ctx)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // glance is the pause between two looks for an object that may have been made.
@@ -174,7 +174,7 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 		if time.Now().After(deadline) {
 			return false, nil
 		}
-		if err := delay.ForWanted(ctx, glance); err != nil {
+		if err := wait.ForWanted(ctx, glance); err != nil {
 			return false, err
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // held is a thing whose deletion waits for a foreign object.
@@ -18,14 +18,14 @@ type held struct{ thing }
 
 func (h held) Delete(ctx context.Context) error {
 	resource.Tell(ctx, "waiting for eni-7")
-	return delay.ForWanted(ctx, time.Hour)
+	return wait.ForWanted(ctx, time.Hour)
 }
 
 // free is a thing that can be deleted after a minute of calls, which nothing interrupts.
 type free struct{ thing }
 
 func (f free) Delete(ctx context.Context) error {
-	err := delay.For(ctx, time.Minute)
+	err := wait.For(ctx, time.Minute)
 	f.made(f.id)
 	return err
 }

@@ -13,13 +13,13 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 	"github.com/det-deploy/det-deploy/installer/hosted/probe"
 	"github.com/det-deploy/det-deploy/installer/hosted/program"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
@@ -55,7 +55,7 @@ func (o *Options) setDefaults() {
 		o.Refusals = func(m config.Master) document.Errors { return config.Unbuilt(m) }
 	}
 	if o.Pause == nil {
-		o.Pause = delay.For
+		o.Pause = wait.For
 	}
 	if o.Open == nil {
 		o.Open = func(path string) (io.ReadSeekCloser, error) { return os.Open(path) }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/test/kubefault"
@@ -94,7 +94,7 @@ func (b bench) leftBesides(t *testing.T, name, want string) string {
 		if got == want || !strings.Contains(got, "pod/") || time.Now().After(end) {
 			return got
 		}
-		_ = delay.For(t.Context(), 100*time.Millisecond) // the test's own limit ends it
+		_ = wait.For(t.Context(), 100*time.Millisecond) // the test's own limit ends it
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // worker is Helm's client of Kubernetes, in three points better: waiting ends
@@ -177,7 +177,7 @@ func (w *worker) pollUntil(limit time.Duration, look func() (bool, error)) error
 		if time.Now().After(deadline) {
 			return errTimeUp
 		}
-		if err := delay.ForWanted(w.ctx, pollEvery); err != nil {
+		if err := wait.ForWanted(w.ctx, pollEvery); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // AnswerLimit is how long the API server may think about one request that is not
@@ -109,7 +109,7 @@ func (t *roundTripper) sendOnce(req *http.Request, call Call, changing bool) (*h
 			return resp, err
 		}
 		drainBody(resp)
-		if delay.For(req.Context(), pause) != nil {
+		if wait.For(req.Context(), pause) != nil {
 			return nil, req.Context().Err()
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // source is where a task's context directory is.
@@ -92,7 +92,7 @@ func (s *source) fetchFiles(ctx context.Context, into *os.Root) error {
 			last = err
 			s.log.Warn("cannot fetch the context directory yet, trying again", "master", s.order.Master, "err", err)
 		}
-		if err := delay.For(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) && last != nil {
 				return fmt.Errorf("the master at %s could not be asked for %v: %w", s.order.Master, s.patience, last)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -187,7 +187,7 @@ func (p *player) run(ctx context.Context) {
 	defer programs.Wait()
 	for ctx.Err() == nil {
 		p.converse(ctx, &programs)
-		_ = delay.For(ctx, 5*time.Millisecond) // its only error is the context's
+		_ = wait.For(ctx, 5*time.Millisecond) // its only error is the context's
 	}
 }
 

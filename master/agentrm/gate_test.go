@@ -15,7 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -84,7 +84,7 @@ func TestStrangersDoNotKeepAgentsOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		for c.connections.unwelcomed.size() <= i { // none loses its place to one that comes in another turn
-			_ = delay.For(t.Context(), time.Millisecond) // the test's own limit ends it
+			_ = wait.For(t.Context(), time.Millisecond) // the test's own limit ends it
 		}
 	}
 	began := time.Now()

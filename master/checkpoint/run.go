@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -59,7 +59,7 @@ func (c *Checkpoints) sleep(ctx context.Context, d time.Duration) {
 		case <-ctx.Done():
 		}
 	}()
-	_ = delay.For(ctx, d) // woken or over
+	_ = wait.For(ctx, d) // woken or over
 }
 
 // act does what is due and says when to look again.
@@ -89,8 +89,8 @@ func (c *Checkpoints) startDue(ctx context.Context) (time.Duration, error) {
 	next, now := lookEvery, c.cfg.Now()
 	var failed error
 	for _, d := range all {
-		if wait := d.Value.dueIn(now); wait > 0 {
-			next = min(next, wait)
+		if left := d.Value.dueIn(now); left > 0 {
+			next = min(next, left)
 			continue
 		}
 		failed = errors.Join(failed, c.start(ctx, d.Value))
@@ -101,11 +101,11 @@ func (c *Checkpoints) startDue(ctx context.Context) (time.Duration, error) {
 // dueIn is how long a deletion still waits. None waits longer than the longest time between two tries: the clock was
 // set back since.
 func (d Deletion) dueIn(now time.Time) time.Duration {
-	wait := d.Due.Sub(now)
-	if wait > longest {
+	left := d.Due.Sub(now)
+	if left > longest {
 		return 0
 	}
-	return max(wait, 0)
+	return max(left, 0)
 }
 
 // start makes a deletion's task, or its next run.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
@@ -186,7 +186,7 @@ func TestLoginsThatNeverEndDoNotCloseTheLoginForOthers(t *testing.T) {
 			answers <- answer
 		}()
 	}
-	for end := time.Now().Add(patience); w.room.strangers.Taken() < each; _ = delay.For(t.Context(), time.Millisecond) {
+	for end := time.Now().Add(patience); w.room.strangers.Taken() < each; _ = wait.For(t.Context(), time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("only %d logins are under way", w.room.strangers.Taken())
 		}

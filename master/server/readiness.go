@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 const (
@@ -82,7 +82,7 @@ func (r *Readiness) follow(ctx context.Context, c Check) {
 		if again = min(2*again, probeAgain); r.ask(ctx, c) {
 			pause, again = probeEvery, probeAgain
 		}
-		_ = delay.For(ctx, pause) // the loop asks ctx
+		_ = wait.For(ctx, pause) // the loop asks ctx
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
@@ -129,11 +129,11 @@ func TestAMasterThatStartsIsNotWaitedFor(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go ready.Run(ctx)
-		_ = delay.For(ctx, 50*time.Millisecond)
+		_ = wait.For(ctx, 50*time.Millisecond)
 		if reasons := ready.NotReady(); len(reasons) > 0 || asked.Load() != 3 {
 			t.Errorf("after 50 ms it was asked %d times, and is not ready for %v", asked.Load(), reasons)
 		}
-		_ = delay.For(ctx, 2*probeEvery)
+		_ = wait.For(ctx, 2*probeEvery)
 		if most := 4 + int64(probeEvery/probeAgain); asked.Load() < 4 || asked.Load() > most {
 			t.Errorf("it was asked %d times, want at most %d", asked.Load(), most)
 		}

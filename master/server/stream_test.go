@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -59,12 +59,12 @@ func testSilentStream(t *testing.T, protocols *http.Protocols) {
 	s := &shared{stopping: make(chan struct{}), streams: newWaits(0)}
 	stream := streamCall(s, func(ctx context.Context, _ *call, send func(*apiv1.TaskLogsResponse) error) error {
 		for _, text := range []string{"a", "b"} {
-			_ = delay.For(ctx, 10*writeTime)
+			_ = wait.For(ctx, 10*writeTime)
 			if err := send(&apiv1.TaskLogsResponse{Log: text}); err != nil {
 				return err
 			}
 		}
-		return delay.For(ctx, 10*writeTime)
+		return wait.For(ctx, 10*writeTime)
 	})
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	hs := &http.Server{Protocols: protocols, ReadHeaderTimeout: headerTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 func TestAShareShrinksAsPlacesFill(t *testing.T) {
@@ -137,15 +137,15 @@ func TestAGroupLosesItsOwnPlacesOnlyAfterAWhile(t *testing.T) {
 		c.enter("a1", "a", true)
 		served := c.enter("a2", "a", true)
 		c.enter("a3", "a", false)
-		_ = delay.For(t.Context(), time.Second)
+		_ = wait.For(t.Context(), time.Second)
 		c.enter("a4", "a", true)
 		c.expectLost("a1")
 		served.SetBusy()
 		c.enter("a5", "a", false)
-		_ = delay.For(t.Context(), time.Second)
+		_ = wait.For(t.Context(), time.Second)
 		c.enter("a6", "a", true)
 		c.expectLost("a1", "a4")
-		_ = delay.For(t.Context(), time.Second)
+		_ = wait.For(t.Context(), time.Second)
 		c.enter("a7", "a", true)
 		c.expectLost("a1", "a4", "a6") // one that is being served is not lost to its own group
 	})

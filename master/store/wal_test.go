@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
@@ -37,7 +37,7 @@ func readWithoutPause(ctx context.Context, t *testing.T, s *store.Store) {
 	}
 	for last := begin(); ; {
 		next := begin()
-		_ = delay.For(ctx, 100*time.Millisecond) // in which something is written
+		_ = wait.For(ctx, 100*time.Millisecond) // in which something is written
 		last()
 		if last = next; ctx.Err() != nil {
 			last()

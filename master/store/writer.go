@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/store/database"
 )
 
@@ -237,7 +237,7 @@ func (w *writer) resolveCommit(ctx context.Context, cause error) error {
 			return w.classifyError(ctx, cause)
 		}
 		w.discardConnection()
-		if delay.For(ctx, resolvePause) != nil {
+		if wait.For(ctx, resolvePause) != nil {
 			// Whatever became of it, its number must not be taken for the next one's.
 			w.seq++
 			return fmt.Errorf("%w: %w", ErrOutcomeUnknown, cause)

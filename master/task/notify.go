@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -52,7 +52,7 @@ func (run *runs) AssignedWith(ctx context.Context, as rm.Assignment, also func(*
 		}
 		// An error would end the allocation, which the state of the database must not.
 		run.cfg.Log.Warn("cannot store a placement; trying again", "allocation_id", as.Allocation, "err", err)
-		if err := delay.For(ctx, storePause); err != nil {
+		if err := wait.For(ctx, storePause); err != nil {
 			return nil, err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Image is the name of the image: a static busybox and its usual names.
@@ -171,7 +171,7 @@ func (d *Daemon) Stop(t *testing.T) {
 	}
 	// On a busy machine its threads still answer until each has seen the signal.
 	for !d.hasStopped(t) {
-		if err := delay.For(t.Context(), 10*time.Millisecond); err != nil {
+		if err := wait.For(t.Context(), 10*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Proxy passes calls on, unless a rule says otherwise.
@@ -150,7 +150,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call.Fault = effect.name()
 	defer func() { p.note(call) }()
 
-	if effect.Delay > 0 && delay.For(r.Context(), effect.Delay) != nil {
+	if effect.Delay > 0 && wait.For(r.Context(), effect.Delay) != nil {
 		panic(http.ErrAbortHandler)
 	}
 	switch {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/test/installed"
 	"github.com/det-deploy/det-deploy/test/port"
 )
@@ -56,7 +56,7 @@ func awaitAnswer(t testing.TB, client *http.Client) {
 		if time.Now().After(deadline) {
 			t.Fatalf("fake-gcs-server does not answer: %v", err)
 		}
-		if err := delay.For(t.Context(), 20*time.Millisecond); err != nil {
+		if err := wait.For(t.Context(), 20*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}

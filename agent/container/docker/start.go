@@ -15,7 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Start creates the container, copies its files into it, and starts it. It may
@@ -110,7 +110,7 @@ func (r *Runtime) createContainer(ctx context.Context, options client.ContainerC
 		case !cerrdefs.IsConflict(err):
 			return "", fmt.Errorf("create the container: %w", err)
 		}
-		if err := delay.For(ctx, createPause); err != nil {
+		if err := wait.For(ctx, createPause); err != nil {
 			return "", fmt.Errorf("create the container: %w", err)
 		}
 	}

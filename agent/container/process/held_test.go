@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Who reads the output of a task while that is removed does not read the next one's.
@@ -123,7 +123,7 @@ func TestOutputIsUsedAgainWhetherItIsOpenOrNot(t *testing.T) {
 	}
 	s := &r.onDisk.outputs[0]
 	for s.reads.each(checkUnused) != nil { // who started the first task may be about to close them
-		_ = delay.For(t.Context(), time.Millisecond) // the test's own limit ends it
+		_ = wait.For(t.Context(), time.Millisecond) // the test's own limit ends it
 	}
 	s.reads.close()
 	s.reads, s.unused = nil, false

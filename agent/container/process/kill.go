@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 const (
@@ -53,7 +53,7 @@ func (r *Runtime) terminateGroup(ctx context.Context, id string, pid int) error 
 		if err != nil || !alive {
 			return err
 		}
-		if err := delay.For(ctx, killInterval); err != nil {
+		if err := wait.For(ctx, killInterval); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 		if found {
 			return pid, nil
 		}
-		if err := delay.For(ctx, killInterval); err != nil {
+		if err := wait.For(ctx, killInterval); err != nil {
 			return 0, err
 		}
 	}
@@ -146,7 +146,7 @@ func (r *Runtime) killProcesses(ctx context.Context, id string, pid int) error {
 		if time.Now().After(deadline) {
 			_ = unix.Kill(-pid, unix.SIGKILL)
 		}
-		if err := delay.For(ctx, killInterval); err != nil {
+		if err := wait.For(ctx, killInterval); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (d dir) killInit(ctx context.Context, pid int) error {
 // task's.
 func awaitNobody(ctx context.Context, uid int) error {
 	for hasProcesses(uid) {
-		if err := delay.For(ctx, killInterval); err != nil {
+		if err := wait.For(ctx, killInterval); err != nil {
 			return err
 		}
 	}

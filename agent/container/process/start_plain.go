@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/process/rootfs"
 	"github.com/det-deploy/det-deploy/agent/container/process/shim"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // startPlain starts a task as the agent's own user, or as the one that was asked for.
@@ -128,7 +128,7 @@ func (r *Runtime) startInShim(ctx context.Context, d dir, o shim.Order, output [
 		case attempt == shimAttempts:
 			return at, &container.NeverRanError{Err: err}
 		}
-		if err := delay.For(ctx, time.Duration(attempt)*killInterval); err != nil {
+		if err := wait.For(ctx, time.Duration(attempt)*killInterval); err != nil {
 			return shim.Started{}, &container.NeverRanError{Err: err}
 		}
 	}
@@ -149,7 +149,7 @@ func (d dir) hasBegun(ctx context.Context) (bool, error) {
 		if s, err := d.readStatus(); err != nil || s.started || !alive {
 			return s.started, err
 		}
-		if err := delay.For(ctx, killInterval); err != nil {
+		if err := wait.For(ctx, killInterval); err != nil {
 			return false, err
 		}
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // server answers every request with f and counts them.
@@ -317,7 +317,7 @@ func TestNoCallIsRepeatedForAUserWhoHasStopped(t *testing.T) {
 	c := api.New(cfg, api.Options{})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	step := delay.Outlive(ctx)
+	step := wait.Outlive(ctx)
 	_, changed := c.EC2.CreateVpc(step, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	_, looked := c.EC2.DescribeVpcs(step, &ec2.DescribeVpcsInput{})
 	for _, err := range []error{changed, looked} {

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/edge"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // interceptor stands between a call and the SDK:
@@ -52,7 +52,7 @@ func (i interceptor) handleCall(ctx context.Context, in middleware.InitializeInp
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
 	err = translateError(i.table, op, i.mayChange(ctx, op), err)
-	if stopped := delay.Unwanted(ctx); stopped != nil && cloud.KindOf(err).Transient() { // it was not tried again
+	if stopped := wait.Unwanted(ctx); stopped != nil && cloud.KindOf(err).Transient() { // it was not tried again
 		err = errors.Join(err, stopped)
 	}
 	i.traceCall(ctx, op, md, time.Since(began), err)
@@ -82,7 +82,7 @@ func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeIn
 		}
 	}
 	out, md, err = next.HandleFinalize(ctx, in)
-	if err != nil && (delay.Unwanted(ctx) != nil || changes && !i.table.KindOf(true, answerOf(err)).Transient()) {
+	if err != nil && (wait.Unwanted(ctx) != nil || changes && !i.table.KindOf(true, answerOf(err)).Transient()) {
 		err = &finalError{err}
 	}
 	return out, md, err

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/edge"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // gateway is what every call goes through:
@@ -83,7 +83,7 @@ func send[T any](ctx context.Context, c *call, do func(...googleapi.CallOption) 
 			c.traceCall(ctx, time.Since(began), err)
 			return out, err
 		}
-		if stopped := delay.ForWanted(ctx, firstPause<<(c.attempt-1)); stopped != nil {
+		if stopped := wait.ForWanted(ctx, firstPause<<(c.attempt-1)); stopped != nil {
 			return out, errors.Join(err, stopped)
 		}
 	}

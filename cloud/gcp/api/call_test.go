@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // bubble runs a test with a clock of its own.
@@ -211,7 +211,7 @@ func TestTheGate(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		_, err = c.Networks.Get(delay.Outlive(ctx), "x")
+		_, err = c.Networks.Get(wait.Outlive(ctx), "x")
 		if !errors.Is(err, context.Canceled) || cloud.KindOf(err) != cloud.RateLimited || len(s.requests) != 4 {
 			t.Errorf("stopped by the user: got %v after %d requests, want the refusal of one", err, len(s.requests)-3)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 const computeAPI = "compute.googleapis.com"
@@ -65,7 +65,7 @@ func (f Facts) EnableAPIs(ctx context.Context, names []string) error {
 		if err != nil && !cloud.KindOf(err).Transient() {
 			return err
 		}
-		if err := delay.For(ctx, betweenLooks); err != nil {
+		if err := wait.For(ctx, betweenLooks); err != nil {
 			return fmt.Errorf("wait until %v are enabled: %w", left, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
@@ -20,7 +20,7 @@ import (
 // pass waits in a bubble.
 func pass(t *testing.T, d time.Duration) {
 	t.Helper()
-	if err := delay.For(t.Context(), d); err != nil {
+	if err := wait.For(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // The labels of an entry: the name of the machine that wrote it, and which unit of that
@@ -99,7 +99,7 @@ const (
 func (l Log) readPage(ctx context.Context, in *logging.ListLogEntriesRequest) (*logging.ListLogEntriesResponse, error) {
 	pause := l.Pause
 	if pause == nil {
-		pause = delay.For
+		pause = wait.For
 	}
 	for n := 0; ; n++ {
 		page, err := l.Clients.Logs.Page(ctx, in)

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Limit is how long tasks have. Google powers a machine off 30 seconds after it has
@@ -37,7 +37,7 @@ func (d Drain) Await(ctx context.Context) error {
 		d.Log.Info("this machine shuts down, waiting for its tasks", "tasks", n)
 	}
 	for n > 0 && err == nil && time.Since(began) < Limit {
-		if delay.For(ctx, every) != nil {
+		if wait.For(ctx, every) != nil {
 			break
 		}
 		n, err = d.Tasks()

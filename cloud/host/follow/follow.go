@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Unit is the master's unit.
@@ -124,7 +124,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			f.Log.Info("what this program was started with has changed, restarting it")
 			return nil
 		}
-		if delay.For(ctx, next) != nil {
+		if wait.For(ctx, next) != nil {
 			return nil //nolint:nilerr // it was asked to stop
 		}
 	}

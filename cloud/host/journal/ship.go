@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 const (
@@ -74,14 +74,14 @@ func New(c Config) (*Shipper, error) {
 
 // Run carries until ctx is done, and then what has been read so far.
 func (s *Shipper) Run(ctx context.Context) error {
-	wait := firstPause
+	pause := firstPause
 	for ctx.Err() == nil {
 		read, err := s.followJournal(ctx)
 		if ctx.Err() != nil {
 			break
 		}
 		if read > 0 {
-			wait = firstPause
+			pause = firstPause
 		}
 		if err == nil {
 			err = io.ErrUnexpectedEOF
@@ -91,8 +91,8 @@ func (s *Shipper) Run(ctx context.Context) error {
 			// What the cursor stands for was removed from the journal.
 			s.cursor = ""
 		}
-		_ = delay.For(ctx, wait) // the loop looks at ctx
-		wait = min(lastPause, 2*wait)
+		_ = wait.For(ctx, pause) // the loop looks at ctx
+		pause = min(lastPause, 2*pause)
 	}
 	// What was read and not carried is read again, but a machine that is being
 	// removed has no other time.
@@ -169,7 +169,7 @@ func (s *Shipper) readEntries(ctx context.Context, r io.Reader, to chan<- entry)
 // retrySend sends what waits, as often as it takes. Meanwhile nothing more is
 // read.
 func (s *Shipper) retrySend(ctx context.Context) {
-	wait := firstPause
+	pause := firstPause
 	for ctx.Err() == nil {
 		err := s.sendPending(ctx)
 		if err == nil {
@@ -183,8 +183,8 @@ func (s *Shipper) retrySend(ctx context.Context) {
 			s.Log.Warn("the journal cannot be carried; retrying", "err", err)
 			s.refused = true
 		}
-		_ = delay.For(ctx, wait) // the loop looks at ctx
-		wait = min(lastPause, 2*wait)
+		_ = wait.For(ctx, pause) // the loop looks at ctx
+		pause = min(lastPause, 2*pause)
 	}
 }
 

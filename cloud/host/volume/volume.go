@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Patience is how long a volume may take to be attached: the installer attaches
@@ -90,7 +90,7 @@ func (v Volume) awaitDisk(ctx context.Context) (disk string, err error) {
 			v.Log.Info("waiting for the data volume to be attached", "volume", v.title())
 			said = true
 		}
-		if delay.For(ctx, time.Second) != nil {
+		if wait.For(ctx, time.Second) != nil {
 			return "", fmt.Errorf("find volume %s: no disk carries its id after %s: is it attached to this machine?", v.title(), Patience)
 		}
 	}

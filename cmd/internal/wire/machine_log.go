@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // MachineLog is one line that a machine of a cluster wrote.
@@ -50,7 +50,7 @@ func (read MachineLogs) Follow(ctx context.Context, q MachineLogQuery, each func
 			return nil
 		}
 		f.forgetOld()
-		if delay.For(ctx, followPause) != nil {
+		if wait.For(ctx, followPause) != nil {
 			return nil //nolint:nilerr // stopping is how following ends
 		}
 	}

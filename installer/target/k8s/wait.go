@@ -6,8 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
@@ -40,7 +40,7 @@ func (t waiter) awaitGone(ctx context.Context, limit time.Duration, what string,
 
 // pauseBriefly is the pause between two looks.
 func (t waiter) pauseBriefly(ctx context.Context) error {
-	return delay.ForWanted(ctx, t.glance)
+	return wait.ForWanted(ctx, t.glance)
 }
 
 // awaitAvailable waits until the master's Deployment is available.

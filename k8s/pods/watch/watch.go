@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -123,7 +123,7 @@ func (w *Watch) untilAnswered(ctx context.Context, do func() error) error {
 		}
 		w.cfg.Log.Warn("the API server does not answer; trying again", "err", err)
 		w.cfg.OnError(err)
-		if err := delay.For(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // call is one request.
@@ -60,12 +60,12 @@ func (t *transport) do(ctx context.Context, k call) error {
 // sendWithRetries sends k until it is answered, and returns the body of the reply.
 func (t *transport) sendWithRetries(ctx context.Context, k call) (io.ReadCloser, error) {
 	deadline := time.Now().Add(t.retryFor)
-	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+	for pause := firstWait; ; pause = min(2*pause, lastWait) {
 		body, err := t.send(ctx, k)
-		if err == nil || ctx.Err() != nil || !again(k, err) || time.Now().Add(wait).After(deadline) {
+		if err == nil || ctx.Err() != nil || !again(k, err) || time.Now().Add(pause).After(deadline) {
 			return body, err
 		}
-		if err := delay.For(ctx, wait); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return nil, fmt.Errorf("%s: %w", k.op, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // stream is a reply of one JSON object a line that is followed across dropped
@@ -64,7 +64,7 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 			}
 			// The pause keeps a master that closes at once from being asked in a
 			// circle; what waits for one to come up is in sendWithRetries.
-			if err := delay.For(ctx, firstWait); err != nil {
+			if err := wait.For(ctx, firstWait); err != nil {
 				yield(zero, err)
 				return
 			}

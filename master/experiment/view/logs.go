@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment"
@@ -123,7 +123,7 @@ func (l *Logs) ended(ctx context.Context, where record.TrialTasks, task string) 
 	go func() {
 		defer close(done)
 		for found := true; found && !where.Ended; {
-			if delay.For(ctx, lookEvery) != nil {
+			if wait.For(ctx, lookEvery) != nil {
 				return
 			}
 			var err error

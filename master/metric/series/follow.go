@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/experiment"
 )
@@ -32,7 +32,7 @@ func (s *Series) follow(ctx context.Context, experiments []int32, periodSeconds 
 		if err := look(trials); err != nil || over {
 			return err
 		}
-		if err := delay.For(ctx, period); err != nil {
+		if err := wait.For(ctx, period); err != nil {
 			return err
 		}
 	}

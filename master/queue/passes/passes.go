@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Passes are those of one scheduler. Make them with New.
@@ -69,7 +69,7 @@ func (p *Passes) Run(ctx context.Context, pass func(now time.Time) (due time.Tim
 		began := time.Now()
 		next := p.runOne(began, pass)
 		took := time.Since(began)
-		if err := delay.For(ctx, restAfter(took)); err != nil {
+		if err := wait.For(ctx, restAfter(took)); err != nil {
 			return err
 		}
 		if err := p.await(ctx, next, min(crowdRest*took, longestRest)); err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/link"
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -87,7 +87,7 @@ func (a *agents) start(ctx context.Context, n int, token string) error {
 
 // await waits until n are connected and as many have been welcomed.
 func (a *agents) await(ctx context.Context, n, welcomes int64, limit time.Duration) error {
-	for began := time.Now(); ; _ = delay.For(ctx, 2*time.Millisecond) {
+	for began := time.Now(); ; _ = wait.For(ctx, 2*time.Millisecond) {
 		switch {
 		case a.connected.Load() == n && a.welcomed.Load() >= welcomes:
 			return nil

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 const password = "Correct-Horse-7"
@@ -90,7 +90,7 @@ func (c *cluster) startMaster(ctx context.Context) (time.Duration, error) {
 		if _, err := c.call(ctx, "GET", "/healthz", nil); err == nil {
 			return time.Since(start), c.login(ctx)
 		}
-		_ = delay.For(ctx, 2*time.Millisecond)
+		_ = wait.For(ctx, 2*time.Millisecond)
 	}
 	return 0, fmt.Errorf("the master does not answer; see %s/master.log", c.dir)
 }
@@ -106,7 +106,7 @@ func (c *cluster) startAgent(ctx context.Context) error {
 	if c.agent, err = c.spawn(ctx, "agent", "run", "--config-file", c.dir+"/agent.yaml"); err != nil {
 		return err
 	}
-	for start := time.Now(); time.Since(start) < 20*time.Second; _ = delay.For(ctx, 10*time.Millisecond) {
+	for start := time.Now(); time.Since(start) < 20*time.Second; _ = wait.For(ctx, 10*time.Millisecond) {
 		if b, err := c.call(ctx, "GET", "/api/v1/agents", nil); err == nil && bytes.Contains(b, []byte(`"bench"`)) {
 			return nil
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // awaitNoJobs waits until no job waits or runs. It asks one small question at a time: to ask for
@@ -32,7 +32,7 @@ func (c *cluster) awaitNoJobs(ctx context.Context) error {
 		if left == 0 {
 			return nil
 		}
-		if err := delay.For(ctx, 20*time.Millisecond); err != nil {
+		if err := wait.For(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

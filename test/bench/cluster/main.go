@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
@@ -114,7 +114,7 @@ func (c *cluster) measurePlain(ctx context.Context, tasks int, say sayer) error 
 }
 
 func (c *cluster) measureReads(ctx context.Context, say sayer) error {
-	_ = delay.For(ctx, 10*time.Second) // the login before took 19 MB, which the runtime gives back slowly
+	_ = wait.For(ctx, 10*time.Second) // the login before took 19 MB, which the runtime gives back slowly
 	say("master at rest, resident", "%d MB (promise 60)", c.resident())
 	c.measureAgentMemory(say)
 	for _, path := range []string{"/api/v1/me", "/api/v1/agents"} {

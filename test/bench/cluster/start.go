@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // starts is how often a command is started for its median.
@@ -86,7 +86,7 @@ func (c *cluster) median(ctx context.Context, reached func(answer []byte) (time.
 		}
 		walls = append(walls, at.Sub(began))
 		processors = append(processors, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-		_ = delay.For(ctx, 20*time.Millisecond) // the task before is put away
+		_ = wait.For(ctx, 20*time.Millisecond) // the task before is put away
 	}
 	slices.Sort(walls)
 	slices.Sort(processors)

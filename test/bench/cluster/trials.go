@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // tiny is trials whose program ends at once.
@@ -58,7 +58,7 @@ func (c *cluster) createExperiment(ctx context.Context, config string) (id int, 
 // awaitState waits until an experiment is shown in a state.
 func (c *cluster) awaitState(ctx context.Context, id int, want string) error {
 	state := ""
-	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; _ = delay.For(ctx, 100*time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; _ = wait.For(ctx, 100*time.Millisecond) {
 		b, err := c.call(ctx, "GET", fmt.Sprintf("/api/v1/experiments?experimentIdFilter.incl=%d", id), nil)
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (e events) read() (all []event, err error) {
 
 // await waits until so many events of a kind were written, and returns them.
 func (e events) await(ctx context.Context, what string, n int) (some []event, err error) {
-	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; _ = delay.For(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; _ = wait.For(ctx, 20*time.Millisecond) {
 		all, err := e.read()
 		if err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (c *cluster) pauses(ctx context.Context, n int) ([]time.Duration, error) {
 	if _, err = e.await(ctx, "start", n); err != nil {
 		return nil, err
 	}
-	_ = delay.For(ctx, time.Second) // all of them listen
+	_ = wait.For(ctx, time.Second) // all of them listen
 	asked := map[int]time.Time{}
 	for _, id := range ids {
 		trial, err := c.trialOf(ctx, id)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // caller is a client whose requests are counted.
@@ -108,7 +108,7 @@ func (c *caller) awaitQuiet(ctx context.Context) error {
 			return nil
 		}
 		before = now
-		if err := delay.For(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return err
 		}
 	}

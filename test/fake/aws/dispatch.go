@@ -11,7 +11,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
@@ -67,7 +67,7 @@ func (s *site) travel(ctx context.Context) error {
 	if d == 0 {
 		return ctx.Err()
 	}
-	return delay.For(ctx, d)
+	return wait.For(ctx, d)
 }
 
 // clock is what an answer says of the world's time, as the SDK reads it off a

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
@@ -41,11 +41,11 @@ func (w *World) answer(r *http.Request) (*reply, error) {
 	}
 	for {
 		out, err := w.do(c)
-		wait, ok := errors.AsType[*later](err)
+		retry, ok := errors.AsType[*later](err)
 		if !ok {
 			return w.reply(c, out, err)
 		}
-		if err := w.wait(r.Context(), wait.until); err != nil {
+		if err := w.wait(r.Context(), retry.until); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +97,7 @@ func (w *World) travel(ctx context.Context) error {
 	if d == 0 {
 		return ctx.Err()
 	}
-	return delay.For(ctx, d)
+	return wait.For(ctx, d)
 }
 
 // wait returns when the world's clock says so.

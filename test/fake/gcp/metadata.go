@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Metadata is the metadata server of one machine.
@@ -107,7 +107,7 @@ func (m metadataServer) awaitChange(r *http.Request, v any, tag string) (any, st
 	seconds, err := strconv.Atoi(r.URL.Query().Get("timeout_sec"))
 	end := m.world.Now().Add(time.Duration(seconds) * time.Second)
 	for found && tag == known && (err != nil || m.world.Now().Before(end)) {
-		if delay.For(r.Context(), changePause) != nil {
+		if wait.For(r.Context(), changePause) != nil {
 			break
 		}
 		v, tag, found = m.read(r.URL.Path)

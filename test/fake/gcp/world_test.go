@@ -13,7 +13,7 @@ import (
 	"google.golang.org/api/option"
 	"google.golang.org/api/storage/v1"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, o gcptest.Options) (*gcptest.World, clients) {
 // pass waits in a bubble.
 func pass(t *testing.T, d time.Duration) {
 	t.Helper()
-	if err := delay.For(t.Context(), d); err != nil {
+	if err := wait.For(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/delay"
 	target "github.com/det-deploy/det-deploy/installer/target/local"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // followInterval is how often a followed log is read: short against a person's
@@ -37,7 +37,7 @@ func (o *selection) Logs(ctx context.Context, _ cluster.Request) error {
 		if err := o.show(place, at); err != nil || !o.Follow {
 			return err
 		}
-		if delay.For(ctx, followInterval) != nil {
+		if wait.For(ctx, followInterval) != nil {
 			return nil //nolint:nilerr // stopping is how following ends
 		}
 	}

@@ -1,4 +1,4 @@
-package delay_test
+package wait_test
 
 import (
 	"context"
@@ -7,30 +7,30 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 func TestAWaitOfAStepEndsWithWhatTheStepOutlives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		step := delay.Outlive(ctx)
-		if err := delay.ForWanted(step, time.Hour); err != nil {
+		step := wait.Outlive(ctx)
+		if err := wait.ForWanted(step, time.Hour); err != nil {
 			t.Fatalf("got %v before the interruption", err)
 		}
 		begin := time.Now()
 		time.AfterFunc(time.Minute, interrupt)
-		err := delay.ForWanted(step, time.Hour)
+		err := wait.ForWanted(step, time.Hour)
 		if !errors.Is(err, context.Canceled) || time.Since(begin) != time.Minute {
 			t.Errorf("got %v after %v, want the end with the interruption", err, time.Since(begin))
 		}
-		if err := delay.ForWanted(step, 0); !errors.Is(err, context.Canceled) {
+		if err := wait.ForWanted(step, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want no wait after the interruption", err)
 		}
 		if err := step.Err(); err != nil {
 			t.Errorf("the calls of the step end: %v", err)
 		}
-		if err := delay.For(step, time.Second); err != nil {
+		if err := wait.For(step, time.Second); err != nil {
 			t.Errorf("a pause between two tries of a call ends: %v", err)
 		}
 	})
@@ -39,9 +39,9 @@ func TestAWaitOfAStepEndsWithWhatTheStepOutlives(t *testing.T) {
 func TestAWaitOfAStepHasTheStepsLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		step, stop := context.WithTimeout(delay.Outlive(t.Context()), time.Second)
+		step, stop := context.WithTimeout(wait.Outlive(t.Context()), time.Second)
 		defer stop()
-		if err := delay.ForWanted(step, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+		if err := wait.ForWanted(step, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the limit", err)
 		}
 	})

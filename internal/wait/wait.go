@@ -1,6 +1,6 @@
-// Package delay sleeps until a time has passed or a context ends. It imports nothing of
+// Package wait sleeps until a time has passed or a context ends. It imports nothing of
 // ours.
-package delay
+package wait
 
 import (
 	"context"

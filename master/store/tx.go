@@ -43,7 +43,6 @@ func (tx *Tx) changeRows(query string, args ...any) (rows int64, err error) {
 	}
 	tx.changed = true
 	tx.w.counts.statements.Add(1)
-	tx.w.kept.note(query, args, rows)
 	return rows, nil
 }
 

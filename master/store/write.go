@@ -18,7 +18,7 @@ const (
 // Write runs fn in a transaction and returns when its effect is durable.
 //
 // Writes that arrive together are committed together. When fn returns an error its effects
-// alone are undone and that error is returned, see [writer.runPart].
+// alone are undone and that error is returned.
 // fn runs in the writer's goroutine, so it must act through tx only, must not wait,
 // and must not call Write. It is called at most once.
 //

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
 // List is the experiments that a request asks for, without what was submitted. What is not in the page
@@ -113,4 +115,44 @@ func (e *Experiments) Labels(project int32) []string {
 	return slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
 	})
+}
+
+// compareEnds orders what has not ended behind what has.
+func compareEnds(a, b time.Time) int {
+	if a.IsZero() != b.IsZero() {
+		if a.IsZero() {
+			return 1
+		}
+		return -1
+	}
+	return a.Compare(b)
+}
+
+// compareBest orders what has no validation behind what has.
+func compareBest(a, b *record.Best) int { return cmp.Compare(metricOr(a), metricOr(b)) }
+
+func metricOr(b *record.Best) float64 {
+	if b == nil || math.IsNaN(float64(b.Metric)) {
+		return math.Inf(1)
+	}
+	return float64(b.Metric)
+}
+
+// Count is how many experiments there are by the state that they are shown in, without
+// STATE_ and in small letters, and how many trials they have, open ones and ended ones.
+func (e *Experiments) Count() (states map[string]int, open, ended int) {
+	states = map[string]int{}
+	for _, name := range apiv1.Experiment_State_name {
+		states[strings.ToLower(strings.TrimPrefix(name, "STATE_"))] = 0
+	}
+	// Deleted ones are gone, and active ones are shown as what they do.
+	for _, never := range []string{"unspecified", "active", "deleted"} {
+		delete(states, never)
+	}
+	for _, x := range e.cfg.Experiments.Rows(experiment.Filter{}) {
+		states[strings.ToLower(x.Shown())]++
+		open += x.Open
+		ended += x.Trials - x.Open
+	}
+	return states, open, ended
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/provision"
 	"github.com/det-deploy/det-deploy/master/rm"
-	"github.com/det-deploy/det-deploy/master/server"
+	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
 // agentConfig is how the resource manager of agents is built: connected to the tasks
@@ -26,7 +26,7 @@ func (m *Master) agentConfig() (agentrm.Config, error) {
 		Log: m.log, Store: m.store, Gate: admission.NewGate(m.auth, m.launchers, m.audit), Tasks: m.tasks, Logs: m.tasks,
 		Pools: agentPools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
 		ClusterID: m.identity.ClusterID, ClusterName: m.identity.ClusterName, MasterID: m.identity.MasterID, Version: m.identity.Version,
-		Programs: m.env.Programs, Limits: linkLimits(cfg.Security.Limits), Admitted: server.MarkKnown,
+		Programs: m.env.Programs, Limits: linkLimits(cfg.Security.Limits), Admitted: guard.MarkKnown,
 		AgentConfig: func(who agentrm.Identity) []byte {
 			if !who.Launched {
 				return nil

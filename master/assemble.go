@@ -13,6 +13,7 @@ import (
 	mlog "github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/server"
+	"github.com/det-deploy/det-deploy/master/server/guard"
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
@@ -118,7 +119,7 @@ func (m *Master) serverConfig() server.Config {
 		Identity: m.identity, Certificate: m.certificate, Accounts: m.auth, Admissions: m.admissions,
 		Workspaces: m.workspaces, Templates: m.templates, Models: m.models, Tasks: m.tasks, Queue: m.rm, Machines: m.rm, Launches: m.launchers,
 		MasterLog: m.ring, Binaries: m.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
-		Health: m.checkLease, Readiness: server.NewReadiness(m.log, m.readinessChecks()...), Log: m.log, Metrics: m.metrics,
+		Health: m.checkLease, Readiness: guard.NewReadiness(m.log, m.readinessChecks()...), Log: m.log, Metrics: m.metrics,
 		Audit:       auditAPI{m.audit},
 		Harness:     &m.wheels,
 		PrivateLogs: cfg.Security.Visibility == security.VisibilityPrivate, CORSOrigins: cfg.CORSOrigins, HideMetrics: !cfg.Observability.EnablePrometheus,
@@ -133,8 +134,8 @@ func (m *Master) serverConfig() server.Config {
 }
 
 // readinessChecks are what this master needs to be ready.
-func (m *Master) readinessChecks() []server.Check {
-	return []server.Check{
+func (m *Master) readinessChecks() []guard.Check {
+	return []guard.Check{
 		{Name: "lease", Failure: "another master has taken over", Ask: m.checkLease},
 		{Name: "store", Failure: "it cannot be written; see the master's log", Ask: m.store.Probe},
 		{Name: "resource_manager", Failure: "it does not place tasks; see the master's log", Ask: m.rm.Ready},

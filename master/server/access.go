@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -13,11 +14,11 @@ const cookieName = "auth"
 // taskHeader carries the token of an allocation.
 const taskHeader = "Grpc-Metadata-X-Allocation-Token"
 
-// guard decides who may call, refuses the others, and records what was done.
-type guard struct{ *shared }
+// gatekeeper decides who may call, refuses the others, and records what was done.
+type gatekeeper struct{ *shared }
 
 // identifyCaller finds out who calls and whether they may.
-func (g *guard) identifyCaller(c *call, need access) error {
+func (g *gatekeeper) identifyCaller(c *call, need access) error {
 	switch need {
 	case open:
 		return nil
@@ -50,7 +51,7 @@ func (g *guard) identifyCaller(c *call, need access) error {
 	return nil
 }
 
-func (g *guard) identifyUser(c *call, text string, need access, fromCookie bool) error {
+func (g *gatekeeper) identifyUser(c *call, text string, need access, fromCookie bool) error {
 	u, inTask, err := g.cfg.Accounts.UserOf(text)
 	if err != nil {
 		return err
@@ -108,4 +109,12 @@ func (c *call) ownTask(task string) error {
 		return status.New(status.PermissionDenied, "this token is for another task")
 	}
 	return nil
+}
+
+// ownerKey is whom a call counts against.
+func (c *call) ownerKey() string {
+	if c.allocation != "" {
+		return "allocation " + c.allocation
+	}
+	return fmt.Sprintf("user %d", c.user.GetId())
 }

@@ -52,7 +52,7 @@ func (c *call) noteTarget(target string, details ...string) {
 
 // recordCall writes down the call, once: before the answer, so that what is acknowledged
 // is recorded.
-func (g *guard) recordCall(ctx context.Context, c *call, err error) {
+func (g *gatekeeper) recordCall(ctx context.Context, c *call, err error) {
 	if g.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded || c.allocation != "" {
 		return // what a task says with its own token is no person's deed
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/server/body"
+	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
 // patience is for what takes milliseconds on a machine that is not busy.
@@ -61,7 +62,7 @@ func contextOf(n int) string {
 func TestBodiesInMemoryAreBoundedInSum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits.Bodies = 1 << 20 })
-	w.room.bodies.wait = 100 * time.Millisecond
+	w.room.Bodies.Wait = 100 * time.Millisecond
 	slow, hold := io.Pipe()
 	const length = 500 << 10 // which counts twice
 	first := w.answer(t, "/api/v1/job-queues", w.user, slow, length)
@@ -88,13 +89,13 @@ func TestSmallRequestsDoNotWaitForLargeOnes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits.Bodies = 4 << 20 })
 	w.cluster.launching, w.cluster.goOn = make(chan struct{}), make(chan struct{})
-	w.room.decoding.wait = 100 * time.Millisecond
+	w.room.Decoding.Wait = 100 * time.Millisecond
 	large := contextOf(2 << 20)
 	var under []<-chan *httptest.ResponseRecorder
-	for range decodings {
+	for range guard.Decodings {
 		under = append(under, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(large), int64(len(large))))
 	}
-	for range decodings {
+	for range guard.Decodings {
 		await(t, w.cluster.launching, "a launch")
 	}
 	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(large), int64(len(large))), "one context too many")
@@ -118,11 +119,11 @@ func TestWhatSmallBodiesBecomeIsBoundedInSum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.cluster.launching, w.cluster.goOn = make(chan struct{}), make(chan struct{})
-	w.room.values.wait = 100 * time.Millisecond
+	w.room.Values.Wait = 100 * time.Millisecond
 	const each = 100_000
 	body := `{"config":{"entrypoint":[1` + strings.Repeat(",1", each) + `]}}`
 	var under []<-chan *httptest.ResponseRecorder
-	for range valuesMost / (each * valueBytes) {
+	for range guard.MostValueBytes / (each * guard.ValueBytes) {
 		under = append(under, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(body), int64(len(body))))
 		await(t, w.cluster.launching, "a launch")
 	}
@@ -141,7 +142,7 @@ func TestWhatSmallBodiesBecomeIsBoundedInSum(t *testing.T) {
 func TestLargeBodiesInFilesAreBoundedInSum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits.Spooled = 3 << 20 })
-	w.room.spooled.wait = 100 * time.Millisecond
+	w.room.Spooled.Wait = 100 * time.Millisecond
 	slow, hold := io.Pipe()
 	large := contextOf(1500 << 10)
 	first := w.answer(t, "/api/v1/commands", w.user, slow, int64(len(large)))
@@ -149,7 +150,7 @@ func TestLargeBodiesInFilesAreBoundedInSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(large), int64(len(large))), "a body for which there is no room")
-	if names, err := os.ReadDir(w.room.place.Dir); err != nil || len(names) > 0 {
+	if names, err := os.ReadDir(w.room.Place.Dir); err != nil || len(names) > 0 {
 		t.Errorf("got %v, %v, want no file that outlives the process", names, err)
 	}
 	if _, err := fmt.Fprint(hold, large[1:]); err != nil {
@@ -166,7 +167,7 @@ func TestOneUserHasFewLargeBodies(t *testing.T) {
 	w := newWorld(t)
 	large := contextOf(2 << 20)
 	var ends []*io.PipeWriter
-	for range largeEach {
+	for range guard.LargeEach {
 		slow, hold := io.Pipe()
 		w.answer(t, "/api/v1/commands", w.user, slow, int64(len(large)))
 		if _, err := hold.Write([]byte("{")); err != nil {
@@ -227,20 +228,20 @@ func TestWhoDoesNotReadTheAnswerKeepsNothing(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, func(c *Config) { c.Limits.Spooled = 6 << 20 })
 			w.cluster.fail = tt.fail
-			w.room.decoding.wait, w.room.spooled.wait = patience/2, patience/2
+			w.room.Decoding.Wait, w.room.Spooled.Wait = patience/2, patience/2
 			writes, goOn := make(chan struct{}), make(chan struct{})
 			codes := make(chan int)
-			for range 2 * decodings {
+			for range 2 * guard.Decodings {
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/commands", strings.NewReader(tt.body))
 				r.Header.Set("Authorization", "Bearer "+w.user)
 				own := deaf{httptest.NewRecorder(), writes, goOn}
 				go func() { w.handler.ServeHTTP(own, r); codes <- own.Code }()
 			}
-			for i := range 2 * decodings {
+			for i := range 2 * guard.Decodings {
 				await(t, writes, fmt.Sprintf("answer %d, while the others are not read", i+1))
 			}
 			close(goOn)
-			for range 2 * decodings {
+			for range 2 * guard.Decodings {
 				if code := await(t, codes, "the end of a call"); code != tt.code {
 					t.Errorf("got %d, want %d: it waited for answers that nobody read", code, tt.code)
 				}
@@ -258,7 +259,7 @@ func TestALoginIsAsLongAsAPasswordMayBe(t *testing.T) {
 	}{
 		{"the longest that is compared", strings.Repeat("a", 4<<10), http.StatusUnauthorized},
 		{"a longer body", strings.Repeat("a", loginLimit), http.StatusRequestEntityTooLarge},
-		{"many values", `","x":[1` + strings.Repeat(",1", fewValues+1) + `],"y":"`, http.StatusBadRequest},
+		{"many values", `","x":[1` + strings.Repeat(",1", guard.FewValues+1) + `],"y":"`, http.StatusBadRequest},
 	} {
 		if rec := w.ask(t, "POST", "/api/v1/auth/login", "", `{"username":"admin","password":"`+tt.password+`"}`); rec.Code != tt.code {
 			t.Errorf("%s: got %d %.200s, want %d", tt.name, rec.Code, rec.Body, tt.code)
@@ -268,7 +269,7 @@ func TestALoginIsAsLongAsAPasswordMayBe(t *testing.T) {
 
 func TestALengthBeyondTheLimitIsRefusedUnread(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.Limits.Bodies, c.Limits.Spooled = small*copies, large })
+	w := newWorld(t, func(c *Config) { c.Limits.Bodies, c.Limits.Spooled = small*guard.Copies, large })
 	for path, length := range map[string]int64{"commands": 4e15, "job-queues": 10 << 30, "auth/login": loginLimit + 1} {
 		slow, hold := io.Pipe() // nothing ever arrives
 		got := w.answer(t, "/api/v1/"+path, w.user, slow, length)
@@ -282,15 +283,15 @@ func TestALengthBeyondTheLimitIsRefusedUnread(t *testing.T) {
 func TestLargeBodiesLeaveTheDatabaseRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.room.place.Keep = 1 << 60 // more than any disk has
+	w.room.Place.Keep = 1 << 60 // more than any disk has
 	body := contextOf(2 << 20)
 	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(body), int64(len(body))), "a body for which the disk has no room")
 	if rec := w.ask(t, "POST", "/api/v1/job-queues", w.user, `{"updates":[]}`); rec.Code != http.StatusOK {
 		t.Errorf("a small request: got %d %s, want 200", rec.Code, rec.Body)
 	}
 	w = newWorld(t)
-	if w.room.place.Keep < 256<<20 {
-		t.Errorf("%d bytes stay free for the database, want 256 MiB", w.room.place.Keep)
+	if w.room.Place.Keep < 256<<20 {
+		t.Errorf("%d bytes stay free for the database, want 256 MiB", w.room.Place.Keep)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/server/body"
+	"github.com/det-deploy/det-deploy/master/server/guard"
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
@@ -37,7 +38,7 @@ type call struct {
 	// answered is called before an answer is written; nil for none.
 	answered func(ctx context.Context)
 	// room is what the call may take of what all calls share.
-	room *room
+	room *guard.Room
 	// place is that of a caller who is not known; nil for others.
 	place *share.Place
 	// contents are those of the files of a large body, and their sizes; nil where they
@@ -178,8 +179,8 @@ func (c *call) receive() ([]byte, error) {
 	switch n, most := body.CountValues(b), c.mostValues(); {
 	case n > most:
 		return nil, asRefusal(&body.LimitError{What: "values", Most: most})
-	case n > fewValues:
-		return b, c.takeBytes(c.room.values, int64(n))
+	case n > guard.FewValues:
+		return b, c.takeBytes(c.room.Values, int64(n))
 	}
 	return b, nil
 }
@@ -198,7 +199,7 @@ func (c *call) isLarge() bool { return c.bodyLength() > small }
 // those of users.
 func (c *call) mostValues() int {
 	if c.user == nil {
-		return fewValues
+		return guard.FewValues
 	}
 	return mostValues
 }
@@ -206,7 +207,7 @@ func (c *call) mostValues() int {
 // takeSmall waits for the memory that a small body takes. Strangers have places of their own.
 func (c *call) takeSmall() error {
 	if c.user != nil {
-		return c.takeBytes(c.room.bodies, c.bodyLength())
+		return c.takeBytes(c.room.Bodies, c.bodyLength())
 	}
 	return c.takePlace()
 }
@@ -215,7 +216,7 @@ func (c *call) takeSmall() error {
 // when another client is given the place.
 func (c *call) takePlace() error {
 	ctx, cancel := context.WithCancelCause(c.Context())
-	place, ok := c.room.strangers.Take(share.GroupOf(addressOf(c.Request)), func() { cancel(errCrowded()) })
+	place, ok := c.room.Strangers.Take(share.GroupOf(addressOf(c.Request)), func() { cancel(errCrowded()) })
 	if !ok {
 		cancel(nil)
 		return errCrowded()
@@ -230,8 +231,8 @@ func errCrowded() error {
 }
 
 // takeBytes waits for the room that n bytes take.
-func (c *call) takeBytes(from *budget, n int64) error {
-	give, err := from.takeRoom(c.Context(), n)
+func (c *call) takeBytes(from *guard.Budget, n int64) error {
+	give, err := from.Take(c.Context(), n)
 	if err == nil {
 		c.holdUntilEnd(give)
 	}

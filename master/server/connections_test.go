@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/wait"
+	"github.com/det-deploy/det-deploy/master/server/guard"
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
@@ -24,7 +24,7 @@ const soon = time.Second
 func (w *world) bounded(l Limits) *Server {
 	s, sh := *w.Server, *w.shared
 	sh.stopping = make(chan struct{})
-	s.shared, s.connections = &sh, newConnections(l, nil)
+	s.shared, s.connections = &sh, guard.NewConnections(l.Connections, l.ConnectionsEach, nil)
 	return &s
 }
 
@@ -158,7 +158,7 @@ func TestStrangersDoNotCloseTheAPIForOthers(t *testing.T) {
 					hold(dialFrom(t, 1+i%addresses, address))
 				}
 				askAsOthers(t, address)
-				if got := s.connections.places.Taken(); got > most {
+				if got := s.connections.Taken(); got > most {
 					t.Errorf("%d connections are open, want at most %d", got, most)
 				}
 			})
@@ -171,7 +171,7 @@ func TestLoginsThatNeverEndDoNotCloseTheLoginForOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const most, each = 64, 8
-	w.room.strangers = share.NewPlaces(share.Limits{Most: most, Each: each})
+	w.room.Strangers = share.NewPlaces(share.Limits{Most: most, Each: each})
 	address := w.listen(t)
 	begin := func(i int) net.Conn {
 		conn := dialFrom(t, 1+i/each, address)
@@ -186,9 +186,9 @@ func TestLoginsThatNeverEndDoNotCloseTheLoginForOthers(t *testing.T) {
 			answers <- answer
 		}()
 	}
-	for end := time.Now().Add(patience); w.room.strangers.Taken() < each; _ = wait.For(t.Context(), time.Millisecond) {
+	for end := time.Now().Add(patience); w.room.Strangers.Taken() < each; _ = wait.For(t.Context(), time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("only %d logins are under way", w.room.strangers.Taken())
+			t.Fatalf("only %d logins are under way", w.room.Strangers.Taken())
 		}
 	}
 	for i := range 20 * each {
@@ -199,30 +199,10 @@ func TestLoginsThatNeverEndDoNotCloseTheLoginForOthers(t *testing.T) {
 	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 503 ")) || !bytes.Contains(answer, []byte("Retry-After: ")) {
 		t.Errorf("got %q, want 503 with Retry-After", answer)
 	}
-	if got := w.room.strangers.Taken(); got > most {
+	if got := w.room.Strangers.Taken(); got > most {
 		t.Errorf("%d logins are under way, want at most %d", got, most)
 	}
 	if !say(dialFrom(t, 1, address), me(w.user)) {
 		t.Error("a user is turned away")
 	}
-}
-
-func TestStatesOfAnEncryptedConnectionAreNoted(t *testing.T) {
-	t.Parallel()
-	c := newConnections(Limits{Connections: 1}, nil)
-	client, server := net.Pipe()
-	defer client.Close() //nolint:errcheck // it ends with the test
-	one, ok := c.enter(server)
-	if !ok {
-		t.Fatal("the first connection is refused")
-	}
-	conn := tls.Server(one, &tls.Config{MinVersion: tls.VersionTLS12})
-	for _, state := range []http.ConnState{http.StateNew, http.StateActive, http.StateIdle, http.StateClosed} {
-		noteState(conn, state)
-	}
-	MarkKnown(withConnection(t.Context(), conn))
-	if got := c.places.Taken(); got != 0 {
-		t.Errorf("got %d places taken, want none once the caller is known", got)
-	}
-	_ = conn.NetConn().Close()
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+
+	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
 // healthAnswer is what /health and its two parts say.
@@ -23,7 +25,7 @@ func (h *healthCalls) answerHealth(w http.ResponseWriter, r *http.Request) {
 	answer := h.checkHealth(r)
 	if answer.Status == "up" {
 		if reasons := h.cfg.Readiness.NotReady(); len(reasons) > 0 {
-			answer = healthAnswer{Status: "unavailable", Reason: joinReasons(reasons), NotReady: reasons}
+			answer = healthAnswer{Status: "unavailable", Reason: guard.JoinReasons(reasons), NotReady: reasons}
 		}
 	}
 	writeHealth(w, answer)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
 func TestHealthTellsReadinessAndLivenessApart(t *testing.T) {
@@ -19,7 +21,7 @@ func TestHealthTellsReadinessAndLivenessApart(t *testing.T) {
 		var trouble atomic.Pointer[error]
 		var asked atomic.Int32
 		frozen := make(chan struct{})
-		ready := NewReadiness(slog.New(slog.DiscardHandler), Check{Name: "store", Failure: "it cannot be written", Ask: func(context.Context) error {
+		ready := guard.NewReadiness(slog.New(slog.DiscardHandler), guard.Check{Name: "store", Failure: "it cannot be written", Ask: func(context.Context) error {
 			asked.Add(1)
 			err := trouble.Load()
 			if err != nil && *err == nil {
@@ -47,7 +49,7 @@ func TestHealthTellsReadinessAndLivenessApart(t *testing.T) {
 
 		full := errors.New("disk full: secret path")
 		trouble.Store(&full)
-		time.Sleep(probeEvery + time.Millisecond) //nolint:forbidigo // the clock of the bubble
+		time.Sleep(guard.ProbeEvery + time.Millisecond) //nolint:forbidigo // the clock of the bubble
 		for range 1000 {
 			want("/health/ready", http.StatusServiceUnavailable, `"not_ready":{"store":"it cannot be written"}`)
 		}
@@ -57,12 +59,12 @@ func TestHealthTellsReadinessAndLivenessApart(t *testing.T) {
 			t.Errorf("1000 requests asked the store %d times", n)
 		}
 		trouble.Store(nil)
-		time.Sleep(probeAgain + time.Millisecond) //nolint:forbidigo // the clock of the bubble
+		time.Sleep(guard.ProbeAgain + time.Millisecond) //nolint:forbidigo // the clock of the bubble
 		want("/health", http.StatusOK, `{"status":"up"}`)
 
 		var none error
-		trouble.Store(&none)                                   // it hangs
-		time.Sleep(probeEvery + probeLimit + time.Millisecond) //nolint:forbidigo // the clock of the bubble
+		trouble.Store(&none)                                               // it hangs
+		time.Sleep(guard.ProbeEvery + guard.ProbeLimit + time.Millisecond) //nolint:forbidigo // the clock of the bubble
 		want("/health", http.StatusServiceUnavailable, "store: it cannot be written")
 		trouble.Store(nil)
 		close(frozen)

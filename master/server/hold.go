@@ -61,11 +61,11 @@ func (s *Server) holdFront() http.Handler {
 			Branding: "det-deploy " + id.Version + " (on hold)",
 		})
 		if err != nil {
-			s.guard.refuseCall(c, err, false)
+			s.gatekeeper.refuseCall(c, err, false)
 		}
 	})
 	mux.HandleFunc(prefix, func(w http.ResponseWriter, r *http.Request) {
-		s.guard.refuseCall(&call{Request: r, w: w}, status.New(status.Unavailable, onHold), false)
+		s.gatekeeper.refuseCall(&call{Request: r, w: w}, status.New(status.Unavailable, onHold), false)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		plainError(w, http.StatusServiceUnavailable, onHold)

@@ -16,20 +16,20 @@ const (
 // receiveLarge keeps a large body in a file until it has arrived, and waits for its
 // turn to be decoded. The contents of its files stay in that file.
 func (c *call) receiveLarge() ([]byte, error) {
-	leave, err := c.room.uploads.acquireWait(c.ownerKey())
+	leave, err := c.room.Uploads.Acquire(c.ownerKey())
 	if err != nil {
-		return nil, status.New(status.Unavailable, "%d large requests of yours are under way; try again when some have ended", c.room.uploads.most)
+		return nil, status.New(status.Unavailable, "%d large requests of yours are under way; try again when some have ended", c.room.Uploads.Most)
 	}
 	c.holdUntilEnd(leave)
-	if err := c.takeBytes(c.room.spooled, c.bodyLength()); err != nil {
+	if err := c.takeBytes(c.room.Spooled, c.bodyLength()); err != nil {
 		return nil, err
 	}
-	kept, err := readArriving(c, func() (*body.Spool, error) { return c.room.place.Spool(c.bodyLength(), c.boundedBody()) })
+	kept, err := readArriving(c, func() (*body.Spool, error) { return c.room.Place.Spool(c.bodyLength(), c.boundedBody()) })
 	if err != nil {
 		return nil, asRefusal(err)
 	}
 	c.holdUntilEnd(func() { _ = kept.Close() }) // it was only read
-	if err := c.takeBytes(c.room.decoding, 1); err != nil {
+	if err := c.takeBytes(c.room.Decoding, 1); err != nil {
 		return nil, err
 	}
 	parts, err := kept.Sift(body.Limits{Rest: int(min(c.limit, mostRest)), Files: mostFiles, Values: mostValues})

@@ -284,7 +284,7 @@ func TestARouteThatSaysNothingLetsNobodyIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Authorization", "Bearer "+text)
-		if err := w.guard.identifyCaller(&call{Request: r}, ""); err == nil {
+		if err := w.gatekeeper.identifyCaller(&call{Request: r}, ""); err == nil {
 			t.Errorf("%s: got in, want a refusal", principal)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/wait"
+	"github.com/det-deploy/det-deploy/master/server/guard"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
@@ -59,7 +60,7 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 			if _, err := st.Acquire(t.Context(), "test"); err != nil {
 				t.Fatal(err)
 			}
-			ready := NewReadiness(slog.New(slog.DiscardHandler), Check{Name: "store", Failure: "it cannot be written", Ask: st.Probe})
+			ready := guard.NewReadiness(slog.New(slog.DiscardHandler), guard.Check{Name: "store", Failure: "it cannot be written", Ask: st.Probe})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			go func() { ready.Run(ctx); close(ended) }()
@@ -119,9 +120,9 @@ func TestAMasterThatStartsIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var asked atomic.Int64
-		ready := NewReadiness(slog.New(slog.DiscardHandler), Check{Name: "loop", Failure: "it does not run", Ask: func(context.Context) error {
+		ready := guard.NewReadiness(slog.New(slog.DiscardHandler), guard.Check{Name: "loop", Failure: "it does not run", Ask: func(context.Context) error {
 			asked.Add(1)
-			if since := time.Since(began); since < 25*time.Millisecond || since > probeEvery {
+			if since := time.Since(began); since < 25*time.Millisecond || since > guard.ProbeEvery {
 				return errors.New("not now")
 			}
 			return nil
@@ -133,8 +134,8 @@ func TestAMasterThatStartsIsNotWaitedFor(t *testing.T) {
 		if reasons := ready.NotReady(); len(reasons) > 0 || asked.Load() != 3 {
 			t.Errorf("after 50 ms it was asked %d times, and is not ready for %v", asked.Load(), reasons)
 		}
-		_ = wait.For(ctx, 2*probeEvery)
-		if most := 4 + int64(probeEvery/probeAgain); asked.Load() < 4 || asked.Load() > most {
+		_ = wait.For(ctx, 2*guard.ProbeEvery)
+		if most := 4 + int64(guard.ProbeEvery/guard.ProbeAgain); asked.Load() < 4 || asked.Load() > most {
 			t.Errorf("it was asked %d times, want at most %d", asked.Load(), most)
 		}
 	})

@@ -76,7 +76,7 @@ type apiError struct {
 }
 
 // refuseCall answers with err in the form of the API.
-func (g *guard) refuseCall(c *call, err error, streams bool) {
+func (g *gatekeeper) refuseCall(c *call, err error, streams bool) {
 	g.logFailure(c, err)
 	if wait, found := retryAfter[httpOf(err)]; found {
 		c.w.Header().Set("Retry-After", wait)

@@ -13,7 +13,7 @@ func TestAPanicEndsItsCallAloneAndSaysWhere(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	w := newWorld(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	h := w.guard.guarded(getRoute("me", open, endpoint{serve: func(*call) error { panic("no such map") }}))
+	h := w.gatekeeper.guarded(getRoute("me", open, endpoint{serve: func(*call) error { panic("no such map") }}))
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/me", nil))
 	if rec.Code != http.StatusInternalServerError || strings.Contains(rec.Body.String(), "no such map") {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
 // access is who may make a call.
@@ -83,10 +85,10 @@ func (s *Server) portHandler() http.Handler {
 	var handler http.Handler = mux
 	for _, r := range s.routes() {
 		if strings.HasPrefix(r.path, externalPath) {
-			handler = externalFirst(r, s.guard.guarded(r), mux)
+			handler = externalFirst(r, s.gatekeeper.guarded(r), mux)
 			continue
 		}
-		mux.Handle(r.method+" "+r.fullPath(), s.guard.guarded(r))
+		mux.Handle(r.method+" "+r.fullPath(), s.gatekeeper.guarded(r))
 	}
 	mux.HandleFunc(prefix, s.notBuilt)
 	health := &healthCalls{s.shared}
@@ -97,23 +99,23 @@ func (s *Server) portHandler() http.Handler {
 	mux.HandleFunc(livePath, health.live)
 	if !s.cfg.HideMetrics {
 		for _, path := range []string{"GET /metrics", "GET /debug/prom/metrics"} {
-			mux.Handle(path, s.meter.metricsPage(s.cfg.Metrics))
+			mux.Handle(path, s.meter.Page(s.cfg.Metrics))
 		}
 	}
 	if s.cfg.Binaries != nil {
 		mux.Handle("GET /binaries/{platform}", s.cfg.Binaries)
 	}
 	if s.cfg.Harness != nil {
-		mux.Handle("GET /harness/{sha256}/{name}", s.guard.guarded(route{access: either, endpoint: endpoint{serve: s.serveHarness}}))
+		mux.Handle("GET /harness/{sha256}/{name}", s.gatekeeper.guarded(route{access: either, endpoint: endpoint{serve: s.serveHarness}}))
 	}
 	if s.cfg.Agents != nil {
 		mux.Handle("/agents", s.cfg.Agents)
 	}
 	mux.HandleFunc("/", elsewhere)
 	if s.cfg.Certificate != nil {
-		return s.meter.countCall(strictTransport(s.sites(handler)))
+		return s.meter.Count(strictTransport(s.sites(handler)))
 	}
-	return s.meter.countCall(s.sites(handler))
+	return s.meter.Count(s.sites(handler))
 }
 
 // serveHarness hands out a wheel.
@@ -126,9 +128,9 @@ func (s *Server) serveHarness(c *call) error {
 func (s *Server) sites(api http.Handler) http.Handler {
 	api = trimSlashes(api)
 	if len(s.cfg.CORSOrigins) > 0 {
-		api = allowOrigins(s.cfg.CORSOrigins, api)
+		api = guard.AllowOrigins(s.cfg.CORSOrigins, api)
 	}
-	return trueAddress(s.cfg.TrustedProxies, api)
+	return guard.TrueAddress(s.cfg.TrustedProxies, api)
 }
 
 // strictTransport tells browsers to come back by TLS only, for a year.
@@ -157,7 +159,7 @@ func trimSlashes(next http.Handler) http.Handler {
 }
 
 // guarded lets through who may call, and bounds what they may send.
-func (g *guard) guarded(r route) http.Handler {
+func (g *gatekeeper) guarded(r route) http.Handler {
 	limit := r.limit
 	if limit == 0 {
 		limit = small
@@ -169,7 +171,7 @@ func (g *guard) guarded(r route) http.Handler {
 		defer c.releaseAll()
 		err := g.identifyCaller(c, r.access)
 		if err == nil && r.access != open {
-			MarkKnown(req.Context())
+			guard.MarkKnown(req.Context())
 		}
 		if err == nil {
 			err = g.serveCall(r, c)

@@ -23,6 +23,7 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/certificate"
+	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
 // Version is the release whose API this is. Clients compare it with their own.
@@ -81,7 +82,7 @@ type Config struct {
 	// Health says why the master cannot work; nil when it can.
 	Health func(context.Context) error
 	// Readiness says what keeps the master from working for now; nil is always ready.
-	Readiness *Readiness
+	Readiness *guard.Readiness
 	// Agents serves the agents' websocket at /agents.
 	Agents http.Handler
 	// Binaries serves det-deploy's own programs below /binaries/.
@@ -115,10 +116,10 @@ type Config struct {
 type Server struct {
 	*shared
 
-	guard       *guard
+	gatekeeper  *gatekeeper
 	handler     http.Handler
-	meter       *meter
-	connections *connections
+	meter       *guard.Meter
+	connections *guard.Connections
 }
 
 // shared is what all calls share.
@@ -127,8 +128,8 @@ type shared struct {
 	// stopping ends the streams and the long polls, which would otherwise hold
 	// up a graceful stop for ever.
 	stopping chan struct{}
-	room     *room
-	streams  *waits
+	room     *guard.Room
+	streams  *guard.Waits
 }
 
 // Limits is what strangers and users may cost; zero is no limit.
@@ -159,15 +160,16 @@ func New(cfg Config) (*Server, error) {
 	}
 	sh := &shared{
 		cfg: cfg, stopping: make(chan struct{}),
-		room: newRoom(cfg.Limits, cfg.SpoolDir), streams: newWaits(cfg.Limits.Streams),
+		room: guard.NewRoom(cfg.Limits.Bodies, cfg.Limits.Spooled, cfg.SpoolDir), streams: guard.NewWaits(cfg.Limits.Streams),
 	}
-	s := &Server{shared: sh, guard: &guard{sh}, connections: newConnections(cfg.Limits, cfg.TrustedProxies)}
+	s := &Server{shared: sh, gatekeeper: &gatekeeper{sh}}
+	s.connections = guard.NewConnections(cfg.Limits.Connections, cfg.Limits.ConnectionsEach, cfg.TrustedProxies)
 	if cfg.Rehearsal != nil {
 		s.handler = s.holdFront()
 		return s, nil
 	}
 	var err error
-	if s.meter, err = newMeter(cfg.Metrics); err != nil {
+	if s.meter, err = guard.NewMeter(cfg.Metrics); err != nil {
 		return nil, err
 	}
 	if err := cfg.Metrics.Register(newGauges(cfg.Queue, cfg.Machines, cfg.Experiments)); err != nil {
@@ -202,8 +204,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
-	hs.ConnContext, hs.ConnState = withConnection, noteState
-	l = &bounded{l, s.connections}
+	hs.ConnContext, hs.ConnState = guard.WithConnection, guard.NoteState
+	l = s.connections.Bound(l)
 	served := make(chan error, 1)
 	go func() {
 		if s.cfg.Certificate == nil {

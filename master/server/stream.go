@@ -38,7 +38,7 @@ func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c
 
 // countStream counts a call that lasts.
 func (s *shared) countStream(c *call) error {
-	leave, err := s.streams.acquireWait(c.ownerKey())
+	leave, err := s.streams.Acquire(c.ownerKey())
 	if err == nil {
 		c.holdUntilEnd(leave)
 	}

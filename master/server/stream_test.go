@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/internal/wait"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
 // pipes is a listener whose connections are in memory, so that their deadlines are those of the
@@ -56,7 +57,7 @@ func TestAStreamThatWasSilentForLongArrivesWhole(t *testing.T) {
 
 func testSilentStream(t *testing.T, protocols *http.Protocols) {
 	t.Helper()
-	s := &shared{stopping: make(chan struct{}), streams: newWaits(0)}
+	s := &shared{stopping: make(chan struct{}), streams: guard.NewWaits(0)}
 	stream := streamCall(s, func(ctx context.Context, _ *call, send func(*apiv1.TaskLogsResponse) error) error {
 		for _, text := range []string{"a", "b"} {
 			_ = wait.For(ctx, 10*writeTime)

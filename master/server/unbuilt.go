@@ -80,7 +80,7 @@ func notBuiltText(r *http.Request) string {
 // notBuilt answers for the API.
 func (s *Server) notBuilt(w http.ResponseWriter, r *http.Request) {
 	c := &call{Request: r, w: w}
-	s.guard.refuseCall(c, status.New(status.Unimplemented, "%s", notBuiltText(r)), false)
+	s.gatekeeper.refuseCall(c, status.New(status.Unimplemented, "%s", notBuiltText(r)), false)
 }
 
 // elsewhere answers for what is on no other path: what is known and not built, or

@@ -1,4 +1,4 @@
-package server
+package guard
 
 import (
 	"net/http"
@@ -27,7 +27,7 @@ func TestOnlyTrustedProxiesTellTheAddressOfAClient(t *testing.T) {
 		"a chain of proxies alone is the first's": {"10.0.0.1:1", []string{"10.3.3.3, 10.2.2.2"}, "10.3.3.3:0"},
 	} {
 		var got string
-		h := trueAddress(trusted, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }))
+		h := TrueAddress(trusted, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }))
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr, r.Header["X-Forwarded-For"] = row.peer, row.headers
 		h.ServeHTTP(httptest.NewRecorder(), r)

@@ -1,4 +1,4 @@
-package server
+package guard
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// probeEvery is how often a check that holds is asked again, probeAgain one that
-	// does not.
-	probeEvery = 5 * time.Second
-	probeAgain = time.Second
+	// ProbeEvery is how often a check that holds is asked again.
+	ProbeEvery = 5 * time.Second
+	// ProbeAgain is how soon one that does not hold is asked again.
+	ProbeAgain = time.Second
 	// probeSoon is when one is asked again that has never held, which is twice as long each
-	// time, up to probeAgain: a master that starts is not to be waited for.
+	// time, up to ProbeAgain: a master that starts is not to be waited for.
 	probeSoon = 10 * time.Millisecond
-	// probeLimit is how long an answer may take until the check counts as failed.
-	probeLimit = 2 * time.Second
+	// ProbeLimit is how long an answer may take until the check counts as failed.
+	ProbeLimit = 2 * time.Second
 )
 
 // Check is one thing that must hold before a master can do what it is asked.
@@ -79,8 +79,8 @@ func (r *Readiness) follow(ctx context.Context, c Check) {
 	again := probeSoon
 	for ctx.Err() == nil {
 		pause := again
-		if again = min(2*again, probeAgain); r.ask(ctx, c) {
-			pause, again = probeEvery, probeAgain
+		if again = min(2*again, ProbeAgain); r.ask(ctx, c) {
+			pause, again = ProbeEvery, ProbeAgain
 		}
 		_ = wait.For(ctx, pause) // the loop asks ctx
 	}
@@ -91,13 +91,13 @@ func (r *Readiness) follow(ctx context.Context, c Check) {
 func (r *Readiness) ask(ctx context.Context, c Check) bool {
 	answer := make(chan error, 1)
 	go func() { answer <- c.Ask(ctx) }()
-	limit := time.NewTimer(probeLimit)
+	limit := time.NewTimer(ProbeLimit)
 	defer limit.Stop()
 	select {
 	case err := <-answer:
 		return r.noteAnswer(ctx, c, err)
 	case <-limit.C:
-		r.noteAnswer(ctx, c, fmt.Errorf("no answer within %s", probeLimit))
+		r.noteAnswer(ctx, c, fmt.Errorf("no answer within %s", ProbeLimit))
 	}
 	return r.noteAnswer(ctx, c, <-answer)
 }
@@ -124,8 +124,8 @@ func (r *Readiness) noteAnswer(ctx context.Context, c Check, err error) bool {
 	return err == nil
 }
 
-// joinReasons is all reasons in one line, in the order of their names.
-func joinReasons(reasons map[string]string) string {
+// JoinReasons is all reasons in one line, in the order of their names.
+func JoinReasons(reasons map[string]string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(reasons)) {
 		all = append(all, name+": "+reasons[name])

@@ -1,4 +1,4 @@
-package server
+package guard
 
 import (
 	"fmt"
@@ -11,13 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// meter counts requests by route, never by path: paths are made up by clients.
-type meter struct {
+// Meter counts requests by route, never by path: paths are made up by clients.
+type Meter struct {
 	requests *prometheus.HistogramVec
 }
 
-func newMeter(r *prometheus.Registry) (*meter, error) {
-	m := &meter{requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+// NewMeter returns a meter that r shows, beside what the process takes.
+func NewMeter(r *prometheus.Registry) (*Meter, error) {
+	m := &Meter{requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "det_deploy_http_request_seconds",
 		Help: "How long requests took, by route, method and status.",
 		// From a read out of memory to a long poll.
@@ -33,7 +34,8 @@ func newMeter(r *prometheus.Registry) (*meter, error) {
 	return m, nil
 }
 
-func (m *meter) metricsPage(r *prometheus.Registry) http.Handler {
+// Page shows what r has counted.
+func (m *Meter) Page(r *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
 }
 
@@ -55,7 +57,8 @@ func (s *seen) WriteHeader(code int) {
 // Unwrap is how http.ResponseController finds the connection.
 func (s *seen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-func (m *meter) countCall(next http.Handler) http.Handler {
+// Count counts the calls of next.
+func (m *Meter) Count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		s := &seen{ResponseWriter: w}

@@ -1,4 +1,4 @@
-package server
+package guard
 
 import (
 	"net/http"
@@ -9,11 +9,11 @@ import (
 // seconds; Chrome does not remember longer.
 const corsAge = "7200"
 
-// allowOrigins lets pages of the listed origins call the API with a bearer token.
+// AllowOrigins lets pages of the listed origins call the API with a bearer token.
 // It allows no credentials, so that a browser neither sends the session cookie nor
 // shows what was answered to it. It answers preflights itself, because they carry no
 // token.
-func allowOrigins(origins []string, next http.Handler) http.Handler {
+func AllowOrigins(origins []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
 		w.Header().Add("Vary", "Origin")

@@ -1,4 +1,4 @@
-package server
+package guard
 
 import (
 	"net"
@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// trueAddress puts the address of the client in the place of a trusted proxy's, so
+// TrueAddress puts the address of the client in the place of a trusted proxy's, so
 // that whatever counts by address counts clients. From anybody else the header is only
 // a claim.
-func trueAddress(trusted []netip.Prefix, next http.Handler) http.Handler {
+func TrueAddress(trusted []netip.Prefix, next http.Handler) http.Handler {
 	if len(trusted) == 0 {
 		return next
 	}

@@ -1,6 +1,11 @@
 package config
 
-import "github.com/det-deploy/det-deploy/internal/document"
+import (
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/internal/document"
+)
 
 // Overrides is every setting of the master that can be given by flag or
 // environment; the environment wins over the file, a flag over both.
@@ -51,4 +56,11 @@ func Overrides() []document.Override {
 		}
 	}
 	return rows
+}
+
+// StateOverrides are those of Overrides that say where the master's state is.
+func StateOverrides() []document.Override {
+	return slices.DeleteFunc(Overrides(), func(o document.Override) bool {
+		return o.Path != "data_dir" && !strings.HasPrefix(o.Path, "db.")
+	})
 }

@@ -43,7 +43,7 @@ func declareText(flags *pflag.FlagSet, o document.Override, usage string) {
 }
 
 // Given is what the user gave, a flag winning over a variable; an empty variable
-// counts as not given. The error is document.Errors when a secret itself stands
+// counts as not given. A command need not have a flag of every override. The error is document.Errors when a secret itself stands
 // on the command line.
 func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, error) {
 	v := viper.New()
@@ -52,10 +52,8 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 	for i, o := range table {
 		key := fmt.Sprintf("setting%d", i) // viper would take a path apart
 		flag := flags.Lookup(o.Flag)
-		if flag == nil {
-			return nil, fmt.Errorf("read flag --%s: it is not declared", o.Flag)
-		}
-		if flag.Changed { // viper takes a boolean that was not given for false
+		changed := flag != nil && flag.Changed
+		if changed { // viper takes a boolean that was not given for false
 			if err := v.BindPFlag(key, flag); err != nil {
 				return nil, fmt.Errorf("read flag --%s: %w", o.Flag, err)
 			}
@@ -66,7 +64,7 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 			}
 		}
 		g := document.Given{Path: o.Path, Value: v.GetString(key), Source: o.Env}
-		if flag.Changed {
+		if changed {
 			g.Source = "--" + o.Flag
 			if o.Reference && isSpelledOut(g.Value) {
 				problems = append(problems, document.Problem{
@@ -75,7 +73,7 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 				})
 			}
 		}
-		if flag.Changed || g.Value != "" {
+		if changed || g.Value != "" {
 			out = append(out, g)
 		}
 	}

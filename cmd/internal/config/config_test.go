@@ -43,6 +43,15 @@ func TestAFlagWinsOverItsVariable(t *testing.T) {
 }
 
 // Not parallel: it sets variables.
+func TestASettingWithoutAFlagIsTakenFromItsVariable(t *testing.T) {
+	t.Setenv("DET_PORT", "9000")
+	table := []document.Override{{Path: "port", Flag: "port", Env: "DET_PORT"}}
+	got, err := config.Given(pflag.NewFlagSet("test", pflag.ContinueOnError), table)
+	if want := []document.Given{{Path: "port", Value: "9000", Source: "DET_PORT"}}; err != nil || !cmp.Equal(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
 func TestASecretMayStandInAVariableAndNotOnTheCommandLine(t *testing.T) {
 	t.Setenv("DET_DB_PASSWORD", "in the environment")
 	if _, err := parse(t); err != nil {

@@ -35,7 +35,7 @@ It can be restored into either kind of database.`,
 		Example: "  det-deploy master backup --config-file master.yaml --file cluster.backup",
 		Args:    cobra.NoArgs,
 	})
-	o.addFlags(c.Flags())
+	o.addStateFlags(c.Flags())
 	c.Flags().StringVar(&o.Path, "file", "", "file to write, which must not exist, or s3://BUCKET/NAME")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	return c

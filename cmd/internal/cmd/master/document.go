@@ -23,10 +23,21 @@ type configFile struct {
 }
 
 func (c *configFile) addFlags(f *pflag.FlagSet) {
+	c.addDocumentFlags(f)
+	given.Declare(f, config.Overrides())
+}
+
+func (c *configFile) addDocumentFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.File, "config-file", "", "master.yaml to read (DET_CONFIG_FILE)")
 	f.StringVar(&c.Values, "from-helm-values", "", "file with the values of the Helm chart to read instead, as the chart writes it")
-	given.Declare(f, config.Overrides())
 	c.flags = f
+}
+
+// addStateFlags is addFlags of a command that reads or writes the master's state and runs no master: its flags
+// say where the state is.
+func (c *configFile) addStateFlags(f *pflag.FlagSet) {
+	c.addDocumentFlags(f)
+	given.Declare(f, config.StateOverrides())
 }
 
 // loadConfig reads, checks and warns.

@@ -28,7 +28,7 @@ refused, and then nothing of it is kept.`,
 		Example: "  det-deploy master restore --config-file master.yaml --file cluster.backup",
 		Args:    cobra.NoArgs,
 	})
-	o.addFlags(c.Flags())
+	o.addStateFlags(c.Flags())
 	c.Flags().StringVar(&o.Path, "file", "", "backup to read")
 	return c
 }

@@ -127,12 +127,16 @@ func (s *stage) run(ctx context.Context, p *corev1.Pod) {
 	c := p.Spec.Containers[0]
 	errand := p.Labels["job-name"] != ""
 	status := corev1.ContainerStatus{Name: c.Name, Image: c.Image}
+	mounted, refused := s.readValues(ctx, p)
+	if errand && !mounted {
+		return // its Secrets are made behind the Job: the next turn looks again
+	}
 	switch name, tag, _ := strings.Cut(c.Image, ":"); {
 	case tag == missingTag, name == missingName:
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}
 		p.Status.Phase = corev1.PodPending
 		s.say(ctx, p, notFound(c.Image))
-	case errand && s.refuses(ctx, p):
+	case errand && refused:
 		status.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2}
 		p.Status.Phase = corev1.PodFailed
 	case errand:
@@ -153,18 +157,20 @@ func (s *stage) run(ctx context.Context, p *corev1.Pod) {
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 }
 
-// refuses reads the values that an errand mounts.
-func (s *stage) refuses(ctx context.Context, p *corev1.Pod) bool {
+// readValues looks at the Secrets that a pod mounts: whether all of them are there, and one has values that are
+// refused.
+func (s *stage) readValues(ctx context.Context, p *corev1.Pod) (mounted, refused bool) {
 	for _, v := range p.Spec.Volumes {
-		if v.Secret == nil {
+		if v.Secret == nil || v.Secret.Optional != nil && *v.Secret.Optional {
 			continue
 		}
 		values, err := s.api.CoreV1().Secrets(s.namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
-		if err == nil && strings.Contains(string(values.Data["values.yaml"]), refusedName) {
-			return true
+		if err != nil {
+			return false, false
 		}
+		refused = refused || strings.Contains(string(values.Data["values.yaml"]), refusedName)
 	}
-	return false
+	return true, refused
 }
 
 // say is an event about a pod, as a kubelet writes it.

@@ -49,6 +49,9 @@ func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTem
 	if err := t.removeJob(ctx, job.Name); err != nil {
 		return err
 	}
+	if err := t.dropValues(ctx, e); err != nil {
+		return err
+	}
 	made, err := t.API.BatchV1().Jobs(t.Namespace).Create(ctx, job, metav1.CreateOptions{})
 	if err != nil {
 		return t.explainError("create", "jobs", job.Name, err)
@@ -67,20 +70,29 @@ func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTem
 	return err
 }
 
+// dropValues deletes the Secret of an errand before, which may outlive its Job by a moment: the pod must not
+// start with it.
+func (t errands) dropValues(ctx context.Context, e errandSpec) error {
+	if e.values == nil {
+		return nil
+	}
+	err := t.API.CoreV1().Secrets(t.Namespace).Delete(ctx, e.values.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return t.explainError("delete", "secrets", e.values.Name, err)
+	}
+	return nil
+}
+
 // giveValues makes the Secret of an errand, which goes with its Job. The pod waits for it.
 func (t errands) giveValues(ctx context.Context, e errandSpec, job *batchv1.Job) error {
 	if e.values == nil {
 		return nil
 	}
-	secrets := t.API.CoreV1().Secrets(t.Namespace)
-	if err := secrets.Delete(ctx, e.values.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return t.explainError("delete", "secrets", e.values.Name, err)
-	}
 	s := &corev1.Secret{Data: e.values.Data, ObjectMeta: metav1.ObjectMeta{
 		Name: e.values.Name, Labels: job.Labels,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
 	}}
-	if _, err := secrets.Create(ctx, s, metav1.CreateOptions{}); err != nil {
+	if _, err := t.API.CoreV1().Secrets(t.Namespace).Create(ctx, s, metav1.CreateOptions{}); err != nil {
 		return t.explainError("create", "secrets", s.Name, err)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +23,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// Wanted is a claim as it is to be. What exists under its name is taken as it is.
+// Wanted is a claim as it is to be. What exists under its name is taken as it is, and a difference is logged:
+// Kubernetes lets a claim only grow, if its class does.
 type Wanted struct {
 	Name, Namespace string
 	// Cluster is the value of the cluster's label.
@@ -46,6 +49,8 @@ type Keeper struct {
 
 	mu      sync.Mutex // guards problem
 	problem error
+	// noted is the difference that was logged last; only Ensure uses it.
+	noted string
 }
 
 // NewKeeper returns a keeper of the claim; call Run.
@@ -114,8 +119,9 @@ func (c missingClass) Error() string {
 
 func (k *Keeper) create(ctx context.Context) error {
 	claims := k.client.CoreV1().PersistentVolumeClaims(k.want.Namespace)
-	_, err := claims.Get(ctx, k.want.Name, metav1.GetOptions{})
+	there, err := claims.Get(ctx, k.want.Name, metav1.GetOptions{})
 	if err == nil {
+		k.noteDifference(k.want.differs(there))
 		return nil
 	}
 	if !apierrors.IsNotFound(err) {
@@ -129,6 +135,13 @@ func (k *Keeper) create(ctx context.Context) error {
 	}
 	k.log.Info("made the volume claim of checkpoints", "namespace", k.want.Namespace, "claim", k.want.Name, "size", k.want.Size.String())
 	return nil
+}
+
+func (k *Keeper) noteDifference(what string) {
+	if what != "" && what != k.noted {
+		k.log.Warn("the volume claim of checkpoints stays as it was made", "namespace", k.want.Namespace, "claim", k.want.Name, "difference", what)
+	}
+	k.noted = what
 }
 
 func (k *Keeper) wrap(err error) error {
@@ -154,6 +167,21 @@ func (k *Keeper) checkClass(ctx context.Context) error {
 
 // defaultClass is the annotation of the class of claims that name none.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+// differs says what of a claim is not as wanted; empty if all is.
+func (w Wanted) differs(c *corev1.PersistentVolumeClaim) string {
+	var out []string
+	if size := c.Spec.Resources.Requests[corev1.ResourceStorage]; size.Cmp(w.Size) != 0 {
+		out = append(out, fmt.Sprintf("storageSize is %s, not %s", size.String(), w.Size.String()))
+	}
+	if class := c.Spec.StorageClassName; w.Class != "" && class != nil && *class != w.Class {
+		out = append(out, fmt.Sprintf("storageClassName is %s, not %s", *class, w.Class))
+	}
+	if !slices.Contains(c.Spec.AccessModes, w.Mode) {
+		out = append(out, fmt.Sprintf("accessMode is %v, not %s", c.Spec.AccessModes, w.Mode))
+	}
+	return strings.Join(out, "; ")
+}
 
 func (w Wanted) object() *corev1.PersistentVolumeClaim {
 	c := &corev1.PersistentVolumeClaim{

@@ -144,3 +144,25 @@ func TestACheckOfNoKeeperFindsNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAClaimThatIsThereStaysAndItsDifferencesAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	k, api := keeper(wanted(), class("standard", true))
+	if err := k.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	want := claim.Wanted{Name: name, Namespace: "tasks", Size: resource.MustParse("1Ti"), Mode: corev1.ReadWriteMany}
+	again := claim.NewKeeper(slog.New(slog.NewTextHandler(&out, nil)), api, want)
+	for range 2 {
+		if err := again.Ensure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "storageSize is 100Gi, not 1Ti; accessMode is [ReadWriteOnce], not ReadWriteMany") {
+		t.Errorf("got log %q, want both differences once", got)
+	}
+	if err := again.Check(name); err != nil {
+		t.Errorf("got problem %v, want that experiments go on", err)
+	}
+}

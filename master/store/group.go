@@ -2,11 +2,16 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
-// runGroup commits the writes that their callers still wait for as one, and answers each. Each has a savepoint,
-// so that one that fails is undone alone.
+// groupBytes bounds what the writes of one commit change, so that none waits long for the others. Beyond it the
+// rest makes the next.
+const groupBytes = 8 << 20
+
+// runGroup commits the writes that their callers still wait for, in as few transactions as it can, and answers
+// each.
 func (w *writer) runGroup(ctx context.Context, group []*request) {
 	begun := group[:0]
 	for _, r := range group {
@@ -16,33 +21,42 @@ func (w *writer) runGroup(ctx context.Context, group []*request) {
 			r.answer(r.ctx.Err())
 		}
 	}
-	if len(begun) == 0 {
-		return
+	for len(begun) > 0 {
+		begun = w.runPart(ctx, begun)
 	}
+}
+
+// runPart commits the first writes of a group as one and answers them; the rest is what is left for the next
+// transaction. Each has a savepoint, so that one that fails is undone alone.
+func (w *writer) runPart(ctx context.Context, group []*request) (rest []*request) {
 	ctx, cancel := w.limitCommit(ctx)
 	defer cancel()
 	if err := w.beginGroup(ctx); err != nil {
-		answerAll(begun, err)
-		return
+		answerAll(group, err)
+		return nil
 	}
-	errs := make([]error, len(begun))
-	for i, r := range begun {
-		var lost error
-		if errs[i], lost = w.runOne(ctx, r); lost != nil {
+	w.changedBytes = 0
+	var errs []error
+	for len(errs) < len(group) && w.changedBytes <= groupBytes {
+		err, lost := w.runOne(ctx, group[len(errs)])
+		if lost != nil {
 			// No caller's write is done: the transaction is gone.
 			w.abortTransaction(ctx)
-			answerAll(begun, w.classifyError(ctx, lost))
-			return
+			answerAll(group, w.classifyError(ctx, lost))
+			return nil
 		}
+		errs = append(errs, err)
 	}
-	commit := w.commitCounted(ctx, begun, errs)
-	for i, r := range begun {
+	part, rest := group[:len(errs)], group[len(errs):]
+	commit := w.commitCounted(ctx, part, errs)
+	for i, r := range part {
 		if errs[i] != nil {
 			r.answer(errs[i])
 		} else {
 			r.answer(commit)
 		}
 	}
+	return rest
 }
 
 func answerAll(group []*request, err error) {
@@ -71,7 +85,7 @@ func (w *writer) runOne(ctx context.Context, r *request) (err, lost error) {
 	}
 	if err != nil {
 		if lost := w.execQuery(ctx, "ROLLBACK TO SAVEPOINT one"); lost != nil {
-			return nil, lost
+			return nil, errors.Join(err, lost) // SQLite may have ended the transaction, and err says why
 		}
 	}
 	return err, w.execQuery(ctx, "RELEASE SAVEPOINT one")

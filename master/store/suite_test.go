@@ -38,6 +38,7 @@ var suite = []struct {
 	{"documents are read by number, a page at a time", testPages},
 	{"a failing write is undone alone", testFailsAlone},
 	{"writes before and behind a failing one are done once", testDoneOnce},
+	{"writes that are too large for one transaction make several", testManyParts},
 	{"writes need the lease", testNeedsLease},
 	{"a cancelled caller is not done, and hurts nobody", testCancelled},
 	{"concurrent writes are all there after reopening", testConcurrent},
@@ -265,6 +266,25 @@ func testDoneOnce(t *testing.T, fresh func(t *testing.T) store.Config) {
 	}
 	if sum, _, err := fruits.Get(t.Context(), s, "sum"); err != nil || sum.Value.Size != done {
 		t.Errorf("got a sum of %d, %v, want the %d writes that were done", sum.Value.Size, err, done)
+	}
+}
+
+func testManyParts(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	large := strings.Repeat("x", 3<<20)
+	var fns []func(*store.Tx) error
+	for i := range 8 {
+		fns = append(fns, func(tx *store.Tx) error {
+			return fruits.Put(tx, strconv.Itoa(i), "", time.Time{}, fruit{Name: large, Size: i})
+		})
+	}
+	for i, err := range writeTogether(t, s, fns) {
+		if err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if got := ids(t)(fruits.All(t.Context(), s)); got != "0 1 2 3 4 5 6 7" {
+		t.Errorf("got %q, want all", got)
 	}
 }
 

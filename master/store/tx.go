@@ -43,7 +43,21 @@ func (tx *Tx) changeRows(query string, args ...any) (rows int64, err error) {
 	}
 	tx.changed = true
 	tx.w.counts.statements.Add(1)
+	tx.w.changedBytes += sizeOf(args)
 	return rows, nil
+}
+
+// sizeOf is about what values take, in bytes.
+func sizeOf(args []any) (n int) {
+	for _, a := range args {
+		switch v := a.(type) {
+		case []byte:
+			n += len(v)
+		case string:
+			n += len(v)
+		}
+	}
+	return n
 }
 
 func (tx *Tx) checkUsable() error {

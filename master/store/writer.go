@@ -37,7 +37,9 @@ type writer struct {
 	lease  *Lease               // nil until acquired
 	seq    int64                // of the last commit known to be durable, see resolve
 	opened bool                 // a transaction is open on conn
-	counts *counts
+	// changedBytes is about what its writes have changed so far.
+	changedBytes int
+	counts       *counts
 	// nextWAL is the size of the write-ahead log, in bytes, at which it is emptied.
 	nextWAL int64
 }

@@ -97,13 +97,13 @@ func (d *Database) CopyTo(ctx context.Context, path string) error {
 
 // openFile connects to the file. WAL lets reads go on beside the writer; FULL syncs
 // the WAL at every commit, so that "done" survives a power cut and not only a
-// killed process. The WAL goes into the file after 4,000 pages, as many as one table of its index has:
+// killed process. What savepoints go back to is in memory: a full directory of temporary files is no full store. The WAL goes into the file after 4,000 pages, as many as one table of its index has:
 // most commits change the same pages, which are written into the file once. A master that was
 // killed reads 16 MB again, which takes 15 ms.
 func (d *Database) openFile(path string) (err error) {
 	if d.path != "" {
 		if d.Write, err = sql.Open("sqlite", sqliteDSN(path,
-			"journal_mode(WAL)", "synchronous(FULL)", "fullfsync(1)", "wal_autocheckpoint(4000)", "journal_size_limit(67108864)")); err != nil {
+			"journal_mode(WAL)", "synchronous(FULL)", "fullfsync(1)", "wal_autocheckpoint(4000)", "temp_store(2)", "journal_size_limit(67108864)")); err != nil {
 			return fmt.Errorf("open %s: %w", path, err)
 		}
 		d.Write.SetMaxOpenConns(1)

@@ -410,6 +410,20 @@ func TestTheClaimOfCheckpointsIsLookedForWhereTasksRun(t *testing.T) {
 	}
 }
 
+func TestAClaimThatTheMasterHasMadeIsJudgedAsItIs(t *testing.T) {
+	t.Parallel()
+	there := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "determined-checkpoints-lab", Namespace: "ml"},
+		Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
+	}
+	role := "kind: Role\nrules: [{apiGroups: [\"\"], resources: [persistentvolumeclaims], resourceNames: [determined-checkpoints-lab], verbs: [get]}]"
+	w := Wanted{Client: fake.NewClientset(there), Namespace: "ml", Objects: []helm.Object{{Kind: "Role", Name: "determined-master-lab", YAML: role}}}
+	if err := w.Read(map[string]any{"checkpointStorage": map[string]any{"type": "shared_fs", "accessMode": "ReadWriteMany"}}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, w.checkCheckpoints(t.Context()), Pass, "claim determined-checkpoints-lab, which pods of one node mount at a time")
+}
+
 // With default values the chart's own namespace is baseline, and checkpoints go to a claim that the master
 // makes there; a directory of the node needs a privileged one.
 func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -139,6 +140,12 @@ func (w Wanted) checkCheckpoints(ctx context.Context) Result {
 // checkMadeClaim looks for the class of the claim that the master makes: where values ask for one, and where the
 // chart makes the namespace of tasks, which lets no pod mount a directory, and values ask for none.
 func (w Wanted) checkMadeClaim(ctx context.Context) Result {
+	if name := madeClaim(w.Objects); name != "" {
+		there, err := w.Client.CoreV1().PersistentVolumeClaims(w.tasksNamespace()).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			return judgeClaim(there) // the master takes it as it is
+		}
+	}
 	list, err := w.Client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "list", Group: "storage.k8s.io", Resource: "storageclasses"}, err)
@@ -160,6 +167,22 @@ func (w Wanted) checkMadeClaim(ctx context.Context) Result {
 	}
 	return passResult("the master makes a volume claim in namespace %s, which pods of one node mount at a time; "+
 		"--set checkpointStorage.accessMode=ReadWriteMany where its class can do it", w.tasksNamespace())
+}
+
+// madeClaim is the claim that the chart's roles let the master read, and so make; empty for none.
+func madeClaim(objects []helm.Object) string {
+	for _, o := range objects {
+		var role rbacv1.Role
+		if o.Kind != "Role" || yaml.Unmarshal([]byte(o.YAML), &role) != nil {
+			continue
+		}
+		for _, rule := range role.Rules {
+			if slices.Contains(rule.Resources, "persistentvolumeclaims") && len(rule.ResourceNames) == 1 {
+				return rule.ResourceNames[0]
+			}
+		}
+	}
+	return ""
 }
 
 // enforceLabel is the Pod Security level of a namespace.

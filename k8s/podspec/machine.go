@@ -242,7 +242,7 @@ const (
 )
 
 func (b *builder) addClaim(claim string) error {
-	if t := b.request.Template; claim != t.CheckpointClaim && !strings.HasPrefix(claim, checkpointClaims) {
+	if t := b.request.Template; claim != t.CheckpointClaim && claim != checkpointClaims+t.Cluster {
 		if owner := t.ownerOf(reference{kind: claimObject, name: claim}); owner != "" {
 			return refuseField("checkpoint_storage.host_path", "no task may use the volume claim %s, which belongs to %s", claim, owner)
 		}

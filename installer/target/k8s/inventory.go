@@ -29,7 +29,7 @@ const (
 	holdsData   = "holds the cluster's data"
 	holdsBackup = "holds backups of the cluster's data"
 	opensData   = "opens the cluster's data"
-	holdsClaims = "holds volume claims of users"
+	holdsClaims = "holds volume claims, with checkpoints or of users"
 )
 
 // inventory lists and removes what a cluster consists of.

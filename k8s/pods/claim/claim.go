@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,10 +48,11 @@ type Keeper struct {
 	client kubernetes.Interface
 	want   Wanted
 
+	// noted is the difference, and failed the failure, that were logged last; only Ensure uses them.
+	noted, failed string
+
 	mu      sync.Mutex // guards problem
 	problem error
-	// noted is the difference that was logged last; only Ensure uses it.
-	noted string
 }
 
 // NewKeeper returns a keeper of the claim; call Run.
@@ -87,16 +89,27 @@ func (k *Keeper) Check(name string) error {
 // an API server that does not answer changes nothing of that.
 func (k *Keeper) Ensure(ctx context.Context) error {
 	err := k.create(ctx)
-	if err != nil && !isLasting(err) {
-		return err
+	if ctx.Err() != nil {
+		return err // the master stops
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err != nil && (k.problem == nil || k.problem.Error() != err.Error()) {
-		k.log.Warn("experiments are refused until their checkpoints have a place", "err", err)
+	k.noteFailure(err)
+	if err == nil || isLasting(err) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.problem = err
 	}
-	k.problem = err
 	return err
+}
+
+func (k *Keeper) noteFailure(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != k.failed {
+		k.log.Warn("checkpoints have no place yet", "experiments_are_refused", isLasting(err), "err", err)
+	}
+	k.failed = text
 }
 
 // isLasting reports whether the same call would fail again.
@@ -158,15 +171,18 @@ func (k *Keeper) checkClass(ctx context.Context) error {
 		return k.wrap(err)
 	}
 	for _, c := range list.Items {
-		if c.Name == k.want.Class || k.want.Class == "" && c.Annotations[defaultClass] == "true" {
+		if c.Name == k.want.Class || k.want.Class == "" && isDefault(c) {
 			return nil
 		}
 	}
 	return missingClass(k.want.Class)
 }
 
-// defaultClass is the annotation of the class of claims that name none.
-const defaultClass = "storageclass.kubernetes.io/is-default-class"
+// isDefault reports whether claims that name no class are of this one. Kubernetes takes both annotations.
+func isDefault(c storagev1.StorageClass) bool {
+	return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
+		c.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
+}
 
 // differs says what of a claim is not as wanted; empty if all is.
 func (w Wanted) differs(c *corev1.PersistentVolumeClaim) string {

@@ -43,7 +43,7 @@ func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.Sto
 	standard := ""
 	for _, c := range classes {
 		names = append(names, c.Name)
-		if c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
+		if kube.IsDefaultClass(c) {
 			standard = c.Name
 		}
 	}

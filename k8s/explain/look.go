@@ -124,7 +124,7 @@ func readClasses(ctx context.Context, of Of, s *Seen) error {
 	s.Classes = make(map[string]bool, len(list.Items))
 	for _, c := range list.Items {
 		s.Classes[c.Name] = c.VolumeBindingMode != nil && *c.VolumeBindingMode == "WaitForFirstConsumer"
-		if c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
+		if kube.IsDefaultClass(c) {
 			s.DefaultClass = c.Name
 		}
 	}

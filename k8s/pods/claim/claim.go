@@ -15,12 +15,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
@@ -171,17 +171,11 @@ func (k *Keeper) checkClass(ctx context.Context) error {
 		return k.wrap(err)
 	}
 	for _, c := range list.Items {
-		if c.Name == k.want.Class || k.want.Class == "" && isDefault(c) {
+		if c.Name == k.want.Class || k.want.Class == "" && kube.IsDefaultClass(c) {
 			return nil
 		}
 	}
 	return missingClass(k.want.Class)
-}
-
-// isDefault reports whether claims that name no class are of this one. Kubernetes takes both annotations.
-func isDefault(c storagev1.StorageClass) bool {
-	return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
-		c.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
 }
 
 // differs says what of a claim is not as wanted; empty if all is.

@@ -70,10 +70,8 @@ type Wanted struct {
 	// SharedFS is true when checkpoints go to a directory of each node, or to CheckpointClaim.
 	SharedFS        bool
 	CheckpointClaim string
-	// CheckpointDirectory is true when values ask for the directory, and CheckpointClaimMade when they ask for
-	// a claim that the master makes. CheckpointClass and CheckpointMode are those of the claim, empty for defaults.
-	CheckpointDirectory, CheckpointClaimMade bool
-	CheckpointClass, CheckpointMode          string
+	// CheckpointClass and CheckpointMode are those of the claim that the master makes, empty for defaults.
+	CheckpointClass, CheckpointMode string
 	// DatabaseHost is a database outside the release, or empty.
 	DatabaseHost string
 }

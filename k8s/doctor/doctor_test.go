@@ -410,14 +410,19 @@ func TestTheClaimOfCheckpointsIsLookedForWhereTasksRun(t *testing.T) {
 	}
 }
 
+// makesClaim is the chart's role where the master makes the claim of checkpoints.
+func makesClaim() helm.Object {
+	role := "kind: Role\nrules: [{apiGroups: [\"\"], resources: [persistentvolumeclaims], resourceNames: [determined-checkpoints-lab], verbs: [get]}]"
+	return helm.Object{Kind: "Role", Name: "determined-master-lab", YAML: role}
+}
+
 func TestAClaimThatTheMasterHasMadeIsJudgedAsItIs(t *testing.T) {
 	t.Parallel()
 	there := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "determined-checkpoints-lab", Namespace: "ml"},
 		Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
 	}
-	role := "kind: Role\nrules: [{apiGroups: [\"\"], resources: [persistentvolumeclaims], resourceNames: [determined-checkpoints-lab], verbs: [get]}]"
-	w := Wanted{Client: fake.NewClientset(there), Namespace: "ml", Objects: []helm.Object{{Kind: "Role", Name: "determined-master-lab", YAML: role}}}
+	w := Wanted{Client: fake.NewClientset(there), Namespace: "ml", Objects: []helm.Object{makesClaim()}}
 	if err := w.Read(map[string]any{"checkpointStorage": map[string]any{"type": "shared_fs", "accessMode": "ReadWriteMany"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -454,12 +459,12 @@ func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
 		want    Answer
 		words   string
 	}{
-		{"the master's claim", made("baseline"), class("standard", true), nil, Pass, "the master makes a volume claim in namespace ml-lab-tasks, which pods of one node mount at a time"},
-		{"the master's claim for all nodes", made("baseline"), class("nfs", false), storage("storageClassName", "nfs", "accessMode", "ReadWriteMany"), Pass, "which pods of all nodes mount"},
-		{"no class for it", made("baseline"), class("nfs", false), nil, Unknown, "no class is the default one; the cluster has nfs: experiments that name no storage are refused"},
-		{"how to name one", made("baseline"), class("nfs", false), nil, Unknown, "--set checkpointStorage.storageClassName=NAME"},
-		{"its class is not there", made("baseline"), class("standard", true), storage("storageClassName", "nfs"), Unknown, "there is no class nfs"},
-		{"a claim in a namespace that is there", nil, class("nfs", false), storage("storageClassName", "nfs"), Pass, "the master makes a volume claim in namespace ml, which"},
+		{"the master's claim", append(made("baseline"), makesClaim()), class("standard", true), nil, Pass, "the master makes a volume claim in namespace ml-lab-tasks, which pods of one node mount at a time"},
+		{"the master's claim for all nodes", append(made("baseline"), makesClaim()), class("nfs", false), storage("storageClassName", "nfs", "accessMode", "ReadWriteMany"), Pass, "which pods of all nodes mount"},
+		{"no class for it", append(made("baseline"), makesClaim()), class("nfs", false), nil, Unknown, "no class is the default one; the cluster has nfs: experiments that name no storage are refused"},
+		{"how to name one", append(made("baseline"), makesClaim()), class("nfs", false), nil, Unknown, "--set checkpointStorage.storageClassName=NAME"},
+		{"its class is not there", append(made("baseline"), makesClaim()), class("standard", true), storage("storageClassName", "nfs"), Unknown, "there is no class nfs"},
+		{"a claim in a namespace that is there", []helm.Object{makesClaim()}, class("nfs", false), storage("storageClassName", "nfs"), Pass, "the master makes a volume claim in namespace ml, which"},
 		{"a directory was asked for", made("baseline"), namespace("ml", ""), storage("hostPath", "/srv"), Unknown, "checkpointStorage.existingClaim=NAME, a volume claim of namespace ml-lab-tasks"},
 		{"the master mounts it", made("baseline"), namespace("ml", ""), storage("mountToServer", true), Unknown, "checkpointStorage.hostPath=/tmp/checkpoints"},
 		{"the chart's own, as it was before", made("privileged"), namespace("ml-lab-tasks", "baseline"), nil, Pass, ""},

@@ -26,11 +26,9 @@ func (w *Wanted) Read(values map[string]any) error {
 		CheckpointStorage   struct {
 			Type          string `json:"type"`
 			MountToServer bool   `json:"mountToServer"`
-			HostPath      string `json:"hostPath"`
 			ExistingClaim string `json:"existingClaim"`
 			StorageClass  string `json:"storageClassName"`
 			AccessMode    string `json:"accessMode"`
-			Size          any    `json:"storageSize"`
 		} `json:"checkpointStorage"`
 		DB struct {
 			HostAddress      string `json:"hostAddress"`
@@ -86,10 +84,8 @@ func (w *Wanted) Read(values map[string]any) error {
 	}
 	w.Coscheduler = v.DefaultScheduler == "coscheduler"
 	w.HostPaths, w.SharedFS = v.CheckpointStorage.MountToServer, v.CheckpointStorage.Type == "shared_fs"
-	storage := v.CheckpointStorage
-	w.CheckpointClaim, w.CheckpointDirectory = storage.ExistingClaim, storage.HostPath != "" || storage.MountToServer
-	w.CheckpointClass, w.CheckpointMode = storage.StorageClass, storage.AccessMode
-	w.CheckpointClaimMade = storage.StorageClass != "" || storage.AccessMode != "" || storage.Size != nil
+	w.CheckpointClaim = v.CheckpointStorage.ExistingClaim
+	w.CheckpointClass, w.CheckpointMode = v.CheckpointStorage.StorageClass, v.CheckpointStorage.AccessMode
 	w.Slots = Slots{MaxPerPod: v.MaxSlotsPerPod, Resource: SlotResource(v.SlotType)}
 	// Task pods tolerate the taint that clouds put on GPU nodes.
 	w.Slots.Tolerations = slices.Clone(v.TaskContainerDefaults.GPUPodSpec.Spec.Tolerations)

@@ -114,16 +114,13 @@ func (w Wanted) checkCheckpoints(ctx context.Context) Result {
 	if w.CheckpointClaim != "" {
 		return w.checkClaim(ctx)
 	}
-	if w.CheckpointClaimMade {
-		return w.checkMadeClaim(ctx)
+	if name := madeClaim(w.Objects); name != "" {
+		return w.checkMadeClaim(ctx, name)
 	}
 	for _, o := range w.Objects {
 		var ns corev1.Namespace
 		if o.Kind == "Namespace" && o.Name == w.TaskNamespace && yaml.Unmarshal([]byte(o.YAML), &ns) == nil {
-			if level := ns.Labels[enforceLabel]; w.CheckpointDirectory || level == privileged {
-				return judgeCheckpoints(w.TaskNamespace, level)
-			}
-			return w.checkMadeClaim(ctx)
+			return judgeCheckpoints(w.TaskNamespace, ns.Labels[enforceLabel])
 		}
 	}
 	name := w.tasksNamespace()
@@ -137,21 +134,18 @@ func (w Wanted) checkCheckpoints(ctx context.Context) Result {
 	return judgeCheckpoints(name, ns.Labels[enforceLabel])
 }
 
-// checkMadeClaim looks for the class of the claim that the master makes: where values ask for one, and where the
-// chart makes the namespace of tasks, which lets no pod mount a directory, and values ask for none.
-func (w Wanted) checkMadeClaim(ctx context.Context) Result {
-	if name := madeClaim(w.Objects); name != "" {
-		there, err := w.Client.CoreV1().PersistentVolumeClaims(w.tasksNamespace()).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			return judgeClaim(there) // the master takes it as it is
-		}
+// checkMadeClaim looks for the claim that the master makes, and where it is not there for its class.
+func (w Wanted) checkMadeClaim(ctx context.Context, name string) Result {
+	there, err := w.Client.CoreV1().PersistentVolumeClaims(w.tasksNamespace()).Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		return judgeClaim(there) // the master takes it as it is
 	}
 	list, err := w.Client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "list", Group: "storage.k8s.io", Resource: "storageclasses"}, err)
 	}
-	var claim corev1.PersistentVolumeClaim
-	if claim.Name = "of checkpoints"; w.CheckpointClass != "" {
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if w.CheckpointClass != "" {
 		claim.Spec.StorageClassName = &w.CheckpointClass
 	}
 	r := judgeStorage([]corev1.PersistentVolumeClaim{claim}, list.Items, "checkpointStorage.storageClassName")
@@ -169,7 +163,7 @@ func (w Wanted) checkMadeClaim(ctx context.Context) Result {
 		"--set checkpointStorage.accessMode=ReadWriteMany where its class can do it", w.tasksNamespace())
 }
 
-// madeClaim is the claim that the chart's roles let the master read, and so make; empty for none.
+// madeClaim is the claim that the master makes: the one that the chart's roles let it read; empty for none.
 func madeClaim(objects []helm.Object) string {
 	for _, o := range objects {
 		var role rbacv1.Role
@@ -188,13 +182,10 @@ func madeClaim(objects []helm.Object) string {
 // enforceLabel is the Pod Security level of a namespace.
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
-// privileged is the level that lets pods mount directories of their nodes.
-const privileged = "privileged"
-
 // judgeCheckpoints is pure. A cluster without a place for checkpoints runs everything but
 // experiments, and those that name a storage of their own.
 func judgeCheckpoints(namespace, level string) Result {
-	if level == "" || level == privileged {
+	if level == "" || level == "privileged" {
 		return passResult("a directory of each node (shared_fs), which must be the same on all nodes")
 	}
 	return Result{

@@ -60,6 +60,9 @@ func TestTheMasterHasNoStorageThatPodsMayNotMount(t *testing.T) {
 		if makes := read.Master.ResourceManager.Kubernetes.CheckpointClaim != nil; makes != strings.Contains(got, "determined-checkpoints-") {
 			t.Errorf("%s: got storage %s, and the master makes a claim: %v", values, got, makes)
 		}
+		if reads := strings.Contains(files["determined/templates/roles.yaml"], "resourceNames: [determined-checkpoints-lab]"); reads != strings.Contains(got, "determined-checkpoints-") {
+			t.Errorf("%s: got storage %s, and the master's role lets it read the claim: %v", values, got, reads)
+		}
 		if got != want {
 			t.Errorf("%s: got storage %s, want %s", values, got, want)
 		}

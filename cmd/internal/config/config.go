@@ -43,8 +43,8 @@ func declareText(flags *pflag.FlagSet, o document.Override, usage string) {
 }
 
 // Given is what the user gave, a flag winning over a variable; an empty variable
-// counts as not given. A command need not have a flag of every override. The error is document.Errors when a secret itself stands
-// on the command line.
+// counts as not given. A command need not have a flag of every override. The error is
+// document.Errors when a secret itself stands on the command line.
 func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, error) {
 	v := viper.New()
 	var out []document.Given

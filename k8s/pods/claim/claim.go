@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
@@ -48,8 +49,8 @@ type Keeper struct {
 	client kubernetes.Interface
 	want   Wanted
 
-	// noted is the difference, and failed the failure, that were logged last; only Ensure uses them.
-	noted, failed string
+	// difference and failure are what was logged last; only Ensure uses them.
+	difference, failure lastText
 
 	mu      sync.Mutex // guards problem
 	problem error
@@ -63,14 +64,11 @@ func NewKeeper(log *slog.Logger, client kubernetes.Interface, want Wanted) *Keep
 // Run keeps the claim until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait := lookAgain
+		pause := lookAgain
 		if err := k.Ensure(ctx); err != nil {
-			wait = tryAgain
+			pause = tryAgain
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		_ = wait.For(ctx, pause) // the loop asks ctx
 	}
 }
 
@@ -106,16 +104,25 @@ func (k *Keeper) noteFailure(err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != k.failed {
+	if k.failure.isNews(text) {
 		k.log.Warn("checkpoints have no place yet", "experiments_are_refused", isLasting(err), "err", err)
 	}
-	k.failed = text
+}
+
+// lastText is a text that is logged when it changes.
+type lastText string
+
+// isNews reports whether there is a text, and another one than the last time.
+func (l *lastText) isNews(text string) bool {
+	news := text != "" && text != string(*l)
+	*l = lastText(text)
+	return news
 }
 
 // isLasting reports whether the same call would fail again.
 func isLasting(err error) bool {
-	var missing missingClass
-	return errors.As(err, &missing) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+	_, missing := errors.AsType[missingClass](err)
+	return missing || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 }
 
 // missingClass is the StorageClass that a claim needs and Kubernetes does not have; empty is the default one.
@@ -134,7 +141,9 @@ func (k *Keeper) create(ctx context.Context) error {
 	claims := k.client.CoreV1().PersistentVolumeClaims(k.want.Namespace)
 	there, err := claims.Get(ctx, k.want.Name, metav1.GetOptions{})
 	if err == nil {
-		k.noteDifference(k.want.differs(there))
+		if what := k.want.differs(there); k.difference.isNews(what) {
+			k.log.Warn("the volume claim of checkpoints stays as it was made", "namespace", k.want.Namespace, "claim", k.want.Name, "difference", what)
+		}
 		return nil
 	}
 	if !apierrors.IsNotFound(err) {
@@ -148,13 +157,6 @@ func (k *Keeper) create(ctx context.Context) error {
 	}
 	k.log.Info("made the volume claim of checkpoints", "namespace", k.want.Namespace, "claim", k.want.Name, "size", k.want.Size.String())
 	return nil
-}
-
-func (k *Keeper) noteDifference(what string) {
-	if what != "" && what != k.noted {
-		k.log.Warn("the volume claim of checkpoints stays as it was made", "namespace", k.want.Namespace, "claim", k.want.Name, "difference", what)
-	}
-	k.noted = what
 }
 
 func (k *Keeper) wrap(err error) error {

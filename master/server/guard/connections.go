@@ -1,5 +1,6 @@
 // Package guard is what stands before the calls of a server, whatever they are: which connections have a
-// place, whose address counts, which sites may call, whether the master is ready, and how calls are counted.
+// place, what bodies and streams may take, whose address counts, which sites may call, whether the master is
+// ready, and how calls are counted.
 package guard
 
 import (

@@ -24,7 +24,7 @@ func TestAFailedWriteLeavesNothingBehind(t *testing.T) {
 	}
 	broken := errors.New("the disk is gone")
 	err = w.x.reconciler.submit(t.Context(), e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
-		if err := d.Validate(2, 10, map[string]any{"loss": 0.2, "epochs": 1.0}); err != nil {
+		if err := d.Reports().Validate(2, 10, map[string]any{"loss": 0.2, "epochs": 1.0}); err != nil {
 			return err
 		}
 		if created := len(d.Created()); created != 1 {

@@ -29,7 +29,7 @@ func (r *reports) Checkpointed(ctx context.Context, c Checkpointed, put func(con
 			return status.New(status.FailedPrecondition,
 				"allocation %s cannot report checkpoint %s: trial %d has a later run, which started without it", c.Allocation, c.UUID, t.ID)
 		}
-		if err := d.Hear(c.Trial); err != nil {
+		if err := d.Elsewhere().Hear(c.Trial); err != nil {
 			return refuse(err)
 		}
 		before, err := isUsable(ctx, tx, c.UUID)
@@ -41,7 +41,7 @@ func (r *reports) Checkpointed(ctx context.Context, c Checkpointed, put func(con
 		}
 		after, err := isUsable(ctx, tx, c.UUID)
 		if err == nil && after && !before {
-			d.Checkpoint(c.Trial, c.UUID, c.Steps)
+			d.Reports().Checkpoint(c.Trial, c.UUID, c.Steps)
 		}
 		return err
 	})
@@ -65,7 +65,7 @@ func (r *reports) Patched(ctx context.Context, trial int32, patch func(context.C
 			return err
 		}
 		latest, _, err := checkpoint.Latest(ctx, tx, trial)
-		d.Checkpoint(trial, latest.UUID, latest.Steps)
+		d.Reports().Checkpoint(trial, latest.UUID, latest.Steps)
 		return err
 	})
 }

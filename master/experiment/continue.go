@@ -42,7 +42,7 @@ func (c *creations) Continue(ctx context.Context, o Continuation) (View, error) 
 		if _, err := c.cfg.Places.OpenProject(ctx, tx, d.Record.ProjectID); err != nil {
 			return err
 		}
-		ids, err := d.Reopen()
+		ids, err := d.Requests().Reopen()
 		if err != nil {
 			return refuse(err)
 		}

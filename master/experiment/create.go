@@ -179,7 +179,7 @@ func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
 		}
 		d = x.Draft(p.record.Started, func() (int32, error) { return nextID(ctx, tx, "trial") })
 		d.Begin(p.record.Username)
-		if err := d.Start(); err != nil {
+		if err := d.Requests().Start(); err != nil {
 			return err
 		}
 		d.Seal()

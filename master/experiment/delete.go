@@ -41,7 +41,7 @@ func (r *reconciler) deleteExperiment(ctx context.Context, e *entry) error {
 // endDeletion notes how a deletion ended; reason is why it failed, empty for one that did not.
 func (r *reconciler) endDeletion(ctx context.Context, e *entry, reason string) error {
 	return r.submit(ctx, e, &job{light: true, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
-		return refuse(d.EndDeletion(reason))
+		return refuse(d.Requests().EndDeletion(reason))
 	}})
 }
 

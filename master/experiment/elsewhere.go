@@ -49,7 +49,7 @@ func (w *elsewhere) CreateTrial(ctx context.Context, o TrialOrder) (TrialView, e
 	}
 	var t record.Trial
 	err = w.ask(ctx, o.By, e, demand{verb: "add a trial to", do: func(ctx context.Context, tx *store.Tx, d *change.Draft) error {
-		if err := d.CheckElsewhere("add a trial to"); err != nil {
+		if err := d.Elsewhere().Check("add a trial to"); err != nil {
 			return refuse(err)
 		}
 		if _, err := w.cfg.Places.OpenProject(ctx, tx, d.Record.ProjectID); err != nil {
@@ -57,7 +57,7 @@ func (w *elsewhere) CreateTrial(ctx context.Context, o TrialOrder) (TrialView, e
 		}
 		had := d.Record.Trials
 		var err error
-		if t, err = d.AddTrial(o.ExternalID, o.Hparams); err != nil || d.Record.Trials == had {
+		if t, err = d.Elsewhere().AddTrial(o.ExternalID, o.Hparams); err != nil || d.Record.Trials == had {
 			return err
 		}
 		return countValues(d, o)
@@ -114,7 +114,7 @@ func (w *elsewhere) StartTrial(ctx context.Context, by *apiv1.User, trial int32,
 				return err
 			}
 		}
-		t, err := d.BeginElsewhere(trial, out.Checkpoint, out.Steps)
+		t, err := d.Elsewhere().BeginRun(trial, out.Checkpoint, out.Steps)
 		out.Run = t.Life.Run
 		return refuse(err)
 	})
@@ -163,7 +163,7 @@ func hear(d *change.Draft, trial int32) error {
 	if !d.Record.Unmanaged {
 		return fmt.Errorf("change the state of trial %d: the cluster runs it; pause, cancel or kill experiment %d instead", trial, d.Record.ID)
 	}
-	return d.Hear(trial)
+	return d.Elsewhere().Hear(trial)
 }
 
 // EndTrial notes how a program elsewhere ended: Exited, Failed or Killed. One that has ended stays as it is. The errors have
@@ -178,7 +178,7 @@ func (w *elsewhere) EndTrial(ctx context.Context, by *apiv1.User, trial int32, c
 		if err := hear(d, trial); err != nil {
 			return refuse(err)
 		}
-		if err := d.EndElsewhere(trial, c); err != nil {
+		if err := d.Elsewhere().EndRun(trial, c); err != nil {
 			return err
 		}
 		ended, _ = d.Trial(trial)
@@ -208,7 +208,7 @@ func (r *reconciler) endSilent(ctx context.Context, e *entry) error {
 	now := r.cfg.Now()
 	if x := e.snapshot(); x.Trials == 0 && lifecycle.IsSilent(later(x.Started, r.since), now) {
 		return r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
-			return refuse(d.EndUnused())
+			return refuse(d.Elsewhere().EndUnused())
 		}})
 	}
 	var silent []int32
@@ -246,7 +246,7 @@ func (r *reconciler) endSilentTrial(ctx context.Context, e *entry, id int32, now
 		if !found || t.Life.State.Over() || !r.isSilent(t, now) { // it was heard of meanwhile
 			return nil
 		}
-		if err := d.EndElsewhere(id, lifecycle.Lost); err != nil {
+		if err := d.Elsewhere().EndRun(id, lifecycle.Lost); err != nil {
 			return err
 		}
 		ended, _ = d.Trial(id)

@@ -40,7 +40,7 @@ func (r *runs) LogMatched(ctx context.Context, m task.LogMatch) error {
 	}
 	return r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		if t, found := d.TrialOfTask(string(m.Task)); found {
-			d.Match(t.ID, match)
+			d.Runs().Match(t.ID, match)
 		}
 		return nil
 	}})

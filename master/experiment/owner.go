@@ -55,7 +55,7 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 		return spec.Program{}, fmt.Errorf("run %d of task %s: its trial does not want it", o.Run, o.Task)
 	}
 	err = r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
-		d.PlaceRun(t.ID, o.Run, string(o.Assignment.Allocation))
+		d.Runs().Place(t.ID, o.Run, string(o.Assignment.Allocation))
 		return nil
 	}})
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *runs) Ended(ctx context.Context, end task.RunEnd) (task.Next, error) {
 		}
 		before := len(d.Events)
 		var err error
-		verdict, err = d.EndRun(t.ID, end.Run, describeEnd(end))
+		verdict, err = d.Runs().End(t.ID, end.Run, describeEnd(end))
 		if len(d.Events) > before { // otherwise it was asked before
 			ended, _ = d.Trial(t.ID)
 		}

@@ -74,7 +74,7 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 		if len(words) == 0 {
 			return nil
 		}
-		d.Change(strings.Join(words, ", "))
+		d.Requests().Change(strings.Join(words, ", "))
 		if p.Keep != nil && !isOpen(d.Record) {
 			return r.cfg.Checkpoints.Collect(tx, id)
 		}
@@ -234,10 +234,10 @@ func (r *requests) SetLabel(ctx context.Context, by *apiv1.User, id int32, label
 			if err := checkLabels(d.Record.Labels...); err != nil {
 				return err
 			}
-			d.Change("label " + label + " added")
+			d.Requests().Change("label " + label + " added")
 		case !has && found:
 			d.Record.Labels = slices.DeleteFunc(slices.Clone(d.Record.Labels), func(l string) bool { return l == label })
-			d.Change("label " + label + " removed")
+			d.Requests().Change("label " + label + " removed")
 		}
 		return nil
 	}})
@@ -256,8 +256,8 @@ func (r *requests) RetainLogs(ctx context.Context, by *apiv1.User, id int32, day
 	}
 	return r.ask(ctx, by, e, demand{verb: "change", do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		d.Record.LogDays, d.Record.TrialLogDays = &days, false
-		d.RetainLogs(days)
-		d.Change(fmt.Sprintf("log_retention_days: %d", days))
+		d.Requests().RetainLogs(days)
+		d.Requests().Change(fmt.Sprintf("log_retention_days: %d", days))
 		return nil
 	}})
 }
@@ -271,7 +271,7 @@ func (r *requests) RetainTrialLogs(ctx context.Context, by *apiv1.User, trial in
 		if err := checkAllowed(by, d.Record, "change"); err != nil {
 			return err
 		}
-		d.RetainLogs(days, trial)
+		d.Requests().RetainLogs(days, trial)
 		d.Record.TrialLogDays = true
 		return nil
 	})

@@ -52,17 +52,17 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 		case m.Run != int64(t.Life.Run):
 			return status.New(status.FailedPrecondition, "run %d of trial %d cannot report metrics: its present run is %d", m.Run, t.ID, t.Life.Run)
 		}
-		if err := d.Hear(t.ID); err != nil {
+		if err := d.Elsewhere().Hear(t.ID); err != nil {
 			return refuse(err)
 		}
 		training := !metric.IsProfiling(m.Group)
 		if training {
-			t.Base = d.BaseAt(t, m.Steps)
+			t.Base = d.Elsewhere().BaseAt(t, m.Steps)
 		}
 		m.Base, m.Owner = int64(t.Base), storerOf(d.Record)
 		stored, err := r.cfg.Metrics.Put(ctx, tx, m)
 		if err == nil && training {
-			d.FixBase(t.ID, t.Base)
+			d.Elsewhere().FixBase(t.ID, t.Base)
 		}
 		if err != nil || !stored.News() {
 			return err
@@ -80,7 +80,7 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 // FailedPrecondition for a program that is not listened to any more.
 func (r *reports) fromProgram(ctx context.Context, trial int32, do func(ctx context.Context, tx *store.Tx, d *change.Draft) error) error {
 	return r.changeTrial(ctx, trial, "", func(ctx context.Context, tx *store.Tx, d *change.Draft, _ record.Trial) error {
-		if err := d.Hear(trial); err != nil {
+		if err := d.Elsewhere().Hear(trial); err != nil {
 			return refuse(err)
 		}
 		return do(ctx, tx, d)
@@ -93,11 +93,11 @@ func noteReport(d *change.Draft, trial int32, m metric.Report) error {
 		return nil
 	}
 	steps := int32(min(m.Steps, math.MaxInt32)) //nolint:gosec // it fits
-	d.Train(trial, steps)
+	d.Reports().Train(trial, steps)
 	if m.Group != metric.Validation {
 		return nil
 	}
-	return d.Validate(trial, steps, m.Values.Averages)
+	return d.Reports().Validate(trial, steps, m.Values.Averages)
 }
 
 // revalidate reads the validations of a trial again of which a later run has replaced some.
@@ -105,13 +105,13 @@ func revalidate(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Tri
 	if t.Latest == nil || t.Latest.Steps <= t.Base && t.Best.Steps <= t.Base {
 		return nil
 	}
-	d.ForgetValidations(t.ID)
+	d.Reports().ForgetValidations(t.ID)
 	for v, err := range metric.Read(ctx, tx, int64(t.ID), metric.Validation, -1) {
 		if err != nil {
 			return err
 		}
 		if v.Steps <= int64(t.Base) {
-			d.Revalidate(t.ID, int32(v.Steps), v.Values.Averages) //nolint:gosec // checked when it was stored
+			d.Reports().Revalidate(t.ID, int32(v.Steps), v.Values.Averages) //nolint:gosec // checked when it was stored
 		}
 	}
 	return nil
@@ -120,7 +120,7 @@ func revalidate(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Tri
 // ReportProgress takes in how much of a trial is done, from 0 to 1. The errors have the codes of fromProgram.
 func (r *reports) ReportProgress(ctx context.Context, trial int32, progress float64) error {
 	return r.fromProgram(ctx, trial, func(_ context.Context, _ *store.Tx, d *change.Draft) error {
-		d.ReportProgress(trial, progress)
+		d.Reports().SetProgress(trial, progress)
 		return nil
 	})
 }
@@ -129,7 +129,7 @@ func (r *reports) ReportProgress(ctx context.Context, trial int32, progress floa
 // lasts, it changes nothing. The errors have the codes NotFound, and InvalidArgument when nothing runs.
 func (r *reports) ReportInvalid(ctx context.Context, trial int32) error {
 	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
-		if !d.ReportInvalid(trial) {
+		if !d.Reports().SetInvalid(trial) {
 			return status.New(status.InvalidArgument, "trial %d cannot report an early exit: it does not run", trial)
 		}
 		return nil
@@ -139,7 +139,7 @@ func (r *reports) ReportInvalid(ctx context.Context, trial int32) error {
 // SetRunnerState takes in what a program is doing, in its own words. The errors have the codes of fromProgram.
 func (r *reports) SetRunnerState(ctx context.Context, trial int32, state string) error {
 	return r.fromProgram(ctx, trial, func(_ context.Context, _ *store.Tx, d *change.Draft) error {
-		d.SetRunnerState(trial, state)
+		d.Reports().SetRunnerState(trial, state)
 		return nil
 	})
 }

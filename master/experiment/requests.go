@@ -63,7 +63,7 @@ func (r *requests) Ask(ctx context.Context, by *apiv1.User, id int32, request li
 		if _, err := lifecycle.Ask(d.Record.State, request); err != nil {
 			return status.New(status.FailedPrecondition, "experiment %d: %v", id, err)
 		}
-		return d.Ask(request, "")
+		return d.Requests().Ask(request, "")
 	}})
 }
 
@@ -81,7 +81,7 @@ func (r *requests) Archive(ctx context.Context, by *apiv1.User, id int32, archiv
 		}
 		if d.Record.Archived != archived {
 			d.Record.Archived = archived
-			d.Change(verb + "d")
+			d.Requests().Change(verb + "d")
 		}
 		return nil
 	}})
@@ -93,7 +93,7 @@ func (r *requests) KillTrial(ctx context.Context, by *apiv1.User, trial int32) e
 		if err := checkAllowed(by, d.Record, "kill a trial of"); err != nil {
 			return err
 		}
-		return d.KillTrial(trial)
+		return d.Requests().KillTrial(trial)
 	})
 }
 
@@ -110,7 +110,7 @@ func (r *requests) Move(ctx context.Context, by *apiv1.User, id, project int32) 
 		}
 		if d.Record.ProjectID != project {
 			d.Record.ProjectID = project
-			d.Change("moved to project " + to.Name)
+			d.Requests().Change("moved to project " + to.Name)
 		}
 		return nil
 	}})

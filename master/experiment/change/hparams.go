@@ -18,12 +18,12 @@ type drawn struct {
 // at a time, so that no more than one trial's are in memory.
 func (d *Draft) Hparams() iter.Seq2[int32, map[string]any] {
 	return func(yield func(int32, map[string]any) bool) {
-		for _, id := range d.created {
+		for _, id := range d.trials.created {
 			if values, found := d.given[id]; found && !yield(id, values) {
 				return
 			}
 		}
-		for _, one := range d.drawn {
+		for _, one := range d.decisions.drawn {
 			if !one.each(yield) {
 				return
 			}

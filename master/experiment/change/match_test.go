@@ -3,6 +3,7 @@ package change
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
@@ -12,9 +13,9 @@ import (
 func matchesOf(list ...record.Match) (record.Match, int) {
 	x := &Experiment{byID: map[int32]int{}, byTask: map[string]int{}}
 	x.addTrial(record.Trial{ID: 1, Tasks: []string{"1.a"}, Life: lifecycle.Trial{State: lifecycle.Active, Run: 2, Running: true}})
-	d := &Draft{x: x, trials: map[int32]record.Trial{}}
+	d := x.Draft(time.Time{}, nil)
 	for _, m := range list {
-		d.Match(1, m)
+		d.Runs().Match(1, m)
 	}
 	t, _ := d.Trial(1)
 	if t.Matched == nil {

@@ -12,45 +12,45 @@ import (
 
 // Reopen makes an experiment that has ended run again: a single trial from where it was, of a grid or
 // random search the trials that did not complete. The error says why that cannot be.
-func (d *Draft) Reopen() ([]int32, error) {
-	if err := d.checkReopen(); err != nil {
+func (q Requests) Reopen() ([]int32, error) {
+	if err := q.checkReopen(); err != nil {
 		return nil, err
 	}
-	d.Record.State, d.Record.Failure, d.Record.Ended = lifecycle.Active, "", time.Time{}
-	d.Record.LogsDropped = false
-	d.note(record.Event{Kind: record.Continued, By: d.by, State: lifecycle.Active})
+	q.d.Record.State, q.d.Record.Failure, q.d.Record.Ended = lifecycle.Active, "", time.Time{}
+	q.d.Record.LogsDropped = false
+	q.d.note(record.Event{Kind: record.Continued, By: q.d.by, State: lifecycle.Active})
 	var ids []int32
-	for _, t := range d.all() {
-		if !d.reopens(t) {
+	for _, t := range q.d.trials.all() {
+		if !q.reopens(t) {
 			continue
 		}
 		ids = append(ids, t.ID)
-		d.Record.Open++
-		d.put(reopenTrial(t))
+		q.d.Record.Open++
+		q.d.trials.put(reopenTrial(t))
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("continue experiment %d: all of its trials completed; fork it instead", d.Record.ID)
+		return nil, fmt.Errorf("continue experiment %d: all of its trials completed; fork it instead", q.d.Record.ID)
 	}
-	return ids, d.settle()
+	return ids, q.d.settle()
 }
 
-func (d *Draft) checkReopen() error {
-	method := d.x.rules.search.Method
+func (q Requests) checkReopen() error {
+	method := q.d.x.rules.search.Method
 	switch {
-	case d.Record.Unmanaged:
+	case q.d.Record.Unmanaged:
 		return errors.New("continue the experiment: it runs elsewhere; run its program again, with the same external ids")
-	case d.Record.State == lifecycle.Completed || d.Record.State == lifecycle.Canceled || d.Record.State == lifecycle.Error:
+	case q.d.Record.State == lifecycle.Completed || q.d.Record.State == lifecycle.Canceled || q.d.Record.State == lifecycle.Error:
 	default:
-		return fmt.Errorf("continue experiment %d: it has not ended (%s)", d.Record.ID, d.Record.State)
+		return fmt.Errorf("continue experiment %d: it has not ended (%s)", q.d.Record.ID, q.d.Record.State)
 	}
 	if method != search.Single && method != search.Grid && method != search.Random {
-		return fmt.Errorf("continue experiment %d: trials of %s were compared with each other; fork it instead", d.Record.ID, method)
+		return fmt.Errorf("continue experiment %d: trials of %s were compared with each other; fork it instead", q.d.Record.ID, method)
 	}
 	return nil
 }
 
-func (d *Draft) reopens(t record.Trial) bool {
-	return d.x.rules.search.Method == search.Single || t.Life.State != lifecycle.Completed
+func (q Requests) reopens(t record.Trial) bool {
+	return q.d.x.rules.search.Method == search.Single || t.Life.State != lifecycle.Completed
 }
 
 // reopenTrial gives a trial another task. The numbers of its runs go on: what they report is told

@@ -2,7 +2,6 @@ package change
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,42 +10,48 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
+// Reports applies what the program of a trial reports to a draft of its experiment.
+type Reports struct{ d *Draft }
+
+// Reports returns the part of the draft that takes reports.
+func (d *Draft) Reports() Reports { return Reports{d} }
+
 // Train notes how far a trial is, in steps.
-func (d *Draft) Train(id, steps int32) {
-	t, found := d.Trial(id)
+func (r Reports) Train(id, steps int32) {
+	t, found := r.d.Trial(id)
 	if !found {
 		return
 	}
-	t.Steps, t.Heard = steps, d.now
-	d.put(t)
+	t.Steps, t.Heard = steps, r.d.now
+	r.d.trials.put(t)
 }
 
 // Validate notes a validation, of which all metrics are given that are known.
-func (d *Draft) Validate(id, steps int32, metrics map[string]any) error {
-	t, found := d.Trial(id)
-	metric, ok := readNumber(metrics[d.x.rules.search.Metric])
+func (r Reports) Validate(id, steps int32, metrics map[string]any) error {
+	t, found := r.d.Trial(id)
+	metric, ok := readNumber(metrics[r.d.x.rules.search.Metric])
 	if !found || !ok {
 		return nil
 	}
-	d.noteValidation(t, &record.Best{Trial: id, Steps: steps, Metric: metric})
-	time, ok := readNumber(metrics[d.x.rules.search.TimeMetric])
+	r.noteValidation(t, &record.Best{Trial: id, Steps: steps, Metric: metric})
+	time, ok := readNumber(metrics[r.d.x.rules.search.TimeMetric])
 	if !ok || t.Number == 0 || math.IsNaN(float64(time)) || math.IsInf(float64(time), 0) {
 		return nil
 	}
 	in := search.Input{News: search.Validated, Trial: t.Number, Time: time, Metric: metric}
-	d.inbox = append(d.inbox, news{input: in, steps: steps})
-	return d.settle()
+	r.d.decisions.queue(in, steps)
+	return r.d.settle()
 }
 
-func (d *Draft) noteValidation(t record.Trial, v *record.Best) {
+func (r Reports) noteValidation(t record.Trial, v *record.Best) {
 	t.Latest = v
-	if d.x.rules.isBetter(v, t.Best) {
+	if r.d.x.rules.isBetter(v, t.Best) {
 		t.Best = v
 	}
-	if d.x.rules.isBetter(v, d.Record.Best) {
-		d.Record.Best = v
+	if r.d.x.rules.isBetter(v, r.d.Record.Best) {
+		r.d.Record.Best = v
 	}
-	d.put(t)
+	r.d.trials.put(t)
 }
 
 // readNumber reads a metric, which may be the text of what JSON has no number for.
@@ -73,22 +78,22 @@ func (r rules) isBetter(a, b *record.Best) bool {
 	return a.Metric > b.Metric
 }
 
-// ReportProgress notes how much of a trial is done.
-func (d *Draft) ReportProgress(id int32, progress float64) {
-	t, found := d.Trial(id)
+// SetProgress notes how much of a trial is done.
+func (r Reports) SetProgress(id int32, progress float64) {
+	t, found := r.d.Trial(id)
 	if !found || t.Life.State.Over() || math.IsNaN(progress) {
 		return
 	}
-	t.Progress, t.Heard = min(max(progress, 0), 1), d.now
-	d.put(t)
+	t.Progress, t.Heard = min(max(progress, 0), 1), r.d.now
+	r.d.trials.put(t)
 }
 
-// ReportInvalid notes that a program found its hyperparameters impossible; false is one that does not
+// SetInvalid notes that a program found its hyperparameters impossible; false is one that does not
 // run. Repeated, it changes nothing.
-func (d *Draft) ReportInvalid(id int32) bool {
-	t, found := d.Trial(id)
-	if found && d.Record.Unmanaged && t.Life.State == lifecycle.Error {
-		return d.explainFailure(t)
+func (r Reports) SetInvalid(id int32) bool {
+	t, found := r.d.Trial(id)
+	if found && r.d.Record.Unmanaged && t.Life.State == lifecycle.Error {
+		return r.explainFailure(t)
 	}
 	if !found || !t.Life.Running {
 		return false
@@ -96,65 +101,60 @@ func (d *Draft) ReportInvalid(id int32) bool {
 	if t.Life.Invalid() {
 		return true
 	}
-	t.Life = t.Life.ReportInvalid(d.now)
-	d.note(record.Event{Kind: record.Reported, Trial: id, Run: t.Life.Run, Reason: "its program found its hyperparameters impossible"})
-	d.put(t)
+	t.Life = t.Life.ReportInvalid(r.d.now)
+	r.d.note(record.Event{Kind: record.Reported, Trial: id, Run: t.Life.Run, Reason: "its program found its hyperparameters impossible"})
+	r.d.trials.put(t)
 	return true
 }
 
 // SetRunnerState notes what a program does, in its own words.
-func (d *Draft) SetRunnerState(id int32, state string) {
-	if t, found := d.Trial(id); found {
-		t.RunnerState, t.Heard = state, d.now
-		d.put(t)
+func (r Reports) SetRunnerState(id int32, state string) {
+	if t, found := r.d.Trial(id); found {
+		t.RunnerState, t.Heard = state, r.d.now
+		r.d.trials.put(t)
 	}
 }
 
 // Checkpoint notes a checkpoint: the next run starts from it, and with none from the beginning.
-func (d *Draft) Checkpoint(id int32, uuid string, steps int32) {
-	t, found := d.Trial(id)
-	if !found || t.Life.State.Over() && !d.Record.Unmanaged {
+func (r Reports) Checkpoint(id int32, uuid string, steps int32) {
+	t, found := r.d.Trial(id)
+	if !found || t.Life.State.Over() && !r.d.Record.Unmanaged {
 		return
 	}
-	t.Life.Latest, t.LatestSteps, t.Heard = uuid, steps, d.now
-	d.put(t)
-}
-
-// Fail ends an experiment that cannot go on.
-func (d *Draft) Fail(format string, args ...any) error {
-	return d.Ask(lifecycle.Fail, fmt.Sprintf(format, args...))
+	t.Life.Latest, t.LatestSteps, t.Heard = uuid, steps, r.d.now
+	r.d.trials.put(t)
 }
 
 // ForgetValidations takes back what was noted of a trial's validations; Revalidate notes those that
 // are left.
-func (d *Draft) ForgetValidations(id int32) {
-	t, found := d.Trial(id)
+func (r Reports) ForgetValidations(id int32) {
+	t, found := r.d.Trial(id)
 	if !found {
 		return
 	}
 	t.Latest, t.Best = nil, nil
-	d.put(t)
-	if d.Record.Best != nil && d.Record.Best.Trial == id {
-		d.Record.Best = nil
-		for _, other := range d.all() {
-			if other.Best != nil && d.x.rules.isBetter(other.Best, d.Record.Best) {
-				d.Record.Best = other.Best
+	r.d.trials.put(t)
+	if r.d.Record.Best != nil && r.d.Record.Best.Trial == id {
+		r.d.Record.Best = nil
+		for _, other := range r.d.trials.all() {
+			if other.Best != nil && r.d.x.rules.isBetter(other.Best, r.d.Record.Best) {
+				r.d.Record.Best = other.Best
 			}
 		}
 	}
 }
 
 // Revalidate notes a validation that the search knows already.
-func (d *Draft) Revalidate(id, steps int32, metrics map[string]any) {
-	t, found := d.Trial(id)
-	if metric, ok := readNumber(metrics[d.x.rules.search.Metric]); found && ok {
-		d.noteValidation(t, &record.Best{Trial: id, Steps: steps, Metric: metric})
+func (r Reports) Revalidate(id, steps int32, metrics map[string]any) {
+	t, found := r.d.Trial(id)
+	if metric, ok := readNumber(metrics[r.d.x.rules.search.Metric]); found && ok {
+		r.noteValidation(t, &record.Best{Trial: id, Steps: steps, Metric: metric})
 	}
 }
 
 // Use notes that a trial uses a checkpoint; false is one that uses as many as it may.
-func (d *Draft) Use(id int32, u record.Use, most int) bool {
-	t, found := d.Trial(id)
+func (r Reports) Use(id int32, u record.Use, most int) bool {
+	t, found := r.d.Trial(id)
 	if !found {
 		return true
 	}
@@ -163,6 +163,17 @@ func (d *Draft) Use(id int32, u record.Use, most int) bool {
 		return false
 	}
 	t.Uses = append(t.Uses, u)
-	d.put(t)
+	r.d.trials.put(t)
+	return true
+}
+
+// explainFailure notes why a program elsewhere failed: the library says that it did first, and then why.
+func (r Reports) explainFailure(t record.Trial) bool {
+	if t.Life.Invalid() {
+		return true
+	}
+	t.Life.InvalidSince, t.Reason = new(r.d.now), "its hyperparameters are impossible"
+	r.d.note(record.Event{Kind: record.Reported, Trial: t.ID, Run: t.Life.Run, Reason: "its program found its hyperparameters impossible"})
+	r.d.trials.put(t)
 	return true
 }

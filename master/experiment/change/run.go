@@ -7,22 +7,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// PlaceRun notes that a run was given its machines, in that allocation.
-func (d *Draft) PlaceRun(id int32, run int, allocation string) {
-	t, found := d.Trial(id)
+// Runs applies to a draft what becomes of the runs of its trials.
+type Runs struct{ d *Draft }
+
+// Runs returns the part of the draft that follows runs.
+func (d *Draft) Runs() Runs { return Runs{d} }
+
+// Place notes that a run was given its machines, in that allocation.
+func (r Runs) Place(id int32, run int, allocation string) {
+	t, found := r.d.Trial(id)
 	if !found || !t.Life.Running || t.Life.Run != run || t.Allocation == allocation {
 		return
 	}
 	t.Allocation = allocation
 	if t.RunBegan.IsZero() {
-		t.RunBegan = d.now
+		t.RunBegan = r.d.now
 	}
-	d.put(t)
+	r.d.trials.put(t)
 }
 
-// EndRun notes the end of a run and says what follows, the same for as often as it is asked.
-func (d *Draft) EndRun(id int32, run int, e lifecycle.RunEnd) (lifecycle.Verdict, error) {
-	t, found := d.Trial(id)
+// End notes the end of a run and says what follows, the same for as often as it is asked.
+func (r Runs) End(id int32, run int, e lifecycle.RunEnd) (lifecycle.Verdict, error) {
+	t, found := r.d.Trial(id)
 	switch {
 	case !found:
 		return lifecycle.Done, nil
@@ -36,24 +42,22 @@ func (d *Draft) EndRun(id int32, run int, e lifecycle.RunEnd) (lifecycle.Verdict
 	if m := t.Matched; m != nil && m.Run == run {
 		e.NoRetry, e.Excluded = m.NoRetry, m.Excluded
 	}
-	life, _, why := t.Life.EndRun(e, d.x.rules.maxRestarts)
-	if !t.RunBegan.IsZero() {
-		t.Trained += max(0, d.now.Sub(t.RunBegan))
-	}
-	t.Life, t.RunBegan = life, time.Time{}
+	life, _, why := t.Life.EndRun(e, r.d.x.rules.maxRestarts)
+	t = pauseClock(t, r.d.now)
+	t.Life = life
 	if !t.Stopped || life.State == lifecycle.Error {
 		t.Reason = why
 	}
-	at := len(d.Events)
-	d.note(record.Event{Kind: record.RunEnded, Trial: id, Run: run, Cause: e.Cause, Reason: why})
-	d.setTrial(t)
-	if err := d.settle(); err != nil {
+	at := len(r.d.Events)
+	r.d.note(record.Event{Kind: record.RunEnded, Trial: id, Run: run, Cause: e.Cause, Reason: why})
+	r.d.setTrial(t)
+	if err := r.d.settle(); err != nil {
 		return "", err
 	}
-	t, _ = d.Trial(id)
+	t, _ = r.d.Trial(id)
 	t.LastEnd = &record.EndedRun{Run: run, Next: verdictOf(t, run)}
-	d.Events[at].Next = t.LastEnd.Next
-	d.put(t)
+	r.d.Events[at].Next = t.LastEnd.Next
+	r.d.trials.put(t)
 	return t.LastEnd.Next, nil
 }
 
@@ -69,8 +73,8 @@ func verdictOf(t record.Trial, run int) lifecycle.Verdict {
 }
 
 // Match notes that a line of a run matched a log policy.
-func (d *Draft) Match(id int32, m record.Match) {
-	t, found := d.Trial(id)
+func (r Runs) Match(id int32, m record.Match) {
+	t, found := r.d.Trial(id)
 	if !found || m.Run != t.Life.Run {
 		return
 	}
@@ -81,6 +85,38 @@ func (d *Draft) Match(id int32, m record.Match) {
 		}
 	}
 	t.Matched = &m
-	d.note(record.Event{Kind: record.Reported, Trial: id, Run: m.Run, Reason: "a line matched the log policy " + m.Policy})
-	d.put(t)
+	r.d.note(record.Event{Kind: record.Reported, Trial: id, Run: m.Run, Reason: "a line matched the log policy " + m.Policy})
+	r.d.trials.put(t)
+}
+
+// begin begins the runs that are wanted.
+func (r Runs) begin() {
+	if r.d.Record.Unmanaged {
+		return
+	}
+	for _, t := range r.d.Changed() {
+		if t.Life.Wanted(r.d.now) != lifecycle.Start {
+			continue
+		}
+		t.Life = t.Life.Begin()
+		t.Base, t.Progress, t.RunnerState, t.Allocation = 0, 0, "", ""
+		if t.Life.Latest != "" {
+			t.Base = t.LatestSteps
+		}
+		r.d.trials.put(t)
+		e := record.Event{Kind: record.RunBegan, Trial: t.ID, Run: t.Life.Run}
+		if from := t.Life.Checkpoint(); from != "" {
+			e.Reason = "from checkpoint " + from
+		}
+		r.d.note(e)
+	}
+}
+
+// pauseClock adds the time of the present run, which ends now, to that of earlier ones.
+func pauseClock(t record.Trial, now time.Time) record.Trial {
+	if !t.RunBegan.IsZero() {
+		t.Trained += max(0, now.Sub(t.RunBegan))
+	}
+	t.RunBegan = time.Time{}
+	return t
 }

@@ -1,0 +1,87 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/experiment/search"
+)
+
+// Requests applies what users ask of an experiment to a draft of it.
+type Requests struct{ d *Draft }
+
+// Requests returns the part of the draft that carries out requests.
+func (d *Draft) Requests() Requests { return Requests{d} }
+
+// Start creates the first trials.
+func (q Requests) Start() error {
+	q.d.note(record.Event{Kind: record.Created, By: q.d.by, State: q.d.Record.State})
+	q.d.decisions.queue(search.Input{News: search.Started}, 0)
+	return q.d.settle()
+}
+
+// Ask carries out a request. What is so already stays; the error says why a request cannot be.
+func (q Requests) Ask(r lifecycle.Request, reason string) error {
+	if err := q.d.move(r, reason); err != nil {
+		return err
+	}
+	if r == lifecycle.Cancel || r == lifecycle.Kill {
+		for _, t := range q.d.trials.all() {
+			q.forgetSilence(t)
+		}
+	}
+	return q.d.settle()
+}
+
+// EndDeletion notes how a deletion ended; reason is why it failed, empty for one that did not.
+func (q Requests) EndDeletion(reason string) error {
+	to, err := lifecycle.EndDeletion(q.d.Record.State, reason == "")
+	if err != nil {
+		return err
+	}
+	q.d.Record.State, q.d.Record.Failure = to, reason
+	q.d.note(record.Event{Kind: record.StateChanged, State: to, Reason: reason})
+	return nil
+}
+
+// forgetSilence lets no word of its program continue a trial elsewhere that a user has ended.
+func (q Requests) forgetSilence(t record.Trial) {
+	if t.Silent {
+		t.Silent, t.Life.State, t.Reason = false, lifecycle.Canceled, "it was ended by "+q.d.by
+		q.d.trials.put(t)
+	}
+}
+
+// KillTrial ends one trial.
+func (q Requests) KillTrial(id int32) error {
+	t, found := q.d.Trial(id)
+	if found {
+		q.forgetSilence(t)
+	}
+	if !found || t.Life.State.Over() || t.Life.State == lifecycle.StoppingKilled {
+		return nil
+	}
+	if q.d.Record.Unmanaged {
+		t = q.d.leave(t)
+	}
+	t.Life = t.Life.Stop(lifecycle.StoppingKilled)
+	q.d.note(record.Event{Kind: record.Asked, By: q.d.by, Request: lifecycle.Kill, Trial: id, Run: t.Life.Run})
+	q.d.setTrial(t)
+	return q.d.settle()
+}
+
+// Change notes a setting that was changed.
+func (q Requests) Change(what string) {
+	q.d.note(record.Event{Kind: record.Changed, By: q.d.by, Reason: what})
+}
+
+// RetainLogs notes how long the logs of trials are kept, of all when none is named.
+func (q Requests) RetainLogs(days int, trials ...int32) {
+	for _, t := range q.d.trials.all() {
+		if len(trials) == 0 || slices.Contains(trials, t.ID) {
+			t.LogDays = &days
+			q.d.trials.put(t)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package change
+
+import (
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
+	"github.com/det-deploy/det-deploy/master/experiment/record"
+)
+
+// settle passes to the search what it has to know, until nothing more follows, ends the experiment when
+// it is over, and begins the runs that are wanted.
+func (d *Draft) settle() error {
+	if err := d.decisions.settle(); err != nil {
+		return err
+	}
+	if err := d.finish(); err != nil {
+		return err
+	}
+	d.Runs().begin()
+	return nil
+}
+
+// Seal makes the draft ready to be stored.
+func (d *Draft) Seal() { d.Record.Progress = d.progress() }
+
+// move takes an experiment and its trials to the state that a request leads to.
+func (d *Draft) move(r lifecycle.Request, reason string) error {
+	to, err := lifecycle.Ask(d.Record.State, r)
+	if err != nil || to == d.Record.State {
+		return err
+	}
+	d.Record.State = to
+	if to == lifecycle.StoppingError || to == lifecycle.Deleting {
+		d.Record.Failure = reason
+	}
+	d.note(record.Event{Kind: record.Asked, By: d.by, Request: r, State: to, Reason: reason})
+	if to == lifecycle.Deleting {
+		return nil
+	}
+	for _, t := range d.trials.all() {
+		if t.Life.State.Over() {
+			continue
+		}
+		if d.Record.Unmanaged {
+			t = d.leave(t)
+		}
+		t.Life = t.Life.Follow(to)
+		d.setTrial(t)
+	}
+	return nil
+}
+
+// leave takes a trial elsewhere from its program, which cannot be stopped from here.
+func (d *Draft) leave(t record.Trial) record.Trial {
+	t = pauseClock(t, d.now)
+	t.Life.Running, t.Reason = false, "it was ended by "+d.by
+	return t
+}
+
+// finish ends an experiment whose search is over and whose trials have ended, and one that was
+// stopping.
+func (d *Draft) finish() error {
+	running := d.Record.State == lifecycle.Active || d.Record.State == lifecycle.Paused
+	if running && d.Record.Open == 0 && d.isOver() {
+		r, reason := d.outcome()
+		if err := d.move(r, reason); err != nil {
+			return err
+		}
+	}
+	if to := lifecycle.Close(d.Record.State, d.Record.Open); to != d.Record.State {
+		d.Record.State, d.Record.Ended = to, d.now
+		d.note(record.Event{Kind: record.StateChanged, State: to})
+	}
+	return nil
+}
+
+// isOver says that no trial is to come: the search says so, and elsewhere the programs, by having ended.
+func (d *Draft) isOver() bool {
+	if d.x.search == nil {
+		return d.Record.Unmanaged && d.Record.Trials > 0
+	}
+	return d.x.search.Outcome() != ""
+}
+
+// outcome is how an experiment ends whose trials have ended.
+func (d *Draft) outcome() (lifecycle.Request, string) {
+	ends := map[lifecycle.State]int{}
+	var last string
+	all := d.trials.all()
+	for _, t := range all {
+		ends[t.Life.State]++
+		if t.Life.State == lifecycle.Error {
+			last = fmt.Sprintf("trial %d: %s", t.ID, t.Reason)
+		}
+	}
+	switch len(all) {
+	case ends[lifecycle.Error]:
+		if len(all) == 1 {
+			return lifecycle.Fail, last
+		}
+		return lifecycle.Fail, fmt.Sprintf("all %d trials failed; %s", len(all), last)
+	case ends[lifecycle.Canceled]:
+		return lifecycle.Cancel, "all trials were killed"
+	}
+	return lifecycle.Finish, ""
+}
+
+// progress is how much of the experiment is done.
+func (d *Draft) progress() float64 {
+	switch {
+	case d.Record.State == lifecycle.Completed:
+		return 1
+	case d.Record.Unmanaged && !d.x.light:
+		return d.progressElsewhere()
+	case d.x.search == nil:
+		return d.Record.Progress
+	}
+	return d.x.search.Progress(func(number int) float64 {
+		t, _ := d.trials.numbered(number)
+		return t.Progress
+	})
+}
+
+// progressElsewhere is the program's word of a single trial, and the share of trials that ended of several.
+func (d *Draft) progressElsewhere() float64 {
+	if d.Record.Trials == 1 {
+		return d.trials.all()[0].Progress
+	}
+	return float64(d.Record.Trials-d.Record.Open) / float64(max(d.Record.Trials, 1))
+}

@@ -15,7 +15,8 @@ import (
 // taken in the moment between Free and the server's start.
 const first, last = 10_000, 32_000
 
-// Free returns a port of 127.0.0.1 that nobody listens on.
+// Free returns a port of 127.0.0.1 that nobody listens on. Until the test ends no other
+// test gets it, also while no server is there.
 func Free(t testing.TB) int {
 	t.Helper()
 	port, err := Find(t)
@@ -31,9 +32,25 @@ func Find(t testing.TB) (int, error) {
 	for range 100 {
 		port := first + rand.IntN(last-first)
 		var l net.Listener
-		if l, err = new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+		if l, err = new(net.ListenConfig).Listen(t.Context(), "tcp", address(port)); err != nil {
+			continue
+		}
+		if err = claim(t, port); err == nil {
 			return port, l.Close()
 		}
+		_ = l.Close() // another test's
 	}
 	return 0, fmt.Errorf("find a free port between %d and %d: %w", first, last, err)
 }
+
+// claim takes the port for a test among those of all processes: by UDP, of which the
+// servers of tests speak none.
+func claim(t testing.TB, port int) error {
+	c, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", address(port))
+	if err == nil {
+		t.Cleanup(func() { _ = c.Close() }) // nothing was written
+	}
+	return err
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

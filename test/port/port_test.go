@@ -20,3 +20,20 @@ func TestAFreePortCanBeListenedOnAndIsNoneThatConnectionsTake(t *testing.T) {
 	}
 	_ = l.Close() // the test ends
 }
+
+func TestAPortIsOneTestsUntilItEnds(t *testing.T) {
+	t.Parallel()
+	var taken string
+	t.Run("first", func(t *testing.T) {
+		taken = net.JoinHostPort("127.0.0.1", strconv.Itoa(port.Free(t)))
+		if l, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", taken); err == nil {
+			_ = l.Close() // the test has failed
+			t.Error("another test could take the port")
+		}
+	})
+	l, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", taken)
+	if err != nil {
+		t.Fatalf("after the test: %v", err)
+	}
+	_ = l.Close() // the test ends
+}

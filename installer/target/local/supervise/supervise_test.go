@@ -22,10 +22,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // running starts a supervisor of shell scripts; it ends with the test.
 func running(t *testing.T, d supervise.Dir) {
 	t.Helper()
+	runningTo(t, d, slog.New(slog.DiscardHandler))
+}
+
+func runningTo(t *testing.T, d supervise.Dir, log *slog.Logger) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- supervise.Run(ctx, supervise.Config{Dir: d, Program: "/bin/sh", Log: slog.New(slog.DiscardHandler)})
+		ended <- supervise.Run(ctx, supervise.Config{Dir: d, Program: "/bin/sh", Log: log})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -185,6 +190,37 @@ func TestNothingIsStartedWhileItsStatusCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+}
+
+// A file in the place of the directory stands for one that cannot be read.
+func TestUnitsThatCannotBeListedAreNotStopped(t *testing.T) {
+	d := supervise.Dir(t.TempDir())
+	log := filepath.Join(string(d), "supervisor.log")
+	f, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() }) // nothing is lost
+	runningTo(t, d, slog.New(slog.NewTextHandler(f, nil)))
+	unit(t, d, "a", "1", "exec sleep 1000")
+	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+	units, aside := filepath.Join(string(d), "units"), filepath.Join(string(d), "aside")
+	if err := errors.Join(os.Rename(units, aside), os.WriteFile(units, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the supervisor has tried", func() bool {
+		text, err := os.ReadFile(log)
+		return err == nil && strings.Contains(string(text), "cannot read what should run")
+	})
+	if err := errors.Join(os.Remove(units), os.Rename(aside, units)); err != nil {
+		t.Fatal(err)
+	}
+	first := status(t, d, "a").Identity
+	unit(t, d, "b", "1", "exec sleep 1000")
+	eventually(t, "b runs", func() bool { return status(t, d, "b").Alive() })
+	if got := status(t, d, "a"); got.Identity != first || !got.Alive() {
+		t.Errorf("got %v, want %v alive: nobody took it back", got, first)
+	}
 }
 
 // A unit that cannot be read is not taken back, and others go on; writing it again

@@ -108,17 +108,20 @@ func (d Dir) Known() ([]string, error) {
 	return out, nil
 }
 
-// listNames lists what the documents of a directory are about, in order. The pattern is
-// not of the whole path, which a user may have named with a bracket in it.
+// listNames lists what the documents of a directory are about, in order. A directory that
+// cannot be read is an error, and not one without documents: their processes would be stopped.
 func listNames(dir string) ([]string, error) {
-	files, err := fs.Glob(os.DirFS(dir), "*.json")
-	if err != nil {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for i, f := range files {
-		files[i] = strings.TrimSuffix(f, ".json")
+	var out []string
+	for _, e := range entries {
+		if name, found := strings.CutSuffix(e.Name(), ".json"); found {
+			out = append(out, name)
+		}
 	}
-	return files, nil
+	return out, nil
 }
 
 // Forget drops the status of a process that is gone.

@@ -70,14 +70,8 @@ func (t checks) checkPort(ctx context.Context) doctor.Result {
 		r.Found = "used by this cluster"
 		return r
 	}
-	address := loopback
-	if t.TasksAt != "" {
-		address = ""
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(t.Spec.Port)))
-	switch {
+	switch err := t.tryPort(ctx); {
 	case err == nil:
-		_ = l.Close() // it was only tried
 	case errors.Is(err, syscall.EADDRINUSE) && t.ownMasterAlive():
 		r.Found = "used by this cluster, which does not answer"
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -88,8 +82,31 @@ func (t checks) checkPort(ctx context.Context) doctor.Result {
 	return r
 }
 
+// tryPort returns an error unless a program of this machine can listen on the master's port.
+func (t *Target) tryPort(ctx context.Context) error {
+	address := loopback
+	if t.TasksAt != "" {
+		address = ""
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(t.Spec.Port)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// isPortTaken reports whether another program listens on the master's port. It may be the
+// cluster's own master where its status cannot be read.
+func (t *Target) isPortTaken(ctx context.Context) bool {
+	if !errors.Is(t.tryPort(ctx), syscall.EADDRINUSE) {
+		return false
+	}
+	st, _, err := t.Place.Processes().Status("master")
+	return err == nil && !st.Alive()
+}
+
 // ownMasterAlive reports whether a master of this cluster is alive, in whatever state.
-func (t checks) ownMasterAlive() bool {
+func (t *Target) ownMasterAlive() bool {
 	st, seen, err := t.Place.Processes().Status("master")
 	return err == nil && seen && st.Alive()
 }

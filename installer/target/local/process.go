@@ -114,6 +114,9 @@ type process struct {
 	config func(context.Context) ([]byte, error)
 	// certs is what it serves with, or nil.
 	certs *certificates
+	// isPortTaken reports whether another program has the port of the process; that one
+	// would answer in its place. It is nil where the process listens on none.
+	isPortTaken func(context.Context) bool
 	// unhealthy says what is wrong with a process that runs, or nothing. It is
 	// nil where running is enough.
 	unhealthy func(context.Context) string
@@ -187,6 +190,9 @@ func (p *process) startUnit(ctx context.Context) error {
 // startUnitAnd starts the process and returns when wait, given its generation, has
 // nothing to complain about.
 func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, string) string) error {
+	if p.isPortTaken != nil && p.isPortTaken(ctx) {
+		return wrapRefusal("start", p.unit, errors.New("its port is in use by another program: choose another one with --port"))
+	}
 	generation, err := p.generationOf(ctx)
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ func (t *Target) masterResource() *process {
 	return &process{
 		base: base{t.newHost(), kindMaster, "master", nil}, place: t.Place, unit: "master",
 		program: t.Place.programOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
-		config: masterConfig(t.Spec, t.Place, t.TasksAt), unhealthy: t.Master().masterProblem,
+		config: masterConfig(t.Spec, t.Place, t.TasksAt), isPortTaken: t.isPortTaken, unhealthy: t.Master().masterProblem,
 	}
 }
 

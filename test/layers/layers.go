@@ -230,7 +230,7 @@ type Ban struct {
 // Bans is what must never be reached.
 func Bans() []Ban {
 	cloudSDKs := []string{"github.com/aws/", "cloud.google.com/", "google.golang.org/api/", "helm.sh/", "k8s.io/", "sigs.k8s.io/"}
-	terminals := []string{"charm.land/", "github.com/charmbracelet/", "github.com/spf13/viper"}
+	terminals := []string{"charm.land/", "github.com/charmbracelet/", "github.com/pterm/", "github.com/spf13/viper"}
 	databases := []string{"modernc.org/", "github.com/jackc/", "database/sql"}
 	engine := "the engine's tests must not wait for an SDK to be built, nor its users for one to be asked"
 	return []Ban{
@@ -267,6 +267,7 @@ func Homes() []Home {
 		{"charm.land/huh/", []string{"cmd/internal/term"}, "forms are asked in one place, which also has the lines for who cannot see them"},
 		{"charm.land/", []string{"cmd/internal/term", "cmd/internal/cmd/top"}, "what is drawn is drawn by term; top is a model that term runs, and a wrapper around it would be bubbletea's API again"},
 		{"github.com/charmbracelet/", []string{"cmd/internal/term"}, "widths and sequences are term's"},
+		{"github.com/pterm/", []string{"cmd/internal/term"}, "tables and colours are term's, which knows what each stream may show"},
 		{"testing", tests, "what only tests use is no part of the product, and lies with the tests"},
 		{"helm.sh/", []string{"k8s/helm"}, "Helm has an end of support; replacing it touches one package"},
 		{"github.com/google/go-containerregistry/", append([]string{"k8s/registry"}, tests...), "images are read, written and pushed in one place"},

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pterm/pterm"
 
 	"github.com/det-deploy/det-deploy/internal/document"
 )
@@ -54,16 +55,45 @@ func (t *Table) Len() int { return len(t.rows) }
 
 // Lines are the headings and the rows as they are printed, without colours.
 func (t *Table) Lines() (head string, rows []string) {
-	widths := make([]int, len(t.heads))
-	for _, row := range append([][]string{t.heads}, t.rows...) {
-		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+	cells := make([][]string, 1+len(t.rows))
+	for i := range t.heads {
+		column := t.column(i)
+		if t.right[i] {
+			alignRight(column)
+		}
+		for j, cell := range column {
+			cells[j] = append(cells[j], cell)
 		}
 	}
+	lines := layOut(pterm.TablePrinter{Data: cells, Separator: columnGap, LeftAlignment: true})
+	return lines[0], lines[1:]
+}
+
+func (t *Table) column(i int) []string {
+	out := []string{t.heads[i]}
 	for _, row := range t.rows {
-		rows = append(rows, t.formatLine(row, widths))
+		out = append(out, row[i])
 	}
-	return t.formatLine(t.heads, widths), rows
+	return out
+}
+
+// alignRight pads cells to the width of the widest: pterm aligns whole tables only.
+func alignRight(cells []string) {
+	var data [][]string
+	for _, c := range cells {
+		data = append(data, []string{c})
+	}
+	copy(cells, layOut(pterm.TablePrinter{Data: data, RightAlignment: true}))
+}
+
+// layOut returns the lines of a table. Widths are those that a terminal shows.
+func layOut(t pterm.TablePrinter) []string {
+	text, _ := t.Srender() // its error is always nil
+	var out []string
+	for line := range strings.Lines(text) {
+		out = append(out, strings.TrimRight(line, " \n"))
+	}
+	return out
 }
 
 // PrintTable writes t as the answer.
@@ -77,22 +107,6 @@ func (s *Streams) PrintTable(t *Table) error {
 		return fmt.Errorf("print the table: %w", err)
 	}
 	return nil
-}
-
-func (t *Table) formatLine(cells []string, widths []int) string {
-	var b strings.Builder
-	for i, c := range cells {
-		if i > 0 {
-			b.WriteString(columnGap)
-		}
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-		if t.right[i] {
-			b.WriteString(pad + c)
-		} else {
-			b.WriteString(c + pad)
-		}
-	}
-	return strings.TrimRight(b.String(), " ")
 }
 
 // oneLine keeps what a user or a task named from breaking the table, or the
@@ -109,20 +123,17 @@ func oneLine(s string) string {
 // PrintPairs writes lines of "name: value" with the values under each other.
 // Pairs with an empty value are left out.
 func (s *Streams) PrintPairs(pairs ...[2]string) error {
-	width := 0
+	var cells [][]string
 	for _, p := range pairs {
 		if p[1] != "" {
-			width = max(width, utf8.RuneCountInString(p[0]))
+			cells = append(cells, []string{p[0] + ":", oneLine(p[1])})
 		}
 	}
-	var b strings.Builder
-	for _, p := range pairs {
-		if p[1] != "" {
-			pad := strings.Repeat(" ", width-utf8.RuneCountInString(p[0]))
-			b.WriteString(p[0] + ":" + pad + " " + oneLine(p[1]) + "\n")
-		}
+	var text strings.Builder
+	for _, line := range layOut(pterm.TablePrinter{Data: cells, Separator: " ", LeftAlignment: true}) {
+		text.WriteString(line + "\n")
 	}
-	if _, err := io.WriteString(s.Out, b.String()); err != nil {
+	if _, err := io.WriteString(s.Out, text.String()); err != nil {
 		return fmt.Errorf("print the answer: %w", err)
 	}
 	return nil

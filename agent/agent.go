@@ -17,7 +17,6 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/health"
-	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/agent/task"
@@ -41,9 +40,6 @@ type Config struct {
 	// Program is this program's file, which a master may replace. Empty is one
 	// that it may not.
 	Program string
-	// Keeper is what this program is called with to be an agent's keeper; without it an
-	// agent that is stopped leaves what its master runs again elsewhere running.
-	Keeper []string
 	// Shim is what this program is called with to start plain tasks; without it none can be
 	// started.
 	Shim []string
@@ -61,7 +57,6 @@ type Agent struct {
 	devices  []*apiv1.Device
 	hostname string
 	client   *http.Client
-	keeper   *keeper.Child
 	// welcomed is closed at the first welcome.
 	welcomed chan struct{}
 	// spawn runs the goroutine of a unit with a context that ends with the
@@ -247,7 +242,7 @@ func (a *Agent) adoptTask(entry disk.Entry, o *agentv1.Start, asked bool) error 
 	u, err := task.Open(task.Config{
 		Runtime: a.runtime, Guard: a.guard, Host: a.awaitHost, Client: a.client,
 		Master:  a.cfg.Settings.Scheme() + "://" + masterAddress(a.cfg.Settings),
-		Changed: a.touchTask, Passing: a.touchPassing, Failed: a.startFailed, Started: a.startWorked, Keeper: a.keeper.Ensure,
+		Changed: a.touchTask, Passing: a.touchPassing, Failed: a.startFailed, Started: a.startWorked,
 		Keep: a.keepsContainers(), Log: a.cfg.Log,
 	}, entry, o, asked)
 	if err != nil {

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(victimDir); dir != "" {
 		os.Exit(beVictim(dir)) //nolint:forbidigo // the main of another program
 	}
-	if len(os.Args) > 1 && os.Args[1] == keeperCommand {
-		os.Exit(beKeeper(os.Args[2:])) //nolint:forbidigo // the main of another program
+	if len(os.Args) > 2 && os.Args[1] == keeperCommand {
+		os.Exit(beFormerKeeper(os.Args[2])) //nolint:forbidigo // the main of another program
 	}
 	if len(os.Args) > 3 && os.Args[1] == shimCommand {
 		os.Exit(beShim(os.Args[3])) //nolint:forbidigo // the main of another program

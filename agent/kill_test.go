@@ -55,7 +55,7 @@ func beVictim(dir string) int {
 	if v.Docker != "" {
 		s.ContainerRuntime = config.RuntimeDocker
 	}
-	if err := Run(ctx, Config{Settings: s, Version: "victim", Log: log, DockerHost: v.Docker, Keeper: []string{keeperCommand}, Shim: []string{shimCommand}}); err != nil {
+	if err := Run(ctx, Config{Settings: s, Version: "victim", Log: log, DockerHost: v.Docker, Shim: []string{shimCommand}}); err != nil {
 		log.Error("agent ended", "err", err)
 		return 1
 	}

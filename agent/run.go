@@ -138,8 +138,8 @@ func (a *Agent) runLink(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer func() { _ = links.Lease.Close() }()
-	if a.keeper, err = a.newKeeper(links.Lease); err != nil {
-		return err
+	if err := endFormerKeeper(ctx, cfg.Settings.DataDir); err != nil {
+		cfg.Log.Warn("a process of an earlier version is left; it ends with the last preemptible task", "err", err)
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -156,8 +156,9 @@ func (a *Agent) runLink(ctx context.Context, cfg Config) error {
 		a.spawn(func(ctx context.Context) { script.Bound(ctx, startupScript(cfg.Settings.DataDir)) })
 		a.spawn(func(ctx context.Context) { script.Bound(ctx, containerStartupScript(cfg.Settings.DataDir)) })
 	}
+	// Before the master answers: its answer renews a lease that ended while no agent ran.
+	a.endOverdue(links.Lease)
 	a.spawn(func(ctx context.Context) { a.watchLease(ctx, links.Lease) })
-	a.spawn(func(ctx context.Context) { a.keeper.Tend(ctx, cfg.Log, a.runsAgain) })
 	a.spawn(a.watchHealth)
 	err = link.Run(ctx, links, a)
 	if r, ok := errors.AsType[*link.RefusedError](err); ok && r.Revoked() {

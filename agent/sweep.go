@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/agent/disk"
-	"github.com/det-deploy/det-deploy/agent/keeper"
 )
 
 // Sweep ends and removes every container of an agent that does not run any more
@@ -25,7 +24,7 @@ func Sweep(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("sweep data_dir %s: %w", dir, err)
 	}
 	defer unlock()
-	if err := keeper.End(ctx, dir); err != nil {
+	if err := endFormerKeeper(ctx, dir); err != nil {
 		return err
 	}
 	known, err := disk.Open(dir)

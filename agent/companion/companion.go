@@ -1,5 +1,5 @@
 // Package companion starts this very program beside an agent, as a process that outlives it:
-// its keeper, and what starts its tasks.
+// what starts its tasks.
 package companion
 
 import (
@@ -22,16 +22,11 @@ type Companion struct {
 	Needs func(key string) bool
 }
 
-// Start runs this program, wherever its file is now, in a session of its own, as a child
-// of this process.
-func (c Companion) Start() (pid int, err error) {
-	return c.run("/proc/self/exe", append([]string{os.Args[0]}, c.Args...))
-}
-
 // background is a shell that leaves a program to the system.
 const background = `"$@" &`
 
-// StartAlone is Start of what is no child of this process, whose end the system takes in.
+// StartAlone runs this program, wherever its file is now, in a session of its own. It is no child
+// of this process: the system takes in its end.
 func (c Companion) StartAlone() error {
 	program := "/proc/" + strconv.Itoa(os.Getpid()) + "/exe"
 	pid, err := c.run("/bin/sh", append([]string{"sh", "-c", background, "sh", program}, c.Args...))

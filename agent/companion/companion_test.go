@@ -76,33 +76,16 @@ func checkApart(t *testing.T, got seen) {
 	}
 }
 
-func TestACompanionHasWhatItNeedsAndNoSecrets(t *testing.T) {
+func TestACompanionHasWhatItNeedsAndIsNoChild(t *testing.T) {
 	t.Setenv("DET_DEPLOY_TOKEN", "secret")
 	log := companion.Log(filepath.Join(t.TempDir(), "log"))
-	var pid int
-	got := startOne(t, log, func(c companion.Companion) (err error) {
-		pid, err = c.Start()
-		return err
-	})
-	checkApart(t, got)
-	if got.PID != pid || got.Parent != os.Getpid() {
-		t.Errorf("process %d of %d, want %d of %d", got.PID, got.Parent, pid, os.Getpid())
-	}
-	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil || status.ExitStatus() != 0 {
-		t.Errorf("it ended with %d, %v", status.ExitStatus(), err)
-	}
-	if words := log.LastWords(0); words != "on duty" {
-		t.Errorf("its log ends with %q, want what it said", words)
-	}
-}
-
-func TestACompanionAloneIsNoChild(t *testing.T) {
-	t.Setenv("DET_DEPLOY_TOKEN", "secret")
-	got := startOne(t, "", companion.Companion.StartAlone)
+	got := startOne(t, log, companion.Companion.StartAlone)
 	checkApartFromShell(t, got)
 	if got.Parent == os.Getpid() {
 		t.Error("it is a child of this process")
+	}
+	if words := log.LastWords(0); words != "on duty" {
+		t.Errorf("its log ends with %q, want what it said", words)
 	}
 	if _, err := syscall.Wait4(got.PID, nil, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {
 		t.Errorf("waiting for it gives %v, want that it is no child", err)

@@ -5,8 +5,8 @@
 //	<data_dir>/orders            a record for each order, written before it is confirmed,
 //	                             and for each step of its container; see record
 //	           logs/<id>.log     the journal of its lines, from the first on
-//	           logs/<id>.silent  there when a keeper ends it because the master does not
-//	                             answer
+//	           logs/<id>.silent  there when a keeper of an earlier version was ending it because
+//	                             the master did not answer
 //	           logs/spare-<n>    an empty file that becomes the next journal: a file system
 //	                             is slow at making files soon after it has removed others
 //
@@ -220,6 +220,13 @@ func (e Entry) Journal() (*journal.Journal, error) {
 func (e Entry) logFile() string { return filepath.Join(e.disk.dir, e.id+logSuffix) }
 
 func (e Entry) silentFile() string { return filepath.Join(e.disk.dir, e.id+silentSuffix) }
+
+// Silenced reports whether a keeper, which agents of an earlier version had beside them, was ending
+// the container because the master did not answer.
+func (e Entry) Silenced() bool {
+	_, err := os.Lstat(e.silentFile())
+	return err == nil
+}
 
 const (
 	logSuffix    = ".log"

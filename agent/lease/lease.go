@@ -1,10 +1,11 @@
-// Package lease is how long an agent may run what its master starts elsewhere when it
-// does not hear of the agent. Agents renew it, and their keepers read it.
+// Package lease bounds how long an agent may run what its master starts elsewhere when the
+// master does not hear of the agent.
 package lease
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -20,14 +21,11 @@ type Term struct {
 	From time.Duration
 }
 
-// Known says whether there is a lease to end: it has a length, and an answer.
-func (t Term) Known() bool { return t.Length > 0 && t.From > 0 }
-
-// End is when a known lease ends, since the machine started.
-func (t Term) End() time.Duration { return t.From + t.Length }
-
-// Over says that the master has not answered for the wait.
-func (t Term) Over(now time.Duration) bool { return t.Known() && now >= t.End() }
+// Over reports whether the master has not answered for the wait. Without a length or an
+// answer there is no lease to end.
+func (t Term) Over(now time.Duration) bool {
+	return t.Length > 0 && t.From > 0 && now >= t.From+t.Length
+}
 
 // Lease is how long the agent may run what its master starts elsewhere when it does
 // not hear of the agent.
@@ -38,16 +36,20 @@ func (t Term) Over(now time.Duration) bool { return t.Known() && now >= t.End() 
 // It is counted from when the question was asked that the master answered: the
 // master had the link at that time or later, so that its own count begins no sooner.
 // It is kept in a file: an agent that is killed and started again while its master
-// does not hear of it has no longer lease than before. It is also in memory that the
-// agent's keeper shares, which no disk can fill or hold up. A nil lease is never over.
+// does not hear of it has no longer lease than before. A nil lease is never over.
 type Lease struct {
-	boot   string
-	file   *os.File // nil for one that is not kept
-	shared *os.File // nil where the system has no such memory
+	boot string
+	file *os.File // nil for one that is not kept
 
-	mu   sync.Mutex // guards what follows
-	term Term
+	// saving orders the changes, so that the file has the latest. Over does not wait for it: a disk
+	// that hangs must not keep a lease from ending.
+	saving sync.Mutex
+	mu     sync.Mutex // guards term
+	term   Term
 }
+
+// File returns the name of the file for the lease of a data_dir.
+func File(dataDir string) string { return filepath.Join(dataDir, "lease") }
 
 // Open takes up the lease of an earlier agent of this machine's present run.
 func Open(name string) (*Lease, error) {
@@ -61,12 +63,6 @@ func Open(name string) (*Lease, error) {
 	}
 	l := &Lease{boot: boot, file: f}
 	l.term, _ = readTerm(f, boot) // what cannot be read is no lease yet
-	if fd, err := unix.MemfdCreate("det-deploy-lease", unix.MFD_CLOEXEC); err == nil {
-		l.shared = os.NewFile(uintptr(fd), "lease")
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.saveTerm()
 	return l, nil
 }
 
@@ -99,33 +95,28 @@ func readTerm(f *os.File, boot string) (Term, error) {
 	return Term{time.Duration(length), time.Duration(from)}, nil
 }
 
-// saveTerm writes the lease where it was, which needs no room on a full disk. One that
-// could not be written to the disk is that of before, and ends sooner for an agent
-// that is started again; the keeper's is in memory. The caller holds mu.
-func (l *Lease) saveTerm() {
-	record := fmt.Appendf(nil, recordFormat, l.boot, int64(l.term.Length), int64(l.term.From))
-	for _, f := range []*os.File{l.shared, l.file} {
-		if f != nil {
-			_, _ = f.WriteAt(record, 0)
-		}
+// change makes a change and writes the lease where it was, which needs no room on a full disk.
+// One that could not be written is that of before, and ends sooner for an agent that is
+// started again.
+func (l *Lease) change(do func(*Term)) {
+	if l == nil {
+		return
+	}
+	l.saving.Lock()
+	defer l.saving.Unlock()
+	l.mu.Lock()
+	do(&l.term)
+	term := l.term
+	l.mu.Unlock()
+	if l.file != nil {
+		_, _ = l.file.WriteAt(fmt.Appendf(nil, recordFormat, l.boot, int64(term.Length), int64(term.From)), 0)
 	}
 }
 
-// Shared is the file that a keeper reads.
-func (l *Lease) Shared() *os.File {
-	if l.shared != nil {
-		return l.shared
-	}
-	return l.file
-}
-
-// Close closes the files.
+// Close closes the file.
 func (l *Lease) Close() error {
 	if l == nil || l.file == nil {
 		return nil
-	}
-	if l.shared != nil {
-		_ = l.shared.Close() // it is memory
 	}
 	return l.file.Close()
 }
@@ -142,42 +133,29 @@ func Now() time.Duration {
 
 // Learn takes the master's reconnect wait.
 func (l *Lease) Learn(length time.Duration) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.term.Length = length
-	l.saveTerm()
+	l.change(func(t *Term) { t.Length = length })
 }
 
 // Answered renews the lease: the master has answered what it was asked at that time.
 func (l *Lease) Answered(asked time.Duration) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.term.From = max(l.term.From, asked)
-	l.saveTerm()
+	l.change(func(t *Term) { t.From = max(t.From, asked) })
 }
 
 // Wait is the master's reconnect wait; 0 until it is known.
-func (l *Lease) Wait() time.Duration {
-	if l == nil {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.term.Length
+func (l *Lease) Wait() time.Duration { return l.now().Length }
+
+// Over reports whether the master has not answered for the wait, and what that is.
+func (l *Lease) Over() (wait time.Duration, over bool) {
+	t := l.now()
+	return t.Length, t.Over(Now())
 }
 
-// Over says that the master has not answered for the wait, and what that is.
-func (l *Lease) Over() (wait time.Duration, over bool) {
+// now is the lease at this time.
+func (l *Lease) now() Term {
 	if l == nil {
-		return 0, false
+		return Term{}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.term.Length, l.term.Over(Now())
+	return l.term
 }

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -68,51 +67,5 @@ func TestALeaseOutlivesItsAgent(t *testing.T) {
 	l.Answered(2 * time.Second)
 	if _, over := open().Over(); over {
 		t.Error("after the machine started again: got it over")
-	}
-}
-
-// A keeper reads the lease while no disk takes it, and that of a later agent, which
-// shares nothing with it.
-func TestAReaderKnowsTheLatestLease(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	open := func() *Lease {
-		l, err := Open(File(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close() })
-		return l
-	}
-	first := open()
-	r, err := NewReader(first.Shared(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := func(want Term) {
-		t.Helper()
-		if got, err := r.Term(); err != nil || got != want {
-			t.Errorf("got %v, %v, want %v", got, err, want)
-		}
-	}
-	want(Term{})
-	first.Learn(time.Minute)
-	first.Answered(10 * time.Second)
-	want(Term{time.Minute, 10 * time.Second})
-	_ = first.file.Close() // the disk fails
-	first.Answered(20 * time.Second)
-	want(Term{time.Minute, 20 * time.Second})
-	second := open()
-	want(Term{time.Minute, 20 * time.Second})
-	second.Learn(time.Hour)
-	second.Answered(30 * time.Second)
-	want(Term{time.Hour, 30 * time.Second})
-	none, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer none.Close() //nolint:errcheck // it was only read
-	if _, err := NewReader(none, dir); err == nil {
-		t.Error("of nothing: got no error")
 	}
 }

@@ -191,9 +191,6 @@ func (u *Task) startContainer(ctx context.Context, h Host) error {
 		return err
 	}
 	spec.Mounts, spec.Devices = mountsOf(real.GetMounts()), devicesOf(real.GetDevices())
-	if err := u.ensureKeeper(); err != nil {
-		return err
-	}
 	u.advanceTo(lifecycle.Starting, nil, nil)
 	u.setAsked()
 	return u.cfg.Runtime.Start(ctx, spec)

@@ -2,25 +2,6 @@ package task
 
 import "github.com/det-deploy/det-deploy/agent/lifecycle"
 
-// ensureKeeper comes before the start of a container that may be run again elsewhere: from
-// then on it ends in time, whatever becomes of this agent.
-func (u *Task) ensureKeeper() error {
-	if !u.Order.GetRerun() {
-		return nil
-	}
-	if err := u.cfg.Keeper(); err != nil {
-		u.Log.Warn("the container outlives a stop of this agent until a keeper can be started", "err", err)
-	}
-	if u.KeptOut() {
-		u.Silence("the keeper was at it while this agent did not run")
-		return errEndWanted
-	}
-	return nil
-}
-
-// KeptOut says that this agent's keeper ends the container, or has kept it from starting.
-func (u *Task) KeptOut() bool { return u.Order.GetRerun() && u.entry.Silenced() }
-
 // Silence kills a container that may be run again elsewhere.
 func (u *Task) Silence(why string) {
 	if !u.Order.GetRerun() {
@@ -41,7 +22,7 @@ func (u *Task) Silence(why string) {
 func (u *Task) orSilenced(exit lifecycle.Exit) lifecycle.Exit {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.state.Silent && !u.KeptOut() || exit.Kind == lifecycle.Exited && exit.Code != killedCode {
+	if !u.state.Silent || exit.Kind == lifecycle.Exited && exit.Code != killedCode {
 		return exit
 	}
 	return lifecycle.Exit{Kind: lifecycle.Lost, Silent: true, Message: "it had no answer from the master for the reconnect wait, and ended what is run again elsewhere"}

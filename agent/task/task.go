@@ -33,8 +33,6 @@ type Config struct {
 	// Failed is called with why a container did not start, and Started when one did.
 	Failed  func(error)
 	Started func()
-	// Keeper makes sure that this agent's keeper runs.
-	Keeper func() error
 	// Keep leaves ended containers for people to look at.
 	Keep bool
 	Log  *slog.Logger
@@ -80,6 +78,9 @@ func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, er
 	}
 	if state.AtMicros == 0 {
 		state.AtMicros = time.Now().UnixMicro() // it is not known, as after a write that was cut short
+	}
+	if o.GetRerun() && entry.Silenced() && state.State != lifecycle.Terminated {
+		state.Silent, state.KillAtMicros = true, time.Now().UnixMicro()
 	}
 	u := &Task{
 		Order: o, Journal: j, cfg: cfg, entry: entry, state: state, asked: asked,

@@ -185,35 +185,33 @@ func TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere(t *testing.T) {
 	t.Logf("the first copy ended after %s", s.moves(began))
 }
 
-// TestAStoppedAgentHasNoSecondCopy: an agent that is stopped cannot end its task, which
-// the master runs again elsewhere after the wait. Its keeper has ended the task by then;
-// when the agent goes on, the task is not run a third time.
-func TestAStoppedAgentHasNoSecondCopy(t *testing.T) {
+// TestAStoppedAgentEndsItsCopyWhenItGoesOn: an agent that is stopped cannot end its task,
+// which the master runs again elsewhere after the wait. When the agent goes on, the second
+// copy alone stays, and its task is the one that counts.
+func TestAStoppedAgentEndsItsCopyWhenItGoesOn(t *testing.T) {
 	rest.Only(t)
 	s := newSplit(t)
 	pid := s.Agents["a"].Process.Pid
-	began := time.Now()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // it may have ended
-	s.endsInTime(began)
+	second := s.secondCopy()
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	s.staysThere()
+	s.staysAlone(second)
 }
 
-// TestAKilledAgentHasNoSecondCopy is the same with an agent that is killed, and started
-// again much later.
-func TestAKilledAgentHasNoSecondCopy(t *testing.T) {
+// TestAKilledAgentEndsItsCopyWhenItIsBack is the same with an agent that is killed, and
+// started again much later.
+func TestAKilledAgentEndsItsCopyWhenItIsBack(t *testing.T) {
 	rest.Only(t)
 	s := newSplit(t)
-	began := time.Now()
 	kill(s.Agents["a"])
-	s.endsInTime(began)
+	second := s.secondCopy()
 	s.Agents["a"] = s.Spawn("agent-a", s.Agents["a"].Args[1:]...)
-	s.staysThere()
+	s.staysAlone(second)
 }
 
 // endsInTime waits until the task has moved, and its first copy ended before the master
@@ -227,14 +225,32 @@ func (s *split) endsInTime(began time.Time) {
 	}
 }
 
-// staysThere waits until both agents are back, and finds the task where it was.
-func (s *split) staysThere() {
+// secondCopy waits until the task runs on the other agent as well, and returns its process
+// there.
+func (s *split) secondCopy() (pid string) {
 	s.T.Helper()
-	second := copies(s.nap)
+	s.Eventually("the task runs on the other agent", 2*time.Minute, func() error {
+		now := copies(s.nap)
+		for _, pid = range now {
+			if pid != s.first {
+				return nil
+			}
+		}
+		return fmt.Errorf("%v run", now)
+	})
+	return pid
+}
+
+// staysAlone waits until both agents are back, and only the second copy of the task runs.
+func (s *split) staysAlone(second string) {
+	s.T.Helper()
 	s.connected(2)
-	if now := copies(s.nap); len(now) != 1 || now[0] != second[0] {
-		s.T.Errorf("got %v, want the second copy %v alone", now, second)
-	}
+	s.Eventually("the second copy alone runs", time.Minute, func() error {
+		if now := copies(s.nap); len(now) != 1 || now[0] != second {
+			return fmt.Errorf("%v run, want %s", now, second)
+		}
+		return nil
+	})
 	if out := s.Run("task", "list"); !strings.Contains(out, "running") {
 		s.T.Errorf("the task does not run any more:\n%s", out)
 	}

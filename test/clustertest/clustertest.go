@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/test/port"
 )
 
@@ -146,11 +145,8 @@ func Kill(cmd *exec.Cmd) {
 
 // Stop kills everything and shows the logs of a test that failed.
 func (c *Cluster) Stop() {
-	for id, a := range c.Agents {
+	for _, a := range c.Agents {
 		Kill(a)
-		if err := keeper.End(context.WithoutCancel(c.T.Context()), filepath.Join(c.Dir, "agent-"+id)); err != nil {
-			c.T.Log(err)
-		}
 	}
 	Kill(c.Master)
 	if c.T.Failed() {

@@ -12,7 +12,6 @@ import (
 	"github.com/det-deploy/det-deploy/agent"
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/container/process/shim"
-	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
 )
 
@@ -33,7 +32,7 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 	}
 	err = agent.Run(ctx, agent.Config{
 		Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay, Program: program,
-		Keeper: []string{"agent", "keep"}, Shim: []string{"agent", "shim"},
+		Shim: []string{"agent", "shim"},
 	})
 	if s, ok := errors.AsType[*agent.SupersededError](err); ok {
 		// The same process continues with the new program: its supervisor
@@ -42,15 +41,6 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 		return fmt.Errorf("run %s in the place of this program: %w", s.Program, err)
 	}
 	return err
-}
-
-// KeepAgent is the keeper of the agent that has started this process, until nothing is
-// left to keep or ctx ends.
-func KeepAgent(ctx context.Context, dataDir string, docker bool, dockerHost string, out io.Writer) error {
-	return keeper.Run(ctx, keeper.Config{
-		DataDir: dataDir, Docker: docker, DockerHost: dockerHost,
-		Lease: os.NewFile(keeper.LeaseFD, "lease"), Log: slog.New(logHandler(out, "info", false, false)),
-	})
 }
 
 // ServeShim starts the tasks of the agent that has started this process, until there is neither an

@@ -39,7 +39,7 @@ func (o *Local) addFlags(c *cobra.Command, s *term.Streams) {
 // Remote is what a command that asks the master has.
 type Remote struct {
 	Local
-	contexts.Target
+	contexts.MasterFlag
 }
 
 type remoteOptions interface {

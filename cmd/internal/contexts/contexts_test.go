@@ -132,7 +132,7 @@ func TestResolve(t *testing.T) {
 				}
 				return tt.env[k]
 			})
-			c, named, err := contexts.Target{Master: tt.flag}.Resolve(s)
+			c, named, err := contexts.MasterFlag{Master: tt.flag}.Resolve(s)
 			if err != nil || c.Master != tt.want || named != tt.named {
 				t.Errorf("got %s, %t, %v; want %s, %t", c.Master, named, err, tt.want, tt.named)
 			}
@@ -150,7 +150,7 @@ func TestWithoutAnyMasterTheErrorSaysHowToGetOne(t *testing.T) {
 		}
 		return ""
 	})
-	_, err := contexts.Target{}.Dial(s)
+	_, err := contexts.MasterFlag{}.Dial(s)
 	if err == nil || !strings.Contains(err.Error(), "no master to talk to") {
 		t.Errorf("got %v, want that there is none", err)
 	}

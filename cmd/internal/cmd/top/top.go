@@ -27,7 +27,7 @@ const (
 
 type topOptions struct {
 	command.Base
-	contexts.Target
+	contexts.MasterFlag
 }
 
 // New returns `det-deploy top`.

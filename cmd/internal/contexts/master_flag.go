@@ -10,14 +10,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// Target says which master a command talks to: --master, else DET_MASTER, else
+// MasterFlag is the master that a command talks to: --master, else DET_MASTER, else
 // the current context. A flag or variable may name a context or an address.
-type Target struct {
+type MasterFlag struct {
 	Master string
 }
 
 // AddFlag defines --master, with the same words for every command.
-func (t *Target) AddFlag(fs *pflag.FlagSet) {
+func (t *MasterFlag) AddFlag(fs *pflag.FlagSet) {
 	fs.StringVarP(&t.Master, "master", "m", "", "master to talk to, a context or an address (default $DET_MASTER, else the current context)")
 }
 
@@ -36,7 +36,7 @@ func (*NoMasterError) Hint() string {
 
 // Resolve finds the context. Named is whether it stands in the file; one made
 // from an address alone does not.
-func (t Target) Resolve(s *term.Streams) (c Context, named bool, err error) {
+func (t MasterFlag) Resolve(s *term.Streams) (c Context, named bool, err error) {
 	f, err := Default(s.Getenv)
 	if err != nil {
 		return Context{}, false, err
@@ -105,7 +105,7 @@ func byAddress(s *term.Streams, b *Book, address string) (Context, bool, error) 
 }
 
 // Dial returns a client for the target.
-func (t Target) Dial(s *term.Streams) (*client.Client, error) {
+func (t MasterFlag) Dial(s *term.Streams) (*client.Client, error) {
 	c, _, err := t.Resolve(s)
 	if err != nil {
 		return nil, err

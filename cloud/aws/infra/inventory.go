@@ -16,10 +16,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Target lists and removes what a cluster consists of.
-type Target struct{ *owner.Cluster }
+// Objects lists and removes what a cluster consists of.
+type Objects struct{ *owner.Cluster }
 
-var _ resource.Target = Target{}
+var _ resource.Target = Objects{}
 
 // resourceKinds has those that others need first. Going backwards is the order of `down`:
 //
@@ -68,7 +68,7 @@ func machineKinds(c *owner.Cluster) infra.Inventory {
 }
 
 // Kinds lists the name of every kind, those that others need first.
-func (Target) Kinds() []string { return resourceKinds(new(owner.Cluster)).Kinds() }
+func (Objects) Kinds() []string { return resourceKinds(new(owner.Cluster)).Kinds() }
 
 // taggedKind is a kind of EC2's objects that carry tags.
 func taggedKind[T any](c *owner.Cluster, k infra.Kind[T]) infra.Listed {
@@ -77,7 +77,7 @@ func taggedKind[T any](c *owner.Cluster, k infra.Kind[T]) infra.Listed {
 
 // Inventory lists everything that carries the mark of a cluster, which may be another
 // than t's in the same account.
-func (t Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
+func (t Objects) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
 	of := *t.Cluster
 	of.ID = cluster
 	all, err := resourceKinds(&of).List(ctx)
@@ -89,6 +89,6 @@ func (t Target) Inventory(ctx context.Context, cluster string) ([]resource.Found
 
 // Remove deletes one object of the inventory. What holds it up and is on its way out is
 // waited for. That it is gone already is fine.
-func (t Target) Remove(ctx context.Context, f resource.Found) error {
+func (t Objects) Remove(ctx context.Context, f resource.Found) error {
 	return resourceKinds(t.Cluster).Remove(ctx, f)
 }

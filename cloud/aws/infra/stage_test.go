@@ -117,7 +117,7 @@ type stage struct {
 // deployment is a cluster on that account with nothing to check and nobody to
 // wait for.
 type deployment struct {
-	infra.Target
+	infra.Objects
 	s *stage
 }
 
@@ -137,7 +137,7 @@ func (s *stage) cluster(gate *resource.Gate) *owner.Cluster {
 // inventory lists what is there of a cluster.
 func (s *stage) inventory(t *testing.T) []resource.Found {
 	t.Helper()
-	fs, err := infra.Target{Cluster: s.cluster(nil)}.Inventory(t.Context(), "lab")
+	fs, err := infra.Objects{Cluster: s.cluster(nil)}.Inventory(t.Context(), "lab")
 	must(t, err)
 	return fs
 }
@@ -146,7 +146,7 @@ func (s *stage) inventory(t *testing.T) []resource.Found {
 func (s *stage) operator() *installer.Installer {
 	gate := new(resource.Gate)
 	return &installer.Installer{
-		Cluster: "lab", Platform: "aws", Deployment: deployment{infra.Target{Cluster: s.cluster(gate)}, s}, Store: s.store, Gate: gate,
+		Cluster: "lab", Platform: "aws", Deployment: deployment{infra.Objects{Cluster: s.cluster(gate)}, s}, Store: s.store, Gate: gate,
 		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.dead,
 		Apply: apply.Config{Settle: s.settle},
 	}

@@ -115,7 +115,7 @@ func TestUpRightAfterARemoval(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
 		s.settleDown()
-		must(t, infra.Target{Cluster: s.cluster(t.Context(), nil)}.Remove(t.Context(), foundOf("instance", masterPath)))
+		must(t, infra.Objects{Cluster: s.cluster(t.Context(), nil)}.Remove(t.Context(), foundOf("instance", masterPath)))
 		must(t, s.up(t.Context()))
 		s.settleDown()
 		if d := cmp.Diff(s.live(t), whole); d != "" {
@@ -217,7 +217,7 @@ func TestTheInventoryIsRemovedInItsOrder(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
 		s.settleDown()
-		target := infra.Target{Cluster: s.cluster(t.Context(), nil)}
+		target := infra.Objects{Cluster: s.cluster(t.Context(), nil)}
 		fs, err := target.Inventory(t.Context(), "lab")
 		must(t, err)
 		kinds := target.Kinds()
@@ -241,7 +241,7 @@ func TestTheInventoryIsRemovedInItsOrder(t *testing.T) {
 func TestAnUnknownKindIsNotRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
-		f := infra.Target{Cluster: s.cluster(t.Context(), nil)}
+		f := infra.Objects{Cluster: s.cluster(t.Context(), nil)}
 		got := f.Remove(t.Context(), foundOf("quantum-computer", "q"))
 		if got == nil || got.Error() != "remove quantum-computer q: this program knows no quantum-computer" {
 			t.Errorf("got %v, want a refusal", got)

@@ -64,7 +64,7 @@ func TestALogIsKept(t *testing.T) {
 		if got := s.logs(t); !slices.Contains(got, "det-deploy-lab") {
 			t.Errorf("got %v, want that it is kept", got)
 		}
-		fs, err := infra.Target{Cluster: s.cluster(t.Context(), nil)}.Inventory(t.Context(), s.id)
+		fs, err := infra.Objects{Cluster: s.cluster(t.Context(), nil)}.Inventory(t.Context(), s.id)
 		must(t, err)
 		for _, f := range fs {
 			if f.Kind == "log" && f.Retain != "the logs are to be kept" {

@@ -165,7 +165,7 @@ func newStage(t *testing.T, o gcptest.Options) *stage {
 
 // deployment is a cluster in that project with nothing to check and nobody to wait for.
 type deployment struct {
-	infra.Target
+	infra.Objects
 	s *stage
 }
 
@@ -185,7 +185,7 @@ func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *owner.Cluster
 func (s *stage) operator(ctx context.Context) *installer.Installer {
 	gate := new(resource.Gate)
 	return &installer.Installer{
-		Cluster: s.id, Platform: "gcp", Deployment: deployment{infra.Target{Cluster: s.cluster(ctx, gate)}, s}, Store: s.store, Gate: gate,
+		Cluster: s.id, Platform: "gcp", Deployment: deployment{infra.Objects{Cluster: s.cluster(ctx, gate)}, s}, Store: s.store, Gate: gate,
 		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.dead,
 		Apply: apply.Config{Settle: 10 * time.Second},
 	}
@@ -231,7 +231,7 @@ func (s *stage) plan(t *testing.T) []string {
 // live lists the inventory as "kind/name", sorted.
 func (s *stage) live(t *testing.T) []string {
 	t.Helper()
-	fs, err := infra.Target{Cluster: s.cluster(t.Context(), nil)}.Inventory(t.Context(), s.id)
+	fs, err := infra.Objects{Cluster: s.cluster(t.Context(), nil)}.Inventory(t.Context(), s.id)
 	must(t, err)
 	resource.Sort(fs)
 	out := []string{}

@@ -90,7 +90,7 @@ func (t *Target) awsParts() hosted.Parts {
 		Disk:    dataDisk{t.cluster, t.Spec.Master.Volume.ID},
 		Address: func() hosted.Address { return newMasterAddress(t.cluster) },
 		Logs:    t.logGroup(), Metrics: t.Spec.Metrics,
-		Marked: marked{infra.Target{Cluster: t.cluster}, t.policy},
+		Marked: marked{infra.Objects{Cluster: t.cluster}, t.policy},
 	}
 }
 
@@ -133,7 +133,7 @@ func (t *Target) Store() control.Bucket { return t.store }
 
 // marked is what the cluster consists of, with the policy of its control bucket.
 type marked struct {
-	infra.Target
+	infra.Objects
 
 	policy *control.Policy
 }
@@ -141,11 +141,11 @@ type marked struct {
 var _ hosted.Marked = marked{}
 
 // Kinds implements hosted.Marked.
-func (m marked) Kinds() []string { return append([]string{control.KindPolicy}, m.Target.Kinds()...) }
+func (m marked) Kinds() []string { return append([]string{control.KindPolicy}, m.Objects.Kinds()...) }
 
 // Inventory implements hosted.Marked.
 func (m marked) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
-	all, err := m.Target.Inventory(ctx, cluster)
+	all, err := m.Objects.Inventory(ctx, cluster)
 	return slices.DeleteFunc(all, func(f resource.Found) bool { return f.Kind == owner.KindBucket && f.ID == m.policy.Bucket }), err
 }
 
@@ -154,5 +154,5 @@ func (m marked) Remove(ctx context.Context, f resource.Found) error {
 	if f.Kind == control.KindPolicy {
 		return m.policy.Delete(ctx)
 	}
-	return m.Target.Remove(ctx, f)
+	return m.Objects.Remove(ctx, f)
 }

@@ -85,7 +85,7 @@ func (t *Target) googleParts() hosted.Parts {
 		Disk:    keeper{t},
 		Address: func() hosted.Address { return newMasterAddress(t.cluster) },
 		Logs:    storage.LogID(t.Spec.Cluster), Metrics: t.Spec.Metrics,
-		Marked: infra.Target{Cluster: t.cluster},
+		Marked: infra.Objects{Cluster: t.cluster},
 	}
 }
 

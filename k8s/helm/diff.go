@@ -94,7 +94,7 @@ func (r *run) diffObjects(objects []Object, rels []*release.Release, want Releas
 		}
 	}
 	for _, rel := range slices.Backward(rels) {
-		if !r.owner.ownsRevision(rel) {
+		if !r.origin.ownsRevision(rel) {
 			continue
 		}
 		gone, err := r.findObsolete(rel, wanted)

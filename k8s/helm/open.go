@@ -26,22 +26,22 @@ type Config struct {
 	Kube *kube.Client
 	// Namespace is the releases'; empty means the client's.
 	Namespace string
-	// Owner is whose releases the client may change; nil is everybody's.
-	Owner *Owner
+	// Origin is that of the releases which the client may change; nil is any.
+	Origin *Origin
 	// Log gets Helm's own words at debug level. Nil is silence.
 	Log *slog.Logger
 }
 
 // Client works on the releases of one namespace.
 type Client struct {
-	kube  *kube.Client
-	log   *slog.Logger
-	owner *Owner
+	kube   *kube.Client
+	log    *slog.Logger
+	origin *Origin
 }
 
 // Open makes no call.
 func Open(c Config) *Client {
-	out := &Client{kube: c.Kube, log: c.Log, owner: c.Owner}
+	out := &Client{kube: c.Kube, log: c.Log, origin: c.Origin}
 	if c.Namespace != "" {
 		out.kube = c.Kube.In(c.Namespace)
 	}
@@ -57,7 +57,7 @@ type run struct {
 	kube   *kube.Client
 	worker *worker
 	trail  *kube.Trail
-	owner  *Owner
+	origin *Origin
 }
 
 // beginRun prepares an operation. Helm makes up contexts of its own, and continues in
@@ -90,7 +90,7 @@ func (c *Client) beginRun(ctx context.Context) (*run, error) {
 			KubeClient:       w,
 			Log:              log,
 		},
-		kube: bound, worker: w, trail: trail, owner: c.owner,
+		kube: bound, worker: w, trail: trail, origin: c.origin,
 	}, nil
 }
 

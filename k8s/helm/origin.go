@@ -11,15 +11,15 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Owner distinguishes releases of ours from those of others that have the same name: ours are
+// Origin distinguishes releases of ours from those of others that have the same name: ours are
 // of the chart, and its objects carry the mark, a label whose value is the release's
 // name. A chart's name alone proves nothing, as ours is called as Determined's own.
-type Owner struct {
+type Origin struct {
 	Chart, Mark string
 }
 
-// ownsRevision reports whether a revision is ours. Without an owner all are.
-func (o *Owner) ownsRevision(rel *release.Release) bool {
+// ownsRevision reports whether a revision is ours. Without an origin all are.
+func (o *Origin) ownsRevision(rel *release.Release) bool {
 	if o == nil {
 		return true
 	}
@@ -95,7 +95,7 @@ func (r *run) guardRevision(name string, revision int) error {
 		return r.explainError("look at", name, err)
 	}
 	for _, rel := range rels {
-		if rel.Version == revision && !r.owner.ownsRevision(rel) {
+		if rel.Version == revision && !r.origin.ownsRevision(rel) {
 			return r.infoOf(rel).foreignError()
 		}
 	}

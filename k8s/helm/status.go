@@ -52,13 +52,13 @@ type Info struct {
 	Notes string `json:"-"`
 	// Values are those that the user gave. They may hold secrets.
 	Values map[string]any `json:"-"`
-	// Foreign is true when it is not of the client's owner, and Alike when its chart is
-	// called as the owner's all the same.
+	// Foreign is true when it is not of the client's origin, and Alike when its chart is
+	// called as that of the origin all the same.
 	Foreign, Alike bool `json:"-"`
 }
 
 func (r *run) infoOf(rel *release.Release) Info {
-	out := Info{Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Values: rel.Config, Foreign: !r.owner.ownsRevision(rel)}
+	out := Info{Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Values: rel.Config, Foreign: !r.origin.ownsRevision(rel)}
 	if rel.Info != nil {
 		out.Status, out.Description, out.Notes = Status(rel.Info.Status), rel.Info.Description, rel.Info.Notes
 		out.Updated = rel.Info.LastDeployed.Time
@@ -67,7 +67,7 @@ func (r *run) infoOf(rel *release.Release) Info {
 		m := rel.Chart.Metadata
 		out.Chart, out.Version, out.AppVersion = m.Name, m.Version, m.AppVersion
 	}
-	out.Alike = out.Foreign && out.Chart == r.owner.Chart
+	out.Alike = out.Foreign && out.Chart == r.origin.Chart
 	return out
 }
 
@@ -110,7 +110,7 @@ func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
 func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Info, error) {
 	from := c
 	if everywhere {
-		from = &Client{kube: c.kube.In(""), log: c.log, owner: c.owner}
+		from = &Client{kube: c.kube.In(""), log: c.log, origin: c.origin}
 	}
 	r, err := from.beginRun(ctx)
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *re
 	}
 	var left helmkube.ResourceList
 	for _, other := range rels {
-		if other.Version == rel.Version || !r.owner.ownsRevision(other) {
+		if other.Version == rel.Version || !r.origin.ownsRevision(other) {
 			continue
 		}
 		objects, err := objectsOf(other)
@@ -95,7 +95,7 @@ func (r *run) keptObjects(rels []*release.Release) ([]Object, error) {
 	var out []Object
 	seen := make(map[string]bool)
 	for _, rel := range rels {
-		if !r.owner.ownsRevision(rel) {
+		if !r.origin.ownsRevision(rel) {
 			continue
 		}
 		objects, err := objectsOf(rel)

@@ -94,5 +94,5 @@ const ChartName = "determined"
 // OpenReleases is Helm's client for the releases of det-deploy's chart: it changes no
 // others. An empty namespace is c's.
 func OpenReleases(c *kube.Client, namespace string, log *slog.Logger) *helm.Client {
-	return helm.Open(helm.Config{Kube: c, Namespace: namespace, Log: log, Owner: &helm.Owner{Chart: ChartName, Mark: clusterLabel}})
+	return helm.Open(helm.Config{Kube: c, Namespace: namespace, Log: log, Origin: &helm.Origin{Chart: ChartName, Mark: clusterLabel}})
 }

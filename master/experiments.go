@@ -51,7 +51,7 @@ func (m *Master) openExperiments(ctx context.Context) error {
 	return nil
 }
 
-// ownerOfLog implements log.Owner for tasks of the cluster and programs elsewhere.
+// ownerOfLog implements log.UserOf for tasks of the cluster and programs elsewhere.
 func (m *Master) ownerOfLog(ctx context.Context, id string) (quota.User, error) {
 	if u, found := m.experiments.OwnerOfLog(id); found {
 		return u, nil

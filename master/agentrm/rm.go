@@ -58,7 +58,7 @@ func New(c Config) (*RM, error) {
 	}
 	s := newState(c)
 	d := &records{state: s, store: c.Store}
-	run := &runner{state: s, records: d, owner: ownerOf(c)}
+	run := &runner{state: s, records: d, tasks: tasksOf(c)}
 	ros := &roster{state: s, records: d, runner: run, arriving: make(map[rm.AgentID]bool)}
 	return &RM{
 		state: s, records: d, runner: run, roster: ros,

@@ -59,7 +59,7 @@ func (r *runner) settleAllocation(ctx context.Context, a *allocation) time.Durat
 		}
 		return 0
 	}
-	if err := r.owner.ReportedWith(ctx, a.Allocation, nil, &end, dropAllocation(a.Allocation)); err != nil {
+	if err := r.tasks.ReportedWith(ctx, a.Allocation, nil, &end, dropAllocation(a.Allocation)); err != nil {
 		return r.logRetry(ctx, "tell of end", a, err)
 	}
 	r.mu.Lock()

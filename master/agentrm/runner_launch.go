@@ -17,7 +17,7 @@ import (
 type runner struct {
 	*state
 	records *records
-	owner   Owner
+	tasks   StoredTasks
 }
 
 // resumeAllocations continues what an earlier master has placed. The caller holds mu.
@@ -51,7 +51,7 @@ func (r *runner) launchAllocation(ctx context.Context, a *allocation) time.Durat
 	var specs []*agentv1.Spec
 	err := r.checkInterfaces(a)
 	if err == nil {
-		specs, err = r.owner.AssignedWith(ctx, r.assignmentOf(a), putAllocation(a.Allocation, r.records.copyAllocation(a)))
+		specs, err = r.tasks.AssignedWith(ctx, r.assignmentOf(a), putAllocation(a.Allocation, r.records.copyAllocation(a)))
 	}
 	if ctx.Err() != nil || isOfStore(err) {
 		return r.logRetry(ctx, "store placement", a, err)

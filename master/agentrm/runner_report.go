@@ -76,7 +76,7 @@ type digest struct {
 func (r *runner) storeReports(ctx context.Context, a *allocation) time.Duration {
 	d := r.digestReports(a)
 	if len(d.changes) > 0 || d.end != nil || d.also != nil {
-		if err := r.owner.ReportedWith(ctx, a.Allocation, d.changes, d.end, d.also); err != nil {
+		if err := r.tasks.ReportedWith(ctx, a.Allocation, d.changes, d.end, d.also); err != nil {
 			return r.logRetry(ctx, "store what agents report", a, err)
 		}
 	}

@@ -10,23 +10,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Owner returns the user whose task a log is of; the zero User for a task that is not known.
-type Owner func(ctx context.Context, taskID string) (quota.User, error)
+// UserOf returns the user whose task a log is of; the zero User for a task that is not known.
+type UserOf func(ctx context.Context, taskID string) (quota.User, error)
 
 // LimitUsers counts the logs of each user, and drops what is printed while the user may store nothing more, with
 // a line that says so; the master's own lines are kept. It is called before anything is appended.
-func (l *Logs) LimitUsers(q *quota.Quota, owner Owner) { l.users = users{q, owner} }
+func (l *Logs) LimitUsers(q *quota.Quota, of UserOf) { l.users = users{q, of} }
 
 // users are those who own logs. The zero users are not known, and have no limit.
 type users struct {
 	quota *quota.Quota
-	owner Owner
+	of    UserOf
 }
 
 // loadOwner finds out whose log it is.
 func (t *task) loadOwner(ctx context.Context) (err error) {
-	if t.owner.ID == 0 && t.users.owner != nil {
-		t.owner, err = t.users.owner(ctx, t.id)
+	if t.owner.ID == 0 && t.users.of != nil {
+		t.owner, err = t.users.of(ctx, t.id)
 	}
 	return err
 }

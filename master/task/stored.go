@@ -55,7 +55,7 @@ func (rec *records) readAll(ctx context.Context, tasks store.Collection[lifecycl
 	return nil
 }
 
-// OwnerOfLog implements log.Owner for tasks of the cluster.
+// OwnerOfLog implements log.UserOf for tasks of the cluster.
 func (v *views) OwnerOfLog(ctx context.Context, id string) (quota.User, error) {
 	e, found, err := v.findTask(ctx, rm.TaskID(id))
 	if err != nil {

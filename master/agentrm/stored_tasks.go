@@ -12,9 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Owner is an owner of tasks that keeps them in the same store: what both keep of one thing that
+// StoredTasks are tasks that are kept in the same store: what both keep of one thing that
 // happened is one transaction. It may be repeated like the calls of rm.Tasks.
-type Owner interface {
+type StoredTasks interface {
 	// AssignedWith is rm.Tasks.Assigned. Also is written with it, also where it is repeated; after an
 	// error it may not be.
 	AssignedWith(ctx context.Context, a rm.Assignment, also func(*store.Tx) error) ([]*agentv1.Spec, error)
@@ -24,7 +24,7 @@ type Owner interface {
 	ReportedWith(ctx context.Context, id rm.AllocationID, changes []rm.ContainerChange, end *rm.End, also func(*store.Tx) error) error
 }
 
-// separate is an owner that keeps tasks elsewhere. What is told to it is stored before what follows
+// separate are tasks that are kept elsewhere. What is told to them is stored before what follows
 // from it, so that it may be repeated at any point.
 type separate struct {
 	tasks rm.Tasks
@@ -35,14 +35,14 @@ type separate struct {
 	told map[rm.AllocationID]map[rm.ContainerID]apiv1.Container_State
 }
 
-func ownerOf(c Config) Owner {
-	if o, found := c.Tasks.(Owner); found {
-		return o
+func tasksOf(c Config) StoredTasks {
+	if t, found := c.Tasks.(StoredTasks); found {
+		return t
 	}
 	return &separate{tasks: c.Tasks, store: c.Store, told: make(map[rm.AllocationID]map[rm.ContainerID]apiv1.Container_State)}
 }
 
-// AssignedWith implements Owner.
+// AssignedWith implements StoredTasks.
 func (s *separate) AssignedWith(ctx context.Context, a rm.Assignment, also func(*store.Tx) error) ([]*agentv1.Spec, error) {
 	if err := s.store.Write(ctx, also); err != nil {
 		return nil, &storeError{err}
@@ -50,7 +50,7 @@ func (s *separate) AssignedWith(ctx context.Context, a rm.Assignment, also func(
 	return s.tasks.Assigned(ctx, a)
 }
 
-// ReportedWith implements Owner.
+// ReportedWith implements StoredTasks.
 func (s *separate) ReportedWith(ctx context.Context, id rm.AllocationID, changes []rm.ContainerChange, end *rm.End, also func(*store.Tx) error) error {
 	for _, c := range changes {
 		if err := s.tellChange(ctx, c); err != nil {

@@ -20,12 +20,12 @@ import (
 
 // Owner owns the tasks that delete files: a deletion's task has its id, and its runs are
 // numbered by the deletion's tries.
-func (c *Checkpoints) Owner() task.Owner { return &owner{c} }
+func (c *Checkpoints) Owner() task.Owner { return &deletionTasks{c} }
 
-type owner struct{ *Checkpoints }
+type deletionTasks struct{ *Checkpoints }
 
 // deletionOf reads the deletion of a task.
-func (o *owner) deletionOf(ctx context.Context, id rm.TaskID) (Deletion, bool, error) {
+func (o *deletionTasks) deletionOf(ctx context.Context, id rm.TaskID) (Deletion, bool, error) {
 	d, found, err := deletions().Get(ctx, o.cfg.Store, string(id))
 	return d.Value, found, err
 }
@@ -35,7 +35,7 @@ const directory = "/run/determined/checkpoint_gc/"
 
 // Run implements task.Owner: the library's program in the experiment's image, told of the
 // deletion's checkpoints alone.
-func (o *owner) Run(ctx context.Context, r task.RunOrder) (spec.Program, error) {
+func (o *deletionTasks) Run(ctx context.Context, r task.RunOrder) (spec.Program, error) {
 	d, found, err := o.deletionOf(ctx, r.Task)
 	if err != nil {
 		return spec.Program{}, err
@@ -81,13 +81,13 @@ func (o *owner) Run(ctx context.Context, r task.RunOrder) (spec.Program, error) 
 func textList(all []string) []string { return append([]string{}, all...) }
 
 // Context implements task.Owner: no files come with a deletion.
-func (o *owner) Context(context.Context, rm.TaskID) (int64, iter.Seq2[[]byte, error], error) {
+func (o *deletionTasks) Context(context.Context, rm.TaskID) (int64, iter.Seq2[[]byte, error], error) {
 	return 0, func(func([]byte, error) bool) {}, nil
 }
 
 // Ended implements task.Owner. A deletion that is done is no longer stored; one that is not is
 // tried again.
-func (o *owner) Ended(ctx context.Context, e task.RunEnd) (task.Next, error) {
+func (o *deletionTasks) Ended(ctx context.Context, e task.RunEnd) (task.Next, error) {
 	next := task.Hold
 	err := o.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		doc, found, err := deletions().Get(ctx, tx, string(e.Task))
@@ -115,7 +115,7 @@ func (o *owner) Ended(ctx context.Context, e task.RunEnd) (task.Next, error) {
 }
 
 // settle stores what the end of a run makes of its deletion.
-func (o *owner) settle(ctx context.Context, tx *store.Tx, d Deletion, e task.RunEnd) (done bool, err error) {
+func (o *deletionTasks) settle(ctx context.Context, tx *store.Tx, d Deletion, e task.RunEnd) (done bool, err error) {
 	left, err := waitingFor(ctx, tx, d)
 	if err != nil {
 		return false, err
@@ -145,7 +145,7 @@ func (o *owner) settle(ctx context.Context, tx *store.Tx, d Deletion, e task.Run
 
 // finish forgets a deletion that is done. Of an experiment that is being deleted it
 // notes that no event files are left.
-func (o *owner) finish(ctx context.Context, tx *store.Tx, d Deletion) error {
+func (o *deletionTasks) finish(ctx context.Context, tx *store.Tx, d Deletion) error {
 	x, _, err := record.Docs().Experiments.Get(ctx, tx, record.Key(d.Experiment))
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func waitingFor(ctx context.Context, r store.Reader, d Deletion) ([]Record, erro
 }
 
 // ChangeJob implements task.Owner.
-func (o *owner) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, ch rm.Change) error {
+func (o *deletionTasks) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, ch rm.Change) error {
 	d, found, err := o.deletionOf(ctx, rm.TaskID(id))
 	if err != nil {
 		return err

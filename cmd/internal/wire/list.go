@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// HostedCluster is a cluster of the account, as its control bucket tells.
-type HostedCluster struct {
+// ListedCluster is a cluster of the account, as its control bucket tells.
+type ListedCluster struct {
 	Cluster string `json:"cluster"`
 	Region  string `json:"region"`
 	// Version is the det-deploy that it runs; empty while it is being made.
@@ -21,7 +21,7 @@ type HostedCluster struct {
 
 // AddRecord fills in what the record of a cluster on a platform says. One that cannot be
 // read hides no other cluster.
-func (c *HostedCluster) AddRecord(platform string, r record.Record, found bool, err error) {
+func (c *ListedCluster) AddRecord(platform string, r record.Record, found bool, err error) {
 	command := func(verb string) string {
 		return "`det-deploy " + platform + " " + verb + " --cluster-id " + c.Cluster + "`"
 	}

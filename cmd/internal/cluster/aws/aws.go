@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
-	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
@@ -44,7 +44,7 @@ func (Platform) Location() []string { return []string{"region", "profile"} }
 
 // Select returns the cluster of one command.
 func (Platform) Select(s *term.Streams) cluster.Selection {
-	return hosted.NewSelection(s, new(provider))
+	return clouds.NewSelection(s, new(provider))
 }
 
 // Help is what the verbs do on AWS in particular.
@@ -58,7 +58,7 @@ func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
   det-deploy aws doctor --cluster-id lab --output json`},
 		cluster.List: {Short: "List clusters of an AWS account", Example: `  det-deploy aws list
   det-deploy aws list --all-regions --output json`},
-		cluster.Logs: hosted.LogsHelp(newWords(), "CloudWatch", "i-0ab1c2"),
+		cluster.Logs: clouds.LogsHelp(newWords(), "CloudWatch", "i-0ab1c2"),
 		cluster.Upgrade: {Example: `  det-deploy aws upgrade --cluster-id lab
   det-deploy aws upgrade --cluster-id lab --binary arm64=./det-deploy-arm64 --yes`},
 	}[v]

@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
-	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // selectUp is what up reads from its flags.
-func selectUp(t *testing.T, s *term.Streams, args []string) *hosted.Selection {
+func selectUp(t *testing.T, s *term.Streams, args []string) *clouds.Selection {
 	t.Helper()
-	w := hosted.NewSelection(s, new(provider))
+	w := clouds.NewSelection(s, new(provider))
 	f := pflag.NewFlagSet("up", pflag.ContinueOnError)
 	w.AddFlags(cluster.Up, f)
 	if err := f.Parse(args); err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -19,28 +19,28 @@ const (
 
 // form asks a person for what a new cluster on AWS needs.
 type form struct {
-	*hosted.Completion
+	*clouds.Completion
 
 	p      *provider
 	advice awswire.Advice
 }
 
 // Ask prepares the questions about a new cluster.
-func (p *provider) Ask(c *hosted.Completion) term.Form {
+func (p *provider) Ask(c *clouds.Completion) term.Form {
 	f := &form{Completion: c, p: p}
-	c.Questions = hosted.Questions{
-		Places: []string{hosted.PageRegion}, Locate: f.regionOf, Advise: f.advise, MachinePage: pageType, Machine: f.instanceType,
+	c.Questions = clouds.Questions{
+		Places: []string{clouds.PageRegion}, Locate: f.regionOf, Advise: f.advise, MachinePage: pageType, Machine: f.instanceType,
 		Skip: func(a term.Answer) bool { return a.Key == pageKeyPair && a.Value == noKeyPair },
 	}
 	if p.Profile != "" {
 		c.Account = []string{"--profile", p.Profile}
 	}
 	return term.Form{Title: "Create a cluster on AWS", Pages: []term.Page{
-		{Key: hosted.PageCluster, Field: c.AskCluster},
-		{Key: hosted.PageRegion, Field: f.askRegion},
-		{Key: hosted.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
+		{Key: clouds.PageCluster, Field: c.AskCluster},
+		{Key: clouds.PageRegion, Field: f.askRegion},
+		{Key: clouds.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
 		{Key: pageType, Field: c.UnlessKnown(f.askType)},
-		{Key: hosted.PageAgents, Field: c.UnlessKnown(f.askAgents)},
+		{Key: clouds.PageAgents, Field: c.UnlessKnown(f.askAgents)},
 		{Key: pageKeyPair, Field: c.UnlessKnown(f.askKeyPair)},
 	}}
 }
@@ -48,7 +48,7 @@ func (p *provider) Ask(c *hosted.Completion) term.Form {
 // regionOf is the answer, or else what is said, where the cluster or what was kept of it
 // is, or what the environment has.
 func (f *form) regionOf(ctx context.Context, a term.Answers) string {
-	if answer, ok := a.Get(hosted.PageRegion); ok {
+	if answer, ok := a.Get(clouds.PageRegion); ok {
 		return answer
 	}
 	region, err := awswire.RegionOf(ctx, f.p.newRequest(f.Describe(a)))
@@ -73,7 +73,7 @@ func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, erro
 		return nil, err
 	}
 	regions, err := first.Regions(ctx, f.p.Profile)
-	return hosted.AskRegion(regions, "Where the cluster runs. Neither --region nor AWS_REGION says so."), err
+	return clouds.AskRegion(regions, "Where the cluster runs. Neither --region nor AWS_REGION says so."), err
 }
 
 func (f *form) askType(ctx context.Context, _ term.Answers) (*term.Field, error) {
@@ -124,6 +124,6 @@ func (f *form) askKeyPair(ctx context.Context, _ term.Answers) (*term.Field, err
 	}
 	return &term.Field{
 		Label: "Key pair", Help: "For SSH to the machines; the cluster needs none.", Flag: "--key-pair", Default: noKeyPair,
-		Choices: choices, Check: hosted.OneOf(choices, "key pair"),
+		Choices: choices, Check: clouds.OneOf(choices, "key pair"),
 	}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/internal/document"
 )
@@ -27,7 +27,7 @@ func TestTheLineSaysTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Flags = append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"})
-	got := hosted.NewCompletion(w, &g).CommandLine()
+	got := clouds.NewCompletion(w, &g).CommandLine()
 	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --slots '' --metrics=false --db-url env:DB_URL" +
 		" --spot=true --startup-script-file " + script + " --max-agents 3"
 	if got != want {

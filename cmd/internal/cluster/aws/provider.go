@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
-	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -20,20 +20,20 @@ type provider struct {
 	AllRegions bool
 }
 
-var _ hosted.Provider = (*provider)(nil)
+var _ clouds.Provider = (*provider)(nil)
 
-func newWords() hosted.Words {
-	return hosted.Words{
+func newWords() clouds.Words {
+	return clouds.Words{
 		Name: name, On: "AWS", Account: "account", List: "list --all-regions", ListRegion: "the environment's",
 		Master: func(string) string { return "master" },
-		Console: func(in hosted.Cloud, id string) string {
+		Console: func(in clouds.Cloud, id string) string {
 			return "aws ec2 get-console-output --latest --output text --region " + in.Place() + " --instance-id " + id
 		},
 	}
 }
 
 // Words is how AWS is spoken of.
-func (*provider) Words() hosted.Words { return newWords() }
+func (*provider) Words() clouds.Words { return newWords() }
 
 // Settings are the settings that have a flag.
 func (*provider) Settings() spec.Table { return spec.AWSFlags() }
@@ -62,22 +62,22 @@ func checkRegion(region string) error {
 	return usage.Errorf("--region: must be an AWS region such as us-west-2 (is %q)", region)
 }
 
-func (p *provider) newRequest(q wire.HostedRequest) awswire.Request {
-	return awswire.Request{HostedRequest: q, Profile: p.Profile}
+func (p *provider) newRequest(q wire.CloudRequest) awswire.Request {
+	return awswire.Request{CloudRequest: q, Profile: p.Profile}
 }
 
 // Open prepares a cluster.
-func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
+func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (clouds.Cloud, error) {
 	return awswire.Open(ctx, s, p.newRequest(q))
 }
 
 // OpenRemembered prepares it as it is remembered.
-func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
+func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (clouds.Cloud, error) {
 	return awswire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 
 // List lists the clusters of the account: those of one region, unless all are asked for.
-func (p *provider) List(ctx context.Context, region string) (all []wire.HostedCluster, place string, err error) {
+func (p *provider) List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error) {
 	if region == "" && !p.AllRegions {
 		if region, err = awswire.DefaultRegion(ctx, p.Profile); err != nil {
 			return nil, "", err

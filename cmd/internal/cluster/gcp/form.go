@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	gcpwire "github.com/det-deploy/det-deploy/cmd/internal/wire/gcp"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -18,17 +18,17 @@ const (
 
 // form asks a person for what a new cluster on Google Cloud needs.
 type form struct {
-	*hosted.Completion
+	*clouds.Completion
 
 	p      *provider
 	advice gcpwire.Advice
 }
 
 // Ask prepares the questions about a new cluster.
-func (p *provider) Ask(c *hosted.Completion) term.Form {
+func (p *provider) Ask(c *clouds.Completion) term.Form {
 	f := &form{Completion: c, p: p}
-	c.Questions = hosted.Questions{
-		Places: []string{pageProject, hosted.PageRegion}, MachinePage: pageMachine, Machine: f.machine,
+	c.Questions = clouds.Questions{
+		Places: []string{pageProject, clouds.PageRegion}, MachinePage: pageMachine, Machine: f.machine,
 		Locate: func(ctx context.Context, a term.Answers) string {
 			return f.projectOf(ctx, a) + "/" + f.regionOf(ctx, a)
 		},
@@ -38,13 +38,13 @@ func (p *provider) Ask(c *hosted.Completion) term.Form {
 		c.Account = []string{"--impersonate", p.Impersonate}
 	}
 	return term.Form{Title: "Create a cluster on Google Cloud", Pages: []term.Page{
-		{Key: hosted.PageCluster, Field: c.AskCluster},
+		{Key: clouds.PageCluster, Field: c.AskCluster},
 		{Key: pageProject, Field: f.askProject},
 		{Key: pageAPIs, Field: f.askAPIs},
-		{Key: hosted.PageRegion, Field: f.askRegion},
-		{Key: hosted.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
+		{Key: clouds.PageRegion, Field: f.askRegion},
+		{Key: clouds.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
 		{Key: pageMachine, Field: c.UnlessKnown(f.askMachine)},
-		{Key: hosted.PageAgents, Field: c.UnlessKnown(f.askAgents)},
+		{Key: clouds.PageAgents, Field: c.UnlessKnown(f.askAgents)},
 	}}
 }
 
@@ -70,7 +70,7 @@ func (f *form) projectOf(ctx context.Context, a term.Answers) string {
 // regionOf is the answer, or else what is said, where the cluster or what was kept of it
 // is, or what the environment has.
 func (f *form) regionOf(ctx context.Context, a term.Answers) string {
-	if answer, ok := a.Get(hosted.PageRegion); ok {
+	if answer, ok := a.Get(clouds.PageRegion); ok {
 		return answer
 	}
 	q := f.p.newRequest(f.Describe(a))
@@ -110,7 +110,7 @@ func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, erro
 		return nil, nil
 	}
 	regions, err := f.account(ctx, a).Regions(ctx)
-	return hosted.AskRegion(regions, "Where the cluster runs. Neither --region nor gcloud says so."), err
+	return clouds.AskRegion(regions, "Where the cluster runs. Neither --region nor gcloud says so."), err
 }
 
 func (f *form) askMachine(ctx context.Context, _ term.Answers) (*term.Field, error) {

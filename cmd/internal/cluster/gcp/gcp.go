@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
-	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
@@ -44,7 +44,7 @@ func (Platform) Location() []string { return []string{"project", "region", "impe
 
 // Select returns the cluster of one command.
 func (Platform) Select(s *term.Streams) cluster.Selection {
-	return hosted.NewSelection(s, new(provider))
+	return clouds.NewSelection(s, new(provider))
 }
 
 // Help is what the verbs do on Google Cloud in particular.
@@ -58,7 +58,7 @@ func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
   det-deploy gcp doctor --cluster-id lab --output json`},
 		cluster.List: {Short: "List clusters of a Google project", Example: `  det-deploy gcp list
   det-deploy gcp list --project my-lab-123 --output json`},
-		cluster.Logs: hosted.LogsHelp(newWords(), "Cloud Logging", "det-lab-master"),
+		cluster.Logs: clouds.LogsHelp(newWords(), "Cloud Logging", "det-lab-master"),
 		cluster.Upgrade: {Example: `  det-deploy gcp upgrade --cluster-id lab
   det-deploy gcp upgrade --cluster-id lab --binary arm64=./det-deploy-arm64 --yes`},
 	}[v]

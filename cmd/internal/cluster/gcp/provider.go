@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
-	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -19,15 +19,15 @@ import (
 type provider struct{ gcpwire.Account }
 
 var (
-	_ hosted.Provider = (*provider)(nil)
-	_ hosted.Preparer = (*provider)(nil)
+	_ clouds.Provider = (*provider)(nil)
+	_ clouds.Preparer = (*provider)(nil)
 )
 
-func newWords() hosted.Words {
-	return hosted.Words{
+func newWords() clouds.Words {
+	return clouds.Words{
 		Name: name, On: "Google Cloud", Account: "project", List: "list", ListRegion: "all",
 		Master: func(cluster string) string { return "det-" + cluster + "-master" },
-		Console: func(in hosted.Cloud, id string) string {
+		Console: func(in clouds.Cloud, id string) string {
 			zone, machine, _ := strings.Cut(id, "/")
 			return "gcloud compute instances get-serial-port-output " + machine + " --zone " + zone + " --project " + in.Project()
 		},
@@ -35,7 +35,7 @@ func newWords() hosted.Words {
 }
 
 // Words is how Google Cloud is spoken of.
-func (*provider) Words() hosted.Words { return newWords() }
+func (*provider) Words() clouds.Words { return newWords() }
 
 // Settings are the settings that have a flag.
 func (*provider) Settings() spec.Table { return spec.GCPFlags() }
@@ -43,7 +43,7 @@ func (*provider) Settings() spec.Table { return spec.GCPFlags() }
 // AddFlags declares the flags that only Google Cloud has.
 func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	f.StringVar(&p.Impersonate, "impersonate", "", "service account to act as")
-	if !hosted.Describes(v) { // there it is a setting of the cluster
+	if !clouds.Describes(v) { // there it is a setting of the cluster
 		f.StringVar(&p.Project, "project", "", "Google project (default gcloud's)")
 	}
 }
@@ -59,18 +59,18 @@ func (p *provider) Check(region string) error {
 	return nil
 }
 
-func (p *provider) newRequest(q wire.HostedRequest) gcpwire.Request {
-	return gcpwire.Request{HostedRequest: q, Account: p.Account}
+func (p *provider) newRequest(q wire.CloudRequest) gcpwire.Request {
+	return gcpwire.Request{CloudRequest: q, Account: p.Account}
 }
 
 // Prepare offers to enable APIs.
-func (p *provider) Prepare(ctx context.Context, q wire.HostedRequest) (string, func(context.Context) error, error) {
+func (p *provider) Prepare(ctx context.Context, q wire.CloudRequest) (string, func(context.Context) error, error) {
 	return gcpwire.Prepare(ctx, p.newRequest(q))
 }
 
 // Open prepares a cluster. Where nothing says the project, it is that of the cluster of this
 // ID that is known here.
-func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
+func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (clouds.Cloud, error) {
 	r := p.newRequest(q)
 	project, err := gcpwire.ProjectOf(ctx, r)
 	if err != nil {
@@ -89,12 +89,12 @@ func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.HostedReque
 }
 
 // OpenRemembered prepares it as it is remembered.
-func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.HostedRequest) (hosted.Cloud, error) {
+func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (clouds.Cloud, error) {
 	return gcpwire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 
 // List lists the clusters of the project: those of one region, or all.
-func (p *provider) List(ctx context.Context, region string) (all []wire.HostedCluster, place string, err error) {
+func (p *provider) List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error) {
 	all, err = gcpwire.List(ctx, region, p.Account)
 	return all, region, err
 }

@@ -20,7 +20,7 @@ import (
 
 // Request says which cluster on AWS is meant, and for what.
 type Request struct {
-	wire.HostedRequest
+	wire.CloudRequest
 
 	// Profile is empty for what the environment says.
 	Profile string
@@ -28,7 +28,7 @@ type Request struct {
 
 // Opened is a cluster on AWS, with what works on it.
 type Opened struct {
-	wire.Hosted
+	wire.CloudCluster
 
 	Target *aws.Target
 
@@ -56,7 +56,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	if a.Target, err = aws.Open(ctx, c); err != nil {
 		return nil, err
 	}
-	return a, a.Install(ctx, s, q.HostedRequest, wire.HostedParts{
+	return a, a.Install(ctx, s, q.CloudRequest, wire.CloudParts{
 		Platform: "aws", Region: a.free.Region, Caller: a.Target.Caller.ARN,
 		Target: a.Target, Cluster: a.Target.Cluster, Store: a.Target.Store(), Gate: gate,
 		Flags: spec.AWSFlags(), New: func() spec.Cluster { return new(spec.AWS) }, MasterSetting: "master-instance-type",
@@ -70,7 +70,7 @@ func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, e
 	if q.Region, err = RegionOf(ctx, q); err != nil {
 		return nil, err
 	}
-	q.HostedRequest = q.AsRemembered()
+	q.CloudRequest = q.AsRemembered()
 	return Open(ctx, s, q)
 }
 
@@ -90,7 +90,7 @@ func openClients(ctx context.Context, q Request) (a *Opened, who facts.Caller, e
 
 // targetConfig is the target's, as far as it follows from what is said and remembered.
 func (a *Opened) targetConfig(q Request) (aws.Config, error) {
-	r, err := wire.ReadSettings[spec.AWS, layout.Known](q.HostedRequest, a.Opened, spec.AWSFlags(), map[string]string{"region": a.free.Region})
+	r, err := wire.ReadSettings[spec.AWS, layout.Known](q.CloudRequest, a.Opened, spec.AWSFlags(), map[string]string{"region": a.free.Region})
 	if err != nil {
 		return aws.Config{}, err
 	}

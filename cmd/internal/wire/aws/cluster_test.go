@@ -10,7 +10,7 @@ import (
 )
 
 func openedWith(settings map[string]string) *Opened {
-	return &Opened{Hosted: wire.Hosted{Opened: wire.Opened{Known: true, Record: record.Record{Settings: settings}}}}
+	return &Opened{CloudCluster: wire.CloudCluster{Opened: wire.Opened{Known: true, Record: record.Record{Settings: settings}}}}
 }
 
 // A record that another version wrote may say what this one does not know. The
@@ -21,7 +21,7 @@ func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 		"region": "us-west-2", "cluster.yaml": "from_the_future: true\n",
 		hosted.KnownSetting: `{"types":{"m6i.large":{"vcpu":2,"architectures":["amd64"]}}}`,
 	})
-	c, err := a.targetConfig(Request{HostedRequest: wire.HostedRequest{Cluster: "lab"}})
+	c, err := a.targetConfig(Request{CloudRequest: wire.CloudRequest{Cluster: "lab"}})
 	if err != nil || a.Unread == nil || !c.Unread {
 		t.Fatalf("got %v and unread %v, want only that it is unread", err, a.Unread)
 	}
@@ -38,7 +38,7 @@ func TestSettingsOfAnEarlierVersionAreRead(t *testing.T) {
 	a := openedWith(map[string]string{
 		"region": "us-west-2", "inbound-cidr": "203.0.113.7/32", "agent-public-ip": "false",
 	})
-	c, err := a.targetConfig(Request{HostedRequest: wire.HostedRequest{Cluster: "lab"}})
+	c, err := a.targetConfig(Request{CloudRequest: wire.CloudRequest{Cluster: "lab"}})
 	if err != nil || a.Unread != nil || c.Unread || c.Spec.Network.PublicIP {
 		t.Errorf("got %v and unread %v, want agents without public addresses", err, a.Unread)
 	}

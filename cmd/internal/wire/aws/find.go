@@ -79,7 +79,7 @@ func bucketRegion(ctx context.Context, home api.Clients, name string) (string, e
 
 // List lists the clusters of the caller's account: those of one region, or of
 // all when it is empty.
-func List(ctx context.Context, region, profile string) ([]wire.HostedCluster, error) {
+func List(ctx context.Context, region, profile string) ([]wire.ListedCluster, error) {
 	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: profile})
 	if err != nil {
 		return nil, err
@@ -92,13 +92,13 @@ func List(ctx context.Context, region, profile string) ([]wire.HostedCluster, er
 	if err != nil {
 		return nil, err
 	}
-	out := []wire.HostedCluster{}
+	out := []wire.ListedCluster{}
 	for _, name := range names {
 		id, ours := control.ClusterOf(name, who.Account)
 		if !ours {
 			continue
 		}
-		c := wire.HostedCluster{Cluster: id}
+		c := wire.ListedCluster{Cluster: id}
 		if c.Region, err = bucketRegion(ctx, home, name); cloud.KindOf(err) == cloud.NotFound {
 			continue // it went meanwhile
 		} else if err != nil {
@@ -112,12 +112,12 @@ func List(ctx context.Context, region, profile string) ([]wire.HostedCluster, er
 		}
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b wire.HostedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(out, func(a, b wire.ListedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return out, nil
 }
 
 // readRecord fills in what the record says.
-func readRecord(ctx context.Context, c *wire.HostedCluster, profile, account string) error {
+func readRecord(ctx context.Context, c *wire.ListedCluster, profile, account string) error {
 	clients, err := api.Open(ctx, api.Options{Region: c.Region, Profile: profile})
 	if err != nil {
 		return err

@@ -15,12 +15,12 @@ import (
 )
 
 // openLogs are what the machines write.
-func (a *Opened) openLogs() wire.HostedLogs {
+func (a *Opened) openLogs() wire.CloudLogs {
 	group := a.Target.Spec.Logs.Group
 	if group == "" {
 		group = storage.LogGroupName(a.Target.Spec.Cluster)
 	}
-	return wire.HostedLogs{Name: "log group " + group, Read: func(instance string) wire.MachineLogs {
+	return wire.CloudLogs{Name: "log group " + group, Read: func(instance string) wire.MachineLogs {
 		return func(ctx context.Context, since time.Time, show func(string, wire.MachineLog)) error {
 			in := &cloudwatchlogs.FilterLogEventsInput{LogGroupName: &group}
 			if !since.IsZero() {

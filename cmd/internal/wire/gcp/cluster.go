@@ -20,7 +20,7 @@ import (
 
 // Request says which cluster on Google Cloud is meant, and for what.
 type Request struct {
-	wire.HostedRequest
+	wire.CloudRequest
 	Account
 }
 
@@ -38,7 +38,7 @@ func (a Account) openClients(ctx context.Context, o api.Options) (api.Clients, e
 
 // Opened is a cluster on Google Cloud, with what works on it.
 type Opened struct {
-	wire.Hosted
+	wire.CloudCluster
 
 	Target *gcp.Target
 
@@ -69,7 +69,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	if g.Target, err = gcp.Open(ctx, c); err != nil {
 		return nil, err
 	}
-	return g, g.Install(ctx, s, q.HostedRequest, wire.HostedParts{
+	return g, g.Install(ctx, s, q.CloudRequest, wire.CloudParts{
 		Platform: "gcp", Region: g.free.Region, Project: g.free.Project, Account: account, Caller: g.Target.Caller.Identity,
 		Target: g.Target, Cluster: g.Target.Cluster, Store: g.Target.Store(), Gate: gate, Logs: g.openLogs(),
 		Flags: spec.GCPFlags(), New: func() spec.Cluster { return new(spec.GCP) }, MasterSetting: "master-machine-type",
@@ -102,7 +102,7 @@ func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, e
 	if err != nil {
 		return nil, err
 	}
-	q.HostedRequest = q.AsRemembered()
+	q.CloudRequest = q.AsRemembered()
 	q.Project, q.Region = place.Project, place.Region
 	return Open(ctx, s, q)
 }
@@ -124,7 +124,7 @@ func openRecord(ctx context.Context, q Request) (*Opened, facts.Caller, error) {
 // targetConfig is the target's, as far as it follows from what is said and remembered.
 func (g *Opened) targetConfig(q Request) (gcp.Config, error) {
 	place := map[string]string{"project": g.free.Project, "region": g.free.Region}
-	r, err := wire.ReadSettings[spec.GCP, layout.Known](q.HostedRequest, g.Opened, spec.GCPFlags(), place)
+	r, err := wire.ReadSettings[spec.GCP, layout.Known](q.CloudRequest, g.Opened, spec.GCPFlags(), place)
 	if err != nil {
 		return gcp.Config{}, err
 	}

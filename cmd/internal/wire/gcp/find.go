@@ -89,7 +89,7 @@ func regionOf(ctx context.Context, c api.Clients, cluster string, project uint64
 }
 
 // List lists the clusters of a project: those of one region, or of all when it is empty.
-func List(ctx context.Context, region string, a Account) ([]wire.HostedCluster, error) {
+func List(ctx context.Context, region string, a Account) ([]wire.ListedCluster, error) {
 	c, err := a.openClients(ctx, api.Options{AnyRegion: true})
 	if err != nil {
 		return nil, err
@@ -102,10 +102,10 @@ func List(ctx context.Context, region string, a Account) ([]wire.HostedCluster, 
 	if err != nil {
 		return nil, err
 	}
-	out := []wire.HostedCluster{}
+	out := []wire.ListedCluster{}
 	for _, b := range buckets {
 		id, ours := control.ClusterOf(b.Name, who.Number)
-		one := wire.HostedCluster{Cluster: id, Region: strings.ToLower(b.Location)}
+		one := wire.ListedCluster{Cluster: id, Region: strings.ToLower(b.Location)}
 		if !ours || region != "" && one.Region != region {
 			continue
 		}
@@ -113,6 +113,6 @@ func List(ctx context.Context, region string, a Account) ([]wire.HostedCluster, 
 		one.AddRecord("gcp", r, found, err)
 		out = append(out, one)
 	}
-	slices.SortFunc(out, func(a, b wire.HostedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(out, func(a, b wire.ListedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return out, nil
 }

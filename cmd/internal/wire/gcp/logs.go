@@ -10,9 +10,9 @@ import (
 )
 
 // openLogs are what the machines write.
-func (g *Opened) openLogs() wire.HostedLogs {
+func (g *Opened) openLogs() wire.CloudLogs {
 	l := log.Log{ID: storage.LogID(g.Target.Spec.Cluster), Clients: g.free}
-	return wire.HostedLogs{Name: "log " + l.ID, Read: func(instance string) wire.MachineLogs {
+	return wire.CloudLogs{Name: "log " + l.ID, Read: func(instance string) wire.MachineLogs {
 		return func(ctx context.Context, since time.Time, show func(string, wire.MachineLog)) error {
 			return l.Read(ctx, log.Query{Since: since, Instance: instance}, func(one log.Line) {
 				show(one.ID, wire.MachineLog{Time: one.Time, Instance: one.Instance, Unit: one.Unit, Message: one.Text})

@@ -1,4 +1,4 @@
-package hosted
+package clouds
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 
 // Flags are those that every cloud has.
 type Flags struct {
-	wire.HostedRequest
+	wire.CloudRequest
 	cluster.Settings
 
 	// File is the cluster.yaml that describes the cluster.
@@ -24,8 +24,8 @@ type Flags struct {
 }
 
 // Request is the flags as a request, of a cluster that is to be what is given, or nil.
-func (w *Flags) Request(s *term.Streams, r cluster.Request, given *spec.Given) wire.HostedRequest {
-	q := w.HostedRequest
+func (w *Flags) Request(s *term.Streams, r cluster.Request, given *spec.Given) wire.CloudRequest {
+	q := w.CloudRequest
 	q.Given, q.Bring = given, given != nil || r.Verb == cluster.Upgrade
 	q.Sink, q.Log = r.Sink, cluster.CallLog(s, w.Verbose)
 	return q

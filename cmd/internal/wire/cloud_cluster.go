@@ -13,20 +13,20 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// Hosted is a cluster in a cloud, with what works on it.
-type Hosted struct {
+// CloudCluster is a cluster in a cloud, with what works on it.
+type CloudCluster struct {
 	Opened
 
 	// Unread says why the settings that are remembered cannot be read. The cluster can be
 	// taken down all the same.
 	Unread error
 
-	parts     HostedParts
+	parts     CloudParts
 	recovered *hosted.Recovered
 }
 
-// HostedTarget is a cluster as its own cloud has it.
-type HostedTarget interface {
+// CloudTarget is a cluster as its own cloud has it.
+type CloudTarget interface {
 	installer.Deployment
 
 	// Look asks the cloud for what the settings mention and is not known yet.
@@ -37,8 +37,8 @@ type HostedTarget interface {
 	Recover(ctx context.Context) (hosted.Recovered, error)
 }
 
-// HostedParts is what a cloud opens of a cluster.
-type HostedParts struct {
+// CloudParts is what a cloud opens of a cluster.
+type CloudParts struct {
 	// Platform is the cloud's name, and Region where in it the cluster is; Project is of
 	// a cloud that has projects.
 	Platform, Region, Project string
@@ -47,7 +47,7 @@ type HostedParts struct {
 	Account []string
 	// Caller is who the user is there.
 	Caller string
-	Target HostedTarget
+	Target CloudTarget
 	// Cluster is the part of Target that every cloud has.
 	Cluster *hosted.Cluster
 	Store   record.Store
@@ -57,11 +57,11 @@ type HostedParts struct {
 	New   func() spec.Cluster
 	// MasterSetting is one that a cluster has if its master was found.
 	MasterSetting string
-	Logs          HostedLogs
+	Logs          CloudLogs
 }
 
 // Install has the parts looked at, and puts together what installs the cluster.
-func (h *Hosted) Install(ctx context.Context, s *term.Streams, q HostedRequest, p HostedParts) error {
+func (h *CloudCluster) Install(ctx context.Context, s *term.Streams, q CloudRequest, p CloudParts) error {
 	h.parts = p
 	if q.Given != nil {
 		if err := p.Target.Look(ctx); err != nil {
@@ -84,7 +84,7 @@ func (h *Hosted) Install(ctx context.Context, s *term.Streams, q HostedRequest, 
 
 // Exists reports whether anything of the cluster is there, with or without a
 // record of it.
-func (h *Hosted) Exists(ctx context.Context) (bool, error) {
+func (h *CloudCluster) Exists(ctx context.Context) (bool, error) {
 	if h.Known {
 		return true, nil
 	}
@@ -95,7 +95,7 @@ func (h *Hosted) Exists(ctx context.Context) (bool, error) {
 // rebuildRecord is what can be read back of a cluster that runs and has no record; it is nil
 // when there is none. What an earlier cluster of the ID has left to be found again is
 // no such cluster.
-func (h *Hosted) rebuildRecord(ctx context.Context) (*hosted.Recovered, error) {
+func (h *CloudCluster) rebuildRecord(ctx context.Context) (*hosted.Recovered, error) {
 	if h.Known {
 		return nil, nil //nolint:nilnil // nothing is lost
 	}
@@ -107,14 +107,14 @@ func (h *Hosted) rebuildRecord(ctx context.Context) (*hosted.Recovered, error) {
 }
 
 // Lost reports whether the cluster runs and has lost its record.
-func (h *Hosted) Lost(ctx context.Context) (bool, error) {
+func (h *CloudCluster) Lost(ctx context.Context) (bool, error) {
 	r, err := h.rebuildRecord(ctx)
 	return r != nil, err
 }
 
 // Recover reads back the settings of a cluster that has lost its record, for Adopt. They
 // are nil when no such cluster runs. Whole is false when they were read off live objects.
-func (h *Hosted) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
+func (h *CloudCluster) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
 	r, err := h.rebuildRecord(ctx)
 	if err != nil || r == nil {
 		return nil, false, err
@@ -126,7 +126,7 @@ func (h *Hosted) Recover(ctx context.Context) (settings map[string]string, whole
 }
 
 // Adopt writes the record that Recover has read.
-func (h *Hosted) Adopt(ctx context.Context) error {
+func (h *CloudCluster) Adopt(ctx context.Context) error {
 	if err := h.parts.Flags.Read(h.parts.New(), h.Cluster, h.recovered.Settings); err != nil && h.recovered.Whole {
 		return err
 	}
@@ -139,42 +139,42 @@ func (h *Hosted) Adopt(ctx context.Context) error {
 }
 
 // Place is the region in which the cluster is.
-func (h *Hosted) Place() string { return h.parts.Region }
+func (h *CloudCluster) Place() string { return h.parts.Region }
 
 // Project is the project that the cluster is in, of a cloud that has projects.
-func (h *Hosted) Project() string { return h.parts.Project }
+func (h *CloudCluster) Project() string { return h.parts.Project }
 
 // Account are the flags that said in which account the cluster is: commands about it need
 // them again.
-func (h *Hosted) Account() []string { return h.parts.Account }
+func (h *CloudCluster) Account() []string { return h.parts.Account }
 
 // UnreadError says why the settings that are remembered cannot be read, if they cannot.
-func (h *Hosted) UnreadError() error { return h.Unread }
+func (h *CloudCluster) UnreadError() error { return h.Unread }
 
 // Endpoint is where the master answers.
-func (h *Hosted) Endpoint(ctx context.Context) (Endpoint, error) {
+func (h *CloudCluster) Endpoint(ctx context.Context) (Endpoint, error) {
 	e, err := h.parts.Cluster.Endpoint(ctx)
 	return Endpoint{URL: e.URL, CA: e.CA, Name: e.Name}, err
 }
 
 // MasterTrouble is what the master's machine reports to be wrong; empty when nothing is.
-func (h *Hosted) MasterTrouble(ctx context.Context) (string, error) {
+func (h *CloudCluster) MasterTrouble(ctx context.Context) (string, error) {
 	return h.parts.Cluster.Manifests.Problem(ctx)
 }
 
 // Admin is the account of the administrator that the cluster was created with.
-func (h *Hosted) Admin(ctx context.Context) (Account, error) {
+func (h *CloudCluster) Admin(ctx context.Context) (Account, error) {
 	c, err := h.parts.Cluster.Credentials(ctx)
 	return Account{URL: c.URL, User: c.User, Password: c.Password}, err
 }
 
 // DeterminedPassword is the first password of the user determined.
-func (h *Hosted) DeterminedPassword(ctx context.Context) (secret.Value, error) {
+func (h *CloudCluster) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 	return h.parts.Cluster.DeterminedPassword(ctx)
 }
 
 // Releases are the release that the cluster runs and that of this program.
-func (h *Hosted) Releases(ctx context.Context) (runs, to record.Release, err error) {
+func (h *CloudCluster) Releases(ctx context.Context) (runs, to record.Release, err error) {
 	runs, _, err = h.parts.Cluster.Runs(ctx)
 	return runs, h.parts.Cluster.Release(), err
 }

@@ -27,7 +27,7 @@ type Settings[S, K any] struct {
 func ReadSettings[S, K any, P interface {
 	*S
 	spec.Cluster
-}](q HostedRequest, o Opened, flags spec.Table, place map[string]string) (r Settings[S, K], err error) {
+}](q CloudRequest, o Opened, flags spec.Table, place map[string]string) (r Settings[S, K], err error) {
 	if r.Known, err = hosted.ReadKnown[K](o.Record.Settings); err != nil {
 		return r, err
 	}

@@ -1,4 +1,4 @@
-package hosted
+package clouds
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 func TestStatusNamesTheMachine(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{
-		Cloud: &wire.Hosted{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}},
+		Cloud: &wire.CloudCluster{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}},
 		Words: Words{Name: "aws", Master: func(string) string { return "master" }, Console: func(_ Cloud, id string) string { return "console " + id }},
 	}
 	machines := []plan.Step{

@@ -1,4 +1,4 @@
-package hosted
+package clouds
 
 import (
 	"context"
@@ -23,12 +23,12 @@ type Provider interface {
 	// Check refuses what these flags, and --region, cannot be.
 	Check(region string) error
 	// Open prepares a cluster.
-	Open(ctx context.Context, s *term.Streams, q wire.HostedRequest) (Cloud, error)
+	Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (Cloud, error)
 	// OpenRemembered prepares it as it is remembered, where q says that it is.
-	OpenRemembered(ctx context.Context, s *term.Streams, q wire.HostedRequest) (Cloud, error)
+	OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (Cloud, error)
 	// List lists the clusters of the account, and says where it has looked: everywhere
 	// when place is empty.
-	List(ctx context.Context, region string) (all []wire.HostedCluster, place string, err error)
+	List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error)
 	// Ask prepares the questions about a new cluster.
 	Ask(c *Completion) term.Form
 }
@@ -38,7 +38,7 @@ type Provider interface {
 type Preparer interface {
 	// Prepare looks what has to be changed, and changes nothing. Where something has,
 	// question asks for the consent, and apply changes it.
-	Prepare(ctx context.Context, q wire.HostedRequest) (question string, apply func(context.Context) error, err error)
+	Prepare(ctx context.Context, q wire.CloudRequest) (question string, apply func(context.Context) error, err error)
 }
 
 // Words is how a cloud is spoken of.

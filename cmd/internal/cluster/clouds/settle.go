@@ -1,4 +1,4 @@
-package hosted
+package clouds
 
 import (
 	"context"
@@ -31,14 +31,14 @@ func (c *Completion) findRecord(ctx context.Context, id string, g spec.Given) (b
 	return known, err
 }
 
-func (c *Completion) describe(id string, g *spec.Given) wire.HostedRequest {
+func (c *Completion) describe(id string, g *spec.Given) wire.CloudRequest {
 	q := c.Request(c.Streams, cluster.Request{}, g)
 	q.Cluster = id
 	return q
 }
 
 // Describe asks for the cluster of the answers as it is given.
-func (c *Completion) Describe(a term.Answers) wire.HostedRequest {
+func (c *Completion) Describe(a term.Answers) wire.CloudRequest {
 	return c.describe(c.ClusterID(a), c.Given)
 }
 

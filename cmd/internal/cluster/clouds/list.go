@@ -1,4 +1,4 @@
-package hosted
+package clouds
 
 import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
@@ -9,11 +9,11 @@ import (
 // listed is the JSON form of the clusters of an account.
 type listed struct {
 	Schema   string               `json:"schema"`
-	Clusters []wire.HostedCluster `json:"clusters"`
+	Clusters []wire.ListedCluster `json:"clusters"`
 }
 
 // list is the answer of list: the clusters of one place, or of all when it is empty.
-func list(w Words, place string, all []wire.HostedCluster) cluster.Listing {
+func list(w Words, place string, all []wire.ListedCluster) cluster.Listing {
 	l := cluster.Listing{
 		JSON:  listed{"det-deploy." + w.Name + "-list/v1", all},
 		None:  "There are no clusters in this " + w.Account + ".",

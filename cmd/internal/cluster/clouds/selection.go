@@ -1,4 +1,4 @@
-package hosted
+package clouds
 
 import (
 	"context"
@@ -103,7 +103,7 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 
 // prepareCloud changes, with the user's consent, what has to be changed in a cloud before a
 // cluster can come up there. Without it, what comes next says what is missing.
-func (w *Selection) prepareCloud(ctx context.Context, r cluster.Request, q wire.HostedRequest) error {
+func (w *Selection) prepareCloud(ctx context.Context, r cluster.Request, q wire.CloudRequest) error {
 	p, needed := w.Provider.(Preparer)
 	if !needed || r.Verb != cluster.Up || r.DryRun {
 		return nil

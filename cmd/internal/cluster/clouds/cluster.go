@@ -1,7 +1,7 @@
-// Package hosted is what clusters in a cloud have in common for commands: the master is
+// Package clouds is what clusters in a cloud have in common for commands: the master is
 // on a machine of its own there, and the cluster is described by flags and a
 // cluster.yaml.
-package hosted
+package clouds
 
 import (
 	"context"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// HostedLogs is where a cloud keeps what the machines of a cluster write.
-type HostedLogs struct {
+// CloudLogs is where a cloud keeps what the machines of a cluster write.
+type CloudLogs struct {
 	// Name is what messages call it.
 	Name string
 	// Read reads the lines of one machine, or of all when instance is empty.
@@ -15,7 +15,7 @@ type HostedLogs struct {
 
 // Logs gives each the lines that q chooses, oldest first. With Follow it waits for
 // more until ctx ends.
-func (h *Hosted) Logs(ctx context.Context, q MachineLogQuery, each func(MachineLog)) error {
+func (h *CloudCluster) Logs(ctx context.Context, q MachineLogQuery, each func(MachineLog)) error {
 	if err := h.parts.Logs.Read(q.Instance).Follow(ctx, q, each); err != nil {
 		return fmt.Errorf("read %s: %w", h.parts.Logs.Name, err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// HostedRequest says which cluster in a cloud is meant, and for what. Flags are read into
+// CloudRequest says which cluster in a cloud is meant, and for what. Flags are read into
 // it.
-type HostedRequest struct {
+type CloudRequest struct {
 	Cluster string
 	// Region is where in the cloud it is; empty where it is not known. A cluster that is
 	// known by its id is looked for.
@@ -34,7 +34,7 @@ type HostedRequest struct {
 }
 
 // Named is a setting that says where the cluster is, as the user gives it with the rest.
-func (q HostedRequest) Named(path string) (string, error) {
+func (q CloudRequest) Named(path string) (string, error) {
 	if q.Given == nil {
 		return "", nil
 	}
@@ -43,14 +43,14 @@ func (q HostedRequest) Named(path string) (string, error) {
 }
 
 // AsRemembered asks for the cluster as it is remembered, and for nothing to be brought.
-func (q HostedRequest) AsRemembered() HostedRequest {
+func (q CloudRequest) AsRemembered() CloudRequest {
 	q.Given, q.Bring = nil, false
 	return q
 }
 
 // Options is what the user wants of this run. References of that scheme are to the cloud's
 // own store of secrets.
-func (q HostedRequest) Options(settings map[string]string, scheme secret.Scheme, vault secret.Source) (hosted.Options, error) {
+func (q CloudRequest) Options(settings map[string]string, scheme secret.Scheme, vault secret.Source) (hosted.Options, error) {
 	programs, err := q.loadPrograms()
 	return hosted.Options{
 		Settings: settings, Version: build.Read().Version, Programs: programs,
@@ -59,7 +59,7 @@ func (q HostedRequest) Options(settings map[string]string, scheme secret.Scheme,
 	}, err
 }
 
-func (q HostedRequest) loadPrograms() (program.Set, error) {
+func (q CloudRequest) loadPrograms() (program.Set, error) {
 	if !q.Bring {
 		return nil, nil
 	}

@@ -1,14 +1,18 @@
 package gcptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // services are the discovery documents, relative to the module google.golang.org/api.
@@ -144,6 +148,30 @@ func (r *resourceOf) eachMethod(f func(*method)) {
 	for _, sub := range r.Resources {
 		sub.eachMethod(f)
 	}
+}
+
+// Method is a method as the discovery documents describe it.
+type Method struct {
+	Verb string
+	// Path has names in braces.
+	Path       string
+	Parameters []string
+}
+
+// Methods returns every method by its ID.
+func Methods(tb testing.TB) map[string]Method {
+	tb.Helper()
+	d, err := loadDocuments(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := make(map[string]Method)
+	for _, s := range d.services {
+		s.eachMethod(func(m *method) {
+			out[m.ID] = Method{m.Verb, s.ServicePath + cmp.Or(m.FlatPath, m.Path), slices.Sorted(maps.Keys(m.Parameters))}
+		})
+	}
+	return out
 }
 
 // changes reports whether a call may change something. Questions that are asked by

@@ -45,12 +45,12 @@ func newGoogleMachine(t *testing.T) *googleMachine {
 	in := &storage.Bucket{Name: googleBucket, Location: "us-central1", IamConfiguration: &storage.BucketIamConfiguration{
 		UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{Enabled: true},
 	}}
-	if err := c.Buckets.Insert(t.Context(), in); err != nil {
+	if err := api.Send(t.Context(), c.Storage.Buckets.Insert(c.Project, in)); err != nil {
 		t.Fatal(err)
 	}
 	for _, sum := range hash(program) {
 		o := &storage.Object{Bucket: googleBucket, Name: "bin/" + sum + "/det-deploy", ContentType: "application/octet-stream"}
-		if _, err := c.Objects.Write(t.Context(), o, bytes.NewReader([]byte(program)), nil); err != nil {
+		if _, err := c.Upload(t.Context(), o, bytes.NewReader([]byte(program)), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -45,10 +45,10 @@ func newGoogle(t *testing.T) *google {
 	var err error
 	c.clients, err = api.New(t.Context(), c.world.Client(""), api.Options{Project: gcptest.Project, Region: "us-west1"})
 	must(t, err)
-	must(t, c.clients.Buckets.Insert(t.Context(), &storage.Bucket{Name: c.bucket, Location: "us-west1", IamConfiguration: &storage.BucketIamConfiguration{
+	must(t, api.Send(t.Context(), c.clients.Storage.Buckets.Insert(c.clients.Project, &storage.Bucket{Name: c.bucket, Location: "us-west1", IamConfiguration: &storage.BucketIamConfiguration{
 		UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{Enabled: true},
-	}}))
-	c.cluster = newCluster(t, cluster{objects: gcsObjects{t, c.clients.Objects, c.bucket}, lab: lab, boot: boot, logs: "det-deploy-lab", metrics: true})
+	}})))
+	c.cluster = newCluster(t, cluster{objects: gcsObjects{t, c.clients, c.bucket}, lab: lab, boot: boot, logs: "det-deploy-lab", metrics: true})
 	return c
 }
 
@@ -62,7 +62,7 @@ func must(t *testing.T, err error) {
 // giveAccount makes a service account which may do in the project what a role allows.
 func (c *google) giveAccount(t *testing.T, id string, permissions []string) (email string) {
 	t.Helper()
-	must(t, c.clients.Roles.Create(t.Context(), &iam.CreateRoleRequest{RoleId: id, Role: &iam.Role{Title: id, Stage: "GA", IncludedPermissions: permissions}}))
+	must(t, api.Send(t.Context(), c.clients.IAM.Projects.Roles.Create(c.clients.ProjectName(), &iam.CreateRoleRequest{RoleId: id, Role: &iam.Role{Title: id, Stage: "GA", IncludedPermissions: permissions}})))
 	email = c.world.GiveAccount(gcptest.Project, "det-"+id)
 	c.world.Bind("projects/"+gcptest.Project, "projects/"+gcptest.Project+"/roles/"+id, "serviceAccount:"+email)
 	return email
@@ -75,7 +75,7 @@ func (c *google) launchMaster(t *testing.T, script []byte) (id, address string) 
 	c.world.Bind("buckets/"+c.bucket, "roles/storage.objectUser", "serviceAccount:"+email)
 	c.world.GiveDisk(gcptest.Project, zone, "det-lab-data", 100)
 	text := string(script)
-	must(t, c.clients.Instances.Insert(t.Context(), zone, &compute.Instance{
+	must(t, api.Run(t.Context(), c.clients, c.clients.Compute.Instances.Insert(c.clients.Project, zone, &compute.Instance{
 		Name: "det-lab-master", MachineType: "zones/" + zone + "/machineTypes/n2-standard-2",
 		Metadata: &compute.Metadata{Items: []*compute.MetadataItems{{Key: "startup-script", Value: &text}}},
 		Disks: []*compute.AttachedDisk{
@@ -84,27 +84,27 @@ func (c *google) launchMaster(t *testing.T, script []byte) (id, address string) 
 		},
 		NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
 		ServiceAccounts:   []*compute.ServiceAccount{{Email: email, Scopes: []string{cloudPlatform}}},
-	}))
+	})))
 	return "det-lab-master", c.cloud.Find("det-lab-master").NetworkInterfaces[0].NetworkIP
 }
 
 // gcsObjects is a bucket of Cloud Storage.
 type gcsObjects struct {
 	t       *testing.T
-	objects api.Objects
+	clients api.Clients
 	bucket  string
 }
 
 func (c gcsObjects) put(key string, data []byte) {
 	c.t.Helper()
 	in := &storage.Object{Bucket: c.bucket, Name: key, ContentType: "application/octet-stream"}
-	if _, err := c.objects.Write(c.t.Context(), in, bytes.NewReader(data), nil); err != nil {
+	if _, err := c.clients.Upload(c.t.Context(), in, bytes.NewReader(data), nil); err != nil {
 		c.t.Fatalf("put %s: %v", key, err)
 	}
 }
 
 func (c gcsObjects) get(key string) []byte {
-	out, err := c.objects.Read(c.t.Context(), c.bucket, key)
+	out, err := api.Read(c.t.Context(), c.clients.Storage.Objects.Get(c.bucket, key))
 	if err != nil {
 		return nil
 	}

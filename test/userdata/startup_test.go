@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
@@ -60,8 +61,8 @@ func (c *google) wantDataDisk(t *testing.T, id string) {
 // reboot stops the machine and starts it again.
 func (c *google) reboot(t *testing.T, id, address string) {
 	t.Helper()
-	must(t, c.clients.Instances.Stop(t.Context(), zone+"/"+id))
-	must(t, c.clients.Instances.Start(t.Context(), zone+"/"+id))
+	must(t, api.Run(t.Context(), c.clients, c.clients.Compute.Instances.Stop(c.clients.Project, zone, id)))
+	must(t, api.Run(t.Context(), c.clients, c.clients.Compute.Instances.Start(c.clients.Project, zone, id)))
 	eventually(t, "the startup script does nothing", func() bool {
 		return strings.Contains(c.boot.Console(id), "det-deploy: this machine is a cluster's master already")
 	}, func() any { return c.lines(id) })

@@ -45,13 +45,13 @@ type quotaDetail struct {
 // reason is one of the codes that an answer has, and the message that goes with it.
 type reason struct{ code, message string }
 
-// translateError turns what the SDK returned for a call into our own words.
+// translateError turns the error of an attempt into our own words.
 func (c *call) translateError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case !c.changes() && edge.GaveUp(err):
-		return fmt.Errorf("%s: %w", c.op, err)
+	case !c.Changes && edge.GaveUp(err):
+		return fmt.Errorf("%s: %w", c.Op, err)
 	}
 	a, f := answerOf(c.table.Rules, err)
 	return c.refuse(a, f)
@@ -59,9 +59,9 @@ func (c *call) translateError(err error) error {
 
 // refuse turns an answer into a refusal, whose fix names what the answer is about.
 func (c *call) refuse(a edge.Answer, f facts) *cloud.Error {
-	e := c.table.Refuse(c.op, c.changes(), a)
+	e := c.table.Refuse(c.Op, c.Changes, a)
 	f.setUnset("project", c.project)
-	service, _, _ := strings.Cut(c.op, ".")
+	service, _, _ := strings.Cut(c.Op, ".")
 	f.setUnset("service", service+".googleapis.com")
 	e.Fix = f.fillIn(e.Fix)
 	if quota := f["quota"]; quota != "" && e.Kind == cloud.Quota {
@@ -124,9 +124,6 @@ func trimMessage(message string) string {
 func transportOf(err error) edge.Transport {
 	if _, ok := errors.AsType[*credentialsError](err); ok {
 		return edge.Unauthenticated
-	}
-	if _, ok := errors.AsType[*json.MarshalerError](err); ok {
-		return edge.Malformed
 	}
 	if edge.NeverConnected(err) {
 		return edge.Unconnected

@@ -58,12 +58,15 @@ func TestWhatIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	lost := fails(io.ErrUnexpectedEOF)
 	unreachable := fails(&net.OpError{Op: "dial", Err: errors.New("refused")})
-	read := func(ctx context.Context, c api.Clients) error { _, err := c.Networks.Get(ctx, "x"); return err }
+	read := func(ctx context.Context, c api.Clients) error {
+		_, err := api.Do(ctx, c.Compute.Networks.Get(c.Project, "x"))
+		return err
+	}
 	change := func(ctx context.Context, c api.Clients) error {
-		return c.Networks.Insert(ctx, &compute.Network{Name: "x"})
+		return api.Run(ctx, c, c.Compute.Networks.Insert(c.Project, &compute.Network{Name: "x"}))
 	}
 	once := func(ctx context.Context, c api.Clients) error {
-		return c.Buckets.Insert(ctx, &storage.Bucket{Name: "x"})
+		return api.Send(ctx, c.Storage.Buckets.Insert(c.Project, &storage.Bucket{Name: "x"}))
 	}
 	for _, tc := range []struct {
 		name     string
@@ -140,7 +143,8 @@ func TestOperations(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := &script{steps: tc.steps}
-				err := clients(t, s.RoundTrip, api.Options{}).Instances.Insert(t.Context(), "us-central1-a", &compute.Instance{Name: "x"})
+				c := clients(t, s.RoundTrip, api.Options{})
+				err := api.Run(t.Context(), c, c.Compute.Instances.Insert(c.Project, "us-central1-a", &compute.Instance{Name: "x"}))
 				if cloud.KindOf(err) != tc.kind || len(s.requests) != tc.requests {
 					t.Errorf("got %q of %v after %d requests, want %q after %d", cloud.KindOf(err), err, len(s.requests), tc.kind, tc.requests)
 				}
@@ -161,7 +165,8 @@ func TestOperationsAreWaitedForWhereTheyRun(t *testing.T) {
 		`"kind":"compute#operation"`:               "/compute/v1/projects/vision-lab/global/operations/operation-1/wait",
 	} {
 		s := &script{steps: []roundTrip{says(200, `{"name":"operation-1","status":"PENDING",`+where+`}`), says(200, doneBody)}}
-		err := clients(t, s.RoundTrip, api.Options{}).Networks.Delete(t.Context(), "x")
+		c := clients(t, s.RoundTrip, api.Options{})
+		err := api.Run(t.Context(), c, c.Compute.Networks.Delete(c.Project, "x"))
 		if got := s.requests[1].URL.Path; err != nil || got != path {
 			t.Errorf("got %v and a wait at %s, want %s", err, got, path)
 		}
@@ -172,7 +177,7 @@ func TestAMachineIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []roundTrip{says(200, runningBody)}}
 	c := clients(t, s.RoundTrip, api.Options{})
-	if err := c.Instances.Terminate(t.Context(), "us-central1-a/x"); err != nil || len(s.requests) != 1 {
+	if err := api.Begin(t.Context(), c, c.Compute.Instances.Delete(c.Project, "us-central1-a", "x")); err != nil || len(s.requests) != 1 {
 		t.Errorf("got %v after %d requests, want one that is not waited for", err, len(s.requests))
 	}
 }
@@ -185,12 +190,12 @@ func TestGivingUp(t *testing.T) {
 		return nil, r.Context().Err()
 	}}}
 	c := clients(t, s.RoundTrip, api.Options{})
-	err := c.Networks.Insert(ctx, &compute.Network{Name: "x"})
+	err := api.Run(ctx, c, c.Compute.Networks.Insert(c.Project, &compute.Network{Name: "x"}))
 	if cloud.KindOf(err) != cloud.Ambiguous || !errors.Is(err, context.Canceled) {
 		t.Errorf("while waiting: got %q of %v, want ambiguous and cancelled", cloud.KindOf(err), err)
 	}
 	before := len(s.requests)
-	err = c.Networks.Insert(ctx, &compute.Network{Name: "x"})
+	err = api.Run(ctx, c, c.Compute.Networks.Insert(c.Project, &compute.Network{Name: "x"}))
 	if cloud.KindOf(err) == cloud.Ambiguous || !errors.Is(err, context.Canceled) || len(s.requests) != before {
 		t.Errorf("before: got %q of %v, want that nothing was sent", cloud.KindOf(err), err)
 	}
@@ -202,16 +207,16 @@ func TestTheGate(t *testing.T) {
 		s := &script{steps: []roundTrip{says(429, busyBody)}}
 		gate := new(resource.Gate)
 		c := clients(t, s.RoundTrip, api.Options{Gate: gate})
-		err := c.Networks.Delete(t.Context(), "x")
+		err := api.Run(t.Context(), c, c.Compute.Networks.Delete(c.Project, "x"))
 		if want := "compute.networks.delete: " + resource.ErrReadOnly.Error(); !errors.Is(err, resource.ErrReadOnly) || err.Error() != want || len(s.requests) != 0 {
 			t.Errorf("closed: got %v and %d requests, want %q and none", err, len(s.requests), want)
 		}
-		if _, err := c.Networks.Get(t.Context(), "x"); errors.Is(err, resource.ErrReadOnly) {
+		if _, err := api.Do(t.Context(), c.Compute.Networks.Get(c.Project, "x")); errors.Is(err, resource.ErrReadOnly) {
 			t.Errorf("closed: got %v for a look, want it to pass", err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		_, err = c.Networks.Get(wait.Outlive(ctx), "x")
+		_, err = api.Do(wait.Outlive(ctx), c.Compute.Networks.Get(c.Project, "x"))
 		if !errors.Is(err, context.Canceled) || cloud.KindOf(err) != cloud.RateLimited || len(s.requests) != 4 {
 			t.Errorf("stopped by the user: got %v after %d requests, want the refusal of one", err, len(s.requests)-3)
 		}
@@ -223,7 +228,7 @@ func TestTheGate(t *testing.T) {
 			}
 			return nil
 		})
-		err = c.Networks.Delete(t.Context(), "x")
+		err = api.Run(t.Context(), c, c.Compute.Networks.Delete(c.Project, "x"))
 		if !errors.Is(err, errLost) || len(s.requests) != before+1 {
 			t.Errorf("lost between two attempts: got %v after %d requests, want %v after 1", err, len(s.requests)-before, errLost)
 		}
@@ -237,22 +242,46 @@ func TestAListThatMissesAZoneIsNoList(t *testing.T) {
 		`{"items":{"zones/us-central1-a":{"instances":[{"name":"x"}]}},"unreachables":["zones/us-central1-b"]}`,
 		`{"items":{"zones/us-central1-a":{"instances":[{"name":"x"}]},"zones/us-central1-b":{"warning":{"code":"UNREACHABLE"}}}}`,
 	} {
-		got, err := clients(t, says(200, body), api.Options{}).Instances.List(t.Context(), "")
+		got, err := clients(t, says(200, body), api.Options{}).ListInstances(t.Context(), "")
 		want := "compute.instances.aggregatedList: the list lacks zones/us-central1-b, which Google cannot reach"
 		if len(got) != 0 || cloud.KindOf(err) != cloud.Unavailable || err.Error() != want {
 			t.Errorf("got %v and %v, want %q", got, err, want)
 		}
 	}
 	body := `{"items":{"zones/us-central1-a":{"instances":[{"name":"x"}]},"zones/us-central1-b":{"warning":{"code":"NO_RESULTS_ON_PAGE"}}}}`
-	if got, err := clients(t, says(200, body), api.Options{}).Instances.List(t.Context(), ""); len(got) != 1 || err != nil {
+	if got, err := clients(t, says(200, body), api.Options{}).ListInstances(t.Context(), ""); len(got) != 1 || err != nil {
 		t.Errorf("got %v and %v, want the one machine there is", got, err)
+	}
+}
+
+// An answer that is not the service's JSON is as good as none.
+func TestADamagedAnswerIsAskedForAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &script{steps: []roundTrip{says(200, `{"name":`), says(200, "<html>"), says(200, `{"name":"x"}`)}}
+		c := clients(t, s.RoundTrip, api.Options{})
+		got, err := api.Do(t.Context(), c.Compute.Networks.Get(c.Project, "x"))
+		if err != nil || got.Name != "x" || len(s.requests) != 3 {
+			t.Errorf("got %v after %d requests, want the third answer", err, len(s.requests))
+		}
+	})
+}
+
+// The table has a row for each request, so that a call cannot be made without its permissions.
+func TestACallThatIsNotInTheTableFails(t *testing.T) {
+	t.Parallel()
+	s := &script{steps: []roundTrip{says(200, "{}")}}
+	c := clients(t, s.RoundTrip, api.Options{})
+	_, err := api.Do(t.Context(), c.Compute.Licenses.Get(c.Project, "x"))
+	if cloud.KindOf(err) != cloud.Invalid || len(s.requests) != 0 {
+		t.Errorf("got %v after %d requests, want an error and none", err, len(s.requests))
 	}
 }
 
 func TestListsAreReadToTheirEnd(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []roundTrip{says(200, `{"items":[{"name":"a"}],"nextPageToken":"more"}`), says(200, `{"items":[{"name":"b"}]}`)}}
-	got, err := clients(t, s.RoundTrip, api.Options{}).Networks.List(t.Context(), `name="x"`)
+	c := clients(t, s.RoundTrip, api.Options{})
+	got, err := api.List(t.Context(), c.Compute.Networks.List(c.Project).Filter(`name="x"`), func(p *compute.NetworkList) []*compute.Network { return p.Items })
 	if err != nil || len(got) != 2 || s.requests[1].URL.Query().Get("pageToken") != "more" || s.requests[1].URL.Query().Get("filter") != `name="x"` {
 		t.Errorf("got %d networks and %v with %s, want both pages", len(got), err, s.requests[1].URL)
 	}

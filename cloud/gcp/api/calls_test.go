@@ -1,19 +1,16 @@
 package api_test
 
 import (
-	"bytes"
-	"context"
 	"io"
-	"log/slog"
 	"net/http"
-	"reflect"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	edgetest "github.com/det-deploy/det-deploy/test/contract/edge"
+	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 // roundTrip answers requests without a socket.
@@ -38,80 +35,30 @@ func clients(t *testing.T, f roundTrip, o api.Options) api.Clients {
 	return c
 }
 
-// opLog collects the calls that are logged.
-type opLog struct {
-	mu  sync.Mutex
-	ops []string
-}
-
-func (l *opLog) Enabled(context.Context, slog.Level) bool { return true }
-func (l *opLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
-func (l *opLog) WithGroup(string) slog.Handler            { return l }
-func (l *opLog) Handle(_ context.Context, r slog.Record) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "call" {
-			l.ops = append(l.ops, a.Value.String())
-		}
-		return true
-	})
-	return nil
-}
-
-// makeAll makes every call of some clients once, with arguments that say nothing.
-func makeAll(ctx context.Context, v reflect.Value) {
-	for f, field := range v.Fields() {
-		switch {
-		case field.Kind() == reflect.Struct:
-			makeAll(ctx, field)
-		case field.Kind() == reflect.Func && f.IsExported():
-			args := []reflect.Value{reflect.ValueOf(ctx)}
-			for in := range f.Type.Ins() {
-				if len(args) > 0 && in != reflect.TypeFor[context.Context]() {
-					args = append(args, someValue(in))
-				}
-			}
-			field.Call(args)
-		}
-	}
-}
-
-func someValue(t reflect.Type) reflect.Value {
-	switch {
-	case t == reflect.TypeFor[io.ReadSeeker]():
-		return reflect.ValueOf(bytes.NewReader(nil))
-	case t.Kind() == reflect.Pointer:
-		return reflect.New(t.Elem())
-	case t.Kind() == reflect.String:
-		return reflect.ValueOf("us-central1-a/x")
-	}
-	return reflect.Zero(t)
-}
-
-// begun is the answer to a call that begins an operation; the wait for it is refused.
-func begun(r *http.Request) (*http.Response, error) {
-	path := r.URL.Path
-	if r.URL.Host != "compute.googleapis.com" || r.Method == http.MethodGet || strings.HasSuffix(path, "/wait") {
-		return answer(r, 403, `{"error":{"code":403,"message":"no","errors":[{"reason":"forbidden","message":"no"}]}}`), nil
-	}
-	where := ""
-	switch {
-	case strings.Contains(path, "/zones/"):
-		where = `,"zone":"https://x/zones/us-central1-a"`
-	case strings.Contains(path, "/regions/"):
-		where = `,"region":"https://x/regions/us-central1"`
-	}
-	return answer(r, 200, `{"name":"operation-1","status":"RUNNING"`+where+`}`), nil
-}
-
-func TestTheTableHasEveryCallAndNoOther(t *testing.T) {
+// Each call is the request that Google's discovery documents have for it, with a requestId where
+// they have one for a change.
+func TestCallsAreAsGoogleDescribesThem(t *testing.T) {
 	t.Parallel()
-	log := new(opLog)
-	makeAll(t.Context(), reflect.ValueOf(clients(t, begun, api.Options{Log: slog.New(log)})))
-	slices.Sort(log.ops)
-	edgetest.CheckListed(t, api.Calls(), slices.Compact(log.ops))
+	methods := gcptest.Methods(t)
+	for _, c := range api.Calls() {
+		m, found := methods[c.Op]
+		if !found {
+			t.Errorf("%s: Google has no such method", c.Op)
+			continue
+		}
+		r, err := http.NewRequestWithContext(t.Context(), m.Verb, "https://x.example.com/"+placeholder.ReplaceAllString(m.Path, "x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op, requestID := api.CallOf(r)
+		if op != c.Op || requestID != (c.Changes && slices.Contains(m.Parameters, "requestId")) {
+			t.Errorf("%s %s: got %q, with a requestId: %t; want %q", m.Verb, m.Path, op, requestID, c.Op)
+		}
+	}
 }
+
+// placeholder is a name in the path of a method.
+var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
 func TestCallsThatReadAreNamedSo(t *testing.T) {
 	t.Parallel()
@@ -125,20 +72,4 @@ func TestHintsNameKnownCommands(t *testing.T) {
 		"gcloud services enable {service} --project {project}",
 		"gcloud compute machine-types list", "gcloud compute accelerator-types list",
 	}, []string{"--project"})
-}
-
-// Compute Engine knows by its requestId a change that it was asked for twice.
-func TestChangesOfComputeEngineCanBeRepeated(t *testing.T) {
-	t.Parallel()
-	f := func(r *http.Request) (*http.Response, error) {
-		// Those that take none.
-		labels := strings.Contains(r.URL.Path, "/global/snapshots/") && strings.HasSuffix(r.URL.Path, "/setLabels") || strings.HasSuffix(r.URL.Path, "/setIamPolicy") || strings.HasSuffix(r.URL.Path, "/testIamPermissions")
-		if r.URL.Host == "compute.googleapis.com" && r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/wait") {
-			if has := r.URL.Query().Get("requestId") != ""; has == labels {
-				t.Errorf("%s %s: got a requestId: %t", r.Method, r.URL, has)
-			}
-		}
-		return begun(r)
-	}
-	makeAll(t.Context(), reflect.ValueOf(clients(t, f, api.Options{})))
 }

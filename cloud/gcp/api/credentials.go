@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -182,22 +181,3 @@ type credentialsError struct{ err error }
 
 func (e *credentialsError) Error() string { return "no credentials: " + e.err.Error() }
 func (e *credentialsError) Unwrap() error { return e.err }
-
-// userAgent is how Google's logs show who asks.
-const userAgent = "det-deploy"
-
-// numberer says on each request who asks, which call it belongs to and which attempt it
-// is, in the headers that Google's own libraries use for it.
-type numberer struct{ next http.RoundTripper }
-
-// RoundTrip sends a request with its number.
-func (n numberer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c, ok := r.Context().Value(callKey{}).(*call); ok {
-		r = r.Clone(r.Context())
-		r.Header.Set("User-Agent", strings.TrimSpace(r.Header.Get("User-Agent")+" "+userAgent))
-		number := fmt.Sprintf("gccl-invocation-id/%s gccl-attempt-count/%d", c.id, c.attempt)
-		r.Header.Set("X-Goog-Api-Client", strings.TrimSpace(number+" "+r.Header.Get("X-Goog-Api-Client")))
-		r.Header.Set("X-Goog-Gcs-Idempotency-Token", c.id)
-	}
-	return n.next.RoundTrip(r)
-}

@@ -92,76 +92,41 @@ func newTransport() http.RoundTripper {
 // New builds clients that send through a client of the caller's own, which has the
 // credentials. Project and Region have to be set. Nothing is sent.
 func New(ctx context.Context, client *http.Client, o Options) (Clients, error) {
-	numbered := *client
-	numbered.Transport = numberer{cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport)}
-	table := Table()
-	g := &gateway{project: o.Project, region: o.Region, gate: o.Gate, log: o.Log, calls: table.Calls.Index(), table: table}
-	if g.log == nil {
-		g.log = slog.New(slog.DiscardHandler)
+	through := *client
+	through.Transport = &transport{
+		next: cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport), project: o.Project, gate: o.Gate,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), rows: rows(), table: Table(),
 	}
-	s, err := newSDK(ctx, o.endpoints, option.WithHTTPClient(&numbered))
-	if err != nil {
-		return Clients{}, err
+	c := Clients{Project: o.Project, Region: o.Region, Zone: o.zone, identity: o.identity}
+	if err := c.openServices(ctx, o.endpoints, option.WithHTTPClient(&through)); err != nil {
+		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Err: err}
 	}
-	identity := o.identity
-	if identity == nil {
-		identity = func(context.Context) (string, error) { return "", nil }
-	}
-	c := g.newClients(s, identity)
-	c.Zone = o.zone
 	return c, nil
 }
 
-// sdk are the services as the SDK has them.
-type sdk struct {
-	engine    *compute.Service
-	store     *storage.Service
-	identity  *iam.Service
-	resources *cloudresourcemanager.Service
-	secrets   *secretmanager.Service
-	usage     *serviceusage.Service
-	policies  *orgpolicy.Service
-	logs      *logging.Service
-	points    *monitoring.Service
-}
-
-func newSDK(ctx context.Context, at endpoints, client option.ClientOption) (s sdk, err error) {
+func (c *Clients) openServices(ctx context.Context, at endpoints, client option.ClientOption) error {
 	var errs [9]error
-	s.engine, errs[0] = compute.NewService(ctx, at.options("compute", client)...)
-	s.store, errs[1] = storage.NewService(ctx, at.options("storage", client)...)
-	s.identity, errs[2] = iam.NewService(ctx, at.options("iam", client)...)
-	s.resources, errs[3] = cloudresourcemanager.NewService(ctx, at.options("cloudresourcemanager", client)...)
-	s.secrets, errs[4] = secretmanager.NewService(ctx, at.options("secretmanager", client)...)
-	s.usage, errs[5] = serviceusage.NewService(ctx, at.options("serviceusage", client)...)
-	s.policies, errs[6] = orgpolicy.NewService(ctx, at.options("orgpolicy", client)...)
-	s.logs, errs[7] = logging.NewService(ctx, at.options("logging", client)...)
-	s.points, errs[8] = monitoring.NewService(ctx, at.options("monitoring", client)...)
-	if err := errors.Join(errs[:]...); err != nil {
-		return sdk{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Err: err}
-	}
-	return s, nil
+	c.Compute, errs[0] = compute.NewService(ctx, at.options("compute", client)...)
+	c.Storage, errs[1] = storage.NewService(ctx, at.options("storage", client)...)
+	c.IAM, errs[2] = iam.NewService(ctx, at.options("iam", client)...)
+	c.Resources, errs[3] = cloudresourcemanager.NewService(ctx, at.options("cloudresourcemanager", client)...)
+	c.Secrets, errs[4] = secretmanager.NewService(ctx, at.options("secretmanager", client)...)
+	c.Usage, errs[5] = serviceusage.NewService(ctx, at.options("serviceusage", client)...)
+	c.OrgPolicy, errs[6] = orgpolicy.NewService(ctx, at.options("orgpolicy", client)...)
+	c.Logging, errs[7] = logging.NewService(ctx, at.options("logging", client)...)
+	c.Monitoring, errs[8] = monitoring.NewService(ctx, at.options("monitoring", client)...)
+	return errors.Join(errs[:]...)
 }
 
-func (g *gateway) newClients(s sdk, identity func(context.Context) (string, error)) Clients {
-	engine := s.engine
-	g.wait = g.waitOperation(engine)
-	return Clients{
-		Project: g.project, Region: g.region,
-		Networks: newNetworks(g, engine.Networks), Subnetworks: newSubnetworks(g, engine.Subnetworks), Firewalls: newFirewalls(g, engine.Firewalls),
-		Routers: newRouters(g, engine.Routers), Addresses: newAddresses(g, engine.Addresses),
-		Disks: newDisks(g, engine.Disks), Snapshots: newSnapshots(g, engine.Snapshots), Instances: newInstances(g, engine.Instances),
-		Machines: newMachines(g, engine.Instances, engine.ZoneOperations),
-		Catalog:  newCatalog(g, engine),
-		Buckets:  newBuckets(g, s.store.Buckets), Objects: newObjects(g, s.store.Objects),
-		Accounts: newAccounts(g, s.identity.Projects.ServiceAccounts), Roles: newRoles(g, s.identity.Projects.Roles),
-		Projects: newProjects(g, s.resources.Projects), Secrets: newSecrets(g, s.secrets.Projects.Secrets),
-		Services: newServices(g, s.usage.Services), Constraints: newConstraints(g, s.policies.Projects.Policies),
-		Logs: newLogs(g, s.logs.Entries, s.logs.Projects.Logs), Metrics: newMetrics(g, s.points.Projects.TimeSeries),
-		Identity: identity,
-		in: func(project string) Clients {
-			other := *g
-			other.project = project
-			return other.newClients(s, identity)
-		},
+// endpoints are the addresses of services that are not where Google has them, such as
+// private endpoints, by the names that gcloud has for the services: "compute". It is empty
+// for one that is, and may be nil.
+type endpoints func(service string) string
+
+// options are those of a service's client.
+func (e endpoints) options(service string, client option.ClientOption) []option.ClientOption {
+	if e == nil || e(service) == "" {
+		return []option.ClientOption{client}
 	}
+	return []option.ClientOption{client, option.WithEndpoint(e(service))}
 }

@@ -198,7 +198,7 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 			if in.tokens != 0 {
 				t.Errorf("got %d tokens before the first call, want none", in.tokens)
 			}
-			if _, err := c.Networks.Get(t.Context(), "x"); err != nil {
+			if _, err := api.Do(t.Context(), c.Compute.Networks.Get(c.Project, "x")); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := c.Identity(t.Context()); got != tc.identity || err != nil {
@@ -226,7 +226,7 @@ func TestWithoutCredentialsNothingIsSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Networks.Delete(t.Context(), "x")
+	err = api.Run(t.Context(), c, c.Compute.Networks.Delete(c.Project, "x"))
 	wantRefusal(t, err, cloud.Denied, "", "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS")
 	if !strings.HasPrefix(err.Error(), "compute.networks.delete: ") || !strings.Contains(err.Error(), "no credentials: ") || len(in.requests) != 0 {
 		t.Errorf("got %q after %d requests, want that there are no credentials", err, len(in.requests))
@@ -310,9 +310,9 @@ func TestServicesElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, ask := range map[string]func() error{
-		"/private/compute/v1/projects/vision-lab/global/networks/x": func() error { _, err := c.Networks.Get(t.Context(), "x"); return err },
-		"/private/v1/projects/vision-lab/roles/x":                   func() error { _, err := c.Roles.Get(t.Context(), "x"); return err },
-		"/v3/projects/vision-lab":                                   func() error { _, err := c.Projects.Get(t.Context()); return err },
+		"/private/compute/v1/projects/vision-lab/global/networks/x": func() error { _, err := api.Do(t.Context(), c.Compute.Networks.Get(c.Project, "x")); return err },
+		"/private/v1/projects/vision-lab/roles/x":                   func() error { _, err := api.Do(t.Context(), c.IAM.Projects.Roles.Get(c.RoleName("x"))); return err },
+		"/v3/projects/vision-lab":                                   func() error { _, err := api.Do(t.Context(), c.Resources.Projects.Get(c.ProjectName())); return err },
 	} {
 		if err := ask(); err != nil || in.last(what) == nil {
 			t.Errorf("got %v, want a request for %s", err, what)

@@ -7,68 +7,93 @@ import (
 	"path"
 
 	"google.golang.org/api/compute/v1"
-	"google.golang.org/api/googleapi"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// waitFunc returns an operation of Compute Engine's once it has ended, or after a while
-// as it is. It may be repeated.
-type waitFunc func(ctx context.Context, op *compute.Operation) (*compute.Operation, error)
-
 // operationDone is the state of an operation that has ended, well or not.
 const operationDone = "DONE"
 
-// operate makes a call that begins an operation, and waits for its end. What the
-// operation was refused is the refusal of the call.
-func operate(ctx context.Context, c *call, do func(...googleapi.CallOption) (*compute.Operation, error)) error {
-	op, err := send(ctx, c, do)
+// Operation is an operation of Compute Engine that a call has begun. Its call succeeds at once;
+// a refusal for want of machines or quota is inside the operation, when it has ended.
+type Operation struct {
+	clients Clients
+	call    *call
+	last    *compute.Operation
+}
+
+// Start makes a call that begins an operation, for a caller that waits for its end later.
+func Start[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C) (*Operation, error) {
+	ctx, out := withOutcome(ctx)
+	op, err := r.Context(ctx).Do()
+	if err != nil {
+		return nil, out.errorOf(err)
+	}
+	return &Operation{clients: c, call: out.call, last: op}, nil
+}
+
+// Begin makes a call that begins an operation, and does not wait for its end.
+func Begin[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C) error {
+	o, err := Start(ctx, c, r)
 	if err != nil {
 		return err
 	}
-	return c.awaitOperation(ctx, op)
+	return o.Err()
 }
 
-// startOperation makes a call that begins an operation, and does not wait for its end.
-func startOperation(ctx context.Context, c *call, do func(...googleapi.CallOption) (*compute.Operation, error)) error {
-	op, err := send(ctx, c, do)
+// Run makes a call that begins an operation, and waits for its end.
+func Run[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C) error {
+	o, err := Start(ctx, c, r)
 	if err != nil {
 		return err
 	}
-	return c.operationError(op)
+	return o.Wait(ctx)
 }
 
-// awaitOperation waits until an operation has ended. A caller that cannot be told how it
-// ended looks whether the object exists, as after any reply that was lost.
-func (c *call) awaitOperation(ctx context.Context, op *compute.Operation) error {
-	for op.Status != operationDone {
-		next, err := c.wait(ctx, op)
+// Wait waits until the operation has ended, and returns the error inside it. Where the end cannot
+// be seen the error is ambiguous: as after any reply that was lost, the caller looks whether the
+// object exists.
+func (o *Operation) Wait(ctx context.Context) error {
+	for o.last.Status != operationDone {
+		next, err := waitFor(ctx, o.clients, o.last)
 		if err != nil {
-			return c.outcomeUnknown(op, err)
+			return o.outcomeUnknown(err)
 		}
-		op = next
+		o.last = next
 	}
-	return c.operationError(op)
+	return o.Err()
 }
 
-// outcomeUnknown is an operation that was begun, and whose end cannot be seen: it was
-// forgotten, the caller gave up, or Google does not answer.
-func (c *call) outcomeUnknown(op *compute.Operation, err error) error {
-	e := &cloud.Error{Kind: cloud.Ambiguous, Op: c.op, Err: fmt.Errorf("wait for operation %s: %w", op.Name, err)}
+// waitFor returns an operation once it has ended, or as it is after two minutes. Operations are
+// in a zone, in a region, or global.
+func waitFor(ctx context.Context, c Clients, op *compute.Operation) (*compute.Operation, error) {
+	switch {
+	case op.Zone != "":
+		return Do(ctx, c.Compute.ZoneOperations.Wait(c.Project, path.Base(op.Zone), op.Name))
+	case op.Region != "":
+		return Do(ctx, c.Compute.RegionOperations.Wait(c.Project, path.Base(op.Region), op.Name))
+	}
+	return Do(ctx, c.Compute.GlobalOperations.Wait(c.Project, op.Name))
+}
+
+// outcomeUnknown is the error of an operation whose end cannot be seen: it was forgotten, the
+// caller gave up, or Google does not answer.
+func (o *Operation) outcomeUnknown(err error) error {
+	e := &cloud.Error{Kind: cloud.Ambiguous, Op: o.call.Op, Err: fmt.Errorf("wait for operation %s: %w", o.last.Name, err)}
 	if cause, ok := errors.AsType[*cloud.Error](err); ok {
 		e.Fix = cause.Fix
 	}
 	return e
 }
 
-// operationError is what an operation that has ended was refused, in our words.
-func (c *call) operationError(op *compute.Operation) error {
-	if op.Error == nil || len(op.Error.Errors) == 0 {
+// Err returns the error inside an operation, as far as it is known.
+func (o *Operation) Err() error {
+	if o.last.Error == nil || len(o.last.Error.Errors) == 0 {
 		return nil
 	}
-	a, f := operationAnswer(c.table.Rules, op)
-	return c.refuse(a, f)
+	a, f := operationAnswer(o.call.table.Rules, o.last)
+	return o.call.refuse(a, f)
 }
 
 func operationAnswer(rules edge.Rules, op *compute.Operation) (edge.Answer, facts) {
@@ -98,29 +123,3 @@ func operationAnswer(rules edge.Rules, op *compute.Operation) (edge.Answer, fact
 type operationFailure struct{ name string }
 
 func (e *operationFailure) Error() string { return "operation " + e.name + " failed" }
-
-// waitOperation waits for an operation where it runs: in a zone, in a region, or
-// everywhere.
-func (g *gateway) waitOperation(s *compute.Service) waitFunc {
-	zones, regions, global := s.ZoneOperations, s.RegionOperations, s.GlobalOperations
-	return func(ctx context.Context, op *compute.Operation) (*compute.Operation, error) {
-		switch {
-		case op.Zone != "":
-			ctx, c := g.begin(ctx, "compute.zoneOperations.wait")
-			return send(ctx, c, zones.Wait(g.project, path.Base(op.Zone), op.Name).Context(ctx).Do)
-		case op.Region != "":
-			ctx, c := g.begin(ctx, "compute.regionOperations.wait")
-			return send(ctx, c, regions.Wait(g.project, path.Base(op.Region), op.Name).Context(ctx).Do)
-		}
-		ctx, c := g.begin(ctx, "compute.globalOperations.wait")
-		return send(ctx, c, global.Wait(g.project, op.Name).Context(ctx).Do)
-	}
-}
-
-func operationCalls() edge.Calls {
-	return edge.Calls{
-		edge.Reads("compute.zoneOperations.wait", "compute.zoneOperations.get"),
-		edge.Reads("compute.regionOperations.wait", "compute.regionOperations.get"),
-		edge.Reads("compute.globalOperations.wait", "compute.globalOperations.get"),
-	}
-}

@@ -148,7 +148,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := clients(t, func(r *http.Request) (*http.Response, error) { return answer(r, tc.status, tc.body), nil }, api.Options{})
-				wantRefusal(t, c.Networks.Insert(t.Context(), &compute.Network{Name: "x"}), tc.kind, tc.text, tc.fix)
+				wantRefusal(t, api.Run(t.Context(), c, c.Compute.Networks.Insert(c.Project, &compute.Network{Name: "x"})), tc.kind, tc.text, tc.fix)
 			})
 		})
 	}
@@ -216,7 +216,7 @@ func TestRefusalsInsideOperationsAreTranslated(t *testing.T) {
 				c := clients(t, func(r *http.Request) (*http.Response, error) {
 					return answer(r, 200, `{"name":"operation-1","status":"DONE","httpErrorStatusCode":400,"error":{`+tc.failure+`}}`), nil
 				}, api.Options{})
-				wantRefusal(t, c.Instances.Insert(t.Context(), "us-central1-a", &compute.Instance{Name: "x"}), tc.kind, tc.text, tc.fix)
+				wantRefusal(t, api.Run(t.Context(), c, c.Compute.Instances.Insert(c.Project, "us-central1-a", &compute.Instance{Name: "x"})), tc.kind, tc.text, tc.fix)
 			})
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"google.golang.org/api/orgpolicy/v2"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
 // Constraint is what an organization says about one thing.
@@ -23,7 +25,7 @@ type Constraint struct {
 
 // Constraint asks what holds of a constraint: "compute.vmExternalIpAccess".
 func (f Facts) Constraint(ctx context.Context, name string) (Constraint, error) {
-	live, err := f.Clients.Constraints.Get(ctx, name)
+	live, err := api.Do(ctx, f.Clients.OrgPolicy.Projects.Policies.GetEffectivePolicy(f.Clients.ProjectName()+"/policies/"+name))
 	if err != nil {
 		return Constraint{}, fmt.Errorf("ask what the organization says of %s: %w", name, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/iam/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
@@ -28,7 +29,7 @@ func (f Facts) DiskZone(ctx context.Context, name string) (string, error) {
 
 // findDisk is the disk of a name in the region. Its name is one for a zone.
 func (f Facts) findDisk(ctx context.Context, name string) (*compute.Disk, error) {
-	all, err := f.Clients.Disks.List(ctx, "name="+name)
+	all, err := f.Clients.ListDisks(ctx, "name="+name)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (f Facts) DiskFree(ctx context.Context, name, cluster string) error {
 	}
 	for _, user := range d.Users {
 		by := path.Base(user)
-		m, err := f.Clients.Instances.Get(ctx, path.Base(d.Zone)+"/"+by)
+		m, err := api.Do(ctx, f.Clients.Compute.Instances.Get(f.Clients.Project, path.Base(d.Zone), by))
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (f Facts) DiskFree(ctx context.Context, name, cluster string) error {
 
 // SnapshotFits refuses a snapshot of which no disk of so many GB can be made.
 func (f Facts) SnapshotFits(ctx context.Context, name string, want int) error {
-	s, err := f.Clients.Snapshots.Get(ctx, name)
+	s, err := api.Do(ctx, f.Clients.Compute.Snapshots.Get(f.Clients.Project, name))
 	switch {
 	case err != nil:
 		return err
@@ -95,7 +96,7 @@ func DefaultAccount(number uint64) string {
 
 // AccountFit refuses a service account that machines cannot have.
 func (f Facts) AccountFit(ctx context.Context, email string) error {
-	live, err := f.homeOf(email).Accounts.Get(ctx, email)
+	live, err := api.Do(ctx, f.Clients.IAM.Projects.ServiceAccounts.Get(f.homeOf(email).AccountName(email)))
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,11 @@ func (f Facts) homeOf(email string) api.Clients {
 // service account.
 func (f Facts) MissingOnAccount(ctx context.Context, email string, permissions []string) ([]string, error) {
 	return Missing(permissions, func(some []string) ([]string, error) {
-		return f.homeOf(email).Accounts.TestPermissions(ctx, email, some)
+		out, err := api.Do(ctx, f.Clients.IAM.Projects.ServiceAccounts.TestIamPermissions(f.homeOf(email).AccountName(email), &iam.TestIamPermissionsRequest{Permissions: some}))
+		if err != nil {
+			return nil, err
+		}
+		return out.Permissions, nil
 	})
 }
 

@@ -1,19 +1,20 @@
 package facts_test
 
 import (
-	"context"
+	"net/http"
 	"testing"
 
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
 func giveDisk(t *testing.T, f facts.Facts, zone, name string, gb int64) {
 	t.Helper()
-	must(t, f.Clients.Disks.Insert(t.Context(), zone, &compute.Disk{Name: name, SizeGb: gb, Type: "projects/" + gcptest.Project + "/zones/" + zone + "/diskTypes/pd-balanced"}))
+	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Disks.Insert(f.Clients.Project, zone, &compute.Disk{Name: name, SizeGb: gb, Type: "projects/" + gcptest.Project + "/zones/" + zone + "/diskTypes/pd-balanced"})))
 }
 
 func TestAnExistingDisk(t *testing.T) {
@@ -39,11 +40,11 @@ func TestADiskOfAnotherMachine(t *testing.T) {
 	f := of(t, gcptest.New(t, gcptest.Options{}))
 	giveDisk(t, f, "us-central1-b", "mine", 200)
 	const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"
-	must(t, f.Clients.Instances.Insert(t.Context(), "us-central1-b", &compute.Instance{
+	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Instances.Insert(f.Clients.Project, "us-central1-b", &compute.Instance{
 		Name: "other", MachineType: zone + "machineTypes/n2-standard-2", Labels: map[string]string{"det-deploy-cluster": "lab"},
 		Disks:             []*compute.AttachedDisk{{Boot: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageDebian}}, {Source: zone + "disks/mine"}},
 		NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
-	}))
+	})))
 	wantRefusal(t, f.DiskFree(t.Context(), "mine", "lab-2"), cloud.Invalid, "attached to other")
 	must(t, f.DiskFree(t.Context(), "mine", "lab"))
 }
@@ -52,13 +53,13 @@ func TestASnapshotForADisk(t *testing.T) {
 	t.Parallel()
 	f := of(t, gcptest.New(t, gcptest.Options{}))
 	giveDisk(t, f, "us-central1-b", "mine", 200)
-	must(t, f.Clients.Snapshots.Insert(t.Context(), &compute.Snapshot{Name: "older", SourceDisk: "projects/" + gcptest.Project + "/zones/us-central1-b/disks/mine"}))
+	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Snapshots.Insert(f.Clients.Project, &compute.Snapshot{Name: "older", SourceDisk: "projects/" + gcptest.Project + "/zones/us-central1-b/disks/mine"})))
 	must(t, f.SnapshotFits(t.Context(), "older", 200))
 	wantRefusal(t, f.SnapshotFits(t.Context(), "older", 100), cloud.Invalid, "it is of 200 GB")
 	wantRefusal(t, f.SnapshotFits(t.Context(), "nobodys", 100), cloud.NotFound, "")
-	f.Clients.Snapshots.Get = func(context.Context, string) (*compute.Snapshot, error) {
-		return &compute.Snapshot{Name: "older", Status: "UPLOADING"}, nil
-	}
+	f = edit(t, gcptest.New(t, gcptest.Options{}), edited{"/compute/v1/projects/" + gcptest.Project + "/global/snapshots/older": func(string) (int, string) {
+		return http.StatusOK, `{"name":"older","status":"UPLOADING"}`
+	}})
 	wantRefusal(t, f.SnapshotFits(t.Context(), "older", 100), cloud.Invalid, "its state is UPLOADING")
 }
 

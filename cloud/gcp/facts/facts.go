@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/api/compute/v1"
+
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/infra"
@@ -59,7 +61,7 @@ func (f Facts) Caller(ctx context.Context) (Caller, error) {
 // projectNumber asks those services for the number that know it, because any of them may
 // not be enabled yet. What the first one answers is what is reported.
 func (f Facts) projectNumber(ctx context.Context) (uint64, error) {
-	p, err := f.Clients.Projects.Get(ctx)
+	p, err := api.Do(ctx, f.Clients.Resources.Projects.Get(f.Clients.ProjectName()))
 	switch {
 	case err == nil && p.State != "" && p.State != "ACTIVE":
 		return 0, &cloud.Error{
@@ -71,11 +73,11 @@ func (f Facts) projectNumber(ctx context.Context) (uint64, error) {
 	case cloud.KindOf(err) != cloud.Denied:
 		return 0, err
 	}
-	used, usageErr := f.Clients.Services.Get(ctx, []string{computeAPI})
+	used, usageErr := f.readAPIs(ctx, []string{computeAPI})
 	if usageErr == nil && len(used) > 0 {
 		return parseNumber(used[0].Parent)
 	}
-	if described, engineErr := f.Clients.Catalog.Project(ctx); engineErr == nil {
+	if described, engineErr := api.Do(ctx, f.Clients.Compute.Projects.Get(f.Clients.Project)); engineErr == nil {
 		return described.Id, nil
 	}
 	return 0, err
@@ -83,7 +85,7 @@ func (f Facts) projectNumber(ctx context.Context) (uint64, error) {
 
 // Clock is Google's time; it is zero where an answer does not say it.
 func (f Facts) Clock(ctx context.Context) (time.Time, error) {
-	p, err := f.Clients.Projects.Get(ctx)
+	p, err := api.Do(ctx, f.Clients.Resources.Projects.Get(f.Clients.ProjectName()))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask Google for the time: %w", err)
 	}
@@ -105,7 +107,7 @@ func parseNumber(name string) (uint64, error) {
 
 // Regions lists the regions that the project may use.
 func (f Facts) Regions(ctx context.Context) ([]string, error) {
-	all, err := f.Clients.Catalog.Regions(ctx)
+	all, err := api.List(ctx, f.Clients.Compute.Regions.List(f.Clients.Project), func(p *compute.RegionList) []*compute.Region { return p.Items })
 	if err != nil {
 		return nil, fmt.Errorf("list regions: %w", err)
 	}
@@ -119,7 +121,7 @@ func (f Facts) Regions(ctx context.Context) ([]string, error) {
 
 // Zones lists the region's zones that are in order.
 func (f Facts) Zones(ctx context.Context) ([]string, error) {
-	all, err := f.Clients.Catalog.Zones(ctx)
+	all, err := api.List(ctx, f.Clients.Compute.Zones.List(f.Clients.Project), func(p *compute.ZoneList) []*compute.Zone { return p.Items })
 	if err != nil {
 		return nil, fmt.Errorf("list the zones of %s: %w", f.Clients.Region, err)
 	}

@@ -1,8 +1,9 @@
 package facts_test
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/api/cloudresourcemanager/v3"
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -27,6 +27,38 @@ func of(t *testing.T, w *gcptest.World) facts.Facts {
 	c, err := api.New(t.Context(), w.Client(""), api.Options{Project: gcptest.Project, Region: region})
 	must(t, err)
 	return facts.Facts{Clients: c}
+}
+
+// edited is what becomes of Google's answers, by the paths of requests.
+type edited map[string]func(body string) (status int, text string)
+
+// edit asks a Google whose answers are edited.
+func edit(t *testing.T, w *gcptest.World, e edited) facts.Facts {
+	t.Helper()
+	c, err := api.New(t.Context(), &http.Client{Transport: &editor{w.Transport(gcptest.Caller{}), e}}, api.Options{Project: gcptest.Project, Region: region})
+	must(t, err)
+	return facts.Facts{Clients: c}
+}
+
+type editor struct {
+	next    http.RoundTripper
+	answers edited
+}
+
+func (e *editor) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := e.next.RoundTrip(r)
+	change := e.answers[r.URL.Path]
+	if err != nil || change == nil {
+		return res, err
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	var text string
+	res.StatusCode, text = change(string(body))
+	res.Body = io.NopCloser(strings.NewReader(text))
+	return res, nil
 }
 
 func must(t *testing.T, err error) {
@@ -46,18 +78,14 @@ func wantRefusal(t *testing.T, err error, kind cloud.Kind, text string) {
 // Which service knows the project's number depends on what is enabled and allowed.
 func TestTheProjectsNumber(t *testing.T) {
 	t.Parallel()
-	denied := &cloud.Error{Kind: cloud.Denied, Op: "x", Err: errors.New("no")}
-	for name, change := range map[string]func(*api.Clients){
-		"by Resource Manager": func(*api.Clients) {},
-		"by Service Usage": func(c *api.Clients) {
-			c.Projects.Get = func(context.Context) (*cloudresourcemanager.Project, error) { return nil, denied }
-		},
+	for name, answers := range map[string]edited{
+		"by Resource Manager": {},
+		"by Service Usage": {"/v3/projects/" + gcptest.Project: func(string) (int, string) {
+			return http.StatusForbidden, `{"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}`
+		}},
 	} {
-		f := of(t, gcptest.New(t, gcptest.Options{}))
-		f.Clients.Identity = func(context.Context) (string, error) { return "ann@example.com", nil }
-		change(&f.Clients)
-		got, err := f.Caller(t.Context())
-		if want := (facts.Caller{Identity: "ann@example.com", Project: gcptest.Project, Number: gcptest.Number}); err != nil || got != want {
+		got, err := edit(t, gcptest.New(t, gcptest.Options{}), answers).Caller(t.Context())
+		if want := (facts.Caller{Project: gcptest.Project, Number: gcptest.Number}); err != nil || got != want {
 			t.Errorf("%s: got %v and %v, want %v", name, got, err, want)
 		}
 	}
@@ -65,35 +93,36 @@ func TestTheProjectsNumber(t *testing.T) {
 
 func TestAProjectThatIsGoing(t *testing.T) {
 	t.Parallel()
-	f := of(t, gcptest.New(t, gcptest.Options{}))
-	f.Clients.Projects.Get = func(context.Context) (*cloudresourcemanager.Project, error) {
-		return &cloudresourcemanager.Project{Name: "projects/1", State: "DELETE_REQUESTED"}, nil
-	}
+	f := edit(t, gcptest.New(t, gcptest.Options{}), edited{"/v3/projects/" + gcptest.Project: func(string) (int, string) {
+		return http.StatusOK, `{"name":"projects/1","state":"DELETE_REQUESTED"}`
+	}})
 	_, err := f.Caller(t.Context())
 	wantRefusal(t, err, cloud.Invalid, "being deleted")
 }
 
 func TestZones(t *testing.T) {
 	t.Parallel()
-	f := of(t, gcptest.New(t, gcptest.Options{}))
+	w := gcptest.New(t, gcptest.Options{})
+	f := of(t, w)
 	got, err := f.Zones(t.Context())
 	if diff := cmp.Diff(got, []string{"us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f"}); diff != "" || err != nil {
 		t.Errorf("%v (-got +want):\n%s", err, diff)
 	}
-	list := f.Clients.Catalog.Zones
-	f.Clients.Catalog.Zones = func(ctx context.Context) ([]*compute.Zone, error) {
-		all, err := list(ctx)
-		for _, z := range all {
+	down := edit(t, w, edited{"/compute/v1/projects/" + gcptest.Project + "/zones": func(body string) (int, string) {
+		var all compute.ZoneList
+		must(t, json.Unmarshal([]byte(body), &all))
+		for _, z := range all.Items {
 			if z.Name == "us-central1-f" {
 				z.Status = "DOWN"
 			}
 		}
-		return all, err
-	}
-	if got, err = f.Zones(t.Context()); err != nil || slices.Contains(got, "us-central1-f") {
+		text, err := json.Marshal(&all)
+		must(t, err)
+		return http.StatusOK, string(text)
+	}})
+	if got, err = down.Zones(t.Context()); err != nil || slices.Contains(got, "us-central1-f") {
 		t.Errorf("got %v and %v, want no zone that is out of order", got, err)
 	}
-	f.Clients.Catalog.Zones = list
 	f.Clients.Region = "moon-east1"
 	_, err = f.Zones(t.Context())
 	wantRefusal(t, err, cloud.Invalid, "no such region")

@@ -41,7 +41,7 @@ func (f Facts) GPUMachines(ctx context.Context, zones []string) ([]Type, error) 
 func (f Facts) bringingTypes(ctx context.Context, zones []string) (map[string]Type, error) {
 	filter := `name eq "(` + strings.Join(machinetype.Families(), "|") + `)-.*"`
 	offers, err := askEach(zones, func(zone string) ([]*compute.MachineType, error) {
-		return f.Clients.Catalog.MachineTypes(ctx, zone, filter)
+		return f.listMachineTypes(ctx, zone, filter)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask for machine types with GPUs: %w", err)

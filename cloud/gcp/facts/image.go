@@ -10,6 +10,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
 // Image is a machine image.
@@ -80,11 +81,7 @@ func (f Facts) ParseImage(link string) ImageRef {
 // refused.
 func (f Facts) Image(ctx context.Context, link string) (Image, error) {
 	r := f.ParseImage(link)
-	read := f.Clients.Catalog.Image
-	if r.Family {
-		read = f.Clients.Catalog.ImageFamily
-	}
-	live, err := read(ctx, r.Project, r.Name)
+	live, err := f.readImage(ctx, r)
 	if err != nil {
 		return Image{}, fmt.Errorf("ask for image %s: %w", link, err)
 	}
@@ -92,6 +89,13 @@ func (f Facts) Image(ctx context.Context, link string) (Image, error) {
 		return Image{}, &cloud.Error{Kind: cloud.Invalid, Op: "compute.images.get", Resource: link, Err: err}
 	}
 	return describeImage(r.Project, live), nil
+}
+
+func (f Facts) readImage(ctx context.Context, r ImageRef) (*compute.Image, error) {
+	if r.Family {
+		return api.Do(ctx, f.Clients.Compute.Images.GetFromFamily(r.Project, r.Name))
+	}
+	return api.Do(ctx, f.Clients.Compute.Images.Get(r.Project, r.Name))
 }
 
 // checkImage refuses an image from which no machine boots.
@@ -128,7 +132,7 @@ func describeImage(project string, i *compute.Image) Image {
 // Newest asks for the newest image of stock.
 func (f Facts) Newest(ctx context.Context, stock Stock, architecture string) (Image, error) {
 	for _, family := range stock.Families[architecture] {
-		live, err := f.Clients.Catalog.ImageFamily(ctx, stock.Project, family)
+		live, err := api.Do(ctx, f.Clients.Compute.Images.GetFromFamily(stock.Project, family))
 		if cloud.KindOf(err) == cloud.NotFound {
 			continue
 		}

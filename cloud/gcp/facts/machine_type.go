@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
@@ -82,15 +83,23 @@ func (f Facts) readZone(ctx context.Context, zone string, wanted []machinetype.T
 	}
 	slices.Sort(names)
 	err = infra.SideBySide(func() (err error) {
-		o.machines, err = f.Clients.Catalog.MachineTypes(ctx, zone, strings.Join(slices.Compact(names), " OR "))
+		o.machines, err = f.listMachineTypes(ctx, zone, strings.Join(slices.Compact(names), " OR "))
 		return err
 	}, func() (err error) {
 		if givenGPUs {
-			o.gpus, err = f.Clients.Catalog.AcceleratorTypes(ctx, zone)
+			o.gpus, err = f.listGPUTypes(ctx, zone)
 		}
 		return err
 	})
 	return o, err
+}
+
+func (f Facts) listMachineTypes(ctx context.Context, zone, filter string) ([]*compute.MachineType, error) {
+	return api.List(ctx, f.Clients.Compute.MachineTypes.List(f.Clients.Project, zone).Filter(filter), func(p *compute.MachineTypeList) []*compute.MachineType { return p.Items })
+}
+
+func (f Facts) listGPUTypes(ctx context.Context, zone string) ([]*compute.AcceleratorType, error) {
+	return api.List(ctx, f.Clients.Compute.AcceleratorTypes.List(f.Clients.Project, zone), func(p *compute.AcceleratorTypeList) []*compute.AcceleratorType { return p.Items })
 }
 
 // takesGPUs reports whether a machine is given GPUs beside its type.
@@ -139,7 +148,7 @@ func isOffered(d *compute.DeprecationStatus) bool {
 // GPUTypes lists the types of GPUs that zones have, by their names.
 func (f Facts) GPUTypes(ctx context.Context, zones []string) ([]GPUType, error) {
 	offers, err := askEach(zones, func(zone string) ([]*compute.AcceleratorType, error) {
-		return f.Clients.Catalog.AcceleratorTypes(ctx, zone)
+		return f.listGPUTypes(ctx, zone)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask for the types of GPUs: %w", err)

@@ -20,7 +20,7 @@ const clusterMark = clusterLabel + "="
 // Overlapping names the subnetworks of other networks in the region that have addresses of
 // a range, but for those of a cluster.
 func (f Facts) Overlapping(ctx context.Context, want netip.Prefix, cluster string) ([]string, error) {
-	all, err := f.Clients.Subnetworks.List(ctx, "")
+	all, err := api.List(ctx, f.Clients.Compute.Subnetworks.List(f.Clients.Project, f.Clients.Region), func(p *compute.SubnetworkList) []*compute.Subnetwork { return p.Items })
 	if err != nil {
 		return nil, fmt.Errorf("list subnetworks: %w", err)
 	}
@@ -86,7 +86,7 @@ func (f Facts) Range(ctx context.Context, at Place) (netip.Prefix, error) {
 }
 
 func (f Facts) readSubnetwork(ctx context.Context, at Place) (*compute.Subnetwork, netip.Prefix, error) {
-	s, err := f.Clients.Subnetworks.Get(ctx, at.Project+"/"+at.Subnetwork)
+	s, err := api.Do(ctx, f.Clients.Compute.Subnetworks.Get(at.Project, f.Clients.Region, at.Subnetwork))
 	if err != nil {
 		return nil, netip.Prefix{}, fmt.Errorf("look at subnetwork %s of project %s in %s: %w", at.Subnetwork, at.Project, f.Clients.Region, err)
 	}
@@ -102,7 +102,7 @@ const defaultRange = "0.0.0.0/0"
 
 // readRoutes reads by what the network's default route of the highest priority leads.
 func (c *Connection) readRoutes(ctx context.Context, home api.Clients, s *compute.Subnetwork) error {
-	all, err := home.Catalog.Routes(ctx, "")
+	all, err := api.List(ctx, home.Compute.Routes.List(home.Project), func(p *compute.RouteList) []*compute.Route { return p.Items })
 	if err != nil {
 		return fmt.Errorf("list the routes of project %s: %w", home.Project, err)
 	}
@@ -127,7 +127,7 @@ func firstOf(texts ...string) string {
 
 // readNAT looks for a router of the network whose NAT has the subnetwork.
 func (c *Connection) readNAT(ctx context.Context, home api.Clients, s *compute.Subnetwork) error {
-	all, err := home.Routers.List(ctx, "")
+	all, err := api.List(ctx, home.Compute.Routers.List(home.Project, home.Region), func(p *compute.RouterList) []*compute.Router { return p.Items })
 	if err != nil {
 		return fmt.Errorf("list the routers of project %s: %w", home.Project, err)
 	}
@@ -155,7 +155,7 @@ func linkPath(link string) string {
 
 // FirewallRules lists the rules of a network.
 func (f Facts) FirewallRules(ctx context.Context, at Place) ([]*compute.Firewall, error) {
-	all, err := f.Clients.In(at.Project).Firewalls.List(ctx, "")
+	all, err := api.List(ctx, f.Clients.Compute.Firewalls.List(at.Project), func(p *compute.FirewallList) []*compute.Firewall { return p.Items })
 	if err != nil {
 		return nil, fmt.Errorf("list the firewall rules of project %s: %w", at.Project, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
@@ -19,10 +20,10 @@ func TestOverlappingAddresses(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0] != "default of network default has 10.132.0.0/20" {
 		t.Errorf("got %v and %v, want the default network's of the region", got, err)
 	}
-	must(t, f.Clients.Networks.Insert(t.Context(), &compute.Network{Name: "det-lab", ForceSendFields: []string{"AutoCreateSubnetworks"}}))
-	must(t, f.Clients.Subnetworks.Insert(t.Context(), &compute.Subnetwork{
+	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Networks.Insert(f.Clients.Project, &compute.Network{Name: "det-lab", ForceSendFields: []string{"AutoCreateSubnetworks"}})))
+	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Subnetworks.Insert(f.Clients.Project, f.Clients.Region, &compute.Subnetwork{
 		Name: "det-lab", Network: "global/networks/det-lab", IpCidrRange: "10.192.0.0/16", Description: "det-deploy-cluster=lab\nsubnetwork",
-	}))
+	})))
 	for cluster, want := range map[string]int{"lab": 0, "lab-2": 1} {
 		got, err = f.Overlapping(t.Context(), netip.MustParsePrefix("10.192.0.0/20"), cluster)
 		if err != nil || len(got) != want {
@@ -43,15 +44,15 @@ func TestWhatASubnetworkGives(t *testing.T) {
 	if diff := cmp.Diff(got, want, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" || got.Addresses() != 4092 {
 		t.Errorf("%d addresses (-got +want):\n%s", got.Addresses(), diff)
 	}
-	must(t, f.Clients.In("hosts").Routers.Insert(t.Context(), &compute.Router{
+	must(t, api.Run(t.Context(), f.Clients.In("hosts"), f.Clients.In("hosts").Compute.Routers.Insert("hosts", "us-central1", &compute.Router{
 		Name: "out", Network: "projects/hosts/global/networks/default",
 		Nats: []*compute.RouterNat{{Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"}},
-	}))
+	})))
 	if got, err = f.Connection(t.Context(), at); err != nil || got.NAT != "out" {
 		t.Errorf("got %+v and %v, want the router", got, err)
 	}
-	must(t, f.Clients.In("hosts").Routers.Delete(t.Context(), "out"))
-	must(t, f.Clients.In("hosts").Networks.Insert(t.Context(), &compute.Network{Name: "far", ForceSendFields: []string{"AutoCreateSubnetworks"}}))
+	must(t, api.Run(t.Context(), f.Clients.In("hosts"), f.Clients.In("hosts").Compute.Routers.Delete("hosts", "us-central1", "out")))
+	must(t, api.Run(t.Context(), f.Clients.In("hosts"), f.Clients.In("hosts").Compute.Networks.Insert("hosts", &compute.Network{Name: "far", ForceSendFields: []string{"AutoCreateSubnetworks"}})))
 	for network, nat := range map[string]*compute.RouterNat{
 		"far": {Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"},
 		"default": {
@@ -59,9 +60,9 @@ func TestWhatASubnetworkGives(t *testing.T) {
 			Subnetworks: []*compute.RouterNatSubnetworkToNat{{Name: "projects/hosts/regions/us-central1/subnetworks/other", SourceIpRangesToNat: []string{"ALL_IP_RANGES"}}},
 		},
 	} {
-		must(t, f.Clients.In("hosts").Routers.Insert(t.Context(), &compute.Router{
+		must(t, api.Run(t.Context(), f.Clients.In("hosts"), f.Clients.In("hosts").Compute.Routers.Insert("hosts", "us-central1", &compute.Router{
 			Name: "of-" + network, Network: "projects/hosts/global/networks/" + network, Nats: []*compute.RouterNat{nat},
-		}))
+		})))
 	}
 	if got, err = f.Connection(t.Context(), at); err != nil || got.NAT != "" {
 		t.Errorf("got %+v and %v, want no router for that subnetwork", got, err)
@@ -130,7 +131,7 @@ func TestRulesOfOneNetwork(t *testing.T) {
 	if err != nil || len(got) != 2 {
 		t.Errorf("got %d rules and %v, want the two of the default network", len(got), err)
 	}
-	must(t, f.Clients.Firewalls.Patch(t.Context(), got[0].Name, &compute.Firewall{Disabled: true}))
+	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Firewalls.Patch(f.Clients.Project, got[0].Name, &compute.Firewall{Disabled: true})))
 	got, err = f.FirewallRules(t.Context(), facts.Place{Project: gcptest.Project, Network: "default"})
 	if err != nil || len(got) != 1 {
 		t.Errorf("got %d rules and %v, want those that are enforced", len(got), err)

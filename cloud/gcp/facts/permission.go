@@ -4,6 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"google.golang.org/api/cloudresourcemanager/v3"
+	"google.golang.org/api/compute/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
 // testedAtOnce is how many permissions Google tests in one call.
@@ -30,19 +35,37 @@ func Missing(permissions []string, test func(some []string) ([]string, error)) (
 // subnetwork of the region.
 func (f Facts) MissingOnSubnetwork(ctx context.Context, at Place, permissions []string) ([]string, error) {
 	return Missing(permissions, func(some []string) ([]string, error) {
-		return f.Clients.Subnetworks.TestPermissions(ctx, at.Project+"/"+at.Subnetwork, some)
+		in := &compute.TestPermissionsRequest{Permissions: some}
+		out, err := api.Do(ctx, f.Clients.Compute.Subnetworks.TestIamPermissions(at.Project, f.Clients.Region, at.Subnetwork, in))
+		if err != nil {
+			return nil, err
+		}
+		return out.Permissions, nil
 	})
 }
 
 // MissingOnBucket lists those of some permissions that the caller does not have on a bucket.
 func (f Facts) MissingOnBucket(ctx context.Context, bucket string, permissions []string) ([]string, error) {
-	return Missing(permissions, func(some []string) ([]string, error) { return f.Clients.Buckets.TestPermissions(ctx, bucket, some) })
+	return Missing(permissions, func(some []string) ([]string, error) {
+		out, err := api.Do(ctx, f.Clients.Storage.Buckets.TestIamPermissions(bucket, some))
+		if err != nil {
+			return nil, err
+		}
+		return out.Permissions, nil
+	})
 }
 
 // MissingInProject lists those of some permissions that the caller does not have in the
 // project.
 func (f Facts) MissingInProject(ctx context.Context, permissions []string) ([]string, error) {
-	out, err := Missing(permissions, func(some []string) ([]string, error) { return f.Clients.Projects.TestPermissions(ctx, some) })
+	out, err := Missing(permissions, func(some []string) ([]string, error) {
+		in := &cloudresourcemanager.TestIamPermissionsRequest{Permissions: some}
+		out, err := api.Do(ctx, f.Clients.Resources.Projects.TestIamPermissions(f.Clients.ProjectName(), in))
+		if err != nil {
+			return nil, err
+		}
+		return out.Permissions, nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("ask what the caller may do in project %s: %w", f.Clients.Project, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
@@ -31,10 +32,10 @@ func (f Facts) Quotas(ctx context.Context) (Quotas, error) {
 	var r *compute.Region
 	var p *compute.Project
 	err := infra.SideBySide(func() (err error) {
-		r, err = f.Clients.Catalog.Region(ctx)
+		r, err = api.Do(ctx, f.Clients.Compute.Regions.Get(f.Clients.Project, f.Clients.Region))
 		return err
 	}, func() (err error) {
-		p, err = f.Clients.Catalog.Project(ctx)
+		p, err = api.Do(ctx, f.Clients.Compute.Projects.Get(f.Clients.Project))
 		return err
 	})
 	if err != nil {
@@ -179,10 +180,10 @@ func (f Facts) Own(ctx context.Context, cluster string) ([]Unit, error) {
 	var all []*compute.Instance
 	var disks []*compute.Disk
 	err := infra.SideBySide(func() (err error) {
-		all, err = f.Clients.Instances.List(ctx, "labels."+clusterLabel+"="+cluster)
+		all, err = f.Clients.ListInstances(ctx, "labels."+clusterLabel+"="+cluster)
 		return err
 	}, func() (err error) {
-		disks, err = f.Clients.Disks.List(ctx, "")
+		disks, err = f.Clients.ListDisks(ctx, "")
 		return err
 	})
 	if err != nil {

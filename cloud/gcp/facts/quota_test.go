@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
@@ -79,7 +80,7 @@ func TestWhatAClusterUses(t *testing.T) {
 	f := of(t, gcptest.New(t, gcptest.Options{IgnoreFilters: true}))
 	const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"
 	insert := func(name, cluster string) {
-		must(t, f.Clients.Instances.Insert(t.Context(), "us-central1-b", &compute.Instance{
+		must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Instances.Insert(f.Clients.Project, "us-central1-b", &compute.Instance{
 			Name: name, MachineType: zone + "machineTypes/n1-standard-8", Labels: map[string]string{"det-deploy-cluster": cluster},
 			Disks: []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
 				SourceImage: gcptest.ImageDebian, DiskSizeGb: 200, DiskType: zone + "diskTypes/pd-balanced",
@@ -87,15 +88,15 @@ func TestWhatAClusterUses(t *testing.T) {
 			GuestAccelerators: []*compute.AcceleratorConfig{{AcceleratorType: zone + "acceleratorTypes/nvidia-tesla-t4", AcceleratorCount: 2}},
 			Scheduling:        &compute.Scheduling{OnHostMaintenance: "TERMINATE"},
 			NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default", AccessConfigs: []*compute.AccessConfig{{}}}},
-		}))
+		})))
 	}
 	insert("a", "lab")
 	insert("b", "lab-2")
 	insert("off", "lab")
-	must(t, f.Clients.Instances.Stop(t.Context(), "us-central1-b/off"))
-	must(t, f.Clients.Disks.Insert(t.Context(), "europe-west4-a", &compute.Disk{
+	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Instances.Stop(f.Clients.Project, "us-central1-b", "off")))
+	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Disks.Insert(f.Clients.Project, "europe-west4-a", &compute.Disk{
 		Name: "far", SizeGb: 500, Labels: map[string]string{"det-deploy-cluster": "lab"}, Type: "projects/" + gcptest.Project + "/zones/europe-west4-a/diskTypes/pd-balanced",
-	}))
+	})))
 	all, err := f.Own(t.Context(), "lab")
 	must(t, err)
 	q, err := f.Quotas(t.Context())

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/api/serviceusage/v1"
+
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
@@ -24,7 +27,7 @@ func RequiredAPIs() []string {
 
 // DisabledAPIs lists those of some APIs that the project has not enabled.
 func (f Facts) DisabledAPIs(ctx context.Context, names []string) ([]string, error) {
-	all, err := f.Clients.Services.Get(ctx, names)
+	all, err := f.readAPIs(ctx, names)
 	if err != nil {
 		return nil, fmt.Errorf("ask which APIs the project has enabled: %w", err)
 	}
@@ -36,6 +39,19 @@ func (f Facts) DisabledAPIs(ctx context.Context, names []string) ([]string, erro
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// readAPIs reads whether APIs are enabled.
+func (f Facts) readAPIs(ctx context.Context, names []string) ([]*serviceusage.GoogleApiServiceusageV1Service, error) {
+	full := make([]string, len(names))
+	for i, name := range names {
+		full[i] = f.Clients.ProjectName() + "/services/" + name
+	}
+	out, err := api.Do(ctx, f.Clients.Usage.Services.BatchGet(f.Clients.ProjectName()).Names(full...))
+	if err != nil {
+		return nil, err
+	}
+	return out.Services, nil
 }
 
 // EnableCommand is how a person enables APIs.
@@ -52,7 +68,8 @@ const (
 // EnableAPIs enables APIs in the project, and returns when Google says that they are. It
 // is the only question of this package that changes something.
 func (f Facts) EnableAPIs(ctx context.Context, names []string) error {
-	if err := f.Clients.Services.Enable(ctx, names); err != nil {
+	in := &serviceusage.BatchEnableServicesRequest{ServiceIds: names}
+	if err := api.Send(ctx, f.Clients.Usage.Services.BatchEnable(f.Clients.ProjectName(), in)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, toBeEnabled)

@@ -172,7 +172,7 @@ func TestABootDiskIsOneThatTheMachineTakes(t *testing.T) {
 		p := open(t, gcptest.Options{}, func(c *fleet.Config) { c.BootDiskType = said })
 		for kind, disk := range want {
 			id := p.launch(t, kind, 1, cloud.Offer{Type: kind, Zone: zoneB, Price: cloud.OnDemand})[0].ID
-			live, err := p.clients(t).Disks.Get(t.Context(), zoneB+"/"+string(id))
+			live, err := api.Do(t.Context(), p.clients(t).Compute.Disks.Get(gcptest.Project, zoneB, string(id)))
 			if err != nil {
 				t.Fatal(err)
 			}

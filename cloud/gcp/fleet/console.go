@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
 // Console implements cloud.Console: the end of what a machine wrote on its first serial
@@ -17,7 +18,7 @@ func (f *Fleet) Console(ctx context.Context, id cloud.InstanceID) (string, error
 	if zones[id] == "" {
 		return "", &cloud.Error{Kind: cloud.NotFound, Op: "compute.instances.getSerialPortOutput", Err: errors.New("the pool has no machine " + string(id))}
 	}
-	out, err := f.clients.Machines.SerialPort(ctx, zones[id]+"/"+string(id), 0)
+	out, err := api.Do(ctx, f.clients.Compute.Instances.GetSerialPortOutput(f.clients.Project, zones[id], string(id)))
 	if err != nil {
 		return "", err
 	}

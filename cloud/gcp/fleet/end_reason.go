@@ -9,6 +9,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
 // endReason is why a machine has stopped.
@@ -53,7 +54,7 @@ func (f *Fleet) skipEnd(id cloud.InstanceID) {
 }
 
 func (f *Fleet) findEnd(ctx context.Context, i *compute.Instance) *endReason {
-	all, err := f.clients.Machines.Operations(ctx, path.Base(i.Zone), `targetLink="`+i.SelfLink+`"`)
+	all, err := api.List(ctx, f.clients.Compute.ZoneOperations.List(f.clients.Project, path.Base(i.Zone)).Filter(`targetLink="`+i.SelfLink+`"`), func(p *compute.OperationList) []*compute.Operation { return p.Items })
 	if err != nil {
 		f.cfg.Log.WarnContext(ctx, "cannot read why a machine stopped", "pool", f.cfg.Pool, "instance_id", i.Name, "err", err)
 		f.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
 )
 
@@ -35,7 +36,7 @@ func notLaunched(name cloud.InstanceID) error {
 }
 
 func (f *Fleet) describeMachine(ctx context.Context, name cloud.InstanceID, zone string) (attest.Machine, error) {
-	live, err := f.clients.Instances.Get(ctx, zone+"/"+string(name))
+	live, err := api.Do(ctx, f.clients.Compute.Instances.Get(f.clients.Project, zone, string(name)))
 	switch {
 	case cloud.KindOf(err) == cloud.NotFound, err == nil && !f.isOurs(live):
 		return attest.Machine{}, notLaunched(name)
@@ -69,7 +70,7 @@ func (p Pools) ReadGuestAttribute(ctx context.Context, m attest.Machine, key str
 	if at < 0 {
 		return "", notLaunched(cloud.InstanceID(m.Name))
 	}
-	out, err := p[at].clients.Machines.GuestAttribute(ctx, m.Zone+"/"+m.Name, key)
+	out, err := api.Do(ctx, p[at].clients.Compute.Instances.GetGuestAttributes(p[at].clients.Project, m.Zone, m.Name).QueryPath(key))
 	if err != nil {
 		return "", err
 	}

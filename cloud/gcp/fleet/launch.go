@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 )
 
@@ -18,8 +19,9 @@ const opInsert = "compute.instances.insert"
 // pending is a machine that was asked for.
 type pending struct {
 	machine cloud.Instance
-	// await waits until it is granted or refused; nil for one that was there already.
-	await func(context.Context) error
+	// launch is Google's operation, which ends when it is granted or refused; nil for a
+	// machine that was there already.
+	launch *api.Operation
 }
 
 // Launch implements cloud.Instances: one call a machine, under a name that is the token's,
@@ -42,8 +44,8 @@ func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, e
 	}
 	eachOf(l.Count-1, func(i int) { begin(i + 1) })
 	eachOf(l.Count, func(n int) {
-		if errs[n] == nil && all[n].await != nil {
-			errs[n] = all[n].await(ctx)
+		if errs[n] == nil && all[n].launch != nil {
+			errs[n] = all[n].launch.Wait(ctx)
 		}
 	})
 	return f.grantMachines(ctx, all, errs)
@@ -62,21 +64,21 @@ func checkLaunch(l cloud.Launch) (machinetype.Type, error) {
 // beginMachine asks for one machine.
 func (f *Fleet) beginMachine(ctx context.Context, l cloud.Launch, t machinetype.Type, n int) (pending, error) {
 	name := f.cfg.machineName(l.Token, n)
-	await, err := f.clients.Machines.Launch(ctx, l.Offer.Zone, f.launchRequest(l, t, name))
+	launch, err := api.Start(ctx, f.clients, f.clients.Compute.Instances.Insert(f.clients.Project, l.Offer.Zone, f.launchRequest(l, t, name)))
 	switch {
 	case cloud.KindOf(err) == cloud.Conflict:
 		return f.adoptMachine(ctx, l, name, err)
 	case err != nil:
 		return pending{}, err
 	}
-	return pending{await: await, machine: cloud.Instance{
+	return pending{launch: launch, machine: cloud.Instance{
 		ID: cloud.InstanceID(name), State: cloud.InstanceStarting, Offer: l.Offer, Zone: l.Offer.Zone, Token: l.Token,
 	}}, nil
 }
 
 // adoptMachine takes the machine that has the name already, if this launch made it.
 func (f *Fleet) adoptMachine(ctx context.Context, l cloud.Launch, name string, refusal error) (pending, error) {
-	live, err := f.clients.Instances.Get(ctx, l.Offer.Zone+"/"+name)
+	live, err := api.Do(ctx, f.clients.Compute.Instances.Get(f.clients.Project, l.Offer.Zone, name))
 	switch {
 	case cloud.KindOf(err) == cloud.NotFound:
 		return pending{}, refusal // what has the name is its disk, or is just going

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
@@ -50,7 +51,7 @@ func TestALaunchMarksAndProtectsWhatItMakes(t *testing.T) {
 	}); diff != "" {
 		t.Errorf("metadata (-got +want):\n%s", diff)
 	}
-	disk, err := p.clients(t).Disks.Get(t.Context(), zoneB+"/"+id)
+	disk, err := api.Do(t.Context(), p.clients(t).Compute.Disks.Get(gcptest.Project, zoneB, id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestANameMayBeTaken(t *testing.T) {
 	live := p.live()[string(id)]
 	labels := maps.Clone(live.Labels)
 	labels["det-deploy-pool"] = "other"
-	if err := c.Instances.SetLabels(t.Context(), zoneB+"/"+string(id), &compute.InstancesSetLabelsRequest{Labels: labels, LabelFingerprint: live.LabelFingerprint}); err != nil {
+	if err := api.Run(t.Context(), c, c.Compute.Instances.SetLabels(c.Project, zoneB, string(id), &compute.InstancesSetLabelsRequest{Labels: labels, LabelFingerprint: live.LabelFingerprint})); err != nil {
 		t.Fatal(err)
 	}
 	other := p.reopen(t, nil)

@@ -35,7 +35,7 @@ func (f *Fleet) List(ctx context.Context) ([]cloud.Instance, error) {
 }
 
 func (f *Fleet) listMachines(ctx context.Context) ([]*compute.Instance, error) {
-	all, err := f.clients.Instances.List(ctx, f.filter())
+	all, err := f.clients.ListInstances(ctx, f.filter())
 	return slices.DeleteFunc(all, func(i *compute.Instance) bool { return !f.isOurs(i) }), err
 }
 

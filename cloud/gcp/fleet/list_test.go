@@ -11,6 +11,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
 	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
@@ -36,11 +37,11 @@ func ids(all []cloud.Instance) []cloud.InstanceID {
 // addForeign makes a machine with labels that nobody's pool launched.
 func (p *pool) addForeign(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
-	err := p.clients(t).Instances.Insert(t.Context(), zoneB, &compute.Instance{
+	err := api.Run(t.Context(), p.clients(t), p.clients(t).Compute.Instances.Insert(gcptest.Project, zoneB, &compute.Instance{
 		Name: name, MachineType: "zones/" + zoneB + "/machineTypes/e2-medium", Labels: labels,
 		Disks:             []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageUbuntu}}},
 		NetworkInterfaces: []*compute.NetworkInterface{{Network: network}},
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/api/monitoring/v3"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
 	"github.com/det-deploy/det-deploy/cloud/gcp/fleet"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
@@ -37,7 +38,7 @@ func asMaster(t *testing.T, permissions []string) *pool {
 	p.world.GiveSnapshot(gcptest.Project, "weights", 50)
 	master, agent := p.world.GiveAccount(gcptest.Project, "det-m-lab"), p.world.GiveAccount(gcptest.Project, "det-a-lab")
 	role := &iam.CreateRoleRequest{RoleId: "masters", Role: &iam.Role{Title: "master", Stage: "GA", IncludedPermissions: permissions}}
-	if err := p.clients(t).Roles.Create(t.Context(), role); err != nil {
+	if err := api.Send(t.Context(), p.clients(t).IAM.Projects.Roles.Create(p.clients(t).ProjectName(), role)); err != nil {
 		t.Fatal(err)
 	}
 	p.world.Bind("projects/"+gcptest.Project, "projects/"+gcptest.Project+"/roles/masters", "serviceAccount:"+master)
@@ -88,7 +89,7 @@ func (p *pool) report(t *testing.T) error {
 	series := []*monitoring.TimeSeries{{Metric: &monitoring.Metric{Type: "custom.googleapis.com/det/x"}, Resource: global, Points: []*monitoring.Point{point}}}
 	entry := &logging.LogEntry{LogName: "projects/" + gcptest.Project + "/logs/det-deploy-lab", Resource: &logging.MonitoredResource{Type: "global"}, TextPayload: "x"}
 	c := p.clients(t)
-	return errors.Join(c.Logs.Write(ctx, &logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{entry}}), c.Metrics.Write(ctx, series))
+	return errors.Join(api.Send(ctx, c.Logging.Entries.Write(&logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{entry}})), api.Send(ctx, c.Monitoring.Projects.TimeSeries.Create(c.ProjectName(), &monitoring.CreateTimeSeriesRequest{TimeSeries: series})))
 }
 
 func TestAMastersPermissionsAreEnough(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
 // Terminate implements cloud.Instances, by one call a machine. One that fails does not
@@ -26,14 +27,13 @@ func (f *Fleet) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 // deleteMachine removes one machine. One that is on its way out already is not ready for
 // another change.
 func (f *Fleet) deleteMachine(ctx context.Context, id cloud.InstanceID, zone string) error {
-	at := zone + "/" + string(id)
 	f.skipEnd(id)
-	err := f.clients.Instances.Terminate(ctx, at)
+	err := api.Begin(ctx, f.clients, f.clients.Compute.Instances.Delete(f.clients.Project, zone, string(id)))
 	switch cloud.KindOf(err) {
 	case cloud.NotFound:
 		return nil
 	case cloud.Conflict:
-		live, lookErr := f.clients.Instances.Get(ctx, at)
+		live, lookErr := api.Do(ctx, f.clients.Compute.Instances.Get(f.clients.Project, zone, string(id)))
 		if cloud.KindOf(lookErr) == cloud.NotFound || lookErr == nil && stateOf(live.Status) == cloud.InstanceStopping {
 			return nil
 		}

@@ -47,11 +47,11 @@ func TestRolesCountForTheClustersMachinesAlone(t *testing.T) {
 		s.launch(t, "other", nil)
 		master, err := api.New(t.Context(), s.world.Client(masterMember), api.Options{Project: gcptest.Project, Region: "us-central1"})
 		must(t, err)
-		must(t, master.Instances.Delete(t.Context(), "us-central1-b/det-lab-gpu-0a1b-0"))
-		if err := master.Instances.Delete(t.Context(), "us-central1-b/other"); cloud.KindOf(err) != cloud.Denied {
+		must(t, api.Run(t.Context(), master, master.Compute.Instances.Delete(master.Project, "us-central1-b", "det-lab-gpu-0a1b-0")))
+		if err := api.Run(t.Context(), master, master.Compute.Instances.Delete(master.Project, "us-central1-b", "other")); cloud.KindOf(err) != cloud.Denied {
 			t.Errorf("got %v, want that it may not", err)
 		}
-		if _, err := master.Instances.List(t.Context(), ""); err != nil {
+		if _, err := master.ListInstances(t.Context(), ""); err != nil {
 			t.Errorf("got %v, want it to list all machines", err)
 		}
 	})
@@ -107,10 +107,10 @@ func TestBindingsAreRepaired(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
-		buckets := s.clients(t).Buckets
-		policy, err := buckets.GetPolicy(t.Context(), dataBucket)
+		buckets := s.clients(t).Storage.Buckets
+		policy, err := api.Do(t.Context(), buckets.GetIamPolicy(dataBucket).OptionsRequestedPolicyVersion(api.PolicyVersion))
 		must(t, err)
-		must(t, buckets.SetPolicy(t.Context(), dataBucket, &storageapi.Policy{Etag: policy.Etag, ForceSendFields: []string{"Bindings"}}))
+		must(t, api.Send(t.Context(), buckets.SetIamPolicy(dataBucket, &storageapi.Policy{Etag: policy.Etag, ForceSendFields: []string{"Bindings"}})))
 		s.wish.zones = []string{"us-central1-c"}
 		var got []string
 		for _, line := range s.plan(t) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
@@ -38,8 +39,8 @@ func TestADetachedDiskIsNotReplaced(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
 		c := s.clients(t)
-		must(t, c.Instances.SetDeletionProtection(t.Context(), "us-central1-a/det-lab-master", false))
-		must(t, c.Instances.Delete(t.Context(), "us-central1-a/det-lab-master"))
+		must(t, api.Run(t.Context(), c, c.Compute.Instances.SetDeletionProtection(c.Project, "us-central1-a", "det-lab-master").DeletionProtection(false)))
+		must(t, api.Run(t.Context(), c, c.Compute.Instances.Delete(c.Project, "us-central1-a", "det-lab-master")))
 		s.wish.zone = "us-central1-b"
 		if got := strings.Join(s.plan(t), "\n"); !strings.Contains(got, "refuse gcp/disk/data; zone: us-central1-a → us-central1-b") {
 			t.Errorf("got %s, want the disk refused", got)
@@ -66,7 +67,7 @@ func TestDownRemovesABlankDisk(t *testing.T) {
 func (s *stage) wantDisks(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
-	all, err := s.clients(t).Disks.List(t.Context(), "name=det-lab-data")
+	all, err := s.clients(t).ListDisks(t.Context(), "name=det-lab-data")
 	must(t, err)
 	for _, d := range all {
 		got = append(got, d.Zone[strings.LastIndexByte(d.Zone, '/')+1:]+"/"+d.Name)

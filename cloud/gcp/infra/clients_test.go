@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 	googletest "github.com/det-deploy/det-deploy/test/google"
 )
@@ -19,11 +20,11 @@ func (s *stage) addForeign(t *testing.T) {
 	other := newStage(t, gcptest.Options{})
 	other.world, other.id = s.world, "lab-2"
 	must(t, other.up(t.Context()))
-	must(t, s.cluster(t.Context(), nil).Clients.Instances.Insert(t.Context(), "us-central1-a", &compute.Instance{
+	must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.Insert(gcptest.Project, "us-central1-a", &compute.Instance{
 		Name: "own", MachineType: "zones/us-central1-a/machineTypes/n2-standard-2", Labels: map[string]string{"managed-by": "lab"},
 		Disks:             []*compute.AttachedDisk{{Boot: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageUbuntu}}},
 		NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
-	}))
+	})))
 }
 
 // Google's own clients find by its mark what a cluster consists of, and nothing beside it.

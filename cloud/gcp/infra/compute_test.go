@@ -15,7 +15,12 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-const masterPath = "us-central1-a/det-lab-master"
+// Where the master of the stage is.
+const (
+	masterZone = "us-central1-a"
+	masterName = "det-lab-master"
+	masterPath = masterZone + "/" + masterName
+)
 
 func (s *stage) clients(t *testing.T) api.Clients {
 	t.Helper()
@@ -24,7 +29,7 @@ func (s *stage) clients(t *testing.T) api.Clients {
 
 func (s *stage) master(t *testing.T) *engine.Instance {
 	t.Helper()
-	live, err := s.clients(t).Instances.Get(t.Context(), masterPath)
+	live, err := api.Do(t.Context(), s.clients(t).Compute.Instances.Get(gcptest.Project, masterZone, masterName))
 	must(t, err)
 	return live
 }
@@ -48,7 +53,7 @@ func TestTheMastersMachine(t *testing.T) {
 		if data.DeviceName != compute.DataDevice || data.AutoDelete || !strings.HasSuffix(data.Source, "/zones/us-central1-a/disks/det-lab-data") {
 			t.Errorf("got %+v, want the data disk, which stays", data)
 		}
-		address, err := s.clients(t).Addresses.Get(t.Context(), "det-lab-master")
+		address, err := api.Do(t.Context(), s.clients(t).Compute.Addresses.Get(gcptest.Project, "us-central1", "det-lab-master"))
 		must(t, err)
 		if got := m.NetworkInterfaces[0].AccessConfigs[0].NatIP; got != address.Address {
 			t.Errorf("got address %s, want %s", got, address.Address)
@@ -91,21 +96,21 @@ func TestTheMastersMachineIsChangedInPlace(t *testing.T) {
 		"stopped": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, s.clients(t).Instances.Stop(t.Context(), masterPath))
+				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.Stop(gcptest.Project, masterZone, masterName)))
 			},
 			[]string{"update gcp/instance/master; state: TERMINATED → RUNNING"},
 		},
 		"not protected": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, s.clients(t).Instances.SetDeletionProtection(t.Context(), masterPath, false))
+				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.SetDeletionProtection(gcptest.Project, masterZone, masterName).DeletionProtection(false)))
 			},
 			[]string{"update gcp/instance/master; deletion-protection: off → on"},
 		},
 		"without its data": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, s.clients(t).Instances.DetachDisk(t.Context(), masterPath, compute.DataDevice))
+				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.DetachDisk(gcptest.Project, masterZone, masterName, compute.DataDevice)))
 			},
 			[]string{"update gcp/instance/master; data-disk: none → us-central1-a/det-lab-data"},
 		},
@@ -144,7 +149,7 @@ func TestTheMastersMachineIsReplaced(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
 		before := s.master(t).Id
-		disk, err := s.clients(t).Disks.Get(t.Context(), "us-central1-a/det-lab-data")
+		disk, err := api.Do(t.Context(), s.clients(t).Compute.Disks.Get(gcptest.Project, "us-central1-a", "det-lab-data"))
 		must(t, err)
 		s.wish.noAddress = true
 		got := s.plan(t)
@@ -153,7 +158,7 @@ func TestTheMastersMachineIsReplaced(t *testing.T) {
 		}
 		must(t, s.up(t.Context()))
 		s.wantNothingToDo(t)
-		again, err := s.clients(t).Disks.Get(t.Context(), "us-central1-a/det-lab-data")
+		again, err := api.Do(t.Context(), s.clients(t).Compute.Disks.Get(gcptest.Project, "us-central1-a", "det-lab-data"))
 		must(t, err)
 		if s.master(t).Id == before || again.Id != disk.Id {
 			t.Errorf("got machine %d and disk %d, want another machine than %d and disk %d", s.master(t).Id, again.Id, before, disk.Id)
@@ -204,13 +209,13 @@ func TestMachinesAreRemovedByTheirMark(t *testing.T) {
 
 func (s *stage) launch(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
-	must(t, s.clients(t).Instances.Insert(t.Context(), "us-central1-b", &engine.Instance{
+	must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.Insert(gcptest.Project, "us-central1-b", &engine.Instance{
 		Name: name, MachineType: "zones/us-central1-b/machineTypes/n2-standard-2", Labels: labels,
 		Disks: []*engine.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &engine.AttachedDiskInitializeParams{
 			SourceImage: "projects/debian-cloud/global/images/family/debian-12", Labels: labels,
 		}}},
 		NetworkInterfaces: []*engine.NetworkInterface{{Network: "global/networks/default"}},
-	}))
+	})))
 }
 
 // A machine of the master's name that is not marked as ours is the user's.

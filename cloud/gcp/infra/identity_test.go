@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/api/cloudresourcemanager/v3"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
@@ -40,7 +41,7 @@ func TestADeletedRoleComesBack(t *testing.T) {
 			must(t, s.down(t.Context()))
 		}
 		id := identity.RoleID("master", []string{"compute.zones.list", "compute.instances.list"})
-		role, err := s.cluster(t.Context(), nil).Clients.Roles.Get(t.Context(), id)
+		role, err := api.Do(t.Context(), s.clients(t).IAM.Projects.Roles.Get(s.clients(t).RoleName(id)))
 		if err != nil || !role.Deleted {
 			t.Errorf("got %+v and %v, want the role deleted and not forgotten", role, err)
 		}
@@ -55,7 +56,7 @@ func TestAnIDThatIsNoUseIsPassedBy(t *testing.T) {
 			must(t, s.up(t.Context()))
 			s.wantNothingToDo(t)
 			id := identity.RoleID("master", []string{"compute.zones.list", "compute.instances.list"}) + want
-			role, err := s.cluster(t.Context(), nil).Clients.Roles.Get(t.Context(), id)
+			role, err := api.Do(t.Context(), s.clients(t).IAM.Projects.Roles.Get(s.clients(t).RoleName(id)))
 			if err != nil || role.Deleted {
 				t.Errorf("got %+v and %v, want the role %s", role, err, id)
 			}
@@ -73,19 +74,19 @@ func TestAnIDThatIsNoUseIsPassedBy(t *testing.T) {
 func TestBindingsOfOthersStay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{NewAccount: time.Minute, PolicyLag: time.Second})
-		projects := s.cluster(t.Context(), nil).Clients.Projects
-		policy, err := projects.GetPolicy(t.Context())
+		c := s.clients(t)
+		policy, err := c.ProjectPolicy(t.Context())
 		must(t, err)
 		policy.Version = 3
 		policy.Bindings = append(policy.Bindings, &cloudresourcemanager.Binding{
 			Role: "roles/viewer", Members: []string{"user:ann@example.com"},
 			Condition: &cloudresourcemanager.Expr{Title: "never", Expression: `resource.name.startsWith("projects/_/x")`},
 		})
-		must(t, projects.SetPolicy(t.Context(), policy))
+		must(t, api.Send(t.Context(), c.Resources.Projects.SetIamPolicy(c.ProjectName(), &cloudresourcemanager.SetIamPolicyRequest{Policy: policy})))
 		before := s.everything(t)
 		must(t, s.up(t.Context()))
 		must(t, s.down(t.Context()))
-		after, err := projects.GetPolicy(t.Context())
+		after, err := c.ProjectPolicy(t.Context())
 		must(t, err)
 		last := after.Bindings[len(after.Bindings)-1]
 		if last.Condition == nil || last.Condition.Title != "never" || len(before) != len(s.everything(t)) {
@@ -99,13 +100,13 @@ func TestARoleOfTheUsersStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
-		projects := s.cluster(t.Context(), nil).Clients.Projects
-		policy, err := projects.GetPolicy(t.Context())
+		c := s.clients(t)
+		policy, err := c.ProjectPolicy(t.Context())
 		must(t, err)
 		policy.Bindings = append(policy.Bindings, &cloudresourcemanager.Binding{
 			Role: "roles/viewer", Members: []string{"serviceAccount:det-a-lab@" + gcptest.Project + ".iam.gserviceaccount.com"},
 		})
-		must(t, projects.SetPolicy(t.Context(), policy))
+		must(t, api.Send(t.Context(), c.Resources.Projects.SetIamPolicy(c.ProjectName(), &cloudresourcemanager.SetIamPolicyRequest{Policy: policy})))
 		s.wantNothingToDo(t)
 		s.wish.permissions = []string{"compute.instances.get"}
 		must(t, s.up(t.Context()))

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
@@ -74,22 +75,22 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 		"a rule that is not enforced": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, s.cluster(t.Context(), nil).Clients.Firewalls.Patch(t.Context(), "det-lab-agents", &compute.Firewall{Disabled: true}))
+				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Firewalls.Patch(gcptest.Project, "det-lab-agents", &compute.Firewall{Disabled: true})))
 			},
 			[]string{"update gcp/firewall-rule/agents; enforced: off → on"},
 		},
 		"no private access": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, s.cluster(t.Context(), nil).Clients.Subnetworks.SetPrivateAccess(t.Context(), "det-lab-us-central1",
-					&compute.SubnetworksSetPrivateIpGoogleAccessRequest{ForceSendFields: []string{"PrivateIpGoogleAccess"}}))
+				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Subnetworks.SetPrivateIpGoogleAccess(gcptest.Project, "us-central1", "det-lab-us-central1",
+					&compute.SubnetworksSetPrivateIpGoogleAccessRequest{ForceSendFields: []string{"PrivateIpGoogleAccess"}})))
 			},
 			[]string{"update gcp/subnetwork/us-central1; private-google-access: off → on"},
 		},
 		"no way out": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, s.cluster(t.Context(), nil).Clients.Routers.Patch(t.Context(), "det-lab-nat", &compute.Router{NullFields: []string{"Nats"}}))
+				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Routers.Patch(gcptest.Project, "us-central1", "det-lab-nat", &compute.Router{NullFields: []string{"Nats"}})))
 			},
 			[]string{"update gcp/router/nat; nat: off → on"},
 		},
@@ -153,8 +154,8 @@ func TestAClusterWhoseNameBeginsTheSame(t *testing.T) {
 func TestForeignObjectsAreNotTouched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
-		c := s.cluster(t.Context(), nil).Clients
-		must(t, c.Addresses.Insert(t.Context(), &compute.Address{Name: "det-lab-master", AddressType: "EXTERNAL", Labels: map[string]string{"det-deploy-cluster": "lab-2"}}))
+		c := s.clients(t)
+		must(t, api.Run(t.Context(), c, c.Compute.Addresses.Insert(c.Project, c.Region, &compute.Address{Name: "det-lab-master", AddressType: "EXTERNAL", Labels: map[string]string{"det-deploy-cluster": "lab-2"}})))
 		before := s.everything(t)
 		err := s.up(t.Context())
 		e, ok := errors.AsType[*cloud.Error](err)

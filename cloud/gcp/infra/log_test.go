@@ -2,6 +2,7 @@ package infra_test
 
 import (
 	"context"
+	"path"
 	"slices"
 	"testing"
 	"time"
@@ -25,14 +26,19 @@ func (s *stage) writeLog(ctx context.Context) error {
 			Timestamp: time.Now().Format(time.RFC3339Nano), Resource: &logging.MonitoredResource{Type: "global"},
 		})
 	}
-	return c.Logs.Write(ctx, &in)
+	return api.Send(ctx, c.Logging.Entries.Write(&in))
 }
 
 // logs lists the logs that have entries.
 func (s *stage) logs(t *testing.T) []string {
 	t.Helper()
-	out, err := s.cluster(t.Context(), nil).Clients.Logs.List(t.Context())
+	c := s.clients(t)
+	all, err := api.List(t.Context(), c.Logging.Projects.Logs.List(c.ProjectName()), func(p *logging.ListLogsResponse) []string { return p.LogNames })
 	must(t, err)
+	var out []string
+	for _, name := range all {
+		out = append(out, path.Base(name))
+	}
 	return out
 }
 

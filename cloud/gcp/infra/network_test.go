@@ -9,6 +9,7 @@ import (
 	engine "google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
 	shared "github.com/det-deploy/det-deploy/cloud/infra"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
@@ -45,8 +46,8 @@ func TestNATOptions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
-		routers := s.clients(t).Routers
-		live, err := routers.Get(t.Context(), "det-lab-nat")
+		c := s.clients(t)
+		live, err := api.Do(t.Context(), c.Compute.Routers.Get(c.Project, c.Region, "det-lab-nat"))
 		must(t, err)
 		other := &engine.RouterNat{
 			Name: "users", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "LIST_OF_SUBNETWORKS",
@@ -54,7 +55,7 @@ func TestNATOptions(t *testing.T) {
 				Name: "regions/us-central1/subnetworks/det-lab-us-central1", SourceIpRangesToNat: []string{"LIST_OF_SECONDARY_IP_RANGES"}, SecondaryIpRangeNames: []string{"pods"},
 			}},
 		}
-		must(t, routers.Patch(t.Context(), "det-lab-nat", &engine.Router{Nats: append(live.Nats, other)}))
+		must(t, api.Run(t.Context(), c, c.Compute.Routers.Patch(c.Project, c.Region, "det-lab-nat", &engine.Router{Nats: append(live.Nats, other)})))
 		s.wantNothingToDo(t)
 		s.wish.natPorts = 128
 		want := []string{"update gcp/router/nat; nat-ports: Google's default → 128 and more; nat-log: off → ERRORS_ONLY"}
@@ -63,7 +64,7 @@ func TestNATOptions(t *testing.T) {
 		}
 		must(t, s.up(t.Context()))
 		s.wantNothingToDo(t)
-		live, err = routers.Get(t.Context(), "det-lab-nat")
+		live, err = api.Do(t.Context(), c.Compute.Routers.Get(c.Project, c.Region, "det-lab-nat"))
 		must(t, err)
 		if len(live.Nats) != 2 || live.Nats[1].Name != "users" {
 			t.Errorf("got %+v, want the user's and ours", live.Nats)

@@ -9,6 +9,7 @@ import (
 
 	engine "google.golang.org/api/compute/v1"
 	"google.golang.org/api/iam/v1"
+	"google.golang.org/api/serviceusage/v1"
 	storageapi "google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -27,7 +28,7 @@ const bob = "user:bob@example.com"
 // allow lets the installer do what some permissions say, and no more.
 func (s *stage) allow(t *testing.T, permissions []string) {
 	t.Helper()
-	must(t, s.clients(t).Roles.Create(t.Context(), &iam.CreateRoleRequest{RoleId: "bobs", Role: &iam.Role{Title: "bob", Stage: "GA", IncludedPermissions: permissions}}))
+	must(t, api.Send(t.Context(), s.clients(t).IAM.Projects.Roles.Create(s.clients(t).ProjectName(), &iam.CreateRoleRequest{RoleId: "bobs", Role: &iam.Role{Title: "bob", Stage: "GA", IncludedPermissions: permissions}})))
 	s.world.Bind("projects/"+gcptest.Project, "projects/"+gcptest.Project+"/roles/bobs", bob)
 	s.caller = bob
 }
@@ -40,9 +41,9 @@ func (s *stage) wholeLife(ctx context.Context) error {
 			c := s.cluster(ctx, nil)
 			_, err := storage.Keep(ctx, c, "us-central1-a/det-lab-data", "before-1")
 			if err == nil {
-				err = c.Clients.Disks.Insert(ctx, "us-central1-a", &engine.Disk{
+				err = api.Run(ctx, c.Clients, c.Clients.Compute.Disks.Insert(c.Clients.Project, "us-central1-a", &engine.Disk{
 					Name: "det-lab-copy", SourceSnapshot: "projects/" + gcptest.Project + "/global/snapshots/det-lab-before-1", Labels: c.Owned(),
-				})
+				}))
 			}
 			return err
 		},
@@ -69,16 +70,16 @@ func (s *stage) useByItself(ctx context.Context) error {
 	c := s.cluster(ctx, nil)
 	for range 2 {
 		in := &storageapi.Object{Bucket: dataBucket, Name: "x"}
-		if _, err := c.Clients.Objects.Write(ctx, in, strings.NewReader("x"), nil); err != nil {
+		if _, err := c.Clients.Upload(ctx, in, strings.NewReader("x"), nil); err != nil {
 			return err
 		}
 	}
-	_, readErr := c.Clients.Objects.Read(ctx, dataBucket, "x")
-	_, projectErr := c.Clients.Projects.Get(ctx)
+	_, readErr := api.Read(ctx, c.Clients.Storage.Objects.Get(dataBucket, "x"))
+	_, projectErr := api.Do(ctx, c.Clients.Resources.Projects.Get(c.Clients.ProjectName()))
 	logErr := log.Log{ID: storage.LogID(s.id), Clients: c.Clients}.Read(ctx, log.Query{}, func(log.Line) {})
 	_, secretErr := (&storage.Secret{In: c, Name: "db-url"}).Read(ctx)
-	accessErr := c.Clients.Subnetworks.SetPrivateAccess(ctx, "det-lab-us-central1",
-		&engine.SubnetworksSetPrivateIpGoogleAccessRequest{ForceSendFields: []string{"PrivateIpGoogleAccess"}})
+	accessErr := api.Run(ctx, c.Clients, c.Clients.Compute.Subnetworks.SetPrivateIpGoogleAccess(c.Clients.Project, c.Clients.Region, "det-lab-us-central1",
+		&engine.SubnetworksSetPrivateIpGoogleAccessRequest{ForceSendFields: []string{"PrivateIpGoogleAccess"}}))
 	if err := errors.Join(readErr, projectErr, secretErr, accessErr, logErr); err != nil {
 		return err
 	}
@@ -89,7 +90,8 @@ func (s *stage) useByItself(ctx context.Context) error {
 	if err := s.writeLog(ctx); err != nil {
 		return err
 	}
-	err := s.cluster(ctx, nil).Clients.Instances.DetachDisk(ctx, masterPath, compute.DataDevice)
+	all := s.cluster(ctx, nil).Clients
+	err := api.Run(ctx, all, all.Compute.Instances.DetachDisk(all.Project, masterZone, masterName, compute.DataDevice))
 	s.caller = bob
 	if err != nil {
 		return err
@@ -100,19 +102,19 @@ func (s *stage) useByItself(ctx context.Context) error {
 // lookAround asks what an installer asks before it plans.
 func lookAround(ctx context.Context, c api.Clients) error {
 	var errs [11]error
-	_, errs[0] = c.Catalog.Project(ctx)
-	_, errs[1] = c.Catalog.Region(ctx)
-	_, errs[2] = c.Catalog.Regions(ctx)
-	_, errs[3] = c.Catalog.Zones(ctx)
-	_, errs[4] = c.Catalog.MachineTypes(ctx, "us-central1-a", "")
-	_, errs[5] = c.Catalog.AcceleratorTypes(ctx, "us-central1-a")
-	_, errs[6] = c.Catalog.Routes(ctx, "")
-	_, errs[7] = c.Constraints.Get(ctx, "compute.vmExternalIpAccess")
-	_, errs[8] = c.Services.Get(ctx, []string{"compute.googleapis.com"})
-	errs[9] = c.Services.Enable(ctx, []string{"compute.googleapis.com"})
-	_, errs[10] = c.Catalog.Image(ctx, gcptest.Project, "theirs")
+	_, errs[0] = api.Do(ctx, c.Compute.Projects.Get(c.Project))
+	_, errs[1] = api.Do(ctx, c.Compute.Regions.Get(c.Project, c.Region))
+	_, errs[2] = api.List(ctx, c.Compute.Regions.List(c.Project), func(p *engine.RegionList) []*engine.Region { return p.Items })
+	_, errs[3] = api.List(ctx, c.Compute.Zones.List(c.Project), func(p *engine.ZoneList) []*engine.Zone { return p.Items })
+	_, errs[4] = api.List(ctx, c.Compute.MachineTypes.List(c.Project, "us-central1-a"), func(p *engine.MachineTypeList) []*engine.MachineType { return p.Items })
+	_, errs[5] = api.List(ctx, c.Compute.AcceleratorTypes.List(c.Project, "us-central1-a"), func(p *engine.AcceleratorTypeList) []*engine.AcceleratorType { return p.Items })
+	_, errs[6] = api.List(ctx, c.Compute.Routes.List(c.Project), func(p *engine.RouteList) []*engine.Route { return p.Items })
+	_, errs[7] = api.Do(ctx, c.OrgPolicy.Projects.Policies.GetEffectivePolicy(c.ProjectName()+"/policies/compute.vmExternalIpAccess"))
+	_, errs[8] = api.Do(ctx, c.Usage.Services.BatchGet(c.ProjectName()).Names(c.ProjectName()+"/services/compute.googleapis.com"))
+	errs[9] = api.Send(ctx, c.Usage.Services.BatchEnable(c.ProjectName(), &serviceusage.BatchEnableServicesRequest{ServiceIds: []string{"compute.googleapis.com"}}))
+	_, errs[10] = api.Do(ctx, c.Compute.Images.Get(gcptest.Project, "theirs"))
 	if cloud.KindOf(errs[10]) == cloud.NotFound {
-		_, errs[10] = c.Catalog.ImageFamily(ctx, gcptest.Project, "theirs")
+		_, errs[10] = api.Do(ctx, c.Compute.Images.GetFromFamily(gcptest.Project, "theirs"))
 	}
 	if cloud.KindOf(errs[10]) == cloud.NotFound {
 		errs[10] = nil

@@ -9,7 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	engine "google.golang.org/api/compute/v1"
 	"google.golang.org/api/iam/v1"
+	"google.golang.org/api/logging/v2"
+	"google.golang.org/api/secretmanager/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
@@ -253,27 +256,26 @@ func (s *stage) wantNothingToDo(t *testing.T) {
 // everything lists what is in the project, whosever it is.
 func (s *stage) everything(t *testing.T) []string {
 	t.Helper()
-	c := s.cluster(t.Context(), nil).Clients
+	c := s.clients(t)
 	var out []string
 	add := func(names []string, err error) {
 		must(t, err)
 		out = append(out, names...)
 	}
-	add(names(t, c.Networks.List))
-	add(names(t, c.Subnetworks.List))
-	add(names(t, c.Firewalls.List))
-	add(names(t, c.Routers.List))
-	add(names(t, c.Addresses.List))
-	add(names(t, c.Disks.List))
-	add(names(t, c.Instances.List))
-	add(names(t, c.Snapshots.List))
-	add(names(t, c.Secrets.List))
-	add(names(t, c.Buckets.List))
-	add(c.Logs.List(t.Context()))
-	noFilter := func(ctx context.Context, _ string) ([]*iam.ServiceAccount, error) { return c.Accounts.List(ctx) }
-	add(names(t, noFilter))
-	add(names(t, func(ctx context.Context, _ string) ([]*iam.Role, error) { return c.Roles.List(ctx) }))
-	policy, err := c.Projects.GetPolicy(t.Context())
+	add(names(api.List(t.Context(), c.Compute.Networks.List(c.Project), func(p *engine.NetworkList) []*engine.Network { return p.Items })))
+	add(names(api.List(t.Context(), c.Compute.Subnetworks.List(c.Project, c.Region), func(p *engine.SubnetworkList) []*engine.Subnetwork { return p.Items })))
+	add(names(api.List(t.Context(), c.Compute.Firewalls.List(c.Project), func(p *engine.FirewallList) []*engine.Firewall { return p.Items })))
+	add(names(api.List(t.Context(), c.Compute.Routers.List(c.Project, c.Region), func(p *engine.RouterList) []*engine.Router { return p.Items })))
+	add(names(api.List(t.Context(), c.Compute.Addresses.List(c.Project, c.Region), func(p *engine.AddressList) []*engine.Address { return p.Items })))
+	add(names(c.ListDisks(t.Context(), "")))
+	add(names(c.ListInstances(t.Context(), "")))
+	add(names(api.List(t.Context(), c.Compute.Snapshots.List(c.Project), func(p *engine.SnapshotList) []*engine.Snapshot { return p.Items })))
+	add(names(api.List(t.Context(), c.Secrets.Projects.Secrets.List(c.ProjectName()), func(p *secretmanager.ListSecretsResponse) []*secretmanager.Secret { return p.Secrets })))
+	add(names(c.ListBuckets(t.Context(), "")))
+	add(api.List(t.Context(), c.Logging.Projects.Logs.List(c.ProjectName()), func(p *logging.ListLogsResponse) []string { return p.LogNames }))
+	add(names(api.List(t.Context(), c.IAM.Projects.ServiceAccounts.List(c.ProjectName()), func(p *iam.ListServiceAccountsResponse) []*iam.ServiceAccount { return p.Accounts })))
+	add(names(api.List(t.Context(), c.IAM.Projects.Roles.List(c.ProjectName()), func(p *iam.ListRolesResponse) []*iam.Role { return p.Roles })))
+	policy, err := c.ProjectPolicy(t.Context())
 	must(t, err)
 	for _, b := range policy.Bindings {
 		out = append(out, b.Role+" "+strings.Join(b.Members, " "))
@@ -281,9 +283,7 @@ func (s *stage) everything(t *testing.T) []string {
 	return out
 }
 
-func names[T any](t *testing.T, list func(context.Context, string) ([]*T, error)) ([]string, error) {
-	t.Helper()
-	all, err := list(t.Context(), "")
+func names[T any](all []*T, err error) ([]string, error) {
 	var out []string
 	for _, v := range all {
 		out = append(out, nameOf(v))

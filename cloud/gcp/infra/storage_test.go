@@ -30,23 +30,23 @@ func TestTheDataBucketIsClosed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
-		buckets := s.cluster(t.Context(), nil).Clients.Buckets
+		buckets := s.clients(t).Storage.Buckets
 		wantClosed := func() {
 			t.Helper()
-			live, err := buckets.Get(t.Context(), dataBucket)
+			live, err := api.Do(t.Context(), buckets.Get(dataBucket))
 			must(t, err)
 			if c := live.IamConfiguration; !c.UniformBucketLevelAccess.Enabled || c.PublicAccessPrevention != "enforced" || live.SoftDeletePolicy.RetentionDurationSeconds != 0 {
 				t.Errorf("got %+v and %+v, want nobody to have access but by roles, and nothing kept of what was deleted", c, live.SoftDeletePolicy)
 			}
 		}
 		wantClosed()
-		must(t, buckets.Patch(t.Context(), dataBucket, &storageapi.Bucket{
+		must(t, api.Send(t.Context(), buckets.Patch(dataBucket, &storageapi.Bucket{
 			IamConfiguration: &storageapi.BucketIamConfiguration{
 				PublicAccessPrevention:   "inherited",
 				UniformBucketLevelAccess: &storageapi.BucketIamConfigurationUniformBucketLevelAccess{ForceSendFields: []string{"Enabled"}},
 			},
 			SoftDeletePolicy: &storageapi.BucketSoftDeletePolicy{RetentionDurationSeconds: 3600},
-		}))
+		})))
 		want := []string{"update gcp/bucket/data; access-lists: on → off; public-access-prevention: inherited → enforced; soft-delete: 3600 seconds → 0 seconds"}
 		if d := cmp.Diff(s.plan(t), want); d != "" {
 			t.Errorf("plan: got -, want +:\n%s", d)
@@ -62,10 +62,10 @@ func TestAFullBucketIsRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
-		must(t, s.cluster(t.Context(), nil).Clients.Buckets.Patch(t.Context(), dataBucket, &storageapi.Bucket{Versioning: &storageapi.BucketVersioning{Enabled: true}}))
-		objects := s.cluster(t.Context(), nil).Clients.Objects
+		must(t, api.Send(t.Context(), s.clients(t).Storage.Buckets.Patch(dataBucket, &storageapi.Bucket{Versioning: &storageapi.BucketVersioning{Enabled: true}})))
+		c := s.clients(t)
 		for _, name := range strings.Split("abcdefghabc", "") {
-			_, err := objects.Write(t.Context(), &storageapi.Object{Bucket: dataBucket, Name: name}, bytes.NewReader(nil), nil)
+			_, err := c.Upload(t.Context(), &storageapi.Object{Bucket: dataBucket, Name: name}, bytes.NewReader(nil), nil)
 			must(t, err)
 		}
 		must(t, s.down(t.Context()))
@@ -82,16 +82,16 @@ func TestABucketOfAnotherProjectIsNotUsed(t *testing.T) {
 		s.world.AddProject("others", 99)
 		others, err := api.New(t.Context(), s.world.Client(""), api.Options{Project: "others", Region: "us-central1"})
 		must(t, err)
-		must(t, others.Buckets.Insert(t.Context(), &storageapi.Bucket{
+		must(t, api.Send(t.Context(), others.Storage.Buckets.Insert(others.Project, &storageapi.Bucket{
 			Name: dataBucket, Location: "us-central1", Labels: map[string]string{"det-deploy-cluster": "lab"},
-		}))
+		})))
 		err = s.up(t.Context())
 		e, ok := errors.AsType[*cloud.Error](err)
 		if !ok || e.Kind != cloud.Denied || !strings.Contains(e.Hint(), "--cluster-id") || !strings.Contains(err.Error(), "project 99") {
 			t.Errorf("got %v, want that the name is taken", err)
 		}
 		must(t, s.down(t.Context()))
-		if _, err := others.Buckets.Get(t.Context(), dataBucket); err != nil {
+		if _, err := api.Do(t.Context(), others.Storage.Buckets.Get(dataBucket)); err != nil {
 			t.Errorf("got %v, want the other project's bucket to stay", err)
 		}
 	})
@@ -114,7 +114,7 @@ func TestASecretHasOneVersion(t *testing.T) {
 				}
 				must(t, s.up(t.Context()))
 				s.wantSecret(t, sec, "0ther", "2")
-				_, err := sec.In.Clients.Secrets.Add(t.Context(), sec.FullName(), &secretmanager.SecretPayload{Data: "eA=="})
+				_, err := api.Do(t.Context(), sec.In.Clients.Secrets.Projects.Secrets.AddVersion(sec.In.Clients.SecretName(sec.FullName()), &secretmanager.AddSecretVersionRequest{Payload: &secretmanager.SecretPayload{Data: "eA=="}}))
 				must(t, err)
 				if d := cmp.Diff(s.plan(t), []string{"update gcp/secret/admin-password; versions: 2 → 1"}); d != "" {
 					t.Errorf("plan: got -, want +:\n%s", d)
@@ -133,7 +133,7 @@ func (*stage) wantSecret(t *testing.T, sec *storage.Secret, value, version strin
 	if err != nil || versionErr != nil || got.Reveal() != value || gotVersion != version {
 		t.Errorf("got %q, version %q, %v and %v, want %q and %q", got.Reveal(), gotVersion, err, versionErr, value, version)
 	}
-	all, err := sec.In.Clients.Secrets.Versions(t.Context(), sec.FullName())
+	all, err := api.List(t.Context(), sec.In.Clients.Secrets.Projects.Secrets.Versions.List(sec.In.Clients.SecretName(sec.FullName())).Filter("state:ENABLED OR state:DISABLED"), func(p *secretmanager.ListSecretVersionsResponse) []*secretmanager.SecretVersion { return p.Versions })
 	all = slices.DeleteFunc(all, func(v *secretmanager.SecretVersion) bool { return v.State == "DESTROYED" })
 	if err != nil || len(all) != 1 {
 		t.Errorf("got %d versions and %v, want one", len(all), err)
@@ -146,9 +146,9 @@ func TestAGeneratedSecretStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		c := s.cluster(t.Context(), nil)
-		must(t, c.Clients.Secrets.Create(t.Context(), "det-deploy-lab-ca", &secretmanager.Secret{
+		must(t, api.Send(t.Context(), c.Clients.Secrets.Projects.Secrets.Create(c.Clients.ProjectName(), &secretmanager.Secret{
 			Labels: c.Owned(), Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}},
-		}))
+		}).SecretId("det-deploy-lab-ca")))
 		n := 0
 		sec := &storage.Secret{In: c, Name: "ca", OpensData: true, Generate: func() (secret.Value, error) {
 			n++
@@ -196,11 +196,11 @@ func TestSecretsOfReferences(t *testing.T) {
 	own, err := api.New(t.Context(), w.Client(""), api.Options{Project: gcptest.Project, Region: "us-central1"})
 	must(t, err)
 	for project, c := range map[string]api.Clients{gcptest.Project: own, "vault": own.In("vault")} {
-		must(t, c.Secrets.Create(t.Context(), "db", &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}}))
+		must(t, api.Send(t.Context(), c.Secrets.Projects.Secrets.Create(c.ProjectName(), &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}}).SecretId("db")))
 		for _, value := range []string{project + " 1", project + " 2"} {
-			_, err := c.Secrets.Add(t.Context(), "db", &secretmanager.SecretPayload{
+			_, err := api.Do(t.Context(), c.Secrets.Projects.Secrets.AddVersion(c.SecretName("db"), &secretmanager.AddSecretVersionRequest{Payload: &secretmanager.SecretPayload{
 				Data: base64.StdEncoding.EncodeToString([]byte(value)), DataCrc32c: int64(crc32.Checksum([]byte(value), crc32.MakeTable(crc32.Castagnoli))),
-			})
+			}}))
 			must(t, err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestSecretsStayInTheClustersRegion(t *testing.T) {
 			Values: &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRuleStringValues{AllowedValues: []string{"in:us-central1-locations"}},
 		})
 		must(t, s.up(t.Context()))
-		all, err := s.cluster(t.Context(), nil).Clients.Secrets.List(t.Context(), "")
+		all, err := api.List(t.Context(), s.clients(t).Secrets.Projects.Secrets.List(s.clients(t).ProjectName()), func(p *secretmanager.ListSecretsResponse) []*secretmanager.Secret { return p.Secrets })
 		must(t, err)
 		want := &secretmanager.Replication{UserManaged: &secretmanager.UserManaged{Replicas: []*secretmanager.Replica{{Location: "us-central1"}}}}
 		for _, live := range all {

@@ -54,7 +54,7 @@ const pageSize = 1000
 
 // Read shows the lines that q chooses, oldest first. A log that does not exist has none.
 func (l Log) Read(ctx context.Context, q Query, show func(Line)) error {
-	in := &logging.ListLogEntriesRequest{Filter: l.filter(q), OrderBy: "timestamp asc", PageSize: pageSize}
+	in := &logging.ListLogEntriesRequest{ResourceNames: []string{l.Clients.ProjectName()}, Filter: l.filter(q), OrderBy: "timestamp asc", PageSize: pageSize}
 	for {
 		page, err := l.readPage(ctx, in)
 		if err != nil {
@@ -102,7 +102,7 @@ func (l Log) readPage(ctx context.Context, in *logging.ListLogEntriesRequest) (*
 		pause = wait.For
 	}
 	for n := 0; ; n++ {
-		page, err := l.Clients.Logs.Page(ctx, in)
+		page, err := api.Do(ctx, l.Clients.Logging.Entries.List(in))
 		if cloud.KindOf(err) != cloud.RateLimited || n == limitPauses {
 			return page, err
 		}

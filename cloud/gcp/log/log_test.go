@@ -34,7 +34,7 @@ func newLog(t *testing.T) (*gcptest.World, log.Log) {
 			Timestamp: began.Add(time.Duration(n) * time.Second).Format(time.RFC3339Nano), Resource: &logging.MonitoredResource{Type: "global"},
 			Labels: map[string]string{log.LabelInstance: instance, log.LabelUnit: unit},
 		}
-		if err := c.Logs.Write(t.Context(), &logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{entry}}); err != nil {
+		if err := api.Send(t.Context(), c.Logging.Entries.Write(&logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{entry}})); err != nil {
 			t.Fatal(err)
 		}
 	}

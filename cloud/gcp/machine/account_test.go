@@ -8,6 +8,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
@@ -38,8 +39,8 @@ func TestAMachineWithoutAServiceAccount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		l.giveBucket(t)
-		must(t, l.owner.Instances.Stop(t.Context(), zone+"/"+name))
-		must(t, l.owner.Instances.SetServiceAccount(t.Context(), zone+"/"+name, &compute.InstancesSetServiceAccountRequest{}))
+		must(t, api.Run(t.Context(), l.owner, l.owner.Compute.Instances.Stop(l.owner.Project, zone, name)))
+		must(t, api.Run(t.Context(), l.owner, l.owner.Compute.Instances.SetServiceAccount(l.owner.Project, zone, name, &compute.InstancesSetServiceAccountRequest{})))
 		err := l.open(t).Bucket(controlBucket).Put(t.Context(), "x", nil)
 		if cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "this machine has no service account") {
 			t.Errorf("got %v, want why it may not", err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"google.golang.org/api/googleapi"
 	"google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
@@ -16,7 +17,7 @@ import (
 // Bucket is the cluster's control bucket.
 type Bucket struct {
 	Name    string
-	Objects api.Objects
+	Clients api.Clients
 }
 
 var _ follow.Bucket = Bucket{}
@@ -25,15 +26,18 @@ var _ follow.Bucket = Bucket{}
 // mark is still the one given.
 func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now string, err error) {
 	if mark == "" {
-		c, err := b.Objects.Read(ctx, b.Name, key)
+		c, err := api.Read(ctx, b.Clients.Storage.Objects.Get(b.Name, key))
 		return c.Data, strconv.FormatInt(c.Generation, 10), err
 	}
 	was, err := strconv.ParseInt(mark, 10, 64)
 	if err != nil {
 		return nil, "", fmt.Errorf("read %s of bucket %s: generation %q: %w", key, b.Name, mark, err)
 	}
-	c, changed, err := b.Objects.ReadChanged(ctx, b.Name, key, was)
-	if err != nil || !changed {
+	c, err := api.Read(ctx, b.Clients.Storage.Objects.Get(b.Name, key).IfGenerationNotMatch(was))
+	if googleapi.IsNotModified(err) {
+		return nil, mark, nil
+	}
+	if err != nil {
 		return nil, mark, err
 	}
 	return c.Data, strconv.FormatInt(c.Generation, 10), nil
@@ -41,11 +45,11 @@ func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now
 
 // Fetch copies an object.
 func (b Bucket) Fetch(ctx context.Context, key string, to io.Writer) error {
-	return b.Objects.Fetch(ctx, b.Name, key, to)
+	return b.Clients.Fetch(ctx, b.Name, key, to)
 }
 
 // Put writes an object.
 func (b Bucket) Put(ctx context.Context, key string, data []byte) error {
-	_, err := b.Objects.Write(ctx, &storage.Object{Bucket: b.Name, Name: key, ContentType: "application/json"}, bytes.NewReader(data), nil)
+	_, err := b.Clients.Upload(ctx, &storage.Object{Bucket: b.Name, Name: key, ContentType: "application/json"}, bytes.NewReader(data), nil)
 	return err
 }

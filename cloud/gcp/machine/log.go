@@ -34,9 +34,9 @@ type Log struct {
 	// ID is its name in the project: "det-deploy-lab".
 	ID string
 
-	self self
-	logs api.Logs
-	log  *slog.Logger
+	self    self
+	clients api.Clients
+	log     *slog.Logger
 }
 
 var _ journal.Sink = (*Log)(nil)
@@ -64,7 +64,7 @@ func (l *Log) Put(ctx context.Context, stream string, events []journal.Event) er
 // write writes entries. Those that Google never takes are dropped: sent again they would
 // hold up all that follow.
 func (l *Log) write(ctx context.Context, in *logging.WriteLogEntriesRequest) error {
-	err := l.logs.Write(ctx, in)
+	err := api.Send(ctx, l.clients.Logging.Entries.Write(in))
 	refused, whole := refusedEntries(err)
 	if err == nil || whole {
 		return err

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/api/logging/v2"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/host/journal"
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
@@ -128,10 +129,10 @@ func TestALineThatIsNeverTakenIsDropped(t *testing.T) {
 func TestAMachineThatMayNotWriteSaysSo(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
-	p, err := l.owner.Projects.GetPolicy(t.Context())
+	p, err := l.owner.ProjectPolicy(t.Context())
 	must(t, err)
 	p.Bindings = slices.DeleteFunc(p.Bindings, func(b *cloudresourcemanager.Binding) bool { return slices.Contains(b.Members, l.member) })
-	must(t, l.owner.Projects.SetPolicy(t.Context(), p))
+	must(t, api.Send(t.Context(), l.owner.Resources.Projects.SetIamPolicy(l.owner.ProjectName(), &cloudresourcemanager.SetIamPolicyRequest{Policy: p})))
 	err = l.open(t).Logs("det-deploy-lab").Put(t.Context(), name+"/journal", events(1, 1))
 	if cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "logging.logEntries.create") {
 		t.Errorf("got %v, want which permission it lacks", err)

@@ -83,7 +83,7 @@ func (c *Cloud) Identity() host.Identity {
 
 // Bucket implements host.Cloud.
 func (c *Cloud) Bucket(name string) follow.Bucket {
-	return Bucket{Name: name, Objects: c.clients.Objects}
+	return Bucket{Name: name, Clients: c.clients}
 }
 
 // Prover implements host.Cloud.
@@ -99,8 +99,8 @@ func (c *Cloud) Notices(ctx context.Context) ([]machine.Notice, error) { return 
 
 // Logs implements host.Cloud. Name is a log of the project: "det-deploy-lab".
 func (c *Cloud) Logs(name string) journal.Sink {
-	return &Log{ID: name, self: c.self, logs: c.clients.Logs, log: c.log}
+	return &Log{ID: name, self: c.self, clients: c.clients, log: c.log}
 }
 
 // Points implements host.Cloud.
-func (c *Cloud) Points() metrics.Sink { return Points{self: c.self, metrics: c.clients.Metrics} }
+func (c *Cloud) Points() metrics.Sink { return Points{self: c.self, clients: c.clients} }

@@ -53,12 +53,12 @@ func newLab(t *testing.T, o gcptest.Options) *lab {
 	must(t, err)
 	email := l.world.GiveAccount(gcptest.Project, "det-a-lab")
 	l.member = "serviceAccount:" + email
-	must(t, l.owner.Roles.Create(t.Context(), &iam.CreateRoleRequest{RoleId: "agents", Role: &iam.Role{
+	must(t, api.Send(t.Context(), l.owner.IAM.Projects.Roles.Create(l.owner.ProjectName(), &iam.CreateRoleRequest{RoleId: "agents", Role: &iam.Role{
 		Title: "agents", Stage: "GA", IncludedPermissions: identity.AgentPermissions(),
-	}}))
+	}})))
 	l.world.Bind("projects/"+gcptest.Project, "projects/"+gcptest.Project+"/roles/agents", l.member)
 	restart := false
-	must(t, l.owner.Instances.Insert(t.Context(), zone, &compute.Instance{
+	must(t, api.Run(t.Context(), l.owner, l.owner.Compute.Instances.Insert(l.owner.Project, zone, &compute.Instance{
 		Name: name, MachineType: "zones/" + zone + "/machineTypes/n1-standard-8",
 		Disks: []*compute.AttachedDisk{
 			{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageDebian}},
@@ -66,7 +66,7 @@ func newLab(t *testing.T, o gcptest.Options) *lab {
 		NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
 		ServiceAccounts:   []*compute.ServiceAccount{{Email: email, Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}}},
 		Scheduling:        &compute.Scheduling{ProvisioningModel: "SPOT", AutomaticRestart: &restart},
-	}))
+	})))
 	return l
 }
 
@@ -140,9 +140,9 @@ const controlBucket = "det-deploy-lab-415104041262"
 // giveBucket makes the control bucket, which the machine may use by a role of its own.
 func (l *lab) giveBucket(t *testing.T) {
 	t.Helper()
-	must(t, l.owner.Buckets.Insert(t.Context(), &storage.Bucket{Name: controlBucket, Location: "us-west1", IamConfiguration: &storage.BucketIamConfiguration{
+	must(t, api.Send(t.Context(), l.owner.Storage.Buckets.Insert(l.owner.Project, &storage.Bucket{Name: controlBucket, Location: "us-west1", IamConfiguration: &storage.BucketIamConfiguration{
 		UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{Enabled: true},
-	}}))
+	}})))
 	l.world.Bind("buckets/"+controlBucket, "roles/storage.objectUser", l.member)
 }
 

@@ -22,7 +22,7 @@ const maxSeries = 200
 // Points writes a machine's points to Cloud Monitoring, as those of the machine.
 type Points struct {
 	self    self
-	metrics api.Metrics
+	clients api.Clients
 }
 
 var _ metrics.Sink = Points{}
@@ -34,7 +34,8 @@ func (p Points) Send(ctx context.Context, points []metrics.Point, at time.Time) 
 		for _, point := range some {
 			in = append(in, p.seriesOf(point, at))
 		}
-		if err := p.metrics.Write(ctx, in); err != nil {
+		request := &monitoring.CreateTimeSeriesRequest{TimeSeries: in}
+		if err := api.Send(ctx, p.clients.Monitoring.Projects.TimeSeries.Create(p.clients.ProjectName(), request)); err != nil {
 			return err
 		}
 	}

@@ -127,21 +127,21 @@ func TestWhatTheMasterReadsAndWrites(t *testing.T) {
 		must(t, s.Up(t.Context()))
 		boss, worker, bucket := s.as(t, masterEmail), s.as(t, agentEmail), control.Name("lab", gcptest.Number)
 		write := func(c api.Clients, bucket, name string) error {
-			_, err := c.Objects.Write(t.Context(), &storage.Object{Bucket: bucket, Name: name}, bytes.NewReader([]byte("x")), nil)
+			_, err := c.Upload(t.Context(), &storage.Object{Bucket: bucket, Name: name}, bytes.NewReader([]byte("x")), nil)
 			return err
 		}
 		read := func(c api.Clients, name string) error {
-			_, err := c.Objects.Read(t.Context(), bucket, name)
+			_, err := api.Read(t.Context(), c.Storage.Objects.Get(bucket, name))
 			return err
 		}
 		secret := func(c api.Clients, name string) error {
-			_, err := c.Secrets.Read(t.Context(), name)
+			_, err := api.Do(t.Context(), c.Secrets.Projects.Secrets.Versions.Access(c.SecretName(name)+"/versions/latest"))
 			return err
 		}
 		const data = "det-deploy-lab-data-415104041262"
 		entry := &logging.LogEntry{LogName: api.LogName(gcptest.Project, "det-deploy-lab"), TextPayload: "x", Resource: &logging.MonitoredResource{Type: "global"}}
 		report := func(c api.Clients) error {
-			return c.Logs.Write(t.Context(), &logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{entry}})
+			return api.Send(t.Context(), c.Logging.Entries.Write(&logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{entry}}))
 		}
 		must(t, errors.Join(
 			read(boss, manifest.Key), write(boss, bucket, manifest.StatusKey), write(boss, bucket, manifest.StatusKey), write(boss, data, "a"), write(worker, data, "a"),
@@ -153,8 +153,8 @@ func TestWhatTheMasterReadsAndWrites(t *testing.T) {
 			"the master reads what is lab-2's":           secret(boss, "det-deploy-lab-2-admin-password"),
 			"an agent reads the control bucket":          read(worker, manifest.Key),
 			"an agent reads a secret":                    secret(worker, "det-deploy-lab-admin-password"),
-			"an agent removes a machine":                 worker.Instances.Delete(t.Context(), "us-central1-a/det-lab-pet"),
-			"the master removes a machine of the user's": boss.Instances.Delete(t.Context(), "us-central1-a/pet"),
+			"an agent removes a machine":                 api.Run(t.Context(), worker, worker.Compute.Instances.Delete(worker.Project, "us-central1-a", "det-lab-pet")),
+			"the master removes a machine of the user's": api.Run(t.Context(), boss, boss.Compute.Instances.Delete(boss.Project, "us-central1-a", "pet")),
 			"the master writes another cluster's bucket": write(boss, "det-deploy-lab-2-data-415104041262", "a"),
 		} {
 			if kind := cloud.KindOf(err); kind != cloud.Denied {
@@ -166,7 +166,7 @@ func TestWhatTheMasterReadsAndWrites(t *testing.T) {
 
 func addVersion(t *testing.T, c api.Clients, id string) {
 	t.Helper()
-	_, err := c.Secrets.Add(t.Context(), id, &secretmanager.SecretPayload{Data: "eA=="})
+	_, err := api.Do(t.Context(), c.Secrets.Projects.Secrets.AddVersion(c.SecretName(id), &secretmanager.AddSecretVersionRequest{Payload: &secretmanager.SecretPayload{Data: "eA=="}}))
 	must(t, err)
 }
 
@@ -178,10 +178,10 @@ func TestRolesOnWhatIsTheUsers(t *testing.T) {
 			"db-url", "gcp-sm:projects/"+gcptest.Project+"/secrets/their-database/versions/1")
 		c := s.clients(nil)
 		for _, name := range []string{"theirs", "theirs-too"} {
-			must(t, c.Buckets.Insert(t.Context(), &storage.Bucket{Name: name, Location: "us-central1"}))
+			must(t, api.Send(t.Context(), c.Storage.Buckets.Insert(c.Project, &storage.Bucket{Name: name, Location: "us-central1"})))
 		}
 		for _, id := range []string{"their-password", "their-password-2", "their-database"} {
-			must(t, c.Secrets.Create(t.Context(), id, &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}}))
+			must(t, api.Send(t.Context(), c.Secrets.Projects.Secrets.Create(c.ProjectName(), &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}}).SecretId(id)))
 			addVersion(t, c, id)
 		}
 		before := append(s.world.Bindings("buckets/theirs"), s.world.Bindings("projects/"+gcptest.Project)...)
@@ -189,13 +189,13 @@ func TestRolesOnWhatIsTheUsers(t *testing.T) {
 		s.WantNothingToDo(t)
 		boss := s.as(t, masterEmail)
 		write := func(bucket string) error {
-			_, err := boss.Objects.Write(t.Context(), &storage.Object{Bucket: bucket, Name: "a"}, bytes.NewReader([]byte("x")), nil)
+			_, err := boss.Upload(t.Context(), &storage.Object{Bucket: bucket, Name: "a"}, bytes.NewReader([]byte("x")), nil)
 			return err
 		}
-		_, err := boss.Secrets.Read(t.Context(), "their-password")
-		_, databaseErr := boss.Secrets.Read(t.Context(), "their-database")
+		_, err := api.Do(t.Context(), boss.Secrets.Projects.Secrets.Versions.Access(boss.SecretName("their-password")+"/versions/latest"))
+		_, databaseErr := api.Do(t.Context(), boss.Secrets.Projects.Secrets.Versions.Access(boss.SecretName("their-database")+"/versions/latest"))
 		must(t, errors.Join(err, databaseErr, write("theirs")))
-		_, err = boss.Secrets.Read(t.Context(), "their-password-2")
+		_, err = api.Do(t.Context(), boss.Secrets.Projects.Secrets.Versions.Access(boss.SecretName("their-password-2")+"/versions/latest"))
 		for _, err := range []error{err, write("theirs-too")} {
 			if cloud.KindOf(err) != cloud.Denied {
 				t.Errorf("got %v, want that it is denied", err)
@@ -240,7 +240,7 @@ func TestTheDefaultAccountHasTheCloudPlatformScope(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "master-service-account", "default")
 		must(t, s.Up(t.Context()))
-		live, err := s.clients(nil).Instances.Get(t.Context(), "us-central1-a/det-lab-master")
+		live, err := api.Do(t.Context(), s.clients(nil).Compute.Instances.Get(gcptest.Project, "us-central1-a", "det-lab-master"))
 		must(t, err)
 		want := engine.ServiceAccount{Email: "415104041262-compute@developer.gserviceaccount.com", Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}}
 		if got := live.ServiceAccounts[0]; got.Email != want.Email || strings.Join(got.Scopes, " ") != want.Scopes[0] {

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	gcs "google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -90,10 +93,10 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 			secrets = append(secrets, text)
 		}
 		bucket := control.Name("lab", gcptest.Number)
-		all, err := c.Objects.Versions(t.Context(), bucket)
+		all, err := api.List(t.Context(), c.Storage.Objects.List(bucket).Versions(true), func(p *gcs.Objects) []*gcs.Object { return p.Items })
 		must(t, err)
 		for _, o := range all {
-			body, err := c.Objects.Read(t.Context(), bucket, o.Name)
+			body, err := api.Read(t.Context(), c.Storage.Objects.Get(bucket, o.Name))
 			must(t, err)
 			places[o.Name] = string(body.Data)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/installer/event"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
@@ -14,13 +15,13 @@ func TestDownNamesWhatHoldsASubnetworkAndEndsWithAnInterruption(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.Up(t.Context()))
-		must(t, s.clients(nil).Instances.Insert(t.Context(), "us-central1-a", &compute.Instance{
+		must(t, api.Run(t.Context(), s.clients(nil), s.clients(nil).Compute.Instances.Insert(gcptest.Project, "us-central1-a", &compute.Instance{
 			Name: "crawler", MachineType: "zones/us-central1-a/machineTypes/n2-standard-2",
 			Disks: []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
 				SourceImage: "projects/debian-cloud/global/images/family/debian-12",
 			}}},
 			NetworkInterfaces: []*compute.NetworkInterface{{Subnetwork: "regions/us-central1/subnetworks/det-lab-us-central1"}},
-		}))
+		})))
 
 		want := "gcloud compute instances delete crawler --project " + gcptest.Project + " --zone us-central1-a"
 		if told := s.DownWhileHeld(t); !strings.HasSuffix(told, "try: "+want) {
@@ -37,7 +38,7 @@ func TestDownNamesWhatHoldsASubnetworkAndEndsWithAnInterruption(t *testing.T) {
 			}
 		}
 
-		must(t, s.clients(nil).Instances.Delete(t.Context(), "us-central1-a/crawler"))
+		must(t, api.Run(t.Context(), s.clients(nil), s.clients(nil).Compute.Instances.Delete(gcptest.Project, "us-central1-a", "crawler")))
 		_, err = s.Down(t.Context(), true)
 		must(t, err)
 		if left := s.world.Live(); len(left) > 0 {

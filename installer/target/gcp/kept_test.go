@@ -70,10 +70,10 @@ func (s *stage) password(t *testing.T) string {
 // writeLog writes an entry into the cluster's log, as its machines do.
 func (s *stage) writeLog(t *testing.T) {
 	t.Helper()
-	must(t, s.clients(nil).Logs.Write(t.Context(), &logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{{
+	must(t, api.Send(t.Context(), s.clients(nil).Logging.Entries.Write(&logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{{
 		LogName: api.LogName(gcptest.Project, "det-deploy-lab"), TextPayload: "hello", InsertId: "1",
 		Timestamp: time.Now().Format(time.RFC3339Nano), Resource: &logging.MonitoredResource{Type: "global"},
-	}}}))
+	}}})))
 }
 
 func TestDownKeepsDataAndWhatOpensIt(t *testing.T) {
@@ -124,7 +124,7 @@ func TestSecretsGoWithTheDataThatTheyOpen(t *testing.T) {
 		_, err := s.Down(t.Context(), false)
 		must(t, err)
 		c := s.clients(nil)
-		must(t, errors.Join(c.Buckets.Delete(t.Context(), "det-deploy-lab-data-415104041262"), c.Disks.Delete(t.Context(), "us-central1-a/det-lab-data")))
+		must(t, errors.Join(api.Delete(t.Context(), c.Storage.Buckets.Delete("det-deploy-lab-data-415104041262")), api.Run(t.Context(), c, c.Compute.Disks.Delete(c.Project, "us-central1-a", "det-lab-data"))))
 		s.downByID(t, false)
 		s.wantLeft(t)
 	})
@@ -143,7 +143,7 @@ func TestWhatOpensTheUsersDiskStays(t *testing.T) {
 		if got := strings.Join(kept(receipt), "\n"); !strings.Contains(got, "admin-password: opens disk mine, which stays") || !strings.Contains(got, "snapshot ") {
 			t.Errorf("got %s", got)
 		}
-		if _, err := s.clients(nil).Disks.Get(t.Context(), "us-central1-b/mine"); err != nil {
+		if _, err := api.Do(t.Context(), s.clients(nil).Compute.Disks.Get(gcptest.Project, "us-central1-b", "mine")); err != nil {
 			t.Error(err)
 		}
 		s.downByID(t, true)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/api/secretmanager/v1"
 	"google.golang.org/api/storage/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
@@ -65,7 +66,7 @@ func userOwned(t *testing.T, w *gcptest.World) []string {
 		w.Bind("projects/"+gcptest.Project, role, "serviceAccount:"+master)
 	}
 	w.GiveDisk(gcptest.Project, "us-central1-b", "mine", 200)
-	must(t, clientsOf(w, nil).Buckets.Insert(t.Context(), &storage.Bucket{Name: "their-checkpoints", Location: "us-central1"}))
+	must(t, api.Send(t.Context(), clientsOf(w, nil).Storage.Buckets.Insert(gcptest.Project, &storage.Bucket{Name: "their-checkpoints", Location: "us-central1"})))
 	return []string{"master-service-account", master, "agent-service-account", agent, "data-disk", "mine", "data-bucket", "their-checkpoints"}
 }
 
@@ -89,15 +90,15 @@ func neighbours(t *testing.T, w *gcptest.World) {
 		{Name: "det-lab-2-master", Labels: labels},
 	} {
 		i.Disks, i.NetworkInterfaces, i.MachineType = disk(), nic, "zones/us-central1-a/machineTypes/n2-standard-2"
-		must(t, c.Instances.Insert(t.Context(), "us-central1-a", i))
+		must(t, api.Run(t.Context(), c, c.Compute.Instances.Insert(c.Project, "us-central1-a", i)))
 	}
-	must(t, c.Networks.Insert(t.Context(), &compute.Network{Name: "det-lab-2", Description: mark, ForceSendFields: []string{"AutoCreateSubnetworks"}}))
-	must(t, c.Disks.Insert(t.Context(), "us-central1-a", &compute.Disk{Name: "det-lab-2-data", SizeGb: 100, Labels: labels}))
-	must(t, c.Secrets.Create(t.Context(), "det-deploy-lab-2-admin-password", &secretmanager.Secret{
+	must(t, api.Run(t.Context(), c, c.Compute.Networks.Insert(c.Project, &compute.Network{Name: "det-lab-2", Description: mark, ForceSendFields: []string{"AutoCreateSubnetworks"}})))
+	must(t, api.Run(t.Context(), c, c.Compute.Disks.Insert(c.Project, "us-central1-a", &compute.Disk{Name: "det-lab-2-data", SizeGb: 100, Labels: labels})))
+	must(t, api.Send(t.Context(), c.Secrets.Projects.Secrets.Create(c.ProjectName(), &secretmanager.Secret{
 		Labels: labels, Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}},
-	}))
-	must(t, c.Buckets.Insert(t.Context(), &storage.Bucket{Name: "det-deploy-lab-2-data-415104041262", Location: "us-central1", Labels: labels}))
-	_, err := c.Accounts.Create(t.Context(), &iam.CreateServiceAccountRequest{AccountId: "det-m-lab-2", ServiceAccount: &iam.ServiceAccount{Description: mark}})
+	}).SecretId("det-deploy-lab-2-admin-password")))
+	must(t, api.Send(t.Context(), c.Storage.Buckets.Insert(c.Project, &storage.Bucket{Name: "det-deploy-lab-2-data-415104041262", Location: "us-central1", Labels: labels})))
+	_, err := api.Do(t.Context(), c.IAM.Projects.ServiceAccounts.Create(c.ProjectName(), &iam.CreateServiceAccountRequest{AccountId: "det-m-lab-2", ServiceAccount: &iam.ServiceAccount{Description: mark}}))
 	must(t, err)
 	w.Bind("projects/"+gcptest.Project, "roles/logging.logWriter", "serviceAccount:det-m-lab-2@"+gcptest.Project+".iam.gserviceaccount.com")
 }

@@ -30,7 +30,7 @@ func (s *stage) full(zones ...string) {
 func (s *stage) wantPlaces(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
-	disks, err := s.clients(nil).Disks.List(t.Context(), "name=det-lab-data")
+	disks, err := s.clients(nil).ListDisks(t.Context(), "name=det-lab-data")
 	must(t, err)
 	for _, d := range disks {
 		if d.Name == "det-lab-data" { // a filter may be ignored

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/api/iam/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
@@ -25,7 +26,7 @@ func (s *stage) allow(t *testing.T, permissions []string) {
 		role := &iam.CreateRoleRequest{RoleId: "installers", Role: &iam.Role{Title: "installer", Stage: "GA", IncludedPermissions: permissions}}
 		c := clientsOf(s.world, nil)
 		c = c.In(project)
-		must(t, c.Roles.Create(t.Context(), role))
+		must(t, api.Send(t.Context(), c.IAM.Projects.Roles.Create(c.ProjectName(), role)))
 		s.world.Bind("projects/"+project, "projects/"+project+"/roles/installers", bob)
 	}
 	s.caller = bob

@@ -81,7 +81,7 @@ func (t *Target) googleParts() hosted.Parts {
 		Words: hosted.Words{
 			Noun: "gcp", Scheme: secret.GCP, Vault: "Secret Manager", MasterHost: "internal-ip", Inbound: "--inbound-cidr",
 		},
-		Objects: control.Objects{Bucket: t.store, Gated: t.Clients.Objects}, Vault: vault{t.cluster}, Machines: t,
+		Objects: control.Objects{Bucket: t.store, Gated: t.Clients}, Vault: vault{t.cluster}, Machines: t,
 		Disk:    keeper{t},
 		Address: func() hosted.Address { return newMasterAddress(t.cluster) },
 		Logs:    storage.LogID(t.Spec.Cluster), Metrics: t.Spec.Metrics,

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
@@ -32,14 +33,29 @@ func Masters(c *owner.Cluster) owner.Kind[compute.Instance] {
 func Agents(c *owner.Cluster) owner.Kind[compute.Instance] {
 	k := machineKind(c, owner.KindAgent, func(i *compute.Instance) bool { return i.Name != c.FullName(masterName) })
 	k.Delete = func(ctx context.Context, identity string) error {
-		return c.Waiter().RetryWhileInUse(ctx, identity, func() error { return c.Clients.Instances.Terminate(ctx, identity) })
+		zone, name := api.SplitZone(identity)
+		return c.Waiter().RetryWhileInUse(ctx, identity, func() error {
+			return api.Begin(ctx, c.Clients, c.Clients.Compute.Instances.Delete(c.Clients.Project, zone, name))
+		})
 	}
 	return k
 }
 
 // machineKind is one of the two kinds of machines.
 func machineKind(c *owner.Cluster, name string, belongs func(*compute.Instance) bool) owner.Kind[compute.Instance] {
-	return owner.KindOf(c, name, c.LabelFilter(), c.Clients.Instances.Collection, func(i *compute.Instance) infra.Observed {
+	return owner.KindOf(c, name, c.LabelFilter(), owner.Calls[compute.Instance]{
+		Get: func(ctx context.Context, identity string) (*compute.Instance, error) {
+			zone, name := api.SplitZone(identity)
+			return api.Do(ctx, c.Clients.Compute.Instances.Get(c.Clients.Project, zone, name))
+		},
+		Delete: func(ctx context.Context, identity string) error {
+			zone, name := api.SplitZone(identity)
+			return api.Run(ctx, c.Clients, c.Clients.Compute.Instances.Delete(c.Clients.Project, zone, name))
+		},
+		List: func(ctx context.Context, filter string) ([]*compute.Instance, error) {
+			return c.Clients.ListInstances(ctx, filter)
+		},
+	}, func(i *compute.Instance) infra.Observed {
 		return infra.Observed{Identity: path.Base(i.Zone) + "/" + i.Name, Marks: i.Labels, Deleting: !belongs(i)}
 	})
 }
@@ -47,21 +63,22 @@ func machineKind(c *owner.Cluster, name string, belongs func(*compute.Instance) 
 // deleteMachine removes a machine. Its protection against that is ours, and is switched
 // off first.
 func deleteMachine(ctx context.Context, c *owner.Cluster, identity string) error {
-	instances := c.Clients.Instances
+	instances, project := c.Clients.Compute.Instances, c.Clients.Project
+	zone, name := api.SplitZone(identity)
 	return c.Waiter().RetryWhileInUse(ctx, identity, func() error {
-		live, err := instances.Get(ctx, identity)
+		live, err := api.Do(ctx, instances.Get(project, zone, name))
 		if err == nil && live.DeletionProtection {
-			err = instances.SetDeletionProtection(ctx, identity, false)
+			err = api.Run(ctx, c.Clients, instances.SetDeletionProtection(project, zone, name).DeletionProtection(false))
 		}
 		if err != nil {
 			return err
 		}
-		return instances.Delete(ctx, identity)
+		return api.Run(ctx, c.Clients, instances.Delete(project, zone, name))
 	})
 }
 
 // settleMachine makes a call that wants a machine to be in another state than it is still
 // on its way to.
-func settleMachine(ctx context.Context, c *owner.Cluster, identity string, call func(context.Context, string) error) error {
-	return c.Waiter().RetryOn(ctx, identity, toSettle, cloud.Conflict, func() error { return call(ctx, identity) })
+func settleMachine(ctx context.Context, c *owner.Cluster, identity string, call func() error) error {
+	return c.Waiter().RetryOn(ctx, identity, toSettle, cloud.Conflict, call)
 }

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
@@ -105,7 +106,7 @@ func (m *Master) createMaster(ctx context.Context, _ string) error {
 		in.Metadata.Items = append(in.Metadata.Items, itemOf("startup-script", script))
 	}
 	return owner.Insert(ctx, m.In, m.Define(), m.In.Zonal(m.Zone, masterName), func() error {
-		return m.In.Clients.Instances.Insert(ctx, m.Zone, in)
+		return api.Run(ctx, m.In.Clients, m.In.Clients.Compute.Instances.Insert(m.In.Clients.Project, m.Zone, in))
 	})
 }
 
@@ -180,15 +181,17 @@ func itemOf(key, value string) *compute.MetadataItems {
 }
 
 func (m *Master) relabel(ctx context.Context, identity string, marks map[string]string) error {
-	instances := m.In.Clients.Instances
+	instances, project := m.In.Clients.Compute.Instances, m.In.Clients.Project
+	zone, name := api.SplitZone(identity)
 	return m.In.Relabel(ctx, m.ID(), marks, func() (owner.Labelled, error) {
-		live, err := instances.Get(ctx, identity)
+		live, err := api.Do(ctx, instances.Get(project, zone, name))
 		if err != nil {
 			return owner.Labelled{}, err
 		}
 		return owner.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
 	}, func(l owner.Labelled) error {
-		return instances.SetLabels(ctx, identity, &compute.InstancesSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint})
+		in := &compute.InstancesSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint}
+		return api.Run(ctx, m.In.Clients, instances.SetLabels(project, zone, name, in))
 	})
 }
 

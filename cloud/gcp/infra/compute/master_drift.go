@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -153,7 +154,8 @@ func (m *Master) diskDrift(ctx context.Context, live *compute.Instance) ([]resou
 	if boot == "" {
 		return out, nil
 	}
-	disk, err := m.In.Clients.Disks.Get(ctx, boot)
+	zone, name := api.SplitZone(boot)
+	disk, err := api.Do(ctx, m.In.Clients.Compute.Disks.Get(m.In.Clients.Project, zone, name))
 	if err != nil {
 		return out, infra.IgnoreMissing(err)
 	}

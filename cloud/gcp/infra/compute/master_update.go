@@ -8,6 +8,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -16,14 +17,16 @@ import (
 // fixDrift changes what it can while the machine runs, and its type and account between a
 // stop and a start.
 func (m *Master) fixDrift(ctx context.Context, drift []resource.Drift) error {
+	c := m.In.Clients
+	zone, name := api.SplitZone(m.Identity())
 	fixes := map[string]func(context.Context) error{
 		tagsPath: m.setTags,
 		protectionPath: func(ctx context.Context) error {
-			return m.In.Clients.Instances.SetDeletionProtection(ctx, m.Identity(), true)
+			return api.Run(ctx, c, c.Compute.Instances.SetDeletionProtection(c.Project, zone, name).DeletionProtection(true))
 		},
 		rootPath: m.growRoot,
 		dataPath: func(ctx context.Context) error {
-			return m.In.Clients.Instances.AttachDisk(ctx, m.Identity(), m.dataDisk())
+			return api.Run(ctx, c, c.Compute.Instances.AttachDisk(c.Project, zone, name, m.dataDisk()))
 		},
 	}
 	for _, d := range drift {
@@ -50,8 +53,9 @@ func (m *Master) changeStopped(ctx context.Context, drift []resource.Drift) erro
 	if !has(typePath) && !has(accountPath) && !has(statePath) {
 		return nil
 	}
-	instances := m.In.Clients.Instances
-	err := settleMachine(ctx, m.In, m.Identity(), instances.Stop)
+	c := m.In.Clients
+	zone, name := api.SplitZone(m.Identity())
+	err := settleMachine(ctx, m.In, m.Identity(), func() error { return api.Run(ctx, c, c.Compute.Instances.Stop(c.Project, zone, name)) })
 	switch {
 	case cloud.KindOf(err) == cloud.NotFound:
 		return m.createMaster(ctx, "")
@@ -59,7 +63,8 @@ func (m *Master) changeStopped(ctx context.Context, drift []resource.Drift) erro
 		return err
 	}
 	if has(typePath) {
-		if err := instances.SetMachineType(ctx, m.Identity(), &compute.InstancesSetMachineTypeRequest{MachineType: m.typePath()}); err != nil {
+		in := &compute.InstancesSetMachineTypeRequest{MachineType: m.typePath()}
+		if err := api.Run(ctx, c, c.Compute.Instances.SetMachineType(c.Project, zone, name, in)); err != nil {
 			return err
 		}
 	}
@@ -68,29 +73,35 @@ func (m *Master) changeStopped(ctx context.Context, drift []resource.Drift) erro
 			return err
 		}
 	}
-	return settleMachine(ctx, m.In, m.Identity(), instances.Start)
+	return settleMachine(ctx, m.In, m.Identity(), func() error { return api.Run(ctx, c, c.Compute.Instances.Start(c.Project, zone, name)) })
 }
 
 // setAccount gives it another account, as soon as Compute Engine knows that.
 func (m *Master) setAccount(ctx context.Context) error {
+	c := m.In.Clients
+	zone, name := api.SplitZone(m.Identity())
 	in := &compute.InstancesSetServiceAccountRequest{Email: m.accountEmail(), Scopes: m.Scopes}
 	return m.In.Waiter().RetryUntilKnown(ctx, m.ID(), func() error {
-		return m.In.Clients.Instances.SetServiceAccount(ctx, m.Identity(), in)
+		return api.Run(ctx, c, c.Compute.Instances.SetServiceAccount(c.Project, zone, name, in))
 	})
 }
 
 func (m *Master) setTags(ctx context.Context) error {
+	c := m.In.Clients
+	zone, name := api.SplitZone(m.Identity())
 	return m.changeRead(ctx, func(live *compute.Instance) error {
 		tags := &compute.Tags{Items: m.Tags}
 		if live.Tags != nil {
 			tags.Fingerprint = live.Tags.Fingerprint
 		}
-		return m.In.Clients.Instances.SetTags(ctx, m.Identity(), tags)
+		return api.Run(ctx, c, c.Compute.Instances.SetTags(c.Project, zone, name, tags))
 	})
 }
 
 // setMetadata sets the wanted metadata beside what else is there.
 func (m *Master) setMetadata(ctx context.Context) error {
+	c := m.In.Clients
+	zone, name := api.SplitZone(m.Identity())
 	return m.changeRead(ctx, func(live *compute.Instance) error {
 		md := &compute.Metadata{Items: metadataItems(m.Metadata)}
 		if live.Metadata != nil {
@@ -101,7 +112,7 @@ func (m *Master) setMetadata(ctx context.Context) error {
 				}
 			}
 		}
-		return m.In.Clients.Instances.SetMetadata(ctx, m.Identity(), md)
+		return api.Run(ctx, c, c.Compute.Instances.SetMetadata(c.Project, zone, name, md))
 	})
 }
 
@@ -109,7 +120,7 @@ func (m *Master) setMetadata(ctx context.Context) error {
 // changed it meanwhile.
 func (m *Master) changeRead(ctx context.Context, change func(*compute.Instance) error) error {
 	return m.In.Waiter().RetryOn(ctx, m.ID(), infra.ToBeDescribed, cloud.Conflict, func() error {
-		live, err := m.In.Clients.Instances.Get(ctx, m.Identity())
+		live, err := m.read(ctx)
 		if err != nil {
 			return err
 		}
@@ -117,9 +128,15 @@ func (m *Master) changeRead(ctx context.Context, change func(*compute.Instance) 
 	})
 }
 
+// read reads the machine as it is.
+func (m *Master) read(ctx context.Context) (*compute.Instance, error) {
+	zone, name := api.SplitZone(m.Identity())
+	return api.Do(ctx, m.In.Clients.Compute.Instances.Get(m.In.Clients.Project, zone, name))
+}
+
 // growRoot has its own disk grow; the system takes the room at its next boot.
 func (m *Master) growRoot(ctx context.Context) error {
-	live, err := m.In.Clients.Instances.Get(ctx, m.Identity())
+	live, err := m.read(ctx)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/api/iam/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -56,7 +57,7 @@ func (*Account) Needs() []string { return nil }
 
 // Find looks for it.
 func (a *Account) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	live, err := a.In.Clients.Accounts.Get(ctx, a.Email())
+	live, err := api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Get(a.In.Clients.AccountName(a.Email())))
 	if err != nil || !isOwn(a.In, live) {
 		return resource.Found{}, nil, infra.IgnoreMissing(err)
 	}
@@ -67,13 +68,13 @@ func (a *Account) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 // Create makes it. For a minute not every service of Google's knows it; those that do not
 // are asked again.
 func (a *Account) Create(ctx context.Context) error {
-	_, err := a.In.Clients.Accounts.Create(ctx, &iam.CreateServiceAccountRequest{
+	_, err := api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Create(a.In.Clients.ProjectName(), &iam.CreateServiceAccountRequest{
 		AccountId:      AccountID(a.In.ID, a.Name),
 		ServiceAccount: &iam.ServiceAccount{DisplayName: a.In.FullName(a.Name), Description: a.In.Description(a.Name)},
-	})
+	}))
 	if cloud.KindOf(err) == cloud.Conflict {
 		var live *iam.ServiceAccount
-		if live, err = a.In.Clients.Accounts.Get(ctx, a.Email()); err == nil && !isOwn(a.In, live) {
+		if live, err = api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Get(a.In.Clients.AccountName(a.Email()))); err == nil && !isOwn(a.In, live) {
 			err = infra.Foreign("", "service account "+a.Email(), "it does not carry the mark "+owner.ClusterLabel)
 		}
 	}
@@ -88,7 +89,7 @@ func (a *Account) Delete(ctx context.Context) error { return DeleteAccount(ctx, 
 
 // DeleteAccount removes a service account.
 func DeleteAccount(ctx context.Context, c *owner.Cluster, email string) error {
-	return infra.IgnoreMissing(c.Clients.Accounts.Delete(ctx, email))
+	return infra.IgnoreMissing(api.Send(ctx, c.Clients.IAM.Projects.ServiceAccounts.Delete(c.Clients.AccountName(email))))
 }
 
 func isOwn(c *owner.Cluster, a *iam.ServiceAccount) bool {
@@ -101,7 +102,7 @@ func foundAccount(c *owner.Cluster, a *iam.ServiceAccount) resource.Found {
 
 // ListAccounts lists those of a cluster.
 func ListAccounts(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
-	all, err := c.Clients.Accounts.List(ctx)
+	all, err := api.List(ctx, c.Clients.IAM.Projects.ServiceAccounts.List(c.Clients.ProjectName()), func(p *iam.ListServiceAccountsResponse) []*iam.ServiceAccount { return p.Accounts })
 	var out []resource.Found
 	for _, a := range all {
 		if isOwn(c, a) {
@@ -112,7 +113,7 @@ func ListAccounts(ctx context.Context, c *owner.Cluster) ([]resource.Found, erro
 		return nil, err
 	}
 	return owner.KeepPresent(out, func(f resource.Found) error {
-		_, err := c.Clients.Accounts.Get(ctx, f.ID)
+		_, err := api.Do(ctx, c.Clients.IAM.Projects.ServiceAccounts.Get(c.Clients.AccountName(f.ID)))
 		return err
 	})
 }

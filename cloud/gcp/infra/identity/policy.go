@@ -6,9 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/api/cloudresourcemanager/v3"
+	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/iam/v1"
+	"google.golang.org/api/secretmanager/v1"
 	"google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
@@ -33,9 +38,6 @@ type Condition struct {
 	Location    string `json:"location,omitempty"`
 	Expression  string `json:"expression"`
 }
-
-// policyVersion is that of policies that may have conditions.
-const policyVersion = 3
 
 // readPolicy reads a policy off that of a service.
 func readPolicy[T any](in *T, err error) (policy, error) {
@@ -64,7 +66,7 @@ func writePolicy[T any](p policy) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	version, err := json.Marshal(policyVersion)
+	version, err := json.Marshal(api.PolicyVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -85,53 +87,70 @@ type Place struct {
 	set  func(context.Context, policy) error
 }
 
-func placeOf[T any](kind, name string, get func(context.Context, string) (*T, error), set func(context.Context, string, *T) error) Place {
+func placeOf[T any](kind, name string, get func(context.Context) (*T, error), set func(context.Context, *T) error) Place {
 	return Place{
 		path: kind + "/" + name,
-		get:  func(ctx context.Context) (policy, error) { return readPolicy(get(ctx, name)) },
+		get:  func(ctx context.Context) (policy, error) { return readPolicy(get(ctx)) },
 		set: func(ctx context.Context, p policy) error {
 			out, err := writePolicy[T](p)
 			if err != nil {
 				return err
 			}
-			return set(ctx, name, out)
+			return set(ctx, out)
 		},
 	}
 }
 
 // OnProject is the project as a whole.
 func OnProject(c *owner.Cluster) Place {
-	projects := c.Clients.Projects
-	p := placeOf("project", c.Clients.Project,
-		func(ctx context.Context, _ string) (*projectPolicy, error) { return projects.GetPolicy(ctx) },
-		func(ctx context.Context, _ string, in *projectPolicy) error { return projects.SetPolicy(ctx, in) })
+	p := placeOf("project", c.Clients.Project, c.Clients.ProjectPolicy, func(ctx context.Context, in *projectPolicy) error {
+		return api.Send(ctx, c.Clients.Resources.Projects.SetIamPolicy(c.Clients.ProjectName(), &cloudresourcemanager.SetIamPolicyRequest{Policy: in}))
+	})
 	p.path = ""
 	return p
 }
 
 // OnBucket is one bucket with its objects.
 func OnBucket(c *owner.Cluster, name string) Place {
-	set := func(ctx context.Context, name string, in *storage.Policy) error {
-		in.ForceSendFields = []string{"Bindings"} // that there are none is said as well
-		return c.Clients.Buckets.SetPolicy(ctx, name, in)
-	}
-	return placeOf(owner.KindBucket, name, c.Clients.Buckets.GetPolicy, set)
+	buckets := c.Clients.Storage.Buckets
+	return placeOf(owner.KindBucket, name, func(ctx context.Context) (*storage.Policy, error) {
+		return api.Do(ctx, buckets.GetIamPolicy(name).OptionsRequestedPolicyVersion(api.PolicyVersion))
+	}, func(ctx context.Context, in *storage.Policy) error {
+		in.ForceSendFields = []string{"Bindings"} // so that an empty list is sent too
+		return api.Send(ctx, buckets.SetIamPolicy(name, in))
+	})
 }
 
 // OnSecret is one secret, by its ID.
 func OnSecret(c *owner.Cluster, id string) Place {
-	return placeOf(owner.KindSecret, id, c.Clients.Secrets.GetPolicy, c.Clients.Secrets.SetPolicy)
+	secrets, name := c.Clients.Secrets.Projects.Secrets, c.Clients.SecretName(id)
+	return placeOf(owner.KindSecret, id, func(ctx context.Context) (*secretmanager.Policy, error) {
+		return api.Do(ctx, secrets.GetIamPolicy(name).OptionsRequestedPolicyVersion(api.PolicyVersion))
+	}, func(ctx context.Context, in *secretmanager.Policy) error {
+		return api.Send(ctx, secrets.SetIamPolicy(name, &secretmanager.SetIamPolicyRequest{Policy: in}))
+	})
 }
 
 // OnAccount is one service account, which others may hand on to machines.
 func OnAccount(c *owner.Cluster, email string) Place {
-	return placeOf(owner.KindAccount, email, c.Clients.Accounts.GetPolicy, c.Clients.Accounts.SetPolicy)
+	accounts, name := c.Clients.IAM.Projects.ServiceAccounts, c.Clients.AccountName(email)
+	return placeOf(owner.KindAccount, email, func(ctx context.Context) (*iam.Policy, error) {
+		return api.Do(ctx, accounts.GetIamPolicy(name).OptionsRequestedPolicyVersion(api.PolicyVersion))
+	}, func(ctx context.Context, in *iam.Policy) error {
+		return api.Send(ctx, accounts.SetIamPolicy(name, &iam.SetIamPolicyRequest{Policy: in}))
+	})
 }
 
 // OnSubnetwork is one subnetwork of the region. That of another project, of a shared VPC,
 // is "HOST-PROJECT/NAME".
-func OnSubnetwork(c *owner.Cluster, name string) Place {
-	return placeOf(owner.KindSubnetwork, name, c.Clients.Subnetworks.GetPolicy, c.Clients.Subnetworks.SetPolicy)
+func OnSubnetwork(c *owner.Cluster, identity string) Place {
+	subnetworks, region := c.Clients.Compute.Subnetworks, c.Clients.Region
+	project, name := c.Clients.SplitProject(identity)
+	return placeOf(owner.KindSubnetwork, identity, func(ctx context.Context) (*compute.Policy, error) {
+		return api.Do(ctx, subnetworks.GetIamPolicy(project, region, name).OptionsRequestedPolicyVersion(api.PolicyVersion))
+	}, func(ctx context.Context, in *compute.Policy) error {
+		return api.Send(ctx, subnetworks.SetIamPolicy(project, region, name, &compute.RegionSetPolicyRequest{Policy: in}))
+	})
 }
 
 // placeAt is the place of a path.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/api/iam/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -89,8 +90,12 @@ func (r *Role) look(ctx context.Context) (found bool, err error) {
 	var all []*iam.Role
 	var getErr error
 	var asked sync.WaitGroup
-	asked.Go(func() { live, getErr = r.In.Clients.Roles.Get(ctx, r.roleID()) })
-	asked.Go(func() { all, err = r.In.Clients.Roles.List(ctx) })
+	asked.Go(func() {
+		live, getErr = api.Do(ctx, r.In.Clients.IAM.Projects.Roles.Get(r.In.Clients.RoleName(r.roleID())))
+	})
+	asked.Go(func() {
+		all, err = api.List(ctx, r.In.Clients.IAM.Projects.Roles.List(r.In.Clients.ProjectName()), func(p *iam.ListRolesResponse) []*iam.Role { return p.Roles })
+	})
 	asked.Wait()
 	if cloud.KindOf(getErr) != cloud.NotFound {
 		return getErr == nil && !live.Deleted, getErr
@@ -115,7 +120,7 @@ type bound struct{ own, others bool }
 
 // readBound reads who has which role in the project.
 func readBound(ctx context.Context, c *owner.Cluster) (map[string]bound, error) {
-	policy, err := c.Clients.Projects.GetPolicy(ctx)
+	policy, err := c.Clients.ProjectPolicy(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -145,13 +150,13 @@ func (r *Role) Create(ctx context.Context) (err error) {
 		if cloud.KindOf(err) != cloud.Conflict {
 			break
 		}
-		live, lookErr := r.In.Clients.Roles.Get(ctx, r.roleID())
+		live, lookErr := api.Do(ctx, r.In.Clients.IAM.Projects.Roles.Get(r.In.Clients.RoleName(r.roleID())))
 		if cloud.KindOf(lookErr) == cloud.NotFound {
 			continue // one that was deleted more than a week ago
 		}
 		err = lookErr
 		if err == nil && live.Deleted {
-			err = r.In.Clients.Roles.Undelete(ctx, r.roleID())
+			err = api.Send(ctx, r.In.Clients.IAM.Projects.Roles.Undelete(r.In.Clients.RoleName(r.roleID()), &iam.UndeleteRoleRequest{}))
 		}
 		break
 	}
@@ -162,10 +167,10 @@ func (r *Role) Create(ctx context.Context) (err error) {
 }
 
 func (r *Role) createRole(ctx context.Context) error {
-	return r.In.Clients.Roles.Create(ctx, &iam.CreateRoleRequest{RoleId: r.roleID(), Role: &iam.Role{
+	return api.Send(ctx, r.In.Clients.IAM.Projects.Roles.Create(r.In.Clients.ProjectName(), &iam.CreateRoleRequest{RoleId: r.roleID(), Role: &iam.Role{
 		Title: "det-deploy " + r.Name, Description: "What a det-deploy " + r.Name + " does. Shared by the clusters of the project.",
 		IncludedPermissions: slices.Compact(slices.Sorted(slices.Values(r.Permissions))), Stage: "GA",
-	}})
+	}}))
 }
 
 // Delete removes it, unless an account of another cluster has it.
@@ -177,11 +182,11 @@ func DeleteRole(ctx context.Context, c *owner.Cluster, id string) error {
 	if err != nil || all[fullRole(c, id)] != (bound{}) {
 		return err
 	}
-	live, err := c.Clients.Roles.Get(ctx, id)
+	live, err := api.Do(ctx, c.Clients.IAM.Projects.Roles.Get(c.Clients.RoleName(id)))
 	if err != nil || live.Deleted {
 		return infra.IgnoreMissing(err)
 	}
-	return infra.IgnoreMissing(c.Clients.Roles.Delete(ctx, id))
+	return infra.IgnoreMissing(api.Send(ctx, c.Clients.IAM.Projects.Roles.Delete(c.Clients.RoleName(id))))
 }
 
 // ListRoles lists our roles that accounts of the cluster have, or none.
@@ -190,7 +195,7 @@ func ListRoles(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) 
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.Clients.Roles.List(ctx)
+	all, err := api.List(ctx, c.Clients.IAM.Projects.Roles.List(c.Clients.ProjectName()), func(p *iam.ListRolesResponse) []*iam.Role { return p.Roles })
 	var out []resource.Found
 	for _, r := range all {
 		id, by := r.Name[strings.LastIndexByte(r.Name, '/')+1:], who[r.Name]

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -40,14 +41,14 @@ func (a *Address) Define() infra.Definition[*compute.Address] {
 }
 
 func (a *Address) createAddress(ctx context.Context, _ string) error {
-	name := a.In.FullName(a.Name)
+	c, name := a.In.Clients, a.In.FullName(a.Name)
 	err := owner.Insert(ctx, a.In, a.Define(), name, func() error {
-		return a.In.Clients.Addresses.Insert(ctx, &compute.Address{Name: name, AddressType: "EXTERNAL", Labels: a.In.AllLabels()})
+		return api.Run(ctx, c, c.Compute.Addresses.Insert(c.Project, c.Region, &compute.Address{Name: name, AddressType: "EXTERNAL", Labels: a.In.AllLabels()}))
 	})
 	if err != nil {
 		return err
 	}
-	live, err := a.In.Clients.Addresses.Get(ctx, name)
+	live, err := api.Do(ctx, c.Compute.Addresses.Get(c.Project, c.Region, name))
 	if err != nil {
 		return err
 	}
@@ -56,21 +57,32 @@ func (a *Address) createAddress(ctx context.Context, _ string) error {
 }
 
 func (a *Address) relabel(ctx context.Context, identity string, marks map[string]string) error {
-	addresses := a.In.Clients.Addresses
+	c := a.In.Clients
 	return a.In.Relabel(ctx, a.ID(), marks, func() (owner.Labelled, error) {
-		live, err := addresses.Get(ctx, identity)
+		live, err := api.Do(ctx, c.Compute.Addresses.Get(c.Project, c.Region, identity))
 		if err != nil {
 			return owner.Labelled{}, err
 		}
 		return owner.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
 	}, func(l owner.Labelled) error {
-		return addresses.SetLabels(ctx, identity, &compute.RegionSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint})
+		in := &compute.RegionSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint}
+		return api.Run(ctx, c, c.Compute.Addresses.SetLabels(c.Project, c.Region, identity, in))
 	})
 }
 
 // Addresses are those of a cluster.
 func Addresses(c *owner.Cluster) owner.Kind[compute.Address] {
-	return owner.KindOf(c, owner.KindAddress, c.LabelFilter(), c.Clients.Addresses.Collection, func(a *compute.Address) infra.Observed {
+	return owner.KindOf(c, owner.KindAddress, c.LabelFilter(), owner.Calls[compute.Address]{
+		Get: func(ctx context.Context, name string) (*compute.Address, error) {
+			return api.Do(ctx, c.Clients.Compute.Addresses.Get(c.Clients.Project, c.Clients.Region, name))
+		},
+		Delete: func(ctx context.Context, name string) error {
+			return api.Run(ctx, c.Clients, c.Clients.Compute.Addresses.Delete(c.Clients.Project, c.Clients.Region, name))
+		},
+		List: func(ctx context.Context, filter string) ([]*compute.Address, error) {
+			return api.List(ctx, c.Clients.Compute.Addresses.List(c.Clients.Project, c.Clients.Region).Filter(filter), func(p *compute.AddressList) []*compute.Address { return p.Items })
+		},
+	}, func(a *compute.Address) infra.Observed {
 		return infra.Observed{Identity: a.Name, Marks: a.Labels, Used: len(a.Users) > 0, Deleting: a.Status == "DELETING"}
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -36,16 +37,19 @@ func (f *Firewall) ID() string { return owner.ResourceID(owner.KindFirewall, f.N
 
 // Define says what is wanted.
 func (f *Firewall) Define() infra.Definition[*compute.Firewall] {
+	c := f.In.Clients
 	d := owner.Define(f.In, Firewalls(f.In), f.Name, &f.Learned, f.Network)
 	d.Create = func(ctx context.Context, _ string) error {
 		rule := f.wantedRule()
-		return owner.Insert(ctx, f.In, f.Define(), rule.Name, func() error { return f.In.Clients.Firewalls.Insert(ctx, rule) })
+		return owner.Insert(ctx, f.In, f.Define(), rule.Name, func() error {
+			return api.Run(ctx, c, c.Compute.Firewalls.Insert(c.Project, rule))
+		})
 	}
 	d.Compare = f.compareLive
 	d.Change = func(ctx context.Context, _ []resource.Drift) error {
 		rule := f.wantedRule()
 		rule.ForceSendFields = []string{"SourceRanges", "SourceTags", "TargetTags", "Allowed", "Disabled"}
-		return f.In.Clients.Firewalls.Patch(ctx, f.Identity(), rule)
+		return api.Run(ctx, c, c.Compute.Firewalls.Patch(c.Project, f.Identity(), rule))
 	}
 	d.Describe = func() []string {
 		rule := f.wantedRule()
@@ -98,7 +102,17 @@ func allowedText(allowed []*compute.FirewallAllowed) string {
 
 // Firewalls are those of a cluster.
 func Firewalls(c *owner.Cluster) owner.Kind[compute.Firewall] {
-	return owner.KindOf(c, owner.KindFirewall, "", c.Clients.Firewalls.Collection, func(f *compute.Firewall) infra.Observed {
+	return owner.KindOf(c, owner.KindFirewall, "", owner.Calls[compute.Firewall]{
+		Get: func(ctx context.Context, name string) (*compute.Firewall, error) {
+			return api.Do(ctx, c.Clients.Compute.Firewalls.Get(c.Clients.Project, name))
+		},
+		Delete: func(ctx context.Context, name string) error {
+			return api.Run(ctx, c.Clients, c.Clients.Compute.Firewalls.Delete(c.Clients.Project, name))
+		},
+		List: func(ctx context.Context, filter string) ([]*compute.Firewall, error) {
+			return api.List(ctx, c.Clients.Compute.Firewalls.List(c.Clients.Project).Filter(filter), func(p *compute.FirewallList) []*compute.Firewall { return p.Items })
+		},
+	}, func(f *compute.Firewall) infra.Observed {
 		return infra.Observed{Identity: f.Name, Marks: owner.DescribedMarks(f.Description)}
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -41,19 +42,29 @@ func subnetMode(auto bool) string {
 }
 
 func (n *Network) createNetwork(ctx context.Context, _ string) error {
-	name := n.In.FullName("")
+	c, name := n.In.Clients, n.In.FullName("")
 	return owner.Insert(ctx, n.In, n.Define(), name, func() error {
-		return n.In.Clients.Networks.Insert(ctx, &compute.Network{
+		return api.Run(ctx, c, c.Compute.Networks.Insert(c.Project, &compute.Network{
 			Name: name, Description: n.In.Description("network"),
 			AutoCreateSubnetworks: false, ForceSendFields: []string{"AutoCreateSubnetworks"},
 			RoutingConfig: &compute.NetworkRoutingConfig{RoutingMode: "REGIONAL"},
-		})
+		}))
 	})
 }
 
 // Networks are those of a cluster. One goes once nothing is in it.
 func Networks(c *owner.Cluster) owner.Kind[compute.Network] {
-	return owner.KindOf(c, owner.KindNetwork, "", c.Clients.Networks.Collection, func(n *compute.Network) infra.Observed {
+	return owner.KindOf(c, owner.KindNetwork, "", owner.Calls[compute.Network]{
+		Get: func(ctx context.Context, name string) (*compute.Network, error) {
+			return api.Do(ctx, c.Clients.Compute.Networks.Get(c.Clients.Project, name))
+		},
+		Delete: func(ctx context.Context, name string) error {
+			return api.Run(ctx, c.Clients, c.Clients.Compute.Networks.Delete(c.Clients.Project, name))
+		},
+		List: func(ctx context.Context, filter string) ([]*compute.Network, error) {
+			return api.List(ctx, c.Clients.Compute.Networks.List(c.Clients.Project).Filter(filter), func(p *compute.NetworkList) []*compute.Network { return p.Items })
+		},
+	}, func(n *compute.Network) infra.Observed {
 		return infra.Observed{Identity: n.Name, Marks: owner.DescribedMarks(n.Description)}
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -40,11 +41,11 @@ func (*Router) ID() string { return owner.ResourceID(owner.KindRouter, natName) 
 func (r *Router) Define() infra.Definition[*compute.Router] {
 	d := owner.Define(r.In, Routers(r.In), natName, &r.Learned, append([]infra.Ref{r.Network}, r.Addresses...)...)
 	d.Create = func(ctx context.Context, _ string) error {
-		name := r.In.FullName(natName)
+		c, name := r.In.Clients, r.In.FullName(natName)
 		return owner.Insert(ctx, r.In, r.Define(), name, func() error {
-			return r.In.Clients.Routers.Insert(ctx, &compute.Router{
+			return api.Run(ctx, c, c.Compute.Routers.Insert(c.Project, c.Region, &compute.Router{
 				Name: name, Description: r.In.Description("way to the internet"), Network: r.In.NetworkLink(r.Network), Nats: []*compute.RouterNat{r.wantedNAT()},
-			})
+			}))
 		})
 	}
 	d.Compare = r.compareLive
@@ -97,7 +98,8 @@ func logText(n *compute.RouterNat) string {
 
 // changeNAT writes ours beside those that others put into the router.
 func (r *Router) changeNAT(ctx context.Context, _ []resource.Drift) error {
-	live, err := r.In.Clients.Routers.Get(ctx, r.Identity())
+	c := r.In.Clients
+	live, err := api.Do(ctx, c.Compute.Routers.Get(c.Project, c.Region, r.Identity()))
 	if err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func (r *Router) changeNAT(ctx context.Context, _ []resource.Drift) error {
 	} else {
 		nats = append(nats, r.wantedNAT())
 	}
-	return r.In.Clients.Routers.Patch(ctx, r.Identity(), &compute.Router{Nats: nats})
+	return api.Run(ctx, c, c.Compute.Routers.Patch(c.Project, c.Region, r.Identity(), &compute.Router{Nats: nats}))
 }
 
 // wantedNAT is for all subnetworks of the network in the region.
@@ -128,7 +130,17 @@ func (r *Router) wantedNAT() *compute.RouterNat {
 
 // Routers are those of a cluster.
 func Routers(c *owner.Cluster) owner.Kind[compute.Router] {
-	return owner.KindOf(c, owner.KindRouter, "", c.Clients.Routers.Collection, func(r *compute.Router) infra.Observed {
+	return owner.KindOf(c, owner.KindRouter, "", owner.Calls[compute.Router]{
+		Get: func(ctx context.Context, name string) (*compute.Router, error) {
+			return api.Do(ctx, c.Clients.Compute.Routers.Get(c.Clients.Project, c.Clients.Region, name))
+		},
+		Delete: func(ctx context.Context, name string) error {
+			return api.Run(ctx, c.Clients, c.Clients.Compute.Routers.Delete(c.Clients.Project, c.Clients.Region, name))
+		},
+		List: func(ctx context.Context, filter string) ([]*compute.Router, error) {
+			return api.List(ctx, c.Clients.Compute.Routers.List(c.Clients.Project, c.Clients.Region).Filter(filter), func(p *compute.RouterList) []*compute.Router { return p.Items })
+		},
+	}, func(r *compute.Router) infra.Observed {
 		return infra.Observed{Identity: r.Name, Marks: owner.DescribedMarks(r.Description)}
 	})
 }

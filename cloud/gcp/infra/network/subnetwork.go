@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -62,14 +63,15 @@ func (s *Subnetwork) isLarger(have string) bool {
 }
 
 func (s *Subnetwork) fixDrift(ctx context.Context, drift []resource.Drift) error {
-	subnetworks := s.In.Clients.Subnetworks
+	c := s.In.Clients
 	for _, d := range drift {
 		var err error
 		switch d.Path {
 		case cidrPath:
 			err = s.growRange(ctx)
 		case privateAccessPath:
-			err = subnetworks.SetPrivateAccess(ctx, s.Identity(), &compute.SubnetworksSetPrivateIpGoogleAccessRequest{PrivateIpGoogleAccess: true})
+			in := &compute.SubnetworksSetPrivateIpGoogleAccessRequest{PrivateIpGoogleAccess: true}
+			err = api.Run(ctx, c, c.Compute.Subnetworks.SetPrivateIpGoogleAccess(c.Project, c.Region, s.Identity(), in))
 		}
 		if err != nil {
 			return err
@@ -79,11 +81,12 @@ func (s *Subnetwork) fixDrift(ctx context.Context, drift []resource.Drift) error
 }
 
 func (s *Subnetwork) growRange(ctx context.Context) error {
-	subnetworks, want := s.In.Clients.Subnetworks, s.CIDR.String()
+	c, want := s.In.Clients, s.CIDR.String()
 	return owner.Grow(func() error {
-		return subnetworks.Expand(ctx, s.Identity(), &compute.SubnetworksExpandIpCidrRangeRequest{IpCidrRange: want})
+		in := &compute.SubnetworksExpandIpCidrRangeRequest{IpCidrRange: want}
+		return api.Run(ctx, c, c.Compute.Subnetworks.ExpandIpCidrRange(c.Project, c.Region, s.Identity(), in))
 	}, func() (bool, error) {
-		live, err := subnetworks.Get(ctx, s.Identity())
+		live, err := api.Do(ctx, c.Compute.Subnetworks.Get(c.Project, c.Region, s.Identity()))
 		return err == nil && live.IpCidrRange == want, err
 	})
 }
@@ -96,18 +99,28 @@ func onOff(on bool) string {
 }
 
 func (s *Subnetwork) createSubnetwork(ctx context.Context, _ string) error {
-	name := s.In.FullName(s.In.Clients.Region)
+	c, name := s.In.Clients, s.In.FullName(s.In.Clients.Region)
 	return owner.Insert(ctx, s.In, s.Define(), name, func() error {
-		return s.In.Clients.Subnetworks.Insert(ctx, &compute.Subnetwork{
+		return api.Run(ctx, c, c.Compute.Subnetworks.Insert(c.Project, c.Region, &compute.Subnetwork{
 			Name: name, Description: s.In.Description("machines"), Network: s.In.NetworkLink(s.Network),
 			IpCidrRange: s.CIDR.String(), PrivateIpGoogleAccess: true,
-		})
+		}))
 	})
 }
 
 // Subnetworks are those of a cluster. One goes once no machine is in it.
 func Subnetworks(c *owner.Cluster) owner.Kind[compute.Subnetwork] {
-	return owner.KindOf(c, owner.KindSubnetwork, "", c.Clients.Subnetworks.Collection, func(s *compute.Subnetwork) infra.Observed {
+	return owner.KindOf(c, owner.KindSubnetwork, "", owner.Calls[compute.Subnetwork]{
+		Get: func(ctx context.Context, name string) (*compute.Subnetwork, error) {
+			return api.Do(ctx, c.Clients.Compute.Subnetworks.Get(c.Clients.Project, c.Clients.Region, name))
+		},
+		Delete: func(ctx context.Context, name string) error {
+			return api.Run(ctx, c.Clients, c.Clients.Compute.Subnetworks.Delete(c.Clients.Project, c.Clients.Region, name))
+		},
+		List: func(ctx context.Context, filter string) ([]*compute.Subnetwork, error) {
+			return api.List(ctx, c.Clients.Compute.Subnetworks.List(c.Clients.Project, c.Clients.Region).Filter(filter), func(p *compute.SubnetworkList) []*compute.Subnetwork { return p.Items })
+		},
+	}, func(s *compute.Subnetwork) infra.Observed {
 		return infra.Observed{Identity: s.Name, Marks: owner.DescribedMarks(s.Description)}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -34,15 +33,24 @@ const (
 // ResourceID is how a resource of a cluster is called in plans.
 func ResourceID(kind, name string) string { return kindPrefix + kind + "/" + name }
 
+// Calls are the calls of one kind of Google's objects, each by its identity.
+type Calls[T any] struct {
+	Get    func(ctx context.Context, identity string) (*T, error)
+	Delete func(ctx context.Context, identity string) error
+	// List lists those that a filter lets through, which may be more than it says. One that
+	// cannot see every zone is an error.
+	List func(ctx context.Context, filter string) ([]*T, error)
+}
+
 // Kind is one kind of Google's objects: all those of a cluster, and any by its name.
 type Kind[T any] struct {
 	infra.Kind[*T]
 
-	of api.Collection[T]
+	of Calls[T]
 }
 
-// KindOf is the kind of what a collection has.
-func KindOf[T any](c *Cluster, name, filter string, of api.Collection[T], observe func(*T) infra.Observed) Kind[T] {
+// KindOf is the kind of the objects of some calls.
+func KindOf[T any](c *Cluster, name, filter string, of Calls[T], observe func(*T) infra.Observed) Kind[T] {
 	return Kind[T]{of: of, Kind: infra.Kind[*T]{
 		Name: name, Observe: observe,
 		List: func(ctx context.Context, _ map[string]string) ([]*T, error) { return of.List(ctx, filter) },

@@ -41,11 +41,11 @@ func (b *Bucket) Define() infra.Definition[*storage.Bucket] {
 	d.Tags = b.In.Labels
 	d.Create = b.createBucket
 	d.Retag = func(ctx context.Context, name string, marks map[string]string) error {
-		return b.In.Clients.Buckets.Patch(ctx, name, &storage.Bucket{Labels: marks}) // beside those that it has
+		return api.Send(ctx, b.In.Clients.Storage.Buckets.Patch(name, &storage.Bucket{Labels: marks})) // beside those that it has
 	}
 	d.Compare = compareBucket
 	d.Change = func(ctx context.Context, _ []resource.Drift) error {
-		return b.In.Clients.Buckets.Patch(ctx, b.Identity(), ClosedBucket())
+		return api.Send(ctx, b.In.Clients.Storage.Buckets.Patch(b.Identity(), ClosedBucket()))
 	}
 	d.Describe = func() []string { return []string{b.FullName() + " in " + b.In.Clients.Region + ", private"} }
 	return d
@@ -55,7 +55,7 @@ func (b *Bucket) createBucket(ctx context.Context, _ string) error {
 	in := ClosedBucket()
 	in.Name, in.Location, in.Labels = b.FullName(), b.In.Clients.Region, b.In.AllLabels()
 	return owner.Insert(ctx, b.In, b.Define(), in.Name, func() error {
-		err := b.In.Clients.Buckets.Insert(ctx, in)
+		err := api.Send(ctx, b.In.Clients.Storage.Buckets.Insert(b.In.Clients.Project, in))
 		if cloud.KindOf(err) == cloud.Conflict {
 			return cmp.Or(b.refuseTaken(ctx), err)
 		}
@@ -65,7 +65,7 @@ func (b *Bucket) createBucket(ctx context.Context, _ string) error {
 
 // refuseTaken refuses a bucket of another project, which may have taken the name.
 func (b *Bucket) refuseTaken(ctx context.Context) error {
-	live, err := b.In.Clients.Buckets.Get(ctx, b.FullName())
+	live, err := api.Do(ctx, b.In.Clients.Storage.Buckets.Get(b.FullName()))
 	if err == nil && live.ProjectNumber != b.In.Number {
 		err = fmt.Errorf("it belongs to project %d", live.ProjectNumber)
 	} else if cloud.KindOf(err) != cloud.Denied {
@@ -118,16 +118,16 @@ func onOff(on bool) string {
 // and carries the mark. One that may not be looked at is another project's.
 func Buckets(c *owner.Cluster) owner.Kind[storage.Bucket] {
 	name := DataBucket(c.ID, c.Number)
-	return owner.KindOf(c, owner.KindBucket, name, api.Collection[storage.Bucket]{
+	return owner.KindOf(c, owner.KindBucket, name, owner.Calls[storage.Bucket]{
 		Get: func(ctx context.Context, name string) (*storage.Bucket, error) {
-			live, err := c.Clients.Buckets.Get(ctx, name)
+			live, err := api.Do(ctx, c.Clients.Storage.Buckets.Get(name))
 			if cloud.KindOf(err) == cloud.Denied || err == nil && live.ProjectNumber != c.Number {
 				return nil, infra.Missing("storage.buckets.get", name)
 			}
 			return live, err
 		},
 		Delete: func(ctx context.Context, name string) error { return DeleteBucket(ctx, c.Clients, name) },
-		List:   c.Clients.Buckets.List,
+		List:   c.Clients.ListBuckets,
 	}, func(b *storage.Bucket) infra.Observed {
 		return infra.Observed{Identity: b.Name, Marks: b.Labels, Deleting: b.Name != name}
 	})
@@ -140,17 +140,19 @@ const removals = 16
 // DeleteBucket removes a bucket with all that is in it, and the versions that it kept. What
 // is written meanwhile makes that a conflict.
 func DeleteBucket(ctx context.Context, c api.Clients, name string) error {
-	all, err := c.Objects.Versions(ctx, name)
+	all, err := api.List(ctx, c.Storage.Objects.List(name).Versions(true), func(p *storage.Objects) []*storage.Object { return p.Items })
 	if err != nil {
 		return err
 	}
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(removals)
 	for _, o := range all {
-		g.Go(func() error { return infra.IgnoreMissing(c.Objects.DeleteVersion(each, name, o.Name, o.Generation)) })
+		g.Go(func() error {
+			return infra.IgnoreMissing(api.Delete(each, c.Storage.Objects.Delete(name, o.Name).Generation(o.Generation)))
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return c.Buckets.Delete(ctx, name)
+	return api.Delete(ctx, c.Storage.Buckets.Delete(name))
 }

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -105,27 +106,41 @@ func (d *Disk) createDisk(ctx context.Context, _ string) error {
 		in.SourceSnapshot = "projects/" + d.In.Clients.Project + "/global/snapshots/" + d.Snapshot
 	}
 	return owner.Insert(ctx, d.In, d.Define(), d.In.Zonal(d.Zone, owner.DataDisk), func() error {
-		return d.In.Clients.Disks.Insert(ctx, d.Zone, in)
+		return api.Run(ctx, d.In.Clients, d.In.Clients.Compute.Disks.Insert(d.In.Clients.Project, d.Zone, in))
 	})
 }
 
 func (d *Disk) relabel(ctx context.Context, identity string, marks map[string]string) error {
-	disks := d.In.Clients.Disks
+	c := d.In.Clients
+	zone, name := api.SplitZone(identity)
 	return d.In.Relabel(ctx, d.ID(), marks, func() (owner.Labelled, error) {
-		live, err := disks.Get(ctx, identity)
+		live, err := api.Do(ctx, c.Compute.Disks.Get(c.Project, zone, name))
 		if err != nil {
 			return owner.Labelled{}, err
 		}
 		return owner.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
 	}, func(l owner.Labelled) error {
-		return disks.SetLabels(ctx, identity, &compute.ZoneSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint})
+		in := &compute.ZoneSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint}
+		return api.Run(ctx, c, c.Compute.Disks.SetLabels(c.Project, zone, name, in))
 	})
 }
 
 // Disks are those of a cluster. One goes once no machine has it. A machine's own goes with
 // the machine.
 func Disks(c *owner.Cluster) owner.Kind[compute.Disk] {
-	return owner.KindOf(c, owner.KindDisk, c.LabelFilter(), c.Clients.Disks.Collection, func(d *compute.Disk) infra.Observed {
+	return owner.KindOf(c, owner.KindDisk, c.LabelFilter(), owner.Calls[compute.Disk]{
+		Get: func(ctx context.Context, identity string) (*compute.Disk, error) {
+			zone, name := api.SplitZone(identity)
+			return api.Do(ctx, c.Clients.Compute.Disks.Get(c.Clients.Project, zone, name))
+		},
+		Delete: func(ctx context.Context, identity string) error {
+			zone, name := api.SplitZone(identity)
+			return api.Run(ctx, c.Clients, c.Clients.Compute.Disks.Delete(c.Clients.Project, zone, name))
+		},
+		List: func(ctx context.Context, filter string) ([]*compute.Disk, error) {
+			return c.Clients.ListDisks(ctx, filter)
+		},
+	}, func(d *compute.Disk) infra.Observed {
 		used := len(d.Users) > 0
 		return infra.Observed{
 			Identity: path.Base(d.Zone) + "/" + d.Name, Marks: d.Labels, Used: used, Blank: isBlank(d),

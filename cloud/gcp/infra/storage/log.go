@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/api/logging/v2"
+
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -15,8 +18,8 @@ func LogID(cluster string) string { return "det-deploy-" + cluster }
 
 // ListLogs lists the log of the cluster once its machines have written into it.
 func ListLogs(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
-	all, err := c.Clients.Logs.List(ctx)
-	if err != nil || !slices.Contains(all, LogID(c.ID)) {
+	all, err := api.List(ctx, c.Clients.Logging.Projects.Logs.List(c.Clients.ProjectName()), func(p *logging.ListLogsResponse) []string { return p.LogNames })
+	if err != nil || !slices.Contains(all, api.LogName(c.Clients.Project, LogID(c.ID))) {
 		return nil, err
 	}
 	f := c.Found(owner.KindLog, infra.Observed{Identity: LogID(c.ID)})
@@ -27,5 +30,5 @@ func ListLogs(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
 // DeleteLog removes the entries of a log. Those that are written at the same moment may
 // stay.
 func DeleteLog(ctx context.Context, c *owner.Cluster, id string) error {
-	return infra.IgnoreMissing(c.Clients.Logs.Delete(ctx, id))
+	return infra.IgnoreMissing(api.Send(ctx, c.Clients.Logging.Projects.Logs.Delete(api.LogName(c.Clients.Project, id))))
 }

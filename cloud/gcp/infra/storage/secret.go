@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"maps"
 	"path"
+	"strings"
 
 	"google.golang.org/api/secretmanager/v1"
 
@@ -104,13 +105,13 @@ func (s *Secret) createSecret(ctx context.Context) error {
 	}
 	made := false
 	err = owner.Insert(ctx, s.In, s.Define(), s.FullName(), func() error {
-		err := s.In.Clients.Secrets.Create(ctx, s.FullName(), &secretmanager.Secret{
+		err := api.Send(ctx, s.In.Clients.Secrets.Projects.Secrets.Create(s.In.Clients.ProjectName(), &secretmanager.Secret{
 			Labels: s.wantedLabels(), Annotations: notes,
 			// Automatic replication is "global" to an organization's policy of locations.
 			Replication: &secretmanager.Replication{UserManaged: &secretmanager.UserManaged{
 				Replicas: []*secretmanager.Replica{{Location: s.In.Clients.Region}},
 			}},
-		})
+		}).SecretId(s.FullName()))
 		made = err == nil
 		return err
 	})
@@ -138,9 +139,9 @@ func (s *Secret) newValue() (secret.Value, map[string]string, error) {
 
 func (s *Secret) addVersion(ctx context.Context, v secret.Value) error {
 	data := []byte(v.Reveal())
-	_, err := s.In.Clients.Secrets.Add(ctx, s.FullName(), &secretmanager.SecretPayload{
+	_, err := api.Do(ctx, s.In.Clients.Secrets.Projects.Secrets.AddVersion(s.In.Clients.SecretName(s.FullName()), &secretmanager.AddSecretVersionRequest{Payload: &secretmanager.SecretPayload{
 		Data: base64.StdEncoding.EncodeToString(data), DataCrc32c: checksum(data),
-	})
+	}}))
 	return err
 }
 
@@ -158,7 +159,11 @@ func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
 
 // readSecret reads a version of a secret, and sees that it came whole.
 func readSecret(ctx context.Context, c api.Clients, id string) (string, error) {
-	out, err := c.Secrets.Read(ctx, id)
+	version := c.SecretName(id)
+	if !strings.Contains(version, "/versions/") {
+		version += "/versions/latest"
+	}
+	out, err := api.Do(ctx, c.Secrets.Projects.Secrets.Versions.Access(version))
 	if err != nil {
 		return "", err
 	}
@@ -189,9 +194,16 @@ func (s *Secret) Version(ctx context.Context) (string, error) {
 
 // Secrets are those of a cluster.
 func Secrets(c *owner.Cluster) owner.Kind[secretmanager.Secret] {
-	secrets := c.Clients.Secrets
-	return owner.KindOf(c, owner.KindSecret, c.LabelFilter(), api.Collection[secretmanager.Secret]{
-		Get: secrets.Get, Delete: secrets.Delete, List: secrets.List,
+	return owner.KindOf(c, owner.KindSecret, c.LabelFilter(), owner.Calls[secretmanager.Secret]{
+		Get: func(ctx context.Context, id string) (*secretmanager.Secret, error) {
+			return api.Do(ctx, c.Clients.Secrets.Projects.Secrets.Get(c.Clients.SecretName(id)))
+		},
+		Delete: func(ctx context.Context, id string) error {
+			return api.Send(ctx, c.Clients.Secrets.Projects.Secrets.Delete(c.Clients.SecretName(id)))
+		},
+		List: func(ctx context.Context, filter string) ([]*secretmanager.Secret, error) {
+			return api.List(ctx, c.Clients.Secrets.Projects.Secrets.List(c.Clients.ProjectName()).Filter(filter), func(p *secretmanager.ListSecretsResponse) []*secretmanager.Secret { return p.Secrets })
+		},
 	}, func(s *secretmanager.Secret) infra.Observed {
 		marks := maps.Clone(s.Annotations)
 		if marks == nil {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/api/secretmanager/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -38,7 +39,7 @@ func (s *Secret) compareLive(ctx context.Context, live *secretmanager.Secret) ([
 
 // liveVersions lists the versions that were not destroyed, the newest first.
 func (s *Secret) liveVersions(ctx context.Context) ([]*secretmanager.SecretVersion, error) {
-	all, err := s.In.Clients.Secrets.Versions(ctx, s.FullName())
+	all, err := api.List(ctx, s.In.Clients.Secrets.Projects.Secrets.Versions.List(s.In.Clients.SecretName(s.FullName())).Filter("state:ENABLED OR state:DISABLED"), func(p *secretmanager.ListSecretVersionsResponse) []*secretmanager.SecretVersion { return p.Versions })
 	return slices.DeleteFunc(all, func(v *secretmanager.SecretVersion) bool { return v.State == "DESTROYED" }), err
 }
 
@@ -76,7 +77,7 @@ func (s *Secret) destroyOldVersions(ctx context.Context) error {
 		return err
 	}
 	for _, v := range all[min(1, len(all)):] {
-		err := s.In.Clients.Secrets.Destroy(ctx, v.Name)
+		err := api.Send(ctx, s.In.Clients.Secrets.Projects.Secrets.Versions.Destroy(v.Name, &secretmanager.DestroySecretVersionRequest{}))
 		// One that was destroyed meanwhile is in a state that cannot be left.
 		if err != nil && cloud.KindOf(err) != cloud.NotFound && cloud.KindOf(err) != cloud.Conflict {
 			return err
@@ -110,13 +111,13 @@ func joinNotes(have, more map[string]string) map[string]string {
 // process changed it meanwhile.
 func (s *Secret) patchSecret(ctx context.Context, mask string, change func(*secretmanager.Secret)) error {
 	return s.In.Waiter().RetryOn(ctx, s.ID(), infra.ToBeDescribed, cloud.Conflict, func() error {
-		live, err := s.In.Clients.Secrets.Get(ctx, s.FullName())
+		live, err := api.Do(ctx, s.In.Clients.Secrets.Projects.Secrets.Get(s.In.Clients.SecretName(s.FullName())))
 		if err != nil {
 			return err
 		}
 		change(live)
-		return s.In.Clients.Secrets.Patch(ctx, s.FullName(), &secretmanager.Secret{
+		return api.Send(ctx, s.In.Clients.Secrets.Projects.Secrets.Patch(s.In.Clients.SecretName(s.FullName()), &secretmanager.Secret{
 			Labels: live.Labels, Annotations: live.Annotations, Etag: live.Etag,
-		}, mask)
+		}).UpdateMask(mask))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
@@ -17,14 +18,14 @@ import (
 func Keep(ctx context.Context, c *owner.Cluster, disk, name string) (where string, err error) {
 	full := c.FullName(name)
 	zone, source := path.Split(disk)
-	err = c.Clients.Snapshots.Insert(ctx, &compute.Snapshot{
+	err = api.Run(ctx, c.Clients, c.Clients.Compute.Snapshots.Insert(c.Clients.Project, &compute.Snapshot{
 		Name: full, SourceDisk: "projects/" + c.Clients.Project + "/zones/" + zone + "disks/" + source,
 		Labels: c.AllLabels(), Description: "det-deploy cluster " + c.ID + ": " + name,
-	})
+	}))
 	if kind := cloud.KindOf(err); kind != cloud.Conflict && kind != cloud.Ambiguous {
 		return full, err
 	}
-	live, lookErr := c.Clients.Snapshots.Get(ctx, full)
+	live, lookErr := api.Do(ctx, c.Clients.Compute.Snapshots.Get(c.Clients.Project, full))
 	switch {
 	case lookErr != nil:
 		return "", lookErr
@@ -38,7 +39,17 @@ func Keep(ctx context.Context, c *owner.Cluster, disk, name string) (where strin
 
 // Snapshots are those of a cluster.
 func Snapshots(c *owner.Cluster) owner.Kind[compute.Snapshot] {
-	return owner.KindOf(c, owner.KindSnapshot, c.LabelFilter(), c.Clients.Snapshots.Collection, func(s *compute.Snapshot) infra.Observed {
+	return owner.KindOf(c, owner.KindSnapshot, c.LabelFilter(), owner.Calls[compute.Snapshot]{
+		Get: func(ctx context.Context, name string) (*compute.Snapshot, error) {
+			return api.Do(ctx, c.Clients.Compute.Snapshots.Get(c.Clients.Project, name))
+		},
+		Delete: func(ctx context.Context, name string) error {
+			return api.Run(ctx, c.Clients, c.Clients.Compute.Snapshots.Delete(c.Clients.Project, name))
+		},
+		List: func(ctx context.Context, filter string) ([]*compute.Snapshot, error) {
+			return api.List(ctx, c.Clients.Compute.Snapshots.List(c.Clients.Project).Filter(filter), func(p *compute.SnapshotList) []*compute.Snapshot { return p.Items })
+		},
+	}, func(s *compute.Snapshot) infra.Observed {
 		return infra.Observed{Identity: s.Name, Marks: s.Labels, Deleting: s.Status == "DELETING"}
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/api/cloudresourcemanager/v3"
+
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
@@ -43,7 +45,9 @@ func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.Projects.Search(ctx)
+	all, err := api.List(ctx, c.Resources.Projects.Search().Query("state:ACTIVE"), func(p *cloudresourcemanager.SearchProjectsResponse) []*cloudresourcemanager.Project {
+		return p.Projects
+	})
 	if cloud.KindOf(err) == cloud.Denied {
 		return nil, nil // an id can be typed all the same
 	}
@@ -73,7 +77,7 @@ func (a Account) Regions(ctx context.Context) ([]term.Choice, error) {
 // same, in another order.
 func useOf(ctx context.Context, c api.Clients) map[string]wire.RegionUse {
 	out := make(map[string]wire.RegionUse)
-	machines, err := c.Instances.List(ctx, "")
+	machines, err := c.ListInstances(ctx, "")
 	if err != nil {
 		machines = nil
 	}
@@ -87,7 +91,7 @@ func useOf(ctx context.Context, c api.Clients) map[string]wire.RegionUse {
 	if err != nil {
 		return out
 	}
-	buckets, err := c.Buckets.List(ctx, bucketPrefix)
+	buckets, err := c.ListBuckets(ctx, bucketPrefix)
 	if err != nil {
 		return out
 	}

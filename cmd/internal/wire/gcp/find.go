@@ -76,7 +76,7 @@ func ProjectOf(ctx context.Context, q Request) (string, error) {
 // may be there.
 func regionOf(ctx context.Context, c api.Clients, cluster string, project uint64) (string, error) {
 	for _, name := range []string{control.Name(cluster, project), storage.DataBucket(cluster, project)} {
-		b, err := c.Buckets.Get(ctx, name)
+		b, err := api.Do(ctx, c.Storage.Buckets.Get(name))
 		switch kind := cloud.KindOf(err); {
 		case kind == cloud.NotFound || kind == cloud.Denied: // a denied one is another project's, or refused when it is read
 		case err != nil:
@@ -98,7 +98,7 @@ func List(ctx context.Context, region string, a Account) ([]wire.ListedCluster, 
 	if err != nil {
 		return nil, err
 	}
-	buckets, err := c.Buckets.List(ctx, bucketPrefix)
+	buckets, err := c.ListBuckets(ctx, bucketPrefix)
 	if err != nil {
 		return nil, err
 	}

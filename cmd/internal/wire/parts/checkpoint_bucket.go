@@ -76,18 +76,18 @@ func (g *googleBuckets) openBucket(ctx context.Context, c config.CheckpointStora
 		}
 		g.clients = &clients
 	}
-	return &gcsBucket{objects: g.clients.Objects, bucket: c.GCS.Bucket, prefix: c.GCS.Prefix}, nil
+	return &gcsBucket{clients: *g.clients, bucket: c.GCS.Bucket, prefix: c.GCS.Prefix}, nil
 }
 
 type gcsBucket struct {
-	objects        gcpapi.Objects
+	clients        gcpapi.Clients
 	bucket, prefix string
 }
 
 // Open implements storage.Source.
 func (b *gcsBucket) Open(ctx context.Context, name string) (io.ReadCloser, int64, error) {
 	object := storage.ObjectName(b.prefix, name)
-	about, err := b.objects.Get(ctx, b.bucket, object)
+	about, err := gcpapi.Do(ctx, b.clients.Storage.Objects.Get(b.bucket, object))
 	if err != nil {
 		return nil, 0, asNotExist(err)
 	}
@@ -96,7 +96,7 @@ func (b *gcsBucket) Open(ctx context.Context, name string) (io.ReadCloser, int64
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.CloseWithError(b.objects.Fetch(ctx, b.bucket, object, w))
+		w.CloseWithError(b.clients.Fetch(ctx, b.bucket, object, w))
 	}()
 	return &pipeFile{PipeReader: r, stop: stop, done: done}, int64(about.Size), nil //nolint:gosec // no object is larger
 }

@@ -91,10 +91,10 @@ func TestCheckpointsInCloudStorageAreRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := googleClients(t, client(t))
-			if err := c.Buckets.Insert(t.Context(), &gcs.Bucket{Name: "ckpts"}); err != nil {
+			if err := gcpapi.Send(t.Context(), c.Storage.Buckets.Insert(c.Project, &gcs.Bucket{Name: "ckpts"})); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Objects.Write(t.Context(), &gcs.Object{Bucket: "ckpts", Name: "runs/u/weights"}, strings.NewReader("1234"), nil); err != nil {
+			if _, err := c.Upload(t.Context(), &gcs.Object{Bucket: "ckpts", Name: "runs/u/weights"}, strings.NewReader("1234"), nil); err != nil {
 				t.Fatal(err)
 			}
 			google := &googleBuckets{open: func(context.Context) (gcpapi.Clients, error) { return c, nil }}

@@ -149,11 +149,7 @@ func insertMachine(t *testing.T, w *gcptest.World, zone, name string, change fun
 	if change != nil {
 		change(in)
 	}
-	await, err := c.Machines.Launch(t.Context(), zone, in)
-	if err == nil {
-		err = await(t.Context())
-	}
-	if err != nil {
+	if err := api.Run(t.Context(), c, c.Compute.Instances.Insert(c.Project, zone, in)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -20,13 +20,13 @@ import (
 // storeSecret adds a secret with a version for each value.
 func storeSecret(t *testing.T, c api.Clients, id string, values ...string) {
 	t.Helper()
-	err := c.Secrets.Create(t.Context(), id, &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}})
+	err := api.Send(t.Context(), c.Secrets.Projects.Secrets.Create(c.ProjectName(), &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}}).SecretId(id))
 	for _, v := range values {
 		if err == nil {
-			_, err = c.Secrets.Add(t.Context(), id, &secretmanager.SecretPayload{
+			_, err = api.Do(t.Context(), c.Secrets.Projects.Secrets.AddVersion(c.SecretName(id), &secretmanager.AddSecretVersionRequest{Payload: &secretmanager.SecretPayload{
 				Data:       base64.StdEncoding.EncodeToString([]byte(v)),
 				DataCrc32c: int64(crc32.Checksum([]byte(v), crc32.MakeTable(crc32.Castagnoli))),
-			})
+			}}))
 		}
 	}
 	if err != nil {

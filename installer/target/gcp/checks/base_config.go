@@ -76,7 +76,7 @@ func (c baseCheck) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.Att
 	case !c.Known.Types.OfferedIn(zone, layout.TypesOf(p)):
 		wrong = append(wrong, fmt.Sprintf("%s is in %s, which offers none of the pool's machines", name, zone))
 	}
-	live, err := c.diskClients(d.Source).Disks.Get(ctx, zone+"/"+name)
+	live, err := api.Do(ctx, c.Clients.Compute.Disks.Get(c.projectOf(d.Source), zone, name))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func isShareable(d *compute.Disk) bool { return d.AccessMode == "READ_WRITE_MANY
 // findWriter is a machine that has a disk attached for writing, and is not the cluster's.
 func (c baseCheck) findWriter(ctx context.Context, zone string, d *compute.Disk) (string, error) {
 	for _, user := range d.Users {
-		m, err := c.Clients.Instances.Get(ctx, zone+"/"+path.Base(user))
+		m, err := api.Do(ctx, c.Clients.Compute.Instances.Get(c.Clients.Project, zone, path.Base(user)))
 		if isDenied(err) {
 			continue
 		}
@@ -126,7 +126,7 @@ func (c baseCheck) judgeNewDisk(ctx context.Context, in *compute.AttachedDiskIni
 		}
 		return nil, err
 	case in.SourceSnapshot != "":
-		s, err := c.diskClients(in.SourceSnapshot).Snapshots.Get(ctx, path.Base(in.SourceSnapshot))
+		s, err := api.Do(ctx, c.Clients.Compute.Snapshots.Get(c.projectOf(in.SourceSnapshot), path.Base(in.SourceSnapshot)))
 		if err == nil && s.DiskSizeGb > in.DiskSizeGb {
 			return []string{fmt.Sprintf("diskSizeGb is %d, and snapshot %s is of %d GB", in.DiskSizeGb, s.Name, s.DiskSizeGb)}, nil
 		}
@@ -145,13 +145,13 @@ func zoneAndName(link string) (zone, name string) {
 	return parts[i+1], path.Base(link)
 }
 
-// diskClients are those of the project that a link names, or of the cluster's.
-func (c baseCheck) diskClients(link string) api.Clients {
+// projectOf is the project that a link names, or the cluster's.
+func (c baseCheck) projectOf(link string) string {
 	parts := strings.Split(link, "/")
 	for i, part := range parts[:len(parts)-1] {
-		if part == "projects" && parts[i+1] != c.Clients.Project {
-			return c.Clients.In(parts[i+1])
+		if part == "projects" {
+			return parts[i+1]
 		}
 	}
-	return c.Clients
+	return c.Clients.Project
 }

@@ -79,7 +79,7 @@ func (l *lab) subject(t *testing.T) checks.Subject {
 		Options: hosted.Options{Secrets: secret.Resolver{LookupEnv: func(string) (string, bool) { return "", false }}},
 		Parts: hosted.Parts{
 			Words:   hosted.Words{Noun: "gcp", Scheme: secret.GCP, Vault: "Secret Manager", MasterHost: "internal-ip", Inbound: "--inbound-cidr"},
-			Objects: control.Objects{Bucket: s.Control, Gated: c.Objects}, Machines: s.Layout,
+			Objects: control.Objects{Bucket: s.Control, Gated: c}, Machines: s.Layout,
 		},
 	})
 	return s
@@ -120,7 +120,7 @@ func (l *lab) want(t *testing.T, name string, answer doctor.Answer, found, fix s
 func (l *lab) giveDisk(t *testing.T, zone string, d *compute.Disk) {
 	t.Helper()
 	d.Type = "projects/" + gcptest.Project + "/zones/" + zone + "/diskTypes/pd-balanced"
-	must(t, l.Disks.Insert(t.Context(), zone, d))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Disks.Insert(l.Project, zone, d)))
 }
 
 func TestChecksOfANewClusterPass(t *testing.T) {
@@ -239,12 +239,12 @@ func TestTheClustersOwnMachinesAreNotCountedTwice(t *testing.T) {
 	l.world.SetQuota(gcptest.Project, "NVIDIA_L4_GPUS", 5)
 	const zone = "projects/" + gcptest.Project + "/zones/us-central1-a/"
 	insert := func(name, cluster string) {
-		must(t, l.Instances.Insert(t.Context(), "us-central1-a", &compute.Instance{
+		must(t, api.Run(t.Context(), l.Clients, l.Compute.Instances.Insert(l.Project, "us-central1-a", &compute.Instance{
 			Name: name, MachineType: zone + "machineTypes/g2-standard-8", Labels: map[string]string{"det-deploy-cluster": cluster},
 			Disks:             []*compute.AttachedDisk{{Boot: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageAgent}}},
 			Scheduling:        &compute.Scheduling{OnHostMaintenance: "TERMINATE"},
 			NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
-		}))
+		})))
 	}
 	insert("one", "lab")
 	l.want(t, "quotas", doctor.Pass, "NVIDIA_L4_GPUS in us-central1: 5 left, 5 needed", "")
@@ -268,7 +268,7 @@ const bob = "user:bob@example.com"
 // allow lets the caller do what some permissions say, and no more.
 func (l *lab) allow(t *testing.T, permissions []string) {
 	t.Helper()
-	must(t, l.Roles.Create(t.Context(), &iam.CreateRoleRequest{RoleId: "bobs", Role: &iam.Role{Title: "bob", Stage: "GA", IncludedPermissions: permissions}}))
+	must(t, api.Send(t.Context(), l.IAM.Projects.Roles.Create(l.ProjectName(), &iam.CreateRoleRequest{RoleId: "bobs", Role: &iam.Role{Title: "bob", Stage: "GA", IncludedPermissions: permissions}})))
 	l.world.Bind("projects/"+gcptest.Project, "projects/"+gcptest.Project+"/roles/bobs", bob)
 	l.caller = bob
 }
@@ -320,14 +320,14 @@ func TestPermissionsThatCannotBeTested(t *testing.T) {
 // existing is a network of the user's, with rules that do.
 func existing(t *testing.T, l *lab) {
 	t.Helper()
-	must(t, l.Networks.Insert(t.Context(), &compute.Network{Name: "net", ForceSendFields: []string{"AutoCreateSubnetworks"}}))
-	must(t, l.Subnetworks.Insert(t.Context(), &compute.Subnetwork{Name: "sub", Network: "global/networks/net", IpCidrRange: "10.50.0.0/24"}))
-	must(t, l.Firewalls.Insert(t.Context(), &compute.Firewall{
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Networks.Insert(l.Project, &compute.Network{Name: "net", ForceSendFields: []string{"AutoCreateSubnetworks"}})))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Subnetworks.Insert(l.Project, l.Region, &compute.Subnetwork{Name: "sub", Network: "global/networks/net", IpCidrRange: "10.50.0.0/24"})))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Insert(l.Project, &compute.Firewall{
 		Name: "inside", Network: "global/networks/net", SourceRanges: []string{"10.50.0.0/24"}, Allowed: []*compute.FirewallAllowed{{IPProtocol: "tcp"}},
-	}))
-	must(t, l.Firewalls.Insert(t.Context(), &compute.Firewall{
+	})))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Insert(l.Project, &compute.Firewall{
 		Name: "people", Network: "global/networks/net", SourceRanges: []string{"203.0.113.0/24"}, Allowed: []*compute.FirewallAllowed{{IPProtocol: "tcp", Ports: []string{"8443"}}},
-	}))
+	})))
 	l.settings["network"], l.settings["subnetwork"], l.settings["firewall"] = "net", "sub", "existing"
 }
 
@@ -341,10 +341,10 @@ func TestAnExistingNetwork(t *testing.T) {
 	delete(l.settings, "max-agents")
 	l.settings["agent-external-ip"] = "false"
 	l.want(t, "network", doctor.Fail, "no router of the region has Cloud NAT for sub", "Cloud NAT")
-	must(t, l.Routers.Insert(t.Context(), &compute.Router{
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Routers.Insert(l.Project, l.Region, &compute.Router{
 		Name: "out", Network: "global/networks/net",
 		Nats: []*compute.RouterNat{{Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"}},
-	}))
+	})))
 	l.want(t, "network", doctor.Pass, "", "")
 	l.world.SetRoute(gcptest.Project, "net", func(r *compute.Route) {
 		r.NextHopGateway, r.NextHopInstance = "", "projects/acme-ml/zones/us-central1-a/instances/wall"
@@ -352,7 +352,7 @@ func TestAnExistingNetwork(t *testing.T) {
 	l.want(t, "network", doctor.Unknown, "the default route leads by wall", "--subnetwork")
 	l.world.SetRoute(gcptest.Project, "net", func(r *compute.Route) { r.Tags = []string{"web"} })
 	l.want(t, "network", doctor.Fail, "net has no route to the internet", "add a route")
-	must(t, l.Subnetworks.Insert(t.Context(), &compute.Subnetwork{Name: "proxies", Network: "global/networks/net", IpCidrRange: "10.51.0.0/24", Purpose: "REGIONAL_MANAGED_PROXY"}))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Subnetworks.Insert(l.Project, l.Region, &compute.Subnetwork{Name: "proxies", Network: "global/networks/net", IpCidrRange: "10.51.0.0/24", Purpose: "REGIONAL_MANAGED_PROXY"})))
 	l.settings["subnetwork"] = "proxies"
 	l.want(t, "network", doctor.Fail, "proxies is for REGIONAL_MANAGED_PROXY", "--subnetwork")
 	l.settings["network"], l.settings["subnetwork"] = "default", "sub"
@@ -366,19 +366,19 @@ func TestRulesOfAnExistingNetwork(t *testing.T) {
 	l := newLab(t, gcptest.Options{})
 	existing(t, l)
 	l.want(t, "firewall rules", doctor.Pass, "2 rules of net", "")
-	must(t, l.Firewalls.Insert(t.Context(), &compute.Firewall{
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Insert(l.Project, &compute.Firewall{
 		Name: "inwards", Network: "global/networks/net", Direction: "EGRESS", TargetTags: []string{"det-lab-master"}, DestinationRanges: []string{"0.0.0.0/0"},
 		Denied: []*compute.FirewallDenied{{IPProtocol: "all"}},
-	}))
+	})))
 	l.want(t, "firewall rules", doctor.Fail, "the master is not let out to the internet", "--firewall own")
-	must(t, l.Firewalls.Delete(t.Context(), "inwards"))
-	must(t, l.Firewalls.Delete(t.Context(), "people"))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Delete(l.Project, "inwards")))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Delete(l.Project, "people")))
 	l.want(t, "firewall rules", doctor.Unknown, "203.0.113.0/24 does not reach the master on port 8443", "det-lab-master")
-	must(t, l.Firewalls.Delete(t.Context(), "inside"))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Delete(l.Project, "inside")))
 	l.want(t, "firewall rules", doctor.Fail, "agents do not reach the master on port 8443; the master does not reach agents on ports 1024 to 65535; agents do not reach each other", "--firewall own")
-	must(t, l.Firewalls.Insert(t.Context(), &compute.Firewall{
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Insert(l.Project, &compute.Firewall{
 		Name: "tagged", Network: "global/networks/net", SourceTags: []string{"ml"}, TargetTags: []string{"ml"}, Allowed: []*compute.FirewallAllowed{{IPProtocol: "all"}},
-	}))
+	})))
 	l.settings["network-tag"] = "ml"
 	l.want(t, "firewall rules", doctor.Unknown, "203.0.113.0/24 does not reach", "")
 }
@@ -388,9 +388,9 @@ func TestANetworkThatIsShared(t *testing.T) {
 	l := newLab(t, gcptest.Options{})
 	l.world.AddProject("hosts-lab", 77)
 	host := l.In("hosts-lab")
-	must(t, host.Firewalls.Insert(t.Context(), &compute.Firewall{
+	must(t, api.Run(t.Context(), host, host.Compute.Firewalls.Insert(host.Project, &compute.Firewall{
 		Name: "inside", Network: "global/networks/default", SourceRanges: []string{"10.132.0.0/20", "203.0.113.0/24"}, Allowed: []*compute.FirewallAllowed{{IPProtocol: "tcp"}},
-	}))
+	})))
 	for flag, value := range map[string]string{"host-project": "hosts-lab", "network": "default", "subnetwork": "default", "firewall": "existing", "share-access": "true"} {
 		l.settings[flag] = value
 	}
@@ -420,7 +420,7 @@ func TestWhatTheUserBrings(t *testing.T) {
 	l := newLab(t, gcptest.Options{})
 	const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"
 	l.giveDisk(t, "us-central1-b", &compute.Disk{Name: "mine", SizeGb: 200})
-	must(t, l.Snapshots.Insert(t.Context(), &compute.Snapshot{Name: "older", SourceDisk: zone + "disks/mine"}))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Snapshots.Insert(l.Project, &compute.Snapshot{Name: "older", SourceDisk: zone + "disks/mine"})))
 	l.settings["data-disk"] = "mine"
 	l.want(t, "data disk mine", doctor.Pass, "in us-central1-b", "")
 	l.settings["zone"] = "us-central1-a"
@@ -437,7 +437,7 @@ func TestWhatTheUserBrings(t *testing.T) {
 
 	l.settings["data-bucket"] = "theirs"
 	l.want(t, "data bucket theirs", doctor.Fail, "", "--data-bucket")
-	must(t, l.Buckets.Insert(t.Context(), &storage.Bucket{Name: "theirs", Location: "us-central1"}))
+	must(t, api.Send(t.Context(), l.Storage.Buckets.Insert(l.Project, &storage.Bucket{Name: "theirs", Location: "us-central1"})))
 	l.want(t, "data bucket theirs", doctor.Pass, "", "")
 	l.want(t, "data bucket may be shared", doctor.Pass, "", "")
 
@@ -500,11 +500,11 @@ func TestBaseConfig(t *testing.T) {
 			disk("us-central1-b", "taken")
 			disk("us-central1-f", "far")
 			const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"
-			must(t, l.Snapshots.Insert(t.Context(), &compute.Snapshot{Name: "older", SourceDisk: zone + "disks/second"}))
-			must(t, l.Instances.Insert(t.Context(), "us-central1-b", &compute.Instance{
+			must(t, api.Run(t.Context(), l.Clients, l.Compute.Snapshots.Insert(l.Project, &compute.Snapshot{Name: "older", SourceDisk: zone + "disks/second"})))
+			must(t, api.Run(t.Context(), l.Clients, l.Compute.Instances.Insert(l.Project, "us-central1-b", &compute.Instance{
 				Name: "other", MachineType: zone + "machineTypes/n2-standard-2", NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},
 				Disks: []*compute.AttachedDisk{{Boot: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageDebian}}, {Source: zone + "disks/taken", Mode: "READ_WRITE"}},
-			}))
+			})))
 			l.settings[spec.FileSetting] = "pools: {p: {base_config: {disks: " + tc.disks + "}}}\n"
 			fix := "base_config of p"
 			if tc.want == doctor.Pass {
@@ -520,6 +520,6 @@ func TestABucketThatAnotherProjectHas(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	l.world.AddProject("others", 99)
-	must(t, l.In("others").Buckets.Insert(t.Context(), &storage.Bucket{Name: control.Name("lab", gcptest.Number), Location: "us-central1"}))
+	must(t, api.Send(t.Context(), l.In("others").Storage.Buckets.Insert("others", &storage.Bucket{Name: control.Name("lab", gcptest.Number), Location: "us-central1"})))
 	l.want(t, "names", doctor.Fail, "belongs to project 99", "--cluster-id")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/installer/doctor"
@@ -18,7 +19,7 @@ func (c *checker) existingChecks() []doctor.Check {
 	if b := s.Storage.Bucket; b != "" {
 		out = append(out,
 			doctor.Existing("data bucket "+b, "choose another with --data-bucket", func(ctx context.Context) error {
-				_, err := c.Clients.Buckets.Get(ctx, b)
+				_, err := api.Do(ctx, c.Clients.Storage.Buckets.Get(b))
 				return err
 			}),
 			doctor.Check{Name: "data bucket may be shared", Look: func(ctx context.Context) doctor.Result { return c.checkBucketAccess(ctx, b) }})
@@ -38,7 +39,7 @@ func (c *checker) existingChecks() []doctor.Check {
 	for _, name := range c.ForeignSecrets() {
 		out = append(out, doctor.Existing("secret "+name, "store it in Secret Manager of project "+s.Project, func(ctx context.Context) error {
 			project, id := storage.SecretOf(name, s.Project)
-			_, err := c.Clients.In(project).Secrets.Get(ctx, id)
+			_, err := api.Do(ctx, c.Clients.Secrets.Projects.Secrets.Get(c.Clients.In(project).SecretName(id)))
 			return err
 		}))
 	}

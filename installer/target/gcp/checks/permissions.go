@@ -114,7 +114,7 @@ func (c *checker) mayUse(ctx context.Context, email string) doctor.Result {
 // in roles that a folder or the organization gives is not seen.
 func (c *checker) checkMasterRoles(ctx context.Context, email string) doctor.Result {
 	const needed = "an account that may launch machines: Compute Admin, and Service Account User where agents have an account"
-	p, err := c.Clients.Projects.GetPolicy(ctx)
+	p, err := c.Clients.ProjectPolicy(ctx)
 	if err != nil {
 		r := doctor.FromError(err, needed)
 		r.Answer = doctor.Unknown

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 	"github.com/det-deploy/det-deploy/cloud/infra"
@@ -135,11 +136,11 @@ func lookForSingles(ctx context.Context, all []single) {
 
 func (c quotaCheck) singles() []single {
 	out := []single{{metric: "STATIC_ADDRESSES", n: 1, get: func(ctx context.Context) error {
-		_, err := c.Clients.Addresses.Get(ctx, c.Owner.FullName("master"))
+		_, err := api.Do(ctx, c.Clients.Compute.Addresses.Get(c.Clients.Project, c.Clients.Region, c.Owner.FullName("master")))
 		return err
 	}}}
 	network := func(ctx context.Context) error {
-		_, err := c.Clients.Networks.Get(ctx, c.Owner.FullName(""))
+		_, err := api.Do(ctx, c.Clients.Compute.Networks.Get(c.Clients.Project, c.Owner.FullName("")))
 		return err
 	}
 	n := c.Spec.Network
@@ -155,7 +156,7 @@ func (c quotaCheck) singles() []single {
 			rules++
 		}
 		out = append(out, single{metric: "FIREWALLS", n: rules, get: func(ctx context.Context) error {
-			_, err := c.Clients.Firewalls.Get(ctx, c.Owner.FullName("agents"))
+			_, err := api.Do(ctx, c.Clients.Compute.Firewalls.Get(c.Clients.Project, c.Owner.FullName("agents")))
 			return err
 		}})
 	}

@@ -64,7 +64,7 @@ func Open(c api.Clients, cluster string, project uint64) Bucket {
 // may be repeated.
 func (b Bucket) Make(ctx context.Context) error {
 	return b.Waiter.RetryOn(ctx, "bucket "+b.Name, infra.ToAppear, cloud.Conflict, func() error {
-		err := b.Clients.Buckets.Insert(ctx, b.wanted())
+		err := api.Send(ctx, b.Clients.Storage.Buckets.Insert(b.Clients.Project, b.wanted()))
 		if cloud.KindOf(err) != cloud.Conflict {
 			b.owned.Store(err == nil)
 			return err
@@ -85,11 +85,11 @@ func (b Bucket) addLabels(ctx context.Context) error {
 	if len(b.Labels) < 2 { // it was made with the mark
 		return nil
 	}
-	live, err := b.Clients.Buckets.Get(ctx, b.Name)
+	live, err := api.Do(ctx, b.Clients.Storage.Buckets.Get(b.Name))
 	if err != nil || len(infra.MarkDrift(live.Labels, b.Labels)) == 0 {
 		return err
 	}
-	return b.Clients.Buckets.Patch(ctx, b.Name, &storage.Bucket{Labels: b.Labels}) // beside those that it has
+	return api.Send(ctx, b.Clients.Storage.Buckets.Patch(b.Name, &storage.Bucket{Labels: b.Labels})) // beside those that it has
 }
 
 // taken refuses a bucket that another project has under our name.
@@ -111,7 +111,7 @@ func (b Bucket) checkOwned(ctx context.Context) error {
 	if b.owned.Load() {
 		return nil
 	}
-	live, err := b.Clients.Buckets.Get(ctx, b.Name)
+	live, err := api.Do(ctx, b.Clients.Storage.Buckets.Get(b.Name))
 	switch {
 	case cloud.KindOf(err) == cloud.Denied:
 		return b.taken(err)
@@ -129,7 +129,7 @@ func (b Bucket) Get(ctx context.Context, key string) (record.Object, error) {
 	if err := b.checkOwned(ctx); err != nil {
 		return record.Object{}, err
 	}
-	c, err := b.Clients.Objects.Read(ctx, b.Name, key)
+	c, err := api.Read(ctx, b.Clients.Storage.Objects.Get(b.Name, key))
 	if err != nil {
 		return record.Object{}, err
 	}
@@ -143,15 +143,15 @@ func (b Bucket) Get(ctx context.Context, key string) (record.Object, error) {
 var errVersion = errors.New("another process has written it")
 
 // generation is the generation that a version is, 0 for there being none.
-func (b Bucket) generation(op, key, version string) (*int64, error) {
+func (b Bucket) generation(op, key, version string) (int64, error) {
 	if version == "" {
-		return new(int64), nil
+		return 0, nil
 	}
 	n, err := strconv.ParseInt(version, 10, 64)
 	if err != nil {
-		return nil, &cloud.Error{Kind: cloud.Conflict, Op: op, Resource: key, Err: errVersion}
+		return 0, &cloud.Error{Kind: cloud.Conflict, Op: op, Resource: key, Err: errVersion}
 	}
-	return &n, nil
+	return n, nil
 }
 
 // Put writes an object over version was, or when that is empty, where there is none.
@@ -164,7 +164,7 @@ func (b Bucket) Put(ctx context.Context, key string, data []byte, was string) (s
 		return "", err
 	}
 	in := &storage.Object{Bucket: b.Name, Name: key, ContentType: "application/json"}
-	out, err := b.Clients.Objects.Write(ctx, in, bytes.NewReader(data), generation)
+	out, err := b.Clients.Upload(ctx, in, bytes.NewReader(data), &generation)
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +180,7 @@ func (b Bucket) Delete(ctx context.Context, key, was string) error {
 	if err := b.checkOwned(ctx); err != nil {
 		return infra.IgnoreMissing(err)
 	}
-	return infra.IgnoreMissing(b.Clients.Objects.Delete(ctx, b.Name, key, generation))
+	return infra.IgnoreMissing(api.Delete(ctx, b.Clients.Storage.Objects.Delete(b.Name, key).IfGenerationMatch(generation)))
 }
 
 // Destroy removes the bucket with all that is in it.

@@ -74,7 +74,7 @@ func TestTheBucketIsPrivateAndMarked(t *testing.T) {
 	t.Parallel()
 	w, b := fresh(t, gcptest.Options{})
 	must(t, b.Make(t.Context()))
-	live, err := clients(t, w.Client(""), gcptest.Project).Buckets.Get(t.Context(), b.Name)
+	live, err := api.Do(t.Context(), clients(t, w.Client(""), gcptest.Project).Storage.Buckets.Get(b.Name))
 	must(t, err)
 	if b.Name != fmt.Sprintf("det-deploy-lab-%d", gcptest.Number) {
 		t.Errorf("got name %q, want cluster and project number in it", b.Name)
@@ -95,12 +95,12 @@ func TestLabelsOfTheUsersAreAdded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, b := fresh(t, gcptest.Options{})
 		must(t, b.Make(t.Context()))
-		must(t, b.Clients.Buckets.Patch(t.Context(), b.Name, &storage.Bucket{Labels: map[string]string{"cost": "42"}}))
+		must(t, api.Send(t.Context(), b.Clients.Storage.Buckets.Patch(b.Name, &storage.Bucket{Labels: map[string]string{"cost": "42"}})))
 		b.Labels = map[string]string{"det-deploy-cluster": "lab", "team": "ml"}
 		for range 2 {
 			must(t, b.Make(t.Context()))
 		}
-		live, err := b.Clients.Buckets.Get(t.Context(), b.Name)
+		live, err := api.Do(t.Context(), b.Clients.Storage.Buckets.Get(b.Name))
 		must(t, err)
 		if got := live.Labels; len(got) != 3 || got["team"] != "ml" || got["cost"] != "42" || got["det-deploy-cluster"] != "lab" {
 			t.Errorf("got labels %v", got)
@@ -134,11 +134,11 @@ func TestABucketOfAnotherProjectIsNotTouched(t *testing.T) {
 	t.Parallel()
 	w, b := fresh(t, gcptest.Options{})
 	w.AddProject("others", 99)
-	must(t, clients(t, w.Client(""), "others").Buckets.Insert(t.Context(), &storage.Bucket{Name: b.Name, Location: "us-central1"}))
+	must(t, api.Send(t.Context(), clients(t, w.Client(""), "others").Storage.Buckets.Insert("others", &storage.Bucket{Name: b.Name, Location: "us-central1"})))
 	before := len(w.Journal())
 	_, getErr := b.Get(t.Context(), record.Key)
 	_, putErr := b.Put(t.Context(), record.Key, []byte("x"), "")
-	objects := control.Objects{Bucket: b, Gated: b.Clients.Objects}
+	objects := control.Objects{Bucket: b, Gated: b.Clients}
 	_, hasErr := objects.Has(t.Context(), "x")
 	for what, err := range map[string]error{
 		"has": hasErr, "upload": objects.Upload(t.Context(), "x", bytes.NewReader(nil)), "erase": objects.Erase(t.Context(), "x"),
@@ -182,7 +182,7 @@ func TestProgramsAreUploadedWhole(t *testing.T) {
 	t.Parallel()
 	w, b := fresh(t, gcptest.Options{})
 	must(t, b.Make(t.Context()))
-	o := control.Objects{Bucket: b, Gated: clients(t, w.Client(""), gcptest.Project).Objects}
+	o := control.Objects{Bucket: b, Gated: clients(t, w.Client(""), gcptest.Project)}
 	program := bytes.Repeat([]byte("program!"), 3<<20) // larger than a part of what the SDK sends in parts
 	for range 2 {
 		must(t, o.Upload(t.Context(), "programs/det-deploy", bytes.NewReader(program)))
@@ -209,7 +209,7 @@ func TestAnUploadIsRepeatedFromItsBeginning(t *testing.T) {
 		body := bytes.NewReader([]byte("whole"))
 		_, err := io.CopyN(io.Discard, body, 2)
 		must(t, err)
-		must(t, control.Objects{Bucket: b, Gated: b.Clients.Objects}.Upload(t.Context(), "x", body))
+		must(t, control.Objects{Bucket: b, Gated: b.Clients}.Upload(t.Context(), "x", body))
 		if o, err := b.Get(t.Context(), "x"); err != nil || string(o.Data) != "whole" {
 			t.Errorf("got %q and %v, want the whole", o.Data, err)
 		}

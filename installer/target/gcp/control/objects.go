@@ -16,7 +16,7 @@ import (
 type Objects struct {
 	Bucket
 
-	Gated api.Objects
+	Gated api.Clients
 }
 
 var _ hosted.Objects = Objects{}
@@ -26,7 +26,7 @@ func (o Objects) Has(ctx context.Context, key string) (bool, error) {
 	if err := o.checkOwned(ctx); err != nil {
 		return false, infra.IgnoreMissing(err)
 	}
-	_, err := o.Gated.Get(ctx, o.Name, key)
+	_, err := api.Do(ctx, o.Gated.Storage.Objects.Get(o.Name, key))
 	if cloud.KindOf(err) == cloud.NotFound {
 		return false, nil
 	}
@@ -38,7 +38,7 @@ func (o Objects) Upload(ctx context.Context, key string, body io.ReadSeeker) err
 	if err := o.checkOwned(ctx); err != nil {
 		return err
 	}
-	_, err := o.Gated.Write(ctx, &storage.Object{Bucket: o.Name, Name: key}, body, nil)
+	_, err := o.Gated.Upload(ctx, &storage.Object{Bucket: o.Name, Name: key}, body, nil)
 	return err
 }
 
@@ -47,5 +47,5 @@ func (o Objects) Erase(ctx context.Context, key string) error {
 	if err := o.checkOwned(ctx); err != nil {
 		return infra.IgnoreMissing(err)
 	}
-	return infra.IgnoreMissing(o.Gated.Delete(ctx, o.Name, key, nil))
+	return infra.IgnoreMissing(api.Delete(ctx, o.Gated.Storage.Objects.Delete(o.Name, key)))
 }

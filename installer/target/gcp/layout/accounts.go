@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -14,7 +15,7 @@ func (r *reader) readDefaultAccount(ctx context.Context) error {
 	if r.Known.DefaultAccount != "" || !slices.Contains([]string{r.Spec.Roles.Master, r.Spec.Roles.Agent}, spec.DefaultAccount) {
 		return nil
 	}
-	p, err := r.facts.Clients.Catalog.Project(ctx)
+	p, err := api.Do(ctx, r.facts.Clients.Compute.Projects.Get(r.facts.Clients.Project))
 	if err != nil {
 		return err
 	}

@@ -86,9 +86,9 @@ func TestWhatIsKnownOfAPlainCluster(t *testing.T) {
 func TestDisksBindToTheirZone(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	must(t, p.clients.Disks.Insert(t.Context(), "us-central1-b", &compute.Disk{
+	must(t, api.Run(t.Context(), p.clients, p.clients.Compute.Disks.Insert(p.clients.Project, "us-central1-b", &compute.Disk{
 		Name: "mine", SizeGb: 200, Type: "projects/" + gcptest.Project + "/zones/us-central1-b/diskTypes/pd-balanced",
-	}))
+	})))
 	const file = "pools: {p: {machines: [n1-standard-8+1xnvidia-tesla-t4], base_config: {disks: [{mode: READ_ONLY, source: zones/us-central1-f/disks/second}]}}}\n"
 	l, err := p.look(t, wanted(t, file, "data-disk", "mine", "zone", "us-central1-c"))
 	must(t, err)

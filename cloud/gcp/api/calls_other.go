@@ -1,0 +1,76 @@
+package api
+
+import "github.com/det-deploy/det-deploy/cloud/edge"
+
+// storageCalls lists the calls of Cloud Storage.
+func storageCalls() []row {
+	return []row{
+		{"GET v1/b/*", edge.Reads("storage.buckets.get")},
+		{"GET v1/b", edge.Reads("storage.buckets.list")},
+		{"POST v1/b", edge.Writes("storage.buckets.insert", "storage.buckets.create")},
+		{"PATCH v1/b/*", edge.Writes("storage.buckets.patch", "storage.buckets.update")},
+		{"DELETE v1/b/*", edge.Writes("storage.buckets.delete")},
+		{"GET v1/b/*/iam", edge.Reads("storage.buckets.getIamPolicy")},
+		{"PUT v1/b/*/iam", edge.Writes("storage.buckets.setIamPolicy")},
+		{"GET v1/b/*/iam/testPermissions", freeCall("storage.buckets.testIamPermissions")},
+		{"GET v1/b/*/o/*", edge.Reads("storage.objects.get")},
+		{"GET v1/b/*/o", edge.Reads("storage.objects.list")},
+		// To write over an object is to delete it.
+		{"POST v1/b/*/o", edge.Writes("storage.objects.insert", "storage.objects.create", "storage.objects.delete")},
+		{"DELETE v1/b/*/o/*", edge.Writes("storage.objects.delete")},
+	}
+}
+
+// iamCalls lists the calls of IAM and the Resource Manager.
+func iamCalls() []row {
+	return []row{
+		{"GET v1/projects/*/serviceAccounts/*", edge.Reads("iam.projects.serviceAccounts.get", "iam.serviceAccounts.get")},
+		{"GET v1/projects/*/serviceAccounts", edge.Reads("iam.projects.serviceAccounts.list", "iam.serviceAccounts.list")},
+		{"POST v1/projects/*/serviceAccounts", edge.Writes("iam.projects.serviceAccounts.create", "iam.serviceAccounts.create")},
+		{"DELETE v1/projects/*/serviceAccounts/*", edge.Writes("iam.projects.serviceAccounts.delete", "iam.serviceAccounts.delete")},
+		{"POST v1/projects/*/serviceAccounts/*:getIamPolicy", edge.Reads("iam.projects.serviceAccounts.getIamPolicy", "iam.serviceAccounts.getIamPolicy")},
+		{"POST v1/projects/*/serviceAccounts/*:setIamPolicy", edge.Writes("iam.projects.serviceAccounts.setIamPolicy", "iam.serviceAccounts.setIamPolicy")},
+		{"POST v1/projects/*/serviceAccounts/*:testIamPermissions", freeCall("iam.projects.serviceAccounts.testIamPermissions")},
+		{"GET v1/projects/*/roles/*", edge.Reads("iam.projects.roles.get", "iam.roles.get")},
+		{"GET v1/projects/*/roles", edge.Reads("iam.projects.roles.list", "iam.roles.list")},
+		{"POST v1/projects/*/roles", edge.Writes("iam.projects.roles.create", "iam.roles.create")},
+		{"DELETE v1/projects/*/roles/*", edge.Writes("iam.projects.roles.delete", "iam.roles.delete")},
+		{"POST v1/projects/*/roles/*:undelete", edge.Writes("iam.projects.roles.undelete", "iam.roles.undelete")},
+		{"GET v3/projects:search", freeCall("cloudresourcemanager.projects.search")},
+		{"GET v3/projects/*", edge.Reads("cloudresourcemanager.projects.get", "resourcemanager.projects.get")},
+		{"POST v3/projects/*:getIamPolicy", edge.Reads("cloudresourcemanager.projects.getIamPolicy", "resourcemanager.projects.getIamPolicy")},
+		{"POST v3/projects/*:setIamPolicy", edge.Writes("cloudresourcemanager.projects.setIamPolicy", "resourcemanager.projects.setIamPolicy")},
+		{"POST v3/projects/*:testIamPermissions", freeCall("cloudresourcemanager.projects.testIamPermissions")},
+	}
+}
+
+// secretCalls lists the calls of the Secret Manager.
+func secretCalls() []row {
+	return []row{
+		{"GET v1/projects/*/secrets/*", edge.Reads("secretmanager.projects.secrets.get", "secretmanager.secrets.get")},
+		{"GET v1/projects/*/secrets", edge.Reads("secretmanager.projects.secrets.list", "secretmanager.secrets.list")},
+		{"POST v1/projects/*/secrets", edge.Writes("secretmanager.projects.secrets.create", "secretmanager.secrets.create")},
+		{"PATCH v1/projects/*/secrets/*", edge.Writes("secretmanager.projects.secrets.patch", "secretmanager.secrets.update")},
+		{"DELETE v1/projects/*/secrets/*", edge.Writes("secretmanager.projects.secrets.delete", "secretmanager.secrets.delete")},
+		{"POST v1/projects/*/secrets/*:addVersion", edge.Writes("secretmanager.projects.secrets.addVersion", "secretmanager.versions.add")},
+		{"GET v1/projects/*/secrets/*/versions/*:access", edge.Reads("secretmanager.projects.secrets.versions.access", "secretmanager.versions.access")},
+		{"GET v1/projects/*/secrets/*/versions", edge.Reads("secretmanager.projects.secrets.versions.list", "secretmanager.versions.list")},
+		{"POST v1/projects/*/secrets/*/versions/*:destroy", edge.Writes("secretmanager.projects.secrets.versions.destroy", "secretmanager.versions.destroy")},
+		{"GET v1/projects/*/secrets/*:getIamPolicy", edge.Reads("secretmanager.projects.secrets.getIamPolicy", "secretmanager.secrets.getIamPolicy")},
+		{"POST v1/projects/*/secrets/*:setIamPolicy", edge.Writes("secretmanager.projects.secrets.setIamPolicy", "secretmanager.secrets.setIamPolicy")},
+	}
+}
+
+// otherCalls lists the calls of the remaining services.
+func otherCalls() []row {
+	return []row{
+		{"GET v1/*/*/services:batchGet", edge.Reads("serviceusage.services.batchGet", "serviceusage.services.get")},
+		{"POST v1/*/*/services:batchEnable", edge.Writes("serviceusage.services.batchEnable", "serviceusage.services.enable")},
+		{"GET v2/projects/*/policies/*:getEffectivePolicy", edge.Reads("orgpolicy.projects.policies.getEffectivePolicy", "orgpolicy.policy.get")},
+		{"POST v2/entries:write", edge.Writes("logging.entries.write", "logging.logEntries.create")},
+		{"POST v2/entries:list", edge.Reads("logging.entries.list", "logging.logEntries.list")},
+		{"GET v2/projects/*/logs", edge.Reads("logging.projects.logs.list", "logging.logs.list")},
+		{"DELETE v2/projects/*/logs/*", edge.Writes("logging.projects.logs.delete", "logging.logs.delete")},
+		{"POST v3/projects/*/timeSeries", edge.Writes("monitoring.projects.timeSeries.create", "monitoring.timeSeries.create")},
+	}
+}

@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/det-deploy/det-deploy/internal/wait"
+)
+
+// Content is an object as it was read.
+type Content struct {
+	Data []byte
+	// Generation changes with every write, and is none that the object ever had.
+	Generation int64
+	// Written and Read are when it was last written and when this answer was given, both
+	// by Google's clock.
+	Written, Read time.Time
+}
+
+// Read reads an object whole. With IfGenerationNotMatch, googleapi.IsNotModified reports
+// whether the error is that the object has not changed.
+func Read(ctx context.Context, get *storage.ObjectsGetCall) (Content, error) {
+	ctx, out := withOutcome(ctx)
+	res, err := get.Context(ctx).Download()
+	if err != nil {
+		return Content{}, out.errorOf(err)
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end
+	c, err := readContent(res)
+	return c, out.errorOf(err)
+}
+
+// Fetch copies an object. When it fails, a part may have been written.
+func (c Clients) Fetch(ctx context.Context, bucket, name string, to io.Writer) error {
+	ctx, out := withOutcome(ctx)
+	res, err := c.Storage.Objects.Get(bucket, name).Context(ctx).Download()
+	if err != nil {
+		return out.errorOf(err)
+	}
+	defer func() { _ = res.Body.Close() }() // it was only read
+	if _, err := io.Copy(to, res.Body); err != nil {
+		return fmt.Errorf("read %s of bucket %s: %w", name, bucket, err)
+	}
+	return nil
+}
+
+// Upload writes an object. It is refused with a conflict unless the present one has that
+// generation; 0 is for there being none, and nil for whatever there is. Body is read from its
+// beginning, as often as the call is made: that is decided here, because the transport cannot
+// rewind what the client makes of body.
+func (c Clients) Upload(ctx context.Context, in *storage.Object, body io.ReadSeeker, was *int64) (*storage.Object, error) {
+	for n := 1; ; n++ {
+		written, call, err := c.uploadOnce(ctx, in, body, was)
+		if n == attempts || call == nil || !isWorthAnother(ctx, call.row, err) {
+			return written, err
+		}
+		if stopped := wait.ForWanted(ctx, firstPause<<(n-1)); stopped != nil {
+			return nil, errors.Join(err, stopped)
+		}
+	}
+}
+
+func (c Clients) uploadOnce(ctx context.Context, in *storage.Object, body io.ReadSeeker, was *int64) (*storage.Object, *call, error) {
+	if _, err := body.Seek(0, io.SeekStart); err != nil {
+		return nil, nil, fmt.Errorf("upload %s: %w", in.Name, err)
+	}
+	once := struct{ io.Reader }{body} // which the transport does not repeat
+	insert := c.Storage.Objects.Insert(in.Bucket, in).Media(once, googleapi.ChunkSize(0), googleapi.ContentType(in.ContentType))
+	if was != nil {
+		insert = insert.IfGenerationMatch(*was)
+	}
+	ctx, out := withOutcome(ctx)
+	written, err := insert.Context(ctx).Do()
+	return written, out.call, out.errorOf(err)
+}
+
+// readContent reads an answer whose body is an object, and whose headers are its times and its
+// generation.
+func readContent(res *http.Response) (Content, error) {
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return Content{}, err
+	}
+	generation, err := strconv.ParseInt(res.Header.Get("X-Goog-Generation"), 10, 64)
+	if err != nil {
+		return Content{}, &googleapi.Error{Code: res.StatusCode, Header: res.Header, Message: "the answer lacks the generation"}
+	}
+	c := Content{Data: data, Generation: generation, Written: headerTime(res.Header, "Last-Modified"), Read: headerTime(res.Header, "Date")}
+	if c.Read.Before(c.Written) {
+		c.Read = c.Written
+	}
+	return c, nil
+}
+
+// headerTime is a moment in a header, which tells whole seconds.
+func headerTime(h http.Header, name string) time.Time {
+	t, err := http.ParseTime(h.Get(name))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

@@ -1,0 +1,209 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/api/googleapi"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/edge"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/internal/wait"
+)
+
+// transport is what every request of the services goes through:
+//
+//	service ─▶ transport: gate, request ID, attempts, refusals ─▶ credentials ─▶ network
+//
+// The services themselves try nothing again. What Google refuses is an error of the transport.
+type transport struct {
+	next http.RoundTripper
+	// project is named in hints about calls that are in no project, such as those of buckets.
+	project string
+	// gate is asked before every change; nil lets all pass.
+	gate  *resource.Gate
+	log   *slog.Logger
+	rows  []row
+	table edge.Table
+}
+
+// attempts is how often a call is made that had no effect.
+const attempts = 3
+
+// firstPause is how long a refused call waits before it is made again; each further
+// time is twice as long. Google takes one write a second to an object.
+const firstPause = time.Second
+
+// userAgent is how Google's logs show who asks.
+const userAgent = "det-deploy"
+
+// call is one call, from its first attempt to its last.
+type call struct {
+	row
+
+	table edge.Table
+	// project is the one that hints name.
+	project string
+	// id is the same for all attempts.
+	id string
+}
+
+// RoundTrip makes a call, again where the first attempt had no effect.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	began, out := time.Now(), outcomeOf(r.Context())
+	c, err := t.callOf(r)
+	if err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	res, n, err := t.attempt(r, c)
+	out.call, out.err = c, err
+	refusal := ""
+	if err != nil {
+		refusal = edge.CodeOf(err)
+	}
+	t.log.DebugContext(r.Context(), "gcp call", "call", c.Op, "took", time.Since(began), "attempts", n, "refusal", refusal)
+	return res, err
+}
+
+// callOf returns the call that a request is.
+func (t *transport) callOf(r *http.Request) (*call, error) {
+	found, ok := find(t.rows, r)
+	if !ok {
+		return nil, &cloud.Error{Kind: cloud.Invalid, Op: r.Method + " " + r.URL.Path, Err: errors.New("the call is not in the table of calls")}
+	}
+	return &call{row: found, table: t.table, project: cmp.Or(projectIn(r.URL.Path), t.project), id: uuid.NewString()}, nil
+}
+
+// projectIn returns the project in a path such as "/v3/projects/vision-lab:getIamPolicy".
+func projectIn(path string) string {
+	_, rest, _ := strings.Cut(path, "/projects/")
+	project, _, _ := strings.Cut(rest, "/")
+	project, _, _ = strings.Cut(project, ":")
+	return project
+}
+
+// attempt makes attempts until one succeeds or no other may. It returns how many it made.
+func (t *transport) attempt(r *http.Request, c *call) (res *http.Response, n int, err error) {
+	for n = 1; ; n++ {
+		res, err = t.send(r, c, n)
+		if n == attempts || !isWorthAnother(r.Context(), c.row, err) || !canRepeat(r) {
+			return res, n, err
+		}
+		if stopped := wait.ForWanted(r.Context(), firstPause<<(n-1)); stopped != nil {
+			return nil, n, errors.Join(err, stopped)
+		}
+	}
+}
+
+// isWorthAnother reports whether a call may succeed when it is made again, and is known not
+// to have its effect twice.
+func isWorthAnother(ctx context.Context, r row, err error) bool {
+	kind := cloud.KindOf(err)
+	return ctx.Err() == nil && (kind.Transient() || kind == cloud.Ambiguous && r.isRepeatable())
+}
+
+// canRepeat reports whether the body of a request can be sent again.
+func canRepeat(r *http.Request) bool {
+	return r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
+}
+
+// send is the n-th attempt. The gate is asked each time, because a lease may be lost while an
+// earlier attempt waits for its turn.
+func (t *transport) send(r *http.Request, c *call, n int) (*http.Response, error) {
+	if err := t.admit(r.Context(), c); err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	numbered, err := c.number(r, n)
+	if err != nil {
+		return nil, c.translateError(err)
+	}
+	res, err := t.next.RoundTrip(numbered)
+	switch {
+	case err == nil:
+		err = readAnswer(numbered, res)
+	case r.Context().Err() != nil:
+		err = r.Context().Err()
+	default: // as http.Client reports it
+		err = &url.Error{Op: r.Method[:1] + strings.ToLower(r.Method[1:]), URL: r.URL.String(), Err: err}
+	}
+	if err != nil {
+		return nil, c.translateError(err)
+	}
+	return res, nil
+}
+
+func (t *transport) admit(ctx context.Context, c *call) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", c.Op, err)
+	}
+	if !c.Changes || t.gate == nil {
+		return nil
+	}
+	return t.gate.Pass(ctx, c.Op)
+}
+
+// number returns the request with the call's ID and the number of the attempt, in the headers
+// that Google's own libraries use, and with a body to send.
+func (c *call) number(r *http.Request, n int) (*http.Request, error) {
+	out := r.Clone(r.Context())
+	out.Header.Set("User-Agent", strings.TrimSpace(r.Header.Get("User-Agent")+" "+userAgent))
+	number := fmt.Sprintf("gccl-invocation-id/%s gccl-attempt-count/%d", c.id, n)
+	out.Header.Set("X-Goog-Api-Client", strings.TrimSpace(number+" "+r.Header.Get("X-Goog-Api-Client")))
+	out.Header.Set("X-Goog-Gcs-Idempotency-Token", c.id)
+	if c.takesRequestID() {
+		q := out.URL.Query()
+		q.Set("requestId", c.id)
+		out.URL.RawQuery = q.Encode()
+	}
+	if n == 1 || r.GetBody == nil {
+		return out, nil
+	}
+	var err error
+	out.Body, err = r.GetBody()
+	return out, err
+}
+
+// smallObject is the size up to which an object is read whole, as other answers are.
+const smallObject = 1 << 20
+
+// readAnswer returns the error in an answer. An answer that breaks off is none, and is asked
+// for again: all are read here but large objects.
+func readAnswer(r *http.Request, res *http.Response) error {
+	isMedia := r.URL.Query().Get("alt") == "media"
+	switch {
+	case res.StatusCode >= http.StatusBadRequest:
+		defer func() { _ = res.Body.Close() }() // read to its end
+		return googleapi.CheckResponse(res)
+	case res.StatusCode >= http.StatusMultipleChoices: // not modified, or elsewhere
+		return nil
+	case isMedia && (res.ContentLength < 0 || res.ContentLength > smallObject):
+		return nil
+	}
+	text, err := io.ReadAll(res.Body)
+	_ = res.Body.Close() // read to its end
+	if err == nil && !isMedia && len(text) > 0 && !json.Valid(text) {
+		err = errors.New("the answer is not JSON")
+	}
+	res.Body = io.NopCloser(bytes.NewReader(text))
+	return err
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close() // nothing was read
+	}
+}

@@ -29,15 +29,16 @@ func (k *clusterCalls) routes() []route {
 // masterLogs answers GET master/logs: offset counts from the start, or from the end
 // when negative. With afterId it starts behind that record instead.
 func (k *clusterCalls) masterLogs(ctx context.Context, c *call, send func(*apiv1.MasterLogsResponse) error) error {
-	offset, limit, follow := c.numberParam("offset"), c.linesParam(), c.isSet("follow")
-	if c.textParam("afterId") != "" {
+	params := c.query()
+	offset, limit, follow := params.Number("offset"), params.Lines(), params.IsSet("follow")
+	if params.Text("afterId") != "" {
 		// A number that is not given out yet is of a master before this one; all is new.
-		if offset = int(c.afterParam("afterId")); offset > k.cfg.MasterLog.endNumber() {
+		if offset = int(params.After("afterId")); offset > k.cfg.MasterLog.endNumber() {
 			offset = 0
 		}
 	}
-	if c.bad != nil {
-		return c.bad
+	if params.Err() != nil {
+		return params.Err()
 	}
 	if follow && limit > 0 {
 		return status.New(status.InvalidArgument, "follow and limit exclude each other")

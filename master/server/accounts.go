@@ -6,12 +6,11 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // accountCalls is users and their sessions.
@@ -99,14 +98,15 @@ func compareBool(a, b bool) int {
 }
 
 func (a *accountCalls) users(c *call) (*apiv1.GetUsersResponse, error) {
-	active, isAdmin, name := c.flagParam("active"), c.flagParam("admin"), strings.ToLower(c.textParam("name"))
+	params := c.query()
+	active, isAdmin, name := params.Flag("active"), params.Flag("admin"), strings.ToLower(params.Text("name"))
 	list := slices.DeleteFunc(a.cfg.Accounts.Users(), func(u *apiv1.User) bool {
 		return (active != nil && u.GetActive() != *active) || (isAdmin != nil && u.GetAdmin() != *isAdmin) ||
 			(name != "" && !strings.Contains(u.GetUsername(), name) && !strings.Contains(strings.ToLower(u.GetDisplayName()), name))
 	})
-	sortList(c, list, userOrder)
-	part, p := cutPage(c, list)
-	return &apiv1.GetUsersResponse{Users: part, Pagination: p}, c.bad
+	query.Sort(params, list, userOrder)
+	part, p := query.Cut(params, list)
+	return &apiv1.GetUsersResponse{Users: part, Pagination: p}, params.Err()
 }
 
 func (a *accountCalls) createUser(c *call, in *apiv1.PostUserRequest) (*apiv1.PostUserResponse, error) {
@@ -115,13 +115,7 @@ func (a *accountCalls) createUser(c *call, in *apiv1.PostUserRequest) (*apiv1.Po
 	return &apiv1.PostUserResponse{User: u}, err
 }
 
-func (c *call) userID() (int32, error) {
-	id, err := strconv.ParseInt(c.PathValue("user"), 10, 32)
-	if err != nil {
-		return 0, status.Missing("user", c.PathValue("user"))
-	}
-	return int32(id), nil
-}
+func (c *call) userID() (int32, error) { return c.numberInPath("user") }
 
 func (a *accountCalls) userByID(c *call) (*apiv1.GetUserResponse, error) {
 	id, err := c.userID()

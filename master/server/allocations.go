@@ -48,12 +48,13 @@ const longestPoll = 5 * time.Minute
 // preemption waits for timeoutSeconds at most: a client asks again for as long as
 // its task runs.
 func (a *allocationCalls) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse, error) {
-	seconds := c.numberParam("timeoutSeconds")
+	params := c.query()
+	seconds := params.Number("timeoutSeconds")
 	if seconds < 0 {
-		c.rejectParam("timeoutSeconds", "0 or more")
+		params.Reject("timeoutSeconds", "0 or more")
 	}
-	if c.bad != nil {
-		return nil, c.bad
+	if params.Err() != nil {
+		return nil, params.Err()
 	}
 	if err := a.countStream(c); err != nil {
 		return nil, err

@@ -104,11 +104,12 @@ func (a *auditCalls) routes() []route {
 
 // auditLog answers GET audit.
 func (a *auditCalls) auditLog(ctx context.Context, c *call, send func(*apiv1.AuditResponse) error) error {
+	params := c.query()
 	q := AuditQuery{
-		User: c.textParam("user"), Action: c.textParam("action"), Since: c.timeParam("since"), After: c.textParam("afterId"), Follow: c.isSet("follow"),
+		User: params.Text("user"), Action: params.Text("action"), Since: params.Time("since"), After: params.Text("afterId"), Follow: params.IsSet("follow"),
 	}
-	if c.bad != nil {
-		return c.bad
+	if params.Err() != nil {
+		return params.Err()
 	}
 	return a.cfg.Audit.ReadEntries(ctx, q, func(e *apiv1.AuditEntry) error { return send(&apiv1.AuditResponse{Entry: e}) })
 }

@@ -88,15 +88,16 @@ func (a *archiveAnswer) Write(b []byte) (int, error) {
 
 // preview answers with what a policy would delete.
 func (f *checkpointFileCalls) preview(c *call) error {
+	params := c.query()
 	id, err := c.experimentID()
 	if err != nil {
 		return err
 	}
 	counts := view.Counts{
-		ExperimentBest: c.countParam("save_experiment_best"), TrialBest: c.countParam("save_trial_best"), TrialLatest: c.countParam("save_trial_latest"),
+		ExperimentBest: params.Count("save_experiment_best"), TrialBest: params.Count("save_trial_best"), TrialLatest: params.Count("save_trial_latest"),
 	}
-	if c.bad != nil {
-		return c.bad
+	if params.Err() != nil {
+		return params.Err()
 	}
 	p, err := f.cfg.Checkpoints.Preview(c.Context(), c.user, id, counts)
 	if err != nil {
@@ -108,17 +109,4 @@ func (f *checkpointFileCalls) preview(c *call) error {
 	}
 	writeJSON(c.w, http.StatusOK, b)
 	return nil
-}
-
-// countParam is a number of checkpoints, nil when it is not given.
-func (c *call) countParam(name string) *int32 {
-	if c.textParam(name) == "" {
-		return nil
-	}
-	n := c.numberParam(name)
-	if n < 0 {
-		c.rejectParam(name, "0 or more")
-	}
-	count := int32(n) //nolint:gosec // numberParam reads 32 bits
-	return &count
 }

@@ -10,6 +10,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
 	"github.com/det-deploy/det-deploy/master/checkpoint/view"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // Checkpoints is files that trials saved. Who may change what is theirs to say. The errors
@@ -111,17 +112,18 @@ func (p *checkpointCalls) setMetadata(c *call, in *apiv1.PostCheckpointMetadataR
 
 // listRequest is the parameters of a list.
 func (c *call) listRequest() *apiv1.GetCheckpointsRequest {
+	params := c.query()
 	r := &apiv1.GetCheckpointsRequest{
-		SortByAttr: enumParam[apiv1.GetCheckpointsRequest_SortBy](c, "sortByAttr"), SortByMetric: c.textParam("sortByMetric"),
-		OrderBy: enumParam[apiv1.GetCheckpointsRequest_OrderBy](c, "orderBy"), States: enumParams[apiv1.Checkpoint_State](c, "states"),
-		Offset: int32(c.numberParam("offset")), Limit: int32(c.limitParam()), Deleting: c.isSet("deleting"),
+		SortByAttr: query.Enum[apiv1.GetCheckpointsRequest_SortBy](params, "sortByAttr"), SortByMetric: params.Text("sortByMetric"),
+		OrderBy: query.Enum[apiv1.GetCheckpointsRequest_OrderBy](params, "orderBy"), States: query.Enums[apiv1.Checkpoint_State](params, "states"),
+		Offset: int32(params.Number("offset")), Limit: int32(params.Limit()), Deleting: params.IsSet("deleting"),
 	}
 	return r
 }
 
 func (p *checkpointCalls) list(c *call, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error) {
-	if c.bad != nil {
-		return nil, nil, c.bad
+	if c.query().Err() != nil {
+		return nil, nil, c.query().Err()
 	}
 	return p.cfg.Checkpoints.List(c.Context(), c.user, r)
 }

@@ -58,7 +58,7 @@ func (e *elsewhereCalls) routes() []route {
 }
 
 func (e *elsewhereCalls) putExperiment(c *call, in *apiv1.CreateExperimentRequest) (*apiv1.PutExperimentResponse, error) {
-	out, err := e.cfg.Experiments.Put(c.Context(), c.user, c.PathValue("external"), in, c.contents)
+	out, err := e.cfg.Experiments.Put(c.Context(), c.user, c.PathValue("external"), in, c.intake.contents)
 	c.noteTarget(shownNumber(out.GetExperiment().GetId()))
 	return out, err
 }
@@ -128,7 +128,7 @@ func (e *elsewhereCalls) shipLines(c *call, lines []shippedLine) (*apiv1.PostTas
 // listCall is a call whose body is a list, which no message is. Each item has some of the fields of a message.
 func listCall[T, O any, Out message[O]](item proto.Message, do func(*call, []T) (Out, error)) endpoint {
 	e := plainCall(func(c *call) (Out, error) {
-		b, err := c.receiveBounded()
+		b, err := c.intake.receiveBounded()
 		if err != nil {
 			return nil, err
 		}

@@ -41,13 +41,13 @@ func TestTheParametersOfAListOfExperiments(t *testing.T) {
 			call := &call{Request: httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/experiments?"+c.query, nil)}
 			got := call.experimentsRequest()
 			if c.refused != "" {
-				if call.bad == nil || !strings.Contains(call.bad.Error(), c.refused) {
-					t.Errorf("got %v, want %q", call.bad, c.refused)
+				if call.query().Err() == nil || !strings.Contains(call.query().Err().Error(), c.refused) {
+					t.Errorf("got %v, want %q", call.query().Err(), c.refused)
 				}
 				return
 			}
-			if call.bad != nil {
-				t.Fatal(call.bad)
+			if call.query().Err() != nil {
+				t.Fatal(call.query().Err())
 			}
 			if d := cmp.Diff(got, c.want, protocmp.Transform()); d != "" {
 				t.Errorf("(-got +want):\n%s", d)

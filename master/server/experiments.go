@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // Experiments is searches and how they are read. Who may change what is theirs to say: by
@@ -66,7 +67,7 @@ func (e *experimentCalls) routes() []route {
 }
 
 func (e *experimentCalls) create(c *call, in *apiv1.CreateExperimentRequest) (*apiv1.CreateExperimentResponse, error) {
-	out, err := e.cfg.Experiments.Create(c.Context(), c.user, in, c.contents)
+	out, err := e.cfg.Experiments.Create(c.Context(), c.user, in, c.intake.contents)
 	c.noteTarget(shownNumber(out.GetExperiment().GetId()))
 	return out, err
 }
@@ -82,8 +83,8 @@ func (e *experimentCalls) previewSearch(_ *call, in *apiv1.PreviewHPSearchReques
 
 func (e *experimentCalls) experiments(c *call) (*apiv1.GetExperimentsResponse, error) {
 	r := c.experimentsRequest()
-	if c.bad != nil {
-		return nil, c.bad
+	if c.query().Err() != nil {
+		return nil, c.query().Err()
 	}
 	out, err := e.cfg.Experiments.List(c.Context(), r)
 	for _, x := range out.GetExperiments() {
@@ -93,15 +94,15 @@ func (e *experimentCalls) experiments(c *call) (*apiv1.GetExperimentsResponse, e
 }
 
 func (e *experimentCalls) labels(c *call) (*apiv1.GetExperimentLabelsResponse, error) {
-	project := int32(c.numberParam("projectId"))
-	return &apiv1.GetExperimentLabelsResponse{Labels: e.cfg.Experiments.Labels(project)}, c.bad
+	project := int32(c.query().Number("projectId"))
+	return &apiv1.GetExperimentLabelsResponse{Labels: e.cfg.Experiments.Labels(project)}, c.query().Err()
 }
 
 func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, error) {
 	id, err := e.readable(c)
-	asked := c.flagParam("usage")
+	asked := c.query().Flag("usage")
 	if err == nil {
-		err = c.bad
+		err = c.query().Err()
 	}
 	if err != nil {
 		return nil, err
@@ -120,14 +121,14 @@ func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, err
 
 func (e *experimentCalls) history(c *call) (*apiv1.GetExperimentHistoryResponse, error) {
 	id, err := c.experimentID()
-	page := c.partParam()
+	page := c.query().Part()
 	if err == nil {
-		err = c.bad
+		err = c.query().Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.cfg.Experiments.History(c.Context(), id, page.offset, page.limit)
+	return e.cfg.Experiments.History(c.Context(), id, page.Offset, page.Limit)
 }
 
 func (e *experimentCalls) bestMetric(c *call) (*apiv1.GetBestSearcherValidationMetricResponse, error) {
@@ -171,4 +172,23 @@ func shownNumber(id int32) string {
 		return ""
 	}
 	return strconv.Itoa(int(id))
+}
+
+// experimentsRequest is the parameters of a list of experiments; what is wrong with them
+// is in c.query().Err().
+func (c *call) experimentsRequest() *apiv1.GetExperimentsRequest {
+	params := c.query()
+	r := &apiv1.GetExperimentsRequest{
+		SortBy: query.Enum[apiv1.GetExperimentsRequest_SortBy](params, "sortBy"), Descending: params.Descending(),
+		Offset: int32(params.Number("offset")), Limit: int32(params.Limit()),
+		Description: params.Text("description"), Name: params.Text("name"), Labels: params.All("labels"),
+		Archived: params.Flag("archived"), States: query.Enums[apiv1.Experiment_State](params, "states"),
+		Users: params.All("users"), UserIds: params.Numbers("userIds"), ProjectId: int32(params.Number("projectId")),
+		Ids: params.Numbers("experimentIdFilter.incl"), ExcludedIds: params.Numbers("experimentIdFilter.notIn"),
+		FromId: params.Bound("experimentIdFilter.gte", "experimentIdFilter.gt", 1),
+		ToId:   params.Bound("experimentIdFilter.lte", "experimentIdFilter.lt", -1),
+		// What is shown of trials are numbers that are at hand.
+		ShowTrialData: params.IsSet("showTrialData"),
+	}
+	return r
 }

@@ -25,7 +25,7 @@ func TestEveryPartOfALogQueryIsPassedOn(t *testing.T) {
 		Sources: []string{"task"}, Stdtypes: []string{"stderr"}, Levels: []log.Level{log.Error},
 		Before: noon.Add(time.Hour), After: noon, From: 7,
 	}
-	if d := cmp.Diff(got, want); d != "" || c.bad != nil {
-		t.Errorf("got -, want + (%v):\n%s", c.bad, d)
+	if d := cmp.Diff(got, want); d != "" || c.query().Err() != nil {
+		t.Errorf("got -, want + (%v):\n%s", c.query().Err(), d)
 	}
 }

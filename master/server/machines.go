@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // machineCalls is agents and their slots.
@@ -42,10 +43,11 @@ var agentOrder = map[string]func(a, b *apiv1.Agent) int{
 }
 
 func (m *machineCalls) agents(c *call) (*apiv1.GetAgentsResponse, error) {
+	params := c.query()
 	list := slices.Clone(m.cfg.Machines.Agents())
-	sortList(c, list, agentOrder)
-	part, p := cutPage(c, list)
-	noSlots, noContainers := c.isSet("excludeSlots"), c.isSet("excludeContainers")
+	query.Sort(params, list, agentOrder)
+	part, p := query.Cut(params, list)
+	noSlots, noContainers := params.IsSet("excludeSlots"), params.IsSet("excludeContainers")
 	if noSlots || noContainers {
 		part = slices.Clone(part)
 		for i, a := range part {
@@ -58,7 +60,7 @@ func (m *machineCalls) agents(c *call) (*apiv1.GetAgentsResponse, error) {
 			}
 		}
 	}
-	return &apiv1.GetAgentsResponse{Agents: part, Pagination: p}, c.bad
+	return &apiv1.GetAgentsResponse{Agents: part, Pagination: p}, params.Err()
 }
 
 func (m *machineCalls) findAgent(id string) (*apiv1.Agent, error) {

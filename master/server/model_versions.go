@@ -5,6 +5,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // versionOrder orders numbers, which are given out in the order of time.
@@ -13,13 +14,14 @@ var versionOrder = map[string]func(a, b int32) int{
 }
 
 func (m *modelCalls) versions(c *call) (*apiv1.GetModelVersionsResponse, error) {
+	params := c.query()
 	name := c.PathValue("model")
 	of, numbers, err := m.cfg.Models.Numbers(c.Context(), name)
 	if err != nil {
 		return nil, err
 	}
-	sortList(c, numbers, versionOrder)
-	part, p := cutPage(c, numbers)
+	query.Sort(params, numbers, versionOrder)
+	part, p := query.Cut(params, numbers)
 	out := &apiv1.GetModelVersionsResponse{Model: of, Pagination: p}
 	for _, n := range part {
 		v, err := m.cfg.Models.Version(c.Context(), name, n)
@@ -34,7 +36,7 @@ func (m *modelCalls) versions(c *call) (*apiv1.GetModelVersionsResponse, error) 
 		}
 		out.ModelVersions = append(out.ModelVersions, v)
 	}
-	return out, c.bad
+	return out, params.Err()
 }
 
 func (m *modelCalls) version(c *call) (*apiv1.GetModelVersionResponse, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // Models is the registry of models. Models are named by their name or their number. Messages
@@ -75,22 +76,24 @@ var modelOrder = map[string]func(a, b *apiv1.Model) int{
 }
 
 func (m *modelCalls) models(c *call) (*apiv1.GetModelsResponse, error) {
+	params := c.query()
 	keep, err := m.filter(c)
 	if err != nil {
 		return nil, err
 	}
 	list := slices.DeleteFunc(m.cfg.Models.List(), func(x *apiv1.Model) bool { return !keep(x) })
-	sortList(c, list, modelOrder)
-	part, p := cutPage(c, list)
-	return &apiv1.GetModelsResponse{Models: part, Pagination: p}, c.bad
+	query.Sort(params, list, modelOrder)
+	part, p := query.Cut(params, list)
+	return &apiv1.GetModelsResponse{Models: part, Pagination: p}, params.Err()
 }
 
 // filter says which models are asked for.
 func (m *modelCalls) filter(c *call) (keep func(*apiv1.Model) bool, err error) {
-	name, description := strings.ToLower(c.textParam("name")), strings.ToLower(c.textParam("description"))
-	id, archived, labels := int32(c.numberParam("id")), c.flagParam("archived"), c.allValues("labels")
-	users, userIDs, workspaces := c.allValues("users"), c.numberParams("userIds"), c.numberParams("workspaceIds")
-	if names := c.allValues("workspaceNames"); len(names) > 0 {
+	params := c.query()
+	name, description := strings.ToLower(params.Text("name")), strings.ToLower(params.Text("description"))
+	id, archived, labels := int32(params.Number("id")), params.Flag("archived"), params.All("labels")
+	users, userIDs, workspaces := params.All("users"), params.Numbers("userIds"), params.Numbers("workspaceIds")
+	if names := params.All("workspaceNames"); len(names) > 0 {
 		found, err := m.workspacesNamed(c, names)
 		if err != nil {
 			return nil, err
@@ -120,7 +123,7 @@ func (m *modelCalls) workspacesNamed(c *call, names []string) ([]int32, error) {
 }
 
 func (m *modelCalls) labels(c *call) (*apiv1.GetModelLabelsResponse, error) {
-	return &apiv1.GetModelLabelsResponse{Labels: m.cfg.Models.Labels(int32(c.numberParam("workspaceId")))}, c.bad
+	return &apiv1.GetModelLabelsResponse{Labels: m.cfg.Models.Labels(int32(c.query().Number("workspaceId")))}, c.query().Err()
 }
 
 func (m *modelCalls) model(c *call) (*apiv1.GetModelResponse, error) {

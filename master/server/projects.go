@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // Projects is what experiments belong to.
@@ -76,6 +77,7 @@ func lastStart(p *apiv1.Project) time.Time {
 }
 
 func (p *projectCalls) projects(c *call) (*apiv1.GetWorkspaceProjectsResponse, error) {
+	params := c.query()
 	id, err := c.workspaceID()
 	if err == nil && id != 0 {
 		_, err = p.cfg.Workspaces.Get(c.user, id)
@@ -83,14 +85,14 @@ func (p *projectCalls) projects(c *call) (*apiv1.GetWorkspaceProjectsResponse, e
 	if err != nil {
 		return nil, err
 	}
-	name, archived, users, ids := c.textParam("name"), c.flagParam("archived"), c.allValues("users"), c.numberParams("userIds")
+	name, archived, users, ids := params.Text("name"), params.Flag("archived"), params.All("users"), params.Numbers("userIds")
 	list := slices.DeleteFunc(p.cfg.Workspaces.ListProjects(id), func(m *apiv1.Project) bool {
 		return !isNamed(m.GetName(), name) || archived != nil && m.GetArchived() != *archived ||
 			!isOneOf(users, ids, m.GetUsername(), m.GetUserId())
 	})
-	sortList(c, list, projectOrder)
-	part, page := cutPage(c, list)
-	return &apiv1.GetWorkspaceProjectsResponse{Projects: part, Pagination: page}, c.bad
+	query.Sort(params, list, projectOrder)
+	part, page := query.Cut(params, list)
+	return &apiv1.GetWorkspaceProjectsResponse{Projects: part, Pagination: page}, params.Err()
 }
 
 func (p *projectCalls) project(c *call) (*apiv1.GetProjectResponse, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // queueCalls is resource pools and the jobs that wait in them.
@@ -31,8 +32,8 @@ func (q *queueCalls) routes() []route {
 }
 
 func (q *queueCalls) pools(c *call) (*apiv1.GetResourcePoolsResponse, error) {
-	part, p := cutPage(c, q.cfg.Queue.Pools())
-	return &apiv1.GetResourcePoolsResponse{ResourcePools: part, Pagination: p}, c.bad
+	part, p := query.Cut(c.query(), q.cfg.Queue.Pools())
+	return &apiv1.GetResourcePoolsResponse{ResourcePools: part, Pagination: p}, c.query().Err()
 }
 
 // poolMachines lists the machines that were launched for a pool, newest first,
@@ -46,8 +47,8 @@ func (q *queueCalls) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	part, p := cutPage(c, all)
-	return &apiv1.GetMachinesResponse{Machines: part, Pagination: p}, c.bad
+	part, p := query.Cut(c.query(), all)
+	return &apiv1.GetMachinesResponse{Machines: part, Pagination: p}, c.query().Err()
 }
 
 func (q *queueCalls) knownPool(name string) error {
@@ -60,28 +61,29 @@ func (q *queueCalls) knownPool(name string) error {
 }
 
 func (q *queueCalls) jobs(c *call) (*apiv1.GetJobsV2Response, error) {
-	pool := c.textParam("resourcePool")
+	params := c.query()
+	pool := params.Text("resourcePool")
 	if pool != "" {
 		if err := q.knownPool(pool); err != nil {
 			return nil, err
 		}
 	}
-	out, part := &apiv1.GetJobsV2Response{}, c.partParam()
+	out, part := &apiv1.GetJobsV2Response{}, params.Part()
 	list := q.cfg.Queue.Queue(rm.QueuePart{
-		Pool: pool, States: c.allValues("states"), Descending: c.isDescending(),
+		Pool: pool, States: params.All("states"), Descending: params.Descending(),
 		Cut: func(total int) (from, to int) {
-			out.Pagination = part.of(total)
+			out.Pagination = part.Of(total)
 			return int(out.GetPagination().GetStartIndex()), int(out.GetPagination().GetEndIndex())
 		},
 	})
 	for _, j := range list {
 		out.Jobs = append(out.Jobs, &apiv1.RBACJob{Full: j})
 	}
-	return out, c.bad
+	return out, params.Err()
 }
 
 func (q *queueCalls) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error) {
-	wanted := c.allValues("resourcePools")
+	wanted := c.query().All("resourcePools")
 	out := &apiv1.GetJobQueueStatsResponse{}
 	for _, p := range q.cfg.Queue.Pools() {
 		if len(wanted) > 0 && !slices.Contains(wanted, p.GetName()) {

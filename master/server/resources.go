@@ -57,21 +57,23 @@ func tableCall(do func(c *call, w io.Writer) error) endpoint {
 }
 
 func (r *resourceCalls) raw(c *call) (*apiv1.ResourceAllocationRawResponse, error) {
-	from, until := c.neededTime("timestampAfter"), c.neededTime("timestampBefore")
-	if c.bad != nil {
-		return nil, c.bad
+	params := c.query()
+	from, until := params.NeededTime("timestampAfter"), params.NeededTime("timestampBefore")
+	if params.Err() != nil {
+		return nil, params.Err()
 	}
 	return r.cfg.Book.Raw(c.Context(), from, until)
 }
 
 func (r *resourceCalls) usage(c *call) (*apiv1.ResourceUsageResponse, error) {
-	from, until := c.neededTime("timestampAfter"), c.neededTime("timestampBefore")
-	group := apiv1.ResourceUsageGroup(apiv1.ResourceUsageGroup_value[c.textParam("groupBy")])
+	params := c.query()
+	from, until := params.NeededTime("timestampAfter"), params.NeededTime("timestampBefore")
+	group := apiv1.ResourceUsageGroup(apiv1.ResourceUsageGroup_value[params.Text("groupBy")])
 	if group == apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_UNSPECIFIED {
-		c.rejectParam("groupBy", "one of RESOURCE_USAGE_GROUP_EXPERIMENT, _PROJECT, _WORKSPACE, _USER and _POOL")
+		params.Reject("groupBy", "one of RESOURCE_USAGE_GROUP_EXPERIMENT, _PROJECT, _WORKSPACE, _USER and _POOL")
 	}
-	if c.bad != nil {
-		return nil, c.bad
+	if params.Err() != nil {
+		return nil, params.Err()
 	}
 	return r.cfg.Book.Usage(c.Context(), group, from, until)
 }
@@ -85,21 +87,23 @@ func (r *resourceCalls) rawTable(c *call, w io.Writer) error {
 }
 
 func (r *resourceCalls) allocations(c *call, w io.Writer) error {
-	from, until := c.neededTime("timestampAfter"), c.neededTime("timestampBefore")
-	if c.bad != nil {
-		return c.bad
+	params := c.query()
+	from, until := params.NeededTime("timestampAfter"), params.NeededTime("timestampBefore")
+	if params.Err() != nil {
+		return params.Err()
 	}
 	return r.cfg.Book.WriteAllocations(c.Context(), w, from, until)
 }
 
 func (r *resourceCalls) aggregated(c *call) (*apiv1.ResourceAllocationAggregatedResponse, error) {
-	period, err := readPeriod(c.textParam("period"))
+	params := c.query()
+	period, err := readPeriod(params.Text("period"))
 	if err != nil {
 		return nil, err
 	}
-	first, last := c.dateParam("startDate", period), c.dateParam("endDate", period)
-	if c.bad != nil {
-		return nil, c.bad
+	first, last := params.Date("startDate", period.Layout()), params.Date("endDate", period.Layout())
+	if params.Err() != nil {
+		return nil, params.Err()
 	}
 	if last.Sub(first) > mostDays*24*time.Hour {
 		return nil, status.New(status.InvalidArgument, "at most %d days are summed up at once; ask for less", mostDays)
@@ -127,22 +131,4 @@ func readPeriod(name string) (accounting.Period, error) {
 	}
 	return "", status.New(status.InvalidArgument,
 		"period: must be RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY (%q)", excerpt.Of(name))
-}
-
-// neededTime is a time that a call cannot do without.
-func (c *call) neededTime(name string) time.Time {
-	at := c.timeParam(name)
-	if at.IsZero() {
-		c.rejectParam(name, "a time like 2026-01-02T15:04:05Z")
-	}
-	return at
-}
-
-// dateParam is the beginning of a day or a month, in UTC.
-func (c *call) dateParam(name string, p accounting.Period) time.Time {
-	at, err := time.Parse(p.Layout(), c.textParam(name))
-	if err != nil {
-		c.rejectParam(name, "a date like "+time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).Format(p.Layout()))
-	}
-	return at
 }

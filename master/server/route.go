@@ -165,10 +165,11 @@ func (g *gatekeeper) guarded(r route) http.Handler {
 		limit = small
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		c := &call{Request: req, w: w, limit: limit, room: g.room}
+		c := &call{Request: req, w: w}
+		c.intake = intake{call: c, limit: limit, room: g.room}
 		c.deed.action = r.action
 		c.answered = func(ctx context.Context) { g.recordCall(ctx, c, nil) }
-		defer c.releaseAll()
+		defer c.intake.releaseAll()
 		err := g.identifyCaller(c, r.access)
 		if err == nil && r.access != open {
 			guard.MarkKnown(req.Context())
@@ -177,7 +178,7 @@ func (g *gatekeeper) guarded(r route) http.Handler {
 			err = g.serveCall(r, c)
 		}
 		if err != nil {
-			c.releaseAll()
+			c.intake.releaseAll()
 			g.recordCall(req.Context(), c, err)
 			g.refuseCall(c, err, r.streams)
 		}

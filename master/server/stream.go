@@ -40,7 +40,7 @@ func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c
 func (s *shared) countStream(c *call) error {
 	leave, err := s.streams.Acquire(c.ownerKey())
 	if err == nil {
-		c.holdUntilEnd(leave)
+		c.intake.holdUntilEnd(leave)
 	}
 	return err
 }

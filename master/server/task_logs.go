@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // logCalls is the logs of tasks.
@@ -52,27 +53,28 @@ func (l *logCalls) shipLogs(c *call, in *apiv1.PostTaskLogsRequest) (*apiv1.Post
 
 // logFilter is which lines of a task are wanted.
 func (c *call) logFilter() log.Filter {
+	params := c.query()
 	f := log.Filter{
-		Task: c.PathValue("task"), Limit: c.linesParam(),
-		Allocations: c.allValues("allocationIds"), Agents: c.allValues("agentIds"), Containers: c.allValues("containerIds"),
-		Sources: c.allValues("sources"), Stdtypes: c.allValues("stdtypes"),
-		Before: c.timeParam("timestampBefore"), After: c.timeParam("timestampAfter"), From: c.afterParam("afterId"),
+		Task: c.PathValue("task"), Limit: params.Lines(),
+		Allocations: params.All("allocationIds"), Agents: params.All("agentIds"), Containers: params.All("containerIds"),
+		Sources: params.All("sources"), Stdtypes: params.All("stdtypes"),
+		Before: params.Time("timestampBefore"), After: params.Time("timestampAfter"), From: params.After("afterId"),
 	}
-	if c.isDescending() {
+	if params.Descending() {
 		f.Order = log.Newest
 	}
-	for _, rank := range c.numberParams("rankIds") {
+	for _, rank := range params.Numbers("rankIds") {
 		f.Ranks = append(f.Ranks, int(rank))
 	}
-	for _, name := range c.allValues("levels") {
+	for _, name := range params.All("levels") {
 		if _, found := apiv1.LogLevel_value[name]; !found {
-			c.rejectParam("levels", "names like LOG_LEVEL_INFO")
+			params.Reject("levels", "names like LOG_LEVEL_INFO")
 			continue
 		}
 		level, _ := log.ParseLevel(name) // every name of the enum is one
 		f.Levels = append(f.Levels, level)
 	}
-	f.Text = c.textSearch(c.textParam("searchText"), c.isSet("enableRegex"))
+	f.Text = textSearch(params)
 	return f
 }
 
@@ -80,28 +82,30 @@ func (c *call) logFilter() log.Filter {
 const longestSearch = 4 << 10
 
 // textSearch finds a text in lines, upper and lower case alike, or what a regular expression matches; nil is all.
-func (c *call) textSearch(text string, expression bool) func(line string) bool {
+func textSearch(q *query.Values) func(line string) bool {
+	text := q.Text("searchText")
 	switch {
 	case text == "":
 		return nil
 	case len(text) > longestSearch:
-		c.rejectParam("searchText", fmt.Sprintf("at most %d bytes", longestSearch))
+		q.Reject("searchText", fmt.Sprintf("at most %d bytes", longestSearch))
 		return nil
-	case !expression:
+	case !q.IsSet("enableRegex"):
 		text = regexp.QuoteMeta(text)
 	}
 	re, err := regexp.Compile("(?i)" + text)
 	if err != nil {
-		c.rejectParam("searchText", "a regular expression where enableRegex is set: "+err.Error())
+		q.Reject("searchText", "a regular expression where enableRegex is set: "+err.Error())
 		return nil
 	}
 	return re.MatchString
 }
 
 func (l *logCalls) taskLogs(ctx context.Context, c *call, send func(*apiv1.TaskLogsResponse) error) error {
-	f, follow := c.logFilter(), c.isSet("follow")
-	if c.bad != nil {
-		return c.bad
+	params := c.query()
+	f, follow := c.logFilter(), params.IsSet("follow")
+	if params.Err() != nil {
+		return params.Err()
 	}
 	if follow && (f.Limit > 0 || f.Order == log.Newest) {
 		return status.New(status.InvalidArgument, "follow excludes limit and ORDER_BY_DESC: what is followed has no end yet")
@@ -121,9 +125,10 @@ func (l *logCalls) taskLogs(ctx context.Context, c *call, send func(*apiv1.TaskL
 }
 
 func (l *logCalls) taskLogFields(ctx context.Context, c *call, send func(*apiv1.TaskLogsFieldsResponse) error) error {
-	follow, task := c.isSet("follow"), c.PathValue("task")
-	if c.bad != nil {
-		return c.bad
+	params := c.query()
+	follow, task := params.IsSet("follow"), c.PathValue("task")
+	if params.Err() != nil {
+		return params.Err()
 	}
 	if err := l.checkLogReader(ctx, c, task); err != nil {
 		return err

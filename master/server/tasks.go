@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
@@ -30,7 +31,7 @@ func (t *taskCalls) routes() []route {
 }
 
 func (t *taskCalls) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
-	return t.cfg.Tasks.Launch(c.Context(), c.user, in, c.contents)
+	return t.cfg.Tasks.Launch(c.Context(), c.user, in, c.intake.contents)
 }
 
 var commandOrder = map[string]task.CommandOrder{
@@ -44,23 +45,24 @@ var commandOrder = map[string]task.CommandOrder{
 }
 
 func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
-	workspace := int32(c.numberParam("workspaceId"))
+	params := c.query()
+	workspace := int32(params.Number("workspaceId"))
 	if workspace != 0 && t.cfg.Workspaces != nil {
 		if _, err := t.cfg.Workspaces.Get(c.user, workspace); err != nil {
 			return nil, err
 		}
 	}
-	part := c.partParam()
+	part := params.Part()
 	q := task.CommandQuery{
-		Usernames: c.allValues("users"), UserIDs: c.numberParams("userIds"), Workspace: workspace,
-		Order: orderParam(c, commandOrder), Descending: c.isDescending(),
+		Usernames: params.All("users"), UserIDs: params.Numbers("userIds"), Workspace: workspace,
+		Order: query.Order(params, commandOrder), Descending: params.Descending(),
 	}
-	if c.bad != nil {
-		return nil, c.bad
+	if params.Err() != nil {
+		return nil, params.Err()
 	}
 	var p *apiv1.Pagination
 	q.Cut = func(total int) (from, to int) {
-		p = part.of(total)
+		p = part.Of(total)
 		return int(p.GetStartIndex()), int(p.GetEndIndex())
 	}
 	list, err := t.cfg.Tasks.Commands(c.Context(), q)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // Templates is the parts of configurations that are kept under names. Messages that are
@@ -51,13 +52,14 @@ func byTemplateName(a, b *apiv1.Template) int {
 var templateOrder = map[string]func(a, b *apiv1.Template) int{"": byTemplateName, "SORT_BY_NAME": byTemplateName}
 
 func (t *templateCalls) templates(c *call) (*apiv1.GetTemplatesResponse, error) {
-	name, ids := strings.ToLower(c.textParam("name")), c.numberParams("workspaceIds")
+	params := c.query()
+	name, ids := strings.ToLower(params.Text("name")), params.Numbers("workspaceIds")
 	list := slices.DeleteFunc(t.cfg.Templates.All(c.user), func(m *apiv1.Template) bool {
 		return !strings.Contains(strings.ToLower(m.GetName()), name) || len(ids) > 0 && !slices.Contains(ids, m.GetWorkspaceId())
 	})
-	sortList(c, list, templateOrder)
-	part, p := cutPage(c, list)
-	return &apiv1.GetTemplatesResponse{Templates: part, Pagination: p}, c.bad
+	query.Sort(params, list, templateOrder)
+	part, p := query.Cut(params, list)
+	return &apiv1.GetTemplatesResponse{Templates: part, Pagination: p}, params.Err()
 }
 
 func (t *templateCalls) template(c *call) (*apiv1.GetTemplateResponse, error) {

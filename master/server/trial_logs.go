@@ -35,10 +35,10 @@ const lineBits = 40
 func lineNumber(task int, line int64) int64 { return int64(task)<<lineBits | line }
 
 func (l *trialLogCalls) trialLogs(ctx context.Context, c *call, send func(*apiv1.TrialLogsResponse) error) error {
-	f, follow := c.logFilter(), c.isSet("follow")
+	f, follow := c.logFilter(), c.query().IsSet("follow")
 	id, where, err := l.readableTrial(ctx, c)
 	if err == nil {
-		err = c.bad
+		err = c.query().Err()
 	}
 	if err != nil {
 		return err
@@ -184,10 +184,10 @@ func showTrialLine(trial int32, l trialLine) *apiv1.TrialLogsResponse {
 // trialLogFields sends what the filters may be; with follow again, all of it, whenever
 // there is more.
 func (l *trialLogCalls) trialLogFields(ctx context.Context, c *call, send func(*apiv1.TrialLogsFieldsResponse) error) error {
-	follow := c.isSet("follow")
+	follow := c.query().IsSet("follow")
 	id, where, err := l.readableTrial(ctx, c)
 	if err == nil {
-		err = c.bad
+		err = c.query().Err()
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // TrialMetrics is what trials report, and how it is shown. The errors for what does not
@@ -83,7 +84,7 @@ func (m *metricCalls) reportGroup(c *call, group string, in *apiv1.TrialMetrics)
 }
 
 func (m *metricCalls) reports(ctx context.Context, c *call, send func(*apiv1.GetMetricsResponse) error) error {
-	return m.sendReports(ctx, c, c.textParam("group"), send)
+	return m.sendReports(ctx, c, c.query().Text("group"), send)
 }
 
 func (m *metricCalls) groupReports(group string) func(context.Context, *call, func(*apiv1.GetMetricsResponse) error) error {
@@ -93,9 +94,10 @@ func (m *metricCalls) groupReports(group string) func(context.Context, *call, fu
 }
 
 func (m *metricCalls) sendReports(ctx context.Context, c *call, group string, send func(*apiv1.GetMetricsResponse) error) error {
-	trials := c.numberParams("trialIds")
-	if c.bad != nil {
-		return c.bad
+	params := c.query()
+	trials := params.Numbers("trialIds")
+	if params.Err() != nil {
+		return params.Err()
 	}
 	return m.cfg.TrialMetrics.Reports(ctx, trials, group, send)
 }
@@ -109,74 +111,77 @@ func (m *metricCalls) validationHistory(c *call) (*apiv1.GetExperimentValidation
 }
 
 func (m *metricCalls) compare(c *call) (*apiv1.CompareTrialsResponse, error) {
+	params := c.query()
 	q := &apiv1.CompareTrialsRequest{
-		TrialIds: c.numberParams("trialIds"), MetricNames: c.allValues("metricNames"), MetricIds: c.allValues("metricIds"),
-		MetricType: enumParam[apiv1.MetricType](c, "metricType"), Group: c.textParam("group"), MaxDatapoints: int32(c.numberParam("maxDatapoints")),
-		StartBatches: int32(c.numberParam("startBatches")), EndBatches: int32(c.numberParam("endBatches")),
+		TrialIds: params.Numbers("trialIds"), MetricNames: params.All("metricNames"), MetricIds: params.All("metricIds"),
+		MetricType: query.Enum[apiv1.MetricType](params, "metricType"), Group: params.Text("group"), MaxDatapoints: int32(params.Number("maxDatapoints")),
+		StartBatches: int32(params.Number("startBatches")), EndBatches: int32(params.Number("endBatches")),
 	}
-	if c.textParam("timeSeriesFilter.name") != "" {
-		c.rejectParam("timeSeriesFilter.name", "left out; startBatches and endBatches choose a part of the curves")
+	if params.Text("timeSeriesFilter.name") != "" {
+		params.Reject("timeSeriesFilter.name", "left out; startBatches and endBatches choose a part of the curves")
 	}
-	if c.bad != nil {
-		return nil, c.bad
+	if params.Err() != nil {
+		return nil, params.Err()
 	}
 	return m.cfg.TrialMetrics.Compare(c.Context(), q, m.cfg.Trials.Trial)
 }
 
 func (m *metricCalls) names(ctx context.Context, c *call, send func(*apiv1.ExpMetricNamesResponse) error) error {
-	q := &apiv1.ExpMetricNamesRequest{Ids: c.numberParams("ids"), PeriodSeconds: c.period()}
-	if c.bad != nil {
-		return c.bad
+	params := c.query()
+	q := &apiv1.ExpMetricNamesRequest{Ids: params.Numbers("ids"), PeriodSeconds: int32(params.Number("periodSeconds"))}
+	if params.Err() != nil {
+		return params.Err()
 	}
 	return m.cfg.TrialMetrics.Names(ctx, q, send)
 }
 
-func (c *call) period() int32 { return int32(c.numberParam("periodSeconds")) }
-
 func (m *metricCalls) batches(ctx context.Context, c *call, send func(*apiv1.MetricBatchesResponse) error) error {
+	params := c.query()
 	id, err := c.experimentID()
 	if err != nil {
 		return err
 	}
 	q := &apiv1.MetricBatchesRequest{
-		ExperimentId: id, MetricName: c.textParam("metricName"), Group: c.textParam("group"),
-		MetricType: enumParam[apiv1.MetricType](c, "metricType"), PeriodSeconds: c.period(),
+		ExperimentId: id, MetricName: params.Text("metricName"), Group: params.Text("group"),
+		MetricType: query.Enum[apiv1.MetricType](params, "metricType"), PeriodSeconds: int32(params.Number("periodSeconds")),
 	}
-	if c.bad != nil {
-		return c.bad
+	if params.Err() != nil {
+		return params.Err()
 	}
 	return m.cfg.TrialMetrics.Batches(ctx, q, send)
 }
 
 func (m *metricCalls) snapshot(ctx context.Context, c *call, send func(*apiv1.TrialsSnapshotResponse) error) error {
+	params := c.query()
 	id, err := c.experimentID()
 	if err != nil {
 		return err
 	}
 	q := &apiv1.TrialsSnapshotRequest{
-		ExperimentId: id, MetricName: c.textParam("metricName"), Group: c.textParam("group"),
-		MetricType: enumParam[apiv1.MetricType](c, "metricType"), PeriodSeconds: c.period(),
-		BatchesProcessed: int32(c.numberParam("batchesProcessed")), BatchesMargin: int32(c.numberParam("batchesMargin")),
+		ExperimentId: id, MetricName: params.Text("metricName"), Group: params.Text("group"),
+		MetricType: query.Enum[apiv1.MetricType](params, "metricType"), PeriodSeconds: int32(params.Number("periodSeconds")),
+		BatchesProcessed: int32(params.Number("batchesProcessed")), BatchesMargin: int32(params.Number("batchesMargin")),
 	}
-	if c.bad != nil {
-		return c.bad
+	if params.Err() != nil {
+		return params.Err()
 	}
 	return m.cfg.TrialMetrics.Snapshot(ctx, q, send)
 }
 
 func (m *metricCalls) sample(ctx context.Context, c *call, send func(*apiv1.TrialsSampleResponse) error) error {
+	params := c.query()
 	id, err := c.experimentID()
 	if err != nil {
 		return err
 	}
 	q := &apiv1.TrialsSampleRequest{
-		ExperimentId: id, MetricName: c.textParam("metricName"), Group: c.textParam("group"),
-		MetricType: enumParam[apiv1.MetricType](c, "metricType"), PeriodSeconds: c.period(),
-		MaxTrials: int32(c.numberParam("maxTrials")), MaxDatapoints: int32(c.numberParam("maxDatapoints")),
-		StartBatches: int32(c.numberParam("startBatches")), EndBatches: int32(c.numberParam("endBatches")),
+		ExperimentId: id, MetricName: params.Text("metricName"), Group: params.Text("group"),
+		MetricType: query.Enum[apiv1.MetricType](params, "metricType"), PeriodSeconds: int32(params.Number("periodSeconds")),
+		MaxTrials: int32(params.Number("maxTrials")), MaxDatapoints: int32(params.Number("maxDatapoints")),
+		StartBatches: int32(params.Number("startBatches")), EndBatches: int32(params.Number("endBatches")),
 	}
-	if c.bad != nil {
-		return c.bad
+	if params.Err() != nil {
+		return params.Err()
 	}
 	return m.cfg.TrialMetrics.Sample(ctx, q, send)
 }

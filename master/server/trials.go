@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // Trials is the trials of experiments. The errors for one that does not exist have the
@@ -51,15 +52,16 @@ func (t *trialCalls) routes() []route {
 }
 
 func (t *trialCalls) trials(c *call) (*apiv1.GetExperimentTrialsResponse, error) {
+	params := c.query()
 	id, err := c.experimentID()
 	r := &apiv1.GetExperimentTrialsRequest{
-		ExperimentId: id, SortBy: enumParam[apiv1.GetExperimentTrialsRequest_SortBy](c, "sortBy"), Descending: c.isDescending(),
-		Offset: int32(c.numberParam("offset")), Limit: int32(c.limitParam()),
+		ExperimentId: id, SortBy: query.Enum[apiv1.GetExperimentTrialsRequest_SortBy](params, "sortBy"), Descending: params.Descending(),
+		Offset: int32(params.Number("offset")), Limit: int32(params.Limit()),
 		// Clients name the states of experiments, which trials share.
-		States: enumParams[apiv1.Trial_State](c, "states"),
+		States: query.Enums[apiv1.Trial_State](params, "states"),
 	}
 	if err == nil {
-		err = c.bad
+		err = params.Err()
 	}
 	if err != nil {
 		return nil, err
@@ -94,14 +96,15 @@ func (t *trialCalls) trial(c *call) (*apiv1.GetTrialResponse, error) {
 }
 
 func (t *trialCalls) workloads(c *call) (*apiv1.GetTrialWorkloadsResponse, error) {
+	params := c.query()
 	id, err := c.trialID()
 	r := &apiv1.GetTrialWorkloadsRequest{
-		TrialId: id, Descending: c.isDescending(), Offset: int32(c.numberParam("offset")), Limit: int32(c.limitParam()),
-		SortKey: c.textParam("sortKey"), Filter: enumParam[apiv1.GetTrialWorkloadsRequest_FilterOption](c, "filter"),
-		IncludeBatchMetrics: c.isSet("includeBatchMetrics"), Group: c.textParam("group"), RemoveDeletedCheckpoints: c.isSet("removeDeletedCheckpoints"),
+		TrialId: id, Descending: params.Descending(), Offset: int32(params.Number("offset")), Limit: int32(params.Limit()),
+		SortKey: params.Text("sortKey"), Filter: query.Enum[apiv1.GetTrialWorkloadsRequest_FilterOption](params, "filter"),
+		IncludeBatchMetrics: params.IsSet("includeBatchMetrics"), Group: params.Text("group"), RemoveDeletedCheckpoints: params.IsSet("removeDeletedCheckpoints"),
 	}
 	if err == nil {
-		err = c.bad
+		err = params.Err()
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // Uses is what trials do with checkpoints of others.
@@ -65,10 +66,11 @@ func (u *useCalls) ofVersion(c *call) (*apiv1.GetTrialMetricsByModelVersionRespo
 
 // measured is what trials reported that use a checkpoint.
 func (u *useCalls) measured(c *call, q *apiv1.TrialSourceInfo) ([]*apiv1.MetricsReport, error) {
-	q.TrialSourceInfoType = enumParam[apiv1.TrialSourceInfoType](c, "trialSourceInfoType")
-	group := c.textParam("metricGroup")
-	if c.bad != nil {
-		return nil, c.bad
+	params := c.query()
+	q.TrialSourceInfoType = query.Enum[apiv1.TrialSourceInfoType](params, "trialSourceInfoType")
+	group := params.Text("metricGroup")
+	if params.Err() != nil {
+		return nil, params.Err()
 	}
 	trials, err := u.cfg.Trials.Using(c.Context(), q)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
 // Workspaces is what tasks, experiments, templates and models belong to. Messages that are
@@ -70,17 +71,18 @@ func compareNames(a, b string) int {
 func isNamed(name, wanted string) bool { return wanted == "" || strings.EqualFold(name, wanted) }
 
 func (w *workspaceCalls) workspaces(c *call) (*apiv1.GetWorkspacesResponse, error) {
-	name, exact := c.textParam("name"), c.textParam("nameCaseSensitive")
-	archived, pinned := c.flagParam("archived"), c.flagParam("pinned")
-	users, ids := c.allValues("users"), c.numberParams("userIds")
+	params := c.query()
+	name, exact := params.Text("name"), params.Text("nameCaseSensitive")
+	archived, pinned := params.Flag("archived"), params.Flag("pinned")
+	users, ids := params.All("users"), params.Numbers("userIds")
 	list := slices.DeleteFunc(w.cfg.Workspaces.List(c.user), func(m *apiv1.Workspace) bool {
 		return !isNamed(m.GetName(), name) || exact != "" && m.GetName() != exact ||
 			archived != nil && m.GetArchived() != *archived || pinned != nil && m.GetPinned() != *pinned ||
 			!isOneOf(users, ids, m.GetUsername(), m.GetUserId())
 	})
-	sortList(c, list, workspaceOrder)
-	part, p := cutPage(c, list)
-	return &apiv1.GetWorkspacesResponse{Workspaces: part, Pagination: p}, c.bad
+	query.Sort(params, list, workspaceOrder)
+	part, p := query.Cut(params, list)
+	return &apiv1.GetWorkspacesResponse{Workspaces: part, Pagination: p}, params.Err()
 }
 
 // isOneOf reports whether a user is among those that are asked for, by name or by id; none is
@@ -114,8 +116,8 @@ func (w *workspaceCalls) pools(c *call) (*apiv1.ListRPsBoundToWorkspaceResponse,
 		}
 	}
 	slices.Sort(names)
-	part, p := cutPage(c, names)
-	return &apiv1.ListRPsBoundToWorkspaceResponse{ResourcePools: part, Pagination: p}, c.bad
+	part, p := query.Cut(c.query(), names)
+	return &apiv1.ListRPsBoundToWorkspaceResponse{ResourcePools: part, Pagination: p}, c.query().Err()
 }
 
 // namespaceBindings answers that there are none.

@@ -188,9 +188,10 @@ func master() []Row {
 		{"master/share", nil, "how clients share places depends on no kind of place"},
 		{"master/server/body", nil, "it takes a body apart and knows no call"},
 		{"master/server/guard", []string{"master/api/status", "master/server/body", "master/share"}, "it stands before calls and knows none"},
+		{"master/server/query", []string{"master/api/status", "master/api/v1"}, "it reads the parameters of a call and knows none"},
 		{"master/experiment/view", with("master/checkpoint", "master/experiment", "master/experiment/*", "master/log", "master/metric", "master/store", "master/workspace"), "it shows clients what experiments keep"},
 		{"master/harness", []string{"master/config/..."}, "wheels are files that the settings name"},
-		{"master/server", with("master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/certificate", "master/server/body", "master/server/guard", "master/share"), "it speaks HTTP and decides nothing"},
+		{"master/server", with("master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/certificate", "master/server/body", "master/server/guard", "master/server/query", "master/share"), "it speaks HTTP and decides nothing"},
 	}
 }
 

@@ -1,0 +1,49 @@
+package query
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// enumeration is an enum of the API.
+type enumeration interface {
+	~int32
+	protoreflect.Enum
+}
+
+// Enum is the value that a parameter names; 0 where it names none.
+func Enum[E enumeration](v *Values, name string) E {
+	if list := Enums[E](v, name); len(list) > 0 {
+		return list[0]
+	}
+	return 0
+}
+
+// Enums is all values that a parameter names, without the one that says nothing.
+func Enums[E enumeration](v *Values, name string) []E {
+	var zero E
+	values := zero.Descriptor().Values()
+	var list []E
+	for _, text := range v.All(name) {
+		found := values.ByName(protoreflect.Name(text))
+		if found == nil {
+			v.Reject(name, "one of "+strings.Join(enumNames(values), ", "))
+			continue
+		}
+		if found.Number() != 0 {
+			list = append(list, E(found.Number()))
+		}
+	}
+	return list
+}
+
+func enumNames(values protoreflect.EnumValueDescriptors) []string {
+	var names []string
+	for i := range values.Len() {
+		if v := values.Get(i); v.Number() != 0 {
+			names = append(names, string(v.Name()))
+		}
+	}
+	return names
+}

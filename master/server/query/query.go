@@ -1,0 +1,213 @@
+// Package query reads the parameters of a call, in both spellings, and remembers the first that is wrong.
+package query
+
+import (
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/det-deploy/det-deploy/internal/excerpt"
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Values are the parameters of one call. Its methods remember the first parameter that is wrong: a handler asks Err
+// before it acts.
+type Values struct {
+	given url.Values
+	bad   error
+}
+
+// Of returns the parameters of a URL.
+func Of(u *url.URL) *Values { return &Values{given: u.Query()} }
+
+// Err is the refusal of the first parameter that was wrong, nil for none.
+func (v *Values) Err() error { return v.bad }
+
+// All is every value of a parameter in either spelling.
+func (v *Values) All(name string) []string {
+	values := slices.Clone(v.given[name])
+	if other := snake(name); other != name {
+		values = append(values, v.given[other]...)
+	}
+	return slices.DeleteFunc(values, func(text string) bool { return text == "" })
+}
+
+// Text is the first value of a parameter, empty where there is none.
+func (v *Values) Text(name string) string {
+	if values := v.All(name); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Reject notes that a parameter breaks a rule, unless an earlier one was wrong.
+func (v *Values) Reject(name, rule string) {
+	if v.bad == nil {
+		v.bad = status.New(status.InvalidArgument, "%s: must be %s (%q)", name, rule, excerpt.Of(v.Text(name)))
+	}
+}
+
+// Number is a whole number of 32 bits, 0 where there is none.
+func (v *Values) Number(name string) int {
+	text := v.Text(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		v.Reject(name, "a whole number")
+	}
+	return int(n)
+}
+
+// After is the number after the one that a parameter names, 0 when it is not there:
+// where a reader continues who has read up to that one.
+func (v *Values) After(name string) int64 {
+	text := v.Text(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n == math.MaxInt64 {
+		v.Reject(name, "the id of a line")
+		return 0
+	}
+	return n + 1
+}
+
+// Numbers is the whole numbers that a parameter lists.
+func (v *Values) Numbers(name string) []int32 {
+	var list []int32
+	for _, text := range v.All(name) {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			v.Reject(name, "whole numbers")
+		}
+		list = append(list, int32(n))
+	}
+	return list
+}
+
+// Flag is nil when the parameter is not there.
+func (v *Values) Flag(name string) *bool {
+	text := v.Text(name)
+	if text == "" {
+		return nil
+	}
+	b, err := strconv.ParseBool(strings.ToLower(text))
+	if err != nil {
+		v.Reject(name, "true or false")
+	}
+	return &b
+}
+
+// IsSet reports whether a flag is true.
+func (v *Values) IsSet(name string) bool {
+	b := v.Flag(name)
+	return b != nil && *b
+}
+
+// Time is a time, zero where there is none.
+func (v *Values) Time(name string) time.Time {
+	text := v.Text(name)
+	if text == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		v.Reject(name, "a time like 2026-01-02T15:04:05Z")
+	}
+	return t
+}
+
+// Descending reports whether a list is wanted in the opposite order.
+func (v *Values) Descending() bool {
+	switch v.Text("orderBy") {
+	case "", "ORDER_BY_UNSPECIFIED", "ORDER_BY_ASC":
+	case "ORDER_BY_DESC":
+		return true
+	default:
+		v.Reject("orderBy", "ORDER_BY_ASC or ORDER_BY_DESC")
+	}
+	return false
+}
+
+// Bound is a bound that is included, given as one that is or, one step beside it, as
+// one that is not.
+func (v *Values) Bound(included, excluded string, step int32) *int32 {
+	if v.Text(included) != "" {
+		return new(int32(v.Number(included)))
+	}
+	if v.Text(excluded) != "" {
+		return new(int32(v.Number(excluded)) + step)
+	}
+	return nil
+}
+
+// NeededTime is a time that a call cannot do without.
+func (v *Values) NeededTime(name string) time.Time {
+	at := v.Time(name)
+	if at.IsZero() {
+		v.Reject(name, "a time like 2026-01-02T15:04:05Z")
+	}
+	return at
+}
+
+// Date is the beginning of a day or a month, in UTC, in a layout of package time.
+func (v *Values) Date(name, layout string) time.Time {
+	at, err := time.Parse(layout, v.Text(name))
+	if err != nil {
+		v.Reject(name, "a date like "+time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).Format(layout))
+	}
+	return at
+}
+
+// Count is a number of checkpoints, nil when it is not given.
+func (v *Values) Count(name string) *int32 {
+	if v.Text(name) == "" {
+		return nil
+	}
+	n := v.Number(name)
+	if n < 0 {
+		v.Reject(name, "0 or more")
+	}
+	count := int32(n) //nolint:gosec // Number reads 32 bits
+	return &count
+}
+
+// Limit is the parameter limit of a list. As in Determined 0 and -1 list everything, and -2
+// counts and lists nothing.
+func (v *Values) Limit() int {
+	n := v.Number("limit")
+	if n < apiv1.CountOnly {
+		v.Reject("limit", "-2 or more; -1 lists everything, -2 counts and lists nothing")
+		return 0
+	}
+	return n
+}
+
+// Lines is the parameter limit of a log; 0 and -1 are no limit.
+func (v *Values) Lines() int {
+	n := v.Number("limit")
+	if n < -1 {
+		v.Reject("limit", "-1 or more; 0 and -1 are no limit")
+	}
+	return max(n, 0)
+}
+
+// snake is the other spelling of a name.
+func snake(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

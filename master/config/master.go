@@ -4,6 +4,7 @@ package config
 
 import (
 	"net"
+	"net/url"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -170,4 +171,34 @@ type Observability struct {
 type Webhooks struct {
 	BaseURL    string       `yaml:"base_url" doc:"Address of this cluster in the messages that are sent"`
 	SigningKey secret.Value `yaml:"signing_key" doc:"Key that signs the messages"`
+}
+
+// Telemetry is what is reported to others. det-deploy itself reports nothing.
+type Telemetry struct {
+	Enabled             bool         `yaml:"enabled" doc:"Usage reports; this master sends none"`
+	SegmentMasterKey    secret.Value `yaml:"segment_master_key" doc:"Key for usage reports of the master"`
+	SegmentWebUIKey     secret.Value `yaml:"segment_webui_key" doc:"Key for usage reports of the web UI"`
+	OTelEnabled         bool         `yaml:"otel_enabled" doc:"Send traces by OpenTelemetry"`
+	OTelEndpoint        string       `yaml:"otel_endpoint" doc:"Collector of the traces"`
+	OTelExportedService string       `yaml:"otel_service_name" doc:"Service name in the traces"`
+}
+
+// DefaultTelemetry reports nothing.
+func DefaultTelemetry() Telemetry { return Telemetry{OTelEndpoint: "localhost:4317"} }
+
+// CheckOrigins returns an error for each text that is not the origin of a site as a
+// browser sends it: scheme, name and port in lower case. The origin null, which every
+// sandboxed page has, is none.
+func CheckOrigins(path string, origins []string) document.Errors {
+	var e document.Errors
+	for i, text := range origins {
+		e.Check(isOrigin(text), document.Index(path, i), "must be the origin of one site, such as https://portal.example.com (is %q)", text)
+	}
+	return e
+}
+
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.Hostname() != "*" &&
+		text == u.Scheme+"://"+u.Host
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
@@ -82,6 +83,40 @@ func (t Tags) Validate(path string) document.Errors {
 		e.Check(key != "" && len([]rune(key)) <= 128, at, "must have a key of 1 to 128 characters")
 		e.Check(t[key] != "" && len([]rune(t[key])) <= 256, at, "must have a value of 1 to 256 characters")
 		e.Check(tagText(key+t[key]), at, "must be letters, digits, spaces and _ . : / = + - @ only, as must its value (is %q)", t[key])
+	}
+	return e
+}
+
+// Labels is further labels of Google's, as a mapping or as a list of key=value.
+type Labels map[string]string
+
+// UnmarshalDocument reads a mapping, or what a flag has: key=value,key=value.
+func (l *Labels) UnmarshalDocument(v document.Value) {
+	if pairs, ok := readPairs(v); ok {
+		*l = pairs
+	}
+}
+
+// DocumentShape names the written form.
+func (Labels) DocumentShape() string { return "map of text" }
+
+// MarshalDocument writes the mapping.
+func (l Labels) MarshalDocument() any { return map[string]string(l) }
+
+// maxLabels is Google's 64 of a resource, less the cluster's own and a pool's.
+const maxLabels = 40
+
+// Validate checks Google's limits, and that no label of the cluster's own is taken.
+func (l Labels) Validate(path string) document.Errors {
+	var e document.Errors
+	e.Check(len(l) <= maxLabels, path, "must be at most %d (are %d)", maxLabels, len(l))
+	for _, key := range slices.Sorted(maps.Keys(l)) {
+		at := document.Join(path, key)
+		ours := strings.HasPrefix(key, "det-deploy-") || strings.HasPrefix(key, "determined-") || key == "managed-by"
+		e.Check(!ours, at, "is a label that the cluster puts on by itself")
+		e.Check(!strings.HasPrefix(key, "goog-"), at, "begins with goog-, which is Google's own")
+		e.Check(properties.IsLabelKey(key), at, "must have a key of 1 to 63 lower-case letters, digits, dashes and underscores, a letter first")
+		e.Check(properties.IsLabelValue(l[key]), at, "must have a value of up to 63 lower-case letters, digits, dashes and underscores (is %q)", l[key])
 	}
 	return e
 }

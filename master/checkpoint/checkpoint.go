@@ -12,9 +12,11 @@ package checkpoint
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -131,4 +133,49 @@ func CheckSource(ctx context.Context, r store.Reader, uuid string) (Record, erro
 // NotFound is the refusal of a checkpoint that is unknown.
 func NotFound(uuid string) error {
 	return status.New(status.NotFound, "checkpoint '%s' not found", uuid)
+}
+
+// State is where a checkpoint stands.
+//
+//	ACTIVE ──▶ COMPLETED ──▶ DELETING ──▶ DELETED
+//	               ▲  ▲         │
+//	               │  └─────────┤ no file was removed
+//	               │            ▼
+//	           (usable) PARTIALLY_DELETED ──▶ DELETING
+//
+// ERROR is reported of an upload that failed. Such a checkpoint, and one that stays ACTIVE,
+// may be deleted and not be used.
+type State string
+
+// The states. All but Deleting are states of Determined 0.38.1.
+const (
+	Active           State = "ACTIVE"
+	Completed        State = "COMPLETED"
+	Error            State = "ERROR"
+	Deleting         State = "DELETING"
+	Deleted          State = "DELETED"
+	PartiallyDeleted State = "PARTIALLY_DELETED"
+)
+
+// States is every state.
+func States() []State {
+	return []State{Active, Completed, Error, Deleting, Deleted, PartiallyDeleted}
+}
+
+// Usable says that training may start from it, and a model version may be it.
+func (s State) Usable() bool { return s == Completed || s == PartiallyDeleted }
+
+// Deletable says that there are files that may be deleted.
+func (s State) Deletable() bool { return s != Deleting && s != Deleted }
+
+// CheckReader refuses a user who may not read a checkpoint, and so may neither start from it nor register it.
+func CheckReader(ctx context.Context, r store.Reader, by *apiv1.User, rec Record) error {
+	x, found, err := record.Docs().Experiments.Get(ctx, r, record.Key(rec.Experiment))
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return status.Missing("experiment", fmt.Sprint(rec.Experiment))
+	}
+	return x.Value.CheckReader(by, "the checkpoints")
 }

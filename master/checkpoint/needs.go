@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -81,4 +83,100 @@ func addStarted(ctx context.Context, r store.Reader, all []Record, needs map[str
 		needs[d.Parent] = append(needs[d.Parent], fmt.Sprintf("trial %s started from it", strings.TrimLeft(d.ID, "0")))
 	}
 	return err
+}
+
+// Referrer is what needs a checkpoint to stay, beside trials, whose own documents say what they
+// start from. It needs one at a time.
+type Referrer struct {
+	// ID is its own: no two referrers share one.
+	ID string `json:"id"`
+	// Why is a sentence for people: "it is version 3 of model mnist".
+	Why string `json:"why"`
+}
+
+// SourceOf is an experiment that is open, whose trials start from it.
+func SourceOf(experiment int32) Referrer {
+	return Referrer{fmt.Sprintf("experiment/%d/source", experiment), fmt.Sprintf("trials of experiment %d start from it", experiment)}
+}
+
+// VersionOf is a version of a model of the registry.
+func VersionOf(model int32, name string, version int32) Referrer {
+	return Referrer{fmt.Sprintf("model/%d/version/%d", model, version), fmt.Sprintf("it is version %d of model %s", version, name)}
+}
+
+// references are documents found by who refers; their parent is the checkpoint.
+func references() store.Collection[Referrer] {
+	return store.Collection[Referrer]{Kind: "checkpoint_reference"}
+}
+
+// Refer makes a checkpoint stay until Release, or until who refers to another one. It
+// refuses a checkpoint that cannot be used, see CheckSource. Call it in the
+// transaction that stores the need.
+func Refer(ctx context.Context, tx *store.Tx, who Referrer, uuid string) (Record, error) {
+	rec, err := CheckSource(ctx, tx, uuid)
+	if err != nil {
+		return Record{}, err
+	}
+	return rec, references().Put(tx, who.ID, uuid, time.Time{}, who)
+}
+
+// Release ends what Refer began. Without a reference it does nothing.
+func Release(tx *store.Tx, who Referrer) error { return references().Delete(tx, who.ID) }
+
+// ReferredTo is the checkpoint that a referrer needs.
+func ReferredTo(ctx context.Context, r store.Reader, who Referrer) (uuid string, found bool, err error) {
+	d, found, err := references().Get(ctx, r, who.ID)
+	return d.Parent, found, err
+}
+
+// uses is what is being read now. It is lost with the process, as the readers are.
+type uses struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func newUses() *uses { return &uses{count: map[string]int{}} }
+
+// UsedBy implements Uses.
+func (u *uses) UsedBy(uuid string) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch n := u.count[uuid]; n {
+	case 0:
+		return nil
+	case 1:
+		return []string{"it is being downloaded"}
+	default:
+		return []string{fmt.Sprintf("it is being downloaded %d times", n)}
+	}
+}
+
+func (u *uses) add(uuid string, n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.count[uuid] += n; u.count[uuid] == 0 {
+		delete(u.count, uuid)
+	}
+}
+
+// Hold makes a checkpoint stay until release is called, which must be. It refuses what
+// CheckSource refuses. It looks inside a transaction, so that no deletion is marked between the look
+// and the hold.
+func (c *Checkpoints) Hold(ctx context.Context, uuid string) (rec Record, release func(), err error) {
+	held := false
+	err = c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if rec, err = CheckSource(ctx, tx, uuid); err != nil {
+			return err
+		}
+		c.uses.add(uuid, 1)
+		held = true
+		return nil
+	})
+	if err != nil {
+		if held {
+			c.uses.add(uuid, -1)
+		}
+		return Record{}, nil, err
+	}
+	return rec, sync.OnceFunc(func() { c.uses.add(uuid, -1) }), nil
 }

@@ -86,8 +86,8 @@ type allocation struct {
 	hints   []gang.NodeID
 	ungated bool
 
-	// sight is what was last seen of its pods, for the decision.
-	sight *sight
+	// podStats is what was last seen of its pods, for the decision.
+	podStats *podStats
 
 	containers []*container
 	release    *records.Release

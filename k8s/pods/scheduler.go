@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -117,10 +121,10 @@ func (s *scheduler) lookAgain(now time.Time) {
 		if a == nil || a.phase == Queued {
 			continue
 		}
-		before := a.sight
-		a.sight = sightOf(a.attempt, s.state.watch.PodsOf(id, a.jobName()))
+		before := a.podStats
+		a.podStats = statsOf(a.attempt, s.state.watch.PodsOf(id, a.jobName()))
 		if before != nil && before.attempt == a.attempt {
-			placed += max(a.sight.placed-before.placed, 0)
+			placed += max(a.podStats.placed-before.placed, 0)
 		}
 	}
 	s.pace.note(placed, now)
@@ -148,13 +152,13 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 			g.Deadline = a.release.By
 		}
 	}
-	if a.sight == nil || a.sight.attempt != a.attempt {
-		a.sight = sightOf(a.attempt, s.state.watch.PodsOf(a.Allocation, a.jobName()))
+	if a.podStats == nil || a.podStats.attempt != a.attempt {
+		a.podStats = statsOf(a.attempt, s.state.watch.PodsOf(a.Allocation, a.jobName()))
 	}
-	g.Made, g.Held, g.FirstBound, g.Lacks = a.sight.made, a.sight.held, a.sight.firstBound, a.sight.lacks
+	g.Made, g.Held, g.FirstBound, g.Lacks = a.podStats.made, a.podStats.held, a.podStats.firstBound, a.podStats.lacks
 	a.noteRefusal(len(g.Lacks) > 0, now)
 	g.Refused = a.refused
-	if g.State == gang.Binding && a.sight.placed == g.Pods {
+	if g.State == gang.Binding && a.podStats.placed == g.Pods {
 		g.State, g.Preemptible = gang.Running, false // as soon as its nodes have taken notice
 	}
 	return g
@@ -163,4 +167,94 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 // states are the phases in the words of the decision.
 var states = map[Phase]gang.State{
 	Queued: gang.Queued, Making: gang.Gated, Gated: gang.Gated, Opening: gang.Binding, Running: gang.Running,
+}
+
+// podStats summarizes the pods of one attempt of an allocation. It is valid until one of
+// them changes.
+type podStats struct {
+	attempt int
+	// made and placed are how many exist, and have a node.
+	made, placed int
+	held         []gang.Held
+	firstBound   time.Time
+	lacks        []corev1.ResourceName
+}
+
+// statsOf adds up an attempt's pods.
+func statsOf(attempt int, pods map[int]*corev1.Pod) *podStats {
+	s := &podStats{attempt: attempt, made: len(pods)}
+	held := make(map[gang.NodeID]int)
+	var said []string
+	for _, pod := range pods {
+		said = append(said, observe.Unschedulable(pod))
+		if pod.Spec.NodeName != "" {
+			s.placed++
+		}
+		if pod.Spec.NodeName == "" || observe.Finished(pod) {
+			continue
+		}
+		held[gang.NodeID(pod.Spec.NodeName)]++
+		if at := observe.BoundAt(pod); s.firstBound.IsZero() || at.Before(s.firstBound) {
+			s.firstBound = at
+		}
+	}
+	s.lacks = gang.Lacking(said...)
+	for _, node := range slices.Sorted(maps.Keys(held)) {
+		s.held = append(s.held, gang.Held{Node: node, Pods: held[node]})
+	}
+	return s
+}
+
+// changedPods are the allocations whose pods have changed since they were taken.
+type changedPods struct {
+	mu  sync.Mutex // guards ids
+	ids map[rm.AllocationID]bool
+}
+
+func (c *changedPods) note(id rm.AllocationID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ids == nil {
+		c.ids = make(map[rm.AllocationID]bool)
+	}
+	c.ids[id] = true
+}
+
+func (c *changedPods) take() map[rm.AllocationID]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.ids
+	c.ids = nil
+	return out
+}
+
+// pace is how many pods the scheduler of the cluster has placed lately.
+type pace struct{ placed []placing }
+
+type placing struct {
+	at   time.Time
+	pods int
+}
+
+// paceSpan is how long a pace is measured.
+const paceSpan = 5 * time.Second
+
+func (p *pace) note(pods int, now time.Time) {
+	if pods > 0 {
+		p.placed = append(p.placed, placing{now, pods})
+	}
+	old := slices.IndexFunc(p.placed, func(one placing) bool { return now.Sub(one.at) < paceSpan })
+	if old < 0 {
+		old = len(p.placed)
+	}
+	p.placed = slices.Delete(p.placed, 0, old)
+}
+
+// perSecond is the rate, of which little is known before a whole span: it is never said to be more.
+func (p *pace) perSecond() float64 {
+	sum := 0
+	for _, one := range p.placed {
+		sum += one.pods
+	}
+	return float64(sum) / paceSpan.Seconds()
 }

@@ -2,14 +2,19 @@ package task
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/security"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/task/spec"
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
@@ -97,4 +102,118 @@ func (p *policies) unixUser(u *apiv1.User) security.AgentUser {
 	return security.AgentUser{
 		User: g.GetAgentUser(), UID: int(g.GetAgentUid()), Group: g.GetAgentGroup(), GID: int(g.GetAgentGid()),
 	}
+}
+
+// Place is where a job of a user's is to run.
+type Place struct {
+	Pool string
+	// Priority is that of the pool's jobs that name none.
+	Priority int
+	// Defaults is what the containers of the pool get, as far as the user may have it.
+	Defaults container.Defaults
+	// Unix is the account that the user's programs run as.
+	Unix security.AgentUser
+}
+
+// Admission is what is to be said about a job that may run.
+type Admission struct {
+	// Exceeds says that it waits for more slots than there are.
+	Exceeds bool
+	// Warnings are for its log.
+	Warnings []string
+}
+
+// Place finds the pool that a job in a workspace names, or for an empty name the default one for
+// its slots; nil slots are some. The errors have the codes InvalidArgument, NotFound,
+// FailedPrecondition for a workspace that takes no jobs, PermissionDenied for a user who may run
+// nothing here, and Unavailable while nothing can run yet.
+func (o *owned) Place(user *apiv1.User, workspaceID int32, pool string, slots *int) (Place, error) {
+	if err := o.policies.checkMayRun(user); err != nil {
+		return Place{}, err
+	}
+	r := o.reg.managerOf()
+	if r == nil {
+		return Place{}, errStarting()
+	}
+	at, err := o.policies.findPlace(r, user, workspaceID, spec.Resources{ResourcePool: pool, Slots: slots})
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{Pool: at.pool, Defaults: o.policies.defaultsFor(user, at.pool), Unix: at.unix}
+	for _, s := range r.PoolSettings() {
+		if s.Name == at.pool {
+			p.Priority = s.DefaultPriority
+		}
+	}
+	return p, nil
+}
+
+// Admit says whether a user's job may run, and ever can: what it asks for must be allowed in its
+// pool, which must have the machines or be able to get them. The errors have the codes
+// InvalidArgument, PermissionDenied, FailedPrecondition and Unavailable.
+func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (Admission, error) {
+	var a Admission
+	r := o.reg.managerOf()
+	if r == nil {
+		return a, errStarting()
+	}
+	if err := policy.Check(o.policies.policyOf(user.GetId(), order.Pool), asked); err != nil {
+		return a, status.New(status.PermissionDenied, "%v", err)
+	}
+	task := taskOfOrder(order)
+	request := o.policies.requestOf(task, lifecycle.First(task, o.cfg.Now()))
+	refusal := r.Validate(request)
+	if u, is := errors.AsType[*rm.Unfulfillable](refusal); is && u.Empty {
+		// A command is refused for want of a machine, as in Determined 0.38.1; an experiment waits for one.
+		a.Warnings, refusal, task.Exceeds = []string{fmt.Sprintf("resource pool %q has no agents: this waits until one joins that is large enough", u.Pool)}, nil, true
+	}
+	if err := judgeRefusal(refusal, request.SingleNode || o.cfg.LaunchError, &task); err != nil {
+		return a, err
+	}
+	a.Exceeds = task.Exceeds
+	if err := checkClaims(r, asked); err != nil {
+		return a, err
+	}
+	if m, ok := r.(rm.Remarks); ok {
+		a.Warnings = append(a.Warnings, m.Remarks(request)...)
+	}
+	return a, nil
+}
+
+// checkClaims refuses what would wait for a volume claim that cannot be made.
+func checkClaims(r rm.ResourceManager, asked policy.Asked) error {
+	claims, ok := r.(rm.Claims)
+	if !ok {
+		return nil
+	}
+	for _, m := range asked.Mounts {
+		claim, _ := policy.ClaimOf(m.Path)
+		if claim == "" {
+			continue
+		}
+		if err := claims.CheckClaim(claim); err != nil {
+			return status.New(status.FailedPrecondition, "%s: %v", m.Field, err)
+		}
+	}
+	return nil
+}
+
+func errStarting() error {
+	return status.New(status.Unavailable, "the master is starting; try again in a moment")
+}
+
+// checkMayRun refuses users who may run nothing in this cluster.
+func (p *policies) checkMayRun(user *apiv1.User) error {
+	if !p.cfg.AdministratorsOnly || user.GetAdmin() {
+		return nil
+	}
+	return status.New(status.PermissionDenied, "only administrators may run tasks in this cluster, "+
+		"because tasks are not isolated from its machine; to let everybody: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
+}
+
+// defaultsFor is what the containers of a pool get when they are a user's.
+func (p *policies) defaultsFor(user *apiv1.User, pool string) container.Defaults {
+	d := p.cfg.Defaults(pool)
+	d.ShmSize = capDefault(d.ShmSize, p.policyOf(user.GetId(), pool).MaxShm)
+	return d
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // SweepLogs removes the logs of trials that ended so many days ago as their trial, their experiment or
@@ -82,4 +84,39 @@ func (r *runs) logEnd(ctx context.Context, t record.Trial) {
 	if err := r.cfg.Tasks.Write(ctx, rm.TaskID(t.Task()), level, text); err != nil {
 		r.cfg.Log.Warn("cannot write into the log of a trial", "trial_id", t.ID, "err", err)
 	}
+}
+
+// What a policy does beside being shown.
+const (
+	cancelRetries container.PolicyAction = "cancel_retries"
+	excludeNode   container.PolicyAction = "exclude_node"
+)
+
+// LogPolicies implements task.LogWatcher.
+func (r *runs) LogPolicies(_ context.Context, id rm.TaskID) ([]container.LogPolicy, error) {
+	e, err := r.ofTask(id)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the experiment was deleted
+	}
+	var list []container.LogPolicy
+	e.readOpen(func(x *change.Experiment) { list = x.Config.LogPolicies })
+	return list, nil
+}
+
+// LogMatched implements task.LogWatcher.
+func (r *runs) LogMatched(ctx context.Context, m task.LogMatch) error {
+	e, err := r.ofTask(m.Task)
+	if err != nil {
+		return nil //nolint:nilerr // the experiment was deleted
+	}
+	match := record.Match{Policy: m.Policy.Name, Run: m.Run, NoRetry: m.Policy.Action == cancelRetries}
+	if m.Policy.Action == excludeNode {
+		match.Excluded = []string{string(m.Agent)}
+	}
+	return r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		if t, found := d.TrialOfTask(string(m.Task)); found {
+			d.Runs().Match(t.ID, match)
+		}
+		return nil
+	}})
 }

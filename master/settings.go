@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -77,8 +78,8 @@ func serverLimits(l security.Limits) server.Limits {
 }
 
 // linkLimits is what connections of agents may cost.
-func linkLimits(l security.Limits) agentrm.Limits {
-	out := agentrm.DefaultLimits()
+func linkLimits(l security.Limits) link.Limits {
+	out := link.DefaultLimits()
 	out.Unwelcomed, out.UnwelcomedEach = l.AgentsInAll, l.AgentsEach
 	return out
 }

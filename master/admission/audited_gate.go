@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
@@ -52,7 +53,7 @@ func (g auditedGate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Id
 
 // recordRefusal records a refusal, and nothing where the master could not judge.
 func (g auditedGate) recordRefusal(ctx context.Context, p agentrm.JoinProof, err error) {
-	if _, ok := errors.AsType[*agentrm.Refused](err); !ok {
+	if _, ok := errors.AsType[*link.Refused](err); !ok {
 		return
 	}
 	g.log.Record(ctx, &apiv1.AuditEntry{

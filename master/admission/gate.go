@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -37,20 +38,20 @@ func (g gate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Identity,
 // refusalOf says what an agent is told of an error, if anything.
 func refusalOf(err error, launched bool) error {
 	if unwanted, ok := errors.AsType[*auth.UnwantedError](err); ok {
-		return &agentrm.Refused{Reason: unwanted.Error(), Final: true, Unwanted: true}
+		return &link.Refused{Reason: unwanted.Error(), Final: true, Unwanted: true}
 	}
 	if errors.Is(err, auth.ErrNotLaunched) {
-		return &agentrm.Refused{Reason: err.Error(), Unwanted: true}
+		return &link.Refused{Reason: err.Error(), Unwanted: true}
 	}
 	if _, ok := errors.AsType[*auth.RevokedError](err); ok {
-		return &agentrm.Refused{Reason: err.Error(), Final: true, Revoked: true, Unwanted: launched}
+		return &link.Refused{Reason: err.Error(), Final: true, Revoked: true, Unwanted: launched}
 	}
 	switch status.Of(err) {
 	case status.Unauthenticated:
 		// A join token may still be good where a credential is not.
-		return &agentrm.Refused{Reason: err.Error(), Rejoin: true}
+		return &link.Refused{Reason: err.Error(), Rejoin: true}
 	case status.PermissionDenied:
-		return &agentrm.Refused{Reason: err.Error(), Final: true}
+		return &link.Refused{Reason: err.Error(), Final: true}
 	default:
 		return err
 	}

@@ -16,13 +16,14 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/det-deploy/det-deploy/internal/wait"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
 func TestConnectionsThatAreNotAdmittedAreFew(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) {
-		c.Limits = DefaultLimits()
+		c.Limits = link.DefaultLimits()
 		c.Limits.UnwelcomedEach, c.Limits.Hello = 3, 6*time.Second
 	})
 	for i := range 5 {
@@ -40,7 +41,7 @@ func TestConnectionsThatAreNotAdmittedAreFew(t *testing.T) {
 
 func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 	t.Parallel()
-	u := newAdmissions(Limits{Unwelcomed: 4, UnwelcomedEach: 2})
+	u := newAdmissions(link.Limits{Unwelcomed: 4, UnwelcomedEach: 2})
 	var lost []string
 	enter := func(address string, want bool) func() {
 		t.Helper()
@@ -68,7 +69,7 @@ func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 func TestStrangersDoNotKeepAgentsOut(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) {
-		c.Limits = DefaultLimits()
+		c.Limits = link.DefaultLimits()
 		c.Limits.Unwelcomed, c.Limits.UnwelcomedEach, c.Limits.Hello = 12, 4, time.Minute
 	})
 	const upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
@@ -106,7 +107,7 @@ func (u *admissions) size() int {
 func TestConnectionsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := newAdmissions(Limits{Unwelcomed: 4, UnwelcomedEach: 2, Hello: time.Minute})
+		u := newAdmissions(link.Limits{Unwelcomed: 4, UnwelcomedEach: 2, Hello: time.Minute})
 		came := make(chan string, 8)
 		leaves := map[string]func(){}
 		enter := func(ctx context.Context, name, address string) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/excerpt"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -90,7 +91,7 @@ type agent struct {
 	// that is not in it is enabled.
 	state rm.Switch
 	slots map[int]rm.Switch
-	link  *link
+	link  *link.Link
 	// notice is what its machine announced last, nil for nothing.
 	notice *Notice
 	// sick is what keeps it from starting containers, nil for nothing.
@@ -133,9 +134,9 @@ func sameDevices(a, b []*apiv1.Device) bool {
 
 // sendMessage passes m on to the agent, if it is connected. What is lost here is said
 // again when it comes back.
-func (a *agent) sendMessage(m message) {
+func (a *agent) sendMessage(m link.Message) {
 	if a != nil && a.link != nil {
-		a.link.sendMessage(m)
+		a.link.Send(m)
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/coder/websocket"
-
 	"github.com/det-deploy/det-deploy/internal/excerpt"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -23,21 +22,22 @@ type connections struct {
 	inbox   *inbox
 	// unwelcomed counts those that have not been admitted.
 	unwelcomed *admissions
+	// watch has the links of agents.
+	watch *link.Watch
 	// open counts all.
 	open sync.WaitGroup
 
 	// mu guards what follows. It is never held together with state.mu.
 	mu      sync.Mutex
 	serving bool
-	// preparing are the links of machines that set themselves up, and connected those of
-	// agents.
-	preparing, connected map[*link]bool
+	// preparing are the links of machines that set themselves up.
+	preparing map[*link.Link]bool
 }
 
 func newConnections(s *state, ros *roster, in *inbox) *connections {
 	return &connections{
 		cfg: s.cfg, state: s, records: ros.records, roster: ros, inbox: in,
-		unwelcomed: newAdmissions(s.cfg.Limits), preparing: make(map[*link]bool), connected: make(map[*link]bool),
+		unwelcomed: newAdmissions(s.cfg.Limits), preparing: make(map[*link.Link]bool), watch: link.NewWatch(s.cfg.Limits),
 	}
 }
 
@@ -53,7 +53,7 @@ func (c *connections) closeAll(reason string) {
 	c.mu.Lock()
 	c.serving = false
 	for l := range c.preparing {
-		l.closeLink(reason)
+		l.Close(reason)
 	}
 	c.mu.Unlock()
 	c.open.Wait()
@@ -70,7 +70,7 @@ func (c *connections) addConnection() bool {
 }
 
 // addPreparing has a link dropped when the master stops.
-func (c *connections) addPreparing(l *link) bool {
+func (c *connections) addPreparing(l *link.Link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.serving {
@@ -79,7 +79,7 @@ func (c *connections) addPreparing(l *link) bool {
 	return c.serving
 }
 
-func (c *connections) removePreparing(l *link) {
+func (c *connections) removePreparing(l *link.Link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.preparing, l)
@@ -90,8 +90,8 @@ func (c *connections) dropPreparing(id rm.AgentID, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for l := range c.preparing {
-		if l.agent == id {
-			l.closeLink(reason)
+		if l.Agent == id {
+			l.Close(reason)
 		}
 	}
 }
@@ -113,20 +113,16 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer leave()
-	l := newLink(address, c.cfg.Limits, cancel)
-	l.log = c.cfg.Log
-	l.admitted = func(ctx context.Context) { leave(); c.cfg.Admitted(ctx) }
-	l.conn, err = websocket.Accept(w, req, &websocket.AcceptOptions{
-		OnPingReceived: func(context.Context, []byte) bool { l.noteHeard(); return true },
-	})
-	if err != nil {
+	l := link.New(address, c.cfg.Limits, cancel)
+	l.Log = c.cfg.Log
+	l.Admitted = func(ctx context.Context) { leave(); c.cfg.Admitted(ctx) }
+	if err := l.Accept(w, req); err != nil {
 		c.cfg.Log.Debug("cannot upgrade connection to WebSocket", "address", req.RemoteAddr, "err", err)
 		return
 	}
-	defer func() { _ = l.conn.CloseNow() }() // it is closed in good order where there is an order
-	l.conn.SetReadLimit(c.cfg.Limits.Introduction)
+	defer l.HangUp()
 	err = c.serveLink(ctx, l)
-	c.cfg.Log.Info("agent disconnected", "agent_id", l.agent, "address", l.address, "err", err)
+	c.cfg.Log.Info("agent disconnected", "agent_id", l.Agent, "address", l.Address, "err", err)
 }
 
 func remoteHost(req *http.Request) string {
@@ -138,72 +134,58 @@ func remoteHost(req *http.Request) string {
 }
 
 // serveLink is one link from hello to the end.
-func (c *connections) serveLink(ctx context.Context, l *link) error {
-	hello, err := c.readHello(ctx, l.conn)
+func (c *connections) serveLink(ctx context.Context, l *link.Link) error {
+	hello, err := l.ReadHello(ctx)
 	switch {
 	case err != nil:
 	case hello.GetPreparing():
 		err = c.prepareMachine(ctx, l, hello)
-		l.sendRefusal(ctx, err)
+		l.Refuse(ctx, err)
 		return err
 	default:
 		err = c.admitAgent(ctx, l, hello)
 	}
 	if err != nil {
-		l.sendRefusal(ctx, err)
+		l.Refuse(ctx, err)
 		return err
 	}
 	defer c.roster.disconnectAgent(l)
-	l.raiseLimits(ctx)
-	c.cfg.Log.Info("agent connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
-	c.addConnected(l)
-	defer c.removeConnected(l)
+	l.Admit(ctx)
+	c.cfg.Log.Info("agent connected", "agent_id", l.Agent, "address", l.Address, "version", excerpt.Of(hello.GetVersion()))
+	c.watch.Add(l)
+	defer c.watch.Remove(l)
 	var wg sync.WaitGroup
-	l.startServing(func(work linkWork) {
+	l.Serve(func(work link.Work) {
 		wg.Go(func() {
 			if err := work(ctx); err != nil {
-				l.cancel(err)
+				l.End(err)
 			}
 		})
 	})
-	err = l.readMessages(ctx, func(ctx context.Context, m *agentv1.AgentMessage) error { return c.inbox.handleMessage(ctx, l, m) })
+	err = l.Read(ctx, func(ctx context.Context, m *agentv1.AgentMessage) error { return c.inbox.handleMessage(ctx, l, m) })
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	l.sendRefusal(ctx, err) // before the writer stops, which may cut the connection
-	l.cancel(err)
-	l.stopServing()
+	l.Refuse(ctx, err) // before the writer stops, which may cut the connection
+	l.End(err)
+	l.Stop()
 	wg.Wait()
 	return err
-}
-
-// readHello waits for the agent's introduction.
-func (c *connections) readHello(ctx context.Context, conn *websocket.Conn) (*agentv1.Hello, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Limits.Hello)
-	defer cancel()
-	m, err := readMessage(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	if m.GetHello() == nil {
-		return nil, refuseFinal("the first message of an agent must be its hello")
-	}
-	return m.GetHello(), nil
 }
 
 // prepareMachine tells a launched machine how to set itself up, and stays with it until
 // it has: then it hangs up and connects again as an agent. It is no agent until
 // then, so that nothing is sent to a machine that may not be able to run it.
-func (c *connections) prepareMachine(ctx context.Context, l *link, h *agentv1.Hello) error {
+func (c *connections) prepareMachine(ctx context.Context, l *link.Link, h *agentv1.Hello) error {
 	if err := c.checkHello(h); err != nil {
 		return err
 	}
-	who, err := c.askGate(ctx, h, l.address)
+	who, err := c.askGate(ctx, h, l.Address)
 	if err != nil {
 		return err
 	}
 	if !who.Launched {
-		return refuseFinal("agent %s is not on a machine that the master launched, and sets itself up", who.Agent)
+		return link.Final("agent %s is not on a machine that the master launched, and sets itself up", who.Agent)
 	}
 	credential, err := c.acceptAgent(ctx, who)
 	if err != nil {
@@ -211,18 +193,18 @@ func (c *connections) prepareMachine(ctx context.Context, l *link, h *agentv1.He
 	}
 	w := c.roster.newWelcome(arrival{Identity: who, credential: credential, programs: c.programsFor(h)})
 	w.Preparation = c.cfg.Prepare(who.Pool)
-	l.agent = who.Agent // for the log and for expel; nothing is sent to it by this name
+	l.Agent = who.Agent // for the log and for expel; nothing is sent to it by this name
 	if !c.addPreparing(l) {
-		return refuseRetry("the master stops; try again")
+		return link.Retry("the master stops; try again")
 	}
 	defer c.removePreparing(l)
-	l.admitted(ctx)
-	c.cfg.Log.Info("agent admitted", "agent_id", who.Agent, "pool", who.Pool, "address", l.address, "version", excerpt.Of(h.GetVersion()))
-	err = l.writeOne(ctx, &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
+	l.Admitted(ctx)
+	c.cfg.Log.Info("agent admitted", "agent_id", who.Agent, "pool", who.Pool, "address", l.Address, "version", excerpt.Of(h.GetVersion()))
+	err = l.Write(ctx, &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	if err != nil {
 		return err
 	}
-	return l.readMessages(ctx, func(_ context.Context, m *agentv1.AgentMessage) error {
+	return l.Read(ctx, func(_ context.Context, m *agentv1.AgentMessage) error {
 		if u := m.GetUnprepared(); u != nil {
 			c.cfg.Log.Warn("machine cannot be set up", "agent_id", who.Agent, "pool", who.Pool, "reason", excerpt.Message(u.GetReason()))
 			c.cfg.Unprepared(who.Agent, excerpt.Message(u.GetReason()))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/internal/excerpt"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -14,18 +15,18 @@ import (
 
 // admitAgent checks an agent's hello and takes it in. The error is a *Refused with
 // a sentence for the agent.
-func (c *connections) admitAgent(ctx context.Context, l *link, h *agentv1.Hello) error {
+func (c *connections) admitAgent(ctx context.Context, l *link.Link, h *agentv1.Hello) error {
 	if err := c.checkHello(h); err != nil {
 		return err
 	}
-	who, err := c.askGate(ctx, h, l.address)
+	who, err := c.askGate(ctx, h, l.Address)
 	if err != nil {
 		return err
 	}
 	next, err := c.nextLogLines(ctx, h)
 	if err != nil {
 		c.cfg.Log.Warn("cannot read log positions", "agent_id", h.GetAgentId(), "err", err)
-		return refuseRetry("the master cannot read its store; try again")
+		return link.Retry("the master cannot read its store; try again")
 	}
 	// Who is connected is looked at before anything is given out: a second machine
 	// of the name must not cost the first one its credential.
@@ -43,7 +44,7 @@ func (c *connections) admitAgent(ctx context.Context, l *link, h *agentv1.Hello)
 	if err := c.records.saveAgent(ctx, who.Agent); err != nil {
 		c.roster.disconnectAgent(l)
 		c.cfg.Log.Warn("cannot store agent", "agent_id", who.Agent, "err", err)
-		return refuseRetry("the master cannot write its store; try again")
+		return link.Retry("the master cannot write its store; try again")
 	}
 	c.state.passes.WakeLater()
 	return nil
@@ -64,19 +65,19 @@ var agentIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,254}$`)
 
 func (c *connections) checkHello(h *agentv1.Hello) error {
 	if p := h.GetProtocol(); p < agentv1.OldestProtocol || p > agentv1.Protocol {
-		return refuseFinal("the agent speaks version %d of the link and this master versions %d to %d; install an agent of the master's version (%s)",
+		return link.Final("the agent speaks version %d of the link and this master versions %d to %d; install an agent of the master's version (%s)",
 			p, agentv1.OldestProtocol, agentv1.Protocol, c.cfg.Version)
 	}
 	if !agentIDs.MatchString(h.GetAgentId()) {
-		return refuseFinal("agent id %q: must be 1 to 255 letters, digits and . _ : -, and start with a letter or digit", excerpt.Of(h.GetAgentId()))
+		return link.Final("agent id %q: must be 1 to 255 letters, digits and . _ : -, and start with a letter or digit", excerpt.Of(h.GetAgentId()))
 	}
 	if n := len(h.GetDevices()); n > c.cfg.Limits.Slots {
-		return refuseFinal("agent %s reports %d devices; at most %d are believed", h.GetAgentId(), n, c.cfg.Limits.Slots)
+		return link.Final("agent %s reports %d devices; at most %d are believed", h.GetAgentId(), n, c.cfg.Limits.Slots)
 	}
 	ids, uuids := make(map[int32]bool), make(map[string]bool)
 	for _, d := range h.GetDevices() {
 		if d.GetId() < 0 || ids[d.GetId()] || (d.GetUuid() != "" && uuids[d.GetUuid()]) {
-			return refuseFinal("agent %s reports device %d (%s) twice, or with a negative id", h.GetAgentId(), d.GetId(), excerpt.Of(d.GetUuid()))
+			return link.Final("agent %s reports device %d (%s) twice, or with a negative id", h.GetAgentId(), d.GetId(), excerpt.Of(d.GetUuid()))
 		}
 		ids[d.GetId()], uuids[d.GetUuid()] = true, true
 	}
@@ -96,9 +97,9 @@ func (c *connections) askGate(ctx context.Context, h *agentv1.Hello, address str
 	}
 	switch {
 	case who.Agent != id:
-		return who, refuseFinal("the credential belongs to agent %s, not to %s", who.Agent, id)
+		return who, link.Final("the credential belongs to agent %s, not to %s", who.Agent, id)
 	case !who.Launched && who.Pool != "" && h.GetResourcePool() != "" && who.Pool != h.GetResourcePool():
-		return who, refuseFinal("agent %s is admitted to resource pool %q and asks for %q", id, who.Pool, excerpt.Of(h.GetResourcePool()))
+		return who, link.Final("agent %s is admitted to resource pool %q and asks for %q", id, who.Pool, excerpt.Of(h.GetResourcePool()))
 	}
 	if who.Pool == "" {
 		who.Pool = h.GetResourcePool()
@@ -107,18 +108,18 @@ func (c *connections) askGate(ctx context.Context, h *agentv1.Hello, address str
 		who.Pool = c.cfg.DefaultCompute
 	}
 	if _, found := c.cfg.findPool(who.Pool); !found {
-		return who, refuseFinal("there is no resource pool %q; there are %q", excerpt.Of(who.Pool), c.cfg.poolNames())
+		return who, link.Final("there is no resource pool %q; there are %q", excerpt.Of(who.Pool), c.cfg.poolNames())
 	}
 	return who, nil
 }
 
 // refusalOf is what an agent is told of an error of the gate.
 func (c *connections) refusalOf(id rm.AgentID, err error) error {
-	if refused, ok := errors.AsType[*Refused](err); ok {
+	if refused, ok := errors.AsType[*link.Refused](err); ok {
 		return refused
 	}
 	c.cfg.Log.Warn("cannot check agent credential", "agent_id", id, "err", err)
-	return refuseRetry("the master cannot check the agent's credential; try again")
+	return link.Retry("the master cannot check the agent's credential; try again")
 }
 
 // acceptAgent admits an agent that has its place.

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -82,7 +83,7 @@ func FuzzTake(f *testing.F) {
 		c := newCluster(t)
 		c.door = func(p JoinProof) (Identity, error) {
 			if p.Agent != "a" && p.Agent != "b" {
-				return Identity{}, &Refused{Reason: "not you"}
+				return Identity{}, &link.Refused{Reason: "not you"}
 			}
 			return Identity{Agent: p.Agent}, nil
 		}
@@ -106,7 +107,9 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancelCause(c.t.Context())
 	defer cancel(nil)
-	l := newLink("192.0.2.1", c.state.cfg.Limits, cancel)
+	limits := c.state.cfg.Limits
+	limits.Queue = 100
+	l := link.New("192.0.2.1", limits, cancel)
 	h := addressed(first, c.started()).GetHello()
 	if h == nil {
 		h = greeting("a", 2)
@@ -129,18 +132,20 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 			break
 		}
 	}
-	c.until("what was said has been stored", func() bool { return len(l.unanswered) == 0 })
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.queue) > 100 {
-		c.t.Errorf("%d messages wait for an agent that said %d", len(l.queue), len(messages))
+	for range limits.Unanswered { // until what was said has been stored
+		if err := l.AwaitAnswers(ctx); err != nil {
+			c.t.Error(err)
+		}
+	}
+	if ctx.Err() != nil {
+		c.t.Errorf("more than %d messages wait for an agent that said %d: %v", limits.Queue, len(messages), context.Cause(ctx))
 	}
 }
 
 // answered checks the words that an agent is sent away with.
 func (c *cluster) answered(err error) {
 	c.t.Helper()
-	if refused, ours := errors.AsType[*Refused](err); !ours || len(refused.Reason) > 1024 {
+	if refused, ours := errors.AsType[*link.Refused](err); !ours || len(refused.Reason) > 1024 {
 		c.t.Errorf("got %.2000q, want a short refusal", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -22,7 +23,7 @@ func TestWrongHellosAreRefused(t *testing.T) {
 	c.door = func(p JoinProof) (Identity, error) {
 		switch p.Credential {
 		case "old":
-			return Identity{}, &Refused{Reason: "the credential is revoked", Rejoin: true}
+			return Identity{}, &link.Refused{Reason: "the credential is revoked", Rejoin: true}
 		case "broken":
 			return Identity{}, errors.New("no such key")
 		case "stolen":
@@ -163,7 +164,7 @@ func TestOtherDevicesAreRefusedWhileContainersRunOnTheOldOnes(t *testing.T) {
 
 func TestPeersThatStallAreDropped(t *testing.T) {
 	t.Parallel()
-	quick := DefaultLimits()
+	quick := link.DefaultLimits()
 	quick.Hello, quick.Ping, quick.Write, quick.Message = 100*time.Millisecond, 100*time.Millisecond, time.Second, 1<<16
 	t.Run("one that says nothing", func(t *testing.T) {
 		t.Parallel()
@@ -195,20 +196,6 @@ func TestPeersThatStallAreDropped(t *testing.T) {
 			if err == nil {
 				t.Error("the link stays open")
 			}
-		}
-	})
-	t.Run("one that lets its queue grow", func(t *testing.T) {
-		t.Parallel()
-		l := newLink("", Limits{Queue: 2}, func(err error) {
-			if !errors.Is(err, errSlow) {
-				t.Errorf("got %v, want it dropped for being slow", err)
-			}
-		})
-		for range 3 {
-			l.sendMessage(&agentv1.MasterMessage{})
-		}
-		if len(l.queue) != 2 {
-			t.Errorf("got %d messages waiting, want 2", len(l.queue))
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/excerpt"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -20,14 +21,14 @@ type inbox struct {
 	roster  *roster
 }
 
-func ackOf(change *agentv1.Change) message {
+func ackOf(change *agentv1.Change) link.Message {
 	return &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Ack{Ack: &agentv1.Ack{
 		ContainerId: change.GetContainerId(), State: change.GetState(),
 	}}}
 }
 
 // handleMessage is told everything an agent says after its hello. An error ends the link.
-func (in *inbox) handleMessage(ctx context.Context, l *link, m *agentv1.AgentMessage) error {
+func (in *inbox) handleMessage(ctx context.Context, l *link.Link, m *agentv1.AgentMessage) error {
 	switch body := m.GetBody().(type) {
 	case *agentv1.AgentMessage_Received:
 		return in.handleReceived(l, body.Received)
@@ -42,7 +43,7 @@ func (in *inbox) handleMessage(ctx context.Context, l *link, m *agentv1.AgentMes
 		in.roster.handleHealth(l, body.Health)
 		return nil
 	case *agentv1.AgentMessage_Hello:
-		return refuseFinal("agent %s says hello twice", l.agent)
+		return link.Final("agent %s says hello twice", l.Agent)
 	default:
 		return nil // a message of a later version, which this master need not know
 	}
@@ -50,25 +51,25 @@ func (in *inbox) handleMessage(ctx context.Context, l *link, m *agentv1.AgentMes
 
 // findReported finds a container that the agent may speak of. Nil without an error is
 // one that the master knows nothing of any more.
-func (in *inbox) findReported(l *link, container, allocation string) (*container, error) {
+func (in *inbox) findReported(l *link.Link, container, allocation string) (*container, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	c := in.containers[rm.ContainerID(container)]
 	if c == nil {
 		return nil, nil //nolint:nilnil // see above
 	}
-	if c.agent != l.agent {
-		return nil, refuseFinal("agent %s speaks of container %s, which is not its own", l.agent, excerpt.Of(container))
+	if c.agent != l.Agent {
+		return nil, link.Final("agent %s speaks of container %s, which is not its own", l.Agent, excerpt.Of(container))
 	}
 	if allocation != "" && allocation != string(c.allocation.Allocation) {
-		return nil, refuseFinal("agent %s takes container %s for one of allocation %s", l.agent, excerpt.Of(container), excerpt.Of(allocation))
+		return nil, link.Final("agent %s takes container %s for one of allocation %s", l.Agent, excerpt.Of(container), excerpt.Of(allocation))
 	}
 	return c, nil
 }
 
 // handleReceived notes that a start is on the agent's disk: from now on, an agent
 // that comes back without the container has lost it.
-func (in *inbox) handleReceived(l *link, m *agentv1.Received) error {
+func (in *inbox) handleReceived(l *link.Link, m *agentv1.Received) error {
 	c, err := in.findReported(l, m.GetContainerId(), "")
 	if err != nil || c == nil {
 		return err
@@ -79,16 +80,16 @@ func (in *inbox) handleReceived(l *link, m *agentv1.Received) error {
 	return nil
 }
 
-func (in *inbox) handleChange(ctx context.Context, l *link, m *agentv1.Change) error {
+func (in *inbox) handleChange(ctx context.Context, l *link.Link, m *agentv1.Change) error {
 	c, err := in.findReported(l, m.GetContainerId(), m.GetAllocationId())
 	if err != nil {
 		return err
 	}
 	if _, known := apiv1.Container_State_name[int32(m.GetState())]; !known || m.GetState() == apiv1.Container_STATE_UNSPECIFIED {
-		return refuseFinal("agent %s reports state %d of container %s, which there is not", l.agent, m.GetState(), excerpt.Of(m.GetContainerId()))
+		return link.Final("agent %s reports state %d of container %s, which there is not", l.Agent, m.GetState(), excerpt.Of(m.GetContainerId()))
 	}
 	if c == nil {
-		l.sendMessage(ackOf(m))
+		l.Send(ackOf(m))
 		return nil
 	}
 	if m.GetExit().GetSilent() {
@@ -97,12 +98,12 @@ func (in *inbox) handleChange(ctx context.Context, l *link, m *agentv1.Change) e
 	if m.GetExit().GetNotHere() {
 		in.handleNotHere(c, m.GetExit().GetMessage())
 	}
-	if err := l.awaitAnswers(ctx); err != nil {
+	if err := l.AwaitAnswers(ctx); err != nil {
 		return err
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.runner.addReport(report{container: c, change: m, done: func() { <-l.unanswered }})
+	in.runner.addReport(report{container: c, change: m, done: l.Answered})
 	return nil
 }
 
@@ -117,55 +118,44 @@ func (in *inbox) handleSilence(c *container, reason string) {
 	in.runner.killAllocation(c.allocation, rm.CauseAgentLost, "agent "+string(c.agent)+": "+excerpt.Of(reason))
 }
 
-// awaitAnswers waits while too many messages of an agent are not stored yet: that is how a slow store slows
-// its writers. Who has it gives back one of unanswered.
-func (l *link) awaitAnswers(ctx context.Context) error {
-	select {
-	case l.unanswered <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // postMessage posts work for one message of an agent.
-func (in *inbox) postMessage(ctx context.Context, l *link, lane string, w workqueue.Work) error {
-	if err := l.awaitAnswers(ctx); err != nil {
+func (in *inbox) postMessage(ctx context.Context, l *link.Link, lane string, w workqueue.Work) error {
+	if err := l.AwaitAnswers(ctx); err != nil {
 		return err
 	}
 	in.work.Add(lane, func(ctx context.Context) time.Duration {
 		again := w(ctx)
 		if again == 0 {
-			<-l.unanswered
+			l.Answered()
 		}
 		return again
 	})
 	return nil
 }
 
-func (in *inbox) handleLogs(ctx context.Context, l *link, m *agentv1.Logs) error {
+func (in *inbox) handleLogs(ctx context.Context, l *link.Link, m *agentv1.Logs) error {
 	c, err := in.findReported(l, m.GetContainerId(), m.GetAllocationId())
 	if err != nil {
 		return err
 	}
 	if c == nil {
-		l.sendMessage(logAck(m.GetContainerId(), m.GetFirstSeq()+uint64(len(m.GetLines()))))
+		l.Send(logAck(m.GetContainerId(), m.GetFirstSeq()+uint64(len(m.GetLines()))))
 		return nil
 	}
 	m.AllocationId = string(c.allocation.Allocation)
 	// Lines have a lane of their own, so that they do not hold up states. An
 	// agent sends a container's end only when its lines are acknowledged.
 	return in.postMessage(ctx, l, "logs:"+string(c.id), func(ctx context.Context) time.Duration {
-		next, err := in.cfg.Logs.AppendLogs(ctx, l.agent, m)
+		next, err := in.cfg.Logs.AppendLogs(ctx, l.Agent, m)
 		if err != nil {
 			return in.runner.logRetry(ctx, "store log lines", c.allocation, err)
 		}
-		l.sendMessage(logAck(m.GetContainerId(), next))
+		l.Send(logAck(m.GetContainerId(), next))
 		return 0
 	})
 }
 
-func logAck(container string, next uint64) message {
+func logAck(container string, next uint64) link.Message {
 	return &agentv1.MasterMessage{Body: &agentv1.MasterMessage_LogAck{LogAck: &agentv1.LogAck{
 		ContainerId: container, NextSeq: next,
 	}}}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -24,7 +25,7 @@ func launching(c *Config) {
 func (o *owner) letMachinesIn() {
 	o.door = func(p JoinProof) (Identity, error) {
 		if string(p.Proof.Data) != "good" && p.Credential != "c-"+"1" {
-			return Identity{}, &Refused{Reason: "not one of ours", Final: true, Unwanted: true}
+			return Identity{}, &link.Refused{Reason: "not one of ours", Final: true, Unwanted: true}
 		}
 		return Identity{Agent: p.Agent, Pool: "other", Launched: true, Accept: giving("c-1")}, nil
 	}

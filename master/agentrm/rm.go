@@ -82,7 +82,7 @@ func (r *RM) Run(ctx context.Context) error {
 	r.connections.acceptAgents()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.state.passes.Run(ctx, r.scheduler.runPass) })
-	g.Go(func() error { r.connections.watchLinks(ctx); return nil })
+	g.Go(func() error { r.connections.watch.Run(ctx); return nil })
 	g.Go(func() error { r.state.work.Run(ctx); return nil })
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("run agent pools: %w", err)

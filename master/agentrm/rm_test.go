@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pool"
@@ -156,7 +157,7 @@ func TestLogLinesAreAcknowledged(t *testing.T) {
 func TestAStartMayBeLargerThanWhatAgentsMaySend(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) {
-		c.Limits = DefaultLimits()
+		c.Limits = link.DefaultLimits()
 		c.Limits.Message = 1 << 16
 	})
 	c.files = []*apiv1.File{{Path: "/model", Content: make([]byte, 32<<20)}}

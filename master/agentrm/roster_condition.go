@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/excerpt"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -17,14 +18,14 @@ const shutdownMargin = 10 * time.Second
 
 // handleNotice drains an agent whose machine may go. It gets nothing new; when the
 // machine will go, what runs there is asked to save itself and stop in time.
-func (r *roster) handleNotice(l *link, m *agentv1.Notice) {
+func (r *roster) handleNotice(l *link.Link, m *agentv1.Notice) {
 	n := Notice{Kind: Rebalance, At: agentv1.Instant(m.GetAtUs(), time.Now()), Reason: excerpt.Of(m.GetReason())}
 	if m.GetKind() == agentv1.Notice_KIND_INTERRUPTION {
 		n.Kind = Interruption
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := r.agents[l.agent]
+	a := r.agents[l.Agent]
 	if a == nil || a.link != l {
 		return
 	}
@@ -53,10 +54,10 @@ func (r *roster) evacuateAgent(a *agent, n Notice, now time.Time) {
 }
 
 // handleHealth notes whether an agent can start containers.
-func (r *roster) handleHealth(l *link, h *agentv1.Health) {
+func (r *roster) handleHealth(l *link.Link, h *agentv1.Health) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := r.agents[l.agent]
+	a := r.agents[l.Agent]
 	if a == nil || a.link != l {
 		return
 	}

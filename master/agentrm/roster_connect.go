@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/excerpt"
+	"github.com/det-deploy/det-deploy/master/agentrm/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -33,17 +34,17 @@ func (r *roster) resumeAgents(now time.Time) {
 }
 
 // reservePlace keeps the place of an agent that is about to come in.
-func (r *roster) reservePlace(l *link, h *agentv1.Hello, who Identity) error {
+func (r *roster) reservePlace(l *link.Link, h *agentv1.Hello, who Identity) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.checkArrival(h, who); err != nil {
 		return err
 	}
 	if r.arriving[who.Agent] {
-		return refuseRetry("agent %s is connecting from another place at this moment; an agent id must be used once", who.Agent)
+		return link.Retry("agent %s is connecting from another place at this moment; an agent id must be used once", who.Agent)
 	}
 	r.arriving[who.Agent] = true
-	l.agent = who.Agent // for the log
+	l.Agent = who.Agent // for the log
 	return nil
 }
 
@@ -62,24 +63,24 @@ type arrival struct {
 }
 
 // connectAgent makes the agent connected and queues all that it has to hear.
-func (r *roster) connectAgent(l *link, h *agentv1.Hello, who arrival) error {
+func (r *roster) connectAgent(l *link.Link, h *agentv1.Hello, who arrival) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.arriving[who.Agent] {
-		return refuseRetry("agent %s was revoked while it connected; try again", who.Agent)
+		return link.Retry("agent %s was revoked while it connected; try again", who.Agent)
 	}
 	a, err := r.addAgent(h, who.Identity)
 	if err != nil {
 		return err
 	}
-	a.address, a.own, l.agent = l.address, ownAddress(h.GetAddress()), a.id
+	a.address, a.own, l.Agent = l.Address, ownAddress(h.GetAddress()), a.id
 	a.interfaces, a.machine = h.GetAddresses(), excerpt.Of(h.GetMachine())
 	a.version, a.devices, a.pool = h.GetVersion(), sortDevices(h.GetDevices()), who.Pool
 	r.setSickness(a, sicknessOf(h.GetHealth()))
 	known := r.reconcileContainers(a, h, who.next)
 	w := r.newWelcome(who)
 	w.Containers = known
-	l.sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
+	l.Send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	r.noteAgents()
 	a.link = l // from here on it is sent things; the welcome goes first
 	for _, c := range a.containers {
@@ -106,16 +107,16 @@ func (r *roster) checkArrival(h *agentv1.Hello, who Identity) error {
 	a := r.agents[who.Agent]
 	switch {
 	case !r.running:
-		return refuseRetry("the master stops; try again")
+		return link.Retry("the master stops; try again")
 	case a == nil:
 		return nil
 	case a.link != nil:
-		a.link.pingSoon()
-		return refuseRetry("agent %s is already connected from %s; an agent id must be used once", a.id, a.address)
+		a.link.PingSoon()
+		return link.Retry("agent %s is already connected from %s; an agent id must be used once", a.id, a.address)
 	case len(a.containers) > 0 && !sameDevices(a.devices, sortDevices(h.GetDevices())):
-		return refuseRetry("agent %s reports other devices than those its containers were started with; bring them back, or wait until the containers are given up", a.id)
+		return link.Retry("agent %s reports other devices than those its containers were started with; bring them back, or wait until the containers are given up", a.id)
 	case len(a.containers) > 0 && a.pool != who.Pool:
-		return refuseRetry("agent %s has containers of resource pool %q and now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
+		return link.Retry("agent %s has containers of resource pool %q and now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func (r *roster) addAgent(h *agentv1.Hello, who Identity) (*agent, error) {
 		return a, nil
 	}
 	if err := a.setState(Connected, now); err != nil {
-		return nil, refuseRetry("%s", err)
+		return nil, link.Retry("%s", err)
 	}
 	return a, nil
 }
@@ -181,10 +182,10 @@ func (r *roster) remindAgent(c *container) {
 }
 
 // disconnectAgent notes that an agent's link is gone.
-func (r *roster) disconnectAgent(l *link) {
+func (r *roster) disconnectAgent(l *link.Link) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := r.agents[l.agent]
+	a := r.agents[l.Agent]
 	if a == nil || a.link != l {
 		return
 	}

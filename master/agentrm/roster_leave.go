@@ -52,7 +52,7 @@ func (r *roster) expelAgent(id rm.AgentID, reason string) {
 		return
 	}
 	if a.link != nil {
-		a.link.sendRevoked(reason)
+		a.link.Revoke(reason)
 		a.link = nil
 	}
 	r.loseAgent(a, reason)
@@ -61,7 +61,7 @@ func (r *roster) expelAgent(id rm.AgentID, reason string) {
 func (r *roster) loseAgent(a *agent, reason string) {
 	now := time.Now()
 	if a.link != nil {
-		a.link.closeLink(reason)
+		a.link.Close(reason)
 		a.link = nil
 	}
 	if a.presence == Connected {
@@ -135,7 +135,7 @@ func (r *roster) dropLinks(reason string) {
 	r.running = false
 	for _, a := range r.agents {
 		if a.link != nil {
-			a.link.closeLink(reason)
+			a.link.Close(reason)
 		}
 	}
 }

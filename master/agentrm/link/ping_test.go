@@ -1,4 +1,4 @@
-package agentrm
+package link
 
 import (
 	"context"
@@ -12,19 +12,19 @@ func TestOnlySilentAgentsArePinged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		limits := DefaultLimits()
-		c := &connections{cfg: Config{Limits: limits}, connected: map[*link]bool{}}
-		pings := map[*link]int{}
+		w := NewWatch(limits)
+		pings := map[*Link]int{}
 		for range 2 {
-			l := newLink("", limits, func(error) {})
-			l.startServing(func(linkWork) { pings[l]++ }) // which never ends
-			c.addConnected(l)
+			l := New("", limits, func(error) {})
+			l.Serve(func(Work) { pings[l]++ }) // which never ends
+			w.Add(l)
 		}
-		var speaks *link
-		for speaks = range c.connected {
+		var speaks *Link
+		for speaks = range w.links {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 10*limits.Ping)
 		defer stop()
-		go c.watchLinks(ctx)
+		go w.Run(ctx)
 		for range 12 {
 			time.Sleep(limits.Ping - limits.Ping/looksEachPing) //nolint:forbidigo // it passes at once when all wait
 			speaks.noteHeard()

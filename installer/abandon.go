@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/det-deploy/det-deploy/installer/phase"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
@@ -50,18 +49,18 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 	}
 	s := &session{Installer: in, action: "abandon"}
 	var done Abandoned
-	err := phase.Run(
+	err := runPhases(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
-		phase.Phase{Name: "look where it stands", Do: func(ctx context.Context) (err error) {
+		phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
+		phase{Name: "look where it stands", Do: func(ctx context.Context) (err error) {
 			seen, err := ObserveRelease(ctx, target, s.book.Record())
 			if err == nil {
 				done, err = in.decideAbandon(seen)
 			}
 			return err
 		}},
-		phase.Phase{Name: "go back", Do: func(ctx context.Context) error { return s.goBack(ctx, target, done) }},
-		phase.Phase{Name: "unlock the cluster", Do: s.releaseLease},
+		phase{Name: "go back", Do: func(ctx context.Context) error { return s.goBack(ctx, target, done) }},
+		phase{Name: "unlock the cluster", Do: s.releaseLease},
 	)
 	return done, err
 }

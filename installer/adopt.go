@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/det-deploy/det-deploy/installer/phase"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
@@ -15,15 +14,15 @@ var ErrRecorded = errors.New("the cluster has a record")
 // and release. It changes nothing else.
 func (in *Installer) Adopt(ctx context.Context) error {
 	s := &session{Installer: in, action: "adopt"}
-	return phase.Run(
+	return runPhases(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
-		phase.Phase{Name: "write the record", Do: func(ctx context.Context) error {
+		phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
+		phase{Name: "write the record", Do: func(ctx context.Context) error {
 			if _, _, found, err := record.Read(ctx, s.Store); err != nil || found {
 				return errors.Join(err, ErrRecorded)
 			}
 			return s.book.Change(ctx, func(r *record.Record) { r.Settings, r.Release = s.Settings, s.Release })
 		}},
-		phase.Phase{Name: "unlock the cluster", Do: s.releaseLease},
+		phase{Name: "unlock the cluster", Do: s.releaseLease},
 	)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/installer/phase"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/internal/wait"
@@ -48,15 +47,15 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 	var fresh plan.Plan
 	var receipt Receipt
 	settled := time.Now().Add(in.settleLimit())
-	err := phase.Run(
+	err := runPhases(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.takeLease, Undo: s.releaseLease},
-		phase.Phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
+		phase{Name: "lock the cluster", Do: s.takeLease, Undo: s.releaseLease},
+		phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
 			fresh, err = s.comparePlans(ctx, agreed, look)
 			return err
 		}},
-		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
-		phase.Phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
+		phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
+		phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
 			if in.LateLists { // an up that was killed may have made something just before
 				if err := wait.For(ctx, time.Until(settled)); err != nil {
 					return err
@@ -66,7 +65,7 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 			receipt, err = s.makeReceipt(ctx, fresh, func(ctx context.Context) (plan.Plan, error) { return in.planDown(ctx, deleteData, seen) })
 			return err
 		}},
-		phase.Phase{Name: "remove the record", Do: s.deleteRecord},
+		phase{Name: "remove the record", Do: s.deleteRecord},
 	)
 	return receipt, err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/event"
-	"github.com/det-deploy/det-deploy/installer/phase"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -19,20 +18,20 @@ import (
 func (in *Installer) Up(ctx context.Context, agreed plan.Plan) error {
 	s := &session{Installer: in, action: "up"}
 	var fresh plan.Plan
-	return phase.Run(
+	return runPhases(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.takeLease, Undo: s.releaseLease},
-		phase.Phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
+		phase{Name: "lock the cluster", Do: s.takeLease, Undo: s.releaseLease},
+		phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
 			fresh, err = s.comparePlans(ctx, agreed, in.Plan)
 			return err
 		}},
 		// No undo: running up again continues. What was made is noted beside the wait.
-		phase.Phase{
+		phase{
 			Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyMoving(ctx, fresh) },
 			Undo: func(context.Context) error { return s.settleIntents() },
 		},
-		phase.Phase{Name: "wait for the cluster", Do: s.awaitReady},
-		phase.Phase{Name: "unlock the cluster", Do: s.releaseLease},
+		phase{Name: "wait for the cluster", Do: s.awaitReady},
+		phase{Name: "unlock the cluster", Do: s.releaseLease},
 	)
 }
 

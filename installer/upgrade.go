@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/installer/event"
-	"github.com/det-deploy/det-deploy/installer/phase"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
@@ -79,19 +78,19 @@ func (in *Installer) Upgrade(ctx context.Context, to record.Release) (Upgraded, 
 	}
 	u := &upgrade{session: &session{Installer: in, action: "upgrade"}, target: target}
 	u.To = to
-	err := phase.Run(
+	err := runPhases(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: u.acquireLease, Undo: u.releaseLease},
-		phase.Phase{Name: "look where it stands", Do: u.readState},
-		phase.Phase{Name: "bring the programs", Do: u.offerPrograms},
-		phase.Phase{Name: "write down the way back", Do: u.beginUpgrade, Undo: u.restoreOld, Limit: backLimit},
-		phase.Phase{Name: "stop the master", Do: u.stopOld},
-		phase.Phase{Name: "back up the store", Do: u.backUp},
-		phase.Phase{Name: "try the new master on hold", Do: u.tryNew},
-		phase.Phase{Name: "commit", Do: u.commitUpgrade}, // no way back from here
-		phase.Phase{Name: "wait for the cluster", Do: u.awaitReady},
-		phase.Phase{Name: "let the agents follow", Do: u.awaitAgents},
-		phase.Phase{Name: "unlock the cluster", Do: u.releaseLease},
+		phase{Name: "lock the cluster", Do: u.acquireLease, Undo: u.releaseLease},
+		phase{Name: "look where it stands", Do: u.readState},
+		phase{Name: "bring the programs", Do: u.offerPrograms},
+		phase{Name: "write down the way back", Do: u.beginUpgrade, Undo: u.restoreOld, Limit: backLimit},
+		phase{Name: "stop the master", Do: u.stopOld},
+		phase{Name: "back up the store", Do: u.backUp},
+		phase{Name: "try the new master on hold", Do: u.tryNew},
+		phase{Name: "commit", Do: u.commitUpgrade}, // no way back from here
+		phase{Name: "wait for the cluster", Do: u.awaitReady},
+		phase{Name: "let the agents follow", Do: u.awaitAgents},
+		phase{Name: "unlock the cluster", Do: u.releaseLease},
 	)
 	return Upgraded{u.From, to, u.Backup, u.changed}, err
 }

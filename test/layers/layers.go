@@ -90,7 +90,6 @@ func install() []Row {
 		{"cloud/gcp/...", []string{"cloud", "cloud/edge", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
 		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "internal/wait", "master/policy", "master/rm", "master/queue", "master/queue/passes", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
 		{"installer/event", []string{"cloud"}, noSDK},
-		{"installer/phase", []string{"installer/event"}, noSDK},
 		{"installer/plan", engine, noSDK},
 		{"installer/apply", engine, noSDK},
 		{"installer/doctor", engine, noSDK},
@@ -110,7 +109,7 @@ func install() []Row {
 		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/k8s/chart", []string{"cloud"}, "values of a chart need no cluster"},
 		{"installer/target/k8s", append(target("k8s"), "installer/target/k8s/chart", "k8s/helm", "k8s/kube", "k8s/doctor", "k8s/explain"), "a target turns what is wanted into resources of its own platform"},
-		{"installer", []string{"cloud", "cloud/resource", "installer/apply", "installer/doctor", "installer/event", "installer/phase", "installer/plan", "installer/record", "installer/spec", "master/api/..."}, noSDK},
+		{"installer", []string{"cloud", "cloud/resource", "installer/apply", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec", "master/api/..."}, noSDK},
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	aws "github.com/det-deploy/det-deploy/cloud/aws/machine"
 	gcp "github.com/det-deploy/det-deploy/cloud/gcp/machine"
 	"github.com/det-deploy/det-deploy/cloud/host"
-	"github.com/det-deploy/det-deploy/cloud/host/drain"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/host/setup"
 	"github.com/det-deploy/det-deploy/cloud/host/volume"
@@ -68,7 +67,7 @@ func MountVolume(ctx context.Context, v Volume, out io.Writer, terminal bool) er
 
 // DrainMachine waits for the tasks of an agent whose machine shuts down.
 func DrainMachine(ctx context.Context, dataDir string, out io.Writer, terminal bool) error {
-	d := drain.Drain{
+	d := host.Drain{
 		ShuttingDown: host.Systemd{}.ShuttingDown, Log: hostLog(out, terminal),
 		Tasks: func() (int, error) { return disk.Count(dataDir) },
 	}

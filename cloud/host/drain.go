@@ -1,5 +1,4 @@
-// Package drain holds up the shutdown of an agent's machine until its tasks have ended.
-package drain
+package host
 
 import (
 	"context"
@@ -9,14 +8,14 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Limit is how long tasks have. Google powers a machine off 30 seconds after it has
+// DrainLimit is how long tasks have. Google powers a machine off 30 seconds after it has
 // announced a preemption, and what stops after the agent needs some of them.
-const Limit = 25 * time.Second
+const DrainLimit = 25 * time.Second
 
-// every is how often tasks are counted.
-const every = 200 * time.Millisecond
+// drainEvery is how often tasks are counted.
+const drainEvery = 200 * time.Millisecond
 
-// Drain is what is waited for.
+// Drain holds up the shutdown of an agent's machine until its tasks have ended.
 type Drain struct {
 	// ShuttingDown reports whether the machine is on its way down.
 	ShuttingDown func(context.Context) bool
@@ -36,8 +35,8 @@ func (d Drain) Await(ctx context.Context) error {
 	if n > 0 {
 		d.Log.Info("this machine shuts down, waiting for its tasks", "tasks", n)
 	}
-	for n > 0 && err == nil && time.Since(began) < Limit {
-		if wait.For(ctx, every) != nil {
+	for n > 0 && err == nil && time.Since(began) < DrainLimit {
+		if wait.For(ctx, drainEvery) != nil {
 			break
 		}
 		n, err = d.Tasks()

@@ -1,4 +1,4 @@
-package drain_test
+package host_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/det-deploy/det-deploy/cloud/host/drain"
+	"github.com/det-deploy/det-deploy/cloud/host"
 )
 
 func TestAMachineThatShutsDownWaitsForItsTasks(t *testing.T) {
@@ -27,7 +27,7 @@ func TestAMachineThatShutsDownWaitsForItsTasks(t *testing.T) {
 		"it stays up":              {up: true, ends: time.Hour},
 		"no tasks":                 {},
 		"tasks that end":           {ends: 8 * time.Second, want: 8 * time.Second, says: "waiting for its tasks"},
-		"tasks that do not":        {ends: time.Hour, want: drain.Limit, says: "tasks end with their machine"},
+		"tasks that do not":        {ends: time.Hour, want: host.DrainLimit, says: "tasks end with their machine"},
 		"tasks that are not known": {ends: time.Hour, broken: failed},
 		"it is told to stop":       {ends: time.Hour, cancel: time.Second, want: time.Second, says: "tasks end with their machine"},
 	} {
@@ -41,7 +41,7 @@ func TestAMachineThatShutsDownWaitsForItsTasks(t *testing.T) {
 				defer stop()
 				var log bytes.Buffer
 				began := time.Now()
-				err := drain.Drain{
+				err := host.Drain{
 					ShuttingDown: func(context.Context) bool { return !tt.up },
 					Tasks: func() (int, error) {
 						if tt.broken != nil || time.Since(began) >= tt.ends {

@@ -1,4 +1,4 @@
-package phase_test
+package installer
 
 import (
 	"context"
@@ -9,10 +9,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer/event"
-	"github.com/det-deploy/det-deploy/installer/phase"
 )
 
-func TestRun(t *testing.T) {
+func TestRunPhases(t *testing.T) {
 	t.Parallel()
 	errThird := &cloud.Error{Kind: cloud.Quota, Op: "third", Fix: "ask for more"}
 	errUndo := errors.New("undo of first")
@@ -58,11 +57,11 @@ func TestRun(t *testing.T) {
 			if tc.fail {
 				third = errThird
 			}
-			err := phase.Run(
+			err := runPhases(
 				ctx, nil,
-				phase.Phase{Name: "first", Do: say("do first", nil), Undo: say("undo first", errUndo)},
-				phase.Phase{Name: "second", Do: say("do second", nil), Undo: say("undo second", nil)},
-				phase.Phase{Name: "third", Do: say("do third", third), Undo: say("undo third", nil)},
+				phase{Name: "first", Do: say("do first", nil), Undo: say("undo first", errUndo)},
+				phase{Name: "second", Do: say("do second", nil), Undo: say("undo second", nil)},
+				phase{Name: "third", Do: say("do third", third), Undo: say("undo third", nil)},
 			)
 			if d := cmp.Diff(got, tc.want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
@@ -79,16 +78,16 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestRunTellsEachPhase(t *testing.T) {
+func TestRunPhasesTellsEachPhase(t *testing.T) {
 	t.Parallel()
 	var got []string
 	sink := func(e event.Event) {
 		got = append(got, string(e.Type)+" "+e.Subject+" "+e.Kind+" "+e.Hint)
 	}
-	_ = phase.Run( // the error is the previous test's business
+	_ = runPhases( // the error is the previous test's business
 		t.Context(), sink,
-		phase.Phase{Name: "look", Do: func(context.Context) error { return nil }},
-		phase.Phase{Name: "act", Do: func(context.Context) error {
+		phase{Name: "look", Do: func(context.Context) error { return nil }},
+		phase{Name: "act", Do: func(context.Context) error {
 			return errors.Join(errors.New("boom"), &cloud.Error{Kind: cloud.Quota, Fix: "ask for more"})
 		}},
 	)

@@ -1,7 +1,4 @@
-// Package phase carries out the few stages of an operation that are procedures,
-// one after the other, and takes them back in reverse when one fails. What
-// exists is a resource and not a phase.
-package phase
+package installer
 
 import (
 	"context"
@@ -13,13 +10,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-// UndoLimit is how long taking back all phases may take after a failure, unless
+// undoLimit is how long taking back all phases may take after a failure, unless
 // they ask for more. It has
 // to outlast one slow call to a platform, and not a person's patience.
-const UndoLimit = 30 * time.Second
+const undoLimit = 30 * time.Second
 
-// Phase is one stage.
-type Phase struct {
+// phase is one of the few stages of an operation that are procedures. What exists is a
+// resource and not a phase.
+type phase struct {
 	// Name is a verb phrase: "lock the cluster".
 	Name string
 	// Do carries the stage out.
@@ -27,15 +25,15 @@ type Phase struct {
 	// Undo takes it back after a later stage failed. It is nil where running
 	// the operation again continues.
 	Undo func(context.Context) error
-	// Limit is how much longer than UndoLimit taking back may take because of
+	// Limit is how much longer than undoLimit taking back may take because of
 	// this phase.
 	Limit time.Duration
 }
 
-// Run carries out phases in order and reports to sink. When one fails, or ctx is
+// runPhases carries out phases in order and reports to sink. When one fails, or ctx is
 // cancelled between two, the phases already done are undone in reverse under a
 // context that outlives the interruption, and every error met is joined.
-func Run(ctx context.Context, sink event.Sink, phases ...Phase) error {
+func runPhases(ctx context.Context, sink event.Sink, phases ...phase) error {
 	for i, p := range phases {
 		if err := runPhase(ctx, sink, p); err != nil {
 			return errors.Join(err, undoPhases(ctx, phases[:i]))
@@ -44,7 +42,7 @@ func Run(ctx context.Context, sink event.Sink, phases ...Phase) error {
 	return nil
 }
 
-func runPhase(ctx context.Context, sink event.Sink, p Phase) error {
+func runPhase(ctx context.Context, sink event.Sink, p phase) error {
 	start := time.Now()
 	e := event.Event{Scope: event.Phase, Subject: p.Name, Type: event.Started}
 	if err := ctx.Err(); err != nil {
@@ -62,8 +60,8 @@ func runPhase(ctx context.Context, sink event.Sink, p Phase) error {
 	return err
 }
 
-func undoPhases(ctx context.Context, done []Phase) error {
-	limit := UndoLimit
+func undoPhases(ctx context.Context, done []phase) error {
+	limit := undoLimit
 	for _, p := range done {
 		limit += p.Limit
 	}

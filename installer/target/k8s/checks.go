@@ -2,8 +2,17 @@ package k8s
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	preflight "github.com/det-deploy/det-deploy/k8s/doctor"
 	"github.com/det-deploy/det-deploy/k8s/helm"
@@ -47,4 +56,70 @@ func (r *release) preflightWanted(objects []helm.Object) (preflight.Wanted, erro
 		return w, err
 	}
 	return w, w.Read(values)
+}
+
+// imageCheck is the chart's hook that tries the image before an upgrade by Helm. It is
+// left out of the release: tryImage runs the same pod, says what it waits for, and leaves
+// no failed revision behind.
+const imageCheck = "templates/check.yaml"
+
+// tryImage has the image validate the values where the master would be. The master serves
+// meanwhile.
+func (t upgrade) tryImage(ctx context.Context, tell func(string)) error {
+	pod, values, err := t.trialPod(ctx)
+	if err != nil {
+		return err
+	}
+	e := errandSpec{name: pullErrand, args: masterIn(&pod.Spec).Args, values: values, limit: pullLimit}
+	return t.newErrands().runErrand(ctx, e, pod, tell)
+}
+
+// trialPod is the pod of the chart's own check, and the Secret with the values that it reads.
+func (t upgrade) trialPod(ctx context.Context) (pod corev1.PodTemplateSpec, values *corev1.Secret, err error) {
+	caps, err := t.Helm.Capabilities(ctx)
+	if err != nil {
+		return pod, nil, err
+	}
+	want := t.newRelease().helmRelease()
+	want.Without = nil
+	out, err := helm.Render(want, caps)
+	if err != nil {
+		return pod, nil, err
+	}
+	var job *batchv1.Job
+	for _, o := range out.Objects {
+		if !o.Hook || path.Base(o.Source) != path.Base(imageCheck) {
+			continue
+		}
+		var into any = &values
+		if o.Kind == "Job" {
+			into = &job
+		}
+		if err := yaml.Unmarshal([]byte(o.YAML), into); err != nil {
+			return pod, nil, fmt.Errorf("read the chart's %s: %w", o, err)
+		}
+	}
+	if job == nil {
+		return pod, nil, errors.New("read the chart: it has no Job in " + imageCheck)
+	}
+	return job.Spec.Template, values, nil
+}
+
+// tryFirst runs the image before a change of the master, which is stopped before the new one
+// starts: where the image cannot be pulled or refuses the values, the master continues. One that does not serve has
+// nothing to lose.
+func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
+	if !slices.ContainsFunc(drift, func(d resource.Drift) bool { return concernsMaster(d, r.Cluster) }) {
+		return nil
+	}
+	if serves, err := r.Serves(ctx); err != nil || !serves {
+		return err
+	}
+	return r.newUpgrade().tryImage(ctx, func(string) {})
+}
+
+// concernsMaster reports drift of the master's Deployment.
+func concernsMaster(d resource.Drift, cluster string) bool {
+	o := helm.Object{Kind: "Deployment", Name: masterPrefix + cluster}
+	return strings.HasPrefix(d.Path, o.String()+" ")
 }

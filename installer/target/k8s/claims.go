@@ -2,16 +2,20 @@ package k8s
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
+	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
 // claims are the volume claims that outlive a cluster.
@@ -68,4 +72,133 @@ func (t claims) checkGiven(ctx context.Context) error {
 		}
 	}
 	return t.explainError("get", "persistentvolumeclaims", t.given, err)
+}
+
+const (
+	// versionAnnotation is on a claim with the cluster's data: the last version whose master
+	// came up on it, or was told to.
+	versionAnnotation = domain + "/version"
+	// dataVolume is what the chart calls the volume with the data, in the pod of the master
+	// and in that of its PostgreSQL.
+	dataVolume = "data"
+)
+
+// claimsOf is pure: the names of the claims that Deployments keep the cluster's data on.
+func claimsOf(all ...*appsv1.Deployment) []string {
+	var names []string
+	for _, d := range all {
+		for _, v := range d.Spec.Template.Spec.Volumes {
+			if v.Name == dataVolume && v.PersistentVolumeClaim != nil {
+				names = append(names, v.PersistentVolumeClaim.ClaimName)
+			}
+		}
+	}
+	return names
+}
+
+// claimsIn is pure: the names of the claims that a rendered chart keeps the data on.
+func claimsIn(out helm.Rendered, cluster string) ([]string, error) {
+	var all []*appsv1.Deployment
+	for _, name := range []string{masterPrefix + cluster, databasePrefix + cluster} {
+		d, err := findDeployment(out, name)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			all = append(all, d)
+		}
+	}
+	return claimsOf(all...), nil
+}
+
+// wantedClaims are the names of the claims that the values lead to.
+func (t upgrade) wantedClaims(ctx context.Context) ([]string, error) {
+	out, err := t.newRelease().renderChart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return claimsIn(out, t.Cluster)
+}
+
+// usedClaims are the names of the claims that a live master and its database use.
+func (t place) usedClaims(ctx context.Context, master *appsv1.Deployment) ([]string, error) {
+	name := databasePrefix + t.Cluster
+	database, err := t.API.AppsV1().Deployments(t.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return claimsOf(master), nil
+	case err != nil:
+		return nil, t.explainError("get", "deployments", name, err)
+	case !t.isOurs(database):
+		return claimsOf(master), nil
+	}
+	return claimsOf(master, database), nil
+}
+
+// recordVersion annotates claims with the version that is told to write them. What cannot be
+// recorded is told and fails nothing: the cluster works all the same.
+func (t claims) recordVersion(ctx context.Context, names []string, version string, tell func(string)) {
+	for _, name := range names {
+		if err := t.annotateVersion(ctx, name, version); err != nil {
+			tellUnrecorded(tell, version, err)
+		}
+	}
+}
+
+func tellUnrecorded(tell func(string), version string, err error) {
+	tell(fmt.Sprintf("warning: the data's claim does not record that version %s uses it, so that a later install of another version may not be refused: %v", version, err))
+}
+
+// annotateVersion leaves alone what says so already, and what is not there yet.
+func (t claims) annotateVersion(ctx context.Context, name, version string) error {
+	have, found, err := t.readVersion(ctx, name)
+	if err != nil || !found || have == version {
+		return err
+	}
+	change, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{versionAnnotation: version}}})
+	if err != nil {
+		return err
+	}
+	_, err = t.API.CoreV1().PersistentVolumeClaims(t.Namespace).Patch(ctx, name, types.MergePatchType, change, metav1.PatchOptions{})
+	return t.explainError("patch", "persistentvolumeclaims", name, err)
+}
+
+// readVersion is what a claim records, and whether the claim is there.
+func (t claims) readVersion(ctx context.Context, name string) (version string, found bool, err error) {
+	c, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, t.explainError("get", "persistentvolumeclaims", name, err)
+	}
+	return c.Annotations[versionAnnotation], true, nil
+}
+
+// checkVersion refuses to install a version on data that another one has left: it would
+// migrate the data without a backup, or not understand it.
+func (t claims) checkVersion(ctx context.Context, names []string, want string) error {
+	for _, name := range names {
+		have, _, err := t.readVersion(ctx, name)
+		if err != nil {
+			return err
+		}
+		if have != "" && have != want {
+			return t.otherVersionError(name, have, want)
+		}
+	}
+	return nil
+}
+
+// otherVersionError says what is recorded, which may be older than the data: Helm's own
+// upgrade records nothing.
+func (t claims) otherVersionError(name, have, want string) error {
+	return &cloud.Error{
+		Kind: cloud.Conflict, Op: "install version " + want, Resource: "claim " + name,
+		Err: errors.New("it records that version " + have + " was the last to use the cluster's data"),
+		Fix: fmt.Sprintf("install version %[1]s, the recorded one, and then run `det-deploy k8s upgrade --cluster-id %[2]s` with version %[3]s, which writes a backup first; "+
+			"or use another claim with `--set db.existingClaim=NAME`; "+
+			"or, where the data is of version %[3]s by now (an upgrade by Helm records nothing), say so with `kubectl -n %[4]s annotate pvc %[5]s %[6]s=%[3]s --overwrite`; "+
+			"or delete the data with `det-deploy k8s uninstall --delete-data --cluster-id %[2]s`", have, t.Cluster, want, t.Namespace, name, versionAnnotation),
+	}
 }

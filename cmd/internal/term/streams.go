@@ -71,9 +71,6 @@ func Test(in string, terminal bool) (s *Streams, out, err *bytes.Buffer) {
 // CanAsk reports whether there is a person to answer questions.
 func (s *Streams) CanAsk() bool { return s.inTerminal && s.errTerminal }
 
-// OutTerminal reports whether the answer goes to a person's screen.
-func (s *Streams) OutTerminal() bool { return s.outTerminal }
-
 // ErrTerminal reports whether the conversation goes to a person's screen.
 func (s *Streams) ErrTerminal() bool { return s.errTerminal }
 

@@ -69,9 +69,6 @@ func Light(x record.Experiment) *Experiment {
 	return &Experiment{Record: x, light: true, byID: map[int32]int{}, byTask: map[string]int{}}
 }
 
-// IsLight says that trials and search are missing.
-func (x *Experiment) IsLight() bool { return x.light }
-
 func (x *Experiment) addTrial(t record.Trial) {
 	at := len(x.trials)
 	x.trials = append(x.trials, t)

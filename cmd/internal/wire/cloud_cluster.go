@@ -148,9 +148,6 @@ func (h *CloudCluster) Project() string { return h.parts.Project }
 // them again.
 func (h *CloudCluster) Account() []string { return h.parts.Account }
 
-// UnreadError says why the settings that are remembered cannot be read, if they cannot.
-func (h *CloudCluster) UnreadError() error { return h.Unread }
-
 // Endpoint is where the master answers.
 func (h *CloudCluster) Endpoint(ctx context.Context) (Endpoint, error) {
 	e, err := h.parts.Cluster.Endpoint(ctx)

@@ -26,7 +26,7 @@ func newWords() clouds.Words {
 	return clouds.Words{
 		Name: name, On: "AWS", Account: "account", List: "list --all-regions", ListRegion: "the environment's",
 		Master: func(string) string { return "master" },
-		Console: func(in clouds.Cloud, id string) string {
+		Console: func(in *wire.CloudCluster, id string) string {
 			return "aws ec2 get-console-output --latest --output text --region " + in.Place() + " --instance-id " + id
 		},
 	}
@@ -67,12 +67,12 @@ func (p *provider) newRequest(q wire.CloudRequest) awswire.Request {
 }
 
 // Open prepares a cluster.
-func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (clouds.Cloud, error) {
+func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error) {
 	return awswire.Open(ctx, s, p.newRequest(q))
 }
 
 // OpenRemembered prepares it as it is remembered.
-func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (clouds.Cloud, error) {
+func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error) {
 	return awswire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -16,40 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Cloud is a cluster as its cloud opens it.
-type Cloud interface {
-	cluster.Operations
-
-	// Place is the region in which the cluster is, and Project the project, of a cloud that
-	// has projects.
-	Place() string
-	Project() string
-	// Account are the flags that said in which account it is.
-	Account() []string
-	// Exists reports whether anything of the cluster is there, with or without a record.
-	Exists(ctx context.Context) (bool, error)
-	// Lost reports whether the cluster runs and has lost its record.
-	Lost(ctx context.Context) (bool, error)
-	// Recover reads the lost settings back, and Adopt writes them.
-	Recover(ctx context.Context) (settings map[string]string, whole bool, err error)
-	Adopt(ctx context.Context) error
-	// UnreadError says why the settings that are remembered cannot be read, if they cannot.
-	UnreadError() error
-	// Endpoint is where the master answers.
-	Endpoint(ctx context.Context) (wire.Endpoint, error)
-	// MasterTrouble is what the master's machine reports to be wrong; empty when nothing is.
-	MasterTrouble(ctx context.Context) (string, error)
-	// Admin and DeterminedPassword are what the cluster was created with.
-	Admin(ctx context.Context) (wire.Account, error)
-	DeterminedPassword(ctx context.Context) (secret.Value, error)
-	Releases(ctx context.Context) (runs, to record.Release, err error)
-	// Logs gives each the lines that q chooses.
-	Logs(ctx context.Context, q wire.MachineLogQuery, each func(wire.MachineLog)) error
-}
-
 // Cluster is a cluster in a cloud.
 type Cluster struct {
-	Cloud
+	*wire.CloudCluster
 	*term.Streams
 
 	Words Words
@@ -108,7 +76,7 @@ func (c *Cluster) Warn(context.Context, cluster.Verb) error { return nil }
 
 // Recover reads back the settings of a cluster that has lost its record.
 func (c *Cluster) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
-	settings, whole, err = c.Cloud.Recover(ctx)
+	settings, whole, err = c.CloudCluster.Recover(ctx)
 	if err == nil && settings == nil {
 		err = c.absentError()
 	}
@@ -117,10 +85,10 @@ func (c *Cluster) Recover(ctx context.Context) (settings map[string]string, whol
 
 // Releases are what an upgrade is from and to.
 func (c *Cluster) Releases(ctx context.Context) (runs, to record.Release, err error) {
-	if err := c.UnreadError(); err != nil {
+	if err := c.Unread; err != nil {
 		return runs, to, err
 	}
-	runs, to, err = c.Cloud.Releases(ctx)
+	runs, to, err = c.CloudCluster.Releases(ctx)
 	if err == nil && runs.IsZero() {
 		err = &installer.AbsentError{Cluster: c.ID()}
 	}

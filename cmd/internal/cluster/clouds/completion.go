@@ -26,8 +26,7 @@ const (
 // Completion asks a person for what a new cluster needs and no flag or file says.
 // Whatever is answered could have been given by a flag, and is shown as such.
 type Completion struct {
-	*term.Streams
-	*Flags
+	*Selection
 	Questions
 
 	Given *spec.Given
@@ -36,9 +35,7 @@ type Completion struct {
 	// DryRun is true when nothing may be changed.
 	DryRun bool
 
-	words    Words
-	provider Provider
-	form     term.Form
+	form term.Form
 	// address is this machine's own, as others see it; empty where it could not be learned.
 	address string
 	// settled is what Known was found for.
@@ -65,7 +62,7 @@ type Questions struct {
 
 // NewCompletion completes what is given of a cluster.
 func NewCompletion(w *Selection, g *spec.Given) *Completion {
-	c := &Completion{Streams: w.Streams, Flags: &w.Flags, Given: g, words: w.Words, provider: w.Provider}
+	c := &Completion{Selection: w, Given: g}
 	c.form = w.Provider.Ask(c)
 	c.form.Summary, c.form.Lines = c.summarizeAnswers, c.Verbose
 	return c
@@ -77,7 +74,7 @@ func (c *Completion) Complete(ctx context.Context, r cluster.Request) error {
 	ask := r.Verb == cluster.Up && !r.Yes && c.CanAsk()
 	c.DryRun = r.DryRun
 	if c.Cluster != "" || !ask {
-		if err := c.CheckID(c.words); err != nil {
+		if err := c.CheckID(); err != nil {
 			return err
 		}
 	}
@@ -173,7 +170,7 @@ func (c *Completion) printEquivalent() {
 
 // CommandLine is the command line that gives what is given.
 func (c *Completion) CommandLine() string {
-	args := slices.Concat([]string{"det-deploy", c.words.Name, "up", "--cluster-id", c.Cluster}, c.Account)
+	args := slices.Concat([]string{"det-deploy", c.Words.Name, "up", "--cluster-id", c.Cluster}, c.Account)
 	if c.File != "" {
 		args = append(args, "--config-file", c.File)
 	}

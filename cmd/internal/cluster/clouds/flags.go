@@ -7,37 +7,17 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
-	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// Flags are those that every cloud has.
-type Flags struct {
-	wire.CloudRequest
-	cluster.Settings
-
-	// File is the cluster.yaml that describes the cluster.
-	File    string
-	Verbose bool
-}
-
-// Request is the flags as a request, of a cluster that is to be what is given, or nil.
-func (w *Flags) Request(s *term.Streams, r cluster.Request, given *spec.Given) wire.CloudRequest {
-	q := w.CloudRequest
-	q.Given, q.Bring = given, given != nil || r.Verb == cluster.Upgrade
-	q.Sink, q.Log = r.Sink, cluster.CallLog(s, w.Verbose)
-	return q
-}
-
-// AddFlags declares the flags of a verb; table is the settings that have a flag.
-func (w *Flags) AddFlags(v cluster.Verb, f *pflag.FlagSet, table spec.Table) {
+// addSettings declares the flags of a verb that every cloud has.
+func (w *Selection) addSettings(v cluster.Verb, f *pflag.FlagSet) {
 	cluster.AddID(f, &w.Cluster, "")
 	describes := Describes(v)
 	if describes {
 		f.StringVar(&w.File, "config-file", "", "cluster.yaml of the cluster")
-		w.Declare(f, table)
+		w.Declare(f, w.Provider.Settings())
 	}
 	if describes || v == cluster.Upgrade {
 		f.StringArrayVar(&w.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH")
@@ -56,15 +36,15 @@ func Describes(v cluster.Verb) bool {
 }
 
 // CheckID refuses a cluster's ID that is missing, or that no cluster has.
-func (w *Flags) CheckID(words Words) error {
+func (w *Selection) CheckID() error {
 	if w.Cluster == "" {
-		return usage.Errorf("--cluster-id is missing: `det-deploy %s %s` shows what there is", words.Name, words.List)
+		return usage.Errorf("--cluster-id is missing: `det-deploy %s %s` shows what there is", w.Words.Name, w.Words.List)
 	}
 	return cluster.CheckID(w.Cluster)
 }
 
 // Read collects what the flags, the environment and the file say of the cluster.
-func (w *Flags) Read() (spec.Given, error) {
+func (w *Selection) Read() (spec.Given, error) {
 	flags, err := w.ReadSettings()
 	if err != nil {
 		return spec.Given{}, err

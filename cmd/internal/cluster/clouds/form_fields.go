@@ -33,9 +33,9 @@ func (c *Completion) AskCluster(context.Context, term.Answers) (*term.Field, err
 	return &term.Field{
 		Label: "Cluster ID", Help: "The cluster's name: it is all that is needed to find it again.", Flag: "--cluster-id",
 		Check: func(_ context.Context, id string) error {
-			named := *c.Flags
+			named := *c.Selection
 			named.Cluster = id
-			return named.CheckID(c.words)
+			return named.CheckID()
 		},
 	}, nil
 }

@@ -23,9 +23,9 @@ type Provider interface {
 	// Check refuses what these flags, and --region, cannot be.
 	Check(region string) error
 	// Open prepares a cluster.
-	Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (Cloud, error)
+	Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error)
 	// OpenRemembered prepares it as it is remembered, where q says that it is.
-	OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (Cloud, error)
+	OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error)
 	// List lists the clusters of the account, and says where it has looked: everywhere
 	// when place is empty.
 	List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error)
@@ -55,5 +55,5 @@ type Words struct {
 	// Master is what the master's machine of a cluster is called.
 	Master func(cluster string) string
 	// Console is the command that shows what a machine writes while it boots.
-	Console func(in Cloud, id string) string
+	Console func(in *wire.CloudCluster, id string) string
 }

@@ -14,9 +14,13 @@ import (
 // Selection is the cluster that a command is about, and what its flags say of it.
 type Selection struct {
 	*term.Streams
-	Flags
+	wire.CloudRequest
+	cluster.Settings
 	LogQuery
 
+	// File is the cluster.yaml that describes the cluster.
+	File     string
+	Verbose  bool
 	Words    Words
 	Provider Provider
 }
@@ -35,7 +39,7 @@ func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 		f.StringVar(&w.Region, "region", "", "region (default "+w.Words.ListRegion+")")
 		return
 	}
-	w.Flags.AddFlags(v, f, w.Provider.Settings())
+	w.addSettings(v, f)
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to "+w.Words.On)
 	if !Describes(v) { // there it is a setting of the cluster
 		f.StringVar(&w.Region, "region", "", "region (default where the cluster is)")
@@ -56,11 +60,20 @@ func (w *Selection) Validate(r cluster.Request) error {
 		}
 	}
 	if r.Verb != cluster.List {
-		if err := w.CheckID(w.Words); err != nil {
+		if err := w.CheckID(); err != nil {
 			return err
 		}
 	}
 	return w.Provider.Check(w.Region)
+}
+
+// request asks for a cluster that is to be what is given, or, where that is nil, as it is
+// remembered.
+func (w *Selection) request(r cluster.Request, given *spec.Given) wire.CloudRequest {
+	q := w.CloudRequest
+	q.Given, q.Bring = given, given != nil || r.Verb == cluster.Upgrade
+	q.Sink, q.Log = r.Sink, cluster.CallLog(w.Streams, w.Verbose)
+	return q
 }
 
 // readGiven collects what the user said.
@@ -84,7 +97,7 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 		if err != nil {
 			return nil, err
 		}
-		if err := w.prepareCloud(ctx, r, w.Request(w.Streams, r, &g)); err != nil {
+		if err := w.prepareCloud(ctx, r, w.request(r, &g)); err != nil {
 			return nil, err
 		}
 		c := NewCompletion(w, &g)
@@ -93,11 +106,11 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 		}
 		given = &g
 	}
-	a, err := w.Provider.Open(ctx, w.Streams, w.Request(w.Streams, r, given))
+	a, err := w.Provider.Open(ctx, w.Streams, w.request(r, given))
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Cloud: a, Streams: w.Streams, Words: w.Words, Awaited: !w.NoWait}
+	c := &Cluster{CloudCluster: a, Streams: w.Streams, Words: w.Words, Awaited: !w.NoWait}
 	return c, c.Need(ctx, r.Verb)
 }
 

@@ -19,20 +19,20 @@ type settled struct{ cluster, place string }
 // record is lost.
 func (c *Completion) findRecord(ctx context.Context, id string, g spec.Given) (bool, error) {
 	q := c.describe(id, &g)
-	o, err := c.provider.OpenRemembered(ctx, c.Streams, q)
+	o, err := c.Provider.OpenRemembered(ctx, c.Streams, q)
 	if err != nil {
 		return false, err
 	}
 	lost, err := o.Lost(ctx)
 	if lost {
-		err = errors.Join(err, &LostError{Platform: c.words.Name, Cluster: id})
+		err = errors.Join(err, &LostError{Platform: c.Words.Name, Cluster: id})
 	}
 	_, known := o.Recorded()
 	return known, err
 }
 
 func (c *Completion) describe(id string, g *spec.Given) wire.CloudRequest {
-	q := c.Request(c.Streams, cluster.Request{}, g)
+	q := c.request(cluster.Request{}, g)
 	q.Cluster = id
 	return q
 }

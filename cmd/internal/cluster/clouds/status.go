@@ -61,7 +61,7 @@ func (c *Cluster) Inspect(ctx context.Context) (cluster.Answer, installer.State,
 func (c *Cluster) compareRecord(p plan.Plan) installer.Health {
 	h := installer.Health{State: installer.StateOf(p)}
 	r, recorded := c.Recorded()
-	switch unread := c.UnreadError(); {
+	switch unread := c.Unread; {
 	case !recorded && h.State == installer.Absent:
 		h.Try = "What was kept is found again by `" + c.commandLine(cluster.Up) + "`, and removed by `" + c.commandLine(cluster.Down) + " --delete-data`."
 	case !recorded:
@@ -103,7 +103,7 @@ func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Healt
 func (c *Cluster) logsHint(p plan.Plan) string {
 	text := "`" + c.commandLine(cluster.Logs) + "` shows what it does"
 	if id := masterIn(p, c.Words.Master(c.ID())); id != "" {
-		text += "; while it boots, `" + c.Words.Console(c.Cloud, id) + "` does"
+		text += "; while it boots, `" + c.Words.Console(c.CloudCluster, id) + "` does"
 	}
 	return text + "."
 }

@@ -12,8 +12,8 @@ import (
 func TestStatusNamesTheMachine(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{
-		Cloud: &wire.CloudCluster{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}},
-		Words: Words{Name: "aws", Master: func(string) string { return "master" }, Console: func(_ Cloud, id string) string { return "console " + id }},
+		CloudCluster: &wire.CloudCluster{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}},
+		Words:        Words{Name: "aws", Master: func(string) string { return "master" }, Console: func(_ *wire.CloudCluster, id string) string { return "console " + id }},
 	}
 	machines := []plan.Step{
 		{Found: resource.Found{Kind: "vpc", ID: "vpc-1", Name: "master"}},

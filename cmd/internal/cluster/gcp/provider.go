@@ -27,7 +27,7 @@ func newWords() clouds.Words {
 	return clouds.Words{
 		Name: name, On: "Google Cloud", Account: "project", List: "list", ListRegion: "all",
 		Master: func(cluster string) string { return "det-" + cluster + "-master" },
-		Console: func(in clouds.Cloud, id string) string {
+		Console: func(in *wire.CloudCluster, id string) string {
 			zone, machine, _ := strings.Cut(id, "/")
 			return "gcloud compute instances get-serial-port-output " + machine + " --zone " + zone + " --project " + in.Project()
 		},
@@ -70,7 +70,7 @@ func (p *provider) Prepare(ctx context.Context, q wire.CloudRequest) (string, fu
 
 // Open prepares a cluster. Where nothing says the project, it is that of the cluster of this
 // ID that is known here.
-func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (clouds.Cloud, error) {
+func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error) {
 	r := p.newRequest(q)
 	project, err := gcpwire.ProjectOf(ctx, r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudReques
 }
 
 // OpenRemembered prepares it as it is remembered.
-func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (clouds.Cloud, error) {
+func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error) {
 	return gcpwire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 

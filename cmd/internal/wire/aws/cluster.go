@@ -26,8 +26,8 @@ type Request struct {
 	Profile string
 }
 
-// Opened is a cluster on AWS, with what works on it.
-type Opened struct {
+// opened is a cluster on AWS, with what works on it.
+type opened struct {
 	wire.CloudCluster
 
 	Target *aws.Target
@@ -36,7 +36,7 @@ type Opened struct {
 }
 
 // Open puts together what works on a cluster. It changes nothing.
-func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
+func Open(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, error) {
 	a, who, err := openClients(ctx, q)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	if a.Target, err = aws.Open(ctx, c); err != nil {
 		return nil, err
 	}
-	return a, a.Install(ctx, s, q.CloudRequest, wire.CloudParts{
+	return &a.CloudCluster, a.Install(ctx, s, q.CloudRequest, wire.CloudParts{
 		Platform: "aws", Region: a.free.Region, Caller: a.Target.Caller.ARN,
 		Target: a.Target, Cluster: a.Target.Cluster, Store: a.Target.Store(), Gate: gate,
 		Flags: spec.AWSFlags(), New: func() spec.Cluster { return new(spec.AWS) }, MasterSetting: "master-instance-type",
@@ -65,7 +65,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 }
 
 // OpenRemembered opens a cluster as it is remembered, where q says that it is.
-func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
+func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, error) {
 	var err error
 	if q.Region, err = RegionOf(ctx, q); err != nil {
 		return nil, err
@@ -75,12 +75,12 @@ func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, e
 }
 
 // openClients opens clients where the cluster is, and says who the caller is.
-func openClients(ctx context.Context, q Request) (a *Opened, who facts.Caller, err error) {
+func openClients(ctx context.Context, q Request) (a *opened, who facts.Caller, err error) {
 	region, who, err := locate(ctx, q)
 	if err != nil {
 		return nil, who, err
 	}
-	a = &Opened{}
+	a = &opened{}
 	if a.free, err = api.Open(ctx, api.Options{Region: region, Profile: q.Profile, Log: q.Log}); err != nil || who.Account != "" {
 		return a, who, err
 	}
@@ -89,7 +89,7 @@ func openClients(ctx context.Context, q Request) (a *Opened, who facts.Caller, e
 }
 
 // targetConfig is the target's, as far as it follows from what is said and remembered.
-func (a *Opened) targetConfig(q Request) (aws.Config, error) {
+func (a *opened) targetConfig(q Request) (aws.Config, error) {
 	r, err := wire.ReadSettings[spec.AWS, layout.Known](q.CloudRequest, a.Opened, spec.AWSFlags(), map[string]string{"region": a.free.Region})
 	if err != nil {
 		return aws.Config{}, err

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 )
 
-func openedWith(settings map[string]string) *Opened {
-	return &Opened{CloudCluster: wire.CloudCluster{Opened: wire.Opened{Known: true, Record: record.Record{Settings: settings}}}}
+func openedWith(settings map[string]string) *opened {
+	return &opened{CloudCluster: wire.CloudCluster{Opened: wire.Opened{Known: true, Record: record.Record{Settings: settings}}}}
 }
 
 // A record that another version wrote may say what this one does not know. The

@@ -15,7 +15,7 @@ import (
 )
 
 // openLogs are what the machines write.
-func (a *Opened) openLogs() wire.CloudLogs {
+func (a *opened) openLogs() wire.CloudLogs {
 	group := a.Target.Spec.Logs.Group
 	if group == "" {
 		group = storage.LogGroupName(a.Target.Spec.Cluster)
@@ -34,7 +34,7 @@ func (a *Opened) openLogs() wire.CloudLogs {
 	}}
 }
 
-func (a *Opened) readLines(ctx context.Context, in *cloudwatchlogs.FilterLogEventsInput, show func(string, wire.MachineLog)) error {
+func (a *opened) readLines(ctx context.Context, in *cloudwatchlogs.FilterLogEventsInput, show func(string, wire.MachineLog)) error {
 	for {
 		out, err := a.free.Logs.FilterLogEvents(ctx, in)
 		if cloud.KindOf(err) == cloud.NotFound {

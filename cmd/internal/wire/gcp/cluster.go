@@ -36,8 +36,8 @@ func (a Account) openClients(ctx context.Context, o api.Options) (api.Clients, e
 	return api.Open(ctx, o)
 }
 
-// Opened is a cluster on Google Cloud, with what works on it.
-type Opened struct {
+// opened is a cluster on Google Cloud, with what works on it.
+type opened struct {
 	wire.CloudCluster
 
 	Target *gcp.Target
@@ -46,7 +46,7 @@ type Opened struct {
 }
 
 // Open puts together what works on a cluster. It changes nothing.
-func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
+func Open(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, error) {
 	g, who, err := openRecord(ctx, q)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	if g.Target, err = gcp.Open(ctx, c); err != nil {
 		return nil, err
 	}
-	return g, g.Install(ctx, s, q.CloudRequest, wire.CloudParts{
+	return &g.CloudCluster, g.Install(ctx, s, q.CloudRequest, wire.CloudParts{
 		Platform: "gcp", Region: g.free.Region, Project: g.free.Project, Account: account, Caller: g.Target.Caller.Identity,
 		Target: g.Target, Cluster: g.Target.Cluster, Store: g.Target.Store(), Gate: gate, Logs: g.openLogs(),
 		Flags: spec.GCPFlags(), New: func() spec.Cluster { return new(spec.GCP) }, MasterSetting: "master-machine-type",
@@ -97,7 +97,7 @@ func (q Request) accountFlags() ([]string, error) {
 }
 
 // OpenRemembered opens a cluster as it is remembered, where q says that it is.
-func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
+func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, error) {
 	place, err := Locate(ctx, q)
 	if err != nil {
 		return nil, err
@@ -108,12 +108,12 @@ func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*Opened, e
 }
 
 // openRecord opens clients where the cluster is, and reads what is remembered of it.
-func openRecord(ctx context.Context, q Request) (*Opened, facts.Caller, error) {
+func openRecord(ctx context.Context, q Request) (*opened, facts.Caller, error) {
 	place, who, err := locate(ctx, q)
 	if err != nil {
 		return nil, who, err
 	}
-	g := &Opened{}
+	g := &opened{}
 	q.Project = place.Project
 	if g.free, err = q.openClients(ctx, api.Options{Region: place.Region, Log: q.Log}); err != nil {
 		return nil, who, err
@@ -122,7 +122,7 @@ func openRecord(ctx context.Context, q Request) (*Opened, facts.Caller, error) {
 }
 
 // targetConfig is the target's, as far as it follows from what is said and remembered.
-func (g *Opened) targetConfig(q Request) (gcp.Config, error) {
+func (g *opened) targetConfig(q Request) (gcp.Config, error) {
 	place := map[string]string{"project": g.free.Project, "region": g.free.Region}
 	r, err := wire.ReadSettings[spec.GCP, layout.Known](q.CloudRequest, g.Opened, spec.GCPFlags(), place)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // openLogs are what the machines write.
-func (g *Opened) openLogs() wire.CloudLogs {
+func (g *opened) openLogs() wire.CloudLogs {
 	l := log.Log{ID: storage.LogID(g.Target.Spec.Cluster), Clients: g.free}
 	return wire.CloudLogs{Name: "log " + l.ID, Read: func(instance string) wire.MachineLogs {
 		return func(ctx context.Context, since time.Time, show func(string, wire.MachineLog)) error {

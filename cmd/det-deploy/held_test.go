@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 )
 
 // occupy puts a network interface of another owner into the cluster's subnet, whose ID is in
@@ -30,7 +30,7 @@ func occupy(ctx context.Context, ts *testscript.TestScript, neg bool) {
 		ts.Check(err)
 		return
 	}
-	subnets, err := network.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{owner.ClusterTag}}}})
+	subnets, err := network.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{mark.ClusterTag}}}})
 	ts.Check(err)
 	if len(subnets.Subnets) == 0 {
 		ts.Fatalf("the cluster has no subnet")

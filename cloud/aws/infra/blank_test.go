@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
@@ -29,7 +29,7 @@ func (m *memory) withoutMachine(t *testing.T) {
 func (m *memory) data(t *testing.T) resource.Found {
 	t.Helper()
 	for _, f := range m.inventory(t) {
-		if f.Kind == owner.KindVolume {
+		if f.Kind == mark.KindVolume {
 			return f
 		}
 	}
@@ -40,7 +40,7 @@ func (m *memory) marks(t *testing.T) map[string]string {
 	t.Helper()
 	v, err := storage.DescribeVolume(t.Context(), m.cluster(nil), m.data(t).ID)
 	must(t, err)
-	return owner.EC2TagMap(v.Tags)
+	return mark.EC2TagMap(v.Tags)
 }
 
 // A volume that no machine has ever had is no data: it may be replaced, and `down` does not keep it.
@@ -81,8 +81,8 @@ func TestAVolumeThatWasAttachedIsKept(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))
 		m.settleDown()
-		if got := m.marks(t)[owner.BlankTag]; got != owner.BlankNo {
-			t.Errorf("got the mark %q, want %q", got, owner.BlankNo)
+		if got := m.marks(t)[mark.BlankTag]; got != mark.BlankNo {
+			t.Errorf("got the mark %q, want %q", got, mark.BlankNo)
 		}
 		_, err := m.down(t.Context(), false)
 		must(t, err)
@@ -105,7 +105,7 @@ func TestAVolumeAttachedByHandIsNotBlank(t *testing.T) {
 		m.settleDown()
 		id := m.data(t).ID
 		_, err := m.clients(nil).EC2.CreateTags(t.Context(), &ec2.CreateTagsInput{
-			Resources: []string{id}, Tags: []types.Tag{{Key: aws.String(owner.BlankTag), Value: aws.String(owner.BlankYes)}},
+			Resources: []string{id}, Tags: []types.Tag{{Key: aws.String(mark.BlankTag), Value: aws.String(mark.BlankYes)}},
 		})
 		must(t, err)
 		m.settleDown()
@@ -118,8 +118,8 @@ func TestAVolumeAttachedByHandIsNotBlank(t *testing.T) {
 		must(t, m.up(t.Context()))
 		m.settleDown()
 		m.wantNothingToDo(t)
-		if got := m.marks(t)[owner.BlankTag]; got != owner.BlankNo {
-			t.Errorf("got the mark %q, want %q", got, owner.BlankNo)
+		if got := m.marks(t)[mark.BlankTag]; got != mark.BlankNo {
+			t.Errorf("got the mark %q, want %q", got, mark.BlankNo)
 		}
 	})
 }

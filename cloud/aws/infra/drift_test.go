@@ -13,7 +13,7 @@ import (
 	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
@@ -46,7 +46,7 @@ func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
 	}{
 		{"a port was opened to the world", func(h byHand) error {
 			_, err := h.EC2.AuthorizeSecurityGroupIngress(h.t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{
-				GroupId: aws.String(h.id(owner.KindGroup, "master")),
+				GroupId: aws.String(h.id(mark.KindGroup, "master")),
 				IpPermissions: []types.IpPermission{{
 					IpProtocol: aws.String("tcp"), FromPort: aws.Int32(22), ToPort: aws.Int32(22),
 					IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0"), Description: aws.String("for a moment")}},
@@ -55,7 +55,7 @@ func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
 			return err
 		}, "update aws/security-rules/master; ingress[22 from 0.0.0.0/0]: open → closed"},
 		{"agents may not talk to each other", func(h byHand) error {
-			id := h.id(owner.KindGroup, "agents")
+			id := h.id(mark.KindGroup, "agents")
 			_, err := h.EC2.RevokeSecurityGroupIngress(h.t.Context(), &ec2.RevokeSecurityGroupIngressInput{
 				GroupId:       &id,
 				IpPermissions: []types.IpPermission{{IpProtocol: aws.String("-1"), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: &id}}}},
@@ -64,7 +64,7 @@ func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
 		}, "closed → open"},
 		{"nothing may leave", func(h byHand) error {
 			_, err := h.EC2.RevokeSecurityGroupEgress(h.t.Context(), &ec2.RevokeSecurityGroupEgressInput{
-				GroupId:       aws.String(h.id(owner.KindGroup, "agents")),
+				GroupId:       aws.String(h.id(mark.KindGroup, "agents")),
 				IpPermissions: []types.IpPermission{{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}}},
 			})
 			return err
@@ -76,24 +76,24 @@ func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
 			return err
 		}, "create aws/address-association/master"},
 		{"the master was stopped", func(h byHand) error {
-			_, err := h.EC2.StopInstances(h.t.Context(), &ec2.StopInstancesInput{InstanceIds: []string{h.id(owner.KindInstance, "master")}})
+			_, err := h.EC2.StopInstances(h.t.Context(), &ec2.StopInstancesInput{InstanceIds: []string{h.id(mark.KindInstance, "master")}})
 			return err
 		}, "update aws/instance/master; state: stopped → running"},
 		{"the master's metadata was opened", func(h byHand) error {
 			_, err := h.EC2.ModifyInstanceMetadataOptions(h.t.Context(), &ec2.ModifyInstanceMetadataOptionsInput{
-				InstanceId: aws.String(h.id(owner.KindInstance, "master")), HttpTokens: types.HttpTokensStateOptional,
+				InstanceId: aws.String(h.id(mark.KindInstance, "master")), HttpTokens: types.HttpTokensStateOptional,
 			})
 			return err
 		}, "update aws/instance/master; metadata-tokens: optional → required"},
 		{"the master's metadata goes into containers", func(h byHand) error {
 			_, err := h.EC2.ModifyInstanceMetadataOptions(h.t.Context(), &ec2.ModifyInstanceMetadataOptionsInput{
-				InstanceId: aws.String(h.id(owner.KindInstance, "master")), HttpPutResponseHopLimit: aws.Int32(2),
+				InstanceId: aws.String(h.id(mark.KindInstance, "master")), HttpPutResponseHopLimit: aws.Int32(2),
 			})
 			return err
 		}, "update aws/instance/master; metadata-hops: 2 → 1"},
 		{"the master was put into another group", func(h byHand) error {
 			_, err := h.EC2.ModifyInstanceAttribute(h.t.Context(), &ec2.ModifyInstanceAttributeInput{
-				InstanceId: aws.String(h.id(owner.KindInstance, "master")), Groups: []string{h.id(owner.KindGroup, "agents")},
+				InstanceId: aws.String(h.id(mark.KindInstance, "master")), Groups: []string{h.id(mark.KindGroup, "agents")},
 			})
 			return err
 		}, "update aws/instance/master; groups: "},
@@ -129,13 +129,13 @@ func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
 		}, "update aws/bucket/data; plain-http: allowed → refused"},
 		{"the bucket's tags were taken away but for ours", func(h byHand) error {
 			_, err := h.S3.PutBucketTagging(h.t.Context(), &s3.PutBucketTaggingInput{
-				Bucket: &bucket, Tagging: &s3types.Tagging{TagSet: []s3types.Tag{{Key: aws.String(owner.ClusterTag), Value: aws.String("lab")}}},
+				Bucket: &bucket, Tagging: &s3types.Tagging{TagSet: []s3types.Tag{{Key: aws.String(mark.ClusterTag), Value: aws.String("lab")}}},
 			})
 			return err
 		}, "update aws/bucket/data; tags.Name: "},
 		{"something was renamed", func(h byHand) error {
 			_, err := h.EC2.CreateTags(h.t.Context(), &ec2.CreateTagsInput{
-				Resources: []string{h.id(owner.KindVPC, "main")}, Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String("old, delete?")}},
+				Resources: []string{h.id(mark.KindVPC, "main")}, Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String("old, delete?")}},
 			})
 			return err
 		}, "update aws/vpc/main; tags.Name: old, delete? → det-lab-main"},

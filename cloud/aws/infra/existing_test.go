@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
@@ -41,7 +41,7 @@ func (h byHand) bring() brought {
 	}
 }
 
-func (b brought) cluster(c *owner.Cluster) []resource.Resource {
+func (b brought) cluster(c *mark.Cluster) []resource.Resource {
 	profile := &identity.Profile{In: c, Name: "master", Role: b.role}
 	master := &compute.Master{
 		In: c, Name: "master", Image: awstest.ImageAMD64, Type: "m6i.large", Subnet: b.subnet, Groups: []infra.Ref{b.group},

@@ -9,15 +9,15 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Objects lists and removes what a cluster consists of.
-type Objects struct{ *owner.Cluster }
+type Objects struct{ *mark.Cluster }
 
 var _ resource.Target = Objects{}
 
@@ -27,23 +27,23 @@ var _ resource.Target = Objects{}
 //	nothing launches agents ──▶ spot requests, agents ──▶ what hangs on the
 //	network ──▶ the network
 //	        ──▶ roles ──▶ data, then what opens it ──▶ logs
-func resourceKinds(c *owner.Cluster) infra.Inventory {
+func resourceKinds(c *mark.Cluster) infra.Inventory {
 	return slices.Concat(dataKinds(c), networkKinds(c), machineKinds(c))
 }
 
-func dataKinds(c *owner.Cluster) infra.Inventory {
+func dataKinds(c *mark.Cluster) infra.Inventory {
 	return infra.Inventory{
-		infra.ListedOf(c, owner.KindLogGroup, storage.ListLogGroups, storage.DeleteLogGroup),
-		infra.ListedOf(c, owner.KindSecret, storage.ListSecrets, storage.DeleteSecret),
-		infra.ListedOf(c, owner.KindBucket, storage.ListBuckets, storage.DeleteBucket),
+		infra.ListedOf(c, mark.KindLogGroup, storage.ListLogGroups, storage.DeleteLogGroup),
+		infra.ListedOf(c, mark.KindSecret, storage.ListSecrets, storage.DeleteSecret),
+		infra.ListedOf(c, mark.KindBucket, storage.ListBuckets, storage.DeleteBucket),
 		taggedKind(c, storage.Snapshots(c)),
 		taggedKind(c, storage.Volumes(c)),
-		infra.ListedOf(c, owner.KindRole, identity.ListRoles, identity.DeleteRole),
-		infra.ListedOf(c, owner.KindProfile, identity.ListProfiles, identity.DeleteProfile),
+		infra.ListedOf(c, mark.KindRole, identity.ListRoles, identity.DeleteRole),
+		infra.ListedOf(c, mark.KindProfile, identity.ListProfiles, identity.DeleteProfile),
 	}
 }
 
-func networkKinds(c *owner.Cluster) infra.Inventory {
+func networkKinds(c *mark.Cluster) infra.Inventory {
 	return infra.ListApart(
 		taggedKind(c, network.VPCs(c)),
 		taggedKind(c, network.Gateways(c)),
@@ -51,28 +51,28 @@ func networkKinds(c *owner.Cluster) infra.Inventory {
 		taggedKind(c, network.Groups(c)),
 		taggedKind(c, network.RouteTables(c)),
 		taggedKind(c, network.Endpoints(c)),
-		infra.ListedOf(c, owner.KindRules, network.ListRules, network.CloseRules),
+		infra.ListedOf(c, mark.KindRules, network.ListRules, network.CloseRules),
 		taggedKind(c, network.Addresses(c)),
 		taggedKind(c, network.Interfaces(c)),
 	)
 }
 
-func machineKinds(c *owner.Cluster) infra.Inventory {
+func machineKinds(c *mark.Cluster) infra.Inventory {
 	return infra.Inventory{
 		taggedKind(c, compute.Agents(c)),
 		taggedKind(c, compute.SpotRequests(c)),
 		taggedKind(c, compute.Masters(c)),
-		infra.ListedOf(c, owner.KindAssociation, network.ListAssociations, network.Disassociate),
-		infra.ListedOf(c, owner.KindAttachment, compute.ListAttachments, compute.DetachVolume),
+		infra.ListedOf(c, mark.KindAssociation, network.ListAssociations, network.Disassociate),
+		infra.ListedOf(c, mark.KindAttachment, compute.ListAttachments, compute.DetachVolume),
 	}
 }
 
 // Kinds lists the name of every kind, those that others need first.
-func (Objects) Kinds() []string { return resourceKinds(new(owner.Cluster)).Kinds() }
+func (Objects) Kinds() []string { return resourceKinds(new(mark.Cluster)).Kinds() }
 
 // taggedKind is a kind of EC2's objects that carry tags.
-func taggedKind[T any](c *owner.Cluster, k infra.Kind[T]) infra.Listed {
-	return infra.Listed{Kind: k.Name, List: owner.Inventory(c, k), Remove: k.Delete}
+func taggedKind[T any](c *mark.Cluster, k infra.Kind[T]) infra.Listed {
+	return infra.Listed{Kind: k.Name, List: mark.Inventory(c, k), Remove: k.Delete}
 }
 
 // Inventory lists everything that carries the mark of a cluster, which may be another

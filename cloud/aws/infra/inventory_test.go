@@ -18,7 +18,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
@@ -27,11 +27,11 @@ import (
 // launch starts machines as a master of a cluster does.
 func (h byHand) launch(cluster string, n int32, spot bool) []string {
 	h.t.Helper()
-	tags := []types.Tag{{Key: aws.String(owner.ClusterTag), Value: aws.String(cluster)}, {Key: aws.String("det-deploy-pool"), Value: aws.String("gpu")}}
+	tags := []types.Tag{{Key: aws.String(mark.ClusterTag), Value: aws.String(cluster)}, {Key: aws.String("det-deploy-pool"), Value: aws.String("gpu")}}
 	in := &ec2.RunInstancesInput{
 		ImageId: aws.String(awstest.ImageAMD64), InstanceType: "m6i.large", MinCount: aws.Int32(n), MaxCount: aws.Int32(n),
 		NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{
-			DeviceIndex: aws.Int32(0), SubnetId: aws.String(h.id(owner.KindSubnet, "b")), Groups: []string{h.id(owner.KindGroup, "agents")},
+			DeviceIndex: aws.Int32(0), SubnetId: aws.String(h.id(mark.KindSubnet, "b")), Groups: []string{h.id(mark.KindGroup, "agents")},
 		}},
 		TagSpecifications: []types.TagSpecification{
 			{ResourceType: types.ResourceTypeInstance, Tags: tags},
@@ -102,7 +102,7 @@ func TestAnInterfaceThatHangsGoesWithTheNetwork(t *testing.T) {
 		must(t, m.up(t.Context()))
 		m.settleDown()
 		h := byHand{m.clients(nil), t, m}
-		m.world.GiveInterface(h.id(owner.KindSubnet, "a"), map[string]string{owner.ClusterTag: "lab"}, h.id(owner.KindGroup, "agents"))
+		m.world.GiveInterface(h.id(mark.KindSubnet, "a"), map[string]string{mark.ClusterTag: "lab"}, h.id(mark.KindGroup, "agents"))
 		m.settleDown()
 		must(t, m.downAll(t.Context()))
 		if d := cmp.Diff(m.world.Live(), before); d != "" {
@@ -118,7 +118,7 @@ func TestWhoeverHoldsASubnetIsNamed(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))
 		h := byHand{m.clients(nil), t, m}
-		eni := m.world.GiveInterface(h.id(owner.KindSubnet, "a"), map[string]string{"team": "storage"})
+		eni := m.world.GiveInterface(h.id(mark.KindSubnet, "a"), map[string]string{"team": "storage"})
 		_, err := m.down(t.Context(), true)
 		if err == nil || !strings.Contains(err.Error(), eni) {
 			t.Fatalf("got %v, want an error that names %s", err, eni)
@@ -230,7 +230,7 @@ func TestAVolumeOfAnotherMachineIsNotTakenAway(t *testing.T) {
 		must(t, err)
 		_, err = h.EC2.AttachVolume(t.Context(), &ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: &other, Device: aws.String("/dev/sdf")})
 		must(t, err)
-		master := &compute.Master{In: m.cluster(nil), Name: "master", Subnet: infra.Existing(h.id(owner.KindSubnet, "a")), Profile: infra.Existing("")}
+		master := &compute.Master{In: m.cluster(nil), Name: "master", Subnet: infra.Existing(h.id(mark.KindSubnet, "a")), Profile: infra.Existing("")}
 		_, _, err = infra.Nonced(master).Find(t.Context())
 		must(t, err)
 		a := &compute.Attachment{In: m.cluster(nil), Name: "theirs", Volume: infra.Existing(*volume.VolumeId), Instance: master}
@@ -251,7 +251,7 @@ func TestSnapshotsOutliveDown(t *testing.T) {
 		must(t, m.up(t.Context()))
 		m.settleDown()
 		h := byHand{m.clients(nil), t, m}
-		s := infra.Nonced(&storage.Snapshot{In: m.cluster(nil), Name: "before-2", Volume: infra.Existing(h.id(owner.KindVolume, "data"))})
+		s := infra.Nonced(&storage.Snapshot{In: m.cluster(nil), Name: "before-2", Volume: infra.Existing(h.id(mark.KindVolume, "data"))})
 		must(t, s.CreateOnce(t.Context(), "nonce"))
 		m.settleDown()
 		made, err := s.Made(t.Context(), "nonce")

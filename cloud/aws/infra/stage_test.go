@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	shared "github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -50,7 +50,7 @@ func modest() wish {
 }
 
 // blueprint is a cluster with one resource of each kind.
-func blueprint(c *owner.Cluster, w wish, image string) []resource.Resource {
+func blueprint(c *mark.Cluster, w wish, image string) []resource.Resource {
 	c.Tags = w.tags
 	vpc := &network.VPC{In: c, Name: "main", CIDR: netip.MustParsePrefix(w.cidr)}
 	gateway := &network.Gateway{In: c, Name: "main", VPC: vpc}
@@ -110,7 +110,7 @@ type stage struct {
 	settle  time.Duration
 	wish    wish
 	// draw takes the place of the blueprint.
-	draw func(*owner.Cluster) []resource.Resource
+	draw func(*mark.Cluster) []resource.Resource
 	dead func(record.Holder) bool
 }
 
@@ -130,8 +130,8 @@ func (d deployment) Wanted() ([]resource.Resource, error) {
 func (deployment) Checks() []doctor.Check                    { return nil }
 func (deployment) Ready(context.Context, func(string)) error { return nil }
 
-func (s *stage) cluster(gate *resource.Gate) *owner.Cluster {
-	return &owner.Cluster{ID: "lab", Account: s.account, Clients: s.clients(gate), Pause: s.pause}
+func (s *stage) cluster(gate *resource.Gate) *mark.Cluster {
+	return &mark.Cluster{ID: "lab", Account: s.account, Clients: s.clients(gate), Pause: s.pause}
 }
 
 // inventory lists what is there of a cluster.

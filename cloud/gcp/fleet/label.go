@@ -8,13 +8,13 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 )
 
 // The labels of every machine and its boot disk, beside the pool's own. A machine is this
 // cluster's and this pool's if it has the first two.
 const (
-	LabelCluster = owner.ClusterLabel
+	LabelCluster = mark.ClusterLabel
 	LabelPool    = "det-deploy-pool"
 	// LabelLaunch tells launches apart.
 	LabelLaunch = "det-deploy-launch"

@@ -9,38 +9,38 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Objects lists and removes what a cluster consists of.
-type Objects struct{ *owner.Cluster }
+type Objects struct{ *mark.Cluster }
 
 var _ resource.Target = Objects{}
 
 // resourceKinds has those that others need first. Going backwards is the order of `down`,
 // but that only the network waits for what hangs on it.
-func resourceKinds(c *owner.Cluster) infra.Inventory {
+func resourceKinds(c *mark.Cluster) infra.Inventory {
 	return slices.Concat(dataKinds(c), networkKinds(c), machineKinds(c))
 }
 
-func dataKinds(c *owner.Cluster) infra.Inventory {
+func dataKinds(c *mark.Cluster) infra.Inventory {
 	return infra.Inventory{
-		infra.ListedOf(c, owner.KindLog, storage.ListLogs, storage.DeleteLog),
+		infra.ListedOf(c, mark.KindLog, storage.ListLogs, storage.DeleteLog),
 		markedKind(c, storage.Secrets(c)),
 		markedKind(c, storage.Buckets(c)),
 		markedKind(c, storage.Snapshots(c)),
 		markedKind(c, storage.Disks(c)),
-		infra.ListedOf(c, owner.KindRole, identity.ListRoles, identity.DeleteRole),
-		infra.ListedOf(c, owner.KindAccount, identity.ListAccounts, identity.DeleteAccount),
-		infra.ListedOf(c, owner.KindBinding, identity.ListBindings, identity.DeleteBinding),
+		infra.ListedOf(c, mark.KindRole, identity.ListRoles, identity.DeleteRole),
+		infra.ListedOf(c, mark.KindAccount, identity.ListAccounts, identity.DeleteAccount),
+		infra.ListedOf(c, mark.KindBinding, identity.ListBindings, identity.DeleteBinding),
 	}
 }
 
-func networkKinds(c *owner.Cluster) infra.Inventory {
+func networkKinds(c *mark.Cluster) infra.Inventory {
 	return infra.ListApart(
 		markedKind(c, network.Networks(c)),
 		markedKind(c, network.Subnetworks(c)),
@@ -50,7 +50,7 @@ func networkKinds(c *owner.Cluster) infra.Inventory {
 	)
 }
 
-func machineKinds(c *owner.Cluster) infra.Inventory {
+func machineKinds(c *mark.Cluster) infra.Inventory {
 	return infra.Inventory{
 		markedKind(c, compute.Agents(c)),
 		markedKind(c, compute.Masters(c)),
@@ -58,12 +58,12 @@ func machineKinds(c *owner.Cluster) infra.Inventory {
 }
 
 // markedKind is a kind of objects that carry marks.
-func markedKind[T any](c *owner.Cluster, k owner.Kind[T]) infra.Listed {
-	return infra.Listed{Kind: k.Name, List: owner.Inventory(c, k), Remove: k.Delete}
+func markedKind[T any](c *mark.Cluster, k mark.Kind[T]) infra.Listed {
+	return infra.Listed{Kind: k.Name, List: mark.Inventory(c, k), Remove: k.Delete}
 }
 
 // Kinds lists the name of every kind, those that others need first.
-func (Objects) Kinds() []string { return resourceKinds(new(owner.Cluster)).Kinds() }
+func (Objects) Kinds() []string { return resourceKinds(new(mark.Cluster)).Kinds() }
 
 // Inventory lists everything that carries the mark of a cluster, which may be another
 // than t's in the same project.
@@ -71,7 +71,7 @@ func (t Objects) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 	of := *t.Cluster
 	of.ID = cluster
 	all, err := resourceKinds(&of).List(ctx)
-	return owner.ReleaseSecrets(all), err
+	return mark.ReleaseSecrets(all), err
 }
 
 // Remove deletes one object of the inventory. What holds it up and is on its way out is

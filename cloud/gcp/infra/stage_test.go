@@ -18,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	shared "github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -74,7 +74,7 @@ var whole = []string{
 const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 
 // blueprint is a cluster with one resource of each kind.
-func blueprint(c *owner.Cluster, w wish) []resource.Resource {
+func blueprint(c *mark.Cluster, w wish) []resource.Resource {
 	c.Labels, c.Outside = w.labels, w.outside
 	ownNet := &network.Network{In: c}
 	ownSubnet := &network.Subnetwork{In: c, Network: ownNet, CIDR: netip.MustParsePrefix(w.cidr)}
@@ -176,12 +176,12 @@ func (d deployment) Wanted() ([]resource.Resource, error)    { return blueprint(
 func (deployment) Checks() []doctor.Check                    { return nil }
 func (deployment) Ready(context.Context, func(string)) error { return nil }
 
-func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *owner.Cluster {
+func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *mark.Cluster {
 	c, err := api.New(ctx, s.world.Client(s.caller), api.Options{Project: gcptest.Project, Region: "us-central1", Gate: gate})
 	if err != nil {
 		panic(err)
 	}
-	return &owner.Cluster{ID: s.id, Number: gcptest.Number, Shared: s.wish.onShared, KeepLogs: s.keepLogs, Clients: c}
+	return &mark.Cluster{ID: s.id, Number: gcptest.Number, Shared: s.wish.onShared, KeepLogs: s.keepLogs, Clients: c}
 }
 
 // operator is a new process.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -93,7 +93,7 @@ func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		old := &storage.Secret{
-			In: &owner.Cluster{ID: "lab", Clients: s.clients(nil)}, Name: "admin-password", OpensData: true,
+			In: &mark.Cluster{ID: "lab", Clients: s.clients(nil)}, Name: "admin-password", OpensData: true,
 			Generate: func() (secret.Value, error) { return secret.Literal("dD1-OLD"), nil },
 		}
 		must(t, old.Create(t.Context()))

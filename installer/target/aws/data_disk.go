@@ -3,14 +3,14 @@ package aws
 import (
 	"context"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // dataDisk is the data volume: the user's, or else the cluster's own.
 type dataDisk struct {
-	cluster *owner.Cluster
+	cluster *mark.Cluster
 	// existing is the user's.
 	existing string
 }

@@ -13,7 +13,7 @@ import (
 	smtypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
@@ -82,7 +82,7 @@ func TestAPasswordThatMayOpenTheUsersDataStays(t *testing.T) {
 		must(t, s.Up(t.Context()))
 		password := s.password(t)
 		_, err := s.clients(nil).Secrets.TagResource(t.Context(), &sm.TagResourceInput{
-			SecretId: sdk.String(storage.SecretName("lab", "admin-password")), Tags: []smtypes.Tag{{Key: sdk.String(owner.OpensTag), Value: sdk.String("")}},
+			SecretId: sdk.String(storage.SecretName("lab", "admin-password")), Tags: []smtypes.Tag{{Key: sdk.String(mark.OpensTag), Value: sdk.String("")}},
 		})
 		must(t, err)
 		in := s.unread(t)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/hosted"
@@ -27,7 +27,7 @@ type masterAddress struct {
 
 var _ hosted.Address = masterAddress{}
 
-func newMasterAddress(c *owner.Cluster) masterAddress {
+func newMasterAddress(c *mark.Cluster) masterAddress {
 	a := &network.Address{In: c, Name: "master"}
 	return masterAddress{infra.Nonced(a), a}
 }

@@ -3,7 +3,7 @@ package aws
 import (
 	"context"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
@@ -13,7 +13,7 @@ var _ installer.Mover = (*Target)(nil)
 
 // Move implements installer.Mover for the master's machine, with its volume and subnet.
 func (t *Target) Move(ctx context.Context, id string, refusal error) (installer.Moved, error) {
-	if id != owner.ResourceID(owner.KindInstance, "master") {
+	if id != mark.ResourceID(mark.KindInstance, "master") {
 		return installer.Moved{}, refusal
 	}
 	zone, message, err := t.search.Next(ctx, t.MasterPlace(), refusal, func(ctx context.Context) ([]resource.Found, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/installer/event"
 	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
@@ -35,7 +35,7 @@ func (s *stage) wantPlaces(t *testing.T, want ...string) {
 	volumes, err := s.clients(nil).EC2.DescribeVolumes(t.Context(), &ec2.DescribeVolumesInput{})
 	must(t, err)
 	for _, v := range volumes.Volumes {
-		if owner.EC2TagMap(v.Tags)[owner.ResourceTag] == "data" {
+		if mark.EC2TagMap(v.Tags)[mark.ResourceTag] == "data" {
 			got = append(got, "volume in "+*v.AvailabilityZone)
 		}
 	}

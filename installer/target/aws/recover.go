@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/hosted"
@@ -90,9 +90,9 @@ func (s *sightings) readMaster(i types.Instance) {
 	}
 	s.vpc, s.subnet = aws.ToString(i.VpcId), aws.ToString(i.SubnetId)
 	var more []string
-	tags := owner.EC2TagMap(i.Tags)
+	tags := mark.EC2TagMap(i.Tags)
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		if !strings.HasPrefix(k, "det-deploy-") && k != owner.NameTag && !strings.HasPrefix(k, "aws:") {
+		if !strings.HasPrefix(k, "det-deploy-") && k != mark.NameTag && !strings.HasPrefix(k, "aws:") {
 			more = append(more, k+"="+tags[k])
 		}
 	}

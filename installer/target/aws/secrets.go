@@ -3,14 +3,14 @@ package aws
 import (
 	"context"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // vault is Secrets Manager.
-type vault struct{ cluster *owner.Cluster }
+type vault struct{ cluster *mark.Cluster }
 
 var _ hosted.Vault = vault{}
 

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
@@ -94,7 +94,7 @@ func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 		_, err = c.clients(nil).IAM.GetRole(t.Context(), &iam.GetRoleInput{RoleName: sdk.String(identity.SpotRoleName)})
 		must(t, err)
 		for _, f := range slices.Concat(receipt.Removed, receipt.Kept, receipt.Left) {
-			if f.Kind == owner.KindSpotRole {
+			if f.Kind == mark.KindSpotRole {
 				t.Errorf("the receipt mentions %s, which is the account's", f)
 			}
 		}

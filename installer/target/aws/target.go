@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer"
@@ -49,7 +49,7 @@ type Target struct {
 	Config
 	*hosted.Cluster
 
-	cluster *owner.Cluster
+	cluster *mark.Cluster
 	store   control.Bucket
 	search  hosted.Search
 	policy  *control.Policy
@@ -67,7 +67,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 		}
 	}
 	id := c.Spec.Cluster
-	t.cluster = &owner.Cluster{
+	t.cluster = &mark.Cluster{
 		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: userOwned(c.Spec), Unread: c.Unread, Clients: c.Clients,
 		Pause: c.Options.Pause, Log: c.Options.Log,
 	}
@@ -146,7 +146,7 @@ func (m marked) Kinds() []string { return append([]string{control.KindPolicy}, m
 // Inventory implements hosted.Marked.
 func (m marked) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
 	all, err := m.Objects.Inventory(ctx, cluster)
-	return slices.DeleteFunc(all, func(f resource.Found) bool { return f.Kind == owner.KindBucket && f.ID == m.policy.Bucket }), err
+	return slices.DeleteFunc(all, func(f resource.Found) bool { return f.Kind == mark.KindBucket && f.ID == m.policy.Bucket }), err
 }
 
 // Remove implements hosted.Marked.

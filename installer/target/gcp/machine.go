@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 	"github.com/det-deploy/det-deploy/cloud/infra"
@@ -81,7 +81,7 @@ func (t *Target) dataDisk() string {
 	if name := t.Spec.Master.Disk.Name; name != "" {
 		return t.Known.DiskZone + "/" + name
 	}
-	return t.cluster.Zonal(t.Known.Master.Zone, owner.DataDisk)
+	return t.cluster.Zonal(t.Known.Master.Zone, mark.DataDisk)
 }
 
 // startupScript is what the master's machine runs at each boot.

@@ -3,8 +3,8 @@ package gcp
 import (
 	"google.golang.org/api/compute/v1"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
@@ -18,7 +18,7 @@ type masterAddress struct {
 
 var _ hosted.Address = masterAddress{}
 
-func newMasterAddress(c *owner.Cluster) masterAddress {
+func newMasterAddress(c *mark.Cluster) masterAddress {
 	a := &network.Address{In: c, Name: "master"}
 	return masterAddress{infra.Named(a), a}
 }

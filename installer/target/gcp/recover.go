@@ -12,8 +12,8 @@ import (
 	engine "google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/compute"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/network"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
@@ -49,7 +49,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 }
 
 // readMarked reads every live object of a kind that carries the mark of the cluster.
-func readMarked[T any](ctx context.Context, c *owner.Cluster, k owner.Kind[T], read func(*T)) error {
+func readMarked[T any](ctx context.Context, c *mark.Cluster, k mark.Kind[T], read func(*T)) error {
 	all, err := k.All(ctx, c.Owned())
 	for _, live := range all {
 		read(live.Object)
@@ -59,7 +59,7 @@ func readMarked[T any](ctx context.Context, c *owner.Cluster, k owner.Kind[T], r
 
 // sightings is what live objects say of a cluster's settings.
 type sightings struct {
-	in       *owner.Cluster
+	in       *mark.Cluster
 	settings map[string]string
 	// zone is the master's; network and subnetwork are where its machine is.
 	zone, network, subnetwork string
@@ -87,7 +87,7 @@ func (s *sightings) readMaster(i *engine.Instance) {
 		s.network, s.subnetwork = nic.Network, nic.Subnetwork
 	}
 	for _, d := range i.Disks {
-		if d.DeviceName == compute.DataDevice && path.Base(d.Source) != s.in.FullName(owner.DataDisk) {
+		if d.DeviceName == compute.DataDevice && path.Base(d.Source) != s.in.FullName(mark.DataDisk) {
 			s.settings["data-disk"] = path.Base(d.Source)
 		}
 	}
@@ -141,7 +141,7 @@ func (s *sightings) readFirewall(f *engine.Firewall) {
 func (s *sightings) readRouter(*engine.Router) { s.settings["nat"] = "true" }
 
 func (s *sightings) readDisk(d *engine.Disk) {
-	if d.Name != s.in.FullName(owner.DataDisk) {
+	if d.Name != s.in.FullName(mark.DataDisk) {
 		return
 	}
 	s.settings["data-disk-size"], s.settings["data-disk-type"] = strconv.FormatInt(d.SizeGb, 10), path.Base(d.Type)

@@ -3,14 +3,14 @@ package gcp
 import (
 	"context"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // vault is Secret Manager.
-type vault struct{ cluster *owner.Cluster }
+type vault struct{ cluster *mark.Cluster }
 
 var _ hosted.Vault = vault{}
 

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer"
@@ -45,7 +45,7 @@ type Target struct {
 	Config
 	*hosted.Cluster
 
-	cluster *owner.Cluster
+	cluster *mark.Cluster
 	store   control.Bucket
 	search  hosted.Search
 }
@@ -61,7 +61,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 			return nil, err
 		}
 	}
-	t.cluster = &owner.Cluster{
+	t.cluster = &mark.Cluster{
 		ID: c.Spec.Cluster, Number: t.Caller.Number, Labels: c.Spec.Labels, Outside: userOwned(c.Spec), Shared: sharedAccess(c.Spec),
 		KeepLogs: c.Spec.Logs.KeepOnDown || c.Unread, Clients: c.Clients, Pause: c.Options.Pause, Log: c.Options.Log,
 	}

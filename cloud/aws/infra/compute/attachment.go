@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -21,7 +21,7 @@ const DataDevice = "/dev/sdf"
 
 // Attachment has a volume be a machine's disk.
 type Attachment struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is the volume's.
 	Name     string
 	Volume   infra.Ref
@@ -33,10 +33,10 @@ type Attachment struct {
 var _ resource.Resource = (*Attachment)(nil)
 
 // ID is "aws/volume-attachment/" and its name.
-func (a *Attachment) ID() string { return owner.ResourceID(owner.KindAttachment, a.Name) }
+func (a *Attachment) ID() string { return mark.ResourceID(mark.KindAttachment, a.Name) }
 
 // Kind is KindAttachment.
-func (*Attachment) Kind() string { return owner.KindAttachment }
+func (*Attachment) Kind() string { return mark.KindAttachment }
 
 // Needs the volume and the machine.
 func (a *Attachment) Needs() []string { return infra.NeedsOf(a.Volume, a.Instance) }
@@ -59,7 +59,7 @@ func (a *Attachment) Find(ctx context.Context) (resource.Found, []resource.Drift
 		return resource.Found{}, nil, nil
 	}
 	a.Learn(a.Volume.Identity())
-	return resource.Found{Kind: owner.KindAttachment, ID: a.Identity(), Name: a.Name}, nil, nil
+	return resource.Found{Kind: mark.KindAttachment, ID: a.Identity(), Name: a.Name}, nil, nil
 }
 
 // Create attaches it, once the machine runs and the volume is ready.
@@ -94,8 +94,8 @@ func (a *Attachment) awaitVolume(ctx context.Context) error {
 		if cloud.KindOf(err) == cloud.NotFound {
 			return false, nil
 		}
-		if err == nil && owner.EC2TagMap(v.Tags)[owner.BlankTag] == owner.BlankYes {
-			err = a.In.Retag(ctx, a.Identity(), map[string]string{owner.BlankTag: owner.BlankNo})
+		if err == nil && mark.EC2TagMap(v.Tags)[mark.BlankTag] == mark.BlankYes {
+			err = a.In.Retag(ctx, a.Identity(), map[string]string{mark.BlankTag: mark.BlankNo})
 		}
 		if err != nil || v.State == types.VolumeStateAvailable || attachedTo(v) == a.Instance.Identity() {
 			return err == nil, err
@@ -108,7 +108,7 @@ func (a *Attachment) awaitVolume(ctx context.Context) error {
 func (a *Attachment) Delete(ctx context.Context) error { return DetachVolume(ctx, a.In, a.Identity()) }
 
 // DetachVolume stops the machine that has a volume, and takes it off.
-func DetachVolume(ctx context.Context, c *owner.Cluster, volume string) error {
+func DetachVolume(ctx context.Context, c *mark.Cluster, volume string) error {
 	v, err := storage.DescribeVolume(ctx, c, volume)
 	if err != nil {
 		return infra.IgnoreMissing(err)
@@ -134,7 +134,7 @@ func DetachVolume(ctx context.Context, c *owner.Cluster, volume string) error {
 }
 
 // refuseHeldVolume refuses a volume that another machine has and keeps.
-func refuseHeldVolume(ctx context.Context, c *owner.Cluster, v types.Volume) error {
+func refuseHeldVolume(ctx context.Context, c *mark.Cluster, v types.Volume) error {
 	at := attachedTo(v)
 	if at == "" {
 		return nil
@@ -160,12 +160,12 @@ func attachedTo(v types.Volume) string {
 }
 
 // ListAttachments lists our volumes that are some machine's disk.
-func ListAttachments(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListAttachments(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := storage.Volumes(c).All(ctx, c.Owned())
 	var out []resource.Found
 	for _, v := range all {
 		if attachedTo(v.Object) != "" {
-			out = append(out, resource.Found{Kind: owner.KindAttachment, ID: v.Identity, Name: v.Marks[owner.ResourceTag]})
+			out = append(out, resource.Found{Kind: mark.KindAttachment, ID: v.Identity, Name: v.Marks[mark.ResourceTag]})
 		}
 	}
 	return out, err

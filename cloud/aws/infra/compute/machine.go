@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
@@ -32,7 +32,7 @@ var (
 )
 
 // describeMachine looks at one machine, in whatever state.
-func describeMachine(ctx context.Context, c *owner.Cluster, id string) (types.Instance, error) {
+func describeMachine(ctx context.Context, c *mark.Cluster, id string) (types.Instance, error) {
 	out, err := c.Clients.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	if err != nil {
 		return types.Instance{}, err
@@ -47,7 +47,7 @@ func describeMachine(ctx context.Context, c *owner.Cluster, id string) (types.In
 
 // describeListed looks at a machine that a list has shown, so that one which is not
 // described yet is not taken for gone: it would go on costing.
-func describeListed(ctx context.Context, c *owner.Cluster, id string) (live types.Instance, err error) {
+func describeListed(ctx context.Context, c *mark.Cluster, id string) (live types.Instance, err error) {
 	err = c.Waiter().LookUpListed(ctx, id, func() error {
 		live, err = describeMachine(ctx, c, id)
 		return err
@@ -57,7 +57,7 @@ func describeListed(ctx context.Context, c *owner.Cluster, id string) (live type
 
 // AwaitMachine waits until a machine is in one of some states, and gives up on
 // one that ends instead.
-func AwaitMachine(ctx context.Context, c *owner.Cluster, id string, l infra.Limit, states ...types.InstanceStateName) (types.Instance, error) {
+func AwaitMachine(ctx context.Context, c *mark.Cluster, id string, l infra.Limit, states ...types.InstanceStateName) (types.Instance, error) {
 	var live types.Instance
 	err := c.Waiter().Await(ctx, id, l, func() (bool, error) {
 		var err error
@@ -78,7 +78,7 @@ func AwaitMachine(ctx context.Context, c *owner.Cluster, id string, l infra.Limi
 
 // EndMachine terminates a machine. With wait it returns when the machine is
 // gone, and its disk free; otherwise when its end has begun.
-func EndMachine(ctx context.Context, c *owner.Cluster, id string, wait bool) error {
+func EndMachine(ctx context.Context, c *mark.Cluster, id string, wait bool) error {
 	live, err := describeListed(ctx, c, id)
 	if err != nil {
 		return infra.IgnoreMissing(err)
@@ -100,7 +100,7 @@ func EndMachine(ctx context.Context, c *owner.Cluster, id string, wait bool) err
 	})
 }
 
-func terminateMachine(ctx context.Context, c *owner.Cluster, id string) error {
+func terminateMachine(ctx context.Context, c *mark.Cluster, id string) error {
 	end := func() error {
 		return infra.IgnoreMissing(c.Waiter().LookUpListed(ctx, id, func() error {
 			_, err := c.Clients.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
@@ -122,7 +122,7 @@ func terminateMachine(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 // stopMachine shuts a machine down cleanly, so that its disks can be taken off.
-func stopMachine(ctx context.Context, c *owner.Cluster, id string) error {
+func stopMachine(ctx context.Context, c *mark.Cluster, id string) error {
 	live, err := describeListed(ctx, c, id)
 	if err != nil || isEnding(live) {
 		return infra.IgnoreMissing(err)
@@ -140,7 +140,7 @@ func stopMachine(ctx context.Context, c *owner.Cluster, id string) error {
 	return err
 }
 
-func startMachine(ctx context.Context, c *owner.Cluster, id string) error {
+func startMachine(ctx context.Context, c *mark.Cluster, id string) error {
 	if _, err := c.Clients.EC2.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}}); err != nil {
 		return err
 	}
@@ -172,18 +172,18 @@ func explainEnd(i types.Instance) error {
 
 // Masters are the machines that are one of the cluster's resources; agents are
 // all others.
-func Masters(c *owner.Cluster) infra.Kind[types.Instance] {
-	return machineKind(c, owner.KindInstance, true, func(o infra.Observed) bool { return o.Marks[owner.ResourceTag] != "" })
+func Masters(c *mark.Cluster) infra.Kind[types.Instance] {
+	return machineKind(c, mark.KindInstance, true, func(o infra.Observed) bool { return o.Marks[mark.ResourceTag] != "" })
 }
 
 // Agents are the machines that a master launched. Their end is begun, not waited for.
-func Agents(c *owner.Cluster) infra.Kind[types.Instance] {
-	return machineKind(c, owner.KindAgent, false, func(o infra.Observed) bool { return o.Marks[owner.ResourceTag] == "" })
+func Agents(c *mark.Cluster) infra.Kind[types.Instance] {
+	return machineKind(c, mark.KindAgent, false, func(o infra.Observed) bool { return o.Marks[mark.ResourceTag] == "" })
 }
 
 // machineKind is one of the two kinds of machines.
-func machineKind(c *owner.Cluster, name string, wait bool, belongs func(infra.Observed) bool) infra.Kind[types.Instance] {
-	k := owner.Kind(name, func(ctx context.Context, filters []types.Filter) ([]types.Instance, error) {
+func machineKind(c *mark.Cluster, name string, wait bool, belongs func(infra.Observed) bool) infra.Kind[types.Instance] {
+	k := mark.Kind(name, func(ctx context.Context, filters []types.Filter) ([]types.Instance, error) {
 		return listMachines(ctx, c, filters)
 	}, func(i types.Instance) infra.Observed {
 		o := observeMachine(i)
@@ -196,14 +196,14 @@ func machineKind(c *owner.Cluster, name string, wait bool, belongs func(infra.Ob
 
 func observeMachine(i types.Instance) infra.Observed {
 	return infra.Observed{
-		Identity: aws.ToString(i.InstanceId), Marks: owner.EC2TagMap(i.Tags), Created: aws.ToTime(i.LaunchTime),
+		Identity: aws.ToString(i.InstanceId), Marks: mark.EC2TagMap(i.Tags), Created: aws.ToTime(i.LaunchTime),
 		Deleting: isEnding(i), Used: len(i.BlockDeviceMappings) > 1,
 	}
 }
 
-func listMachines(ctx context.Context, c *owner.Cluster, filters []types.Filter) ([]types.Instance, error) {
+func listMachines(ctx context.Context, c *mark.Cluster, filters []types.Filter) ([]types.Instance, error) {
 	p := ec2.NewDescribeInstancesPaginator(c.Clients.EC2, &ec2.DescribeInstancesInput{Filters: filters})
-	return owner.Pages(ctx, p, func(o *ec2.DescribeInstancesOutput) []types.Instance {
+	return mark.Pages(ctx, p, func(o *ec2.DescribeInstancesOutput) []types.Instance {
 		var out []types.Instance
 		for _, r := range o.Reservations {
 			out = append(out, r.Instances...)

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -23,7 +23,7 @@ import (
 // Master is the machine on which the master runs. Its data is on a Volume, so
 // that it can be replaced.
 type Master struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is "master".
 	Name string
 	// Image and Type are what it boots from and on: "ami-0ab1", "m6i.large".
@@ -59,11 +59,11 @@ type Master struct {
 }
 
 // ID is "aws/instance/" and its name.
-func (m *Master) ID() string { return owner.ResourceID(owner.KindInstance, m.Name) }
+func (m *Master) ID() string { return mark.ResourceID(mark.KindInstance, m.Name) }
 
 // Define says what is wanted.
 func (m *Master) Define() infra.Definition[types.Instance] {
-	d := owner.Define(m.In, Masters(m.In), m.Name, &m.Learned)
+	d := mark.Define(m.In, Masters(m.In), m.Name, &m.Learned)
 	d.Needs, d.Needed = m.listNeeds(), []infra.Ref{m.Subnet}
 	d.Create, d.Compare, d.Change, d.Describe = m.createMaster, m.compareLive, m.fixDrift, m.describeSettings
 	return d
@@ -186,7 +186,7 @@ func (m *Master) userData(ctx context.Context) ([]byte, error) {
 func (m *Master) launchRequest(nonce, root string) *ec2.RunInstancesInput {
 	marks := m.In.Marks(m.Name, nonce)
 	own := m.In.ChangingTags(m.Name) // its disk and interface go with it
-	own[owner.ClusterTag] = m.In.ID
+	own[mark.ClusterTag] = m.In.ID
 	in := &ec2.RunInstancesInput{
 		ImageId: aws.String(m.Image), InstanceType: types.InstanceType(m.Type),
 		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), ClientToken: aws.String(nonce),
@@ -202,8 +202,8 @@ func (m *Master) launchRequest(nonce, root string) *ec2.RunInstancesInput {
 			DeviceIndex: aws.Int32(0), SubnetId: aws.String(m.Subnet.Identity()), Groups: m.groupNames(),
 			AssociatePublicIpAddress: aws.Bool(m.PublicIP), DeleteOnTermination: aws.Bool(true),
 		}},
-		TagSpecifications: slices.Concat(owner.TagSpec(types.ResourceTypeInstance, marks),
-			owner.TagSpec(types.ResourceTypeVolume, own), owner.TagSpec(types.ResourceTypeNetworkInterface, own)),
+		TagSpecifications: slices.Concat(mark.TagSpec(types.ResourceTypeInstance, marks),
+			mark.TagSpec(types.ResourceTypeVolume, own), mark.TagSpec(types.ResourceTypeNetworkInterface, own)),
 	}
 	if m.PrivateIP.IsValid() {
 		in.NetworkInterfaces[0].PrivateIpAddress = aws.String(m.privateIP())

@@ -7,20 +7,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // SpotRequests are those that still may bring a machine, or have one.
-func SpotRequests(c *owner.Cluster) infra.Kind[types.SpotInstanceRequest] {
-	k := owner.Kind(owner.KindSpotRequest, func(ctx context.Context, filters []types.Filter) ([]types.SpotInstanceRequest, error) {
+func SpotRequests(c *mark.Cluster) infra.Kind[types.SpotInstanceRequest] {
+	k := mark.Kind(mark.KindSpotRequest, func(ctx context.Context, filters []types.Filter) ([]types.SpotInstanceRequest, error) {
 		p := ec2.NewDescribeSpotInstanceRequestsPaginator(c.Clients.EC2, &ec2.DescribeSpotInstanceRequestsInput{Filters: filters})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeSpotInstanceRequestsOutput) []types.SpotInstanceRequest {
+		return mark.Pages(ctx, p, func(o *ec2.DescribeSpotInstanceRequestsOutput) []types.SpotInstanceRequest {
 			return o.SpotInstanceRequests
 		})
 	}, func(r types.SpotInstanceRequest) infra.Observed {
 		return infra.Observed{
-			Identity: aws.ToString(r.SpotInstanceRequestId), Marks: owner.EC2TagMap(r.Tags), Created: aws.ToTime(r.CreateTime),
+			Identity: aws.ToString(r.SpotInstanceRequestId), Marks: mark.EC2TagMap(r.Tags), Created: aws.ToTime(r.CreateTime),
 			Deleting: r.State != types.SpotInstanceStateOpen && r.State != types.SpotInstanceStateActive,
 		}
 	})
@@ -30,7 +30,7 @@ func SpotRequests(c *owner.Cluster) infra.Kind[types.SpotInstanceRequest] {
 
 // cancelSpotRequest cancels a request, and ends the machine that it brought: one that
 // came between the list and this call may not carry our tag yet.
-func cancelSpotRequest(ctx context.Context, c *owner.Cluster, id string) error {
+func cancelSpotRequest(ctx context.Context, c *mark.Cluster, id string) error {
 	err := c.Waiter().LookUpListed(ctx, id, func() error {
 		_, err := c.Clients.EC2.CancelSpotInstanceRequests(ctx, &ec2.CancelSpotInstanceRequestsInput{SpotInstanceRequestIds: []string{id}})
 		return err

@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Profile hands a role to machines. Its identity is its name.
 type Profile struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is whom it is for: "master".
 	Name string
 	// Role's identity is the role's name; it may be an existing one.
@@ -36,10 +36,10 @@ var _ resource.Updater = (*Profile)(nil)
 func (p *Profile) ARN() string { return p.arn }
 
 // ID is "aws/instance-profile/" and its name.
-func (p *Profile) ID() string { return owner.ResourceID(owner.KindProfile, p.Name) }
+func (p *Profile) ID() string { return mark.ResourceID(mark.KindProfile, p.Name) }
 
 // Kind is KindProfile.
-func (*Profile) Kind() string { return owner.KindProfile }
+func (*Profile) Kind() string { return mark.KindProfile }
 
 // Needs its role.
 func (p *Profile) Needs() []string { return infra.NeedsOf(p.Role) }
@@ -61,7 +61,7 @@ func (p *Profile) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	if have := roleOf(live); have == "" || have != p.Role.Identity() {
 		drift = append(drift, resource.Drift{Path: "role", Have: have, Want: infra.NameOf(p.Role)})
 	}
-	return resource.Found{Kind: owner.KindProfile, ID: p.Identity(), Name: p.Name}, drift, nil
+	return resource.Found{Kind: mark.KindProfile, ID: p.Identity(), Name: p.Name}, drift, nil
 }
 
 // begin makes it beside its role, unless Find has found one. What is returned waits for
@@ -139,7 +139,7 @@ func (p *Profile) addRole(ctx context.Context) error {
 func (p *Profile) Delete(ctx context.Context) error { return DeleteProfile(ctx, p.In, p.Identity()) }
 
 // DeleteProfile empties and removes a profile.
-func DeleteProfile(ctx context.Context, c *owner.Cluster, name string) error {
+func DeleteProfile(ctx context.Context, c *mark.Cluster, name string) error {
 	return c.Waiter().RetryWhileInUse(ctx, name, func() error {
 		live, err := describeProfile(ctx, c, name)
 		if err != nil {
@@ -155,14 +155,14 @@ func DeleteProfile(ctx context.Context, c *owner.Cluster, name string) error {
 	})
 }
 
-func emptyProfile(ctx context.Context, c *owner.Cluster, name, role string) error {
+func emptyProfile(ctx context.Context, c *mark.Cluster, name, role string) error {
 	_, err := c.Clients.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{
 		InstanceProfileName: aws.String(name), RoleName: aws.String(role),
 	})
 	return infra.IgnoreMissing(err)
 }
 
-func describeProfile(ctx context.Context, c *owner.Cluster, name string) (*types.InstanceProfile, error) {
+func describeProfile(ctx context.Context, c *mark.Cluster, name string) (*types.InstanceProfile, error) {
 	out, err := c.Clients.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	if err != nil {
 		return nil, err
@@ -178,18 +178,18 @@ func roleOf(p *types.InstanceProfile) string {
 }
 
 // ListProfiles lists what is under the cluster's path. IAM lists no tags.
-func ListProfiles(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListProfiles(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	p := iam.NewListInstanceProfilesPaginator(c.Clients.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(RolePath(c.ID))})
-	all, err := owner.Pages(ctx, p, func(o *iam.ListInstanceProfilesOutput) []types.InstanceProfile { return o.InstanceProfiles })
+	all, err := mark.Pages(ctx, p, func(o *iam.ListInstanceProfilesOutput) []types.InstanceProfile { return o.InstanceProfiles })
 	var out []resource.Found
 	for _, live := range all {
 		if aws.ToString(live.Path) == RolePath(c.ID) {
 			n := aws.ToString(live.InstanceProfileName)
-			out = append(out, resource.Found{Kind: owner.KindProfile, ID: n, Name: shortName(c, n)})
+			out = append(out, resource.Found{Kind: mark.KindProfile, ID: n, Name: shortName(c, n)})
 		}
 	}
 	return out, err
 }
 
 // shortName is what a role or profile is for.
-func shortName(c *owner.Cluster, n string) string { return strings.TrimPrefix(n, RoleName(c.ID, "")) }
+func shortName(c *mark.Cluster, n string) string { return strings.TrimPrefix(n, RoleName(c.ID, "")) }

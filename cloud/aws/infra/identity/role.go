@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -24,7 +24,7 @@ const trustMachines = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","P
 // Role is what a machine may do. Its name is unique in the account, and its path
 // tells whose it is.
 type Role struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is whom it is for: "master".
 	Name string
 	// Policies are its documents, by name. Other inline policies are removed;
@@ -43,13 +43,13 @@ var _ resource.Updater = (*Role)(nil)
 func RoleName(cluster, name string) string { return "det-deploy-" + cluster + "-" + name }
 
 // RolePath is the path under which a cluster's roles and profiles are.
-func RolePath(cluster string) string { return owner.PathStart + cluster + "/" }
+func RolePath(cluster string) string { return mark.PathStart + cluster + "/" }
 
 // ID is "aws/role/" and its name.
-func (r *Role) ID() string { return owner.ResourceID(owner.KindRole, r.Name) }
+func (r *Role) ID() string { return mark.ResourceID(mark.KindRole, r.Name) }
 
 // Kind is KindRole.
-func (*Role) Kind() string { return owner.KindRole }
+func (*Role) Kind() string { return mark.KindRole }
 
 // Needs nothing.
 func (*Role) Needs() []string { return nil }
@@ -67,7 +67,7 @@ func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	}
 	r.Learn(aws.ToString(live.RoleName))
 	r.arn = aws.ToString(live.Arn)
-	tags := owner.TagMap(live.Tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
+	tags := mark.TagMap(live.Tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
 	drift := infra.MarkDrift(tags, r.In.Marks(r.Name, ""))
 	if !sameDocument(unescapePolicy(aws.ToString(live.AssumeRolePolicyDocument)), trustMachines) {
 		drift = append(drift, resource.Drift{Path: "trust", Have: "others", Want: "machines"})
@@ -76,7 +76,7 @@ func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	if err != nil {
 		return resource.Found{}, nil, infra.IgnoreMissing(err)
 	}
-	return resource.Found{Kind: owner.KindRole, ID: r.Identity(), Name: r.Name}, append(drift, policies...), nil
+	return resource.Found{Kind: mark.KindRole, ID: r.Identity(), Name: r.Name}, append(drift, policies...), nil
 }
 
 // Create makes it, and gives it its policies.
@@ -133,7 +133,7 @@ func (r *Role) Update(ctx context.Context, drift []resource.Drift) error {
 func (r *Role) Delete(ctx context.Context) error { return DeleteRole(ctx, r.In, r.Identity()) }
 
 // DeleteRole takes the policies of a role away and removes it.
-func DeleteRole(ctx context.Context, c *owner.Cluster, name string) error {
+func DeleteRole(ctx context.Context, c *mark.Cluster, name string) error {
 	return c.Waiter().RetryWhileInUse(ctx, name, func() error {
 		if err := stripRole(ctx, c, name); err != nil {
 			return err
@@ -144,7 +144,7 @@ func DeleteRole(ctx context.Context, c *owner.Cluster, name string) error {
 }
 
 // stripRole takes away what a role must not have when it is removed.
-func stripRole(ctx context.Context, c *owner.Cluster, name string) error {
+func stripRole(ctx context.Context, c *mark.Cluster, name string) error {
 	inline, err := listInlinePolicies(ctx, c, name)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func stripRole(ctx context.Context, c *owner.Cluster, name string) error {
 	return nil
 }
 
-func describeRole(ctx context.Context, c *owner.Cluster, name string) (*types.Role, error) {
+func describeRole(ctx context.Context, c *mark.Cluster, name string) (*types.Role, error) {
 	out, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
 	if err != nil {
 		return nil, err
@@ -177,20 +177,20 @@ func describeRole(ctx context.Context, c *owner.Cluster, name string) (*types.Ro
 }
 
 // ListRoles lists what is under the cluster's path. IAM lists no tags.
-func ListRoles(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListRoles(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	p := iam.NewListRolesPaginator(c.Clients.IAM, &iam.ListRolesInput{PathPrefix: aws.String(RolePath(c.ID))})
-	all, err := owner.Pages(ctx, p, func(o *iam.ListRolesOutput) []types.Role { return o.Roles })
+	all, err := mark.Pages(ctx, p, func(o *iam.ListRolesOutput) []types.Role { return o.Roles })
 	var out []resource.Found
 	for _, r := range all {
 		if aws.ToString(r.Path) == RolePath(c.ID) {
-			out = append(out, resource.Found{Kind: owner.KindRole, ID: aws.ToString(r.RoleName), Name: shortName(c, aws.ToString(r.RoleName))})
+			out = append(out, resource.Found{Kind: mark.KindRole, ID: aws.ToString(r.RoleName), Name: shortName(c, aws.ToString(r.RoleName))})
 		}
 	}
 	return out, err
 }
 
 func iamTags(tags map[string]string) []types.Tag {
-	return owner.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
+	return mark.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
 }
 
 // unescapePolicy reads a document as IAM returns it.

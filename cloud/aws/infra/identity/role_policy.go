@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -94,14 +94,14 @@ func (r *Role) putPolicy(ctx context.Context, policy string) error {
 	})
 }
 
-func listInlinePolicies(ctx context.Context, c *owner.Cluster, role string) ([]string, error) {
+func listInlinePolicies(ctx context.Context, c *mark.Cluster, role string) ([]string, error) {
 	p := iam.NewListRolePoliciesPaginator(c.Clients.IAM, &iam.ListRolePoliciesInput{RoleName: aws.String(role)})
-	return owner.Pages(ctx, p, func(o *iam.ListRolePoliciesOutput) []string { return o.PolicyNames })
+	return mark.Pages(ctx, p, func(o *iam.ListRolePoliciesOutput) []string { return o.PolicyNames })
 }
 
-func listManagedPolicies(ctx context.Context, c *owner.Cluster, role string) ([]string, error) {
+func listManagedPolicies(ctx context.Context, c *mark.Cluster, role string) ([]string, error) {
 	p := iam.NewListAttachedRolePoliciesPaginator(c.Clients.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role)})
-	return owner.Pages(ctx, p, func(o *iam.ListAttachedRolePoliciesOutput) []string {
+	return mark.Pages(ctx, p, func(o *iam.ListAttachedRolePoliciesOutput) []string {
 		return policyARNs(o.AttachedPolicies)
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -19,7 +19,7 @@ const SpotRoleName = "AWSServiceRoleForEC2Spot"
 // SpotRole is that role. It belongs to the account and to all that use spot machines
 // in it, so it is made where it is missing and never removed.
 type SpotRole struct {
-	In *owner.Cluster
+	In *mark.Cluster
 
 	infra.Learned
 }
@@ -27,10 +27,10 @@ type SpotRole struct {
 var _ resource.Resource = (*SpotRole)(nil)
 
 // ID is "aws/service-linked-role/" and the role's name.
-func (*SpotRole) ID() string { return owner.ResourceID(owner.KindSpotRole, SpotRoleName) }
+func (*SpotRole) ID() string { return mark.ResourceID(mark.KindSpotRole, SpotRoleName) }
 
 // Kind is KindSpotRole.
-func (*SpotRole) Kind() string { return owner.KindSpotRole }
+func (*SpotRole) Kind() string { return mark.KindSpotRole }
 
 // Needs nothing.
 func (*SpotRole) Needs() []string { return nil }
@@ -55,7 +55,7 @@ func (r *SpotRole) Find(ctx context.Context) (resource.Found, []resource.Drift, 
 		}
 		r.Learn(aws.ToString(out.Role.Arn))
 	}
-	return resource.Found{Kind: owner.KindSpotRole, ID: r.Identity(), Name: SpotRoleName, Shared: true}, nil, nil
+	return resource.Found{Kind: mark.KindSpotRole, ID: r.Identity(), Name: SpotRoleName, Shared: true}, nil, nil
 }
 
 // Create makes it. Another caller may have done so meanwhile.

@@ -7,14 +7,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Address is a public address that stays when the machine behind it changes.
 type Address struct {
-	In   *owner.Cluster
+	In   *mark.Cluster
 	Name string
 
 	infra.Learned
@@ -26,11 +26,11 @@ type Address struct {
 func (a *Address) PublicIP() string { return a.public }
 
 // ID is "aws/address/" and its name.
-func (a *Address) ID() string { return owner.ResourceID(owner.KindAddress, a.Name) }
+func (a *Address) ID() string { return mark.ResourceID(mark.KindAddress, a.Name) }
 
 // Define says what is wanted.
 func (a *Address) Define() infra.Definition[types.Address] {
-	d := owner.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
+	d := mark.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
 	d.Create = a.createAddress
 	d.Compare = func(_ context.Context, live types.Address) ([]resource.Drift, error) {
 		a.public = aws.ToString(live.PublicIp)
@@ -42,7 +42,7 @@ func (a *Address) Define() infra.Definition[types.Address] {
 func (a *Address) createAddress(ctx context.Context, nonce string) error {
 	out, err := a.In.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
 		Domain:            types.DomainTypeVpc,
-		TagSpecifications: owner.TagSpec(types.ResourceTypeElasticIp, a.In.Marks(a.Name, nonce)),
+		TagSpecifications: mark.TagSpec(types.ResourceTypeElasticIp, a.In.Marks(a.Name, nonce)),
 	})
 	if err != nil {
 		return err
@@ -53,21 +53,21 @@ func (a *Address) createAddress(ctx context.Context, nonce string) error {
 }
 
 // Addresses are those of a cluster. Amazon lists them in one page.
-func Addresses(c *owner.Cluster) infra.Kind[types.Address] {
-	k := owner.Kind(owner.KindAddress, func(ctx context.Context, filters []types.Filter) ([]types.Address, error) {
+func Addresses(c *mark.Cluster) infra.Kind[types.Address] {
+	k := mark.Kind(mark.KindAddress, func(ctx context.Context, filters []types.Filter) ([]types.Address, error) {
 		out, err := c.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: filters})
 		if err != nil {
 			return nil, err
 		}
 		return out.Addresses, nil
 	}, func(a types.Address) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(a.AllocationId), Marks: owner.EC2TagMap(a.Tags), Used: aws.ToString(a.AssociationId) != ""}
+		return infra.Observed{Identity: aws.ToString(a.AllocationId), Marks: mark.EC2TagMap(a.Tags), Used: aws.ToString(a.AssociationId) != ""}
 	})
 	k.Delete = func(ctx context.Context, id string) error { return releaseAddress(ctx, c, id) }
 	return k
 }
 
-func releaseAddress(ctx context.Context, c *owner.Cluster, id string) error {
+func releaseAddress(ctx context.Context, c *mark.Cluster, id string) error {
 	live, err := describeAddress(ctx, c, id)
 	if err != nil {
 		return infra.IgnoreMissing(err)
@@ -82,7 +82,7 @@ func releaseAddress(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 // describeAddress looks at one address.
-func describeAddress(ctx context.Context, c *owner.Cluster, id string) (types.Address, error) {
+func describeAddress(ctx context.Context, c *mark.Cluster, id string) (types.Address, error) {
 	out, err := c.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{AllocationIds: []string{id}})
 	if err != nil {
 		return types.Address{}, err

@@ -9,14 +9,14 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Association has an address lead to a machine.
 type Association struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is the address's.
 	Name     string
 	Address  infra.Ref
@@ -28,10 +28,10 @@ type Association struct {
 var _ resource.Updater = (*Association)(nil)
 
 // ID is "aws/address-association/" and its name.
-func (a *Association) ID() string { return owner.ResourceID(owner.KindAssociation, a.Name) }
+func (a *Association) ID() string { return mark.ResourceID(mark.KindAssociation, a.Name) }
 
 // Kind is KindAssociation.
-func (*Association) Kind() string { return owner.KindAssociation }
+func (*Association) Kind() string { return mark.KindAssociation }
 
 // Needs the address and the machine.
 func (a *Association) Needs() []string { return infra.NeedsOf(a.Address, a.Instance) }
@@ -57,7 +57,7 @@ func (a *Association) Find(ctx context.Context) (resource.Found, []resource.Drif
 	if have := aws.ToString(live.InstanceId); have != a.Instance.Identity() {
 		drift = append(drift, resource.Drift{Path: "instance", Have: have, Want: a.Instance.Identity()})
 	}
-	return resource.Found{Kind: owner.KindAssociation, ID: a.Identity(), Name: a.Name}, drift, nil
+	return resource.Found{Kind: mark.KindAssociation, ID: a.Identity(), Name: a.Name}, drift, nil
 }
 
 // Create has the address lead to the machine, once that runs.
@@ -81,7 +81,7 @@ func (a *Association) Update(ctx context.Context, _ []resource.Drift) error { re
 func (a *Association) Delete(ctx context.Context) error { return Disassociate(ctx, a.In, a.Identity()) }
 
 // Disassociate takes the address, which has one association at most.
-func Disassociate(ctx context.Context, c *owner.Cluster, address string) error {
+func Disassociate(ctx context.Context, c *mark.Cluster, address string) error {
 	live, err := describeAddress(ctx, c, address)
 	if err != nil {
 		return infra.IgnoreMissing(err)
@@ -89,7 +89,7 @@ func Disassociate(ctx context.Context, c *owner.Cluster, address string) error {
 	return disassociateAddress(ctx, c, aws.ToString(live.AssociationId))
 }
 
-func disassociateAddress(ctx context.Context, c *owner.Cluster, association string) error {
+func disassociateAddress(ctx context.Context, c *mark.Cluster, association string) error {
 	if association == "" {
 		return nil
 	}
@@ -98,12 +98,12 @@ func disassociateAddress(ctx context.Context, c *owner.Cluster, association stri
 }
 
 // ListAssociations lists our addresses that lead somewhere.
-func ListAssociations(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListAssociations(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := Addresses(c).All(ctx, c.Owned())
 	var out []resource.Found
 	for _, a := range all {
 		if a.Used {
-			out = append(out, resource.Found{Kind: owner.KindAssociation, ID: a.Identity, Name: a.Marks[owner.ResourceTag]})
+			out = append(out, resource.Found{Kind: mark.KindAssociation, ID: a.Identity, Name: a.Marks[mark.ResourceTag]})
 		}
 	}
 	return out, err

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -18,7 +18,7 @@ import (
 // Endpoint lets a network reach S3 without leaving Amazon, and without paying
 // for it.
 type Endpoint struct {
-	In     *owner.Cluster
+	In     *mark.Cluster
 	Name   string
 	VPC    infra.Ref
 	Routes infra.Ref
@@ -27,11 +27,11 @@ type Endpoint struct {
 }
 
 // ID is "aws/vpc-endpoint/" and its name.
-func (e *Endpoint) ID() string { return owner.ResourceID(owner.KindEndpoint, e.Name) }
+func (e *Endpoint) ID() string { return mark.ResourceID(mark.KindEndpoint, e.Name) }
 
 // Define says what is wanted.
 func (e *Endpoint) Define() infra.Definition[types.VpcEndpoint] {
-	d := owner.Define(e.In, Endpoints(e.In), e.Name, &e.Learned, e.VPC, e.Routes)
+	d := mark.Define(e.In, Endpoints(e.In), e.Name, &e.Learned, e.VPC, e.Routes)
 	d.Needed = []infra.Ref{e.Routes}
 	d.Create, d.Compare = e.createEndpoint, e.compareLive
 	return d
@@ -51,7 +51,7 @@ func (e *Endpoint) createEndpoint(ctx context.Context, nonce string) error {
 			VpcEndpointType:   types.VpcEndpointTypeGateway,
 			ServiceName:       aws.String("com.amazonaws." + e.In.Clients.Region + ".s3"),
 			ClientToken:       aws.String(nonce),
-			TagSpecifications: owner.TagSpec(types.ResourceTypeVpcEndpoint, e.In.Marks(e.Name, nonce)),
+			TagSpecifications: mark.TagSpec(types.ResourceTypeVpcEndpoint, e.In.Marks(e.Name, nonce)),
 		})
 		if err == nil {
 			e.Learn(aws.ToString(out.VpcEndpoint.VpcEndpointId))
@@ -60,7 +60,7 @@ func (e *Endpoint) createEndpoint(ctx context.Context, nonce string) error {
 	})
 }
 
-func deleteEndpoint(ctx context.Context, c *owner.Cluster, id string) error {
+func deleteEndpoint(ctx context.Context, c *mark.Cluster, id string) error {
 	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
 		out, err := c.Clients.EC2.DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{id}})
 		if err != nil {
@@ -71,12 +71,12 @@ func deleteEndpoint(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 // Endpoints are those of a cluster.
-func Endpoints(c *owner.Cluster) infra.Kind[types.VpcEndpoint] {
-	k := owner.Kind(owner.KindEndpoint, func(ctx context.Context, filters []types.Filter) ([]types.VpcEndpoint, error) {
+func Endpoints(c *mark.Cluster) infra.Kind[types.VpcEndpoint] {
+	k := mark.Kind(mark.KindEndpoint, func(ctx context.Context, filters []types.Filter) ([]types.VpcEndpoint, error) {
 		p := ec2.NewDescribeVpcEndpointsPaginator(c.Clients.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filters})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeVpcEndpointsOutput) []types.VpcEndpoint { return o.VpcEndpoints })
+		return mark.Pages(ctx, p, func(o *ec2.DescribeVpcEndpointsOutput) []types.VpcEndpoint { return o.VpcEndpoints })
 	}, func(e types.VpcEndpoint) infra.Observed {
-		s := infra.Observed{Identity: aws.ToString(e.VpcEndpointId), Marks: owner.EC2TagMap(e.Tags), Created: aws.ToTime(e.CreationTimestamp)}
+		s := infra.Observed{Identity: aws.ToString(e.VpcEndpointId), Marks: mark.EC2TagMap(e.Tags), Created: aws.ToTime(e.CreationTimestamp)}
 		for _, end := range []types.State{types.StateDeleting, types.StateDeleted, types.StateExpired, types.StateRejected, types.StateFailed} {
 			// Amazon documents "Deleted" and answers "deleted".
 			s.Deleting = s.Deleting || strings.EqualFold(string(e.State), string(end))

@@ -8,14 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Gateway connects a network to the internet.
 type Gateway struct {
-	In   *owner.Cluster
+	In   *mark.Cluster
 	Name string
 	VPC  infra.Ref
 
@@ -23,11 +23,11 @@ type Gateway struct {
 }
 
 // ID is "aws/internet-gateway/" and its name.
-func (g *Gateway) ID() string { return owner.ResourceID(owner.KindGateway, g.Name) }
+func (g *Gateway) ID() string { return mark.ResourceID(mark.KindGateway, g.Name) }
 
 // Define says what is wanted.
 func (g *Gateway) Define() infra.Definition[types.InternetGateway] {
-	d := owner.Define(g.In, Gateways(g.In), g.Name, &g.Learned, g.VPC)
+	d := mark.Define(g.In, Gateways(g.In), g.Name, &g.Learned, g.VPC)
 	d.Needed = []infra.Ref{g.VPC}
 	d.Create, d.Compare, d.Change = g.createGateway, g.compareLive, g.fixDrift
 	return d
@@ -41,7 +41,7 @@ func (g *Gateway) compareLive(_ context.Context, live types.InternetGateway) ([]
 // createGateway creates it and attaches it to its VPC.
 func (g *Gateway) createGateway(ctx context.Context, nonce string) error {
 	out, err := g.In.Clients.EC2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
-		TagSpecifications: owner.TagSpec(types.ResourceTypeInternetGateway, g.In.Marks(g.Name, nonce)),
+		TagSpecifications: mark.TagSpec(types.ResourceTypeInternetGateway, g.In.Marks(g.Name, nonce)),
 	})
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (g *Gateway) attachVPC(ctx context.Context) error {
 	return findErr
 }
 
-func deleteGateway(ctx context.Context, c *owner.Cluster, id string) error {
+func deleteGateway(ctx context.Context, c *mark.Cluster, id string) error {
 	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
 		all, err := Gateways(c).All(ctx, c.Owned())
 		if err != nil {
@@ -104,7 +104,7 @@ func deleteGateway(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 // detachGateway is refused while there are public addresses in vpc.
-func detachGateway(ctx context.Context, c *owner.Cluster, id, vpc string) error {
+func detachGateway(ctx context.Context, c *mark.Cluster, id, vpc string) error {
 	if vpc == "" {
 		return nil
 	}
@@ -124,12 +124,12 @@ func attachedTo(g types.InternetGateway) string {
 }
 
 // Gateways are those of a cluster. One is detached before it goes.
-func Gateways(c *owner.Cluster) infra.Kind[types.InternetGateway] {
-	k := owner.Kind(owner.KindGateway, func(ctx context.Context, filters []types.Filter) ([]types.InternetGateway, error) {
+func Gateways(c *mark.Cluster) infra.Kind[types.InternetGateway] {
+	k := mark.Kind(mark.KindGateway, func(ctx context.Context, filters []types.Filter) ([]types.InternetGateway, error) {
 		p := ec2.NewDescribeInternetGatewaysPaginator(c.Clients.EC2, &ec2.DescribeInternetGatewaysInput{Filters: filters})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeInternetGatewaysOutput) []types.InternetGateway { return o.InternetGateways })
+		return mark.Pages(ctx, p, func(o *ec2.DescribeInternetGatewaysOutput) []types.InternetGateway { return o.InternetGateways })
 	}, func(g types.InternetGateway) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(g.InternetGatewayId), Marks: owner.EC2TagMap(g.Tags), Used: attachedTo(g) != ""}
+		return infra.Observed{Identity: aws.ToString(g.InternetGatewayId), Marks: mark.EC2TagMap(g.Tags), Used: attachedTo(g) != ""}
 	})
 	k.Delete = func(ctx context.Context, id string) error { return deleteGateway(ctx, c, id) }
 	return k

@@ -8,19 +8,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // Interfaces are those that hang: not attached to anything that would take them
 // along when it goes.
-func Interfaces(c *owner.Cluster) infra.Kind[types.NetworkInterface] {
+func Interfaces(c *mark.Cluster) infra.Kind[types.NetworkInterface] {
 	list := func(ctx context.Context, filters []types.Filter) ([]types.NetworkInterface, error) {
 		return listInterfaces(ctx, c, filters)
 	}
-	k := owner.Kind(owner.KindInterface, list, func(n types.NetworkInterface) infra.Observed {
+	k := mark.Kind(mark.KindInterface, list, func(n types.NetworkInterface) infra.Observed {
 		return infra.Observed{
-			Identity: aws.ToString(n.NetworkInterfaceId), Marks: owner.EC2TagMap(n.TagSet),
+			Identity: aws.ToString(n.NetworkInterfaceId), Marks: mark.EC2TagMap(n.TagSet),
 			Deleting: n.Status != types.NetworkInterfaceStatusAvailable,
 		}
 	})
@@ -28,12 +28,12 @@ func Interfaces(c *owner.Cluster) infra.Kind[types.NetworkInterface] {
 	return k
 }
 
-func listInterfaces(ctx context.Context, c *owner.Cluster, filters []types.Filter) ([]types.NetworkInterface, error) {
+func listInterfaces(ctx context.Context, c *mark.Cluster, filters []types.Filter) ([]types.NetworkInterface, error) {
 	p := ec2.NewDescribeNetworkInterfacesPaginator(c.Clients.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: filters})
-	return owner.Pages(ctx, p, func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
+	return mark.Pages(ctx, p, func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
 }
 
-func deleteInterface(ctx context.Context, c *owner.Cluster, id string) error {
+func deleteInterface(ctx context.Context, c *mark.Cluster, id string) error {
 	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
 		_, err := c.Clients.EC2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: aws.String(id)})
 		return err
@@ -42,7 +42,7 @@ func deleteInterface(ctx context.Context, c *owner.Cluster, id string) error {
 
 // interfaceHolder looks up the interfaces that keep an object in use, which the refusal does
 // not name. Filter is how a list finds those of the object.
-func interfaceHolder(c *owner.Cluster, filter, id string) func(context.Context, error) infra.Holder {
+func interfaceHolder(c *mark.Cluster, filter, id string) func(context.Context, error) infra.Holder {
 	return func(ctx context.Context, _ error) infra.Holder {
 		ns, err := listInterfaces(ctx, c, []types.Filter{{Name: aws.String(filter), Values: []string{id}}})
 		if err != nil || len(ns) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -24,7 +24,7 @@ const (
 // Routes is a route table with a way to the internet, and the subnets that go
 // by it.
 type Routes struct {
-	In      *owner.Cluster
+	In      *mark.Cluster
 	Name    string
 	VPC     infra.Ref
 	Gateway infra.Ref
@@ -34,11 +34,11 @@ type Routes struct {
 }
 
 // ID is "aws/route-table/" and its name.
-func (r *Routes) ID() string { return owner.ResourceID(owner.KindRoutes, r.Name) }
+func (r *Routes) ID() string { return mark.ResourceID(mark.KindRoutes, r.Name) }
 
 // Define says what is wanted.
 func (r *Routes) Define() infra.Definition[types.RouteTable] {
-	d := owner.Define(r.In, RouteTables(r.In), r.Name, &r.Learned, append([]infra.Ref{r.VPC, r.Gateway}, r.Subnets...)...)
+	d := mark.Define(r.In, RouteTables(r.In), r.Name, &r.Learned, append([]infra.Ref{r.VPC, r.Gateway}, r.Subnets...)...)
 	d.Needed = []infra.Ref{r.VPC}
 	d.Create, d.Compare, d.Change = r.createTable, r.compareLive, r.fixDrift
 	return d
@@ -64,7 +64,7 @@ func (r *Routes) createTable(ctx context.Context, nonce string) error {
 	err := r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		out, err := r.In.Clients.EC2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
 			VpcId:             aws.String(r.VPC.Identity()),
-			TagSpecifications: owner.TagSpec(types.ResourceTypeRouteTable, r.In.Marks(r.Name, nonce)),
+			TagSpecifications: mark.TagSpec(types.ResourceTypeRouteTable, r.In.Marks(r.Name, nonce)),
 		})
 		if err == nil {
 			r.Learn(aws.ToString(out.RouteTable.RouteTableId))
@@ -145,7 +145,7 @@ func (r *Routes) acceptConflict(ctx context.Context, err error, so func(types.Ro
 }
 
 // deleteRouteTable leaves its subnets to the network's own table.
-func deleteRouteTable(ctx context.Context, c *owner.Cluster, id string) error {
+func deleteRouteTable(ctx context.Context, c *mark.Cluster, id string) error {
 	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
 		all, err := RouteTables(c).All(ctx, c.Owned())
 		if err != nil {
@@ -164,7 +164,7 @@ func deleteRouteTable(ctx context.Context, c *owner.Cluster, id string) error {
 	})
 }
 
-func disassociateSubnets(ctx context.Context, c *owner.Cluster, t types.RouteTable) error {
+func disassociateSubnets(ctx context.Context, c *mark.Cluster, t types.RouteTable) error {
 	for _, a := range subnetAssociations(t) {
 		_, err := c.Clients.EC2.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: aws.String(a)})
 		if infra.IgnoreMissing(err) != nil {
@@ -208,12 +208,12 @@ func isLeaving(a types.RouteTableAssociation) bool {
 }
 
 // RouteTables are those of a cluster.
-func RouteTables(c *owner.Cluster) infra.Kind[types.RouteTable] {
-	k := owner.Kind(owner.KindRoutes, func(ctx context.Context, filters []types.Filter) ([]types.RouteTable, error) {
+func RouteTables(c *mark.Cluster) infra.Kind[types.RouteTable] {
+	k := mark.Kind(mark.KindRoutes, func(ctx context.Context, filters []types.Filter) ([]types.RouteTable, error) {
 		p := ec2.NewDescribeRouteTablesPaginator(c.Clients.EC2, &ec2.DescribeRouteTablesInput{Filters: filters})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeRouteTablesOutput) []types.RouteTable { return o.RouteTables })
+		return mark.Pages(ctx, p, func(o *ec2.DescribeRouteTablesOutput) []types.RouteTable { return o.RouteTables })
 	}, func(t types.RouteTable) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(t.RouteTableId), Marks: owner.EC2TagMap(t.Tags), Used: len(subnetAssociations(t)) > 0}
+		return infra.Observed{Identity: aws.ToString(t.RouteTableId), Marks: mark.EC2TagMap(t.Tags), Used: len(subnetAssociations(t)) > 0}
 	})
 	k.Delete = func(ctx context.Context, id string) error { return deleteRouteTable(ctx, c, id) }
 	return k

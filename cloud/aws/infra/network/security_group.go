@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -16,7 +16,7 @@ import (
 // Group is a security group, without its rules: two groups may mention each
 // other, so rules come when both are there.
 type Group struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is whom it protects: "master".
 	Name string
 	VPC  infra.Ref
@@ -25,11 +25,11 @@ type Group struct {
 }
 
 // ID is "aws/security-group/" and its name.
-func (g *Group) ID() string { return owner.ResourceID(owner.KindGroup, g.Name) }
+func (g *Group) ID() string { return mark.ResourceID(mark.KindGroup, g.Name) }
 
 // Define says what is wanted.
 func (g *Group) Define() infra.Definition[types.SecurityGroup] {
-	d := owner.Define(g.In, Groups(g.In), g.Name, &g.Learned, g.VPC)
+	d := mark.Define(g.In, Groups(g.In), g.Name, &g.Learned, g.VPC)
 	d.Needed = []infra.Ref{g.VPC}
 	d.Create = g.createGroup
 	d.Compare = func(_ context.Context, live types.SecurityGroup) ([]resource.Drift, error) {
@@ -44,7 +44,7 @@ func (g *Group) createGroup(ctx context.Context, nonce string) error {
 		out, err := g.In.Clients.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 			GroupName: aws.String(g.In.DisplayName(g.Name)), VpcId: aws.String(g.VPC.Identity()),
 			Description:       aws.String("det-deploy cluster " + g.In.ID + ": " + g.Name),
-			TagSpecifications: owner.TagSpec(types.ResourceTypeSecurityGroup, g.In.Marks(g.Name, nonce)),
+			TagSpecifications: mark.TagSpec(types.ResourceTypeSecurityGroup, g.In.Marks(g.Name, nonce)),
 		})
 		if err == nil {
 			g.Learn(aws.ToString(out.GroupId))
@@ -62,7 +62,7 @@ func (g *Group) createGroup(ctx context.Context, nonce string) error {
 	return err
 }
 
-func deleteGroup(ctx context.Context, c *owner.Cluster, id string) error {
+func deleteGroup(ctx context.Context, c *mark.Cluster, id string) error {
 	return c.Waiter().RetryWhileHeld(ctx, id, interfaceHolder(c, "group-id", id), func() error {
 		_, err := c.Clients.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(id)})
 		return err
@@ -70,12 +70,12 @@ func deleteGroup(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 // Groups are those of a cluster. One goes once the machines in it are gone.
-func Groups(c *owner.Cluster) infra.Kind[types.SecurityGroup] {
-	k := owner.Kind(owner.KindGroup, func(ctx context.Context, filters []types.Filter) ([]types.SecurityGroup, error) {
+func Groups(c *mark.Cluster) infra.Kind[types.SecurityGroup] {
+	k := mark.Kind(mark.KindGroup, func(ctx context.Context, filters []types.Filter) ([]types.SecurityGroup, error) {
 		p := ec2.NewDescribeSecurityGroupsPaginator(c.Clients.EC2, &ec2.DescribeSecurityGroupsInput{Filters: filters})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeSecurityGroupsOutput) []types.SecurityGroup { return o.SecurityGroups })
+		return mark.Pages(ctx, p, func(o *ec2.DescribeSecurityGroupsOutput) []types.SecurityGroup { return o.SecurityGroups })
 	}, func(g types.SecurityGroup) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(g.GroupId), Marks: owner.EC2TagMap(g.Tags), Used: len(g.IpPermissions) > 0}
+		return infra.Observed{Identity: aws.ToString(g.GroupId), Marks: mark.EC2TagMap(g.Tags), Used: len(g.IpPermissions) > 0}
 	})
 	k.Delete = func(ctx context.Context, id string) error { return deleteGroup(ctx, c, id) }
 	return k

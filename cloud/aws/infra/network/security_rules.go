@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -25,7 +25,7 @@ const (
 
 // Rules are exactly the ingress rules of a group of ours; all egress is allowed.
 type Rules struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is the group's.
 	Name    string
 	Group   infra.Ref
@@ -37,10 +37,10 @@ type Rules struct {
 var _ resource.Updater = (*Rules)(nil)
 
 // ID is "aws/security-rules/" and its group's name.
-func (r *Rules) ID() string { return owner.ResourceID(owner.KindRules, r.Name) }
+func (r *Rules) ID() string { return mark.ResourceID(mark.KindRules, r.Name) }
 
 // Kind is KindRules.
-func (*Rules) Kind() string { return owner.KindRules }
+func (*Rules) Kind() string { return mark.KindRules }
 
 // Needs its group and those it mentions.
 func (r *Rules) Needs() []string {
@@ -70,7 +70,7 @@ func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, err
 		return resource.Found{}, nil, err
 	}
 	r.Learn(r.Group.Identity())
-	return resource.Found{Kind: owner.KindRules, ID: r.Identity(), Name: r.Name}, r.rulesDrift(live), nil
+	return resource.Found{Kind: mark.KindRules, ID: r.Identity(), Name: r.Name}, r.rulesDrift(live), nil
 }
 
 // Describe lists the ingress rules, a port and a source each.
@@ -196,7 +196,7 @@ func (r *Rules) letOut(ctx context.Context) error {
 func (r *Rules) Delete(ctx context.Context) error { return CloseRules(ctx, r.In, r.Identity()) }
 
 // CloseRules revokes all ingress rules of a group, so that groups that refer to each other can be deleted.
-func CloseRules(ctx context.Context, c *owner.Cluster, id string) error {
+func CloseRules(ctx context.Context, c *mark.Cluster, id string) error {
 	live, err := describeGroup(ctx, c, id)
 	if err != nil {
 		return infra.IgnoreMissing(err)
@@ -204,7 +204,7 @@ func CloseRules(ctx context.Context, c *owner.Cluster, id string) error {
 	return infra.IgnoreMissing(revokeIngress(ctx, c, id, slices.Collect(maps.Values(splitPermissions(live.IpPermissions)))))
 }
 
-func revokeIngress(ctx context.Context, c *owner.Cluster, id string, ps []types.IpPermission) error {
+func revokeIngress(ctx context.Context, c *mark.Cluster, id string, ps []types.IpPermission) error {
 	if len(ps) == 0 {
 		return nil
 	}
@@ -224,7 +224,7 @@ func revokeIngress(ctx context.Context, c *owner.Cluster, id string, ps []types.
 }
 
 // describeGroup looks at one security group, ours or the user's.
-func describeGroup(ctx context.Context, c *owner.Cluster, id string) (types.SecurityGroup, error) {
+func describeGroup(ctx context.Context, c *mark.Cluster, id string) (types.SecurityGroup, error) {
 	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
 	if err != nil {
 		return types.SecurityGroup{}, err
@@ -236,12 +236,12 @@ func describeGroup(ctx context.Context, c *owner.Cluster, id string) (types.Secu
 }
 
 // ListRules lists the rules of our groups that let something in.
-func ListRules(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListRules(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := Groups(c).All(ctx, c.Owned())
 	var out []resource.Found
 	for _, g := range all {
 		if len(g.Object.IpPermissions) > 0 {
-			out = append(out, resource.Found{Kind: owner.KindRules, ID: g.Identity, Name: g.Marks[owner.ResourceTag]})
+			out = append(out, resource.Found{Kind: mark.KindRules, ID: g.Identity, Name: g.Marks[mark.ResourceTag]})
 		}
 	}
 	return out, err

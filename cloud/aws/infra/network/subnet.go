@@ -8,14 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Subnet is the part of a network that lies in one zone.
 type Subnet struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name tells it from the cluster's others; the zone will do.
 	Name string
 	VPC  infra.Ref
@@ -28,11 +28,11 @@ type Subnet struct {
 }
 
 // ID is "aws/subnet/" and its name.
-func (s *Subnet) ID() string { return owner.ResourceID(owner.KindSubnet, s.Name) }
+func (s *Subnet) ID() string { return mark.ResourceID(mark.KindSubnet, s.Name) }
 
 // Define says what is wanted.
 func (s *Subnet) Define() infra.Definition[types.Subnet] {
-	d := owner.Define(s.In, Subnets(s.In), s.Name, &s.Learned, s.VPC)
+	d := mark.Define(s.In, Subnets(s.In), s.Name, &s.Learned, s.VPC)
 	d.Needed = []infra.Ref{s.VPC}
 	d.Create = s.createSubnet
 	d.Compare = s.compareLive
@@ -52,7 +52,7 @@ func (s *Subnet) createSubnet(ctx context.Context, nonce string) error {
 	return s.In.Waiter().RetryUntilKnown(ctx, s.ID(), func() error {
 		out, err := s.In.Clients.EC2.CreateSubnet(ctx, &ec2.CreateSubnetInput{
 			VpcId: aws.String(s.VPC.Identity()), AvailabilityZone: aws.String(s.Zone), CidrBlock: aws.String(s.CIDR.String()),
-			TagSpecifications: owner.TagSpec(types.ResourceTypeSubnet, s.In.Marks(s.Name, nonce)),
+			TagSpecifications: mark.TagSpec(types.ResourceTypeSubnet, s.In.Marks(s.Name, nonce)),
 		})
 		if err == nil {
 			s.Learn(aws.ToString(out.Subnet.SubnetId))
@@ -62,12 +62,12 @@ func (s *Subnet) createSubnet(ctx context.Context, nonce string) error {
 }
 
 // Subnets are those of a cluster. One goes once the machines in it are gone.
-func Subnets(c *owner.Cluster) infra.Kind[types.Subnet] {
-	k := owner.Kind(owner.KindSubnet, func(ctx context.Context, filters []types.Filter) ([]types.Subnet, error) {
+func Subnets(c *mark.Cluster) infra.Kind[types.Subnet] {
+	k := mark.Kind(mark.KindSubnet, func(ctx context.Context, filters []types.Filter) ([]types.Subnet, error) {
 		p := ec2.NewDescribeSubnetsPaginator(c.Clients.EC2, &ec2.DescribeSubnetsInput{Filters: filters})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeSubnetsOutput) []types.Subnet { return o.Subnets })
+		return mark.Pages(ctx, p, func(o *ec2.DescribeSubnetsOutput) []types.Subnet { return o.Subnets })
 	}, func(s types.Subnet) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(s.SubnetId), Marks: owner.EC2TagMap(s.Tags)}
+		return infra.Observed{Identity: aws.ToString(s.SubnetId), Marks: mark.EC2TagMap(s.Tags)}
 	})
 	k.Delete = func(ctx context.Context, id string) error {
 		return c.Waiter().RetryWhileHeld(ctx, id, interfaceHolder(c, "subnet-id", id), func() error {

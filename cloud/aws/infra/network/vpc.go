@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // VPC is a network of the cluster's own.
 type VPC struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name tells it from others of the cluster: "main".
 	Name string
 	// CIDR is its range of addresses, /16 to /28.
@@ -27,11 +27,11 @@ type VPC struct {
 }
 
 // ID is "aws/vpc/" and its name.
-func (v *VPC) ID() string { return owner.ResourceID(owner.KindVPC, v.Name) }
+func (v *VPC) ID() string { return mark.ResourceID(mark.KindVPC, v.Name) }
 
 // Define says what is wanted.
 func (v *VPC) Define() infra.Definition[types.Vpc] {
-	d := owner.Define(v.In, VPCs(v.In), v.Name, &v.Learned)
+	d := mark.Define(v.In, VPCs(v.In), v.Name, &v.Learned)
 	d.Create = v.createVPC
 	d.Compare = func(_ context.Context, live types.Vpc) ([]resource.Drift, error) {
 		return infra.Differences(infra.Fixed("cidr", aws.ToString(live.CidrBlock), v.CIDR.String())), nil
@@ -43,7 +43,7 @@ func (v *VPC) Define() infra.Definition[types.Vpc] {
 func (v *VPC) createVPC(ctx context.Context, nonce string) error {
 	out, err := v.In.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{
 		CidrBlock:         aws.String(v.CIDR.String()),
-		TagSpecifications: owner.TagSpec(types.ResourceTypeVpc, v.In.Marks(v.Name, nonce)),
+		TagSpecifications: mark.TagSpec(types.ResourceTypeVpc, v.In.Marks(v.Name, nonce)),
 	})
 	if err != nil {
 		return err
@@ -53,12 +53,12 @@ func (v *VPC) createVPC(ctx context.Context, nonce string) error {
 }
 
 // VPCs are the networks of a cluster's own.
-func VPCs(c *owner.Cluster) infra.Kind[types.Vpc] {
-	k := owner.Kind(owner.KindVPC, func(ctx context.Context, filters []types.Filter) ([]types.Vpc, error) {
+func VPCs(c *mark.Cluster) infra.Kind[types.Vpc] {
+	k := mark.Kind(mark.KindVPC, func(ctx context.Context, filters []types.Filter) ([]types.Vpc, error) {
 		p := ec2.NewDescribeVpcsPaginator(c.Clients.EC2, &ec2.DescribeVpcsInput{Filters: filters})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeVpcsOutput) []types.Vpc { return o.Vpcs })
+		return mark.Pages(ctx, p, func(o *ec2.DescribeVpcsOutput) []types.Vpc { return o.Vpcs })
 	}, func(v types.Vpc) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(v.VpcId), Marks: owner.EC2TagMap(v.Tags)}
+		return infra.Observed{Identity: aws.ToString(v.VpcId), Marks: mark.EC2TagMap(v.Tags)}
 	})
 	k.Delete = func(ctx context.Context, id string) error {
 		return c.Waiter().RetryWhileHeld(ctx, id, interfaceHolder(c, "vpc-id", id), func() error {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -23,7 +23,7 @@ const homeRegion = "us-east-1"
 // Bucket holds checkpoints: encrypted, closed to the public, spoken to over TLS
 // only.
 type Bucket struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Versioning keeps what was overwritten or deleted, at its price.
 	Versioning bool
 
@@ -37,10 +37,10 @@ var _ resource.Updater = (*Bucket)(nil)
 func DataBucket(cluster, account string) string { return "det-deploy-" + cluster + "-data-" + account }
 
 // ID is "aws/bucket/data".
-func (*Bucket) ID() string { return owner.ResourceID(owner.KindBucket, "data") }
+func (*Bucket) ID() string { return mark.ResourceID(mark.KindBucket, "data") }
 
 // Kind is KindBucket.
-func (*Bucket) Kind() string { return owner.KindBucket }
+func (*Bucket) Kind() string { return mark.KindBucket }
 
 // Needs nothing.
 func (*Bucket) Needs() []string { return nil }
@@ -122,7 +122,7 @@ func (b *Bucket) Delete(ctx context.Context) error { return DeleteBucket(ctx, b.
 
 // describeDataBucket looks at the cluster's data bucket. One without any tag is ours,
 // made by a run that was interrupted before it came to the tags.
-func describeDataBucket(ctx context.Context, c *owner.Cluster) (resource.Found, map[string]string, error) {
+func describeDataBucket(ctx context.Context, c *mark.Cluster) (resource.Found, map[string]string, error) {
 	n := DataBucket(c.ID, c.Account)
 	_, err := c.Clients.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: aws.String(n), ExpectedBucketOwner: aws.String(c.Account)})
 	if err != nil {
@@ -132,15 +132,15 @@ func describeDataBucket(ctx context.Context, c *owner.Cluster) (resource.Found, 
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
-	if len(tags) > 0 && tags[owner.ClusterTag] != c.ID {
-		return resource.Found{}, nil, infra.Foreign("s3:GetBucketTagging", "bucket "+n, "it does not carry the tag "+owner.ClusterTag)
+	if len(tags) > 0 && tags[mark.ClusterTag] != c.ID {
+		return resource.Found{}, nil, infra.Foreign("s3:GetBucketTagging", "bucket "+n, "it does not carry the tag "+mark.ClusterTag)
 	}
-	f := c.Found(owner.KindBucket, infra.Observed{Identity: n, Marks: tags})
+	f := c.Found(mark.KindBucket, infra.Observed{Identity: n, Marks: tags})
 	f.Name = n
 	return f, tags, nil
 }
 
-func describeBucketTags(ctx context.Context, c *owner.Cluster, n string) (map[string]string, error) {
+func describeBucketTags(ctx context.Context, c *mark.Cluster, n string) (map[string]string, error) {
 	out, err := c.Clients.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: aws.String(n)})
 	if cloud.KindOf(err) == cloud.NotFound {
 		return map[string]string{}, nil
@@ -148,11 +148,11 @@ func describeBucketTags(ctx context.Context, c *owner.Cluster, n string) (map[st
 	if err != nil {
 		return nil, err
 	}
-	return owner.TagMap(out.TagSet, func(t types.Tag) (k, v *string) { return t.Key, t.Value }), nil
+	return mark.TagMap(out.TagSet, func(t types.Tag) (k, v *string) { return t.Key, t.Value }), nil
 }
 
 // retagBucket puts tags beside those that are there: S3 takes all or none.
-func retagBucket(ctx context.Context, c *owner.Cluster, n string, more map[string]string) error {
+func retagBucket(ctx context.Context, c *mark.Cluster, n string, more map[string]string) error {
 	tags, err := describeBucketTags(ctx, c, n)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func retagBucket(ctx context.Context, c *owner.Cluster, n string, more map[strin
 }
 
 // BucketTagDrift compares the tags of a bucket with the user's.
-func BucketTagDrift(ctx context.Context, c *owner.Cluster, bucket string) ([]resource.Drift, error) {
+func BucketTagDrift(ctx context.Context, c *mark.Cluster, bucket string) ([]resource.Drift, error) {
 	if len(c.Tags) == 0 {
 		return nil, nil
 	}
@@ -177,7 +177,7 @@ func BucketTagDrift(ctx context.Context, c *owner.Cluster, bucket string) ([]res
 }
 
 // TagBucket puts the user's tags on a bucket, beside those that are there.
-func TagBucket(ctx context.Context, c *owner.Cluster, bucket string) error {
+func TagBucket(ctx context.Context, c *mark.Cluster, bucket string) error {
 	if len(c.Tags) == 0 {
 		return nil
 	}
@@ -185,7 +185,7 @@ func TagBucket(ctx context.Context, c *owner.Cluster, bucket string) error {
 }
 
 // ListBuckets lists the data bucket of a cluster.
-func ListBuckets(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListBuckets(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	found, _, err := describeDataBucket(ctx, c)
 	if err != nil || !found.Exists() {
 		return nil, err
@@ -194,5 +194,5 @@ func ListBuckets(ctx context.Context, c *owner.Cluster) ([]resource.Found, error
 }
 
 func s3Tags(tags map[string]string) []types.Tag {
-	return owner.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
+	return mark.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
 }

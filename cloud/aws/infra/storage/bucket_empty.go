@@ -8,13 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // DeleteBucket empties a bucket and removes it, and begins again when something
 // was written meanwhile.
-func DeleteBucket(ctx context.Context, c *owner.Cluster, n string) error {
+func DeleteBucket(ctx context.Context, c *mark.Cluster, n string) error {
 	return c.Waiter().RetryWhileInUse(ctx, "bucket "+n, func() error {
 		if err := EmptyBucket(ctx, c, n); err != nil {
 			return err
@@ -27,9 +27,9 @@ func DeleteBucket(ctx context.Context, c *owner.Cluster, n string) error {
 // EmptyBucket removes all objects of a bucket, every version and delete marker
 // of them, and the parts of uploads that were never finished. A bucket that is
 // not there is refused with NotFound.
-func EmptyBucket(ctx context.Context, c *owner.Cluster, n string) error {
+func EmptyBucket(ctx context.Context, c *mark.Cluster, n string) error {
 	uploads := s3.NewListMultipartUploadsPaginator(c.Clients.S3, &s3.ListMultipartUploadsInput{Bucket: aws.String(n)})
-	unfinished, err := owner.Pages(ctx, uploads, func(o *s3.ListMultipartUploadsOutput) []types.MultipartUpload { return o.Uploads })
+	unfinished, err := mark.Pages(ctx, uploads, func(o *s3.ListMultipartUploadsOutput) []types.MultipartUpload { return o.Uploads })
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func objectIDs(page *s3.ListObjectVersionsOutput) []types.ObjectIdentifier {
 	return out
 }
 
-func deleteObjects(ctx context.Context, c *owner.Cluster, n string, ids []types.ObjectIdentifier) error {
+func deleteObjects(ctx context.Context, c *mark.Cluster, n string, ids []types.ObjectIdentifier) error {
 	if len(ids) == 0 {
 		return nil
 	}

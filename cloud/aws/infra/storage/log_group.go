@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -19,7 +19,7 @@ import (
 // LogGroup is where machines send their logs. Its name follows from the
 // cluster's; a group with another name is the user's, and not one of these.
 type LogGroup struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Days is how long lines are kept, one of CloudWatch's numbers (1, 3, 5, 7,
 	// 14, 30 …); 0 is forever.
 	Days int32
@@ -32,13 +32,13 @@ type LogGroup struct {
 var _ resource.Updater = (*LogGroup)(nil)
 
 // LogGroupName is the log group of a cluster.
-func LogGroupName(cluster string) string { return owner.PathStart + cluster }
+func LogGroupName(cluster string) string { return mark.PathStart + cluster }
 
 // ID is "aws/log-group/main".
-func (*LogGroup) ID() string { return owner.ResourceID(owner.KindLogGroup, "main") }
+func (*LogGroup) ID() string { return mark.ResourceID(mark.KindLogGroup, "main") }
 
 // Kind is KindLogGroup.
-func (*LogGroup) Kind() string { return owner.KindLogGroup }
+func (*LogGroup) Kind() string { return mark.KindLogGroup }
 
 // Needs nothing.
 func (*LogGroup) Needs() []string { return nil }
@@ -54,9 +54,9 @@ func (l *LogGroup) Describe() []string {
 
 func (l *LogGroup) wantedTags() map[string]string {
 	out := l.In.Marks("logs", "")
-	out[owner.RetainTag] = owner.RetainNo
+	out[mark.RetainTag] = mark.RetainNo
 	if l.Retain {
-		out[owner.RetainTag] = owner.RetainYes
+		out[mark.RetainTag] = mark.RetainYes
 	}
 	return out
 }
@@ -127,16 +127,16 @@ func (l *LogGroup) keepFor(ctx context.Context) error {
 func (l *LogGroup) Delete(ctx context.Context) error { return DeleteLogGroup(ctx, l.In, l.Identity()) }
 
 // DeleteLogGroup removes the log group with what is in it.
-func DeleteLogGroup(ctx context.Context, c *owner.Cluster, name string) error {
+func DeleteLogGroup(ctx context.Context, c *mark.Cluster, name string) error {
 	_, err := c.Clients.Logs.DeleteLogGroup(ctx, &cloudwatchlogs.DeleteLogGroupInput{LogGroupName: aws.String(name)})
 	return infra.IgnoreMissing(err)
 }
 
 // describeLogGroup looks at the cluster's log group and its tags.
-func describeLogGroup(ctx context.Context, c *owner.Cluster) (types.LogGroup, map[string]string, error) {
+func describeLogGroup(ctx context.Context, c *mark.Cluster) (types.LogGroup, map[string]string, error) {
 	name := LogGroupName(c.ID)
 	p := cloudwatchlogs.NewDescribeLogGroupsPaginator(c.Clients.Logs, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: aws.String(name)})
-	all, err := owner.Pages(ctx, p, func(o *cloudwatchlogs.DescribeLogGroupsOutput) []types.LogGroup { return o.LogGroups })
+	all, err := mark.Pages(ctx, p, func(o *cloudwatchlogs.DescribeLogGroupsOutput) []types.LogGroup { return o.LogGroups })
 	if err != nil {
 		return types.LogGroup{}, nil, err
 	}
@@ -148,22 +148,22 @@ func describeLogGroup(ctx context.Context, c *owner.Cluster) (types.LogGroup, ma
 		if err != nil {
 			return g, nil, err
 		}
-		if whose := out.Tags[owner.ClusterTag]; whose != c.ID && len(out.Tags) > 0 {
-			return g, nil, infra.Foreign("logs:DescribeLogGroups", "log group "+name, "it does not carry the tag "+owner.ClusterTag)
+		if whose := out.Tags[mark.ClusterTag]; whose != c.ID && len(out.Tags) > 0 {
+			return g, nil, infra.Foreign("logs:DescribeLogGroups", "log group "+name, "it does not carry the tag "+mark.ClusterTag)
 		}
 		return g, out.Tags, nil
 	}
 	return types.LogGroup{}, nil, infra.Missing("logs:DescribeLogGroups", name)
 }
 
-func foundLogGroup(c *owner.Cluster, tags map[string]string) resource.Found {
-	f := c.Found(owner.KindLogGroup, infra.Observed{Identity: LogGroupName(c.ID), Marks: tags})
+func foundLogGroup(c *mark.Cluster, tags map[string]string) resource.Found {
+	f := c.Found(mark.KindLogGroup, infra.Observed{Identity: LogGroupName(c.ID), Marks: tags})
 	f.Name = f.ID
 	return f
 }
 
 // ListLogGroups lists the log group of a cluster.
-func ListLogGroups(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListLogGroups(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	_, tags, err := describeLogGroup(ctx, c)
 	if err != nil {
 		return nil, infra.IgnoreMissing(err)

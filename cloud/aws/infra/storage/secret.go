@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -22,7 +22,7 @@ const valuePath = "value"
 
 // Secret is kept in Secrets Manager, and nowhere else.
 type Secret struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name tells it from others: "admin-password". It is stored as
 	// det-deploy/<cluster>/<name>.
 	Name string
@@ -48,10 +48,10 @@ func SecretName(cluster, name string) string { return secretPrefix(cluster) + na
 func secretPrefix(cluster string) string { return "det-deploy/" + cluster + "/" }
 
 // ID is "aws/secret/" and its name.
-func (s *Secret) ID() string { return owner.ResourceID(owner.KindSecret, s.Name) }
+func (s *Secret) ID() string { return mark.ResourceID(mark.KindSecret, s.Name) }
 
 // Kind is KindSecret.
-func (*Secret) Kind() string { return owner.KindSecret }
+func (*Secret) Kind() string { return mark.KindSecret }
 
 // Needs nothing.
 func (*Secret) Needs() []string { return nil }
@@ -61,11 +61,11 @@ func (s *Secret) storedName() string { return SecretName(s.In.ID, s.Name) }
 // wantedTags are all but the digest of a given value, which is new each time.
 func (s *Secret) wantedTags() map[string]string {
 	out := s.In.Marks(s.Name, "")
-	out[owner.RetainTag] = owner.RetainNo
+	out[mark.RetainTag] = mark.RetainNo
 	if s.OpensData {
-		out[owner.RetainTag] = owner.RetainYes
+		out[mark.RetainTag] = mark.RetainYes
 		if s.In.Outside != "" {
-			out[owner.OpensTag] = s.In.Outside
+			out[mark.OpensTag] = s.In.Outside
 		}
 	}
 	return out
@@ -83,12 +83,12 @@ func (s *Secret) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 		return resource.Found{}, nil, err
 	}
 	s.Learn(s.storedName())
-	return s.In.Found(owner.KindSecret, infra.Observed{Identity: s.Identity(), Marks: tags}), s.secretDrift(tags), nil
+	return s.In.Found(mark.KindSecret, infra.Observed{Identity: s.Identity(), Marks: tags}), s.secretDrift(tags), nil
 }
 
 func (s *Secret) secretDrift(tags map[string]string) []resource.Drift {
 	out := infra.MarkDrift(tags, s.wantedTags())
-	if !s.Given.IsZero() && !infra.DigestMatches(tags[owner.DigestTag], s.storedName(), s.Given.Reveal()) {
+	if !s.Given.IsZero() && !infra.DigestMatches(tags[mark.DigestTag], s.storedName(), s.Given.Reveal()) {
 		out = append(out, resource.Drift{Path: valuePath, Have: "another one", Want: "the given one"})
 	}
 	return out
@@ -161,7 +161,7 @@ func (s *Secret) newValue() (secret.Value, map[string]string, error) {
 		v, err := s.Generate()
 		return v, tags, err
 	}
-	tags[owner.DigestTag] = infra.Digest(s.storedName(), s.Given.Reveal())
+	tags[mark.DigestTag] = infra.Digest(s.storedName(), s.Given.Reveal())
 	return s.Given, tags, nil
 }
 
@@ -173,7 +173,7 @@ func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
 		if d.Path != valuePath {
 			continue
 		}
-		tags[owner.DigestTag] = infra.Digest(s.storedName(), s.Given.Reveal())
+		tags[mark.DigestTag] = infra.Digest(s.storedName(), s.Given.Reveal())
 		s.value, s.version = secret.Value{}, ""
 		_, err := s.In.Clients.Secrets.PutSecretValue(ctx, &sm.PutSecretValueInput{
 			SecretId: aws.String(s.Identity()), SecretString: aws.String(s.Given.Reveal()),
@@ -193,7 +193,7 @@ func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
 func (s *Secret) Delete(ctx context.Context) error { return DeleteSecret(ctx, s.In, s.Identity()) }
 
 // DeleteSecret removes a secret for good, so that its name is free.
-func DeleteSecret(ctx context.Context, c *owner.Cluster, stored string) error {
+func DeleteSecret(ctx context.Context, c *mark.Cluster, stored string) error {
 	_, err := c.Clients.Secrets.DeleteSecret(ctx, &sm.DeleteSecretInput{
 		SecretId: aws.String(stored), ForceDeleteWithoutRecovery: aws.Bool(true),
 	})
@@ -233,35 +233,35 @@ func (s *Secret) Version(ctx context.Context) (string, error) {
 	return "unknown", nil
 }
 
-func describeSecret(ctx context.Context, c *owner.Cluster, stored string) (*sm.DescribeSecretOutput, error) {
+func describeSecret(ctx context.Context, c *mark.Cluster, stored string) (*sm.DescribeSecretOutput, error) {
 	return c.Clients.Secrets.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: aws.String(stored)})
 }
 
 // ownSecretTags refuses a secret that is not the cluster's.
-func ownSecretTags(c *owner.Cluster, stored *string, tags []types.Tag) (map[string]string, error) {
-	have := owner.TagMap(tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
-	if have[owner.ClusterTag] != c.ID {
-		return nil, infra.Foreign("secretsmanager:DescribeSecret", "secret "+aws.ToString(stored), "it does not carry the tag "+owner.ClusterTag)
+func ownSecretTags(c *mark.Cluster, stored *string, tags []types.Tag) (map[string]string, error) {
+	have := mark.TagMap(tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
+	if have[mark.ClusterTag] != c.ID {
+		return nil, infra.Foreign("secretsmanager:DescribeSecret", "secret "+aws.ToString(stored), "it does not carry the tag "+mark.ClusterTag)
 	}
 	return have, nil
 }
 
 // ListSecrets lists what is under the cluster's prefix and carries its tag.
-func ListSecrets(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListSecrets(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	p := sm.NewListSecretsPaginator(c.Clients.Secrets, &sm.ListSecretsInput{
 		Filters: []types.Filter{{Key: types.FilterNameStringTypeName, Values: []string{secretPrefix(c.ID)}}},
 	})
-	all, err := owner.Pages(ctx, p, func(o *sm.ListSecretsOutput) []types.SecretListEntry { return o.SecretList })
+	all, err := mark.Pages(ctx, p, func(o *sm.ListSecretsOutput) []types.SecretListEntry { return o.SecretList })
 	var out []resource.Found
 	for _, s := range all {
-		tags := owner.TagMap(s.Tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
-		if strings.HasPrefix(aws.ToString(s.Name), secretPrefix(c.ID)) && tags[owner.ClusterTag] == c.ID && s.DeletedDate == nil {
-			out = append(out, c.Found(owner.KindSecret, infra.Observed{Identity: aws.ToString(s.Name), Marks: tags}))
+		tags := mark.TagMap(s.Tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
+		if strings.HasPrefix(aws.ToString(s.Name), secretPrefix(c.ID)) && tags[mark.ClusterTag] == c.ID && s.DeletedDate == nil {
+			out = append(out, c.Found(mark.KindSecret, infra.Observed{Identity: aws.ToString(s.Name), Marks: tags}))
 		}
 	}
 	return out, err
 }
 
 func smTags(tags map[string]string) []types.Tag {
-	return owner.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
+	return mark.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // Snapshot is a copy of a volume as it was at one moment. It outlives `down`.
 type Snapshot struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name tells it from others: "before-0.39.0".
 	Name   string
 	Volume infra.Ref
@@ -23,11 +23,11 @@ type Snapshot struct {
 }
 
 // ID is "aws/snapshot/" and its name.
-func (s *Snapshot) ID() string { return owner.ResourceID(owner.KindSnapshot, s.Name) }
+func (s *Snapshot) ID() string { return mark.ResourceID(mark.KindSnapshot, s.Name) }
 
 // Define says what is wanted.
 func (s *Snapshot) Define() infra.Definition[types.Snapshot] {
-	d := owner.Define(s.In, Snapshots(s.In), s.Name, &s.Learned, s.Volume)
+	d := mark.Define(s.In, Snapshots(s.In), s.Name, &s.Learned, s.Volume)
 	d.Create = s.createSnapshot
 	return d
 }
@@ -38,7 +38,7 @@ func (s *Snapshot) createSnapshot(ctx context.Context, nonce string) error {
 	return s.In.Waiter().RetryUntilKnown(ctx, s.ID(), func() error {
 		out, err := s.In.Clients.EC2.CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
 			VolumeId: aws.String(s.Volume.Identity()), Description: aws.String(s.In.DisplayName(s.Name)),
-			TagSpecifications: owner.TagSpec(types.ResourceTypeSnapshot, s.In.Marks(s.Name, nonce)),
+			TagSpecifications: mark.TagSpec(types.ResourceTypeSnapshot, s.In.Marks(s.Name, nonce)),
 		})
 		if err == nil {
 			s.Learn(aws.ToString(out.SnapshotId))
@@ -49,7 +49,7 @@ func (s *Snapshot) createSnapshot(ctx context.Context, nonce string) error {
 
 // Keep makes a snapshot of a volume under a name, once, and returns its ID. An empty ID is
 // the cluster's own volume.
-func Keep(ctx context.Context, c *owner.Cluster, id, name string) (string, error) {
+func Keep(ctx context.Context, c *mark.Cluster, id, name string) (string, error) {
 	volume := infra.Ref(infra.Existing(id))
 	if id == "" {
 		own := infra.Nonced(&Volume{In: c, Name: "data"})
@@ -67,7 +67,7 @@ func Keep(ctx context.Context, c *owner.Cluster, id, name string) (string, error
 	return s.Identity(), err
 }
 
-func deleteSnapshot(ctx context.Context, c *owner.Cluster, id string) error {
+func deleteSnapshot(ctx context.Context, c *mark.Cluster, id string) error {
 	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
 		_, err := c.Clients.EC2.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: aws.String(id)})
 		return err
@@ -75,12 +75,12 @@ func deleteSnapshot(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 // Snapshots are those of a cluster.
-func Snapshots(c *owner.Cluster) infra.Kind[types.Snapshot] {
-	k := owner.Kind(owner.KindSnapshot, func(ctx context.Context, filters []types.Filter) ([]types.Snapshot, error) {
+func Snapshots(c *mark.Cluster) infra.Kind[types.Snapshot] {
+	k := mark.Kind(mark.KindSnapshot, func(ctx context.Context, filters []types.Filter) ([]types.Snapshot, error) {
 		p := ec2.NewDescribeSnapshotsPaginator(c.Clients.EC2, &ec2.DescribeSnapshotsInput{Filters: filters, OwnerIds: []string{"self"}})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeSnapshotsOutput) []types.Snapshot { return o.Snapshots })
+		return mark.Pages(ctx, p, func(o *ec2.DescribeSnapshotsOutput) []types.Snapshot { return o.Snapshots })
 	}, func(s types.Snapshot) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(s.SnapshotId), Marks: owner.EC2TagMap(s.Tags), Created: aws.ToTime(s.StartTime), Deleting: s.State == types.SnapshotStateError}
+		return infra.Observed{Identity: aws.ToString(s.SnapshotId), Marks: mark.EC2TagMap(s.Tags), Created: aws.ToTime(s.StartTime), Deleting: s.State == types.SnapshotStateError}
 	})
 	k.Delete = func(ctx context.Context, id string) error { return deleteSnapshot(ctx, c, id) }
 	return k

@@ -12,14 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Volume is an encrypted gp3 disk that outlives machines and `down`.
 type Volume struct {
-	In   *owner.Cluster
+	In   *mark.Cluster
 	Name string
 	// Zone is that of the machine it is for.
 	Zone string
@@ -34,11 +34,11 @@ type Volume struct {
 }
 
 // ID is "aws/volume/" and its name.
-func (v *Volume) ID() string { return owner.ResourceID(owner.KindVolume, v.Name) }
+func (v *Volume) ID() string { return mark.ResourceID(mark.KindVolume, v.Name) }
 
 // Define says what is wanted.
 func (v *Volume) Define() infra.Definition[types.Volume] {
-	d := owner.Define(v.In, Volumes(v.In), v.Name, &v.Learned)
+	d := mark.Define(v.In, Volumes(v.In), v.Name, &v.Learned)
 	d.Create, d.Compare, d.Change = v.createVolume, v.compareLive, v.growVolume
 	d.Describe, d.Advise = v.describeSettings, v.driftAdvice
 	return d
@@ -69,8 +69,8 @@ func (v *Volume) compareLive(_ context.Context, live types.Volume) ([]resource.D
 
 // usedDrift lists the mark of a blank volume on one that was attached by hand.
 func usedDrift(live types.Volume) []resource.Drift {
-	if marks := owner.EC2TagMap(live.Tags); len(live.Attachments) > 0 && marks[owner.BlankTag] == owner.BlankYes {
-		return infra.MarkDrift(marks, map[string]string{owner.BlankTag: owner.BlankNo})
+	if marks := mark.EC2TagMap(live.Tags); len(live.Attachments) > 0 && marks[mark.BlankTag] == mark.BlankYes {
+		return infra.MarkDrift(marks, map[string]string{mark.BlankTag: mark.BlankNo})
 	}
 	return nil
 }
@@ -95,12 +95,12 @@ func (v *Volume) driftAdvice(drift []resource.Drift) string {
 func (v *Volume) createVolume(ctx context.Context, nonce string) error {
 	marks := v.In.Marks(v.Name, nonce)
 	if v.Snapshot == "" {
-		marks[owner.BlankTag] = owner.BlankYes // until a machine gets it
+		marks[mark.BlankTag] = mark.BlankYes // until a machine gets it
 	}
 	in := &ec2.CreateVolumeInput{
 		AvailabilityZone: aws.String(v.Zone), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
 		Encrypted: aws.Bool(true), ClientToken: aws.String(nonce),
-		TagSpecifications: owner.TagSpec(types.ResourceTypeVolume, marks),
+		TagSpecifications: mark.TagSpec(types.ResourceTypeVolume, marks),
 	}
 	if v.Snapshot != "" {
 		in.SnapshotId = aws.String(v.Snapshot)
@@ -130,7 +130,7 @@ func (v *Volume) growVolume(ctx context.Context, _ []resource.Drift) error {
 	return err
 }
 
-func deleteVolume(ctx context.Context, c *owner.Cluster, id string) error {
+func deleteVolume(ctx context.Context, c *mark.Cluster, id string) error {
 	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
 		_, err := c.Clients.EC2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: aws.String(id)})
 		return err
@@ -138,7 +138,7 @@ func deleteVolume(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 // DescribeVolume looks at one volume, ours or the user's.
-func DescribeVolume(ctx context.Context, c *owner.Cluster, id string) (types.Volume, error) {
+func DescribeVolume(ctx context.Context, c *mark.Cluster, id string) (types.Volume, error) {
 	out, err := c.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
 	if err != nil {
 		return types.Volume{}, err
@@ -150,17 +150,17 @@ func DescribeVolume(ctx context.Context, c *owner.Cluster, id string) (types.Vol
 }
 
 // Volumes are those of a cluster, without disks that are part of a machine.
-func Volumes(c *owner.Cluster) infra.Kind[types.Volume] {
-	k := owner.Kind(owner.KindVolume, func(ctx context.Context, filters []types.Filter) ([]types.Volume, error) {
+func Volumes(c *mark.Cluster) infra.Kind[types.Volume] {
+	k := mark.Kind(mark.KindVolume, func(ctx context.Context, filters []types.Filter) ([]types.Volume, error) {
 		p := ec2.NewDescribeVolumesPaginator(c.Clients.EC2, &ec2.DescribeVolumesInput{Filters: filters})
-		return owner.Pages(ctx, p, func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes })
+		return mark.Pages(ctx, p, func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes })
 	}, func(v types.Volume) infra.Observed {
-		s := infra.Observed{Identity: aws.ToString(v.VolumeId), Marks: owner.EC2TagMap(v.Tags), Created: aws.ToTime(v.CreateTime), Used: len(v.Attachments) > 0}
-		s.Blank = s.Marks[owner.BlankTag] == owner.BlankYes && !s.Used && aws.ToString(v.SnapshotId) == ""
+		s := infra.Observed{Identity: aws.ToString(v.VolumeId), Marks: mark.EC2TagMap(v.Tags), Created: aws.ToTime(v.CreateTime), Used: len(v.Attachments) > 0}
+		s.Blank = s.Marks[mark.BlankTag] == mark.BlankYes && !s.Used && aws.ToString(v.SnapshotId) == ""
 		s.Deleting = v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
 		// A machine's own disk goes with it. One that does not is listed when it
 		// is on its own.
-		s.Deleting = s.Deleting || s.Used && s.Marks[owner.ResourceTag] == ""
+		s.Deleting = s.Deleting || s.Used && s.Marks[mark.ResourceTag] == ""
 		return s
 	})
 	k.Delete = func(ctx context.Context, id string) error { return deleteVolume(ctx, c, id) }

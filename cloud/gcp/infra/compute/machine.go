@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
@@ -23,15 +23,15 @@ var toSettle = infra.Limit{What: "to settle", Max: 10 * time.Minute}
 const masterName = "master"
 
 // Masters are the master's machine. It goes once it has stopped.
-func Masters(c *owner.Cluster) owner.Kind[compute.Instance] {
-	k := machineKind(c, owner.KindInstance, func(i *compute.Instance) bool { return i.Name == c.FullName(masterName) })
+func Masters(c *mark.Cluster) mark.Kind[compute.Instance] {
+	k := machineKind(c, mark.KindInstance, func(i *compute.Instance) bool { return i.Name == c.FullName(masterName) })
 	k.Delete = func(ctx context.Context, identity string) error { return deleteMachine(ctx, c, identity) }
 	return k
 }
 
 // Agents are the machines that a master launched. Their end is begun, not waited for.
-func Agents(c *owner.Cluster) owner.Kind[compute.Instance] {
-	k := machineKind(c, owner.KindAgent, func(i *compute.Instance) bool { return i.Name != c.FullName(masterName) })
+func Agents(c *mark.Cluster) mark.Kind[compute.Instance] {
+	k := machineKind(c, mark.KindAgent, func(i *compute.Instance) bool { return i.Name != c.FullName(masterName) })
 	k.Delete = func(ctx context.Context, identity string) error {
 		zone, name := api.SplitZone(identity)
 		return c.Waiter().RetryWhileInUse(ctx, identity, func() error {
@@ -42,8 +42,8 @@ func Agents(c *owner.Cluster) owner.Kind[compute.Instance] {
 }
 
 // machineKind is one of the two kinds of machines.
-func machineKind(c *owner.Cluster, name string, belongs func(*compute.Instance) bool) owner.Kind[compute.Instance] {
-	return owner.KindOf(c, name, c.LabelFilter(), owner.Calls[compute.Instance]{
+func machineKind(c *mark.Cluster, name string, belongs func(*compute.Instance) bool) mark.Kind[compute.Instance] {
+	return mark.KindOf(c, name, c.LabelFilter(), mark.Calls[compute.Instance]{
 		Get: func(ctx context.Context, identity string) (*compute.Instance, error) {
 			zone, name := api.SplitZone(identity)
 			return api.Do(ctx, c.Clients.Compute.Instances.Get(c.Clients.Project, zone, name))
@@ -62,7 +62,7 @@ func machineKind(c *owner.Cluster, name string, belongs func(*compute.Instance) 
 
 // deleteMachine removes a machine. Its protection against that is ours, and is switched
 // off first.
-func deleteMachine(ctx context.Context, c *owner.Cluster, identity string) error {
+func deleteMachine(ctx context.Context, c *mark.Cluster, identity string) error {
 	instances, project := c.Clients.Compute.Instances, c.Clients.Project
 	zone, name := api.SplitZone(identity)
 	return c.Waiter().RetryWhileInUse(ctx, identity, func() error {
@@ -79,6 +79,6 @@ func deleteMachine(ctx context.Context, c *owner.Cluster, identity string) error
 
 // settleMachine makes a call that wants a machine to be in another state than it is still
 // on its way to.
-func settleMachine(ctx context.Context, c *owner.Cluster, identity string, call func() error) error {
+func settleMachine(ctx context.Context, c *mark.Cluster, identity string, call func() error) error {
 	return c.Waiter().RetryOn(ctx, identity, toSettle, cloud.Conflict, call)
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
@@ -33,7 +33,7 @@ type Address interface {
 // Master is the machine on which the master runs. Its data is on a disk of its own, so
 // that it can be replaced.
 type Master struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Zone is where it is: "us-central1-a".
 	Zone string
 	// Type is a type of machine: "n2-standard-2". MinCPU is the oldest processor that it
@@ -73,11 +73,11 @@ type Master struct {
 }
 
 // ID is "gcp/instance/master".
-func (*Master) ID() string { return owner.ResourceID(owner.KindInstance, masterName) }
+func (*Master) ID() string { return mark.ResourceID(mark.KindInstance, masterName) }
 
 // Define says what is wanted.
 func (m *Master) Define() infra.Definition[*compute.Instance] {
-	d := owner.DefineZonal(m.In, Masters(m.In), owner.Zoned{Zone: m.Zone, Name: masterName}, &m.Learned)
+	d := mark.DefineZonal(m.In, Masters(m.In), mark.Zoned{Zone: m.Zone, Name: masterName}, &m.Learned)
 	d.Needs, d.Tags = m.listNeeds(), m.In.Labels
 	d.Create, d.Retag, d.Compare, d.Change = m.createMaster, m.relabel, m.compareLive, m.fixDrift
 	d.Describe = func() []string {
@@ -105,7 +105,7 @@ func (m *Master) createMaster(ctx context.Context, _ string) error {
 		}
 		in.Metadata.Items = append(in.Metadata.Items, itemOf("startup-script", script))
 	}
-	return owner.Insert(ctx, m.In, m.Define(), m.In.Zonal(m.Zone, masterName), func() error {
+	return mark.Insert(ctx, m.In, m.Define(), m.In.Zonal(m.Zone, masterName), func() error {
 		return api.Run(ctx, m.In.Clients, m.In.Clients.Compute.Instances.Insert(m.In.Clients.Project, m.Zone, in))
 	})
 }
@@ -183,13 +183,13 @@ func itemOf(key, value string) *compute.MetadataItems {
 func (m *Master) relabel(ctx context.Context, identity string, marks map[string]string) error {
 	instances, project := m.In.Clients.Compute.Instances, m.In.Clients.Project
 	zone, name := api.SplitZone(identity)
-	return m.In.Relabel(ctx, m.ID(), marks, func() (owner.Labelled, error) {
+	return m.In.Relabel(ctx, m.ID(), marks, func() (mark.Labelled, error) {
 		live, err := api.Do(ctx, instances.Get(project, zone, name))
 		if err != nil {
-			return owner.Labelled{}, err
+			return mark.Labelled{}, err
 		}
-		return owner.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
-	}, func(l owner.Labelled) error {
+		return mark.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
+	}, func(l mark.Labelled) error {
 		in := &compute.InstancesSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint}
 		return api.Run(ctx, m.In.Clients, instances.SetLabels(project, zone, name, in))
 	})

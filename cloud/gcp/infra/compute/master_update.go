@@ -9,7 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -140,5 +140,5 @@ func (m *Master) growRoot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return owner.GrowDisk(ctx, m.In, bootDisk(live), m.RootGB)
+	return mark.GrowDisk(ctx, m.In, bootDisk(live), m.RootGB)
 }

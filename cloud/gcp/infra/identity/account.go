@@ -13,14 +13,14 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Account is who a cluster's machines are.
 type Account struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is whom it is for: "master" or "agent".
 	Name string
 
@@ -47,10 +47,10 @@ func (a *Account) Email() string {
 }
 
 // ID is "gcp/service-account/" and its name.
-func (a *Account) ID() string { return owner.ResourceID(owner.KindAccount, a.Name) }
+func (a *Account) ID() string { return mark.ResourceID(mark.KindAccount, a.Name) }
 
 // Kind is KindAccount.
-func (*Account) Kind() string { return owner.KindAccount }
+func (*Account) Kind() string { return mark.KindAccount }
 
 // Needs nothing.
 func (*Account) Needs() []string { return nil }
@@ -75,7 +75,7 @@ func (a *Account) Create(ctx context.Context) error {
 	if cloud.KindOf(err) == cloud.Conflict {
 		var live *iam.ServiceAccount
 		if live, err = api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Get(a.In.Clients.AccountName(a.Email()))); err == nil && !isOwn(a.In, live) {
-			err = infra.Foreign("", "service account "+a.Email(), "it does not carry the mark "+owner.ClusterLabel)
+			err = infra.Foreign("", "service account "+a.Email(), "it does not carry the mark "+mark.ClusterLabel)
 		}
 	}
 	if err == nil {
@@ -88,20 +88,20 @@ func (a *Account) Create(ctx context.Context) error {
 func (a *Account) Delete(ctx context.Context) error { return DeleteAccount(ctx, a.In, a.Email()) }
 
 // DeleteAccount removes a service account.
-func DeleteAccount(ctx context.Context, c *owner.Cluster, email string) error {
+func DeleteAccount(ctx context.Context, c *mark.Cluster, email string) error {
 	return infra.IgnoreMissing(api.Send(ctx, c.Clients.IAM.Projects.ServiceAccounts.Delete(c.Clients.AccountName(email))))
 }
 
-func isOwn(c *owner.Cluster, a *iam.ServiceAccount) bool {
-	return owner.DescribedMarks(a.Description)[owner.ClusterLabel] == c.ID
+func isOwn(c *mark.Cluster, a *iam.ServiceAccount) bool {
+	return mark.DescribedMarks(a.Description)[mark.ClusterLabel] == c.ID
 }
 
-func foundAccount(c *owner.Cluster, a *iam.ServiceAccount) resource.Found {
-	return c.Found(owner.KindAccount, infra.Observed{Identity: path.Base(a.Email)})
+func foundAccount(c *mark.Cluster, a *iam.ServiceAccount) resource.Found {
+	return c.Found(mark.KindAccount, infra.Observed{Identity: path.Base(a.Email)})
 }
 
 // ListAccounts lists those of a cluster.
-func ListAccounts(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListAccounts(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := api.List(ctx, c.Clients.IAM.Projects.ServiceAccounts.List(c.Clients.ProjectName()), func(p *iam.ListServiceAccountsResponse) []*iam.ServiceAccount { return p.Accounts })
 	var out []resource.Found
 	for _, a := range all {
@@ -112,7 +112,7 @@ func ListAccounts(ctx context.Context, c *owner.Cluster) ([]resource.Found, erro
 	if err != nil {
 		return nil, err
 	}
-	return owner.KeepPresent(out, func(f resource.Found) error {
+	return mark.KeepPresent(out, func(f resource.Found) error {
 		_, err := api.Do(ctx, c.Clients.IAM.Projects.ServiceAccounts.Get(c.Clients.AccountName(f.ID)))
 		return err
 	})

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -17,7 +17,7 @@ const accountUser = Predefined("roles/iam.serviceAccountUser")
 // ActAs lets the master's account launch machines with the agents' account. On an account
 // of the user's the role is the user's to give: it cannot be given before the master's
 // account exists, and so is asked for when it does.
-func ActAs(c *owner.Cluster, master, agent Holder) *Binding {
+func ActAs(c *mark.Cluster, master, agent Holder) *Binding {
 	_, existing := agent.(ExistingAccount)
 	return &Binding{
 		In: c, Name: "master-on-agent", Account: master, On: OnAccount(c, agent.Email()), After: agent,

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/api/cloudresourcemanager/v3"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -19,7 +19,7 @@ type projectPolicy = cloudresourcemanager.Policy
 
 // Binding gives an account roles: in the project, or on one thing.
 type Binding struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is whose it is, and on what: "master", "master-on-data".
 	Name    string
 	Account Holder
@@ -77,10 +77,10 @@ type Grant struct {
 }
 
 // ID is "gcp/role-binding/" and its name.
-func (b *Binding) ID() string { return owner.ResourceID(owner.KindBinding, b.Name) }
+func (b *Binding) ID() string { return mark.ResourceID(mark.KindBinding, b.Name) }
 
 // Kind is KindBinding.
-func (*Binding) Kind() string { return owner.KindBinding }
+func (*Binding) Kind() string { return mark.KindBinding }
 
 // Needs its account and its roles, and what it is on.
 func (b *Binding) Needs() []string {
@@ -131,7 +131,7 @@ func (b *Binding) wanted() []string {
 // project.
 func foundBinding(on Place, email string) resource.Found {
 	id := strings.TrimSpace(on.path + " " + email)
-	return resource.Found{Kind: owner.KindBinding, ID: id, Name: id}
+	return resource.Found{Kind: mark.KindBinding, ID: id, Name: id}
 }
 
 // Create gives the account the roles, in place of those that it had of us.
@@ -171,14 +171,14 @@ func (b *Binding) Delete(ctx context.Context) error {
 }
 
 // DeleteBinding takes all roles away that an account has in some place.
-func DeleteBinding(ctx context.Context, c *owner.Cluster, id string) error {
+func DeleteBinding(ctx context.Context, c *mark.Cluster, id string) error {
 	at, email, onThing := strings.Cut(id, " ")
 	if !onThing {
 		at, email = "", id
 	}
 	on, known := placeAt(c, at)
 	if !known {
-		return fmt.Errorf("remove %s %s: this program knows no such place on Google Cloud", owner.KindBinding, id)
+		return fmt.Errorf("remove %s %s: this program knows no such place on Google Cloud", mark.KindBinding, id)
 	}
 	return infra.IgnoreMissing(on.changePolicy(ctx, c, id, func(p *policy) {
 		p.remove(memberOf(email), anyGrant)
@@ -188,7 +188,7 @@ func DeleteBinding(ctx context.Context, c *owner.Cluster, id string) error {
 // ListBindings lists the accounts of the cluster that have roles, where these outlive the
 // accounts: in the project, on data and secrets, and on a shared subnetwork. An account
 // that is gone leaves its roles behind under another name, and they go with it.
-func ListBindings(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListBindings(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	places, err := listPlaces(ctx, c)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func ListBindings(ctx context.Context, c *owner.Cluster) ([]resource.Found, erro
 	return slices.Concat(found...), err
 }
 
-func listBindingsOn(ctx context.Context, c *owner.Cluster, on Place) ([]resource.Found, error) {
+func listBindingsOn(ctx context.Context, c *mark.Cluster, on Place) ([]resource.Found, error) {
 	live, err := on.get(ctx)
 	if err != nil {
 		return nil, infra.IgnoreMissing(err)
@@ -220,7 +220,7 @@ func listBindingsOn(ctx context.Context, c *owner.Cluster, on Place) ([]resource
 }
 
 // listPlaces lists where accounts of the cluster may have roles that outlive them.
-func listPlaces(ctx context.Context, c *owner.Cluster) ([]Place, error) {
+func listPlaces(ctx context.Context, c *mark.Cluster) ([]Place, error) {
 	out := []Place{OnProject(c)}
 	if c.Shared != "" {
 		out = append(out, OnSubnetwork(c, c.Shared))
@@ -243,16 +243,16 @@ func anyGrant(policyBinding) bool { return true }
 
 // emails are the accounts whose roles in a place go with the cluster: where it is the
 // cluster's own, also those of the user's accounts.
-func (p Place) emails(c *owner.Cluster) []string {
+func (p Place) emails(c *mark.Cluster) []string {
 	kind, _, _ := strings.Cut(p.path, "/")
-	if kind == owner.KindBucket || kind == owner.KindSecret {
+	if kind == mark.KindBucket || kind == mark.KindSecret {
 		return slices.Concat(ownEmails(c), c.Accounts)
 	}
 	return ownEmails(c)
 }
 
 // ownEmails are the accounts that a cluster has, by their names.
-func ownEmails(c *owner.Cluster) []string {
+func ownEmails(c *mark.Cluster) []string {
 	var out []string
 	for _, name := range []string{"agent", "master"} {
 		out = append(out, (&Account{In: c, Name: name}).Email())
@@ -260,6 +260,6 @@ func ownEmails(c *owner.Cluster) []string {
 	return out
 }
 
-func isMemberOf(c *owner.Cluster, entry string) bool {
+func isMemberOf(c *mark.Cluster, entry string) bool {
 	return slices.ContainsFunc(ownEmails(c), func(email string) bool { return isSame(entry, memberOf(email)) })
 }

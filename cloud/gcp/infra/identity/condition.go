@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 )
 
 // zonesPerCondition keeps an expression below the twelve operators that Google takes:
@@ -15,7 +15,7 @@ const zonesPerCondition = 5
 // NameConditions have a role count for the machines and disks of a cluster alone, by how
 // their names begin, and for everything that is neither. Names know no clusters: those of
 // lab also cover machines of lab-2. A role is given under each of the conditions.
-func NameConditions(c *owner.Cluster, zones []string) []*Condition {
+func NameConditions(c *mark.Cluster, zones []string) []*Condition {
 	var out []*Condition
 	for some := range slices.Chunk(slices.Sorted(slices.Values(zones)), zonesPerCondition) {
 		terms := []string{`resource.type != "compute.googleapis.com/Instance" && resource.type != "compute.googleapis.com/Disk"`}
@@ -31,9 +31,9 @@ func NameConditions(c *owner.Cluster, zones []string) []*Condition {
 }
 
 // conditionTitle tells the conditions of a cluster from those of others.
-func conditionTitle(c *owner.Cluster) string { return "det-deploy cluster " + c.ID }
+func conditionTitle(c *mark.Cluster) string { return "det-deploy cluster " + c.ID }
 
-func conditionOf(c *owner.Cluster, terms []string) *Condition {
+func conditionOf(c *mark.Cluster, terms []string) *Condition {
 	return &Condition{Title: conditionTitle(c), Expression: strings.Join(terms, " || ")}
 }
 
@@ -41,7 +41,7 @@ func conditionOf(c *owner.Cluster, terms []string) *Condition {
 const termsPerCondition = 12
 
 // DiskConditions have a role count for some disks of the project: "us-central1-a/data".
-func DiskConditions(c *owner.Cluster, disks []string) []*Condition {
+func DiskConditions(c *mark.Cluster, disks []string) []*Condition {
 	var out []*Condition
 	for some := range slices.Chunk(slices.Sorted(slices.Values(disks)), termsPerCondition) {
 		var terms []string
@@ -55,20 +55,20 @@ func DiskConditions(c *owner.Cluster, disks []string) []*Condition {
 }
 
 // BucketCondition has a role count for a bucket and its objects.
-func BucketCondition(c *owner.Cluster, bucket string) *Condition {
+func BucketCondition(c *mark.Cluster, bucket string) *Condition {
 	name := `"projects/_/buckets/` + bucket
 	return conditionOf(c, []string{`resource.name == ` + name + `"`, `resource.name.startsWith(` + name + `/objects/")`})
 }
 
 // ObjectCondition has a role count for the objects of a bucket whose names begin with
 // prefix.
-func ObjectCondition(c *owner.Cluster, bucket, prefix string) *Condition {
+func ObjectCondition(c *mark.Cluster, bucket, prefix string) *Condition {
 	return conditionOf(c, []string{`resource.name.startsWith("projects/_/buckets/` + bucket + `/objects/` + prefix + `")`})
 }
 
 // SecretCondition has a role count for a secret of the project. Conditions know the
 // project by its number.
-func SecretCondition(c *owner.Cluster, id string) *Condition {
+func SecretCondition(c *mark.Cluster, id string) *Condition {
 	name := `"projects/` + strconv.FormatUint(c.Number, 10) + `/secrets/` + id
 	return conditionOf(c, []string{`resource.name == ` + name + `"`, `resource.name.startsWith(` + name + `/versions/")`})
 }

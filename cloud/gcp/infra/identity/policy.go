@@ -14,7 +14,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
@@ -102,7 +102,7 @@ func placeOf[T any](kind, name string, get func(context.Context) (*T, error), se
 }
 
 // OnProject is the project as a whole.
-func OnProject(c *owner.Cluster) Place {
+func OnProject(c *mark.Cluster) Place {
 	p := placeOf("project", c.Clients.Project, c.Clients.ProjectPolicy, func(ctx context.Context, in *projectPolicy) error {
 		return api.Send(ctx, c.Clients.Resources.Projects.SetIamPolicy(c.Clients.ProjectName(), &cloudresourcemanager.SetIamPolicyRequest{Policy: in}))
 	})
@@ -111,9 +111,9 @@ func OnProject(c *owner.Cluster) Place {
 }
 
 // OnBucket is one bucket with its objects.
-func OnBucket(c *owner.Cluster, name string) Place {
+func OnBucket(c *mark.Cluster, name string) Place {
 	buckets := c.Clients.Storage.Buckets
-	return placeOf(owner.KindBucket, name, func(ctx context.Context) (*storage.Policy, error) {
+	return placeOf(mark.KindBucket, name, func(ctx context.Context) (*storage.Policy, error) {
 		return api.Do(ctx, buckets.GetIamPolicy(name).OptionsRequestedPolicyVersion(api.PolicyVersion))
 	}, func(ctx context.Context, in *storage.Policy) error {
 		in.ForceSendFields = []string{"Bindings"} // so that an empty list is sent too
@@ -122,9 +122,9 @@ func OnBucket(c *owner.Cluster, name string) Place {
 }
 
 // OnSecret is one secret, by its ID.
-func OnSecret(c *owner.Cluster, id string) Place {
+func OnSecret(c *mark.Cluster, id string) Place {
 	secrets, name := c.Clients.Secrets.Projects.Secrets, c.Clients.SecretName(id)
-	return placeOf(owner.KindSecret, id, func(ctx context.Context) (*secretmanager.Policy, error) {
+	return placeOf(mark.KindSecret, id, func(ctx context.Context) (*secretmanager.Policy, error) {
 		return api.Do(ctx, secrets.GetIamPolicy(name).OptionsRequestedPolicyVersion(api.PolicyVersion))
 	}, func(ctx context.Context, in *secretmanager.Policy) error {
 		return api.Send(ctx, secrets.SetIamPolicy(name, &secretmanager.SetIamPolicyRequest{Policy: in}))
@@ -132,9 +132,9 @@ func OnSecret(c *owner.Cluster, id string) Place {
 }
 
 // OnAccount is one service account, which others may hand on to machines.
-func OnAccount(c *owner.Cluster, email string) Place {
+func OnAccount(c *mark.Cluster, email string) Place {
 	accounts, name := c.Clients.IAM.Projects.ServiceAccounts, c.Clients.AccountName(email)
-	return placeOf(owner.KindAccount, email, func(ctx context.Context) (*iam.Policy, error) {
+	return placeOf(mark.KindAccount, email, func(ctx context.Context) (*iam.Policy, error) {
 		return api.Do(ctx, accounts.GetIamPolicy(name).OptionsRequestedPolicyVersion(api.PolicyVersion))
 	}, func(ctx context.Context, in *iam.Policy) error {
 		return api.Send(ctx, accounts.SetIamPolicy(name, &iam.SetIamPolicyRequest{Policy: in}))
@@ -143,10 +143,10 @@ func OnAccount(c *owner.Cluster, email string) Place {
 
 // OnSubnetwork is one subnetwork of the region. That of another project, of a shared VPC,
 // is "HOST-PROJECT/NAME".
-func OnSubnetwork(c *owner.Cluster, identity string) Place {
+func OnSubnetwork(c *mark.Cluster, identity string) Place {
 	subnetworks, region := c.Clients.Compute.Subnetworks, c.Clients.Region
 	project, name := c.Clients.SplitProject(identity)
-	return placeOf(owner.KindSubnetwork, identity, func(ctx context.Context) (*compute.Policy, error) {
+	return placeOf(mark.KindSubnetwork, identity, func(ctx context.Context) (*compute.Policy, error) {
 		return api.Do(ctx, subnetworks.GetIamPolicy(project, region, name).OptionsRequestedPolicyVersion(api.PolicyVersion))
 	}, func(ctx context.Context, in *compute.Policy) error {
 		return api.Send(ctx, subnetworks.SetIamPolicy(project, region, name, &compute.RegionSetPolicyRequest{Policy: in}))
@@ -154,18 +154,18 @@ func OnSubnetwork(c *owner.Cluster, identity string) Place {
 }
 
 // placeAt is the place of a path.
-func placeAt(c *owner.Cluster, path string) (Place, bool) {
+func placeAt(c *mark.Cluster, path string) (Place, bool) {
 	kind, name, _ := strings.Cut(path, "/")
 	switch kind {
 	case "":
 		return OnProject(c), true
-	case owner.KindBucket:
+	case mark.KindBucket:
 		return OnBucket(c, name), true
-	case owner.KindSecret:
+	case mark.KindSecret:
 		return OnSecret(c, name), true
-	case owner.KindAccount:
+	case mark.KindAccount:
 		return OnAccount(c, name), true
-	case owner.KindSubnetwork:
+	case mark.KindSubnetwork:
 		return OnSubnetwork(c, name), true
 	}
 	return Place{}, false
@@ -173,7 +173,7 @@ func placeAt(c *owner.Cluster, path string) (Place, bool) {
 
 // changePolicy reads a policy, changes it, and writes it under its etag: again, when
 // another process wrote it meanwhile. It writes nothing that is as it was.
-func (p Place) changePolicy(ctx context.Context, c *owner.Cluster, subject string, change func(*policy)) error {
+func (p Place) changePolicy(ctx context.Context, c *mark.Cluster, subject string, change func(*policy)) error {
 	return c.Waiter().RetryOn(ctx, subject, infra.ToAppear, cloud.Conflict, func() error {
 		live, err := p.get(ctx)
 		if err != nil {

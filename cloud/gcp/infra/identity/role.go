@@ -13,7 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -23,7 +23,7 @@ import (
 // undeleted. That Google takes for a week; then the ID is no use for another month, and the
 // next one is taken.
 type Role struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is whom it is for: "master" or "agent".
 	Name string
 	// Permissions are what it permits.
@@ -55,15 +55,15 @@ func (r *Role) roleID() string {
 // FullName is the role as policies name it.
 func (r *Role) FullName() string { return fullRole(r.In, r.roleID()) }
 
-func fullRole(c *owner.Cluster, id string) string {
+func fullRole(c *mark.Cluster, id string) string {
 	return "projects/" + c.Clients.Project + "/roles/" + id
 }
 
 // ID is "gcp/role/" and its name.
-func (r *Role) ID() string { return owner.ResourceID(owner.KindRole, r.Name) }
+func (r *Role) ID() string { return mark.ResourceID(mark.KindRole, r.Name) }
 
 // Kind is KindRole.
-func (*Role) Kind() string { return owner.KindRole }
+func (*Role) Kind() string { return mark.KindRole }
 
 // Needs nothing.
 func (*Role) Needs() []string { return nil }
@@ -112,14 +112,14 @@ func (r *Role) look(ctx context.Context) (found bool, err error) {
 }
 
 func foundRole(id string, by bound) resource.Found {
-	return resource.Found{Kind: owner.KindRole, ID: id, Name: id, Shared: by.others}
+	return resource.Found{Kind: mark.KindRole, ID: id, Name: id, Shared: by.others}
 }
 
 // bound says who has a role: accounts of the cluster, others, or both.
 type bound struct{ own, others bool }
 
 // readBound reads who has which role in the project.
-func readBound(ctx context.Context, c *owner.Cluster) (map[string]bound, error) {
+func readBound(ctx context.Context, c *mark.Cluster) (map[string]bound, error) {
 	policy, err := c.Clients.ProjectPolicy(ctx)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (r *Role) createRole(ctx context.Context) error {
 func (r *Role) Delete(ctx context.Context) error { return DeleteRole(ctx, r.In, r.roleID()) }
 
 // DeleteRole removes a role that no account of the project has.
-func DeleteRole(ctx context.Context, c *owner.Cluster, id string) error {
+func DeleteRole(ctx context.Context, c *mark.Cluster, id string) error {
 	all, err := readBound(ctx, c)
 	if err != nil || all[fullRole(c, id)] != (bound{}) {
 		return err
@@ -190,7 +190,7 @@ func DeleteRole(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 // ListRoles lists our roles that accounts of the cluster have, or none.
-func ListRoles(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+func ListRoles(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	who, err := readBound(ctx, c)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 )
 
 // networkUser lets machines be in a subnetwork of another project.
@@ -15,7 +15,7 @@ const networkUser = Predefined("roles/compute.networkUser")
 // NetworkUser lets an account put machines into the subnetwork that is shared with the
 // cluster's project, which is In.Shared. It is the one thing of the host project's that is
 // changed, where that is asked for.
-func NetworkUser(c *owner.Cluster, name string, account Holder) *Binding {
+func NetworkUser(c *mark.Cluster, name string, account Holder) *Binding {
 	host, subnetwork, _ := strings.Cut(c.Shared, "/")
 	return &Binding{
 		In: c, Name: name + "-on-shared-network", Account: account, On: OnSubnetwork(c, c.Shared), Grants: []Grant{{Role: networkUser}},

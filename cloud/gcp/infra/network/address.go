@@ -6,14 +6,14 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Address is a public address that stays when machines come and go.
 type Address struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name is whose it is: "master".
 	Name string
 
@@ -22,14 +22,14 @@ type Address struct {
 }
 
 // ID is "gcp/address/" and its name.
-func (a *Address) ID() string { return owner.ResourceID(owner.KindAddress, a.Name) }
+func (a *Address) ID() string { return mark.ResourceID(mark.KindAddress, a.Name) }
 
 // PublicIP is the address itself; it is empty before it was found or made.
 func (a *Address) PublicIP() string { return a.ip }
 
 // Define says what is wanted.
 func (a *Address) Define() infra.Definition[*compute.Address] {
-	d := owner.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
+	d := mark.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
 	d.Tags = a.In.Labels
 	d.Create = a.createAddress
 	d.Retag = a.relabel
@@ -42,7 +42,7 @@ func (a *Address) Define() infra.Definition[*compute.Address] {
 
 func (a *Address) createAddress(ctx context.Context, _ string) error {
 	c, name := a.In.Clients, a.In.FullName(a.Name)
-	err := owner.Insert(ctx, a.In, a.Define(), name, func() error {
+	err := mark.Insert(ctx, a.In, a.Define(), name, func() error {
 		return api.Run(ctx, c, c.Compute.Addresses.Insert(c.Project, c.Region, &compute.Address{Name: name, AddressType: "EXTERNAL", Labels: a.In.AllLabels()}))
 	})
 	if err != nil {
@@ -58,21 +58,21 @@ func (a *Address) createAddress(ctx context.Context, _ string) error {
 
 func (a *Address) relabel(ctx context.Context, identity string, marks map[string]string) error {
 	c := a.In.Clients
-	return a.In.Relabel(ctx, a.ID(), marks, func() (owner.Labelled, error) {
+	return a.In.Relabel(ctx, a.ID(), marks, func() (mark.Labelled, error) {
 		live, err := api.Do(ctx, c.Compute.Addresses.Get(c.Project, c.Region, identity))
 		if err != nil {
-			return owner.Labelled{}, err
+			return mark.Labelled{}, err
 		}
-		return owner.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
-	}, func(l owner.Labelled) error {
+		return mark.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
+	}, func(l mark.Labelled) error {
 		in := &compute.RegionSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint}
 		return api.Run(ctx, c, c.Compute.Addresses.SetLabels(c.Project, c.Region, identity, in))
 	})
 }
 
 // Addresses are those of a cluster.
-func Addresses(c *owner.Cluster) owner.Kind[compute.Address] {
-	return owner.KindOf(c, owner.KindAddress, c.LabelFilter(), owner.Calls[compute.Address]{
+func Addresses(c *mark.Cluster) mark.Kind[compute.Address] {
+	return mark.KindOf(c, mark.KindAddress, c.LabelFilter(), mark.Calls[compute.Address]{
 		Get: func(ctx context.Context, name string) (*compute.Address, error) {
 			return api.Do(ctx, c.Clients.Compute.Addresses.Get(c.Clients.Project, c.Clients.Region, name))
 		},

@@ -10,14 +10,14 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Firewall is one rule that admits traffic. What no rule admits, Google drops.
 type Firewall struct {
-	In      *owner.Cluster
+	In      *mark.Cluster
 	Network infra.Ref
 	// Name is what it admits: "master-port".
 	Name string
@@ -33,15 +33,15 @@ type Firewall struct {
 }
 
 // ID is "gcp/firewall-rule/" and its name.
-func (f *Firewall) ID() string { return owner.ResourceID(owner.KindFirewall, f.Name) }
+func (f *Firewall) ID() string { return mark.ResourceID(mark.KindFirewall, f.Name) }
 
 // Define says what is wanted.
 func (f *Firewall) Define() infra.Definition[*compute.Firewall] {
 	c := f.In.Clients
-	d := owner.Define(f.In, Firewalls(f.In), f.Name, &f.Learned, f.Network)
+	d := mark.Define(f.In, Firewalls(f.In), f.Name, &f.Learned, f.Network)
 	d.Create = func(ctx context.Context, _ string) error {
 		rule := f.wantedRule()
-		return owner.Insert(ctx, f.In, f.Define(), rule.Name, func() error {
+		return mark.Insert(ctx, f.In, f.Define(), rule.Name, func() error {
 			return api.Run(ctx, c, c.Compute.Firewalls.Insert(c.Project, rule))
 		})
 	}
@@ -101,8 +101,8 @@ func allowedText(allowed []*compute.FirewallAllowed) string {
 }
 
 // Firewalls are those of a cluster.
-func Firewalls(c *owner.Cluster) owner.Kind[compute.Firewall] {
-	return owner.KindOf(c, owner.KindFirewall, "", owner.Calls[compute.Firewall]{
+func Firewalls(c *mark.Cluster) mark.Kind[compute.Firewall] {
+	return mark.KindOf(c, mark.KindFirewall, "", mark.Calls[compute.Firewall]{
 		Get: func(ctx context.Context, name string) (*compute.Firewall, error) {
 			return api.Do(ctx, c.Clients.Compute.Firewalls.Get(c.Clients.Project, name))
 		},
@@ -113,6 +113,6 @@ func Firewalls(c *owner.Cluster) owner.Kind[compute.Firewall] {
 			return api.List(ctx, c.Clients.Compute.Firewalls.List(c.Clients.Project).Filter(filter), func(p *compute.FirewallList) []*compute.Firewall { return p.Items })
 		},
 	}, func(f *compute.Firewall) infra.Observed {
-		return infra.Observed{Identity: f.Name, Marks: owner.DescribedMarks(f.Description)}
+		return infra.Observed{Identity: f.Name, Marks: mark.DescribedMarks(f.Description)}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -16,17 +16,17 @@ import (
 // Network is the cluster's own network. It has no subnetworks but those that are made in
 // it.
 type Network struct {
-	In *owner.Cluster
+	In *mark.Cluster
 
 	infra.Learned
 }
 
 // ID is "gcp/network/main".
-func (*Network) ID() string { return owner.ResourceID(owner.KindNetwork, "main") }
+func (*Network) ID() string { return mark.ResourceID(mark.KindNetwork, "main") }
 
 // Define says what is wanted.
 func (n *Network) Define() infra.Definition[*compute.Network] {
-	d := owner.Define(n.In, Networks(n.In), "", &n.Learned)
+	d := mark.Define(n.In, Networks(n.In), "", &n.Learned)
 	d.Create = n.createNetwork
 	d.Compare = func(_ context.Context, live *compute.Network) ([]resource.Drift, error) {
 		return infra.Differences(infra.Fixed("subnetworks", subnetMode(live.AutoCreateSubnetworks), subnetMode(false))), nil
@@ -43,7 +43,7 @@ func subnetMode(auto bool) string {
 
 func (n *Network) createNetwork(ctx context.Context, _ string) error {
 	c, name := n.In.Clients, n.In.FullName("")
-	return owner.Insert(ctx, n.In, n.Define(), name, func() error {
+	return mark.Insert(ctx, n.In, n.Define(), name, func() error {
 		return api.Run(ctx, c, c.Compute.Networks.Insert(c.Project, &compute.Network{
 			Name: name, Description: n.In.Description("network"),
 			AutoCreateSubnetworks: false, ForceSendFields: []string{"AutoCreateSubnetworks"},
@@ -53,8 +53,8 @@ func (n *Network) createNetwork(ctx context.Context, _ string) error {
 }
 
 // Networks are those of a cluster. One goes once nothing is in it.
-func Networks(c *owner.Cluster) owner.Kind[compute.Network] {
-	return owner.KindOf(c, owner.KindNetwork, "", owner.Calls[compute.Network]{
+func Networks(c *mark.Cluster) mark.Kind[compute.Network] {
+	return mark.KindOf(c, mark.KindNetwork, "", mark.Calls[compute.Network]{
 		Get: func(ctx context.Context, name string) (*compute.Network, error) {
 			return api.Do(ctx, c.Clients.Compute.Networks.Get(c.Clients.Project, name))
 		},
@@ -65,6 +65,6 @@ func Networks(c *owner.Cluster) owner.Kind[compute.Network] {
 			return api.List(ctx, c.Clients.Compute.Networks.List(c.Clients.Project).Filter(filter), func(p *compute.NetworkList) []*compute.Network { return p.Items })
 		},
 	}, func(n *compute.Network) infra.Observed {
-		return infra.Observed{Identity: n.Name, Marks: owner.DescribedMarks(n.Description)}
+		return infra.Observed{Identity: n.Name, Marks: mark.DescribedMarks(n.Description)}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -20,7 +20,7 @@ const natName = "nat"
 
 // Router lets machines without an address of their own reach the internet (Cloud NAT).
 type Router struct {
-	In      *owner.Cluster
+	In      *mark.Cluster
 	Network infra.Ref
 	// Addresses are the static addresses that all of them appear as; without any, Google
 	// takes as many as it needs, which change.
@@ -35,14 +35,14 @@ type Router struct {
 }
 
 // ID is "gcp/router/nat".
-func (*Router) ID() string { return owner.ResourceID(owner.KindRouter, natName) }
+func (*Router) ID() string { return mark.ResourceID(mark.KindRouter, natName) }
 
 // Define says what is wanted.
 func (r *Router) Define() infra.Definition[*compute.Router] {
-	d := owner.Define(r.In, Routers(r.In), natName, &r.Learned, append([]infra.Ref{r.Network}, r.Addresses...)...)
+	d := mark.Define(r.In, Routers(r.In), natName, &r.Learned, append([]infra.Ref{r.Network}, r.Addresses...)...)
 	d.Create = func(ctx context.Context, _ string) error {
 		c, name := r.In.Clients, r.In.FullName(natName)
-		return owner.Insert(ctx, r.In, r.Define(), name, func() error {
+		return mark.Insert(ctx, r.In, r.Define(), name, func() error {
 			return api.Run(ctx, c, c.Compute.Routers.Insert(c.Project, c.Region, &compute.Router{
 				Name: name, Description: r.In.Description("way to the internet"), Network: r.In.NetworkLink(r.Network), Nats: []*compute.RouterNat{r.wantedNAT()},
 			}))
@@ -129,8 +129,8 @@ func (r *Router) wantedNAT() *compute.RouterNat {
 }
 
 // Routers are those of a cluster.
-func Routers(c *owner.Cluster) owner.Kind[compute.Router] {
-	return owner.KindOf(c, owner.KindRouter, "", owner.Calls[compute.Router]{
+func Routers(c *mark.Cluster) mark.Kind[compute.Router] {
+	return mark.KindOf(c, mark.KindRouter, "", mark.Calls[compute.Router]{
 		Get: func(ctx context.Context, name string) (*compute.Router, error) {
 			return api.Do(ctx, c.Clients.Compute.Routers.Get(c.Clients.Project, c.Clients.Region, name))
 		},
@@ -141,6 +141,6 @@ func Routers(c *owner.Cluster) owner.Kind[compute.Router] {
 			return api.List(ctx, c.Clients.Compute.Routers.List(c.Clients.Project, c.Clients.Region).Filter(filter), func(p *compute.RouterList) []*compute.Router { return p.Items })
 		},
 	}, func(r *compute.Router) infra.Observed {
-		return infra.Observed{Identity: r.Name, Marks: owner.DescribedMarks(r.Description)}
+		return infra.Observed{Identity: r.Name, Marks: mark.DescribedMarks(r.Description)}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -16,7 +16,7 @@ import (
 // Subnetwork is the part of a network that the machines of the region are in. Those
 // without an address of their own reach Google's services too.
 type Subnetwork struct {
-	In      *owner.Cluster
+	In      *mark.Cluster
 	Network infra.Ref
 	// CIDR is its range of addresses.
 	CIDR netip.Prefix
@@ -26,12 +26,12 @@ type Subnetwork struct {
 
 // ID is "gcp/subnetwork/" and the region.
 func (s *Subnetwork) ID() string {
-	return owner.ResourceID(owner.KindSubnetwork, s.In.Clients.Region)
+	return mark.ResourceID(mark.KindSubnetwork, s.In.Clients.Region)
 }
 
 // Define says what is wanted.
 func (s *Subnetwork) Define() infra.Definition[*compute.Subnetwork] {
-	d := owner.Define(s.In, Subnetworks(s.In), s.In.Clients.Region, &s.Learned, s.Network)
+	d := mark.Define(s.In, Subnetworks(s.In), s.In.Clients.Region, &s.Learned, s.Network)
 	d.Create = s.createSubnetwork
 	d.Compare = s.compareLive
 	d.Change = s.fixDrift
@@ -82,7 +82,7 @@ func (s *Subnetwork) fixDrift(ctx context.Context, drift []resource.Drift) error
 
 func (s *Subnetwork) growRange(ctx context.Context) error {
 	c, want := s.In.Clients, s.CIDR.String()
-	return owner.Grow(func() error {
+	return mark.Grow(func() error {
 		in := &compute.SubnetworksExpandIpCidrRangeRequest{IpCidrRange: want}
 		return api.Run(ctx, c, c.Compute.Subnetworks.ExpandIpCidrRange(c.Project, c.Region, s.Identity(), in))
 	}, func() (bool, error) {
@@ -100,7 +100,7 @@ func onOff(on bool) string {
 
 func (s *Subnetwork) createSubnetwork(ctx context.Context, _ string) error {
 	c, name := s.In.Clients, s.In.FullName(s.In.Clients.Region)
-	return owner.Insert(ctx, s.In, s.Define(), name, func() error {
+	return mark.Insert(ctx, s.In, s.Define(), name, func() error {
 		return api.Run(ctx, c, c.Compute.Subnetworks.Insert(c.Project, c.Region, &compute.Subnetwork{
 			Name: name, Description: s.In.Description("machines"), Network: s.In.NetworkLink(s.Network),
 			IpCidrRange: s.CIDR.String(), PrivateIpGoogleAccess: true,
@@ -109,8 +109,8 @@ func (s *Subnetwork) createSubnetwork(ctx context.Context, _ string) error {
 }
 
 // Subnetworks are those of a cluster. One goes once no machine is in it.
-func Subnetworks(c *owner.Cluster) owner.Kind[compute.Subnetwork] {
-	return owner.KindOf(c, owner.KindSubnetwork, "", owner.Calls[compute.Subnetwork]{
+func Subnetworks(c *mark.Cluster) mark.Kind[compute.Subnetwork] {
+	return mark.KindOf(c, mark.KindSubnetwork, "", mark.Calls[compute.Subnetwork]{
 		Get: func(ctx context.Context, name string) (*compute.Subnetwork, error) {
 			return api.Do(ctx, c.Clients.Compute.Subnetworks.Get(c.Clients.Project, c.Clients.Region, name))
 		},
@@ -121,6 +121,6 @@ func Subnetworks(c *owner.Cluster) owner.Kind[compute.Subnetwork] {
 			return api.List(ctx, c.Clients.Compute.Subnetworks.List(c.Clients.Project, c.Clients.Region).Filter(filter), func(p *compute.SubnetworkList) []*compute.Subnetwork { return p.Items })
 		},
 	}, func(s *compute.Subnetwork) infra.Observed {
-		return infra.Observed{Identity: s.Name, Marks: owner.DescribedMarks(s.Description)}
+		return infra.Observed{Identity: s.Name, Marks: mark.DescribedMarks(s.Description)}
 	})
 }

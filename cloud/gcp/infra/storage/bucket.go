@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -19,7 +19,7 @@ import (
 // Bucket holds checkpoints. Roles alone give access, the public has none, and what is
 // deleted is gone.
 type Bucket struct {
-	In *owner.Cluster
+	In *mark.Cluster
 
 	infra.Learned
 }
@@ -30,14 +30,14 @@ func DataBucket(cluster string, project uint64) string {
 }
 
 // ID is "gcp/bucket/data".
-func (*Bucket) ID() string { return owner.ResourceID(owner.KindBucket, "data") }
+func (*Bucket) ID() string { return mark.ResourceID(mark.KindBucket, "data") }
 
 // FullName is the name that all projects know it by.
 func (b *Bucket) FullName() string { return DataBucket(b.In.ID, b.In.Number) }
 
 // Define says what is wanted.
 func (b *Bucket) Define() infra.Definition[*storage.Bucket] {
-	d := owner.DefineAs(b.In, Buckets(b.In), owner.Named{Name: "data", Identity: b.FullName()}, &b.Learned)
+	d := mark.DefineAs(b.In, Buckets(b.In), mark.Named{Name: "data", Identity: b.FullName()}, &b.Learned)
 	d.Tags = b.In.Labels
 	d.Create = b.createBucket
 	d.Retag = func(ctx context.Context, name string, marks map[string]string) error {
@@ -54,7 +54,7 @@ func (b *Bucket) Define() infra.Definition[*storage.Bucket] {
 func (b *Bucket) createBucket(ctx context.Context, _ string) error {
 	in := ClosedBucket()
 	in.Name, in.Location, in.Labels = b.FullName(), b.In.Clients.Region, b.In.AllLabels()
-	return owner.Insert(ctx, b.In, b.Define(), in.Name, func() error {
+	return mark.Insert(ctx, b.In, b.Define(), in.Name, func() error {
 		err := api.Send(ctx, b.In.Clients.Storage.Buckets.Insert(b.In.Clients.Project, in))
 		if cloud.KindOf(err) == cloud.Conflict {
 			return cmp.Or(b.refuseTaken(ctx), err)
@@ -116,9 +116,9 @@ func onOff(on bool) string {
 
 // Buckets are the data buckets of a cluster: the one of that name, if it is the project's
 // and carries the mark. One that may not be looked at is another project's.
-func Buckets(c *owner.Cluster) owner.Kind[storage.Bucket] {
+func Buckets(c *mark.Cluster) mark.Kind[storage.Bucket] {
 	name := DataBucket(c.ID, c.Number)
-	return owner.KindOf(c, owner.KindBucket, name, owner.Calls[storage.Bucket]{
+	return mark.KindOf(c, mark.KindBucket, name, mark.Calls[storage.Bucket]{
 		Get: func(ctx context.Context, name string) (*storage.Bucket, error) {
 			live, err := api.Do(ctx, c.Clients.Storage.Buckets.Get(name))
 			if cloud.KindOf(err) == cloud.Denied || err == nil && live.ProjectNumber != c.Number {

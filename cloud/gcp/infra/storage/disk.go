@@ -12,14 +12,14 @@ import (
 	"google.golang.org/api/compute/v1"
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // Disk holds the database of a master, and outlives it.
 type Disk struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Zone is where it is: "us-central1-a".
 	Zone string
 	// SizeGB is its size in Google's gigabytes, of 2^30 bytes. It can grow.
@@ -35,17 +35,17 @@ type Disk struct {
 }
 
 // ID is "gcp/disk/data".
-func (*Disk) ID() string { return owner.ResourceID(owner.KindDisk, owner.DataDisk) }
+func (*Disk) ID() string { return mark.ResourceID(mark.KindDisk, mark.DataDisk) }
 
 // Define says what is wanted.
 func (d *Disk) Define() infra.Definition[*compute.Disk] {
-	def := owner.DefineZonal(d.In, Disks(d.In), owner.Zoned{Zone: d.Zone, Name: owner.DataDisk}, &d.Learned)
+	def := mark.DefineZonal(d.In, Disks(d.In), mark.Zoned{Zone: d.Zone, Name: mark.DataDisk}, &d.Learned)
 	def.Tags = d.In.Labels
 	def.Create = d.createDisk
 	def.Retag = d.relabel
 	def.Compare = d.compareLive
 	def.Change = func(ctx context.Context, _ []resource.Drift) error {
-		return owner.GrowDisk(ctx, d.In, d.Identity(), d.SizeGB)
+		return mark.GrowDisk(ctx, d.In, d.Identity(), d.SizeGB)
 	}
 	def.Describe, def.Advise = d.describeSettings, d.driftAdvice
 	return def
@@ -99,13 +99,13 @@ func sizeText(gb int64) string { return strconv.FormatInt(gb, 10) + " GB" }
 
 func (d *Disk) createDisk(ctx context.Context, _ string) error {
 	in := &compute.Disk{
-		Name: d.In.FullName(owner.DataDisk), SizeGb: d.SizeGB, Labels: d.In.AllLabels(), Description: "data of the master",
+		Name: d.In.FullName(mark.DataDisk), SizeGb: d.SizeGB, Labels: d.In.AllLabels(), Description: "data of the master",
 		Type: "projects/" + d.In.Clients.Project + "/zones/" + d.Zone + "/diskTypes/" + d.Type,
 	}
 	if d.Snapshot != "" {
 		in.SourceSnapshot = "projects/" + d.In.Clients.Project + "/global/snapshots/" + d.Snapshot
 	}
-	return owner.Insert(ctx, d.In, d.Define(), d.In.Zonal(d.Zone, owner.DataDisk), func() error {
+	return mark.Insert(ctx, d.In, d.Define(), d.In.Zonal(d.Zone, mark.DataDisk), func() error {
 		return api.Run(ctx, d.In.Clients, d.In.Clients.Compute.Disks.Insert(d.In.Clients.Project, d.Zone, in))
 	})
 }
@@ -113,13 +113,13 @@ func (d *Disk) createDisk(ctx context.Context, _ string) error {
 func (d *Disk) relabel(ctx context.Context, identity string, marks map[string]string) error {
 	c := d.In.Clients
 	zone, name := api.SplitZone(identity)
-	return d.In.Relabel(ctx, d.ID(), marks, func() (owner.Labelled, error) {
+	return d.In.Relabel(ctx, d.ID(), marks, func() (mark.Labelled, error) {
 		live, err := api.Do(ctx, c.Compute.Disks.Get(c.Project, zone, name))
 		if err != nil {
-			return owner.Labelled{}, err
+			return mark.Labelled{}, err
 		}
-		return owner.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
-	}, func(l owner.Labelled) error {
+		return mark.Labelled{Labels: live.Labels, Fingerprint: live.LabelFingerprint}, nil
+	}, func(l mark.Labelled) error {
 		in := &compute.ZoneSetLabelsRequest{Labels: l.Labels, LabelFingerprint: l.Fingerprint}
 		return api.Run(ctx, c, c.Compute.Disks.SetLabels(c.Project, zone, name, in))
 	})
@@ -127,8 +127,8 @@ func (d *Disk) relabel(ctx context.Context, identity string, marks map[string]st
 
 // Disks are those of a cluster. One goes once no machine has it. A machine's own goes with
 // the machine.
-func Disks(c *owner.Cluster) owner.Kind[compute.Disk] {
-	return owner.KindOf(c, owner.KindDisk, c.LabelFilter(), owner.Calls[compute.Disk]{
+func Disks(c *mark.Cluster) mark.Kind[compute.Disk] {
+	return mark.KindOf(c, mark.KindDisk, c.LabelFilter(), mark.Calls[compute.Disk]{
 		Get: func(ctx context.Context, identity string) (*compute.Disk, error) {
 			zone, name := api.SplitZone(identity)
 			return api.Do(ctx, c.Clients.Compute.Disks.Get(c.Clients.Project, zone, name))
@@ -144,7 +144,7 @@ func Disks(c *owner.Cluster) owner.Kind[compute.Disk] {
 		used := len(d.Users) > 0
 		return infra.Observed{
 			Identity: path.Base(d.Zone) + "/" + d.Name, Marks: d.Labels, Used: used, Blank: isBlank(d),
-			Deleting: d.Status == "DELETING" || used && d.Name != c.FullName(owner.DataDisk),
+			Deleting: d.Status == "DELETING" || used && d.Name != c.FullName(mark.DataDisk),
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -21,7 +21,7 @@ import (
 
 // Secret is kept in Secret Manager, and nowhere else. It has one version.
 type Secret struct {
-	In *owner.Cluster
+	In *mark.Cluster
 	// Name identifies it: "admin-password". It is stored as det-deploy-CLUSTER-NAME.
 	Name string
 	// Given is the user's value. A stored one that differs is replaced.
@@ -44,10 +44,10 @@ func SecretID(cluster, name string) string { return "det-deploy-" + cluster + "-
 func (s *Secret) FullName() string { return SecretID(s.In.ID, s.Name) }
 
 // ID is "gcp/secret/" and its name.
-func (s *Secret) ID() string { return owner.ResourceID(owner.KindSecret, s.Name) }
+func (s *Secret) ID() string { return mark.ResourceID(mark.KindSecret, s.Name) }
 
 // Kind is KindSecret.
-func (*Secret) Kind() string { return owner.KindSecret }
+func (*Secret) Kind() string { return mark.KindSecret }
 
 // Needs nothing.
 func (*Secret) Needs() []string { return nil }
@@ -70,7 +70,7 @@ func (s *Secret) Delete(ctx context.Context) error { return infra.Named(s).Delet
 
 // Define says what is wanted.
 func (s *Secret) Define() infra.Definition[*secretmanager.Secret] {
-	d := owner.DefineAs(s.In, Secrets(s.In), owner.Named{Name: s.Name, Identity: s.FullName()}, &s.Learned)
+	d := mark.DefineAs(s.In, Secrets(s.In), mark.Named{Name: s.Name, Identity: s.FullName()}, &s.Learned)
 	d.Tags = s.wantedLabels()
 	d.Create = func(ctx context.Context, _ string) error { return s.createSecret(ctx) }
 	d.Retag = s.relabel
@@ -81,9 +81,9 @@ func (s *Secret) Define() infra.Definition[*secretmanager.Secret] {
 
 func (s *Secret) wantedLabels() map[string]string {
 	out := s.In.AllLabels()
-	out[owner.RetainLabel] = owner.RetainNo
+	out[mark.RetainLabel] = mark.RetainNo
 	if s.OpensData {
-		out[owner.RetainLabel] = owner.RetainYes
+		out[mark.RetainLabel] = mark.RetainYes
 	}
 	return out
 }
@@ -104,7 +104,7 @@ func (s *Secret) createSecret(ctx context.Context) error {
 		return err
 	}
 	made := false
-	err = owner.Insert(ctx, s.In, s.Define(), s.FullName(), func() error {
+	err = mark.Insert(ctx, s.In, s.Define(), s.FullName(), func() error {
 		err := api.Send(ctx, s.In.Clients.Secrets.Projects.Secrets.Create(s.In.Clients.ProjectName(), &secretmanager.Secret{
 			Labels: s.wantedLabels(), Annotations: notes,
 			// Automatic replication is "global" to an organization's policy of locations.
@@ -127,13 +127,13 @@ func (s *Secret) createSecret(ctx context.Context) error {
 func (s *Secret) newValue() (secret.Value, map[string]string, error) {
 	notes := make(map[string]string)
 	if opens := s.opens(); opens != "" {
-		notes[owner.OpensNote] = opens
+		notes[mark.OpensNote] = opens
 	}
 	if s.Given.IsZero() {
 		v, err := s.Generate()
 		return v, notes, err
 	}
-	notes[owner.DigestNote] = infra.Digest(s.FullName(), s.Given.Reveal())
+	notes[mark.DigestNote] = infra.Digest(s.FullName(), s.Given.Reveal())
 	return s.Given, notes, nil
 }
 
@@ -193,8 +193,8 @@ func (s *Secret) Version(ctx context.Context) (string, error) {
 }
 
 // Secrets are those of a cluster.
-func Secrets(c *owner.Cluster) owner.Kind[secretmanager.Secret] {
-	return owner.KindOf(c, owner.KindSecret, c.LabelFilter(), owner.Calls[secretmanager.Secret]{
+func Secrets(c *mark.Cluster) mark.Kind[secretmanager.Secret] {
+	return mark.KindOf(c, mark.KindSecret, c.LabelFilter(), mark.Calls[secretmanager.Secret]{
 		Get: func(ctx context.Context, id string) (*secretmanager.Secret, error) {
 			return api.Do(ctx, c.Clients.Secrets.Projects.Secrets.Get(c.Clients.SecretName(id)))
 		},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -27,11 +27,11 @@ func (s *Secret) compareLive(ctx context.Context, live *secretmanager.Secret) ([
 	if err != nil {
 		return nil, err
 	}
-	out := infra.Differences(infra.Changeable(opensPath, live.Annotations[owner.OpensNote], s.opens()))
+	out := infra.Differences(infra.Changeable(opensPath, live.Annotations[mark.OpensNote], s.opens()))
 	switch {
 	case len(all) == 0:
 		return append(out, infra.Changeable(valuePath, "none", "one")), nil
-	case !s.Given.IsZero() && !infra.DigestMatches(live.Annotations[owner.DigestNote], s.FullName(), s.Given.Reveal()):
+	case !s.Given.IsZero() && !infra.DigestMatches(live.Annotations[mark.DigestNote], s.FullName(), s.Given.Reveal()):
 		return append(out, infra.Changeable(valuePath, "another one", "the given one")), nil
 	}
 	return append(out, infra.Differences(infra.Changeable(versionsPath, strconv.Itoa(len(all)), "1"))...), nil
@@ -49,7 +49,7 @@ func (s *Secret) changeSecret(ctx context.Context, drift []resource.Drift) error
 	has := func(path string) bool {
 		return slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Path == path })
 	}
-	notes := map[string]string{owner.OpensNote: s.opens()}
+	notes := map[string]string{mark.OpensNote: s.opens()}
 	if has(valuePath) {
 		value, more, err := s.newValue()
 		if err != nil {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // Keep copies a disk, the cluster's or the user's, into a snapshot of the cluster's, once,
 // and says where that is. The disk is "us-central1-a/det-lab-data", and the name is of what
 // the copy precedes: "before-3".
-func Keep(ctx context.Context, c *owner.Cluster, disk, name string) (where string, err error) {
+func Keep(ctx context.Context, c *mark.Cluster, disk, name string) (where string, err error) {
 	full := c.FullName(name)
 	zone, source := path.Split(disk)
 	err = api.Run(ctx, c.Clients, c.Clients.Compute.Snapshots.Insert(c.Clients.Project, &compute.Snapshot{
@@ -30,7 +30,7 @@ func Keep(ctx context.Context, c *owner.Cluster, disk, name string) (where strin
 	case lookErr != nil:
 		return "", lookErr
 	case len(infra.MarkDrift(live.Labels, c.Owned())) > 0:
-		return "", infra.Foreign("", "snapshot "+full, "it does not carry the label "+owner.ClusterLabel)
+		return "", infra.Foreign("", "snapshot "+full, "it does not carry the label "+mark.ClusterLabel)
 	case live.Status == "FAILED":
 		return "", infra.Missing("compute.snapshots.get", full)
 	}
@@ -38,8 +38,8 @@ func Keep(ctx context.Context, c *owner.Cluster, disk, name string) (where strin
 }
 
 // Snapshots are those of a cluster.
-func Snapshots(c *owner.Cluster) owner.Kind[compute.Snapshot] {
-	return owner.KindOf(c, owner.KindSnapshot, c.LabelFilter(), owner.Calls[compute.Snapshot]{
+func Snapshots(c *mark.Cluster) mark.Kind[compute.Snapshot] {
+	return mark.KindOf(c, mark.KindSnapshot, c.LabelFilter(), mark.Calls[compute.Snapshot]{
 		Get: func(ctx context.Context, name string) (*compute.Snapshot, error) {
 			return api.Do(ctx, c.Clients.Compute.Snapshots.Get(c.Clients.Project, name))
 		},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
@@ -21,7 +21,7 @@ func giveRoles(t *testing.T, w *gcptest.World) (master, agent string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &owner.Cluster{ID: "lab", Number: gcptest.Number, Clients: clients}
+	c := &mark.Cluster{ID: "lab", Number: gcptest.Number, Clients: clients}
 	of := &identity.Account{In: c, Name: "master"}
 	agents := &identity.Account{In: c, Name: "agent"}
 	role := &identity.Role{In: c, Name: "master", Permissions: identity.MasterPermissions()}

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
@@ -31,7 +31,7 @@ type Subject struct {
 
 	Clients api.Clients
 	Caller  facts.Caller
-	Owner   *owner.Cluster
+	Owner   *mark.Cluster
 	Control control.Bucket
 	// Scope is what the cluster's policies are limited to.
 	Scope policy.Scope

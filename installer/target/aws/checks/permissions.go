@@ -13,7 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
@@ -92,19 +92,19 @@ func (c *checker) tryVPC(ctx context.Context) error {
 	if !c.Spec.Network.Own() {
 		_, err := c.Clients.EC2.CreateVolume(ctx, &ec2.CreateVolumeInput{
 			DryRun: aws.Bool(true), AvailabilityZone: aws.String(c.Known.Master.Zone), Size: aws.Int32(1),
-			TagSpecifications: owner.TagSpec(ec2types.ResourceTypeVolume, c.Owner.Owned()),
+			TagSpecifications: mark.TagSpec(ec2types.ResourceTypeVolume, c.Owner.Owned()),
 		})
 		return err
 	}
 	_, err := c.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{
-		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: owner.TagSpec(ec2types.ResourceTypeVpc, c.Owner.Owned()),
+		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: mark.TagSpec(ec2types.ResourceTypeVpc, c.Owner.Owned()),
 	})
 	return err
 }
 
 func (c *checker) tryAddress(ctx context.Context) error {
 	_, err := c.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
-		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: owner.TagSpec(ec2types.ResourceTypeElasticIp, c.Owner.Owned()),
+		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: mark.TagSpec(ec2types.ResourceTypeElasticIp, c.Owner.Owned()),
 	})
 	return err
 }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
@@ -53,7 +53,7 @@ func ClusterOf(name, account string) (string, bool) {
 func Open(c api.Clients, cluster, account string) Bucket {
 	return Bucket{
 		S3: c.S3, Name: Name(cluster, account), Region: c.Region, Account: account,
-		Tags: map[string]string{owner.ClusterTag: cluster},
+		Tags: map[string]string{mark.ClusterTag: cluster},
 	}
 }
 

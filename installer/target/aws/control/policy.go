@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -18,7 +18,7 @@ const KindPolicy = "bucket-policy"
 // with both.
 type Policy struct {
 	Bucket string
-	In     *owner.Cluster
+	In     *mark.Cluster
 
 	// leaving is set once the policy is left to go with the bucket.
 	leaving atomic.Bool

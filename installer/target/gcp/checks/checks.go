@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
@@ -30,7 +30,7 @@ type Subject struct {
 
 	Clients api.Clients
 	Caller  facts.Caller
-	Owner   *owner.Cluster
+	Owner   *mark.Cluster
 	Control control.Bucket
 	// Placeholder stands in for what Google has not named yet.
 	Placeholder func() (hosted.Live, error)

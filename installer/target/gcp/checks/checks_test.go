@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
@@ -67,7 +67,7 @@ func (l *lab) subject(t *testing.T) checks.Subject {
 	c := l.clients(t, l.caller)
 	s := checks.Subject{
 		Clients: c, Caller: facts.Caller{Identity: "ann@example.com", Project: gcptest.Project, Number: gcptest.Number},
-		Owner: &owner.Cluster{ID: "lab", Number: gcptest.Number, Clients: c}, Control: control.Open(c, "lab", gcptest.Number),
+		Owner: &mark.Cluster{ID: "lab", Number: gcptest.Number, Clients: c}, Control: control.Open(c, "lab", gcptest.Number),
 		Placeholder: func() (hosted.Live, error) { return hosted.Live{}, nil },
 	}
 	must(t, spec.GCPFlags().Read(&s.Spec, "lab", l.settings))

@@ -15,7 +15,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
-	"github.com/det-deploy/det-deploy/cloud/gcp/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 	datastore "github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/record"
@@ -56,7 +56,7 @@ func ClusterOf(name string, project uint64) (string, bool) {
 func Open(c api.Clients, cluster string, project uint64) Bucket {
 	return Bucket{
 		Clients: c, Name: Name(cluster, project), Number: project,
-		Labels: map[string]string{owner.ClusterLabel: cluster}, owned: new(atomic.Bool),
+		Labels: map[string]string{mark.ClusterLabel: cluster}, owned: new(atomic.Bool),
 	}
 }
 

@@ -1,4 +1,4 @@
-package owner
+package mark
 
 // The kinds of things that a cluster consists of, as the inventory lists them.
 const (

@@ -1,6 +1,6 @@
-// Package owner is the cluster that Google's objects belong to: their names, the marks
+// Package mark marks Google's objects as those of a cluster: their names, the marks
 // they carry, and how they are made, found again and removed.
-package owner
+package mark
 
 import (
 	"cmp"

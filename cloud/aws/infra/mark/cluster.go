@@ -1,6 +1,6 @@
-// Package owner is the cluster that Amazon's objects belong to: the tags they carry,
+// Package mark marks Amazon's objects as those of a cluster: the tags they carry,
 // how they are found again, and what outlives the cluster.
-package owner
+package mark
 
 import (
 	"context"

@@ -32,7 +32,7 @@ func beFormerKeeper(dir string) int {
 	if err != nil {
 		return 1
 	}
-	time.Sleep(time.Hour)
+	<-time.After(time.Hour)
 	return 0
 }
 

@@ -44,15 +44,16 @@ func TestWhatASubnetworkGives(t *testing.T) {
 	if diff := cmp.Diff(got, want, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" || got.Addresses() != 4092 {
 		t.Errorf("%d addresses (-got +want):\n%s", got.Addresses(), diff)
 	}
-	must(t, api.Run(t.Context(), f.Clients.In("hosts"), f.Clients.In("hosts").Compute.Routers.Insert("hosts", "us-central1", &compute.Router{
+	host := f.Clients.In("hosts")
+	must(t, api.Run(t.Context(), host, host.Compute.Routers.Insert(host.Project, host.Region, &compute.Router{
 		Name: "out", Network: "projects/hosts/global/networks/default",
 		Nats: []*compute.RouterNat{{Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"}},
 	})))
 	if got, err = f.Connection(t.Context(), at); err != nil || got.NAT != "out" {
 		t.Errorf("got %+v and %v, want the router", got, err)
 	}
-	must(t, api.Run(t.Context(), f.Clients.In("hosts"), f.Clients.In("hosts").Compute.Routers.Delete("hosts", "us-central1", "out")))
-	must(t, api.Run(t.Context(), f.Clients.In("hosts"), f.Clients.In("hosts").Compute.Networks.Insert("hosts", &compute.Network{Name: "far", ForceSendFields: []string{"AutoCreateSubnetworks"}})))
+	must(t, api.Run(t.Context(), host, host.Compute.Routers.Delete(host.Project, host.Region, "out")))
+	must(t, api.Run(t.Context(), host, host.Compute.Networks.Insert(host.Project, &compute.Network{Name: "far", ForceSendFields: []string{"AutoCreateSubnetworks"}})))
 	for network, nat := range map[string]*compute.RouterNat{
 		"far": {Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"},
 		"default": {
@@ -60,7 +61,7 @@ func TestWhatASubnetworkGives(t *testing.T) {
 			Subnetworks: []*compute.RouterNatSubnetworkToNat{{Name: "projects/hosts/regions/us-central1/subnetworks/other", SourceIpRangesToNat: []string{"ALL_IP_RANGES"}}},
 		},
 	} {
-		must(t, api.Run(t.Context(), f.Clients.In("hosts"), f.Clients.In("hosts").Compute.Routers.Insert("hosts", "us-central1", &compute.Router{
+		must(t, api.Run(t.Context(), host, host.Compute.Routers.Insert(host.Project, host.Region, &compute.Router{
 			Name: "of-" + network, Network: "projects/hosts/global/networks/" + network, Nats: []*compute.RouterNat{nat},
 		})))
 	}

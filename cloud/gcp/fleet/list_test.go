@@ -37,7 +37,8 @@ func ids(all []cloud.Instance) []cloud.InstanceID {
 // addForeign makes a machine with labels that nobody's pool launched.
 func (p *pool) addForeign(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
-	err := api.Run(t.Context(), p.clients(t), p.clients(t).Compute.Instances.Insert(gcptest.Project, zoneB, &compute.Instance{
+	c := p.clients(t)
+	err := api.Run(t.Context(), c, c.Compute.Instances.Insert(c.Project, zoneB, &compute.Instance{
 		Name: name, MachineType: "zones/" + zoneB + "/machineTypes/e2-medium", Labels: labels,
 		Disks:             []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageUbuntu}}},
 		NetworkInterfaces: []*compute.NetworkInterface{{Network: network}},

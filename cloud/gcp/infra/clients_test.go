@@ -20,7 +20,8 @@ func (s *stage) addForeign(t *testing.T) {
 	other := newStage(t, gcptest.Options{})
 	other.world, other.id = s.world, "lab-2"
 	must(t, other.up(t.Context()))
-	must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.Insert(gcptest.Project, "us-central1-a", &compute.Instance{
+	c := s.clients(t)
+	must(t, api.Run(t.Context(), c, c.Compute.Instances.Insert(c.Project, "us-central1-a", &compute.Instance{
 		Name: "own", MachineType: "zones/us-central1-a/machineTypes/n2-standard-2", Labels: map[string]string{"managed-by": "lab"},
 		Disks:             []*compute.AttachedDisk{{Boot: true, InitializeParams: &compute.AttachedDiskInitializeParams{SourceImage: gcptest.ImageUbuntu}}},
 		NetworkInterfaces: []*compute.NetworkInterface{{Network: "global/networks/default"}},

@@ -96,21 +96,24 @@ func TestTheMastersMachineIsChangedInPlace(t *testing.T) {
 		"stopped": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.Stop(gcptest.Project, masterZone, masterName)))
+				c := s.clients(t)
+				must(t, api.Run(t.Context(), c, c.Compute.Instances.Stop(c.Project, masterZone, masterName)))
 			},
 			[]string{"update gcp/instance/master; state: TERMINATED → RUNNING"},
 		},
 		"not protected": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.SetDeletionProtection(gcptest.Project, masterZone, masterName).DeletionProtection(false)))
+				c := s.clients(t)
+				must(t, api.Run(t.Context(), c, c.Compute.Instances.SetDeletionProtection(c.Project, masterZone, masterName).DeletionProtection(false)))
 			},
 			[]string{"update gcp/instance/master; deletion-protection: off → on"},
 		},
 		"without its data": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.DetachDisk(gcptest.Project, masterZone, masterName, compute.DataDevice)))
+				c := s.clients(t)
+				must(t, api.Run(t.Context(), c, c.Compute.Instances.DetachDisk(c.Project, masterZone, masterName, compute.DataDevice)))
 			},
 			[]string{"update gcp/instance/master; data-disk: none → us-central1-a/det-lab-data"},
 		},
@@ -209,7 +212,8 @@ func TestMachinesAreRemovedByTheirMark(t *testing.T) {
 
 func (s *stage) launch(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
-	must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Instances.Insert(gcptest.Project, "us-central1-b", &engine.Instance{
+	c := s.clients(t)
+	must(t, api.Run(t.Context(), c, c.Compute.Instances.Insert(c.Project, "us-central1-b", &engine.Instance{
 		Name: name, MachineType: "zones/us-central1-b/machineTypes/n2-standard-2", Labels: labels,
 		Disks: []*engine.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &engine.AttachedDiskInitializeParams{
 			SourceImage: "projects/debian-cloud/global/images/family/debian-12", Labels: labels,

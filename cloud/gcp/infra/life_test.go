@@ -75,14 +75,16 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 		"a rule that is not enforced": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Firewalls.Patch(gcptest.Project, "det-lab-agents", &compute.Firewall{Disabled: true})))
+				c := s.clients(t)
+				must(t, api.Run(t.Context(), c, c.Compute.Firewalls.Patch(c.Project, "det-lab-agents", &compute.Firewall{Disabled: true})))
 			},
 			[]string{"update gcp/firewall-rule/agents; enforced: off → on"},
 		},
 		"no private access": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Subnetworks.SetPrivateIpGoogleAccess(gcptest.Project, "us-central1", "det-lab-us-central1",
+				c := s.clients(t)
+				must(t, api.Run(t.Context(), c, c.Compute.Subnetworks.SetPrivateIpGoogleAccess(c.Project, c.Region, "det-lab-us-central1",
 					&compute.SubnetworksSetPrivateIpGoogleAccessRequest{ForceSendFields: []string{"PrivateIpGoogleAccess"}})))
 			},
 			[]string{"update gcp/subnetwork/us-central1; private-google-access: off → on"},
@@ -90,7 +92,8 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 		"no way out": {
 			func(t *testing.T, s *stage) {
 				t.Helper()
-				must(t, api.Run(t.Context(), s.clients(t), s.clients(t).Compute.Routers.Patch(gcptest.Project, "us-central1", "det-lab-nat", &compute.Router{NullFields: []string{"Nats"}})))
+				c := s.clients(t)
+				must(t, api.Run(t.Context(), c, c.Compute.Routers.Patch(c.Project, c.Region, "det-lab-nat", &compute.Router{NullFields: []string{"Nats"}})))
 			},
 			[]string{"update gcp/router/nat; nat: off → on"},
 		},

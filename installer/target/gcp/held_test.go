@@ -15,7 +15,8 @@ func TestDownNamesWhatHoldsASubnetworkAndEndsWithAnInterruption(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.Up(t.Context()))
-		must(t, api.Run(t.Context(), s.clients(nil), s.clients(nil).Compute.Instances.Insert(gcptest.Project, "us-central1-a", &compute.Instance{
+		c := s.clients(nil)
+		must(t, api.Run(t.Context(), c, c.Compute.Instances.Insert(c.Project, "us-central1-a", &compute.Instance{
 			Name: "crawler", MachineType: "zones/us-central1-a/machineTypes/n2-standard-2",
 			Disks: []*compute.AttachedDisk{{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
 				SourceImage: "projects/debian-cloud/global/images/family/debian-12",
@@ -38,7 +39,7 @@ func TestDownNamesWhatHoldsASubnetworkAndEndsWithAnInterruption(t *testing.T) {
 			}
 		}
 
-		must(t, api.Run(t.Context(), s.clients(nil), s.clients(nil).Compute.Instances.Delete(gcptest.Project, "us-central1-a", "crawler")))
+		must(t, api.Run(t.Context(), c, c.Compute.Instances.Delete(c.Project, "us-central1-a", "crawler")))
 		_, err = s.Down(t.Context(), true)
 		must(t, err)
 		if left := s.world.Live(); len(left) > 0 {

@@ -31,6 +31,9 @@ const (
 	Adopt       Verb = "adopt"
 )
 
+// Describes reports whether the flags of a verb describe a cluster.
+func (v Verb) Describes() bool { return v == Up || v == Plan || v == Doctor }
+
 // Help is the text of a command. What is empty is the verb's own text, in which
 // {on} stands for On and {name} for the platform's name.
 type Help struct {

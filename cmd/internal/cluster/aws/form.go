@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
@@ -36,7 +37,7 @@ func (p *provider) Ask(c *clouds.Completion) term.Form {
 		c.Account = []string{"--profile", p.Profile}
 	}
 	return term.Form{Title: "Create a cluster on AWS", Pages: []term.Page{
-		{Key: clouds.PageCluster, Field: c.AskCluster},
+		{Key: cluster.IDPage, Field: c.AskCluster},
 		{Key: clouds.PageRegion, Field: f.askRegion},
 		{Key: clouds.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
 		{Key: pageType, Field: c.UnlessKnown(f.askType)},

@@ -1,7 +1,6 @@
 package clouds
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 
 // The keys of the form's pages. Those of settings are the settings' paths.
 const (
-	PageCluster = "cluster"
 	PageRegion  = "region"
 	PageInbound = "network.inbound_cidrs"
 	PageAgents  = "pools.*.max_agents"
@@ -124,7 +122,7 @@ func (c *Completion) letIn() {
 func (c *Completion) applyAnswers(a term.Answers) {
 	c.Cluster = c.ClusterID(a)
 	for _, one := range a {
-		if one.Key != PageCluster && (c.Skip == nil || !c.Skip(one)) {
+		if one.Key != cluster.IDPage && (c.Skip == nil || !c.Skip(one)) {
 			c.addFlag(one.Key, one.Flag, one.Value)
 		}
 	}
@@ -133,7 +131,7 @@ func (c *Completion) applyAnswers(a term.Answers) {
 	}
 	c.letIn()
 	if len(a) > 0 {
-		c.printEquivalent()
+		cluster.PrintEquivalent(c.Streams, c.CommandLine())
 	}
 }
 
@@ -143,8 +141,7 @@ func (c *Completion) addFlag(path, flag, value string) {
 
 // ClusterID is the cluster's ID as far as it is known.
 func (c *Completion) ClusterID(a term.Answers) string {
-	answer, _ := a.Get(PageCluster)
-	return cmp.Or(c.Cluster, answer)
+	return cluster.AnsweredID(c.Cluster, a)
 }
 
 // GivenValue is what the user said of a setting by flag, variable or file.
@@ -157,15 +154,6 @@ func (c *Completion) GivenValue(path string) (value string, said bool) {
 func (c *Completion) HasPools() bool {
 	_, said := c.GivenValue("pools")
 	return said
-}
-
-// printEquivalent shows the command line that says the same.
-func (c *Completion) printEquivalent() {
-	c.Notef("")
-	c.Notef("Equivalent command:")
-	c.Notef("")
-	c.Notef("  %s", c.CommandLine())
-	c.Notef("")
 }
 
 // CommandLine is the command line that gives what is given.

@@ -14,7 +14,7 @@ import (
 // addSettings declares the flags of a verb that every cloud has.
 func (w *Selection) addSettings(v cluster.Verb, f *pflag.FlagSet) {
 	cluster.AddID(f, &w.Cluster, "")
-	describes := Describes(v)
+	describes := v.Describes()
 	if describes {
 		f.StringVar(&w.File, "config-file", "", "cluster.yaml of the cluster")
 		w.Declare(f, w.Provider.Settings())
@@ -30,17 +30,9 @@ func (w *Selection) addSettings(v cluster.Verb, f *pflag.FlagSet) {
 	}
 }
 
-// Describes reports whether the flags of a verb describe a cluster.
-func Describes(v cluster.Verb) bool {
-	return v == cluster.Up || v == cluster.Plan || v == cluster.Doctor
-}
-
 // CheckID refuses a cluster's ID that is missing, or that no cluster has.
 func (w *Selection) CheckID() error {
-	if w.Cluster == "" {
-		return usage.Errorf("--cluster-id is missing: `det-deploy %s %s` shows what there is", w.Words.Name, w.Words.List)
-	}
-	return cluster.CheckID(w.Cluster)
+	return cluster.RequireID(w.Cluster, w.Words.Name+" "+w.Words.List)
 }
 
 // Read collects what the flags, the environment and the file say of the cluster.

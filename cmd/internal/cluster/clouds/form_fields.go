@@ -9,14 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// Ask is how a page comes to its question.
-type Ask = func(context.Context, term.Answers) (*term.Field, error)
-
 // UnlessKnown asks nothing of a cluster that has a record.
-func (c *Completion) UnlessKnown(ask Ask) Ask {
+func (c *Completion) UnlessKnown(ask cluster.Ask) cluster.Ask {
 	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
 		if err := c.settle(ctx, a); err != nil || c.Known {
 			return nil, err
@@ -27,17 +25,7 @@ func (c *Completion) UnlessKnown(ask Ask) Ask {
 
 // AskCluster asks for the cluster's ID.
 func (c *Completion) AskCluster(context.Context, term.Answers) (*term.Field, error) {
-	if c.Cluster != "" {
-		return nil, nil
-	}
-	return &term.Field{
-		Label: "Cluster ID", Help: "The cluster's name: it is all that is needed to find it again.", Flag: "--cluster-id",
-		Check: func(_ context.Context, id string) error {
-			named := *c.Selection
-			named.Cluster = id
-			return named.CheckID()
-		},
-	}, nil
+	return cluster.AskID(c.Cluster, "The cluster's name: it is all that is needed to find it again."), nil
 }
 
 // AskRegion asks where nothing says the region.
@@ -86,10 +74,10 @@ func (c *Completion) AskAgents(preset int, room func(context.Context, int) error
 		Label: "Maximum number of agents", Help: "How many machines of the compute pool may run at a time.", Flag: "--max-agents",
 		Default: strconv.Itoa(preset),
 		Check: func(ctx context.Context, text string) error {
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 1 {
-				return errors.New("must be a number, 1 or more")
+			if err := cluster.CheckCount(text); err != nil {
+				return err
 			}
+			n, _ := strconv.Atoi(text) // a count is a number
 			return room(ctx, n)
 		},
 	}, nil

@@ -41,7 +41,7 @@ func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 	w.addSettings(v, f)
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to "+w.Words.On)
-	if !Describes(v) { // there it is a setting of the cluster
+	if !v.Describes() { // there it is a setting of the cluster
 		f.StringVar(&w.Region, "region", "", "region (default where the cluster is)")
 	}
 	if v == cluster.Logs {
@@ -51,7 +51,7 @@ func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 
 // Validate checks the flags before anything is tried.
 func (w *Selection) Validate(r cluster.Request) error {
-	if Describes(r.Verb) {
+	if r.Verb.Describes() {
 		return nil // what is missing is asked for
 	}
 	if r.Verb == cluster.Logs {
@@ -92,7 +92,7 @@ func (w *Selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 
 func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluster, error) {
 	var given *spec.Given
-	if Describes(r.Verb) {
+	if r.Verb.Describes() {
 		g, err := w.readGiven()
 		if err != nil {
 			return nil, err

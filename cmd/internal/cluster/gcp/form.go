@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	gcpwire "github.com/det-deploy/det-deploy/cmd/internal/wire/gcp"
@@ -38,7 +39,7 @@ func (p *provider) Ask(c *clouds.Completion) term.Form {
 		c.Account = []string{"--impersonate", p.Impersonate}
 	}
 	return term.Form{Title: "Create a cluster on Google Cloud", Pages: []term.Page{
-		{Key: clouds.PageCluster, Field: c.AskCluster},
+		{Key: cluster.IDPage, Field: c.AskCluster},
 		{Key: pageProject, Field: f.askProject},
 		{Key: pageAPIs, Field: f.askAPIs},
 		{Key: clouds.PageRegion, Field: f.askRegion},

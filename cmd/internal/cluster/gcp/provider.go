@@ -43,7 +43,7 @@ func (*provider) Settings() spec.Table { return spec.GCPFlags() }
 // AddFlags declares the flags that only Google Cloud has.
 func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	f.StringVar(&p.Impersonate, "impersonate", "", "service account to act as")
-	if !clouds.Describes(v) { // there it is a setting of the cluster
+	if !v.Describes() { // there it is a setting of the cluster
 		f.StringVar(&p.Project, "project", "", "Google project (default gcloud's)")
 	}
 }

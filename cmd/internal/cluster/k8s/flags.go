@@ -52,10 +52,7 @@ func (w *Which) addFlags(f *pflag.FlagSet) {
 }
 
 func (w *Which) validate() error {
-	if w.Cluster == "" {
-		return usage.Errorf("--cluster-id is missing: `det-deploy k8s list` shows what there is")
-	}
-	return cluster.CheckID(w.Cluster)
+	return cluster.RequireID(w.Cluster, "k8s list")
 }
 
 // clusterFlags are what a further command needs to mean the same cluster.

@@ -1,18 +1,17 @@
 package k8s
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"reflect"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
 // The keys of the form's pages. Those of values are the values' paths.
 const (
-	pageCluster   = "cluster"
 	pageContext   = "context"
 	pageNamespace = "namespace"
 	pageRegistry  = "imageRegistry"
@@ -63,7 +62,7 @@ func (c *completion) buildForm() term.Form {
 	return term.Form{
 		Title: "Create a cluster on Kubernetes", Summary: c.summarizeAnswers, Lines: c.w.Verbose || k8swire.RunsPlugin(c.w.kubeAt(c.Streams)),
 		Pages: []term.Page{
-			{Key: pageCluster, Field: c.askCluster},
+			{Key: cluster.IDPage, Field: c.askCluster},
 			{Key: pageContext, Field: c.askContext},
 			{Key: pageNamespace, Field: c.askNamespace},
 			{Key: pageRegistry, Field: c.unlessSaid(pageRegistry, c.askRegistry)},
@@ -74,12 +73,9 @@ func (c *completion) buildForm() term.Form {
 	}
 }
 
-// asks is how a page comes to its question.
-type asks = func(context.Context, term.Answers) (*term.Field, error)
-
 // unlessSaid asks nothing where the user said a value, or where the cluster has a release,
 // which says the rest.
-func (c *completion) unlessSaid(path string, ask asks) asks {
+func (c *completion) unlessSaid(path string, ask cluster.Ask) cluster.Ask {
 	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
 		if err := c.adviseFields(ctx, a); err != nil {
 			return nil, err
@@ -101,8 +97,7 @@ func (c *completion) chosenPlace(a term.Answers) k8swire.At {
 }
 
 func (c *completion) clusterID(a term.Answers) string {
-	answer, _ := a.Get(pageCluster)
-	return cmp.Or(c.w.Cluster, answer)
+	return cluster.AnsweredID(c.w.Cluster, a)
 }
 
 // adviseFields asks Kubernetes what it knows, once for each context and cluster.
@@ -184,14 +179,11 @@ func (c *completion) printEquivalent() {
 		}
 		line += " --set " + v
 	}
-	c.Notef("")
-	c.Notef("Equivalent command:")
-	c.Notef("")
-	c.Notef("  %s", line)
+	var more []string
 	if hidden || len(c.given.SetString)+len(c.given.SetFile)+len(c.given.SetJSON) > 0 {
-		c.Notef("  with the other values that you gave")
+		more = append(more, "with the other values that you gave")
 	}
-	c.Notef("")
+	cluster.PrintEquivalent(c.Streams, line, more...)
 }
 
 // hidesValue reports whether a --set holds what is not to be shown.

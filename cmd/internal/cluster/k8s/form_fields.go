@@ -12,14 +12,7 @@ import (
 )
 
 func (c *completion) askCluster(context.Context, term.Answers) (*term.Field, error) {
-	if c.w.Cluster != "" {
-		return nil, nil
-	}
-	return &term.Field{
-		Label: "Cluster ID", Help: "The cluster's name, and its release's: it and the namespace are all that is needed to find it again.",
-		Flag:  "--cluster-id",
-		Check: func(_ context.Context, id string) error { return cluster.CheckID(id) },
-	}, nil
+	return cluster.AskID(c.w.Cluster, "The cluster's name, and its release's: it and the namespace are all that is needed to find it again."), nil
 }
 
 // askContext asks which Kubernetes is meant, where there are several and the current one
@@ -98,7 +91,7 @@ func (c *completion) askCPUs(_ context.Context, a term.Answers) (*term.Field, er
 	return &term.Field{
 		Label: "CPUs of a slot", Flag: "--set slotResourceRequests.cpu=…", Default: strconv.Itoa(max(c.advice.CPUs, 1)),
 		Help:  "Somewhat less than a node has: the system takes its share.",
-		Check: func(_ context.Context, a string) error { return number(a) },
+		Check: func(_ context.Context, a string) error { return cluster.CheckCount(a) },
 	}, nil
 }
 
@@ -107,7 +100,7 @@ func (c *completion) askSlots(_ context.Context, a term.Answers) (*term.Field, e
 	f := &term.Field{
 		Label: "Slots per pod", Flag: "--set maxSlotsPerPod=…",
 		Help:  "The slots of one node, or the greatest common divisor of all nodes' when they differ: a larger task gets several pods.",
-		Check: func(_ context.Context, a string) error { return number(a) },
+		Check: func(_ context.Context, a string) error { return cluster.CheckCount(a) },
 	}
 	switch answer, _ := a.Get(pageSlotType); {
 	case answer == "cpu":
@@ -161,11 +154,4 @@ func oneOf(answer string, good ...string) error {
 		}
 	}
 	return errors.New("must be one of " + strings.Join(good, ", "))
-}
-
-func number(answer string) error {
-	if n, err := strconv.Atoi(answer); err != nil || n < 1 {
-		return errors.New("must be a number, 1 or more")
-	}
-	return nil
 }

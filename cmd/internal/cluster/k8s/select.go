@@ -58,11 +58,6 @@ func (w *wanted) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 }
 
-// describesCluster reports whether the flags of a verb describe a cluster.
-func describesCluster(v cluster.Verb) bool {
-	return v == cluster.Up || v == cluster.Plan || v == cluster.Doctor
-}
-
 // Validate checks the flags before anything is tried.
 func (w *wanted) Validate(r cluster.Request) error {
 	if (r.Verb == cluster.Up || r.Verb == cluster.Upgrade) && w.Timeout <= 0 {
@@ -96,11 +91,11 @@ func (w *wanted) Validate(r cluster.Request) error {
 func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
 	q := k8swire.Request{NoWait: w.NoWait, Limit: w.Timeout, BackupClaim: w.BackupClaim, BackupBucket: w.BackupBucket, Sink: r.Sink}
 	q.Unread = r.Verb == cluster.Down || r.Verb == cluster.Upgrade && w.Abandon
-	if describesCluster(r.Verb) || r.Verb == cluster.Upgrade && !w.Abandon {
+	if r.Verb.Describes() || r.Verb == cluster.Upgrade && !w.Abandon {
 		given := w.givenValues(w.Streams)
 		q.Given = &given
 	}
-	if describesCluster(r.Verb) {
+	if r.Verb.Describes() {
 		if err := w.completeSettings(ctx, w.Streams, q.Given, r.Verb == cluster.Up && !r.Yes && w.CanAsk()); err != nil {
 			return nil, err
 		}
@@ -111,7 +106,7 @@ func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	if describesCluster(r.Verb) {
+	if r.Verb.Describes() {
 		noteEffects(w.Streams, k.OtherEffects)
 	}
 	c := &opened{Opened: k, w: w}

@@ -7,8 +7,6 @@
 //	           logs/<id>.log     the journal of its lines, from the first on
 //	           logs/<id>.silent  there when a keeper of an earlier version was ending it because
 //	                             the master did not answer
-//	           logs/spare-<n>    an empty file that becomes the next journal: a file system
-//	                             is slow at making files soon after it has removed others
 //
 // Nothing waits for the medium: after the machine itself has failed its containers are
 // gone as well, and the agent reports that.
@@ -33,8 +31,7 @@ import (
 
 // Disk is what an agent has on disk of its containers.
 type Disk struct {
-	dir    string
-	spares spares
+	dir string
 
 	// mu guards orders.
 	mu     sync.Mutex
@@ -214,7 +211,7 @@ func (e Entry) SetState(s State) error {
 
 // Journal opens the container's log lines.
 func (e Entry) Journal() (*journal.Journal, error) {
-	return journal.Open(e.logFile(), e.disk.spares.take)
+	return journal.Open(e.logFile())
 }
 
 func (e Entry) logFile() string { return filepath.Join(e.disk.dir, e.id+logSuffix) }
@@ -258,13 +255,13 @@ func (e Entry) Remove() error {
 	if err := syscall.Unlink(e.silentFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget container %s: %w", e.id, err)
 	}
-	if err := e.disk.spares.put(e.logFile()); err != nil {
+	if err := os.Remove(e.logFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget container %s: %w", e.id, err)
 	}
 	return nil
 }
 
-// sweepLogs removes the files of containers that are gone, and spare ones.
+// sweepLogs removes the files of containers that are gone.
 func (d *Disk) sweepLogs() error {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {

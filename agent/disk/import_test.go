@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -14,8 +13,6 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
-
-var fixedTime = time.Unix(1, 0)
 
 // former makes a container as an agent of an earlier version left it.
 func former(t *testing.T, dataDir, id string, files map[string]string) {
@@ -86,56 +83,6 @@ func TestDamageThatAnEarlierVersionLeftIsNamed(t *testing.T) {
 		if !ok || filepath.Base(named.Path) != name || !strings.Contains(named.Fix, filepath.Join(dir, "containers", "c")) {
 			t.Errorf("%s: got %v, want it named", name, err)
 		}
-	}
-}
-
-// Journals are made of files that others have left.
-func TestAJournalLeavesItsFileToTheNext(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	d, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var first os.FileInfo
-	for _, id := range []string{"a", "b"} {
-		e, _, err := d.Add(&agentv1.Start{ContainerId: id})
-		if err != nil {
-			t.Fatal(err)
-		}
-		j, err := e.Journal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(e.logFile()); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: got %v, want no file without lines", id, err)
-		}
-		if err := j.Note(fixedTime, "line of "+id); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(e.logFile())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first != nil && !os.SameFile(first, info) {
-			t.Error("got a new file, want the one that the first left")
-		}
-		first = info
-		if lines, err := j.Read(0, 1000); err != nil || len(lines) != 1 || string(lines[0].Text) != "line of "+id {
-			t.Errorf("%s: got %v, %v, want its line alone", id, lines, err)
-		}
-		if err := errors.Join(j.Close(), e.Remove()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := os.ReadDir(filepath.Join(dir, "logs")); err != nil || len(left) != 0 {
-		t.Errorf("%v, %v are left for the next agent, want none", left, err)
 	}
 }
 

@@ -33,7 +33,6 @@ const indexStep = 512
 // Journal is one open journal. Its methods may be called from any goroutine.
 type Journal struct {
 	name string
-	make func(name string)
 
 	// mu guards what follows.
 	mu    sync.Mutex
@@ -48,11 +47,10 @@ type Journal struct {
 	buf   []byte
 }
 
-// Open opens a journal, whose file is made with its first line: prepare, which may be nil,
-// may put an empty one there before. A last record that was cut short by the end of the
-// agent, and whatever follows it, is cut off.
-func Open(name string, prepare func(name string)) (*Journal, error) {
-	j := &Journal{name: name, make: prepare}
+// Open opens a journal, whose file is made with its first line. A last record that was cut short by the end of
+// the agent, and whatever follows it, is cut off.
+func Open(name string) (*Journal, error) {
+	j := &Journal{name: name}
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return j, nil
@@ -74,9 +72,6 @@ func (j *Journal) makeFile() (err error) {
 	}
 	if j.file != nil {
 		return nil
-	}
-	if j.make != nil {
-		j.make(j.name)
 	}
 	j.file, err = os.OpenFile(j.name, os.O_CREATE|os.O_RDWR, 0o600)
 	return err

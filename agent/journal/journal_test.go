@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB, name string) *Journal {
 	t.Helper()
-	j, err := Open(name, nil)
+	j, err := Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestOutputThatTheMasterDoesNotTakeIsBounded(t *testing.T) {
 	t.Parallel()
-	j, err := journal.Open(filepath.Join(t.TempDir(), "log"), nil)
+	j, err := journal.Open(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -280,7 +280,7 @@ func (u *Task) cleanUp(ctx context.Context) error {
 	for {
 		err := u.removeContainer(ctx)
 		if err == nil {
-			// First: the file becomes another task's journal, which this one must not touch.
+			// First: Remove removes its file.
 			return errors.Join(u.Journal.Close(), u.entry.Remove())
 		}
 		u.Log.Warn("cannot remove container, trying again", "err", err)

@@ -15,7 +15,7 @@ import (
 // A disk may take long to give room back; meanwhile sessions ask how the unit is.
 func TestRoomOfLinesIsGivenBackWithoutTheUnitsLock(t *testing.T) {
 	t.Parallel()
-	j, err := journal.Open(filepath.Join(t.TempDir(), "log"), nil)
+	j, err := journal.Open(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 )
 
@@ -24,13 +25,14 @@ func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 
 // WriteUnsynced is Write without a sync: a reader finds the old or the new content, also
 // after the writer was killed. After a crash of the machine the file may be empty, so it
-// is for content that has no meaning after a reboot.
+// is for content that has no meaning after a reboot. The caller removes what killed
+// writers have left: the directory may have very many files, and is not listed.
 func WriteUnsynced(path string, data []byte, mode fs.FileMode) error {
-	p, err := createOn(machine{}, path, mode)
+	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix(path)+"*")
 	if err != nil {
-		return err
+		return temporaryName(path, err)
 	}
-	p.unsynced = true
+	p := &Pending{file: f, on: machine{}, path: path, mode: mode, unsynced: true}
 	return p.fillAndCommit(func(w io.Writer) error { return writeAll(w, data) })
 }
 

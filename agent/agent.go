@@ -227,11 +227,11 @@ func (a *Agent) addTask(o *agentv1.Start) error {
 		return err
 	}
 	entry, added, err := a.disk.Add(o)
-	if err == nil {
-		err = a.adoptTask(entry, o, !added)
-	}
 	if err != nil {
-		return errors.Join(err, entry.Discard())
+		return err
+	}
+	if err := a.adoptTask(entry, o, !added); err != nil {
+		return errors.Join(err, entry.Remove())
 	}
 	return nil
 }
@@ -273,11 +273,7 @@ func (a *Agent) restoreTasks() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range a.disk.Entries() {
-		o, err := e.Start()
-		if err == nil {
-			err = a.adoptTask(e, o, true)
-		}
-		if err != nil {
+		if err := a.adoptTask(e, e.Start(), true); err != nil {
 			return fmt.Errorf("restore container %s: %w", e.ID(), err)
 		}
 	}

@@ -27,12 +27,12 @@ func TestOfDamagedOrdersTheWholeAreKept(t *testing.T) {
 		p.await("it speaks", func() bool { return len(c.lines) == 1 })
 	}
 	first.halt()
-	path := filepath.Join(s.DataDir, "orders")
+	path := filepath.Join(s.DataDir, "containers", "damaged.json")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[bytes.LastIndex(data, []byte("task-damaged"))] ^= 1
+	data[bytes.Index(data, []byte(`"order":"`))+20] ^= 1
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +44,9 @@ func TestOfDamagedOrdersTheWholeAreKept(t *testing.T) {
 	p.signal("whole", agentv1.Signal_KIND_TERMINATE, time.Minute)
 	if c := p.awaitEnd("whole"); c.exit.GetCode() != 7 {
 		t.Errorf("got %v, want it to end as it was asked to", c.exit)
+	}
+	if err := os.Remove(path + ".damaged"); err != nil {
+		t.Errorf("got %v, want it set aside", err)
 	}
 	awaitEmpty(t, s.DataDir) // the damaged one's process among it
 }

@@ -124,7 +124,7 @@ func runOnce(ctx context.Context, cfg Config) error {
 
 // runLink has an agent that was built serve its master, and closes what it has open.
 func (a *Agent) runLink(ctx context.Context, cfg Config) error {
-	defer func() { _ = errors.Join(a.runtime.Close(), a.disk.Close()) }() // nothing waits to be written
+	defer func() { _ = a.runtime.Close() }() // nothing waits to be written
 	links, client, err := linkOf(cfg)
 	if err != nil {
 		return err
@@ -201,10 +201,10 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 		cfg.Log.Error("some orders of tasks are lost; what runs of these is ended", "kept", len(a.disk.Entries()), "err", damage)
 	}
 	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
-		return nil, errors.Join(err, a.disk.Close())
+		return nil, err
 	}
 	if err := checkTrust(cfg, a.runtime); err != nil {
-		return nil, errors.Join(fmt.Errorf("start agent: %w", err), a.runtime.Close(), a.disk.Close())
+		return nil, errors.Join(fmt.Errorf("start agent: %w", err), a.runtime.Close())
 	}
 	_, isPlain := a.runtime.(plain)
 	a.host.Docker = !isPlain

@@ -31,7 +31,6 @@ func Sweep(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = known.Close() }()
 	entries := known.Entries()
 	var errs []error
 	plain, err := plainProcesses(ctx, cfg)

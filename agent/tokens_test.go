@@ -1,14 +1,11 @@
 package agent
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/det-deploy/det-deploy/internal/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -22,36 +19,15 @@ func TestARunningTaskHasLeftNoTokensOnDisk(t *testing.T) {
 		o.Spec.SessionToken, o.Spec.Environment = "secret-session", []string{"DET_USER_TOKEN=secret-user"}
 	})
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
-	order := filepath.Join(s.DataDir, "orders")
-	read := func() string {
-		data, err := os.ReadFile(order)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
+	var kept struct{ Record struct{ Order []byte } }
+	if err := atomicfile.ReadJSON(filepath.Join(s.DataDir, "containers", "c.json"), "", &kept); err != nil {
+		t.Fatal(err)
 	}
-	if got := read(); strings.Contains(got, "secret") {
-		t.Errorf("got %q on disk", got)
+	if got := string(kept.Record.Order); strings.Contains(got, "secret") || !strings.Contains(got, "task-c") {
+		t.Errorf("got the order %q on disk", got)
 	}
 	r.halt()
-
-	// One that an agent of the last version left is trimmed by the next.
-	data, err := proto.Marshal(&agentv1.Start{ContainerId: "c", AllocationId: "c.1", TaskId: "task-c", Spec: &agentv1.Spec{SessionToken: "secret"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	former := filepath.Join(s.DataDir, "containers", "c")
-	err = errors.Join(os.Remove(order), os.MkdirAll(former, 0o700), os.WriteFile(filepath.Join(former, "start"), data, 0o600),
-		os.WriteFile(filepath.Join(former, "state"), []byte(`{"state": "RUNNING", "at_us": 1}`), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
 	run(t, s)
-	p.await("the order is trimmed", func() bool {
-		data, err := os.ReadFile(order)
-		_, left := os.Stat(former)
-		return err == nil && !strings.Contains(string(data), "secret") && errors.Is(left, os.ErrNotExist)
-	})
 	if c := p.awaitEnd("c"); c.exit.GetKind() != agentv1.Exit_KIND_EXITED || c.exit.GetCode() != 7 {
 		t.Errorf("got %v, want the end of the container that was found again", c.exit)
 	}

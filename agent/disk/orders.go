@@ -1,207 +1,138 @@
 package disk
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// item is what the file says of one container.
-type item struct {
-	id    string
-	order []byte
-	state State
-	// at and size are where its order is.
-	at   int64
-	size int
-	// trimmed says that the order has no secrets any more.
-	trimmed bool
-}
-
-// orders is the file of all orders and states.
-type orders struct {
-	path  string
-	items map[string]*item
-	// size is behind the last whole record.
-	size int64
-	// damage is what could not be read, or nil.
-	damage error
-
-	// file is nil for one who only reads, and after a rewrite until it can be opened.
-	file *os.File
-	// torn says that something may stand behind size.
-	torn bool
-	buf  []byte
-}
+// The last version had the orders and states of all containers in one file, which is read for one release. Its
+// records are, little endian:
+//
+//	 0  length of what follows the checksum   4
+//	 4  kind                                  1
+//	 5  zero                                  3
+//	 8  CRC-32C of kind and what follows      4
+//	12  length of the container's id          2
+//	14  id, and then the text
+const (
+	ordersHead   = 12
+	orderKind    = 1 // an order as the master sent it
+	trimmedKind  = 2 // an order without its secrets, in the place of the whole one
+	stateKind    = 3 // a State as JSON
+	overwritten  = 4 // a record that was removed where it stood: the rest of it is zeros
+	ordersDamage = "look for a failing disk: containers whose orders were there are reported as lost"
+)
 
 func ordersFile(dataDir string) string { return filepath.Join(dataDir, "orders") }
 
-// openOrders is readOrders for the agent itself: what is left is rewritten, without
-// what was erased, what was cut short and what is damaged.
-func openOrders(dataDir string) (*orders, error) {
-	o, err := readOrders(dataDir)
+// convertOrders writes the records of the last version's containers, and removes its file. An agent that is
+// killed meanwhile does it again.
+func (d *Disk) convertOrders(path string) error {
+	items, damage, err := readOrders(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return o, o.rewrite()
+	d.damage = damage
+	for _, it := range items {
+		e := Entry{d, it}
+		_ = e.reserve() // without it the end needs room on the disk
+		if err := e.save(it.state); err != nil {
+			return fmt.Errorf("convert the order of container %s: %w", it.id, err)
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the orders of the last version: %w", err)
+	}
+	return nil
 }
 
-// rewrite replaces the file by one with the living alone.
-func (o *orders) rewrite() error {
-	var data []byte
-	live := o.sorted()
-	places := make([][2]int, len(live))
-	for i, it := range live {
-		begin := len(data)
-		data = appendRecord(data, it.orderRecord())
-		places[i] = [2]int{begin, len(data) - begin}
-		state, err := json.Marshal(it.state)
+// readOrders reads up to the first record that is not whole: of one whose length may be wrong, it is not known
+// where the next begins. The last write of an agent that was killed is reported as damage, too.
+func readOrders(path string) (items map[string]*item, damage, err error) {
+	rest, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("read the orders of the last version: %w", err)
+	}
+	items = map[string]*item{}
+	for len(bytes.Trim(rest, "\x00")) > 0 { // a machine that failed leaves zeros
+		n, err := applyOrder(items, rest)
 		if err != nil {
-			return fmt.Errorf("write orders: %w", err)
+			return items, &atomicfile.DamagedError{Path: path, Err: err, Fix: ordersDamage}, nil
 		}
-		data = appendRecord(data, record{kind: stateKind, id: it.id, text: state})
+		rest = rest[n:]
 	}
-	if err := atomicfile.WriteUnsynced(o.path, data, 0o600); err != nil {
-		return fmt.Errorf("write orders: %w", err)
-	}
-	if o.file != nil {
-		_ = o.file.Close() // it has no name any more
-	}
-	o.file, o.size, o.torn = nil, int64(len(data)), false
-	for i, it := range live {
-		it.at, it.size = int64(places[i][0]), places[i][1]
-	}
-	return o.open()
+	return items, nil, nil
 }
 
-// open opens the file, unless it is. That may fail after a rewrite: nothing is written then
-// until it can be opened, and never to a file that has no name any more.
-func (o *orders) open() (err error) {
-	if o.file == nil {
-		o.file, err = os.OpenFile(o.path, os.O_RDWR, 0) // nil where that fails
-	}
-	return err
-}
+var errNotWhole = errors.New("a record and all that follows are not as they were written")
 
-func (o *orders) close() error {
-	if o.file == nil {
-		return nil
+// applyOrder takes the first record of data, of n bytes, into items.
+func applyOrder(items map[string]*item, data []byte) (n int, err error) {
+	if len(data) < ordersHead {
+		return 0, errNotWhole
 	}
-	return o.file.Close()
-}
-
-func (it *item) orderRecord() record {
-	r := record{kind: orderKind, id: it.id, text: it.order}
-	if it.trimmed {
-		r.kind = trimmedKind
+	n = ordersHead + int(binary.LittleEndian.Uint32(data))
+	if n > len(data) {
+		return 0, errNotWhole
 	}
-	return r
-}
-
-// sorted are the items in the order in which they stand.
-func (o *orders) sorted() []*item {
-	out := make([]*item, 0, len(o.items))
-	for _, it := range o.items {
-		out = append(out, it)
+	kind, body := data[4], data[ordersHead:n]
+	if kind == overwritten {
+		return n, nil
 	}
-	slices.SortFunc(out, func(a, b *item) int { return int(a.at - b.at) })
-	return out
-}
-
-const (
-	// rewriteSize is from where on the file is rewritten when rewriteShare of it, at
-	// least, is of containers that are gone.
-	rewriteSize  = 8 << 20
-	rewriteShare = 4
-)
-
-func (o *orders) setState(it *item, s State) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return err
+	sum := crc32.Checksum(slices.Concat(data[4:5], body), crc32.MakeTable(crc32.Castagnoli))
+	if sum != binary.LittleEndian.Uint32(data[8:]) || len(body) < 2 {
+		return 0, errNotWhole
 	}
-	if _, _, err := o.append(record{kind: stateKind, id: it.id, text: data}); err != nil {
-		return err
+	size := int(binary.LittleEndian.Uint16(body))
+	if 2+size > len(body) {
+		return 0, errNotWhole
 	}
-	it.state = s
-	return nil
-}
-
-// trim puts an order without secrets in the place of the whole one. With it comes the
-// state: what stands before the first order that counts is of a container that is gone.
-func (o *orders) trim(it *item, text []byte, state State) error {
-	data, err := json.Marshal(state)
-	if err != nil {
-		return err
+	id, text := string(body[2:2+size]), body[2+size:]
+	if !isPlainName(id) {
+		return 0, errNotWhole
 	}
-	at, size, err := o.append(record{kind: trimmedKind, id: it.id, text: text}, record{kind: stateKind, id: it.id, text: data})
-	if err != nil {
-		return err
-	}
-	it.state = state
-	if err := o.erase(it.at, it.size); err != nil {
-		return err
-	}
-	it.order, it.at, it.size, it.trimmed = text, at, size, true
-	return nil
-}
-
-// append writes records behind the last one, and returns where the first is. When it
-// returns they outlive the agent.
-func (o *orders) append(all ...record) (at int64, size int, err error) {
-	if err := o.open(); err != nil {
-		return 0, 0, err
-	}
-	if o.torn {
-		if err := o.file.Truncate(o.size); err != nil {
-			return 0, 0, err
+	switch it := items[id]; {
+	case kind == stateKind && it != nil:
+		err = json.Unmarshal(text, &it.state)
+	case kind == orderKind, kind == trimmedKind:
+		// Behind an order is its state, unless that was cut short.
+		it := &item{id: id, order: new(agentv1.Start), state: State{State: lifecycle.Assigned}}
+		if kind == trimmedKind {
+			it.state.State = lifecycle.Running
 		}
-		o.torn = false
+		items[id] = it
+		err = proto.Unmarshal(text, it.order)
 	}
-	o.buf = o.buf[:0]
-	for i, r := range all {
-		if o.buf = appendRecord(o.buf, r); i == 0 {
-			size = len(o.buf)
-		}
-	}
-	if _, err := o.file.WriteAt(o.buf, o.size); err != nil {
-		// Part of it may stand there, and a shorter one would not cover it.
-		o.torn = true
-		return 0, 0, err
-	}
-	at = o.size
-	o.size += int64(len(o.buf))
-	return at, size, nil
+	return n, err
 }
 
-// shrink rewrites the file when it is long and nearly all of it is gone.
-func (o *orders) shrink() error {
-	if o.size < rewriteSize {
-		return nil
+// Count returns the number of containers of a data_dir whose end the master does not know yet. It changes
+// nothing: an agent may be running, also one of the last version.
+func Count(dataDir string) (int, error) {
+	ids, err := listIDs(newDisk(dataDir).dir)
+	if err != nil {
+		return 0, err
 	}
-	var live int64
-	for _, it := range o.items {
-		live += int64(it.size)
+	items, damage, err := readOrders(ordersFile(dataDir))
+	if err = errors.Join(damage, err); err != nil {
+		return 0, err
 	}
-	if live > o.size/rewriteShare {
-		return nil
+	for _, id := range ids {
+		items[id] = nil
 	}
-	return o.rewrite()
-}
-
-// erase overwrites an order where it stands, which needs no room on a full disk. The kind comes first:
-// an agent that is killed meanwhile has erased it.
-func (o *orders) erase(at int64, size int) error {
-	if err := o.open(); err != nil {
-		return err
-	}
-	const kindAt = 4
-	blank := make([]byte, size-kindAt)
-	blank[0] = byte(erasedKind)
-	_, err := o.file.WriteAt(blank, at+kindAt)
-	return err
+	return len(items), nil
 }

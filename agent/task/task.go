@@ -57,7 +57,6 @@ type Task struct {
 	acked     uint64 // lines that the master has
 	unread    string // why lines could not be read back
 	forgotten bool
-	trimmed   bool               // the order on disk has no secrets any more
 	ran       bool               // the master knows that it ran
 	asked     bool               // the runtime may have been asked to start it
 	giveUp    context.CancelFunc // ends a start that is no longer wanted
@@ -68,10 +67,7 @@ type Task struct {
 // Open makes the task of an order on disk. Asked says that an earlier agent may have
 // started its container.
 func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, error) {
-	state, err := entry.State()
-	if err != nil {
-		return nil, err
-	}
+	state := entry.State()
 	j, err := entry.Journal()
 	if err != nil {
 		return nil, err
@@ -82,13 +78,11 @@ func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, er
 	if o.GetRerun() && entry.Silenced() && state.State != lifecycle.Terminated {
 		state.Silent, state.KillAtMicros = true, time.Now().UnixMicro()
 	}
-	u := &Task{
+	return &Task{
 		Order: o, Journal: j, cfg: cfg, entry: entry, state: state, asked: asked,
 		Log:  cfg.Log.With("container", o.GetContainerId(), "allocation", o.GetAllocationId()),
 		poke: make(chan struct{}, 1),
-	}
-	u.trimOrder() // an earlier agent may not have come to it
-	return u, nil
+	}, nil
 }
 
 // ID is the container's.
@@ -146,29 +140,12 @@ func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []c
 
 // saveState stores the state; the caller holds mu, so that states reach the disk in
 // their order. Where that fails the task continues in memory: a full disk is no reason
-// to lose a running task, and a restarted agent learns the rest from the runtime.
+// to lose a running task, and a restarted agent learns the rest from the runtime. Until
+// the next state is stored, the order on disk keeps its tokens.
 func (u *Task) saveState() {
-	if u.trimOrder() {
-		return
-	}
 	if err := u.entry.SetState(u.state); err != nil {
 		u.Log.Error("cannot write state; a restarted agent may not know it", "err", err)
 	}
-}
-
-// trimOrder takes out of the order on disk what only a start needs, tokens and passwords
-// among it, once the container is not going to be started again, and says whether it has: the
-// state is stored with it. The caller holds mu, or is the only one who knows the unit.
-func (u *Task) trimOrder() bool {
-	if u.trimmed || u.state.State != lifecycle.Running && u.state.State != lifecycle.Terminated {
-		return false
-	}
-	if err := u.entry.Trim(u.Order, u.state); err != nil {
-		u.Log.Warn("cannot take the tokens out of the order on disk", "err", err)
-		return false
-	}
-	u.trimmed = true
-	return true
 }
 
 // RequestEnd is the master's wish that the container end: politely, and by force

@@ -1,6 +1,8 @@
 package helm_test
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
@@ -18,14 +21,14 @@ import (
 func withHooks(t *testing.T, name string, values map[string]any) helm.Release {
 	t.Helper()
 	return withFiles(t, named(name, values), map[string]string{"templates/hooks.yaml": `
-{{- range $name, $policy := dict "stays" "before-hook-creation" "goes" "hook-succeeded" }}
+{{- range $name, $policy := dict "stays" "before-hook-creation" "goes" "before-hook-creation,hook-succeeded" }}
 ---
 apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {{ $name }}-{{ $.Release.Name }}
   labels: {app: {{ $.Release.Name }}}
-  annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-delete-policy: {{ $policy }}}
+  annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-delete-policy: {{ $policy | quote }}}
 data: {revision: {{ $.Release.Revision | quote }}}
 {{- end }}
 {{- if eq .Values.slotType "cpu" }}
@@ -142,4 +145,28 @@ func deployedAfter(t *testing.T, b bench) helm.Release {
 		t.Fatal(err)
 	}
 	return want
+}
+
+// Helm turns errors of hooks into text; the user's interrupt is still one.
+func TestAnInterruptDuringAHookIsReportedAsOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	want := withFiles(t, named("lab", nil), map[string]string{"templates/hooks.yaml": `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: endless
+  annotations: {helm.sh/hook: pre-upgrade}
+spec:
+  nodeSelector: {never: there}
+  containers: [{name: endless, image: none}]
+`})
+	if _, err := b.helm.Install(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt() // calls go on, and the first wait ends
+	if _, err := b.helm.Upgrade(wait.Outlive(ctx), want); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "hook endless") {
+		t.Errorf("got %v, want an interrupt while hook endless is waited for", err)
+	}
 }

@@ -49,18 +49,10 @@ func (c *Client) convergeRelease(ctx context.Context, want Release, create bool)
 		if !create {
 			return Info{}, errMissing("upgrade", want.Name)
 		}
-		d, err := r.planInstall(want, rels)
-		if err != nil {
-			return Info{}, r.explainError("install", want.Name, err)
-		}
-		return r.deployRelease(ctx, "install", d)
+		return r.installRelease(ctx, want)
 	}
 	r.worker.interrupted = r.unfinishedRevisions(rels)
-	d, err := r.planUpgrade(want, rels)
-	if err != nil {
-		return Info{}, r.explainError("upgrade", want.Name, err)
-	}
-	return r.deployRelease(ctx, "upgrade", d)
+	return r.upgradeRelease(ctx, want)
 }
 
 func isAbsent(rels []*release.Release) bool {
@@ -75,12 +67,36 @@ func errMissing(op, name string) error {
 	}
 }
 
-// deployRelease carries a plan out.
-func (r *run) deployRelease(ctx context.Context, op string, d *deployment) (Info, error) {
-	if err := r.deploy(d); err != nil {
-		return Info{}, r.explainError(op, d.rel.Name, err)
+func (r *run) installRelease(ctx context.Context, want Release) (Info, error) {
+	chart, err := want.loadChart()
+	if err != nil {
+		return Info{}, err
 	}
-	return r.settleRelease(ctx, op, d.rel)
+	in := action.NewInstall(r.config)
+	in.ReleaseName, in.Namespace, in.Timeout = want.Name, r.kube.Namespace(), hookLimit
+	in.Replace = true              // one that was uninstalled and remembered
+	in.SkipSchemaValidation = true // CheckValues has
+	rel, err := in.RunWithContext(context.WithoutCancel(ctx), chart, want.copyValues())
+	if err != nil {
+		return Info{}, r.explainError("install", want.Name, err)
+	}
+	return r.settleRelease(ctx, "install", rel)
+}
+
+func (r *run) upgradeRelease(ctx context.Context, want Release) (Info, error) {
+	chart, err := want.loadChart()
+	if err != nil {
+		return Info{}, err
+	}
+	up := action.NewUpgrade(r.config)
+	up.Namespace, up.Timeout, up.MaxHistory = r.kube.Namespace(), hookLimit, historyKept
+	up.ResetValues = true          // those given are all
+	up.SkipSchemaValidation = true // CheckValues has
+	rel, err := up.RunWithContext(context.WithoutCancel(ctx), want.Name, chart, want.copyValues())
+	if err != nil {
+		return Info{}, r.explainError("upgrade", want.Name, err)
+	}
+	return r.settleRelease(ctx, "upgrade", rel)
 }
 
 // Rollback brings a release back to an earlier revision, as a new one. A foreign

@@ -98,13 +98,15 @@ func (c *Client) beginRun(ctx context.Context) (*run, error) {
 // Helm's own command.
 const historyKept = 10
 
-// explainError finds the refusal behind what Helm says. Helm turns some errors into
-// text and drops others, but all of them went by the transport.
+// explainError finds the error behind that of Helm, which turns some into text and drops
+// others: a wait of the worker's, or a refusal, which went by the transport.
 func (r *run) explainError(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = r.trail.Last(err)
+	if err = r.trail.Last(err); r.worker.waited != nil {
+		err = r.worker.waited
+	}
 	if _, found := asRefusal(err); !found {
 		err = &cloud.Error{Kind: cloud.Invalid, Op: "helm:" + op, Resource: "release " + name, Err: err}
 	}

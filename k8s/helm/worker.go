@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -20,9 +21,9 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// worker is Helm's client of Kubernetes, in three points better: waiting ends
-// with the operation, deleting is done when things are gone, and an update goes
-// from every revision that may be live.
+// worker is Helm's client of Kubernetes, with four differences: waiting ends
+// with the operation, deleting is done when things are gone, an update goes
+// from every revision that may be live, and objects are checked by the server alone.
 type worker struct {
 	*helmkube.Client
 	// ctx is the operation's. Helm's interface has no place for one.
@@ -31,10 +32,13 @@ type worker struct {
 	// interrupted are revisions that were begun after the one that was deployed
 	// last.
 	interrupted []*release.Release
+	// waited is the first error of a wait. Helm turns it into text, or logs it.
+	waited error
 }
 
 var (
 	_ helmkube.Interface                    = (*worker)(nil)
+	_ helmkube.InterfaceExt                 = (*worker)(nil)
 	_ helmkube.InterfaceDeletionPropagation = (*worker)(nil)
 )
 
@@ -45,6 +49,12 @@ const (
 	// volumes a while to be let go.
 	goneLimit = 3 * time.Minute
 )
+
+// Build reads objects. Helm would fetch the server's OpenAPI document to check them; the
+// server checks them anyway.
+func (w *worker) Build(text io.Reader, _ bool) (helmkube.ResourceList, error) {
+	return w.Client.Build(text, false)
+}
 
 // Update changes original into target. What an interrupted revision added to an
 // object is in neither, and would stay; so it is the original for a first pass.
@@ -103,7 +113,15 @@ func (w *worker) WaitForDelete(list helmkube.ResourceList, limit time.Duration) 
 		return len(left) == 0, nil
 	})
 	if errors.Is(err, errTimeUp) {
-		return fmt.Errorf("wait until everything is gone: after %s these are left: %s", limit, strings.Join(left, ", "))
+		err = fmt.Errorf("wait until everything is gone: after %s these are left: %s", limit, strings.Join(left, ", "))
+	}
+	return w.keepWaitError(err)
+}
+
+// keepWaitError keeps the first error of a wait for explainError.
+func (w *worker) keepWaitError(err error) error {
+	if w.waited == nil {
+		w.waited = err
 	}
 	return err
 }
@@ -133,7 +151,7 @@ func (w *worker) WatchUntilReady(list helmkube.ResourceList, limit time.Duration
 			continue
 		}
 		if err := w.pollUntil(limit, look); err != nil {
-			return fmt.Errorf("wait for hook %s: %w", info.Name, err)
+			return w.keepWaitError(fmt.Errorf("wait for hook %s: %w", info.Name, err))
 		}
 	}
 	return nil

@@ -27,9 +27,12 @@ const (
 // Of is the first characters of text, with its size when that is not all of it.
 // Characters that cannot be printed are replaced, so that no text breaks a line or
 // changes a terminal.
-func Of[T ~string](text T) string {
+func Of[T ~string](text T) string { return UpTo(text, Characters) }
+
+// UpTo is Of for the first n characters.
+func UpTo[T ~string](text T, n int) string {
 	s := string(text)
-	short := firstChars(s, Characters)
+	short := firstChars(s, n)
 	shown := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return utf8.RuneError

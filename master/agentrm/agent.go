@@ -96,6 +96,8 @@ type agent struct {
 	notice *Notice
 	// sick is what keeps it from starting containers, nil for nothing.
 	sick *Sickness
+	// restrictions are why it cannot run some tasks.
+	restrictions restrictions
 	// retired says that its machine is to go: it gets nothing new.
 	retired bool
 	// containers are those assigned to it and not ended.
@@ -183,9 +185,9 @@ func (a *agent) hasSlot(slot int) bool {
 }
 
 // hasRoom reports whether the agent can be given a container with slots now, or one
-// without any, of which it takes maxAux.
-func (a *agent) hasRoom(slots []int, maxAux int) bool {
-	if a.presence != Connected || a.state == rm.Disable || a.takesNothing() {
+// without any, of which it takes maxAux, of a task with these needs.
+func (a *agent) hasRoom(slots []int, maxAux int, n needs) bool {
+	if a.presence != Connected || a.state == rm.Disable || a.takesNothing() || a.restrictions.refuse(n) != "" {
 		return false
 	}
 	aux := 0

@@ -12,6 +12,7 @@ import (
 type alike struct {
 	slots, priority     int
 	single, preemptible bool
+	needs               needs
 }
 
 // line is allocations in the order in which they are served.

@@ -76,6 +76,10 @@ func (r *roster) connectAgent(l *link.Link, h *agentv1.Hello, who arrival) error
 	a.address, a.own, l.Agent = l.Address, ownAddress(h.GetAddress()), a.id
 	a.interfaces, a.machine = h.GetAddresses(), excerpt.Of(h.GetMachine())
 	a.version, a.devices, a.pool = h.GetVersion(), sortDevices(h.GetDevices()), who.Pool
+	a.restrictions = restrictionsOf(h)
+	if who.Launched {
+		r.launched[a.pool] = a.restrictions
+	}
 	r.setSickness(a, sicknessOf(h.GetHealth()))
 	known := r.reconcileContainers(a, h, who.next)
 	w := r.newWelcome(who)
@@ -84,7 +88,7 @@ func (r *roster) connectAgent(l *link.Link, h *agentv1.Hello, who arrival) error
 	r.noteAgents()
 	a.link = l // from here on it is sent things; the welcome goes first
 	for _, c := range a.containers {
-		r.remindAgent(c)
+		r.remindAgent(a, c)
 	}
 	return nil
 }
@@ -164,8 +168,10 @@ func (r *roster) reconcileContainers(a *agent, h *agentv1.Hello, next map[rm.Con
 	return known
 }
 
-// remindAgent says again what the agent may have missed.
-func (r *roster) remindAgent(c *container) {
+// remindAgent says again what the agent may have missed. What it runs continues, whatever it
+// can run now; what it has not received and cannot run is placed again.
+func (r *roster) remindAgent(a *agent, c *container) {
+	why := a.restrictions.refuse(needsOf(c.allocation.Request))
 	switch {
 	case c.givenUp:
 	case c.received && c.allocation.isKilled():
@@ -176,6 +182,9 @@ func (r *roster) remindAgent(c *container) {
 	case c.allocation.isKilled():
 		c.sent = false // the link that may have carried the start is gone, and the start with it
 		r.runner.signalKill(c)
+	case why != "":
+		c.sent = false
+		r.runner.killAllocation(c.allocation, rm.CauseNotHere, "agent "+string(a.id)+": "+why)
 	default:
 		r.runner.sendStart(c)
 	}

@@ -50,7 +50,7 @@ func (s *scheduler) runPass(now time.Time) time.Time {
 		if s.explainLines(p) {
 			s.passes.Wake()
 		}
-		s.cfg.Decided(p.Name, snapshot, d)
+		s.cfg.Decided(p.Name, snapshot, s.dropVainLaunches(p, d))
 		next = earliestTime(earliestTime(next, changes), d.Wake)
 	}
 	return next
@@ -66,7 +66,7 @@ func (s *scheduler) expireAgents(now time.Time) time.Time {
 // pool was looked at wakes the next pass, which decides by it.
 func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
 	s.inTurns(len(d.Start), func(i int) {
-		if a := s.findQueued(d.Start[i].Allocation); a != nil && a.Pool == p.Name && s.hasRoom(p, d.Start[i].Placement) {
+		if a := s.findQueued(d.Start[i].Allocation); a != nil && a.Pool == p.Name && s.hasRoom(p, needsOf(a.Request), d.Start[i].Placement) {
 			s.placeAllocation(a, d.Start[i].Placement, now)
 		}
 	})
@@ -106,10 +106,10 @@ func (s *scheduler) findIn(id pool.AllocationID, phase Phase) *allocation {
 }
 
 // hasRoom reports whether agents can still give what was decided to be placed on them.
-func (s *scheduler) hasRoom(p Pool, placement []pool.Share) bool {
+func (s *scheduler) hasRoom(p Pool, n needs, placement []pool.Share) bool {
 	for _, share := range placement {
 		a := s.agents[rm.AgentID(share.Agent)]
-		if a == nil || a.pool != p.Name || !a.hasRoom(share.Slots, p.MaxAux) {
+		if a == nil || a.pool != p.Name || !a.hasRoom(share.Slots, p.MaxAux, n) {
 			return false
 		}
 	}

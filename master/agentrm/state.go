@@ -43,6 +43,8 @@ type state struct {
 	retired map[rm.AgentID]bool
 	// sick are the agents that cannot start containers.
 	sick map[rm.AgentID]*agent
+	// launched are the restrictions of the machine of each pool that was launched and joined last.
+	launched map[string]restrictions
 	// agentsVersion counts what noteAgents is told; lineups and sizes are kept by pool.
 	agentsVersion uint64
 	lineups       map[string]*lineup
@@ -59,6 +61,7 @@ func newState(c Config) *state {
 		switches:    make(map[rm.AgentID]agentDoc),
 		retired:     make(map[rm.AgentID]bool),
 		sick:        make(map[rm.AgentID]*agent),
+		launched:    make(map[string]restrictions),
 		lineups:     make(map[string]*lineup),
 		sizes:       make(map[string]size),
 	}

@@ -46,9 +46,10 @@ func (s *state) inTurns(n int, do func(i int)) {
 func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes time.Time) {
 	l := s.lineUp(p)
 	allocations := s.members(p, l)
+	room := s.cfg.Room(p.Name)
 	snapshot = pool.Pool{
 		Scheduler: p.Scheduler, MaxAux: p.MaxAux, Agents: l.agents, Inventory: l.inventory,
-		Room: slices.Concat(s.cfg.Room(p.Name), l.lost),
+		Room: slices.Concat(room, l.lost),
 		// Not under the lock: to make room for many, and for what the collector wants for it, takes long.
 		Allocations: make([]pool.Allocation, 0, len(allocations)),
 	}
@@ -62,6 +63,17 @@ func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes
 			return
 		}
 		one := a.forScheduler()
+		if d := s.divisionOf(l, p.Name, a.Request); d != nil && a.phase == Queued {
+			var launched []pool.Shape
+			if s.launched[p.Name].refuse(needsOf(a.Request)) == "" {
+				launched = room
+			}
+			if !d.hasRoom(a.Request, p.MaxAux, launched) {
+				a.waiting = forAbleAgent // and holds up no other
+				return
+			}
+			one.Exclude = append(one.Exclude, d.refusing...)
+		}
 		if now.Before(a.avoidsUntil()) && p.fitsElsewhere(a, l.takers) {
 			for _, id := range a.Avoid {
 				one.Exclude = append(one.Exclude, pool.AgentID(id))
@@ -127,7 +139,7 @@ func (a *allocation) changesAt(now time.Time) time.Time {
 func (p Pool) fitsElsewhere(q *allocation, takers []*agent) bool {
 	c := pool.Capacity{MaxAux: p.MaxAux}
 	for _, a := range takers {
-		if !slices.Contains(q.Avoid, a.id) {
+		if !slices.Contains(q.Avoid, a.id) && a.restrictions.refuse(needsOf(q.Request)) == "" {
 			c.Shapes = append(c.Shapes, pool.Shape{Slots: len(a.devices), Count: 1})
 		}
 	}
@@ -144,6 +156,8 @@ type lineup struct {
 	lost      []pool.Shape
 	takers    []*agent
 	inventory *pool.Inventory
+	// divisions are the agents by the needs of tasks.
+	divisions map[needs]*division
 	// room is what all of them have.
 	room room
 }
@@ -177,7 +191,13 @@ func (s *state) lineUp(p Pool) *lineup {
 	}
 	s.mu.Unlock()
 	slices.SortFunc(members, func(a, b *agent) int { return cmp.Compare(a.id, b.id) })
-	l := &lineup{version: version, agents: make([]pool.Agent, 0, len(members)), takers: make([]*agent, 0, len(members))}
+	l := &lineup{
+		version: version, agents: make([]pool.Agent, 0, len(members)), takers: make([]*agent, 0, len(members)),
+		divisions: make(map[needs]*division),
+	}
+	for _, n := range everyNeed() {
+		l.divisions[n] = &division{}
+	}
 	s.inTurns(len(members), func(i int) { l.addAgent(members[i]) })
 	l.inventory = pool.TakeInventory(l.agents, p.MaxAux)
 	l.room.aux = p.MaxAux * len(l.agents)
@@ -190,6 +210,9 @@ func (s *state) lineUp(p Pool) *lineup {
 func (l *lineup) addAgent(a *agent) {
 	l.agents = append(l.agents, a.forScheduler())
 	l.room.slots += len(a.devices)
+	for n, d := range l.divisions {
+		d.addAgent(a, a.restrictions.refuse(n))
+	}
 	if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
 		// It counts as a machine to come, so that a broken link of seconds
 		// does not let lower priorities pass.

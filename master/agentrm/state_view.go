@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -21,7 +20,7 @@ func (s *Sickness) toAPI() *apiv1.AgentSickness {
 	return &apiv1.AgentSickness{Lack: s.Lack, Reason: s.Reason, Since: timestamppb.New(s.Since)}
 }
 
-// mostNamed is how many sick agents a task's reason names.
+// mostNamed is how many agents of one kind a task's reason names.
 const mostNamed = 3
 
 // describeSick says for a task that waits which agents of its pool are sick; empty for
@@ -41,11 +40,7 @@ func (s *state) describeSick(name string) string {
 	for _, a := range sick[:min(mostNamed, len(sick))] {
 		names = append(names, fmt.Sprintf("%s (%s: %s)", a.id, a.sick.Lack, a.sick.Reason))
 	}
-	text := "agents that cannot start containers now: " + strings.Join(names, ", ")
-	if more := len(sick) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return "agents that cannot start containers now: " + nameFirst(names, len(sick))
 }
 
 // describeAllocation implements rm.ResourceManager.
@@ -58,6 +53,9 @@ func (s *state) describeAllocation(id rm.AllocationID) (rm.Allocation, bool) {
 	}
 	out := a.describeForOwner()
 	if out.Waiting != "" {
+		if refusing := s.describeRefusing(a); refusing != "" {
+			out.Waiting += "; " + refusing
+		}
 		if sick := s.describeSick(a.Pool); sick != "" {
 			out.Waiting += "; " + sick
 		}
@@ -107,6 +105,7 @@ func (a *agent) toAPI() *apiv1.Agent {
 		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: apiv1.Release, DetDeployVersion: a.version,
 		Enabled: a.isEnabled(), Draining: a.presence == Lost || a.takesNothing(),
 		ResourcePools: []string{a.pool}, Sick: a.sick.toAPI(),
+		NotIsolated: a.restrictions.notIsolated, TrustsUsers: a.restrictions.trustsUsers, NoFixedPaths: a.restrictions.noFixedPaths,
 		Slots:      make(map[string]*apiv1.Slot, len(a.devices)),
 		Containers: make(map[string]*apiv1.Container, len(a.containers)),
 		SlotStats: &apiv1.SlotStats{

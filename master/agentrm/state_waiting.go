@@ -47,7 +47,7 @@ func (w *waitlist) addAllocation(a *allocation) {
 
 // lineFor is the line in which an allocation waits.
 func (w *waitlist) lineFor(a *allocation) *line {
-	key := alike{slots: a.Slots, priority: a.Priority, single: a.SingleNode, preemptible: a.Preemptible}
+	key := alike{slots: a.Slots, priority: a.Priority, single: a.SingleNode, preemptible: a.Preemptible, needs: needsOf(a.Request)}
 	l := w.lines[key]
 	if l == nil {
 		l = &line{}

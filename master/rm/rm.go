@@ -64,6 +64,11 @@ type Request struct {
 	SingleNode bool
 	// ExcludedAgents are never used.
 	ExcludedAgents []AgentID
+	// Trusted says that the owner is an administrator, at the moment the request is made: it may
+	// run where tasks are not isolated.
+	Trusted bool `json:",omitempty"`
+	// FixedPaths says that the program reads files at fixed paths.
+	FixedPaths bool `json:",omitempty"`
 	// Policy is what the task may do to its machine; nil is an administrator's. It is
 	// not stored: a request carries the policy of the moment it is made.
 	Policy *apiv1.TaskPolicy `json:"-"`

@@ -25,6 +25,8 @@ type kind struct {
 	taskType apiv1.TaskType
 	// singleNode keeps its slots on one machine: one program on two would run twice.
 	singleNode bool
+	// fixedPaths says that its program, the client's library, reads files at fixed paths.
+	fixedPaths bool
 	// ports are those that its containers' programs listen at for each other.
 	ports []spec.Port
 	// job is the job that the queue orders.
@@ -51,11 +53,11 @@ func kindOf(k lifecycle.Kind) kind {
 		return kind{
 			noun: "trial", title: "Trial", owned: true,
 			jobType: apiv1.Job_TYPE_EXPERIMENT, taskType: apiv1.TaskType_TASK_TYPE_TRIAL,
-			ports: spec.TrialPorts(), job: ownedJob, rerun: neverRerun,
+			fixedPaths: true, ports: spec.TrialPorts(), job: ownedJob, rerun: neverRerun,
 		}
 	case lifecycle.CheckpointGC:
 		return kind{
-			noun: "checkpoint deletion", title: "Checkpoint GC", owned: true, singleNode: true,
+			noun: "checkpoint deletion", title: "Checkpoint GC", owned: true, singleNode: true, fixedPaths: true,
 			jobType: apiv1.Job_TYPE_CHECKPOINT_GC, taskType: apiv1.TaskType_TASK_TYPE_CHECKPOINT_GC,
 			job: ownedJob, rerun: neverRerun,
 		}

@@ -25,6 +25,14 @@ func TestEveryKindOfTaskIsWhole(t *testing.T) {
 	if r.Job != rm.JobID("t") || r.JobType != apiv1.Job_TYPE_COMMAND || !r.SingleNode {
 		t.Errorf("got a request of job %q, %s and one machine %t, want those of a command", r.Job, r.JobType, r.SingleNode)
 	}
+	if !r.Trusted || r.FixedPaths {
+		t.Errorf("got trusted %t and fixed paths %t, want a command of an administrator", r.Trusted, r.FixedPaths)
+	}
+	for _, library := range []lifecycle.Kind{lifecycle.Trial, lifecycle.CheckpointGC} {
+		if r := p.requestOf(lifecycle.Task{ID: "t", Kind: library}, lifecycle.Allocation{ID: "t.1"}); !r.FixedPaths {
+			t.Errorf("%s: the client's library does not have its files at fixed paths", library)
+		}
+	}
 }
 
 // noTokens is asked for administrators only.

@@ -26,6 +26,7 @@ func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Req
 	for _, port := range k.ports {
 		r.Ports = append(r.Ports, port.Base)
 	}
+	r.Trusted, r.FixedPaths = p.cfg.Tokens.Administrator(task.UserID), k.fixedPaths
 	r.Workspace = p.cfg.WorkspaceName(task.Workspace)
 	r.Policy = p.policyOf(task.UserID, task.Pool).API()
 	return r

@@ -655,7 +655,15 @@ type Hello struct {
 	Addresses map[string]string `protobuf:"bytes,15,rep,name=addresses,proto3" json:"addresses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// machine is the same for agents that share a running kernel, and for no others; empty
 	// where the agent does not know it.
-	Machine       string `protobuf:"bytes,16,opt,name=machine,proto3" json:"machine,omitempty"`
+	Machine string `protobuf:"bytes,16,opt,name=machine,proto3" json:"machine,omitempty"`
+	// not_isolated is why the agent's tasks are isolated neither from its machine nor from
+	// each other, empty where they are. Unless its operator trusts every user, it is given
+	// those of administrators only.
+	NotIsolated string `protobuf:"bytes,17,opt,name=not_isolated,json=notIsolated,proto3" json:"not_isolated,omitempty"`
+	TrustsUsers bool   `protobuf:"varint,18,opt,name=trusts_users,json=trustsUsers,proto3" json:"trusts_users,omitempty"`
+	// no_fixed_paths is why the files of its tasks are not at the paths that these expect: it
+	// is given no trials. It is empty where they are.
+	NoFixedPaths  string `protobuf:"bytes,19,opt,name=no_fixed_paths,json=noFixedPaths,proto3" json:"no_fixed_paths,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +806,27 @@ func (x *Hello) GetAddresses() map[string]string {
 func (x *Hello) GetMachine() string {
 	if x != nil {
 		return x.Machine
+	}
+	return ""
+}
+
+func (x *Hello) GetNotIsolated() string {
+	if x != nil {
+		return x.NotIsolated
+	}
+	return ""
+}
+
+func (x *Hello) GetTrustsUsers() bool {
+	if x != nil {
+		return x.TrustsUsers
+	}
+	return false
+}
+
+func (x *Hello) GetNoFixedPaths() string {
+	if x != nil {
+		return x.NoFixedPaths
 	}
 	return ""
 }
@@ -2646,7 +2675,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x03ack\x18\x05 \x01(\v2\x17.detdeploy.agent.v1.AckH\x00R\x03ack\x125\n" +
 	"\alog_ack\x18\x06 \x01(\v2\x1a.detdeploy.agent.v1.LogAckH\x00R\x06logAck\x12:\n" +
 	"\bshutdown\x18\a \x01(\v2\x1c.detdeploy.agent.v1.ShutdownH\x00R\bshutdownB\x06\n" +
-	"\x04body\"\x89\x05\n" +
+	"\x04body\"\xf5\x05\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x18\n" +
@@ -2670,7 +2699,10 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x06health\x18\r \x01(\v2\x1a.detdeploy.agent.v1.HealthR\x06health\x12\x18\n" +
 	"\aaddress\x18\x0e \x01(\tR\aaddress\x12F\n" +
 	"\taddresses\x18\x0f \x03(\v2(.detdeploy.agent.v1.Hello.AddressesEntryR\taddresses\x12\x18\n" +
-	"\amachine\x18\x10 \x01(\tR\amachine\x1a<\n" +
+	"\amachine\x18\x10 \x01(\tR\amachine\x12!\n" +
+	"\fnot_isolated\x18\x11 \x01(\tR\vnotIsolated\x12!\n" +
+	"\ftrusts_users\x18\x12 \x01(\bR\vtrustsUsers\x12$\n" +
+	"\x0eno_fixed_paths\x18\x13 \x01(\tR\fnoFixedPaths\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +

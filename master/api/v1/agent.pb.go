@@ -495,7 +495,13 @@ type Agent struct {
 	DetDeployVersion string `protobuf:"bytes,11,opt,name=det_deploy_version,json=detDeployVersion,proto3" json:"det_deploy_version,omitempty"`
 	// sick is set while the agent cannot start containers; it takes nothing new, and
 	// shows as draining. Determined 0.38.1 does not have it.
-	Sick          *AgentSickness `protobuf:"bytes,100,opt,name=sick,proto3" json:"sick,omitempty"`
+	Sick *AgentSickness `protobuf:"bytes,100,opt,name=sick,proto3" json:"sick,omitempty"`
+	// not_isolated is why the agent's tasks are not isolated, empty where they are; it takes
+	// those of administrators only, unless trusts_users is set. no_fixed_paths is why it takes
+	// no trials, empty where it does. Determined 0.38.1 has none of these.
+	NotIsolated   string `protobuf:"bytes,101,opt,name=not_isolated,json=notIsolated,proto3" json:"not_isolated,omitempty"`
+	TrustsUsers   bool   `protobuf:"varint,102,opt,name=trusts_users,json=trustsUsers,proto3" json:"trusts_users,omitempty"`
+	NoFixedPaths  string `protobuf:"bytes,103,opt,name=no_fixed_paths,json=noFixedPaths,proto3" json:"no_fixed_paths,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -612,6 +618,27 @@ func (x *Agent) GetSick() *AgentSickness {
 		return x.Sick
 	}
 	return nil
+}
+
+func (x *Agent) GetNotIsolated() string {
+	if x != nil {
+		return x.NotIsolated
+	}
+	return ""
+}
+
+func (x *Agent) GetTrustsUsers() bool {
+	if x != nil {
+		return x.TrustsUsers
+	}
+	return false
+}
+
+func (x *Agent) GetNoFixedPaths() string {
+	if x != nil {
+		return x.NoFixedPaths
+	}
+	return ""
 }
 
 // AgentSickness is what keeps an agent from starting containers.
@@ -1690,7 +1717,7 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\x1a\\\n" +
 	"\x0fBrandStatsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xc1\x05\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xad\x06\n" +
 	"\x05Agent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12C\n" +
 	"\x0fregistered_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x0eregisteredTime\x128\n" +
@@ -1707,7 +1734,10 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"slot_stats\x18\n" +
 	" \x01(\v2\x1b.detdeploy.api.v1.SlotStatsR\tslotStats\x12,\n" +
 	"\x12det_deploy_version\x18\v \x01(\tR\x10detDeployVersion\x123\n" +
-	"\x04sick\x18d \x01(\v2\x1f.detdeploy.api.v1.AgentSicknessR\x04sick\x1aP\n" +
+	"\x04sick\x18d \x01(\v2\x1f.detdeploy.api.v1.AgentSicknessR\x04sick\x12!\n" +
+	"\fnot_isolated\x18e \x01(\tR\vnotIsolated\x12!\n" +
+	"\ftrusts_users\x18f \x01(\bR\vtrustsUsers\x12$\n" +
+	"\x0eno_fixed_paths\x18g \x01(\tR\fnoFixedPaths\x1aP\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +

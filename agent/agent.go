@@ -56,7 +56,9 @@ type Agent struct {
 	guard    task.Guard
 	devices  []*apiv1.Device
 	hostname string
-	client   *http.Client
+	// notIsolated and noFixedPaths are why tasks do not have these here; empty if they do.
+	notIsolated, noFixedPaths string
+	client                    *http.Client
 	// welcomed is closed at the first welcome.
 	welcomed chan struct{}
 	// spawn runs the goroutine of a unit with a context that ends with the
@@ -84,6 +86,7 @@ func (a *Agent) Hello() *agentv1.Hello {
 	h := &agentv1.Hello{
 		AgentId: a.host.AgentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
 		Hostname: a.hostname, Devices: a.devices, Health: a.healthNow(), Machine: bootID(),
+		NotIsolated: a.notIsolated, TrustsUsers: a.cfg.Settings.TrustUsers, NoFixedPaths: a.noFixedPaths,
 	}
 	for _, u := range a.listTasks() {
 		h.Containers = append(h.Containers, &agentv1.Report{

@@ -1,30 +1,91 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/det-deploy/det-deploy/agent/config"
 )
 
-// An agent that cannot isolate tasks says so and does not start, unless it is told
+// limited is a runtime that lacks something.
+type limited struct{ isolation, paths error }
+
+func (l limited) Isolation() error  { return l.isolation }
+func (l limited) FixedPaths() error { return l.paths }
+
+type noRuncError struct{}
+
+func (noRuncError) Error() string { return "runc is not installed on this machine" }
+
+func (noRuncError) Hint() string {
+	return "install it, as with apt-get install runc, and restart the agent"
+}
+
+func TestTheMasterLearnsWhatTasksDoNotHaveHere(t *testing.T) {
+	t.Parallel()
+	const noRunc = "runc is not installed on this machine; install it, as with apt-get install runc, and restart the agent"
+	notRoot := errors.New("the agent is not root")
+	for name, tc := range map[string]struct {
+		of                        limited
+		trusts                    bool
+		notIsolated, noFixedPaths string
+		warned                    []string
+	}{
+		"isolated":              {},
+		"without runc":          {of: limited{noRuncError{}, noRuncError{}}, notIsolated: noRunc, noFixedPaths: noRunc, warned: []string{"apt-get install runc", "trust_users: true"}},
+		"all users are trusted": {of: limited{noRuncError{}, noRuncError{}}, trusts: true, notIsolated: noRunc, noFixedPaths: noRunc, warned: []string{"users who may submit", "apt-get install runc"}},
+		"not root": {
+			of: limited{isolation: notRoot}, notIsolated: "the agent is not root; run the agent as root, or with a Docker daemon",
+			warned: []string{"only administrators' here", "run the agent as root", "trust_users: true"},
+		},
+		"an error of several lines": {of: limited{paths: errors.Join(notRoot, notRoot)}, noFixedPaths: "the agent is not root; the agent is not root; run the agent as root, or with a Docker daemon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			cfg := Config{Settings: config.Agent{TrustUsers: tc.trusts}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+			notIsolated, noFixedPaths := describeLimits(cfg, tc.of)
+			if notIsolated != tc.notIsolated || noFixedPaths != tc.noFixedPaths {
+				t.Errorf("got %q and %q, want %q and %q", notIsolated, noFixedPaths, tc.notIsolated, tc.noFixedPaths)
+			}
+			for _, want := range tc.warned {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("got log\n%swant %q", log.String(), want)
+				}
+			}
+			warnings := 1
+			if tc.of == (limited{}) {
+				warnings = 0
+			}
+			if got := strings.Count(log.String(), "level=WARN"); got != warnings {
+				t.Errorf("got %d warnings, want %d:\n%s", got, warnings, log.String())
+			}
+		})
+	}
+}
+
+// An agent that cannot isolate tasks starts, and its master learns why, unless the agent is told
 // that whoever may submit tasks may have the machine.
 func TestTasksThatAreNotIsolatedNeedTrust(t *testing.T) {
 	t.Parallel()
-	p := newPeer(t)
-	s := settings(t, p)
-	s.TaskUsers, s.TrustUsers = "", false
-	err := Run(t.Context(), Config{Settings: s, Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	hint, ok := errors.AsType[*untrustedError](err)
-	if !ok || !strings.Contains(hint.Hint(), "trust_users: true") {
-		t.Fatalf("got %v, want a refusal that names trust_users", err)
-	}
-	s.TrustUsers = true
-	run(t, s)
-	p.start("c", "exit 4")
-	if c := p.awaitEnd("c"); c.exit.GetCode() != 4 {
-		t.Errorf("got %v", c.exit)
+	for _, trusts := range []bool{false, true} {
+		p := newPeer(t)
+		s := settings(t, p)
+		s.TaskUsers, s.TrustUsers = "", trusts
+		run(t, s)
+		p.start("c", "exit 4") // an administrator's: the master knows whose it is
+		if c := p.awaitEnd("c"); c.exit.GetCode() != 4 {
+			t.Errorf("got %v", c.exit)
+		}
+		p.mu.Lock()
+		if h := p.hellos[0]; h.GetNotIsolated() == "" || h.GetTrustsUsers() != trusts {
+			t.Errorf("with trust_users %t: the master learns %q and %t", trusts, h.GetNotIsolated(), h.GetTrustsUsers())
+		}
+		p.mu.Unlock()
 	}
 }
 
@@ -41,5 +102,10 @@ func TestIsolatedTasksNeedNoTrust(t *testing.T) {
 	p.start("c", "test $(id -u) -ge 70000 && exit 4")
 	if c := p.awaitEnd("c"); c.exit.GetCode() != 4 {
 		t.Errorf("got %v", c.exit)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if got := p.hellos[0].GetNotIsolated(); got != "" {
+		t.Errorf("the master learns %q, want nothing", got)
 	}
 }

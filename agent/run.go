@@ -203,10 +203,10 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
 		return nil, err
 	}
-	if err := checkTrust(cfg, a.runtime); err != nil {
-		return nil, errors.Join(fmt.Errorf("start agent: %w", err), a.runtime.Close())
+	processes, isPlain := a.runtime.(plain)
+	if isPlain {
+		a.notIsolated, a.noFixedPaths = describeLimits(cfg, processes)
 	}
-	_, isPlain := a.runtime.(plain)
 	a.host.Docker = !isPlain
 	if a.guard = guardOf(cfg); isPlain {
 		a.guard = a.guard.ForProcesses()

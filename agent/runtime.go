@@ -91,9 +91,6 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	if err := errors.Join(r.Left(), os.RemoveAll(filepath.Join(s.DataDir, "processes-spare"))); err != nil {
 		cfg.Log.Warn("files of tasks that are gone are left", "err", err)
 	}
-	if r.FixedPaths() != nil {
-		cfg.Log.Warn("tasks cannot have their files at fixed paths; trials of experiments are refused on this agent", "err", r.FixedPaths())
-	}
 	return plain{r}, nil
 }
 
@@ -112,32 +109,6 @@ func hiddenFromTasks() []string {
 		"/etc/determined", "/var/lib/determined-agent", "/var/lib/determined", "/var/lib/det-deploy", "/run/det-deploy",
 		"/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio",
 	}
-}
-
-// checkTrust refuses to run tasks that are not isolated from this agent and from each
-// other, unless the operator has allowed it.
-func checkTrust(cfg Config, r closingRuntime) error {
-	p, plain := r.(plain)
-	if !plain || p.Isolation() == nil {
-		return nil
-	}
-	if cfg.Settings.TrustUsers {
-		cfg.Log.Warn("tasks are not isolated: users who may submit tasks can do whatever this agent's user can", "because", p.Isolation())
-		return nil
-	}
-	return &untrustedError{p.Isolation()}
-}
-
-// untrustedError is an agent that cannot isolate tasks.
-type untrustedError struct{ why error }
-
-func (e *untrustedError) Error() string {
-	return "tasks would run as plain processes that are not isolated, and users who may submit them could do whatever this agent's user can: " + e.why.Error()
-}
-
-// Hint says what to do.
-func (*untrustedError) Hint() string {
-	return "run the agent as root, or with a Docker daemon; or set trust_users: true in agent.yaml if you trust every user of the cluster with this machine"
 }
 
 // hostIP is this machine's address on the way to the master. Nothing is sent.

@@ -34,7 +34,7 @@ type Agent struct {
 
 	ContainerRuntime            string `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
 	TaskUsers                   string `yaml:"task_users" doc:"Unused Unix user IDs, FIRST-LAST: with container_runtime process and an agent that is root, each task runs as one of them, isolated from the machine and from other tasks; empty disables the isolation"`
-	TrustUsers                  bool   `yaml:"trust_users" doc:"Run plain processes even where they cannot be isolated: users who may submit tasks can then do whatever this agent's user can"`
+	TrustUsers                  bool   `yaml:"trust_users" doc:"Run tasks of all users as plain processes even where they cannot be isolated, not only those of administrators: users who may submit tasks can then do whatever this agent's user can"`
 	DockerNetwork               string `yaml:"docker_network" doc:"Docker network of tasks that name none, made when it is missing; host, or docker's own when empty or default"`
 	DockerRuntime               string `yaml:"docker_runtime" doc:"Docker runtime of tasks; the daemon's own when empty or runc"`
 	ContainerAutoRemoveDisabled bool   `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`

@@ -43,9 +43,28 @@ func AgentState(a *apiv1.Agent) string {
 		return "draining"
 	case !a.GetEnabled():
 		return "disabled"
+	case a.GetNotIsolated() != "" && !a.GetTrustsUsers():
+		return "administrators only"
 	default:
 		return "enabled"
 	}
+}
+
+// Restrictions are sentences on which tasks an agent does not run, and why, and on whom it
+// trusts.
+func Restrictions(a *apiv1.Agent) []string {
+	var out []string
+	switch {
+	case a.GetNotIsolated() == "":
+	case a.GetTrustsUsers():
+		out = append(out, "tasks of all users run without isolation (trust_users in agent.yaml): "+a.GetNotIsolated())
+	default:
+		out = append(out, "only administrators' tasks run there, because it does not isolate them: "+a.GetNotIsolated())
+	}
+	if why := a.GetNoFixedPaths(); why != "" {
+		out = append(out, "no trials of experiments run there: "+why)
+	}
+	return out
 }
 
 // CountBusy counts the slots of an agent that run something, of those that there are.

@@ -56,13 +56,16 @@ func runList(ctx context.Context, o *listOptions, master *client.Client) error {
 	if o.BySlot {
 		return o.AnswerTable(reply, slotTable(agents))
 	}
-	defer o.explainSick(agents)
+	defer o.explain(agents)
 	return o.AnswerTable(reply, agentTable(agents))
 }
 
-// explainSick says of each agent that cannot start containers why.
-func (o *listOptions) explainSick(agents []*apiv1.Agent) {
+// explain says of each agent that cannot start containers, or not all, why.
+func (o *listOptions) explain(agents []*apiv1.Agent) {
 	for _, a := range agents {
+		for _, line := range show.Restrictions(a) {
+			o.Tell("Agent %s: %s", a.GetId(), line)
+		}
 		if s := a.GetSick(); s != nil {
 			o.Tell("Agent %s has been unable to start containers since %s: %s", a.GetId(), show.Time(s.GetSince()), s.GetReason())
 		}

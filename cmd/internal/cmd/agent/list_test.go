@@ -29,8 +29,36 @@ func TestASickAgentIsListedWithItsReason(t *testing.T) {
 	if !strings.Contains(out.String(), "sick (disk)") || strings.Count(out.String(), "sick") != 1 {
 		t.Errorf("got\n%s", out.String())
 	}
-	o.explainSick(agents)
+	o.explain(agents)
 	if got := notes.String(); !strings.Contains(got, "Agent a has been unable") || !strings.Contains(got, "no space left on device") || strings.Contains(got, "Agent b") {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestWhatAnAgentDoesNotRunIsListedWithTheReason(t *testing.T) {
+	t.Parallel()
+	const noRunc = "runc is not installed on this machine; install it, as with apt-get install runc, and restart the agent"
+	agents := []*apiv1.Agent{
+		{Id: "a", Enabled: true, NotIsolated: noRunc, NoFixedPaths: noRunc},
+		{Id: "b", Enabled: true, NotIsolated: noRunc, TrustsUsers: true},
+		{Id: "c", Enabled: true},
+	}
+	var out, notes bytes.Buffer
+	o := &listOptions{}
+	o.Streams = &term.Streams{Out: &out, Err: &notes}
+	if err := o.PrintTable(agentTable(agents)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out.String(), "administrators only") != 1 || strings.Count(out.String(), "enabled") != 2 {
+		t.Errorf("got\n%s", out.String())
+	}
+	o.explain(agents)
+	for _, want := range []string{"Agent a: only administrators' tasks run there", "Agent a: no trials", "Agent b: tasks of all users run without isolation", "apt-get install runc"} {
+		if !strings.Contains(notes.String(), want) {
+			t.Errorf("got %q, want %q", notes.String(), want)
+		}
+	}
+	if strings.Contains(notes.String(), "Agent c") {
+		t.Errorf("got %q, want nothing of c", notes.String())
 	}
 }

@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// processLimits are what a runtime of plain processes cannot give to tasks; nil is nothing.
+type processLimits interface {
+	Isolation() error
+	FixedPaths() error
+}
+
+// describeLimits is why tasks are not isolated here, and why their files are not at fixed
+// paths, as the master is to know it; both are empty where they are. It warns of both at once.
+func describeLimits(cfg Config, p processLimits) (notIsolated, noFixedPaths string) {
+	var follows, because []string
+	if err := p.Isolation(); err != nil {
+		notIsolated = reasonWithRemedy(err)
+		because = append(because, notIsolated)
+		if cfg.Settings.TrustUsers {
+			follows = append(follows, "tasks are not isolated: users who may submit them can do whatever this agent's user can")
+		} else {
+			follows = append(follows, "tasks are not isolated: the master runs only administrators' here, unless agent.yaml trusts every user of the cluster with this machine (trust_users: true)")
+		}
+	}
+	if err := p.FixedPaths(); err != nil {
+		noFixedPaths = reasonWithRemedy(err)
+		because = append(because, noFixedPaths)
+		follows = append(follows, "files of tasks are not at fixed paths: the master runs no trials of experiments here")
+	}
+	if len(follows) > 0 {
+		cfg.Log.Warn(strings.Join(follows, "; "), "because", strings.Join(slices.Compact(because), "; "))
+	}
+	return notIsolated, noFixedPaths
+}
+
+// reasonWithRemedy is an error with what to do about it, on one line.
+func reasonWithRemedy(err error) string {
+	return strings.ReplaceAll(err.Error(), "\n", "; ") + "; " + remedyOf(err)
+}
+
+// remedyOf is an error's own hint, or what helps in any case.
+func remedyOf(err error) string {
+	if hinted, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		return hinted.Hint()
+	}
+	return "run the agent as root, or with a Docker daemon"
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -122,7 +123,11 @@ func (t checks) checkRuntime(ctx context.Context) doctor.Result {
 	if _, isolated := t.Isolated(ctx); isolated {
 		r.Found += ", each as a Unix user of its own"
 	} else {
-		r.Found += ", which are not isolated"
+		r.Found += ", which are not isolated: only administrators may submit them without --" + TrustSetting
+	}
+	if _, err := exec.LookPath("runc"); err != nil {
+		r.Found += "; without runc, which is not installed, no trials of experiments run"
+		r.Fix += "; or install runc, as with apt-get install runc"
 	}
 	return r
 }

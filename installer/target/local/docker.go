@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -186,8 +187,8 @@ func (d dockerSocket) askEngine(ctx context.Context, page string, answer any) (h
 }
 
 // Isolated says whether tasks are kept from this machine and from each other: by
-// Docker, or by an agent that is root and may make namespaces. Why says what is
-// missing.
+// Docker, or by an agent that is root, has runc and may make namespaces. Why says what is
+// missing, and what helps if that is little.
 func (t *Target) Isolated(ctx context.Context) (why string, isolated bool) {
 	if t.Runtime(ctx) == "docker" {
 		return "", true
@@ -199,6 +200,9 @@ func (t *Target) Isolated(ctx context.Context) (why string, isolated bool) {
 	var caps [2]unix.CapUserData // for the header's version, there are two
 	if err := unix.Capget(&hdr, &caps[0]); err != nil || caps[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
 		return "no Docker daemon answers and this machine lets root make no namespaces", false
+	}
+	if _, err := exec.LookPath("runc"); err != nil {
+		return "no Docker daemon answers and runc is not installed on this machine; install it, as with apt-get install runc, and run det-deploy local up again", false
 	}
 	return "", true
 }

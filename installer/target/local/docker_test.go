@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -102,5 +103,22 @@ func TestAnEngineThatDoesNotSayKeepsWhatWasSaid(t *testing.T) {
 	}
 	if got, err := target.TasksReach(t.Context()); got != "10.88.0.1" || err != nil {
 		t.Errorf("got %q and %v, want what the agents were told", got, err)
+	}
+}
+
+func TestAnAgentsRestrictionsAreSentences(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		of   joinedAgent
+		want []string
+	}{
+		"none":          {of: joinedAgent{ID: "lab-1"}},
+		"trusts users":  {of: joinedAgent{ID: "lab-1", NotIsolated: "no runc", TrustsUsers: true}},
+		"not isolated":  {of: joinedAgent{ID: "lab-1", NotIsolated: "no runc"}, want: []string{"agent lab-1 runs only administrators' tasks, because it does not isolate them: no runc"}},
+		"without paths": {of: joinedAgent{ID: "lab-1", NoFixedPaths: "no runc"}, want: []string{"agent lab-1 runs no trials of experiments: no runc"}},
+	} {
+		if got := tc.of.restrictions(); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
 	}
 }

@@ -30,14 +30,14 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if err != nil {
 		return wrapRefusal("log in to", "the master", err)
 	}
-	var joined int
+	var joined []joinedAgent
 	ok := waitUntil(ctx, joinLimit, func() bool {
-		joined, err = t.Master().countAgents(ctx, session)
-		return err == nil && joined >= t.Spec.Agents
+		joined, err = t.Master().listAgents(ctx, session)
+		return err == nil && len(joined) >= t.Spec.Agents
 	})
 	if !ok {
 		return wrapRefusal("wait for", "the agents", errors.Join(err, ctx.Err(),
-			fmt.Errorf("%d of %d have joined; the last one's log says: %s (%s)", joined, t.Spec.Agents,
+			fmt.Errorf("%d of %d have joined; the last one's log says: %s (%s)", len(joined), t.Spec.Agents,
 				lastLogLine(t.Place.Log(fmt.Sprintf("agent-%d", t.Spec.Agents))), t.Place.pathOf("logs"))))
 	}
 	return nil

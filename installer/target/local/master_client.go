@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -97,27 +98,55 @@ func (c MasterClient) Login(ctx context.Context) (session string, err error) {
 	return reply.Token, errors.Join(json.Unmarshal(b, &reply), nil)
 }
 
-// countAgents counts the agents of this cluster's own that the master knows.
-func (c MasterClient) countAgents(ctx context.Context, session string) (int, error) {
+// joinedAgent is an agent as the master reports it.
+type joinedAgent struct {
+	ID           string `json:"id"`
+	NotIsolated  string `json:"notIsolated"`
+	TrustsUsers  bool   `json:"trustsUsers"`
+	NoFixedPaths string `json:"noFixedPaths"`
+}
+
+// listAgents lists the agents of this cluster's own that the master knows.
+func (c MasterClient) listAgents(ctx context.Context, session string) ([]joinedAgent, error) {
 	b, err := c.sendRequest(ctx, http.MethodGet, "/api/v1/agents", session, nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var reply struct {
-		Agents []struct {
-			ID string `json:"id"`
-		} `json:"agents"`
+		Agents []joinedAgent `json:"agents"`
 	}
 	if err := json.Unmarshal(b, &reply); err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := 0
-	for _, a := range reply.Agents {
-		if strings.HasPrefix(a.ID, c.spec.Cluster+"-") {
-			n++
-		}
+	return slices.DeleteFunc(reply.Agents, func(a joinedAgent) bool { return !strings.HasPrefix(a.ID, c.spec.Cluster+"-") }), nil
+}
+
+// Restrictions are sentences on which tasks the cluster's agents do not run, and why.
+func (c MasterClient) Restrictions(ctx context.Context) ([]string, error) {
+	session, err := c.Login(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return n, nil
+	agents, err := c.listAgents(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for _, a := range agents {
+		out = append(out, a.restrictions()...)
+	}
+	return out, nil
+}
+
+func (a joinedAgent) restrictions() []string {
+	var out []string
+	if a.NotIsolated != "" && !a.TrustsUsers {
+		out = append(out, "agent "+a.ID+" runs only administrators' tasks, because it does not isolate them: "+a.NotIsolated)
+	}
+	if a.NoFixedPaths != "" {
+		out = append(out, "agent "+a.ID+" runs no trials of experiments: "+a.NoFixedPaths)
+	}
+	return out
 }
 
 // Accepts reports whether a session is still good.

@@ -22,6 +22,8 @@ type started struct {
 	// everybody may submit them all the same.
 	Isolated   bool `json:"isolated"`
 	TrustUsers bool `json:"trust_users"`
+	// Restrictions are sentences on which tasks the agents do not run, and why.
+	Restrictions []string `json:"restrictions"`
 
 	// ca is the file that holds what signs the master's certificate, or empty.
 	ca       string
@@ -46,7 +48,18 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 		r.ca = place.CA()
 	}
 	r.exposed, _ = c.Target.Isolated(ctx)
+	r.Restrictions = c.listRestrictions(ctx)
 	return r, nil
+}
+
+// listRestrictions asks the master. What cannot be learned, as when the password of admin was
+// changed, is left out: det-deploy agent list shows it to users who are logged in.
+func (c *opened) listRestrictions(ctx context.Context) []string {
+	found, err := c.Target.Master().Restrictions(ctx)
+	if err != nil {
+		return []string{}
+	}
+	return found
 }
 
 // Print says how to use the cluster.
@@ -67,6 +80,12 @@ func (r *started) Print(s *term.Streams) error {
 	}
 	s.Printf("")
 	s.Printf("  %s", s.Command(next))
+	if len(r.Restrictions) > 0 {
+		s.Printf("")
+	}
+	for _, line := range r.Restrictions {
+		s.Printf("WARNING: %s.", line)
+	}
 	if !r.Isolated {
 		r.warnExposed(s)
 	}

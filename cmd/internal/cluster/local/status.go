@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
@@ -17,8 +18,10 @@ type status struct {
 	URL     string          `json:"url"`
 	State   installer.State `json:"state"`
 	// Wrong lists what is not as it should be, a sentence each.
-	Wrong     []string         `json:"wrong"`
-	Processes []target.Process `json:"processes"`
+	Wrong []string `json:"wrong"`
+	// Restrictions are sentences on which tasks are not isolated or do not run, and why.
+	Restrictions []string         `json:"restrictions"`
+	Processes    []target.Process `json:"processes"`
 
 	try string
 }
@@ -32,6 +35,10 @@ func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, 
 	h := installer.Health{State: installer.StateOf(p), Wrong: []string{}}
 	h.AddSteps(p, "`det-deploy local up"+idFlag(c.ID())+"` brings it to what it should be.")
 	r := &status{Schema: "det-deploy.local-status/v1", Cluster: c.ID(), URL: c.Target.Spec.URL(), State: h.State, Wrong: h.Wrong, try: h.Try}
+	r.Restrictions = c.listRestrictions(ctx)
+	if why, isolated := c.Target.Isolated(ctx); !isolated {
+		r.Restrictions = append(r.Restrictions, "tasks are not isolated from this machine, because "+why)
+	}
 	r.Processes, err = c.Target.Processes()
 	return r, h.State, err
 }
@@ -39,7 +46,7 @@ func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, 
 // Print says it in words.
 func (r *status) Print(s *term.Streams) error {
 	s.Printf("Cluster %s is %s at %s.", r.Cluster, r.State, r.URL)
-	for _, w := range r.Wrong {
+	for _, w := range slices.Concat(r.Wrong, r.Restrictions) {
 		s.Printf("  %s", w)
 	}
 	t := term.NewTable("process", "pid", "running for", "restarts")

@@ -211,3 +211,26 @@ func TestNoMachinesAreLaunchedInVain(t *testing.T) {
 	b.started()
 	c.until("the others have theirs launched", func() bool { return <-waiting == 2 })
 }
+
+// A machine that was launched long ago and comes back tells nothing of those to come.
+func TestTheMachineThatWasLaunchedLastCounts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.door = launchedAs("default")
+	counts := func() restrictions {
+		c.state.mu.Lock()
+		defer c.state.mu.Unlock()
+		return c.state.launched["default"]
+	}
+	a, _ := c.join("a", 1, cannotIsolate)
+	if got := counts(); got.notIsolated != noRunc {
+		t.Errorf("got %+v of the first", got)
+	}
+	c.join("b", 1)
+	a.hangUp()
+	c.until("it is lost", func() bool { return !c.shown("a").GetEnabled() })
+	c.join("a", 1, cannotIsolate)
+	if got := counts(); got != (restrictions{}) {
+		t.Errorf("got %+v, want none, as of b", got)
+	}
+}

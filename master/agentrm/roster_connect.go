@@ -69,6 +69,7 @@ func (r *roster) connectAgent(l *link.Link, h *agentv1.Hello, who arrival) error
 	if !r.arriving[who.Agent] {
 		return link.Retry("agent %s was revoked while it connected; try again", who.Agent)
 	}
+	isNew := r.agents[who.Agent] == nil
 	a, err := r.addAgent(h, who.Identity)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (r *roster) connectAgent(l *link.Link, h *agentv1.Hello, who arrival) error
 	a.interfaces, a.machine = h.GetAddresses(), excerpt.Of(h.GetMachine())
 	a.version, a.devices, a.pool = h.GetVersion(), sortDevices(h.GetDevices()), who.Pool
 	a.restrictions = restrictionsOf(h)
-	if who.Launched {
+	if _, known := r.launched[a.pool]; who.Launched && (isNew || !known) {
 		r.launched[a.pool] = a.restrictions
 	}
 	r.setSickness(a, sicknessOf(h.GetHealth()))

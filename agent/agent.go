@@ -40,9 +40,6 @@ type Config struct {
 	// Program is this program's file, which a master may replace. Empty is one
 	// that it may not.
 	Program string
-	// Shim is what this program is called with to start plain tasks; without it none can be
-	// started.
-	Shim []string
 
 	// machine is asked for what only a launched machine knows.
 	machine Machine

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -33,9 +32,6 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == keeperCommand {
 		os.Exit(beFormerKeeper(os.Args[2])) //nolint:forbidigo // the main of another program
 	}
-	if len(os.Args) > 3 && os.Args[1] == shimCommand {
-		os.Exit(beShim(os.Args[3])) //nolint:forbidigo // the main of another program
-	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -63,7 +59,6 @@ func run(t testing.TB, s config.Agent) *running {
 
 func runConfig(t testing.TB, c Config) *running {
 	t.Helper()
-	c.Shim = []string{shimCommand}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{t: t, stop: cancel, done: make(chan error, 1)}
 	go func() { r.done <- Run(ctx, c) }()
@@ -141,9 +136,6 @@ func awaitEmpty(t testing.TB, dataDir string) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
 		left, _ := filepath.Glob(filepath.Join(dataDir, "*", "*"))
-		left = slices.DeleteFunc(left, func(name string) bool {
-			return isSpare(name) || filepath.Base(filepath.Dir(name)) == "shims"
-		})
 		orders, err := disk.Count(dataDir)
 		if len(left) == 0 && orders == 0 && err == nil {
 			return
@@ -153,24 +145,6 @@ func awaitEmpty(t testing.TB, dataDir string) {
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-}
-
-// isSpare says that a file or directory is kept for a later container, empty.
-func isSpare(name string) bool {
-	kind, _, _ := strings.Cut(filepath.Base(name), "-")
-	if kind != "spare" && filepath.Base(filepath.Dir(name)) != "processes-files" {
-		return false
-	}
-	empty := true
-	err := filepath.WalkDir(name, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		info, err := e.Info()
-		empty = empty && err == nil && info.Mode().IsRegular() && info.Size() == 0
-		return err
-	})
-	return err == nil && empty
 }
 
 func TestSignals(t *testing.T) {
@@ -290,10 +264,7 @@ func TestAStoppedAgentLeavesItsTasks(t *testing.T) {
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
 	first.halt()
 	// A task sees its own files, and may not see those of this test.
-	file := filepath.Join(s.DataDir, "processes", "c", "files", "workdir", "go")
-	if process.MemoryDir() == "" {
-		file = filepath.Join(s.DataDir, "processes", "c", "root", "run", "determined", "workdir", "go")
-	}
+	file := filepath.Join(s.DataDir, "tasks", "c", "root", "run", "determined", "workdir", "go")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +301,7 @@ func TestATaskThatVanishedIsLost(t *testing.T) {
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
 	first.halt()
 	// The machine lost power, and the directory of processes with it.
-	processes, err := process.New(process.Options{Dir: filepath.Join(s.DataDir, "processes")})
+	processes, err := process.New(t.Context(), process.Options{Dir: filepath.Join(s.DataDir, "tasks")})
 	if err != nil {
 		t.Fatal(err)
 	}

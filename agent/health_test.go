@@ -36,6 +36,7 @@ func TestAFullDiskIsNotTheTasksFault(t *testing.T) {
 	if c := p.awaitEnd("before"); c.exit.GetNotHere() || c.exit.GetKind() != agentv1.Exit_KIND_EXITED {
 		t.Fatalf("got %v, want it to run", c.exit)
 	}
+	awaitEmpty(t, s.DataDir) // what is removed later makes room
 	ballast := filepath.Join(s.DataDir, "ballast")
 	fill(t, ballast)
 	p.start("full", "exit 0")

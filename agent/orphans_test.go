@@ -22,7 +22,7 @@ func (h hung) List(context.Context, string) ([]string, error) {
 
 func TestAHungEngineHoldsNoSessionUp(t *testing.T) {
 	p := newPeer(t)
-	cfg := Config{Settings: settings(t, p), Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Shim: []string{shimCommand}}
+	cfg := Config{Settings: settings(t, p), Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	ctx, cancel := context.WithCancel(t.Context())
 	a, err := newAgent(ctx, cfg)
 	if err != nil {

@@ -2,10 +2,8 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -55,14 +53,11 @@ func ownRuntime(name string) string {
 	return name
 }
 
-// plain is a runtime of plain processes.
+// plain is a runtime of processes.
 type plain struct{ *process.Runtime }
 
-// Close leaves what starts tasks to them.
-func (p plain) Close() error {
-	p.Runtime.Close()
-	return nil
-}
+// Close leaves tasks to themselves.
+func (plain) Close() error { return nil }
 
 func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	s := cfg.Settings
@@ -73,25 +68,36 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	if err := process.SweepLent(lentDir); err != nil { // it is another agent's, and only takes room
 		cfg.Log.Warn("files of tasks whose agent is gone are left", "err", err)
 	}
-	r, err := process.New(process.Options{
-		Dir: filepath.Join(s.DataDir, "processes"), Memory: process.MemoryDir(), Files: filepath.Join(s.DataDir, "processes-files"),
+	former := filepath.Join(s.DataDir, "processes")
+	err = process.SweepFormer(former, filepath.Join(s.DataDir, "processes-files"), filepath.Join(s.DataDir, "shims"))
+	if err != nil {
+		cfg.Log.Warn("files of tasks that are gone are left", "err", err)
+	}
+	r, err := process.New(ctx, process.Options{
+		Dir: filepath.Join(s.DataDir, "tasks"), Former: former,
 		HostIP:   hostIP(ctx, s),
 		Accounts: process.Accounts{First: first, Last: last, Dir: taskUsersDir},
 		Lent:     lentDir,
-		Shim:     process.Shim{Dir: filepath.Join(s.DataDir, "shims"), Command: cfg.Shim, Log: cfg.Log},
+		Limits:   process.Limits{Processes: s.TaskProcessLimit, Memory: int64(s.TaskMemoryLimit)},
 		Hidden: slices.Concat(
-			[]string{s.DataDir, process.MemoryDir(), s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, s.Security.TLS.ClientKey, s.TLSKey},
+			[]string{s.DataDir, s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, s.Security.TLS.ClientKey, s.TLSKey},
 			s.ProtectedPaths, hiddenFromTasks(),
 		),
 	})
 	if err != nil {
 		return plain{r}, err
 	}
-	// What an earlier version kept for its next tasks.
-	if err := errors.Join(r.Left(), os.RemoveAll(filepath.Join(s.DataDir, "processes-spare"))); err != nil {
-		cfg.Log.Warn("files of tasks that are gone are left", "err", err)
+	if why := r.Unlimited(); why != nil && limitsAreSet(s) {
+		return plain{r}, fmt.Errorf("task_process_limit and task_memory_limit cannot be kept on this machine: %w; without them set, tasks have no limits", why)
+	} else if why != nil {
+		cfg.Log.Warn("tasks have no limit of processes", "because", why)
 	}
 	return plain{r}, nil
+}
+
+// limitsAreSet reports whether the limits of tasks are other than the default.
+func limitsAreSet(s config.Agent) bool {
+	return s.TaskProcessLimit != 0 && s.TaskProcessLimit != config.DefaultTaskProcessLimit || s.TaskMemoryLimit > 0
 }
 
 // taskUsersDir says which task has which user, for all agents of this machine.
@@ -108,6 +114,7 @@ func hiddenFromTasks() []string {
 	return []string{
 		"/etc/determined", "/var/lib/determined-agent", "/var/lib/determined", "/var/lib/det-deploy", "/run/det-deploy",
 		"/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio",
+		"/run/det-deploy-tasks", "/dev/shm/det-deploy-tasks", // of the release before
 	}
 }
 

@@ -32,12 +32,14 @@ type Agent struct {
 	VisibleGPUs     string `yaml:"visible_gpus" doc:"GPUs to use, by number or id, separated by commas; ROCR_VISIBLE_DEVICES, then CUDA_VISIBLE_DEVICES when empty"`
 	ArtificialSlots int    `yaml:"artificial_slots" doc:"Number of fake slots, for testing; overrides slot_type"`
 
-	ContainerRuntime            string `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
-	TaskUsers                   string `yaml:"task_users" doc:"Unused Unix user IDs, FIRST-LAST: with container_runtime process and an agent that is root, each task runs as one of them, isolated from the machine and from other tasks; empty disables the isolation"`
-	TrustUsers                  bool   `yaml:"trust_users" doc:"Run tasks of all users as plain processes even where they cannot be isolated, not only those of administrators: users who may submit tasks can then do whatever this agent's user can"`
-	DockerNetwork               string `yaml:"docker_network" doc:"Docker network of tasks that name none, made when it is missing; host, or docker's own when empty or default"`
-	DockerRuntime               string `yaml:"docker_runtime" doc:"Docker runtime of tasks; the daemon's own when empty or runc"`
-	ContainerAutoRemoveDisabled bool   `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`
+	ContainerRuntime            string         `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
+	TaskUsers                   string         `yaml:"task_users" doc:"Unused Unix user IDs, FIRST-LAST: with container_runtime process and an agent that is root, each task runs as one of them, isolated from the machine and from other tasks; empty disables the isolation"`
+	TaskProcessLimit            int64          `yaml:"task_process_limit" doc:"Most processes and threads of one task that is isolated without Docker; 0 for no limit"`
+	TaskMemoryLimit             document.Bytes `yaml:"task_memory_limit" doc:"Most memory of one such task; no limit but that of the cluster's task_policy when empty"`
+	TrustUsers                  bool           `yaml:"trust_users" doc:"Run tasks of all users as plain processes even where they cannot be isolated, not only those of administrators: users who may submit tasks can then do whatever this agent's user can"`
+	DockerNetwork               string         `yaml:"docker_network" doc:"Docker network of tasks that name none, made when it is missing; host, or docker's own when empty or default"`
+	DockerRuntime               string         `yaml:"docker_runtime" doc:"Docker runtime of tasks; the daemon's own when empty or runc"`
+	ContainerAutoRemoveDisabled bool           `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`
 
 	Security Security `yaml:"security" doc:"How the connection to the master is protected"`
 
@@ -82,6 +84,7 @@ func DefaultAgent() Agent {
 		SlotType:         SlotAuto,
 		ContainerRuntime: RuntimeAuto,
 		TaskUsers:        DefaultTaskUsers,
+		TaskProcessLimit: DefaultTaskProcessLimit,
 		BindIP:           "0.0.0.0",
 		BindPort:         9090,
 		// For ever: an upgrade of the master may take longer than any number of
@@ -138,6 +141,8 @@ func (a Agent) Validate(path string) document.Errors {
 	if _, _, err := a.TaskUserRange(); err != nil {
 		e.Check(false, at("task_users"), "%v", err)
 	}
+	e.Check(a.TaskProcessLimit >= 0, at("task_process_limit"), "must be at least 0 (is %d)", a.TaskProcessLimit)
+	e.Check(a.TaskMemoryLimit >= 0, at("task_memory_limit"), "must be at least 0 (is %d)", a.TaskMemoryLimit)
 	e.Check(a.ArtificialSlots >= 0, at("artificial_slots"), "must be at least 0 (is %d)", a.ArtificialSlots)
 	e.Check(a.AgentReconnectAttempts >= 0, at("agent_reconnect_attempts"), "must be at least 0 (is %d)", a.AgentReconnectAttempts)
 	e.Check(a.AgentReconnectBackoff > 0, at("agent_reconnect_backoff"), "must be more than 0 (is %v)", a.AgentReconnectBackoff)

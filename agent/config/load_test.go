@@ -50,12 +50,13 @@ func TestEveryScalarCanBeGivenByFlagAndEnvironment(t *testing.T) {
 	for _, o := range config.Overrides() {
 		value := map[string]string{
 			"log.level": "debug", "slot_type": "cpu", "container_runtime": "process", "agent_reconnect_backoff": "7", "task_users": "70000-70001",
+			"task_memory_limit": "64g",
 		}[o.Path]
 		switch {
 		case value != "" || strings.HasPrefix(o.Path, "security.tls.skip"):
 		case o.Bool:
 			value = "true"
-		case strings.HasSuffix(o.Path, "port"), strings.HasSuffix(o.Path, "attempts"), strings.HasSuffix(o.Path, "slots"):
+		case strings.HasSuffix(o.Path, "port"), strings.HasSuffix(o.Path, "attempts"), strings.HasSuffix(o.Path, "slots"), strings.HasSuffix(o.Path, "limit"):
 			value = "12"
 		default:
 			value = "x"

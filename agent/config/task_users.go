@@ -10,6 +10,10 @@ import (
 // useradd gives to containers of users (from 100000 on).
 const DefaultTaskUsers = "70000-79999"
 
+// DefaultTaskProcessLimit stops a task that forks without end, and no training: a machine of 256
+// cores whose loaders have a thread for each has some thousands.
+const DefaultTaskProcessLimit = 32768
+
 // TaskUserRange is task_users as numbers, which are 0 where it is empty.
 func (a Agent) TaskUserRange() (first, last int, err error) {
 	if a.TaskUsers == "" {

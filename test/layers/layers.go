@@ -202,11 +202,6 @@ func agent() []Row {
 		{"agent/config", nil, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
 		{"agent/lifecycle", []string{"master/api/v1", "master/api/agentv1"}, "a state machine is drawn, tabled and pure"},
 		{"agent/container", nil, "a runtime is defined by who uses it"},
-		{"agent/container/process/watch", nil, "that something was written is told of any directory"},
-		{"agent/container/process/rootfs", nil, "what a task sees of a machine's files needs nothing but a kernel"},
-		{"agent/companion", nil, "to start this program beside itself an agent needs nothing but a file for its words"},
-		{"agent/container/process/shim", []string{"agent/companion", "agent/container/process/rootfs"}, "what starts tasks knows processes, and nothing of containers"},
-		{"agent/container/process", []string{"agent/container", "agent/container/process/rootfs", "agent/container/process/shim", "agent/container/process/watch"}, "a runtime knows only the contract"},
 		{"agent/container/*", []string{"agent/container"}, "a runtime knows only the contract"},
 		{"agent/...", may, cloudless},
 	}

@@ -28,6 +28,17 @@ type Accounts struct {
 // containsUID says whether a user is one of them.
 func (a Accounts) containsUID(uid int) bool { return uid >= a.First && uid <= a.Last }
 
+// check returns why tasks cannot have users of their own, or nil.
+func (a Accounts) check() error {
+	if a.Last == 0 {
+		return errors.New("task_users is empty")
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("this agent is not root")
+	}
+	return a.checkUID()
+}
+
 // checkUID refuses a range that contains the ID of an existing account.
 func (a Accounts) checkUID() error {
 	for _, f := range []struct {

@@ -11,22 +11,12 @@ import (
 	"sync"
 )
 
-// claims are the users that this agent gives to its tasks. The file of a user that is given back
-// stays: its task's directory is gone, and so it is no claim. It becomes that of the next user: a
-// file system is slow at making files soon after it has removed others.
+// claims are the users that this agent gives to its tasks.
 type claims struct {
 	Accounts
 
 	// mu is held by who has the machine's lock or waits for it: that keeps a thread.
-	mu     sync.Mutex
-	former []formerClaim
-}
-
-// formerClaim is the file of a user that this agent has given back, and what is written there, unless it
-// has been another's since.
-type formerClaim struct {
-	uid   int
-	owner string
+	mu sync.Mutex
 }
 
 // claimUID gives the task in d, which exists, a user ID of its own. The search starts
@@ -56,41 +46,18 @@ func (c *claims) claimUID(d dir) (uid int, err error) {
 		if !c.isFree(uid) || hasProcesses(uid) {
 			continue
 		}
-		// As long as any other, and so written over it: an emptied file goes to the medium at once.
-		if _, err := next.WriteAt(fmt.Appendf(nil, "%010d", c.First+(uid-c.First+1)%size), 0); err != nil {
+		text := strconv.Itoa(c.First + (uid-c.First+1)%size)
+		if err := errors.Join(next.Truncate(0), writeAt(next, text)); err != nil {
 			return 0, err
 		}
-		return uid, c.writeOwner(uid, d)
+		return uid, os.WriteFile(c.ownerFile(uid), []byte(d), 0o600)
 	}
 	return 0, fmt.Errorf("all %d users of task_users are taken by tasks of this machine", size)
 }
 
-// writeOwner notes whose a free user is, in the file of a former claim if there is one; the caller holds
-// the machine's lock.
-func (c *claims) writeOwner(uid int, d dir) error {
-	name := c.ownerFile(uid)
-	for last := len(c.former) - 1; last >= 0; last-- {
-		f := c.former[last]
-		c.former = c.former[:last]
-		if c.isFormer(f) && os.Rename(c.ownerFile(f.uid), name) == nil {
-			break
-		}
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(string(d))
-	if info, serr := f.Stat(); err == nil && serr == nil && info.Size() > int64(len(d)) {
-		err = f.Truncate(int64(len(d)))
-	}
-	return errors.Join(err, f.Close())
-}
-
-// isFormer says whether a file is still what this agent has left.
-func (c *claims) isFormer(f formerClaim) bool {
-	owner, err := os.ReadFile(c.ownerFile(f.uid))
-	return err == nil && string(owner) == f.owner && isGone(f.owner)
+func writeAt(f *os.File, text string) error {
+	_, err := f.WriteAt([]byte(text), 0)
+	return err
 }
 
 // isFree says whether no task has this user: a claim ends with the task's directory,
@@ -113,40 +80,19 @@ func isGone(owner string) bool {
 }
 
 // releaseUID gives the user of a task back, when its directory is gone.
-func (c *claims) releaseUID(uid int, d dir) error {
-	f := formerClaim{uid, string(d)}
+func (c *claims) releaseUID(uid int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.former) < sparesMost {
-		c.former = append(c.former, f)
-		return nil
-	}
-	return c.removeClaims(f)
-}
-
-// removeClaims removes files of former claims; the caller holds mu.
-func (c *claims) removeClaims(all ...formerClaim) error {
-	if len(all) == 0 {
-		return nil
-	}
 	unlock, err := c.lockAccounts()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	var errs []error
-	for _, f := range all {
-		if c.isFormer(f) { // otherwise it is another task's already
-			errs = append(errs, os.Remove(c.ownerFile(f.uid)))
-		}
+	if !c.isFree(uid) { // another task has it already
+		return nil
 	}
-	return errors.Join(errs...)
-}
-
-// close removes what waits for the next tasks.
-func (c *claims) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = c.removeClaims(c.former...) // what stays is no claim
-	c.former = nil
+	if err := os.Remove(c.ownerFile(uid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -18,39 +18,29 @@ import (
 
 // dir is the directory of one container:
 //
-//	status  locked as long as the task lives; its first line is the id of its first
-//	        process, written before the program starts, its second the
-//	        program's exit code, written when it has ended
+//	status  locked as long as the task lives; its first line is the id of the wrapper as
+//	        that sees it, written before the program starts, its second the program's
+//	        exit code, written when it has ended
 //	killed  there when the agent has killed the container
 //	ports   the ports of the task
 //	user    the Unix user of an isolated task
-//	files   a link to what is large, where the directory is in memory: <files>/ is the
-//	        task's, and <files>.stdout and .stderr its output; see layout
 //	stdout, stderr
-//	        where there is no such link
-//	info/   the files that the agent alone writes, where there are such links
-//	root/   the container's other paths, root/run/determined among them; a link where they
+//	        the output
+//	root/   the container's own paths, root/run/determined among them; a link where they
 //	        are elsewhere: see lendFiles
-//	tmp/    what an isolated task sees as /tmp; in <files>/ where there is such a link
 //
-// Only root/ and tmp/ are the task's. Before there was isolation, the directory of
-// a task with another user was that user's: see open.
+// and where the task has a container of runc's (see bundle):
 //
-// A line counts only with its newline, so that one cut short counts as not
-// written. It is one file because making one is most of what a short task
-// costs; for the same reason the directory is in memory where that can be: see
-// useMemory. What ends with the machine is lost with it, and the processes as well.
+//	config.json, state/, pid
+//	        what runc is told, what it keeps, and the id of the first process
+//	view/   the machine's directories as the task sees them
+//	tmp/    what the task sees as /tmp
+//
+// Only root/ and tmp/ are the task's. A line counts only with its newline, so that one cut
+// short counts as not written.
 type dir string
 
 func (d dir) filePath(name string) string { return filepath.Join(string(d), name) }
-
-// rootDir has the task's paths. Lent says that it is elsewhere.
-func (d dir) rootDir() (at string, lent bool) {
-	if at, lent = d.lentFiles(); lent {
-		return at, lent
-	}
-	return d.filePath("root"), false
-}
 
 // isOwn says whether the directory is the agent's.
 func (d dir) isOwn() bool {
@@ -101,11 +91,6 @@ func (d dir) replaceFile(name, text string) error {
 	}
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
-}
-
-// makeFile writes a file of a directory that was just made.
-func (d dir) makeFile(name, text string) error {
-	return writeSmall(unix.AT_FDCWD, d.filePath(name), container.File{Content: []byte(text), Mode: 0o600})
 }
 
 // isolatedUser says whether the task has namespaces, and which user it runs as. A
@@ -164,7 +149,7 @@ func (d dir) inspectStatus() (s status, alive bool, err error) {
 	if alive, err = isLocked(f); err != nil {
 		return s, alive, err
 	}
-	data, err := io.ReadAll(f)
+	data, err := io.ReadAll(io.LimitReader(f, statusRoom))
 	if err != nil {
 		return s, alive, err
 	}

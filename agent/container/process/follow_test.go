@@ -12,7 +12,7 @@ import (
 // BenchmarkFollow is the promise of 5 ms, at the median, from a line that is printed until
 // its follower has it. Each task prints the time as 20 lines, 50 ms apart.
 func BenchmarkFollow(b *testing.B) {
-	r, err := New(Options{Dir: b.TempDir()})
+	r, err := New(b.Context(), Options{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,29 +10,22 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// formerShell is what an earlier version started around each task.
-const formerShell = `trap : HUP INT QUIT TERM
-exec 4>&2 2>/dev/null
-echo "$$" >&3 || exit 125
-(exec "$@" 2>&4 3>&- 4>&-)
-echo "$?" >&3`
-
 // startFormer starts a task as an earlier version did.
 func startFormer(t *testing.T, r *Runtime, spec container.Spec) {
 	t.Helper()
 	d := r.containerDir(spec.ID)
-	if err := d.makeAnew(spec.User); err != nil {
+	if err := r.makeAnew(t.Context(), d, spec); err != nil {
 		t.Fatal(err)
 	}
-	f, err := d.openFiles(d.outputFiles())
+	f, err := d.openFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeFiles(f)
-	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", formerShell, "det-deploy-task"}, spec.Command...)...)
+	defer f.close()
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", wrapped(spec.Command)[1:]...)
 	cmd.Cancel = func() error { return nil }
 	cmd.Env = append(inheritedEnviron(), string(bytes.TrimSuffix(d.markVariable(), []byte{0})))
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.Stdout, f.Stderr, []*os.File{f.Status}
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.stdout, f.stderr, []*os.File{f.status}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credentialOf(spec.User)}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -27,28 +27,26 @@ const (
 // Signal asks the group to end, or ends everything it can find.
 func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) error {
 	d := r.containerDir(id)
-	pid, err := r.awaitPID(ctx, id)
+	pid, err := d.awaitPID(ctx)
 	if err != nil || pid == 0 {
 		return err
 	}
 	if sig == container.Terminate {
-		return r.terminateGroup(ctx, id, pid)
+		return d.terminateGroup(ctx, pid)
 	}
 	// What keeps the note from being written must not keep the task alive.
 	noted := d.replaceFile("killed", "")
-	if err := errors.Join(noted, r.killProcesses(ctx, id, pid)); err != nil {
+	if err := errors.Join(noted, d.killProcesses(ctx, pid)); err != nil {
 		return fmt.Errorf("kill process %s: %w", id, err)
 	}
 	return nil
 }
 
-// terminateGroup sends SIGTERM to the process group. A shell around the program is part of it and
-// survives; one that has not started the program yet would swallow the signal, so the program
-// is waited for.
-func (r *Runtime) terminateGroup(ctx context.Context, id string, pid int) error {
-	d := r.containerDir(id)
+// terminateGroup sends SIGTERM to the process group. The wrapper is part of it and survives; one
+// that has not started the program yet would swallow the signal, so the program is waited for.
+func (d dir) terminateGroup(ctx context.Context, pid int) error {
 	_, isolated := d.isolatedUser()
-	for (isolated || isShell(pid)) && !programRuns(d, pid) {
+	for (isolated || d.hasBundle() || isShell(pid)) && !programRuns(d, pid) {
 		alive, err := d.isAlive()
 		if err != nil || !alive {
 			return err
@@ -64,11 +62,11 @@ func (r *Runtime) terminateGroup(ctx context.Context, id string, pid int) error 
 	return err
 }
 
-// isShell says whether the first process of a task that is not isolated is a shell around the
-// program, as an earlier version started them.
+// isShell reports whether the first process of a task is a wrapper. The last release started
+// plain tasks without one.
 func isShell(pid int) bool {
 	args := bytes.Split(commandLine(pid), []byte{0})
-	return len(args) > shellName && string(args[0]) == "/bin/sh" && string(args[1]) == "-c" && string(args[shellName]) == "det-deploy-task"
+	return len(args) > shellName && string(args[0]) == "/bin/sh" && string(args[1]) == "-c" && string(args[shellName]) == wrapperName
 }
 
 // shellName is the argument that is a shell's name for itself.
@@ -93,19 +91,18 @@ func commandLine(pid int) []byte {
 }
 
 // awaitPID returns the id of the first process of a living task, and 0 without one. One that
-// has the lock and has not written its id yet is about to.
-func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
-	d := r.containerDir(id)
+// has the lock and has no id yet is about to have it.
+func (d dir) awaitPID(ctx context.Context) (int, error) {
 	for {
 		alive, err := d.isAlive()
 		if err != nil || !alive {
 			return 0, err
 		}
-		pid, found, err := r.pidOf(id)
+		pid, found, err := d.pid(ctx)
 		if err != nil {
 			return 0, err
 		}
-		if found && !r.ownsProcess(id, pid) {
+		if found && !d.ownsProcess(pid) {
 			return 0, fmt.Errorf("process %d does not belong to the container: its status file was changed", pid)
 		}
 		if found {
@@ -117,19 +114,26 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 	}
 }
 
-// ownsProcess says whether a process is the container's. Before there was isolation, the
+// pid is the id of the first process, if that has been started.
+func (d dir) pid(ctx context.Context) (pid int, found bool, err error) {
+	if d.hasBundle() {
+		return d.firstProcess(ctx)
+	}
+	s, err := d.readStatus()
+	return s.pid, s.started, err
+}
+
+// ownsProcess reports whether a process is the container's. Before there was isolation, the
 // status file of a task with a user of its own was within this user's reach, and
 // root must not signal whatever it names.
-func (r *Runtime) ownsProcess(id string, pid int) bool {
-	d := r.containerDir(id)
+func (d dir) ownsProcess(pid int) bool {
 	return os.Geteuid() != 0 || d.isOwn() || listMarked(pid, d.markVariable())
 }
 
-// killProcesses kills every process of the container but a shell around it, again and again
+// killProcesses kills every process of the container but the wrapper, again and again
 // until the code is written: a program may be starting others meanwhile.
-func (r *Runtime) killProcesses(ctx context.Context, id string, pid int) error {
-	d := r.containerDir(id)
-	if _, isolated := d.isolatedUser(); isolated {
+func (d dir) killProcesses(ctx context.Context, pid int) error {
+	if _, isolated := d.isolatedUser(); isolated || d.hasBundle() {
 		return d.killInit(ctx, pid)
 	}
 	spared := isShell(pid)
@@ -152,10 +156,10 @@ func (r *Runtime) killProcesses(ctx context.Context, id string, pid int) error {
 	}
 }
 
-// killInit kills the first process of an isolated task. The kernel ends all others,
-// and it is not gone before they are.
+// killInit kills the first process of a task with processes of its own. The kernel ends all
+// others, and it is not gone before they are.
 func (d dir) killInit(ctx context.Context, pid int) error {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	f, err := openProcess(pid)
 	if errors.Is(err, unix.ESRCH) {
 		return d.pollEnd(ctx)
 	}
@@ -163,12 +167,11 @@ func (d dir) killInit(ctx context.Context, pid int) error {
 		_ = unix.Kill(pid, unix.SIGKILL)
 		return d.pollEnd(ctx)
 	}
-	f := os.NewFile(uintptr(fd), "pidfd")
 	defer func() { _ = f.Close() }()
 	if alive, err := d.isAlive(); err != nil || !alive {
 		return err
 	}
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err := unix.PidfdSendSignal(int(f.Fd()), unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
 	return awaitReadable(ctx, f)
@@ -214,17 +217,12 @@ func killAll(pids []int) {
 	}
 }
 
-// sweepProcesses kills what the program left behind in its group, and says whether nothing is left
-// there. The id of a dead process that this agent has not reaped cannot be another's. What a shim has
-// started it has swept, unless it was killed; then the mark in the environment tells.
-func (r *Runtime) sweepProcesses(id string, s status) (clean bool) {
-	if swept, reaped := r.sweepChild(id); swept {
-		return reaped
-	}
+// sweepProcesses kills what a plain program left behind in its group. Its id may be another
+// process's by now; the mark in the environment tells.
+func (d dir) sweepProcesses(s status) {
 	if !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
-		return true
+		return
 	}
-	d := r.containerDir(id)
 	left := listMembers(d, 0)
 	isIn := func(pid int) bool {
 		p, runs := readProcess(pid)
@@ -234,23 +232,6 @@ func (r *Runtime) sweepProcesses(id string, s status) (clean bool) {
 		left = append(listMembers(d, s.pid), s.pid)
 	}
 	killAll(left)
-	return false
-}
-
-// sweepChild sweeps and reaps under one lock.
-func (r *Runtime) sweepChild(id string) (swept, reaped bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	pid, ours := r.children[id]
-	if !ours {
-		return false, false
-	}
-	_ = unix.Kill(-pid, unix.SIGKILL)
-	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
-	if reaped = got == pid || errors.Is(err, unix.ECHILD); reaped {
-		delete(r.children, id)
-	}
-	return true, reaped
 }
 
 // markKey is the variable by which the processes of a container are known: a

@@ -14,25 +14,34 @@ import (
 // lendFiles puts the paths of a task that is not isolated below another directory, where the
 // task's user cannot reach those of the agent: an agent of root's often lives below a
 // directory that root keeps for itself. A link stands in their place.
-func (d dir) lendFiles(below string, u *container.User) (at string, err error) {
+func (d dir) lendFiles(below string, u *container.User) error {
 	if credentialOf(u) == nil || canReach(string(d), *u) {
-		return "", nil
+		return nil
 	}
 	if below == "" {
-		return "", fmt.Errorf("run as user %d, who cannot reach %s: make its parents passable, or choose another data_dir", u.UID, d)
+		return fmt.Errorf("run as user %d, who cannot reach %s: make its parents passable, or choose another data_dir", u.UID, d)
 	}
-	at = filepath.Join(below, filepath.Base(string(d)))
+	at := filepath.Join(below, filepath.Base(string(d)))
 	// Whatever the agent's umask, others pass and do not look.
 	if err := errors.Join(os.MkdirAll(below, 0o711), os.Chmod(below, 0o711), giveBack(at)); err != nil {
-		return "", err
+		return err
 	}
 	if !canReach(below, *u) {
-		return "", fmt.Errorf("run as user %d, who can reach neither %s nor %s: make the parents of one passable", u.UID, d, below)
+		return fmt.Errorf("run as user %d, who can reach neither %s nor %s: make the parents of one passable", u.UID, d, below)
 	}
 	if err := errors.Join(d.noteLender(at), os.Mkdir(at, 0o700)); err != nil {
-		return "", err
+		return err
 	}
-	return at, errors.Join(os.Lchown(at, u.UID, u.GID), os.Symlink(at, d.filePath("root")))
+	return errors.Join(os.Lchown(at, u.UID, u.GID), os.Symlink(at, d.filePath("root")))
+}
+
+// giveBackLent removes the paths of the task where they are elsewhere.
+func (d dir) giveBackLent() error {
+	at, lent := d.lentFiles()
+	if !lent {
+		return nil
+	}
+	return giveBack(at)
 }
 
 // lentFiles is where the paths of the task are, if they are elsewhere. A directory that is

@@ -36,7 +36,7 @@ func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 		if err := os.MkdirAll(string(d), 0o711); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.lendFiles(below, &container.User{UID: 4711, GID: 4711}); err != nil {
+		if err := d.lendFiles(below, &container.User{UID: 4711, GID: 4711}); err != nil {
 			t.Fatal(err)
 		}
 		if at, found := d.lentFiles(); !found || os.WriteFile(filepath.Join(at, "big"), make([]byte, 1<<10), 0o600) != nil {
@@ -69,7 +69,7 @@ func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 	if got := names(t, below); got != "b b.lender c c.lender d d.lender e e.lender unknown" {
 		t.Errorf("after the sweep: got %s", got)
 	}
-	r, err := New(Options{Dir: filepath.Join(closed, "here", "processes"), Lent: below})
+	r, err := New(t.Context(), Options{Dir: filepath.Join(closed, "here", "processes"), Lent: below})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestNothingIsLentWhereTheUserCannotGo(t *testing.T) {
 	if err := os.MkdirAll(string(d), 0o711); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.lendFiles(filepath.Join(closed, "lent"), &container.User{UID: 4711, GID: 4711})
+	err := d.lendFiles(filepath.Join(closed, "lent"), &container.User{UID: 4711, GID: 4711})
 	if err == nil || !strings.Contains(err.Error(), "can reach neither") {
 		t.Errorf("got %v, want that the user can reach neither", err)
 	}

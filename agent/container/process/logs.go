@@ -11,22 +11,10 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/agent/container/process/watch"
 )
 
-const (
-	// gatherTime is how long is waited after something was written, so that lines that
-	// come together are read together; it is most of the delay of a followed line.
-	gatherTime = 2 * time.Millisecond
-	// followInterval is how often the files are looked at where the kernel does not say
-	// that something was written, and lookInterval where it does, in case it missed it: a
-	// file system of another machine's has no such news.
-	followInterval = 50 * time.Millisecond
-	lookInterval   = time.Second
-	// watchAfter is when the kernel is asked for that news: most short tasks have ended by then, and all
-	// is read at the end.
-	watchAfter = 10 * time.Millisecond
-)
+// followInterval is how often the files are looked at.
+const followInterval = 50 * time.Millisecond
 
 // readSize is how much of a file is read at once.
 const readSize = 256 << 10
@@ -40,13 +28,7 @@ var readBuffers = sync.Pool{New: func() any {
 // Logs reads both files. Lines of one stream are in order; between the
 // streams the order is that of reading.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
-	d := r.containerDir(id)
-	h := r.heldOf(id)
-	reads := r.takeReads(h)
-	if reads != nil {
-		defer r.returnReads(id, h, reads)
-	}
-	t, err := d.openTail(from, reads)
+	t, err := r.containerDir(id).openTail(from)
 	if err != nil {
 		return fmt.Errorf("read the output of process %s: %w", id, err)
 	}
@@ -58,7 +40,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		_, err := r.Wait(ctx, id)
 		ended <- err
 	}()
-	err = t.followOutput(ctx, ended, &r.written, emit)
+	err = t.followOutput(ctx, ended, emit)
 	cancel()
 	if !t.final {
 		// The goroutine must not outlive the call; its error is the context's.
@@ -74,8 +56,6 @@ type tail struct {
 	out, err stream
 	next     container.Position
 	final    bool
-	// lent says that the files are another's to close.
-	lent bool
 	// buf is one of readBuffers.
 	buf *[]byte
 }
@@ -89,26 +69,25 @@ type stream struct {
 	freed int64 // bytes at the start that the file system has back
 }
 
-// openTail reads from files that are open, or else opens them.
-func (d dir) openTail(from container.Position, reads *outputReads) (*tail, error) {
-	t := &tail{lent: reads != nil, next: from}
-	if reads == nil {
-		reads = &outputReads{}
-		for i, name := range d.outputFiles() {
-			var err error
-			reads[i], err = openOwn(name, os.O_RDWR)
-			if i == 0 && errors.Is(err, fs.ErrNotExist) {
-				return nil, container.ErrGone
-			}
-			if err != nil {
-				reads.close()
-				return nil, err
-			}
+func (d dir) openTail(from container.Position) (*tail, error) {
+	var files [2]*os.File
+	for i, name := range d.outputFiles() {
+		var err error
+		if files[i], err = openOwn(name, os.O_RDWR); err == nil {
+			continue
 		}
+		_ = files[0].Close() // of none it is an error
+		if i == 0 && errors.Is(err, fs.ErrNotExist) {
+			return nil, container.ErrGone
+		}
+		return nil, err
 	}
-	t.out = stream{name: container.Stdout, file: reads[0], at: from.Stdout}
-	t.err = stream{name: container.Stderr, file: reads[1], at: from.Stderr}
-	t.buf = readBuffers.Get().(*[]byte)
+	t := &tail{
+		next: from,
+		out:  stream{name: container.Stdout, file: files[0], at: from.Stdout},
+		err:  stream{name: container.Stderr, file: files[1], at: from.Stderr},
+		buf:  readBuffers.Get().(*[]byte),
+	}
 	if err := errors.Join(t.out.inspectFile(), t.err.inspectFile()); err != nil {
 		t.close()
 		return nil, err
@@ -137,22 +116,14 @@ func (s *stream) inspectFile() error {
 
 func (t *tail) close() {
 	readBuffers.Put(t.buf)
-	if t.lent {
-		return
-	}
 	_ = t.out.file.Close()
 	_ = t.err.file.Close()
 }
 
 // followOutput reads until the channel reports the end, and then what was left.
-func (t *tail) followOutput(ctx context.Context, ended <-chan error, by *watch.Watcher, emit func([]container.Line) error) error {
-	var written <-chan struct{}
-	stop := func() {}
-	defer func() { stop() }()
+func (t *tail) followOutput(ctx context.Context, ended <-chan error, emit func([]container.Line) error) error {
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
-	begin := time.NewTimer(watchAfter)
-	defer begin.Stop()
 	for {
 		if err := t.drainLines(emit); err != nil {
 			return err
@@ -167,12 +138,6 @@ func (t *tail) followOutput(ctx context.Context, ended <-chan error, by *watch.W
 				return err
 			}
 			return t.drainLines(emit)
-		case <-begin.C:
-			if written, stop = by.Follow(t.out.file.Name(), t.err.file.Name()); written != nil {
-				tick.Reset(lookInterval)
-			}
-		case <-written:
-			<-time.After(gatherTime)
 		case <-tick.C:
 		}
 	}

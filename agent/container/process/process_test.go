@@ -2,11 +2,9 @@ package process
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,29 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 	containertest "github.com/det-deploy/det-deploy/test/contract/container"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == shimCommand {
-		os.Exit(beShim(os.Args[3])) //nolint:forbidigo // the main of another program
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// shimCommand makes this test program a shim.
-const shimCommand = "shim"
-
-func beShim(socket string) int {
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := shim.Serve(shim.Config{Socket: os.NewFile(shim.SocketFD, "socket"), Path: socket, Log: log}); err != nil {
-		log.Error("shim ended", "err", err)
-		return 1
-	}
-	return 0
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newRuntime isolates tasks where the test may.
 func newRuntime(t *testing.T) *Runtime {
@@ -72,33 +52,16 @@ func plainOptions(t *testing.T) Options {
 	if err := os.Chmod(lent, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	at := t.TempDir()
-	return Options{
-		Dir: filepath.Join(at, "processes"), Memory: memory(t), Files: filepath.Join(at, "files"), HostIP: "192.0.2.7", Lent: lent,
-		Shim: shim.Options{Dir: filepath.Join(at, "shims"), Command: []string{shimCommand}},
-	}
+	return Options{Dir: filepath.Join(t.TempDir(), "tasks"), HostIP: "192.0.2.7", Lent: lent}
 }
 
 func withOptions(t *testing.T, o Options) *Runtime {
 	t.Helper()
-	r, err := New(o)
+	r, err := New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.Close)
 	return r
-}
-
-// memory is a directory in memory, where this user may have one.
-func memory(t testing.TB) string {
-	t.Helper()
-	at := MemoryDir()
-	if at == "" {
-		return ""
-	}
-	at += "-test-" + rand.Text()
-	t.Cleanup(func() { _ = os.RemoveAll(at) }) // it ends with the machine
-	return at
 }
 
 // openDir is a temporary directory through which other users may pass.
@@ -213,18 +176,19 @@ func TestWhatIsRefused(t *testing.T) {
 
 func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	t.Parallel()
-	r := newPlain(t)
+	r := unplaced(t)
 	spec := script("c", "exit 0")
 	spec.Image, spec.ShmSize, spec.NetworkMode = "pytorch", 4096, "bridge"
+	spec.Env = []string{"A_1=x", "a.b=x"}
 	var notes []string
 	if err := r.Prepare(t.Context(), spec, func(s string) { notes = append(notes, s) }); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"this agent runs plain processes; ignored: image pytorch, shm_size 4096, network_mode bridge"}
+	want := []string{"this agent runs tasks without Docker; ignored: image pytorch, shm_size 4096, variable a.b, network_mode bridge"}
 	if !slices.Equal(notes, want) {
 		t.Errorf("got %q, want %q", notes, want)
 	}
-	notes, spec.Unset = nil, container.Unset{Image: true, ShmSize: true, NetworkMode: true}
+	notes, spec.Env, spec.Unset = nil, nil, container.Unset{Image: true, ShmSize: true, NetworkMode: true}
 	if err := r.Prepare(t.Context(), spec, func(s string) { notes = append(notes, s) }); err != nil || notes != nil {
 		t.Errorf("of what was not set it says %q, %v", notes, err)
 	}
@@ -276,7 +240,7 @@ func TestPortsAreThoseOfTheHost(t *testing.T) {
 // A process that left its group and its parent still carries the mark.
 func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
 	t.Parallel()
-	r := newPlain(t)
+	r := unplaced(t)
 	file := filepath.Join(t.TempDir(), "pid")
 	if err := start(t, r, script("runaway", `(setsid sh -c 'echo $$ >`+file+`; sleep 600' &) ; sleep 600`)); err != nil {
 		t.Fatal(err)
@@ -305,17 +269,19 @@ func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
 func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t)
-	if err := start(t, r, script("left", "sleep 600 & exit 3")); err != nil {
+	if err := start(t, r, script("left", "sleep 600 & sleep 0.5; exit 3")); err != nil {
 		t.Fatal(err)
 	}
-	pid, _, err := r.pidOf("left")
-	if err != nil {
-		t.Fatal(err)
+	pid, err := r.containerDir("left").awaitPID(t.Context())
+	if err != nil || pid == 0 {
+		t.Fatalf("got process %d, %v, want the first", pid, err)
 	}
 	if code, err := r.Wait(t.Context(), "left"); err != nil || code != 3 {
 		t.Fatalf("got %d, %v, want 3", code, err)
 	}
-	eventually(t, "the group is empty", func() bool { return unix.Kill(-pid, 0) != nil })
+	eventually(t, "the group is empty", func() bool {
+		return !slices.ContainsFunc(processTable(), func(p proc) bool { return p.session == pid })
+	})
 }
 
 // A descriptor that the agent inherited is nobody's business in a task.
@@ -363,7 +329,7 @@ func TestAVanishedShellIsGone(t *testing.T) {
 	if err := start(t, r, script("v", "sleep 600")); err != nil {
 		t.Fatal(err)
 	}
-	pid, err := r.awaitPID(t.Context(), "v")
+	pid, err := r.containerDir("v").awaitPID(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,27 +365,20 @@ func BenchmarkShortTask(b *testing.B) {
 }
 
 func benchmarkShortTask(b *testing.B, isolated bool) {
-	at := b.TempDir()
-	o := Options{
-		Dir: filepath.Join(at, "processes"), Memory: memory(b), Files: filepath.Join(at, "files"),
-		Shim: shim.Options{Dir: filepath.Join(at, "shims"), Command: []string{shimCommand}},
-	}
+	o := Options{Dir: filepath.Join(b.TempDir(), "tasks")}
 	if isolated {
 		o.Accounts = Accounts{First: 80000, Last: 89999, Dir: b.TempDir()}
 	}
-	r, err := New(o)
+	r, err := New(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)
 	}
 	if why := r.Isolation(); isolated && why != nil {
 		b.Skip(why)
 	}
-	defer r.Close()
 	// As many at once as a small agent may have.
 	b.SetParallelism(8)
 	own, children := measure.Processor(), measure.ProcessorOfChildren()
-	shims := func() (own, children time.Duration) { return measure.ProcessorBeside(o.Shim.Dir) }
-	shimOwn, shimChildren := shims()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := strconv.FormatInt(time.Now().UnixNano(), 10)
@@ -437,9 +396,7 @@ func benchmarkShortTask(b *testing.B, isolated bool) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(b.N) }
 	b.ReportMetric(each(measure.Processor()-own), "ms-cpu/task")
-	shimOwnThen, shimChildrenThen := shims()
-	b.ReportMetric(each(shimOwnThen-shimOwn), "ms-cpu-shim/task")
-	b.ReportMetric(each(measure.ProcessorOfChildren()-children+shimChildrenThen-shimChildren), "ms-cpu-children/task")
+	b.ReportMetric(each(measure.ProcessorOfChildren()-children), "ms-cpu-children/task")
 }
 
 func eventually(t *testing.T, what string, is func() bool) {
@@ -464,16 +421,15 @@ func TestALinkedAccountReachesItsFilesWithoutIsolation(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(r.opts.Dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	spec := script("linked", `id -u; id -g; touch here && cat "$GIVEN"; echo "$PWD" >&2`)
+	spec := script("linked", `id -u; id -g; touch here && cat "$GIVEN"`)
 	spec.User = &container.User{UID: 1234, GID: 4321}
 	spec.Files = []container.File{{Path: "/run/determined/given", Content: []byte("given\n"), Mode: 0o600, UID: 1234, GID: 4321}}
 	spec.Env = []string{"GIVEN=/run/determined/given"}
 	said, code := outcome(t, r, spec)
-	said = strings.Replace(said, "/run/determined/workdir\n", "", 1) // of the other stream, in any order
 	if code != 0 || said != "1234\n4321\ngiven\n" {
 		t.Errorf("got code %d and %q, want its account and its file", code, said)
 	}
-	root, _ := r.containerDir("linked").rootDir()
+	root, _ := r.containerDir("linked").lentFiles()
 	if err := r.Remove(t.Context(), "linked"); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func output(t *testing.T) (d dir, stdout *os.File) {
 
 func (d dir) drained(t *testing.T, from container.Position, each func(container.Line)) {
 	t.Helper()
-	tail, err := d.openTail(from, nil)
+	tail, err := d.openTail(from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func hurry(t *testing.T, f *os.File) {
 func TestATaskThatIsTooFarAheadIsPassedOver(t *testing.T) {
 	t.Parallel()
 	d, stdout := output(t)
-	tail, err := d.openTail(container.Position{}, nil)
+	tail, err := d.openTail(container.Position{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestOutputThatWaitedIsRead(t *testing.T) {
 	t.Parallel()
 	d, stdout := output(t)
 	hurry(t, stdout)
-	tail, err := d.openTail(container.Position{}, nil)
+	tail, err := d.openTail(container.Position{})
 	if err != nil {
 		t.Fatal(err)
 	}

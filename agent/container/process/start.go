@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 )
 
 // Prepare refuses what a plain process cannot have, and says what it ignores.
@@ -30,67 +30,65 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 	return nil
 }
 
-// Start lays out the directory and has the program started. It does not wait for
+// Start lays out the directory and starts the program. It does not wait for
 // it: one that does not exist ends with 127, and says so in its log.
 func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	spec.User = runnableUser(spec.User)
-	d := r.containerDir(spec.ID)
-	if before := r.forget(spec.ID); before != nil { // its directory is made again
-		before.reads.close()
+	d := dir(filepath.Join(r.opts.Dir, spec.ID))
+	if err := r.makeAnew(ctx, d, spec); err != nil {
+		return &container.NeverRanError{Err: fmt.Errorf("prepare the directory of the container: %w", err)}
 	}
-	if r.notIsolated != nil {
-		return r.startPlain(ctx, d, spec)
+	if r.machine.notPlaced == nil {
+		return r.startContained(ctx, d, spec)
 	}
-	pid, err := r.startIsolated(d, spec)
-	if err != nil {
+	if err := r.startPlain(d, spec); err != nil {
 		return &container.NeverRanError{Err: err}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.children[spec.ID] = pid
 	return nil
 }
 
-// openFiles opens what a task has open, with the lock held. Output are the files of its streams.
-func (d dir) openFiles(output [len(outputs)]string) (f shim.Files, err error) {
-	defer func() {
-		if err != nil {
-			closeFiles(f)
+// makeAnew makes the directory, in the place of what an interrupted start left.
+func (r *Runtime) makeAnew(ctx context.Context, d dir, spec container.Spec) error {
+	err := os.Mkdir(string(d), 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		if err := r.remove(ctx, d, spec.ID); err != nil {
+			return err
 		}
-	}()
-	if f.Status, err = d.openFile("status", os.O_CREATE|os.O_RDWR|os.O_APPEND); err != nil {
-		return f, err
+		err = os.Mkdir(string(d), 0o700)
 	}
-	if err := lockFile(f.Status); err != nil {
-		return f, fmt.Errorf("lock the container: %w", err)
+	if err != nil || credentialOf(spec.User) == nil {
+		return err
 	}
-	// One that cannot write its lines on a full disk would lose the end of the
-	// task. A file system that cannot set room aside goes without.
-	err = unix.Fallocate(int(f.Status.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, statusRoom)
-	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
-		return f, fmt.Errorf("set room aside for the end of the task: %w", err)
-	}
-	if f.Stdout, err = openOwn(output[0], logFlags); err != nil {
-		return f, err
-	}
-	f.Stderr, err = openOwn(output[1], logFlags)
-	return f, err
+	// The user passes to what is its own, whatever the agent's umask, and looks at
+	// nothing else.
+	return os.Chmod(string(d), 0o711)
 }
 
-func closeFiles(f shim.Files) {
-	for _, f := range []*os.File{f.Status, f.Stdout, f.Stderr} {
-		if f != nil {
-			_ = f.Close()
-		}
+// startPlain starts a task as the agent's own user, or as the one that was asked for.
+func (r *Runtime) startPlain(d dir, spec container.Spec) error {
+	if err := d.lendFiles(r.opts.Lent, spec.User); err != nil {
+		return err
 	}
+	root, err := d.layOut(spec, false)
+	if err != nil {
+		return fmt.Errorf("prepare the directory of the container: %w", err)
+	}
+	f, err := d.openFiles()
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	env := inheritedEnviron()
+	if credentialOf(spec.User) != nil {
+		env = userEnviron(spec.User.UID, root)
+	}
+	spec = newMapping(root, spec).mapSpec(spec)
+	cmd := exec.Command("/bin/sh", wrapped(spec.Command)[1:]...) //nolint:noctx // it outlives the agent
+	// Of a repeated variable the last counts.
+	cmd.Env, cmd.Dir = append(append(env, spec.Env...), markKey+"="+string(d)), workDir(spec)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credentialOf(spec.User)}
+	return startWrapped(cmd, f)
 }
-
-func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
-
-// statusRoom holds both lines of the status file.
-const statusRoom = 64
-
-const logFlags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 
 // inheritedEnviron is what a task sees of the agent's own environment, and what holds where its order
 // does not say otherwise.
@@ -132,16 +130,16 @@ func (r *Runtime) checkSpec(s container.Spec) error {
 		return fmt.Errorf("capabilities %s: the process runtime cannot change them; use the docker runtime",
 			strings.Join(append(append([]string{}, s.AddCaps...), s.DropCaps...), ", "))
 	}
-	if s.FixedPaths && r.notPlaced != nil {
-		return fmt.Errorf("the task needs its files at fixed paths, which this agent cannot give a plain process: %w; or use the docker runtime", r.notPlaced)
+	notPlaced, isolated := r.machine.notPlaced, r.machine.notIsolated == nil
+	if s.FixedPaths && notPlaced != nil {
+		return fmt.Errorf("the task needs its files at fixed paths, which this agent cannot give it: %w", notPlaced)
 	}
-	isolated := r.notIsolated == nil
 	if u := s.User; isolated && u != nil && r.opts.Accounts.containsUID(u.UID) {
 		return fmt.Errorf("run as user %d: users %d to %d are those of tasks without an account (task_users)", u.UID, r.opts.Accounts.First, r.opts.Accounts.Last)
 	}
 	for _, m := range s.Mounts {
-		if m.ReadOnly && r.notPlaced != nil {
-			return fmt.Errorf("bind mount %s: this agent cannot make it read-only for a plain process: %w; or use the docker runtime", m.ContainerPath, r.notPlaced)
+		if m.ReadOnly && notPlaced != nil {
+			return fmt.Errorf("bind mount %s: this agent cannot make it read-only: %w", m.ContainerPath, notPlaced)
 		}
 		if _, err := os.Stat(m.HostPath); err != nil {
 			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
@@ -165,8 +163,16 @@ func (r *Runtime) ignoredSettings(s container.Spec) string {
 	if s.Image != "" && !s.Unset.Image {
 		what = append(what, "image "+s.Image)
 	}
-	if s.ShmSize != 0 && r.notIsolated != nil && !s.Unset.ShmSize {
+	if s.ShmSize != 0 && r.machine.notPlaced != nil && !s.Unset.ShmSize {
 		what = append(what, "shm_size "+strconv.FormatInt(s.ShmSize, 10))
+	}
+	if s.Memory != 0 && (r.machine.notPlaced != nil || r.machine.notIsolated != nil) {
+		what = append(what, "the limit of memory")
+	}
+	for _, e := range s.Env {
+		if name, _, _ := strings.Cut(e, "="); !isShellName(name) { // the wrapper's shell drops it
+			what = append(what, "variable "+name)
+		}
 	}
 	if s.NetworkMode != "" && s.NetworkMode != "host" && !s.Unset.NetworkMode {
 		what = append(what, "network_mode "+s.NetworkMode)
@@ -174,5 +180,15 @@ func (r *Runtime) ignoredSettings(s container.Spec) string {
 	if len(what) == 0 {
 		return ""
 	}
-	return "this agent runs plain processes; ignored: " + strings.Join(what, ", ")
+	return "this agent runs tasks without Docker; ignored: " + strings.Join(what, ", ")
+}
+
+// isShellName reports whether a shell has variables of a name.
+func isShellName(name string) bool {
+	for i, c := range name {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
 }

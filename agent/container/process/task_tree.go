@@ -23,63 +23,25 @@ func workDir(s container.Spec) string {
 	return s.WorkDir
 }
 
-// layOut fills the directory, which is new: files first, then mounts, so that no
+// layOut makes the task's own paths below root: files first, then mounts, so that no
 // file is ever written through a mount onto the host. With mountpoints, the mounts
 // are made later, and only their places now.
-func (d dir) layOut(l layout, spec container.Spec, mountpoints bool) (err error) {
-	t := tree{owner: spec.User, mountpoints: mountpoints, large: l.large, made: map[string]bool{".": true}, kept: map[string]fs.FileMode{}}
-	defer func() { err = errors.Join(err, t.close()) }()
-	if l.root != "" {
-		if t.root, err = makeRoot(l.root); err != nil {
-			return err
-		}
+func (d dir) layOut(spec container.Spec, mountpoints bool) (root string, err error) {
+	root = d.filePath("root")
+	if err := os.Mkdir(root, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
 	}
-	if l.info != "" {
-		if t.info, err = makeRoot(l.info); err != nil {
-			return err
-		}
+	t := tree{owner: spec.User, mountpoints: mountpoints}
+	if t.root, err = os.OpenRoot(root); err != nil {
+		return "", err
 	}
-	if len(l.large) > 0 {
-		if t.disk, err = os.OpenRoot(l.disk); err != nil {
-			return err
-		}
-		if err := t.takeKept(spec); err != nil {
-			return err
-		}
+	if err := errors.Join(t.fill(spec), t.root.Close()); err != nil {
+		return "", err
 	}
-	if err := t.fill(spec); err != nil {
-		return err
+	if at, lent := d.lentFiles(); lent {
+		root = at
 	}
-	return d.writePorts(spec.Ports)
-}
-
-// makeRoot opens a directory, which may be there.
-func makeRoot(at string) (*os.Root, error) {
-	if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	return os.OpenRoot(at)
-}
-
-// makeAnew makes the directory, in the place of what an interrupted start left.
-func (d dir) makeAnew(u *container.User) error {
-	err := os.Mkdir(string(d), 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		err = errors.Join(d.removeAll(), os.Mkdir(string(d), 0o700))
-	}
-	if err != nil || credentialOf(u) == nil {
-		return err
-	}
-	// The user passes to what is its own, whatever the agent's umask, and looks at
-	// nothing else.
-	return os.Chmod(string(d), 0o711)
-}
-
-// removeAll removes the directory and what it leads to on disk.
-func (d dir) removeAll() error {
-	var none *onDisk // nothing of it is used again
-	h := d.look()
-	return errors.Join(none.removeFiles(d, h.files), none.removeOutput(d, h), os.RemoveAll(string(d)))
+	return root, d.writePorts(spec.Ports)
 }
 
 func (d dir) writePorts(ports []int) error {
@@ -90,58 +52,19 @@ func (d dir) writePorts(ports []int) error {
 	for _, p := range ports {
 		b.WriteString(strconv.Itoa(p) + "\n")
 	}
-	return d.makeFile("ports", b.String())
+	return d.replaceFile("ports", b.String())
 }
 
-// tree is a container's paths below directories that nothing escapes; of those that the container
-// does not have there is none.
+// tree is a container's paths below a directory that nothing escapes.
 type tree struct {
 	root  *os.Root
 	owner *container.User
 	// mountpoints makes places for mounts rather than links.
 	mountpoints bool
-	// disk has the large directories.
-	disk  *os.Root
-	large []largeDir
-	// info has the files of infoDir.
-	info *os.Root
-	// made are the directories that are there, and kept the modes of those of them that were
-	// another task's.
-	made map[string]bool
-	kept map[string]fs.FileMode
-}
-
-func (t tree) close() error {
-	var errs []error
-	for _, r := range []*os.Root{t.root, t.disk, t.info} {
-		if r != nil {
-			errs = append(errs, r.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// at is where a path of the task's is made. It is nowhere for what is above the directories on disk,
-// where there is no root: the machine has that.
-func (t tree) at(name string) (*os.Root, string) {
-	if in := relPath(infoDir); t.info != nil && isWithin(name, in) {
-		return t.info, path.Join(".", strings.TrimPrefix(name, in))
-	}
-	return t.atDisk(name)
-}
-
-// atDisk is where it is shown, too, if it is in memory.
-func (t tree) atDisk(name string) (*os.Root, string) {
-	for _, l := range t.large {
-		if p := relPath(l.path); isWithin(name, p) {
-			return t.disk, path.Join(l.name, strings.TrimPrefix(name, p))
-		}
-	}
-	return t.root, name
 }
 
 func (t tree) fill(spec container.Spec) error {
-	if err := errors.Join(t.mkdir(relPath(runDir)), t.mkInfo()); err != nil {
+	if err := t.mkdir(relPath(runDir)); err != nil {
 		return err
 	}
 	for _, f := range spec.Files {
@@ -162,45 +85,23 @@ func (t tree) fill(spec container.Spec) error {
 
 // mkdir makes the directories that are missing, for the task's user.
 func (t tree) mkdir(name string) error {
-	if t.made[name] {
+	if name == "." {
 		return nil
 	}
-	root, at := t.at(name)
-	if root == nil {
-		return nil
-	}
-	err := root.Mkdir(at, 0o755)
+	err := t.root.Mkdir(name, 0o755)
 	if errors.Is(err, fs.ErrExist) {
-		_, err = root.Stat(at)
-		t.made[name] = err == nil
+		_, err = t.root.Stat(name)
 		return err
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = t.mkdir(path.Dir(name)); err == nil {
-			err = root.MkdirAll(at, 0o755) // its parent may be on disk
+			err = t.root.Mkdir(name, 0o755)
 		}
 	}
 	if err == nil && credentialOf(t.owner) != nil {
-		err = root.Lchown(at, t.owner.UID, t.owner.GID)
+		err = t.root.Lchown(name, t.owner.UID, t.owner.GID)
 	}
-	t.made[name] = err == nil
 	return err
-}
-
-// mkInfo gives infoDir to the task's user, and makes the place on disk in which it is shown.
-func (t tree) mkInfo() error {
-	if t.info == nil {
-		return nil
-	}
-	name := relPath(infoDir)
-	t.made[name] = true
-	if credentialOf(t.owner) != nil {
-		if err := t.info.Lchown(".", t.owner.UID, t.owner.GID); err != nil {
-			return err
-		}
-	}
-	root, at := t.atDisk(name)
-	return root.MkdirAll(at, 0o755)
 }
 
 func (t tree) put(f container.File) error {
@@ -208,90 +109,72 @@ func (t tree) put(f container.File) error {
 	if err := t.mkdir(path.Dir(name)); err != nil {
 		return err
 	}
-	root, at := t.at(name)
 	switch {
 	case f.Dir:
 		if err := t.mkdir(name); err != nil {
 			return err
 		}
+		if err := t.root.Chmod(name, os.FileMode(f.Mode&0o777)); err != nil {
+			return err
+		}
 	case f.Link != "":
-		if err := root.Symlink(f.Link, at); err != nil {
+		if err := t.root.Symlink(f.Link, name); err != nil {
 			return err
 		}
-		return own(root, f, at)
 	default:
-		return writeFile(root, f, at)
-	}
-	if mode := os.FileMode(f.Mode & 0o777); t.kept[name] != os.ModeDir|mode {
-		delete(t.kept, name)
-		if err := root.Chmod(at, mode); err != nil {
+		if err := t.writeFile(f, name); err != nil {
 			return err
 		}
 	}
-	return own(root, f, at)
-}
-
-// writeFile finds the file once: its path is walked down from the root each time that it is named.
-func writeFile(root *os.Root, f container.File, at string) error {
-	if err := writeContent(root, f, at); err != nil || f.ModTime.IsZero() {
-		return err
+	if !hasOwner(f) {
+		return nil
 	}
-	return root.Chtimes(at, f.ModTime, f.ModTime)
+	return t.root.Lchown(name, f.UID, f.GID)
 }
 
-func writeContent(root *os.Root, f container.File, at string) error {
+func (t tree) writeFile(f container.File, name string) error {
 	if f.Mode&0o111 != 0 {
 		// A process that is forked meanwhile has the file open for writing until its own
 		// program starts, and the task could not execute it: "text file busy".
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 	}
-	out, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	out, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = out.Write(f.Content)
-	if err == nil {
-		err = out.Chmod(os.FileMode(f.Mode & 0o777))
+	if err = errors.Join(err, out.Chmod(os.FileMode(f.Mode&0o777)), out.Close()); err != nil || f.ModTime.IsZero() {
+		return err
 	}
-	if err == nil && hasOwner(f) {
-		err = out.Chown(f.UID, f.GID)
-	}
-	return errors.Join(err, out.Close())
+	return t.root.Chtimes(name, f.ModTime, f.ModTime)
 }
 
-// hasOwner says whether a file is given to whom it belongs. An agent that is not root runs
+// hasOwner reports whether a file is given to whom it belongs. An agent that is not root runs
 // every task as itself, and so owns every file.
 func hasOwner(f container.File) bool { return os.Getuid() == 0 && (f.UID != 0 || f.GID != 0) }
 
-func own(root *os.Root, f container.File, name string) error {
-	if !hasOwner(f) {
-		return nil
-	}
-	return root.Lchown(name, f.UID, f.GID)
-}
-
-// mount shows a path of the host as a symbolic link, or makes a place for it.
+// mount shows a path of the host as a symbolic link, or makes a place for it where that is
+// among the task's own files.
 func (t tree) mount(m container.Mount) error {
 	name := relPath(m.ContainerPath)
-	root, at := t.at(name)
-	if _, err := root.Lstat(at); err == nil {
+	if _, err := t.root.Lstat(name); err == nil {
 		return fmt.Errorf("the task's own files are in its place; the process runtime can only mount where nothing is")
 	}
 	if err := t.mkdir(path.Dir(name)); err != nil {
 		return err
 	}
 	if !t.mountpoints {
-		return root.Symlink(m.HostPath, at)
+		return t.root.Symlink(m.HostPath, name)
 	}
 	info, err := os.Stat(m.HostPath)
 	if err != nil {
 		return err
 	}
 	if info.IsDir() {
-		return root.Mkdir(at, 0o755)
+		return t.root.Mkdir(name, 0o755)
 	}
-	return root.WriteFile(at, nil, 0o600)
+	return t.root.WriteFile(name, nil, 0o600)
 }
 
 // relPath is a container's path below its root.

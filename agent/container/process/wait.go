@@ -8,91 +8,73 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// pollInterval is how often a process is looked at that cannot be waited for.
-const pollInterval = 50 * time.Millisecond
+const (
+	// pollInterval is how often a lock is looked at that cannot be waited for.
+	pollInterval = 50 * time.Millisecond
+	// lookInterval is how often it is looked at while its process is waited for: a
+	// task's wrapper may close it before it ends.
+	lookInterval = time.Second
+)
 
-// Wait returns when the task has ended; then nothing of its group is left.
+// Wait returns when the task has ended; then nothing of its group, or of its container, is left.
 func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
-	h := r.heldOf(id)
-	s, known := r.endOf(h)
-	if !known {
-		var err error
-		if s, err = r.awaitEnd(ctx, id); err != nil {
-			return 0, fmt.Errorf("wait for process %s: %w", id, err)
-		}
-		if r.sweepProcesses(id, s) {
-			r.noteEnd(h, s)
-		}
+	d := r.containerDir(id)
+	s, err := d.awaitEnd(ctx)
+	code := 0
+	if err == nil {
+		code, err = d.exitCode(s)
 	}
-	code, err := r.containerDir(id).exitCode(s)
 	if err != nil {
 		return 0, fmt.Errorf("wait for process %s: %w", id, err)
 	}
 	return code, nil
 }
 
-// awaitEnd waits for what the task's shim says, if it is connected. When that says no more, the
-// lock is free but for a moment. It returns what the task's parent wrote.
-func (r *Runtime) awaitEnd(ctx context.Context, id string) (status, error) {
-	d := r.containerDir(id)
-	if ended := r.shims.Ended(string(d)); ended != nil {
-		select {
-		case <-ctx.Done():
-			return status{}, ctx.Err()
-		case <-ended:
+// awaitEnd returns what the wrapper wrote.
+func (d dir) awaitEnd(ctx context.Context) (status, error) {
+	if d.hasBundle() {
+		if err := d.awaitContainer(ctx); err != nil {
+			return status{}, err
 		}
+		return d.readStatus()
 	}
-	if !r.isChild(id) { // which gives the lock back before the last process of the task is gone
-		if s, alive, err := d.inspectStatus(); err != nil || !alive {
+	for {
+		s, alive, err := d.inspectStatus()
+		if err != nil || !alive {
+			if err == nil {
+				d.sweepProcesses(s)
+			}
+			return s, err
+		}
+		if s.started {
+			err = d.awaitProcess(ctx, s.pid)
+		}
+		if err == nil {
+			err = wait.For(ctx, killInterval)
+		}
+		if err != nil {
 			return s, err
 		}
 	}
-	if err := r.awaitFirst(ctx, id); err != nil {
-		return status{}, err
-	}
-	return d.readStatus()
 }
 
-// awaitFirst waits for the first process and for the lock.
-func (r *Runtime) awaitFirst(ctx context.Context, id string) error {
-	pid, found, err := r.pidOf(id)
+// awaitProcess waits until a process has ended, or the lock is free. That the lock is held after
+// the descriptor was opened proves that it is no other process with the same id.
+func (d dir) awaitProcess(ctx context.Context, pid int) error {
+	f, err := openProcess(pid)
 	if err != nil {
-		return err
+		return d.pollEnd(ctx)
 	}
-	if found {
-		if err := r.awaitProcess(ctx, id, pid); err != nil {
-			return err
-		}
-		if r.isChild(id) {
-			return nil
-		}
-	}
-	return r.containerDir(id).pollEnd(ctx)
-}
-
-// awaitProcess waits by the process id. That the lock is held after the descriptor was opened
-// proves that it is no other process with the same id. The lock is looked at from time to time:
-// a shim that is not connected may end before its task.
-func (r *Runtime) awaitProcess(ctx context.Context, id string, pid int) error {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if err != nil { // no such process, or no such call in this kernel
-		return nil // the lock tells
-	}
-	f := os.NewFile(uintptr(fd), "pidfd")
 	defer func() { _ = f.Close() }()
 	for {
-		// The first process of this agent's isolated task is waited for in any case: it gives the lock
-		// back before the last process of the task is gone.
-		ours := r.isChild(id)
-		if alive, err := r.containerDir(id).isAlive(); err != nil || !alive && !ours {
+		if alive, err := d.isAlive(); err != nil || !alive {
 			return err
 		}
-		wait, cancel := ctx, func() {}
-		if !ours {
-			wait, cancel = context.WithTimeout(ctx, lookInterval)
-		}
+		wait, cancel := context.WithTimeout(ctx, lookInterval)
 		err := awaitReadable(wait, f)
 		cancel()
 		if ctx.Err() != nil {
@@ -104,13 +86,53 @@ func (r *Runtime) awaitProcess(ctx context.Context, id string, pid int) error {
 	}
 }
 
-// isChild says whether this agent started the first process of an isolated task, and has not
-// reaped it: then its id is no other's.
-func (r *Runtime) isChild(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, ours := r.children[id]
-	return ours
+// awaitContainer waits until the first process of a container has ended, and with it all others. It
+// gives the lock back before they are gone.
+func (d dir) awaitContainer(ctx context.Context) error {
+	for {
+		pid, found, err := d.firstProcess(ctx)
+		if err != nil {
+			return err
+		}
+		if found {
+			return d.awaitFirst(ctx, pid)
+		}
+		if alive, err := d.isAlive(); err != nil || !alive {
+			return err // it was never started
+		}
+		if err := wait.For(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+}
+
+func (d dir) awaitFirst(ctx context.Context, pid int) error {
+	f, err := openProcess(pid)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return d.pollEnd(ctx) // a kernel without the call
+	}
+	defer func() { _ = f.Close() }()
+	// Otherwise it may be another process with its id.
+	alive, err := d.isAlive()
+	if err == nil && !alive {
+		alive, err = d.containerRuns(ctx)
+	}
+	if err != nil || !alive {
+		return err
+	}
+	return awaitReadable(ctx, f)
+}
+
+// openProcess opens a descriptor that becomes readable when the process has ended.
+func openProcess(pid int) (*os.File, error) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "pidfd"), nil
 }
 
 // awaitReadable waits until the process behind the descriptor has ended.
@@ -159,16 +181,4 @@ func (d dir) pollEnd(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// pidOf is the first process's id: known from its start, or from what it wrote.
-func (r *Runtime) pidOf(id string) (pid int, found bool, err error) {
-	r.mu.Lock()
-	pid, found = r.children[id]
-	r.mu.Unlock()
-	if found {
-		return pid, true, nil
-	}
-	s, err := r.containerDir(id).readStatus()
-	return s.pid, s.started, err
 }

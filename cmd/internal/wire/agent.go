@@ -11,7 +11,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent"
 	"github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/agent/container/process/shim"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
 )
 
@@ -32,7 +31,6 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 	}
 	err = agent.Run(ctx, agent.Config{
 		Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay, Program: program,
-		Shim: []string{"agent", "shim"},
 	})
 	if s, ok := errors.AsType[*agent.SupersededError](err); ok {
 		// The same process continues with the new program: its supervisor
@@ -41,14 +39,6 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 		return fmt.Errorf("run %s in the place of this program: %w", s.Program, err)
 	}
 	return err
-}
-
-// ServeShim starts the tasks of the agent that has started this process, until there is neither an
-// agent nor a task.
-func ServeShim(socket string, out io.Writer) error {
-	return shim.Serve(shim.Config{
-		Socket: os.NewFile(shim.SocketFD, "socket"), Path: socket, Log: slog.New(logHandler(out, "info", false, false)),
-	})
 }
 
 // SweepAgent ends and removes every container that an agent left.

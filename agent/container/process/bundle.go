@@ -1,0 +1,186 @@
+package process
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// taskRoot is where an isolated task sees all of its own files; each is at its own path,
+// too. Outside of tasks it is an empty directory.
+const taskRoot = "/run/det-deploy-task"
+
+// bundle is what runc is told of one task.
+type bundle struct {
+	d    dir
+	spec container.Spec
+	who  account
+	// env is the environment of the program, in which of a repeated variable the last counts.
+	env    []string
+	places []place
+	hidden []string
+	limits Limits
+	// files is the limit of open files that the agent was started with.
+	files *specs.POSIXRlimit
+}
+
+// write makes the task's view of the machine and config.json.
+func (b bundle) write() error {
+	at := b.d.filePath("view")
+	if err := os.Mkdir(at, 0o755); err != nil {
+		return err
+	}
+	machine, err := makeView(at, b.places, b.who.rootless)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(b.config(at, machine))
+	if err != nil {
+		return err
+	}
+	return b.d.replaceFile("config.json", string(data))
+}
+
+// config is the runtime specification of the task.
+func (b bundle) config(root string, machine []specs.Mount) specs.Spec {
+	return specs.Spec{
+		Version: "1.0.2", // what runc 1.1 knows
+		Root:    &specs.Root{Path: root},
+		Process: b.process(),
+		Mounts:  append(append(machine, b.ownMounts()...), b.placeMounts()...),
+		Linux:   b.linux(),
+	}
+}
+
+// process runs the wrapper as the task's user, with no capabilities.
+func (b bundle) process() *specs.Process {
+	p := &specs.Process{
+		User:            b.who.inside(),
+		Args:            wrapped(b.spec.Command),
+		Env:             b.env,
+		Cwd:             workDir(b.spec),
+		Capabilities:    &specs.LinuxCapabilities{},
+		NoNewPrivileges: true,
+	}
+	if b.files != nil {
+		p.Rlimits = append(p.Rlimits, *b.files)
+	}
+	if most := b.limits.Processes; most > 0 && b.who.claimed { // of others' users it would count all processes
+		p.Rlimits = append(p.Rlimits, specs.POSIXRlimit{Type: "RLIMIT_NPROC", Hard: uint64(most), Soft: uint64(most)})
+	}
+	return p
+}
+
+// ownMounts are the directories that each task has for itself.
+func (b bundle) ownMounts() []specs.Mount {
+	out := []specs.Mount{{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}}
+	for _, p := range privateBinds {
+		if isDir(p) {
+			out = append(out, specs.Mount{Destination: p, Type: "bind", Source: b.d.filePath("tmp"), Options: []string{"rbind"}})
+		}
+	}
+	for _, p := range privateMounts {
+		if !isDir(p) {
+			continue
+		}
+		options := []string{"nosuid", "nodev", "mode=1777"}
+		if size := b.spec.ShmSize; p == "/dev/shm" && size > 0 {
+			options = append(options, "size="+strconv.FormatInt(size, 10))
+		}
+		out = append(out, specs.Mount{Destination: p, Type: "tmpfs", Source: "tmpfs", Options: options})
+	}
+	return out
+}
+
+// isDir reports whether the machine has a directory, and no link, at a path.
+func isDir(p string) bool {
+	info, err := os.Lstat(p)
+	return err == nil && info.IsDir()
+}
+
+func (b bundle) placeMounts() []specs.Mount {
+	var out []specs.Mount
+	for _, p := range b.places {
+		options := append([]string{"rbind"}, p.options...)
+		if p.readOnly {
+			options = append(options, "ro")
+		}
+		out = append(out, specs.Mount{Destination: p.path, Type: "bind", Source: p.source, Options: options})
+	}
+	return out
+}
+
+func (b bundle) linux() *specs.Linux {
+	l := &specs.Linux{
+		Namespaces: []specs.LinuxNamespace{
+			{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.MountNamespace},
+		},
+		MaskedPaths: b.hidden,
+	}
+	if b.who.rootless {
+		l.Namespaces = append(l.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
+		l.UIDMappings = []specs.LinuxIDMapping{{HostID: uint32(os.Geteuid()), Size: 1}}
+		l.GIDMappings = []specs.LinuxIDMapping{{HostID: uint32(os.Getegid()), Size: 1}}
+		return l
+	}
+	l.CgroupsPath = b.d.cgroup()
+	// Who may use a device is decided by its permissions, as outside.
+	l.Resources = &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: true, Access: "rwm"}}}
+	if most := b.limits.Processes; most > 0 {
+		l.Resources.Pids = &specs.LinuxPids{Limit: &most}
+	}
+	if most := smallest(b.limits.Memory, b.spec.Memory); most > 0 {
+		l.Resources.Memory = &specs.LinuxMemory{Limit: &most}
+	}
+	return l
+}
+
+// cgroup is the control group of a container. Its name follows from the whole path: other agents of
+// the machine may have containers of the same id.
+func (d dir) cgroup() string {
+	sum := sha256.Sum256([]byte(d))
+	return "/det-deploy/" + hex.EncodeToString(sum[:16])
+}
+
+// smallest is the smaller of two limits, of which 0 is none.
+func smallest(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// hasBundle reports whether the task has, or was about to have, a container of runc's.
+func (d dir) hasBundle() bool {
+	_, err := os.Lstat(d.filePath("config.json"))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// resolveMounts follows the links of what is to be mounted, and refuses what no task may have.
+func resolveMounts(mounts []container.Mount, hidden []string) ([]container.Mount, error) {
+	out := slices.Clone(mounts)
+	for i, m := range out {
+		real, err := filepath.EvalSymlinks(m.HostPath)
+		if err != nil {
+			return nil, fmt.Errorf("bind mount %s: %w", m.HostPath, err)
+		}
+		for _, h := range hidden {
+			if isWithin(real, h) {
+				return nil, fmt.Errorf("bind mount %s: no task may have %s", m.HostPath, h)
+			}
+		}
+		out[i].HostPath = real
+	}
+	return out, nil
+}

@@ -31,7 +31,7 @@ func describeLimits(cfg Config, p processLimits) (notIsolated, noFixedPaths stri
 		follows = append(follows, "files of tasks are not at fixed paths: the master runs no trials of experiments here")
 	}
 	if len(follows) > 0 {
-		cfg.Log.Warn(strings.Join(follows, "; "), "because", strings.Join(slices.Compact(because), "; "))
+		cfg.Log.Warn("this agent cannot run every task", "tasks", strings.Join(follows, "; "), "because", strings.Join(slices.Compact(because), "; "))
 	}
 	return notIsolated, noFixedPaths
 }

@@ -178,16 +178,3 @@ func TestOfDamagedOrdersTheFirstAreConverted(t *testing.T) {
 		t.Errorf("in the end (-want +got):\n%s", diff)
 	}
 }
-
-// flip damages one byte of a file.
-func flip(t *testing.T, path string, at int64) {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data[at] ^= 0x40
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -153,7 +153,7 @@ func (d dir) inspectStatus() (s status, alive bool, err error) {
 	if err != nil {
 		return s, alive, err
 	}
-	s, err = d.parseStatus(data)
+	s, err = parseStatus(d, data)
 	return s, alive, err
 }
 
@@ -197,10 +197,10 @@ func (d dir) readStatus() (status, error) {
 	if err != nil {
 		return status{}, err
 	}
-	return d.parseStatus(data)
+	return parseStatus(d, data)
 }
 
-func (d dir) parseStatus(data []byte) (s status, err error) {
+func parseStatus(d dir, data []byte) (s status, err error) {
 	if s.pid, s.started, err = firstNumber(&data); err == nil && s.started {
 		s.code, s.ended, err = firstNumber(&data)
 	}

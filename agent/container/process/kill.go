@@ -117,7 +117,7 @@ func (d dir) awaitPID(ctx context.Context) (int, error) {
 // pid is the id of the first process, if that has been started.
 func (d dir) pid(ctx context.Context) (pid int, found bool, err error) {
 	if d.hasBundle() {
-		return d.firstProcess(ctx)
+		return d.sandbox().firstProcess(ctx)
 	}
 	s, err := d.readStatus()
 	return s.pid, s.started, err
@@ -127,7 +127,7 @@ func (d dir) pid(ctx context.Context) (pid int, found bool, err error) {
 // status file of a task with a user of its own was within this user's reach, and
 // root must not signal whatever it names.
 func (d dir) ownsProcess(pid int) bool {
-	return os.Geteuid() != 0 || d.isOwn() || listMarked(pid, d.markVariable())
+	return os.Geteuid() != 0 || d.isOwn() || listMarked(pid, markVariable(d))
 }
 
 // killProcesses kills every process of the container but the wrapper, again and again
@@ -258,7 +258,7 @@ func listMembers(d dir, first int) []int {
 			}
 		}
 	}
-	mark := d.markVariable()
+	mark := markVariable(d)
 	var out []int
 	for _, p := range table {
 		if p.pid != first && p.pid != os.Getpid() && (in[p.pid] || listMarked(p.pid, mark)) {
@@ -269,7 +269,7 @@ func listMembers(d dir, first int) []int {
 }
 
 // markVariable is the variable as it stands in a process's environment.
-func (d dir) markVariable() []byte { return []byte(markKey + "=" + string(d) + "\x00") }
+func markVariable(d dir) []byte { return []byte(markKey + "=" + string(d) + "\x00") }
 
 func listMarked(pid int, mark []byte) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")

@@ -29,7 +29,7 @@ func (d dir) lendFiles(below string, u *container.User) error {
 	if !canReach(below, *u) {
 		return fmt.Errorf("run as user %d, who can reach neither %s nor %s: make the parents of one passable", u.UID, d, below)
 	}
-	if err := errors.Join(d.noteLender(at), os.Mkdir(at, 0o700)); err != nil {
+	if err := errors.Join(noteLender(d, at), os.Mkdir(at, 0o700)); err != nil {
 		return err
 	}
 	return errors.Join(os.Lchown(at, u.UID, u.GID), os.Symlink(at, d.filePath("root")))

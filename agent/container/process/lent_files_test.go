@@ -50,7 +50,7 @@ func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 	lend("unseen", "e")
 	lend("unseen", "f")
 	work := exec.CommandContext(t.Context(), "sleep", "600")
-	work.Env = []string{strings.TrimSuffix(string(busy.markVariable()), "\x00")}
+	work.Env = []string{strings.TrimSuffix(string(markVariable(busy)), "\x00")}
 	if err := work.Start(); err != nil {
 		t.Fatal(err)
 	}

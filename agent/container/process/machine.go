@@ -114,7 +114,7 @@ func (r *Runtime) tryLimits(ctx context.Context, m *machine) error {
 func (r *Runtime) tryTask(ctx context.Context, m machine) (err error) {
 	d := dir(r.opts.Dir + "-try")
 	remove := func() error {
-		return errors.Join(d.deleteContainer(context.WithoutCancel(ctx)), os.RemoveAll(string(d)))
+		return errors.Join(d.sandbox().delete(context.WithoutCancel(ctx)), os.RemoveAll(string(d)))
 	}
 	if err := errors.Join(remove(), os.Mkdir(string(d), 0o700)); err != nil { // of an agent that was killed
 		return err
@@ -127,7 +127,7 @@ func (r *Runtime) tryTask(ctx context.Context, m machine) (err error) {
 	}
 	files, err := r.prepareBundle(d, spec, who, m)
 	if err == nil {
-		err = d.run(ctx, spec.ID, files)
+		err = d.sandbox().run(ctx, spec.ID, files)
 	}
 	files.close()
 	if err != nil {

@@ -193,7 +193,7 @@ func (r *Runtime) endProcesses(ctx context.Context, d dir, id string) error {
 		}
 	}
 	if d.hasBundle() {
-		return d.deleteContainer(ctx)
+		return d.sandbox().delete(ctx)
 	}
 	d.sweepProcesses(s)
 	return nil

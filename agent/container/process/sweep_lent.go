@@ -17,7 +17,7 @@ import (
 const lenderSuffix = ".lender"
 
 // noteLender notes, before it is made, that what is lent at a path is d's.
-func (d dir) noteLender(at string) error {
+func noteLender(d dir, at string) error {
 	if err := os.Remove(at + lenderSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -54,7 +54,7 @@ func SweepLent(below string) error {
 		if err != nil || filepath.Base(lender) != id {
 			continue // not a mark of ours
 		}
-		if info, err := e.Info(); err == nil && dir(lender).isGone(info.ModTime(), booted) {
+		if info, err := e.Info(); err == nil && hasEnded(dir(lender), info.ModTime(), booted) {
 			errs = append(errs, giveBack(filepath.Join(below, id)))
 		}
 	}
@@ -64,17 +64,17 @@ func SweepLent(below string) error {
 	return nil
 }
 
-// isGone says that no process uses what d has borrowed since a time. Where not even the
+// hasEnded reports that no process uses what d has borrowed since a time. Where not even the
 // directory of all processes is there, the agent may run where this one cannot look, on
 // a volume or in a mount namespace of its own; its tasks end with the machine.
-func (d dir) isGone(since, booted time.Time) bool {
+func hasEnded(d dir, since, booted time.Time) bool {
 	if _, err := os.Lstat(string(d)); !errors.Is(err, os.ErrNotExist) {
 		return false
 	}
 	if _, err := os.Lstat(filepath.Dir(string(d))); err != nil && !since.Before(booted) {
 		return false
 	}
-	return !slices.ContainsFunc(processTable(), func(p proc) bool { return listMarked(p.pid, d.markVariable()) })
+	return !slices.ContainsFunc(processTable(), func(p proc) bool { return listMarked(p.pid, markVariable(d)) })
 }
 
 // bootTime is when this machine started, by its clock of now.

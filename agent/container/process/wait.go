@@ -37,7 +37,7 @@ func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 // awaitEnd returns what the wrapper wrote.
 func (d dir) awaitEnd(ctx context.Context) (status, error) {
 	if d.hasBundle() {
-		if err := d.awaitContainer(ctx); err != nil {
+		if err := d.sandbox().await(ctx); err != nil {
 			return status{}, err
 		}
 		return d.readStatus()
@@ -84,46 +84,6 @@ func (d dir) awaitProcess(ctx context.Context, pid int) error {
 			return err
 		}
 	}
-}
-
-// awaitContainer waits until the first process of a container has ended, and with it all others. It
-// gives the lock back before they are gone.
-func (d dir) awaitContainer(ctx context.Context) error {
-	for {
-		pid, found, err := d.firstProcess(ctx)
-		if err != nil {
-			return err
-		}
-		if found {
-			return d.awaitFirst(ctx, pid)
-		}
-		if alive, err := d.isAlive(); err != nil || !alive {
-			return err // it was never started
-		}
-		if err := wait.For(ctx, pollInterval); err != nil {
-			return err
-		}
-	}
-}
-
-func (d dir) awaitFirst(ctx context.Context, pid int) error {
-	f, err := openProcess(pid)
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	if err != nil {
-		return d.pollEnd(ctx) // a kernel without the call
-	}
-	defer func() { _ = f.Close() }()
-	// Otherwise it may be another process with its id.
-	alive, err := d.isAlive()
-	if err == nil && !alive {
-		alive, err = d.containerRuns(ctx)
-	}
-	if err != nil || !alive {
-		return err
-	}
-	return awaitReadable(ctx, f)
 }
 
 // openProcess opens a descriptor that becomes readable when the process has ended.

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
 const (
@@ -78,32 +79,36 @@ func (l *launches) launchArray(ctx context.Context, manager rm.ResourceManager, 
 	}
 	array := d.id
 	d.id = memberID(array, 0)
-	head, made, err := l.reserveLaunch(d.id)
-	if head == nil {
-		return made, err
-	}
-	if r, err := l.answerEarlier(ctx, d.id, d.req.GetRequestId()); r != nil || err != nil {
-		l.abandon(d.id, head)
-		return r, err
-	}
-	size := int(d.req.GetArray().GetSize())
-	task, cfg, err := l.acceptTask(ctx, manager, d, size)
-	if err != nil {
-		l.abandon(d.id, head)
-		return nil, err
-	}
-	members := membersOf(task, string(array), int(d.req.GetArray().GetFirst()), size)
-	entries, err := l.createArray(ctx, head, members)
-	if err != nil {
-		l.reg.usage.releaseTasks(task.UserID, size)
-		return nil, err
+	var entries []*entry
+	var cfg spec.Config
+	head, earlier, err := l.launchOnce(ctx, d.id, d.req.GetRequestId(), func(head *entry) (err error) {
+		entries, cfg, err = l.acceptArray(ctx, manager, head, array, d)
+		return err
+	})
+	if earlier != nil || err != nil {
+		return earlier, err
 	}
 	l.submitArray(ctx, manager, entries)
 	return l.views.replyLaunched(head.latestSnapshot(), cfg)
 }
 
-// createArray stores the tasks of an array, of which the first one's ID is reserved. After an error
-// none is there.
+// acceptArray checks and stores the tasks of an array, of which the first one's id is reserved.
+func (l *launches) acceptArray(ctx context.Context, manager rm.ResourceManager, head *entry, array rm.TaskID, d draft) ([]*entry, spec.Config, error) {
+	size := int(d.req.GetArray().GetSize())
+	task, cfg, err := l.acceptTask(ctx, manager, d, size)
+	if err != nil {
+		return nil, cfg, err
+	}
+	members := membersOf(task, string(array), int(d.req.GetArray().GetFirst()), size)
+	entries, err := l.createArray(ctx, head, members)
+	if err != nil {
+		l.reg.usage.releaseTasks(task.UserID, size)
+	}
+	return entries, cfg, err
+}
+
+// createArray stores the tasks of an array, of which the first one's id is reserved and remains
+// locked. After an error none of the others is there.
 func (l *launches) createArray(ctx context.Context, head *entry, members []snapshot) ([]*entry, error) {
 	err := checkArraySize(members)
 	entries := []*entry{head}
@@ -116,19 +121,20 @@ func (l *launches) createArray(ctx context.Context, head *entry, members []snaps
 			err = status.New(status.AlreadyExists, "array: its task %s is there already; send another request_id", m.task.ID)
 			break
 		}
+		defer e.change.Unlock()
 		entries = append(entries, e)
 	}
 	if err == nil {
 		err = l.storeArray(ctx, members)
 	}
 	for i, e := range entries {
-		if err != nil {
-			l.abandon(members[i].task.ID, e)
-			continue
+		switch {
+		case err == nil:
+			l.reg.usage.releaseTasks(members[i].task.UserID, 1)
+			e.publishSnapshot(members[i])
+		case i > 0:
+			l.reg.abandonTask(members[i].task.ID, e)
 		}
-		l.reg.usage.releaseTasks(members[i].task.UserID, 1)
-		e.publishSnapshot(members[i])
-		e.change.Unlock()
 	}
 	return entries, err
 }

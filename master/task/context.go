@@ -97,14 +97,8 @@ func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
 	if _, stored, err := toDocs().tasks.Get(ctx, c.cfg.Store, string(id)); err != nil || stored {
 		return err
 	}
-	e, fresh := c.reg.reserveID(id)
-	if !fresh {
-		return nil
-	}
-	defer e.change.Unlock()
-	defer c.reg.dropTask(id)
-	e.gone = true
-	return c.dropParts(ctx, id)
+	_, _, err := c.reg.makeTask(id, func(*entry) (bool, error) { return false, c.dropParts(ctx, id) })
+	return err
 }
 
 // ContextDirectory is the archive of the files that came with a task in parts, and its

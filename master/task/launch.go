@@ -54,20 +54,14 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 	if req.GetArray() != nil {
 		return l.launchArray(ctx, manager, draft{id: id, kind: lifecycle.Command, user: user, req: req})
 	}
-	e, made, err := l.reserveLaunch(id)
-	if e == nil {
-		return made, err
+	var cfg spec.Config
+	e, earlier, err := l.launchOnce(ctx, id, req.GetRequestId(), func(e *entry) (err error) {
+		cfg, err = l.createTask(ctx, manager, e, draft{id: id, kind: lifecycle.Command, user: user, req: req, contents: contents})
+		return err
+	})
+	if earlier != nil || err != nil {
+		return earlier, err
 	}
-	if r, err := l.answerEarlier(ctx, id, req.GetRequestId()); r != nil || err != nil {
-		l.abandon(id, e)
-		return r, err
-	}
-	cfg, err := l.createTask(ctx, manager, e, draft{id: id, kind: lifecycle.Command, user: user, req: req, contents: contents})
-	if err != nil {
-		l.abandon(id, e)
-		return nil, err
-	}
-	e.change.Unlock()
 	if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
 		// It is stored and will be run: the next start, if nothing sooner, hands it over.
 		l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
@@ -75,18 +69,24 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 	return l.views.replyLaunched(e.latestSnapshot(), cfg)
 }
 
-// reserveLaunch is the locked entry of a task that is to be made. Where another call has made it, the
-// answer is that one's, and the entry nil.
-func (l *launches) reserveLaunch(id rm.TaskID) (*entry, *apiv1.LaunchCommandResponse, error) {
-	e, fresh := l.reg.reserveID(id)
-	for !fresh {
-		// Another call is making it, or has made it.
-		if r, err := l.awaitLaunched(e); r != nil || err != nil {
-			return nil, r, err
+// launchOnce makes a task, or answers as the call that has made it.
+func (l *launches) launchOnce(ctx context.Context, id rm.TaskID, request string, make func(*entry) error) (e *entry, earlier *apiv1.LaunchCommandResponse, err error) {
+	for {
+		e, fresh, err := l.reg.makeTask(id, func(e *entry) (bool, error) {
+			var err error
+			if earlier, err = l.answerEarlier(ctx, id, request); earlier != nil || err != nil {
+				return false, err
+			}
+			return true, make(e)
+		})
+		if fresh {
+			return e, earlier, err
 		}
-		e, fresh = l.reg.reserveID(id)
+		// Another call is making it, or has made it.
+		if earlier, err := l.awaitLaunched(e); earlier != nil || err != nil {
+			return nil, earlier, err
+		}
 	}
-	return e, nil, nil
 }
 
 // requests is the namespace of the task ids that are made from request ids.
@@ -131,13 +131,6 @@ func (l *launches) answerEarlier(ctx context.Context, id rm.TaskID, request stri
 		err = status.New(status.AlreadyExists, "request_id: its task %s has ended and is no longer listed; for another task, send another request_id", id)
 	}
 	return nil, err
-}
-
-// abandon gives up a reserved id.
-func (l *launches) abandon(id rm.TaskID, e *entry) {
-	e.gone = true
-	l.reg.dropTask(id)
-	e.change.Unlock()
 }
 
 // draft is a task that has not been accepted.

@@ -28,19 +28,19 @@ func (o *owned) Own(k lifecycle.Kind, owner Owner) { o.reg.setOwner(k, owner) }
 // answer is given once it is stored, and what is stored is run whatever happens to
 // this process. Before Attach it is stored only.
 func (o *owned) Start(ctx context.Context, order StartOrder) error {
-	e, fresh := o.reg.reserveID(order.Task)
-	for !fresh && e.isGone() {
-		// Another call could not make it, or it has ended just now.
-		e, fresh = o.reg.reserveID(order.Task)
+	for {
+		e, fresh, err := o.reg.makeTask(order.Task, func(e *entry) (bool, error) { return o.createOwned(ctx, e, order) })
+		if !fresh {
+			if e.isGone() {
+				continue // another call could not make it, or it has ended just now
+			}
+			err = o.resumeHeld(ctx, e, order)
+		}
+		if err != nil || e.isGone() {
+			return err
+		}
+		return o.handOver(ctx, e)
 	}
-	start := o.resumeHeld
-	if fresh {
-		start = o.createReserved
-	}
-	if err := start(ctx, e, order); err != nil || e.isGone() {
-		return err
-	}
-	return o.handOver(ctx, e)
 }
 
 // handOver submits a run that is open, and asks again what follows one that has ended. What it
@@ -59,34 +59,22 @@ func (o *owned) handOver(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// createReserved makes a task whose id was reserved.
-func (o *owned) createReserved(ctx context.Context, e *entry, order StartOrder) error {
-	defer e.change.Unlock()
-	err := o.createOwned(ctx, e, order)
-	if e.gone {
-		o.reg.dropTask(order.Task)
-	}
-	return err
-}
-
-// createOwned stores a new task, unless it has ended. The caller holds e.change.
-func (o *owned) createOwned(ctx context.Context, e *entry, order StartOrder) error {
-	e.gone = true
+// createOwned stores a new task, unless it has ended; made is false then. The caller holds e.change.
+func (o *owned) createOwned(ctx context.Context, e *entry, order StartOrder) (made bool, err error) {
 	_, past, err := toDocs().past.Get(ctx, o.cfg.Store, string(order.Task))
 	if err != nil || past {
-		return err
+		return false, err
 	}
 	task := taskOfOrder(order)
 	first := lifecycle.First(task, o.cfg.Now().UTC())
 	first.Run = order.Run
 	err = o.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, task), putAllocation(tx, first)) })
 	if err != nil {
-		return fmt.Errorf("start task %s: %w", order.Task, err)
+		return false, fmt.Errorf("start task %s: %w", order.Task, err)
 	}
-	e.gone = false
 	o.reg.joinJob(task, e)
 	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}}) // its first line as in createTask
-	return nil
+	return true, nil
 }
 
 func taskOfOrder(o StartOrder) lifecycle.Task {

@@ -194,6 +194,28 @@ func (r *registry) findAllocation(id rm.AllocationID) (*entry, bool) {
 	return e, found
 }
 
+// makeTask reserves an id and has its task made, while callers who want the same id wait. fresh is
+// false, and nothing is made, where the id has an entry already. The id is free again after an
+// error, or if there is to be no task.
+func (r *registry) makeTask(id rm.TaskID, make func(*entry) (made bool, err error)) (e *entry, fresh bool, err error) {
+	e, fresh = r.reserveID(id)
+	if !fresh {
+		return e, false, nil
+	}
+	defer e.change.Unlock()
+	made, err := make(e)
+	if err != nil || !made {
+		r.abandonTask(id, e)
+	}
+	return e, true, err
+}
+
+// abandonTask gives up a reserved id. The caller holds e.change.
+func (r *registry) abandonTask(id rm.TaskID, e *entry) {
+	e.gone = true
+	r.dropTask(id)
+}
+
 // reserveID returns the entry of id, made when there is none; fresh says so, and then
 // it is locked for its maker.
 func (r *registry) reserveID(id rm.TaskID) (e *entry, fresh bool) {

@@ -153,8 +153,8 @@ func (c *google) agent(t *testing.T, master, account, kind string) {
 // its agent has time until the master knows its end.
 func (c *google) preempt(t *testing.T, id string, after int64) {
 	t.Helper()
-	const order = "/var/lib/determined-agent/containers/x"
-	c.run(id, "sh", "-c", "mkdir -p "+order+" && echo x >"+order+"/start")
+	const order = "/var/lib/determined-agent/containers/x.json"
+	c.run(id, "sh", "-c", "mkdir -p $(dirname "+order+") && echo x >"+order)
 	c.world.Tune(func(o *gcptest.Options) { o.Stopping = 10 * time.Minute })
 	defer c.world.Tune(func(o *gcptest.Options) { o.Stopping = 0 })
 	began := time.Now()
@@ -168,7 +168,7 @@ func (c *google) preempt(t *testing.T, id string, after int64) {
 	if got := c.run(id, "sh", "-c", ask); json.Unmarshal([]byte(got), &n) != nil || n.Reason != "spot preemption" || n.At.Sub(began) > 35*time.Second {
 		t.Errorf("got %s, want the preemption while the machine shuts down", got)
 	}
-	c.run(id, "rm", "-r", order)
+	c.run(id, "rm", order)
 	ended := time.Now()
 	eventually(t, "the machine is off once its tasks have ended", func() bool { return !slices.Contains(c.boot.Running(), id) }, journal)
 	t.Logf("the machine was off %s after its last task", time.Since(ended).Round(time.Second))

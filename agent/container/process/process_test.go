@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,7 +62,18 @@ func withOptions(t *testing.T, o Options) *Runtime {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { removeAll(context.WithoutCancel(t.Context()), r) })
 	return r
+}
+
+// removeAll leaves neither processes nor control groups of a test behind.
+func removeAll(ctx context.Context, r *Runtime) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	ids, _ := r.List(ctx, "") // what is left of a test hurts nobody
+	for _, id := range ids {
+		_ = r.Remove(ctx, id)
+	}
 }
 
 // openDir is a temporary directory through which other users may pass.

@@ -25,7 +25,7 @@ func (c *cluster) measureStart(ctx context.Context, say sayer) error {
 	if err != nil {
 		return err
 	}
-	say("version, processor time, p50", "%.1f ms (promise 25)", milliseconds(processor))
+	say("version, processor time, p50", "%.1f ms (promise 100)", milliseconds(processor))
 	// Its help needs nothing but the program, all packages of which have started.
 	_, processor, err = c.median(ctx, func([]byte) (time.Time, error) { return time.Now(), nil }, "local", "--help")
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *cluster) measureStart(ctx context.Context, say sayer) error {
 	if err != nil {
 		return err
 	}
-	say("task run until its program runs, p50", "%.0f ms (promise srun's); %.1f ms of its own processor time", milliseconds(wall), milliseconds(processor))
+	say("task run until its program runs, p50", "%.0f ms (promise 150); %.1f ms of its own processor time", milliseconds(wall), milliseconds(processor))
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (c *cluster) measureStart(ctx context.Context, say sayer) error {
 // program that no other process of it maps.
 func (c *cluster) measureAgentMemory(say sayer) {
 	m := memoryOf(c.agent.Process.Pid)
-	say("agent at rest", "%d MB proportional (promise 20), %d MB its own", m["Pss"], m["Private_Dirty"])
+	say("agent at rest", "%d MB proportional (promise 100), %d MB its own", m["Pss"], m["Private_Dirty"])
 }
 
 // memoryOf is what the kernel says of a process's memory, in megabytes by name.

@@ -13,21 +13,21 @@ import (
 const sustainedRuns = 5
 
 // measureSustained prints each run by itself.
-func (c *cluster) measureSustained(ctx context.Context, what string, tasks int, say sayer) error {
+func (c *cluster) measureSustained(ctx context.Context, what string, tasks, promise int, say sayer) error {
 	var grown measure.Growth
 	for run := range sustainedRuns {
 		master, _ := processorOf(c.master)
-		agent, programs := c.processorOfAgent()
+		agent, programs := processorOf(c.agent)
 		accepted, took, err := c.shortTasks(ctx, tasks)
 		if err != nil {
 			return err
 		}
 		masterThen, _ := processorOf(c.master)
-		agentThen, programsThen := c.processorOfAgent()
+		agentThen, programsThen := processorOf(c.agent)
 		each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(tasks) }
 		say(fmt.Sprintf("run %d of %d %s, submitted to ended", run+1, tasks, what),
-			"%.0f/s (promise 400), accepted %.0f/s; a task: agent with its shim %.2f ms (promise 1), its children %.2f ms, master %.2f ms",
-			float64(tasks)/took.Seconds(), float64(tasks)/accepted.Seconds(),
+			"%.0f/s (promise %d), accepted %.0f/s; a task: agent %.2f ms, its children %.2f ms, master %.2f ms",
+			float64(tasks)/took.Seconds(), promise, float64(tasks)/accepted.Seconds(),
 			each(agentThen-agent), each(programsThen-programs), each(masterThen-master))
 		if run == 0 || run == sustainedRuns-1 {
 			grown.See("the agent's processor time of "+what, 1, each(agentThen-agent), 0)
@@ -35,11 +35,4 @@ func (c *cluster) measureSustained(ctx context.Context, what string, tasks int, 
 		}
 	}
 	return grown.Err()
-}
-
-// processorOfAgent is that of the agent and of what it has beside itself, which start its tasks, and that of these.
-func (c *cluster) processorOfAgent() (own, programs time.Duration) {
-	own, programs = processorOf(c.agent)
-	beside, theirs := measure.ProcessorBeside(c.dir + "/agent/")
-	return own + beside, programs + theirs
 }

@@ -38,7 +38,7 @@ type bundle struct {
 // write makes the task's view of the machine and config.json.
 func (b bundle) write() error {
 	at := b.d.filePath("view")
-	if err := os.Mkdir(at, 0o755); err != nil {
+	if err := mkdirOpen(at); err != nil {
 		return err
 	}
 	machine, err := makeView(at, b.places, b.who.rootless)

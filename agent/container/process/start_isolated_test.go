@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -594,5 +595,16 @@ func TestIsolatedTasksHaveLimits(t *testing.T) {
 	}
 	if _, code := outcome(t, r, script("other", "exit 3")); code != 3 {
 		t.Errorf("got code %d, want 3", code)
+	}
+}
+
+// The unit of an agent has a umask that leaves others nothing.
+func TestIsolatedTasksDoNotDependOnTheAgentsUmask(t *testing.T) {
+	t.Parallel()
+	isolating(t)
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `umask 077; exec "$@"`, "sh",
+		"/proc/"+strconv.Itoa(os.Getpid())+"/exe", "-test.run", "^(TestIsolatedTasksHaveWhatTheyNeed|TestFilesOfTasksAreWhereTheySay)$/files_below|directory_at_the_root|the_files_of|as_it_is")
+	if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("SKIP")) {
+		t.Errorf("%v:\n%s", err, out)
 	}
 }

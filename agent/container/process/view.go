@@ -251,12 +251,29 @@ func (v *view) makePlace(p place) error {
 	}
 	at := v.at + p.path
 	if info.IsDir() {
-		return os.MkdirAll(at, 0o755)
+		return mkdirOpen(at)
 	}
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+	if err := mkdirOpen(filepath.Dir(at)); err != nil {
 		return err
 	}
 	return os.WriteFile(at, nil, 0o600)
+}
+
+// mkdirOpen makes the directories of a path that are missing, for all users whatever the agent's umask.
+func mkdirOpen(p string) error {
+	err := os.Mkdir(p, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = mkdirOpen(filepath.Dir(p)); err == nil {
+			err = os.Mkdir(p, 0o755)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(p, 0o755)
 }
 
 // isWithin reports whether p is dir or below it.

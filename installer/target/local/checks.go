@@ -11,10 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/internal/checksum"
 	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
@@ -96,14 +98,25 @@ func (t *Target) tryPort(ctx context.Context) error {
 	return l.Close()
 }
 
+// portPatience is how long a port is looked at before it counts as another program's: the cluster's
+// own master listens before the supervisor has noted that it runs, and one that was killed is
+// noted before its port is free.
+const portPatience = 5 * time.Second
+
 // isPortTaken reports whether another program listens on the master's port. It may be the
 // cluster's own master where its status cannot be read.
 func (t *Target) isPortTaken(ctx context.Context) bool {
-	if !errors.Is(t.tryPort(ctx), syscall.EADDRINUSE) {
-		return false
+	for end := time.Now().Add(portPatience); ; {
+		if !errors.Is(t.tryPort(ctx), syscall.EADDRINUSE) {
+			return false
+		}
+		if st, _, err := t.Place.Processes().Status("master"); err != nil || st.Alive() {
+			return false
+		}
+		if time.Now().After(end) || wait.For(ctx, portPatience/50) != nil {
+			return true
+		}
 	}
-	st, _, err := t.Place.Processes().Status("master")
-	return err == nil && !st.Alive()
 }
 
 // ownMasterAlive reports whether a master of this cluster is alive, in whatever state.

@@ -17,8 +17,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// soon is how long a call of others may take while strangers hold what they can.
-const soon = time.Second
+// soon is how long a call of others may take while strangers hold what they can: less than the
+// server waits for a stranger, with room for a machine whose cores others want.
+const soon = 5 * time.Second
 
 // bounded returns the same server with limits and places of its own.
 func (w *world) bounded(l Limits) *Server {

@@ -26,7 +26,7 @@ func (r *Runtime) startContained(ctx context.Context, d dir, spec container.Spec
 	defer files.close()
 	err = d.sandbox().run(context.WithoutCancel(ctx), spec.ID, files)
 	if err == nil {
-		return nil
+		return d.sandbox().forgetSpec()
 	}
 	err = fmt.Errorf("start the process: %w", err)
 	files.close() // otherwise its lock is held here

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -73,13 +74,31 @@ func (s sandbox) lastError() string {
 	return lastMessage(data)
 }
 
-// delete ends what is left of a container and has runc forget it.
-func (s sandbox) delete(ctx context.Context) error {
+// name is what runc calls the container, found by what it keeps of it; empty is none.
+func (s sandbox) name() (string, error) {
 	known, err := filepath.Glob(filepath.Join(s.d.filePath("state"), "*"))
 	if err != nil || len(known) == 0 {
+		return "", err
+	}
+	return filepath.Base(known[0]), nil
+}
+
+// forgetSpec empties config.json once runc has read it: the task's variables have tokens. That the
+// file is there tells tasks with a container from others.
+func (s sandbox) forgetSpec() error {
+	err := os.Truncate(s.d.filePath("config.json"), 0)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is being removed
+		return fmt.Errorf("remove the variables of the task from the disk: %w", err)
+	}
+	return nil
+}
+
+// delete ends what is left of a container and has runc forget it.
+func (s sandbox) delete(ctx context.Context) error {
+	id, err := s.name()
+	if err != nil || id == "" {
 		return err
 	}
-	id := filepath.Base(known[0])
 	if err := s.runc().Delete(ctx, id, &runc.DeleteOpts{Force: true}); err != nil {
 		return fmt.Errorf("runc delete: %w", err)
 	}
@@ -95,11 +114,11 @@ func (s sandbox) firstProcess(ctx context.Context) (pid int, found bool, err err
 		}
 	}
 	// runc, or its agent, was killed before the file was written.
-	known, err := filepath.Glob(filepath.Join(s.d.filePath("state"), "*"))
-	if err != nil || len(known) == 0 {
+	id, err := s.name()
+	if err != nil || id == "" {
 		return 0, false, err
 	}
-	c, err := s.runc().State(ctx, filepath.Base(known[0]))
+	c, err := s.runc().State(ctx, id)
 	if err != nil || c.Pid == 0 {
 		return 0, false, nil //nolint:nilerr // it is being made, or being deleted
 	}
@@ -108,11 +127,11 @@ func (s sandbox) firstProcess(ctx context.Context) (pid int, found bool, err err
 
 // runs reports whether the container has its first process, by more than that one's id.
 func (s sandbox) runs(ctx context.Context) (bool, error) {
-	known, err := filepath.Glob(filepath.Join(s.d.filePath("state"), "*"))
-	if err != nil || len(known) == 0 {
+	id, err := s.name()
+	if err != nil || id == "" {
 		return false, err
 	}
-	c, err := s.runc().State(ctx, filepath.Base(known[0]))
+	c, err := s.runc().State(ctx, id)
 	if err != nil {
 		return false, fmt.Errorf("runc state: %w", err)
 	}
@@ -128,7 +147,8 @@ func (s sandbox) await(ctx context.Context) error {
 			return err
 		}
 		if found {
-			return s.awaitFirst(ctx, pid)
+			// An agent that was killed right after the start has not done it.
+			return errors.Join(s.forgetSpec(), s.awaitFirst(ctx, pid))
 		}
 		if alive, err := s.d.isAlive(); err != nil || !alive {
 			return err // it was never started

@@ -608,3 +608,19 @@ func TestIsolatedTasksDoNotDependOnTheAgentsUmask(t *testing.T) {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }
+
+// The variables of a task, its tokens among them, leave the disk when it has started.
+func TestIsolatedTasksLeaveNoVariablesOnDisk(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	spec := script("variables", "sleep 600")
+	spec.Env = []string{"DET_SESSION_TOKEN=the-token-of-this-task"}
+	if err := start(t, r, spec); err != nil {
+		t.Fatal(err)
+	}
+	at := string(r.containerDir("variables"))
+	out, err := exec.CommandContext(t.Context(), "grep", "-rl", "the-token-of-this-task", at+"/config.json", at+"/state", at+"/runc.log").CombinedOutput()
+	if err == nil || len(out) > 0 && !bytes.Contains(out, []byte("No such file")) {
+		t.Errorf("got %q, want the token nowhere", out)
+	}
+}

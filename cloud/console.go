@@ -2,10 +2,10 @@ package cloud
 
 import "strings"
 
-// consoleLines is how much of a boot is shown: what went wrong is at the end.
+// consoleLines is the number of lines of console output to keep. Boot failures are at its end.
 const consoleLines = 100
 
-// TailConsole is the last lines of what a machine wrote while it booted.
+// TailConsole returns the last lines of a machine's console output.
 func TailConsole(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\r\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-consoleLines):], "\n")

@@ -2,23 +2,23 @@ package cloud
 
 import "errors"
 
-// Error is a refusal by a platform. It reads as a path,
-// "ec2:RunInstances aws/instance/master: You have requested more …".
+// Error is an error returned by a platform. It formats as a path, "ec2:RunInstances
+// aws/instance/master: You have requested more …".
 type Error struct {
-	// Kind is what callers branch on.
+	// Kind is the class of the error, which callers branch on.
 	Kind Kind
-	// Op is the call in the platform's own words: "ec2:RunInstances".
+	// Op is the API call in the platform's notation: "ec2:RunInstances".
 	Op string
-	// Resource is the object it was about, in ours: "aws/instance/master".
+	// Resource is the affected object in det-deploy's notation: "aws/instance/master".
 	Resource string
-	// Fix is what the user can do, naming an existing command or flag. It is
-	// empty where nothing helps but waiting.
+	// Fix is the advice for the user, naming an existing command or flag. It is empty if waiting is
+	// the only remedy.
 	Fix string
-	// Err is the platform's own answer.
+	// Err is the platform's error.
 	Err error
 }
 
-// Error joins operation, resource and cause, leaving out what is not known.
+// Error joins operation, resource and cause, omitting empty parts.
 func (e *Error) Error() string {
 	s := e.Op
 	if e.Resource != "" {
@@ -33,14 +33,14 @@ func (e *Error) Error() string {
 	return joinPath(s, e.Err.Error())
 }
 
-// Unwrap gives the platform's own answer to errors.Is and errors.As.
+// Unwrap returns the platform's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint is what to do next; the program prints the first hint of an error once.
+// Hint returns the next step for the user. The program prints the first hint of an error, once.
 func (e *Error) Hint() string { return e.Fix }
 
-// KindOf returns the kind of the first refusal in err's tree, and Unknown when
-// there is none. The kind of a nil error is empty.
+// KindOf returns the kind of the first Error in err's tree, or Unknown if there is none. It returns
+// an empty kind for a nil error.
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""

@@ -5,45 +5,43 @@ import (
 	"time"
 )
 
-// InstanceID is a machine's name on its platform: "i-0abc…".
+// InstanceID is the platform's ID of a machine: "i-0abc…".
 type InstanceID string
 
-// Price is how a machine is paid for, and so whether the platform may take it
-// back.
+// Price is the pricing model of a machine, which determines whether the platform may interrupt it.
 type Price string
 
-// The price classes.
+// The pricing models.
 const (
-	// OnDemand machines stay until they are terminated.
+	// OnDemand machines run until they are terminated.
 	OnDemand Price = "on-demand"
-	// Spot machines are cheaper and may be interrupted at any moment.
+	// Spot machines are cheaper and may be interrupted at any time.
 	Spot Price = "spot"
 )
 
-// Offer is one way to get a machine for a pool: a type, a place and a price
-// class. A pool tries its offers in the order in which they are configured.
+// Offer is a combination of machine type, location and pricing model. A pool tries its offers in
+// the configured order.
 type Offer struct {
-	// Type is the platform's word for the machine: "g5.xlarge".
+	// Type is the platform's machine type: "g5.xlarge".
 	Type string `json:"type"`
-	// Zone is where: a zone or a subnet's id, as the pool was configured; it is
-	// empty where the platform chooses.
+	// Zone is the configured zone or subnet ID. It is empty if the platform chooses.
 	Zone  string `json:"zone,omitempty"`
 	Price Price  `json:"price"`
 }
 
-// Launch asks for machines.
+// Launch is a request for machines.
 type Launch struct {
-	// Token makes the call idempotent: the same token with the same content
-	// gives the same machines, however often it is sent and after any restart.
-	// At most 64 printable ASCII characters, EC2's limit.
+	// Token makes the call idempotent: requests with the same token and content yield the same
+	// machines, across retries and restarts. It has at most 64 printable ASCII characters, EC2's
+	// limit.
 	Token string
 	Offer Offer
-	// Count is how many machines are wanted. Fewer may come, but not none: then
-	// the call is refused.
+	// Count is the requested number of machines. The platform may launch fewer, but at least one;
+	// otherwise the call fails.
 	Count int
 }
 
-// InstanceState is what a platform says about a machine.
+// InstanceState is the state of a machine on its platform.
 //
 //	Starting ──▶ Running ──▶ Stopping ──▶ Stopped ──▶ Terminated
 //	    └───────────┴────────────┴──────────────────────▲
@@ -51,103 +49,98 @@ type InstanceState string
 
 // The states.
 const (
-	// InstanceStarting is a machine that has been granted and does not run yet.
+	// InstanceStarting machines are allocated and not yet running.
 	InstanceStarting InstanceState = "starting"
-	// InstanceRunning is a machine that runs, whether or not its agent joined.
+	// InstanceRunning machines are running, whether or not their agent has connected.
 	InstanceRunning InstanceState = "running"
-	// InstanceStopping is a machine on its way to stopped or terminated.
+	// InstanceStopping machines are being stopped or terminated.
 	InstanceStopping InstanceState = "stopping"
-	// InstanceStopped is a machine that does not run and still costs its disk.
+	// InstanceStopped machines are not running; their disks are still billed.
 	InstanceStopped InstanceState = "stopped"
-	// InstanceTerminated is a machine that is gone and still listed for a while.
+	// InstanceTerminated machines are deleted and remain listed for a while.
 	InstanceTerminated InstanceState = "terminated"
 )
 
-// Instance is one launched machine as its platform lists it.
+// Instance is a launched machine as listed by its platform.
 type Instance struct {
 	ID    InstanceID
 	State InstanceState
 	Offer Offer
-	// Zone is where it stands, where the platform tells: "us-west-2a".
+	// Zone is the actual zone, if the platform reports it: "us-west-2a".
 	Zone string
-	// Token is that of the launch that made it, where the platform tells.
+	// Token is the token of the launch that created the machine, if the platform reports it.
 	Token string
-	// Launched is when it was granted, by the platform's clock.
+	// Launched is the launch time by the platform's clock.
 	Launched time.Time
-	// Reason is why it ended, in the platform's words, where it tells:
+	// Reason is the platform's reason for the termination, if it reports one:
 	// "Server.SpotInstanceTermination".
 	Reason string
-	// Kind is what refusal its end amounts to, where its platform ended it and
-	// says what for: NoCapacity for one that was interrupted, Quota for one that
-	// no disk could be made for. Fix is what can be done about it.
+	// Kind classifies a termination by the platform, if the platform reports the cause: NoCapacity
+	// after a spot interruption, Quota if a disk could not be created. Fix is the advice for the
+	// user.
 	Kind Kind
 	Fix  string
 }
 
-// Instances launches and removes the machines of one resource pool. An
-// implementation is used by one master at a time and safe for concurrent calls.
-// It never retries what a platform refused: refusals are errors with a Kind
-// (NoCapacity, Quota, Denied, Invalid, RateLimited, Ambiguous, Unavailable), and
-// what to do about them is decided by the caller.
+// Instances launches and terminates the machines of one resource pool. An implementation is used by
+// one master at a time and must be safe for concurrent use. It does not retry after an error of the
+// platform: it returns an error with a Kind (NoCapacity, Quota, Denied, Invalid, RateLimited,
+// Ambiguous, Unavailable), and the caller decides how to proceed.
 type Instances interface {
-	// Launch starts machines marked as the pool's in the same call and returns
-	// those that were granted. After Ambiguous the same Launch, token included,
-	// is sent again.
+	// Launch creates machines with the pool's labels in the same call and returns them. After an
+	// Ambiguous error, callers repeat the same Launch, including its token.
 	Launch(ctx context.Context, l Launch) ([]Instance, error)
 
-	// Terminate removes machines for good. What is already gone is not an
-	// error. It returns before they are gone.
+	// Terminate deletes machines. It ignores machines that no longer exist. It returns before the
+	// deletion completes.
 	Terminate(ctx context.Context, ids []InstanceID) error
 
-	// List returns every machine of the pool that is not yet forgotten by the
-	// platform, in all states, sorted by ID. It pages to the end and checks the
-	// pool's mark again on what a filter returned. It may be up to a minute
-	// late in either direction.
+	// List returns all machines of the pool that the platform still lists, in any state, sorted by
+	// ID. It reads all pages and checks the pool's labels again after filtering on the server. The
+	// result may be stale by up to a minute, in either direction.
 	List(ctx context.Context) ([]Instance, error)
 }
 
-// Console is implemented by Instances whose platform shows what a machine wrote
-// while it booted.
+// Console is implemented by Instances of platforms that provide console output.
 type Console interface {
-	// Console returns the last lines that a machine wrote while it booted. The
-	// refusal Denied names the permission that is missing.
+	// Console returns the last lines of a machine's console output. An error of the kind Denied
+	// names the missing permission.
 	Console(ctx context.Context, id InstanceID) (string, error)
 }
 
-// Restorer is implemented by Instances that ask for a machine by where it is.
+// Restorer is implemented by Instances that need the location of a machine to address it.
 type Restorer interface {
-	// Restore says where machines are that an earlier master has launched. It is called
-	// before anything else, and asks the platform for nothing.
+	// Restore provides the locations of machines launched by an earlier master. It is called before
+	// any other method and makes no API calls.
 	Restore(machines []Instance)
 }
 
-// Sweeper is implemented by Instances that can leave something other than
-// machines behind, such as spot requests that are still open.
+// Sweeper is implemented by Instances that may leave resources other than machines behind, such as
+// open spot requests.
 type Sweeper interface {
-	// Sweep removes left-overs with the pool's mark and tells what it removed.
+	// Sweep deletes remaining resources with the pool's labels and returns a description of each.
 	Sweep(ctx context.Context) ([]string, error)
 }
 
-// Proof is what a launched machine shows to prove which machine it is. Kind
-// names the platform's form ("aws-sts", "local"); Data is opaque to everyone but
-// that platform's Attestor.
+// Proof is a proof of identity sent by a launched machine. Kind is the platform's proof type
+// ("aws-sts", "local"). Data is opaque to all but that platform's Attestor.
 type Proof struct {
 	Kind string `json:"kind"`
 	Data []byte `json:"data"`
 }
 
-// Attestor checks proofs of one platform.
+// Attestor verifies the proofs of one platform.
 type Attestor interface {
-	// Attest returns which machine proof is about. Audience is the cluster's id,
-	// which the machine put under its signature, so that a proof for one cluster
-	// opens no other. The refusal Denied means that it proves nothing.
+	// Attest verifies proof and returns the machine's identity. Audience is the cluster ID, which
+	// the machine includes in the signed content, so that a proof for one cluster is invalid for
+	// any other. It returns an error of the kind Denied if the proof is invalid.
 	Attest(ctx context.Context, audience string, proof Proof) (Attested, error)
 }
 
-// Attested is what a proof proves.
+// Attested is the identity established by a proof.
 type Attested struct {
 	Instance InstanceID
-	// Once identifies the proof by its signature and nonce: two texts of one
-	// proof, however they are spelled, have the same.
+	// Once identifies the proof by its signature and nonce. It is equal for all encodings of the
+	// same proof.
 	Once string
 }

@@ -1,46 +1,41 @@
-// Package cloud is the vocabulary in which every platform refuses: what kind of
-// refusal it was, of which call on which resource, and what the user can do
-// about it. It holds words only; the calls live below it, one package a platform.
+// Package cloud defines errors and types common to all cloud platforms: the kind of an error, the
+// failed call and resource, and the advice for the user. It makes no API calls; these are in one
+// package per platform below it.
 package cloud
 
-// Kind says why a platform did not do what it was asked. Callers branch on
-// kinds and never on a platform's own codes or texts. Kinds are spelled out
-// because they are shown in JSON events.
+// Kind classifies the error of a platform. Callers branch on kinds and never on a platform's error
+// codes or messages. Kinds appear in JSON events, therefore they are readable words.
 type Kind string
 
-// The kinds of refusal. A platform translates its codes into these once, from a
-// table, at its edge.
+// The kinds of errors. Each platform has one table that maps its error codes to them.
 const (
-	// Unknown is an error without a classification. It is not retried.
+	// Unknown is an unclassified error. It is not retried.
 	Unknown Kind = "unknown"
-	// NotFound means that the object does not exist. For a delete it means done.
+	// NotFound means that the object does not exist. A delete treats it as success.
 	NotFound Kind = "not-found"
-	// Denied means that the caller is known and may not do this.
+	// Denied means that the caller lacks a permission or valid credentials.
 	Denied Kind = "denied"
-	// Quota means that a limit of the account stands in the way. Waiting does
-	// not help, a request to the platform does.
+	// Quota means that an account limit is exceeded. Waiting does not help; the user must request
+	// an increase from the platform.
 	Quota Kind = "quota"
-	// NoCapacity means that the platform has none of this to give at the
-	// moment, in this place.
+	// NoCapacity means that the platform temporarily lacks capacity of this type in this location.
 	NoCapacity Kind = "no-capacity"
-	// RateLimited means that the call came too soon after others and had no
-	// effect.
+	// RateLimited means that the platform throttled the call, which had no effect.
 	RateLimited Kind = "rate-limited"
-	// Conflict means that the object is in another state than the call
-	// expected: it exists already, is in use, or another caller changed it.
+	// Conflict means that the object is in an unexpected state: it already exists, is in use, or
+	// was modified concurrently.
 	Conflict Kind = "conflict"
-	// Invalid means that the request itself is wrong and will stay wrong.
+	// Invalid means that the request is invalid and retrying it cannot succeed.
 	Invalid Kind = "invalid"
-	// Ambiguous means that the reply was lost: the call may have had its effect
-	// or not. Only a look at the platform can tell.
+	// Ambiguous means that the response was lost: the call may or may not have had its effect. The
+	// caller must query the platform to find out.
 	Ambiguous Kind = "ambiguous"
-	// Unavailable means that the platform is out of order or out of reach, and
-	// that the call had no effect.
+	// Unavailable means that the platform is down or unreachable, and that the call had no effect.
 	Unavailable Kind = "unavailable"
 )
 
-// Transient reports whether the same call may succeed later without anybody
-// changing anything, and is known to have had no effect so far.
+// Transient reports whether the call had no effect and the same call may succeed later without any
+// change.
 func (k Kind) Transient() bool {
 	return k == RateLimited || k == Unavailable
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Check refuses a launch that no platform could carry out. TokenLimit is how many
-// characters the platform takes in a token.
+// Check returns an error if the launch is invalid on every platform. TokenLimit is the platform's
+// maximum number of characters in a token.
 func (l Launch) Check(tokenLimit int) error {
 	switch {
 	case l.Token == "" || len(l.Token) > tokenLimit:

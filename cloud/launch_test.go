@@ -45,7 +45,7 @@ func TestTheEndOfABootIsShown(t *testing.T) {
 
 var errNoMetadata = errors.New("no metadata service")
 
-// A platform with words of its own for the addresses of a machine.
+// The platform defines its own aliases for the addresses of a machine.
 func TestAnAliasStandsForAnAddress(t *testing.T) {
 	t.Parallel()
 	m := cloud.MasterURL{

@@ -8,23 +8,23 @@ import (
 	"slices"
 )
 
-// MasterURL is a master's URL as agents reach it.
+// MasterURL resolves the URL at which agents reach the master.
 type MasterURL struct {
-	// Given is what was configured; its host may be one of Aliases. Without one it is
-	// the machine's own address, by the scheme and port that the master listens on.
+	// Given is the configured URL; its host may be one of Aliases. If it is empty, the URL consists
+	// of Scheme, the machine's private address and Port.
 	Given, Scheme string
 	Port          int
-	// Aliases are the host names that stand for an address of the master's machine; the
-	// first is its own address in its network.
+	// Aliases are host names that resolve to an address of the master's machine. The first one
+	// resolves to its private address.
 	Aliases []string
-	// LookUp asks the machine for what an alias stands for.
+	// LookUp resolves an alias through the machine's metadata service.
 	LookUp func(ctx context.Context, alias string) (string, error)
-	// Unknown is the refusal where the machine does not know what. Fix is what the user
-	// may do instead.
+	// Unknown returns the error for an address that the metadata service does not know. Fix is the
+	// advice for the user.
 	Unknown func(what, fix string, err error) error
 }
 
-// Resolve returns the URL without aliases.
+// Resolve returns the URL with aliases replaced by addresses.
 func (m MasterURL) Resolve(ctx context.Context) (string, error) {
 	if m.Given == "" {
 		host, err := m.LookUp(ctx, m.Aliases[0])

@@ -1,8 +1,8 @@
 package cloud
 
-// OrderOffers is the order in which a pool tries to get a machine: what is cheaper
-// first, then by type, then by zone. Without spot there is on-demand only; with it,
-// on-demand is tried last if fallback says so. Without zones the platform chooses.
+// OrderOffers returns the offers of a pool in the order of attempts: spot first, then by type, then
+// by zone. Without spot, all offers are on-demand. With spot, on-demand offers are appended if
+// fallback is true. Without zones, the platform chooses the zone.
 func OrderOffers(types, zones []string, spot, fallback bool) []Offer {
 	var prices []Price
 	if spot {

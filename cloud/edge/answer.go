@@ -8,23 +8,23 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Answer is how a call failed, whatever the SDK: what the service said, or what
-// became of the request where it said nothing.
+// Answer describes a failed call independently of the SDK: the error response of the service, or
+// the failure of the request if there was no response.
 type Answer struct {
-	// Code is the service's own, or empty where it gave none.
+	// Code is the service's error code, or empty if the response had none.
 	Code string
-	// Message is the service's own, or what the SDK says where there is no code.
+	// Message is the service's error message, or the SDK's error text if there is no code.
 	Message string
-	// Status is the HTTP status, or 0 where there was no answer.
+	// Status is the HTTP status, or 0 if there was no response.
 	Status int
-	// Transport counts where there was no answer.
+	// Transport is the failure of a request without a response.
 	Transport Transport
-	// Err is the SDK's error.
+	// Err is the error returned by the SDK.
 	Err error
 }
 
-// refusal is an answer as a person reads it: "You have requested more vCPU
-// capacity than your limit (VcpuLimitExceeded)".
+// refusal formats a service's error for users: "You have requested more vCPU capacity than your
+// limit (VcpuLimitExceeded)".
 type refusal struct {
 	code, text string
 	err        error
@@ -50,7 +50,8 @@ func (a Answer) toRefusal() *refusal {
 	return r
 }
 
-// CodeOf is the service's own code of a refusal, or our kind where it gave none.
+// CodeOf returns the service's error code, or the kind of the error if the service returned no
+// code.
 func CodeOf(err error) string {
 	if r, ok := errors.AsType[*refusal](err); ok && r.code != "" {
 		return r.code

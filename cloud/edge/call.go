@@ -1,6 +1,6 @@
-// Package edge is the part of a platform's edge that names no platform: which
-// calls are made, what they need, and which kind of refusal an answer is. A
-// platform keeps its tables, and turns its SDK's errors into Answers.
+// Package edge classifies the errors of a cloud platform. It is independent of the platform: it
+// holds the types for tables of API calls, their required permissions and the meaning of error
+// codes. Each platform provides its tables and converts the errors of its SDK to Answers.
 package edge
 
 import (
@@ -8,26 +8,27 @@ import (
 	"strings"
 )
 
-// Call is one call of a platform that det-deploy makes.
+// Call describes an API call that det-deploy makes.
 type Call struct {
-	// Op is the call in the platform's words: "s3:HeadBucket".
+	// Op is the name of the call in the platform's notation: "s3:HeadBucket".
 	Op string
-	// Changes is true when it may change something on the platform.
+	// Changes reports whether the call may modify resources.
 	Changes bool
-	// Permissions is what the caller must be allowed. It is not always the call's
-	// own name: s3:HeadBucket needs s3:ListBucket. It has whatever our use of the
-	// call needs, such as handing an identity on to a machine. It is empty where
-	// the platform asks for nothing.
+	// Permissions lists the permissions that the call requires. They may differ from the name of
+	// the call: s3:HeadBucket requires s3:ListBucket. They include the permissions for our use of
+	// the call, such as passing a role to an instance. The list is empty if the platform requires
+	// none.
 	Permissions []string
 }
 
-// Reads is a call that changes nothing. It needs the permission of its own name
-// unless others are given.
+// Reads returns a read-only call. It requires the permission of the same name unless others are
+// given.
 func Reads(op string, permissions ...string) Call {
 	return Call{Op: op, Permissions: permissionsOf(op, permissions)}
 }
 
-// Writes is a call that may change something.
+// Writes returns a call that may modify resources. It requires the permission of the same name
+// unless others are given.
 func Writes(op string, permissions ...string) Call {
 	return Call{Op: op, Changes: true, Permissions: permissionsOf(op, permissions)}
 }
@@ -39,10 +40,10 @@ func permissionsOf(op string, permissions []string) []string {
 	return permissions
 }
 
-// Calls is every call that one platform's part makes.
+// Calls lists all API calls that det-deploy makes to a platform.
 type Calls []Call
 
-// Find returns the row of a call.
+// Find returns the entry of a call.
 func (c Calls) Find(op string) (Call, bool) {
 	i := slices.IndexFunc(c, func(c Call) bool { return c.Op == op })
 	if i < 0 {
@@ -51,7 +52,7 @@ func (c Calls) Find(op string) (Call, bool) {
 	return c[i], true
 }
 
-// Index is the rows by their call.
+// Index returns the entries by the name of their call.
 func (c Calls) Index() map[string]Call {
 	out := make(map[string]Call, len(c))
 	for _, call := range c {
@@ -60,7 +61,7 @@ func (c Calls) Index() map[string]Call {
 	return out
 }
 
-// describePermissions lists what a call needs, for a person who may grant it.
+// describePermissions formats the permissions that a call requires, for the user who grants them.
 func (c Calls) describePermissions(op string) string {
 	call, ok := c.Find(op)
 	if !ok || len(call.Permissions) == 0 {

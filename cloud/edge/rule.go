@@ -6,31 +6,32 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Rule is what one of a platform's codes means. Where one code says several
-// things, Contains tells them apart by the message: this is the only place where
-// a message is looked at, and such rules come first.
+// Rule classifies an error code of a platform. If one code has several meanings, Contains selects
+// one by a part of the error message; such rules come first. Messages are not inspected anywhere
+// else.
 type Rule struct {
 	Code, Contains string
 	Kind           cloud.Kind
-	// Fix is what a person can do; {permissions} stands for what the call needs.
+	// Fix is the advice for the user. {permissions} is replaced by the permissions that the call
+	// requires.
 	Fix string
 }
 
-// Family is a rule for all codes with one beginning and one end.
+// Family classifies all error codes with a common prefix and suffix.
 type Family struct {
 	Prefix, Suffix string
 	Kind           cloud.Kind
 	Fix            string
 }
 
-// Rules is what a platform's codes mean: first the exact ones, then the families
-// that its own naming makes.
+// Rules classifies the error codes of a platform: exact codes first, then families that follow the
+// platform's naming conventions.
 type Rules struct {
 	Exact    []Rule
 	Families []Family
 }
 
-// Find finds what a code means.
+// Find returns the first rule that matches an error code and its message.
 func (r Rules) Find(code, message string) (Rule, bool) {
 	for _, e := range r.Exact {
 		if e.Code == code && strings.Contains(message, e.Contains) {

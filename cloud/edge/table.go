@@ -7,25 +7,24 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Table is what is known of a platform's calls and codes.
+// Table holds the API calls of a platform and the rules for its errors.
 type Table struct {
 	Calls Calls
 	Rules Rules
-	// FixDenied is the hint for a refused permission that no rule has one for.
+	// FixDenied is the advice for a missing permission if no rule has one.
 	FixDenied string
-	// FixCredentials is the hint where there are no credentials.
+	// FixCredentials is the advice for missing credentials.
 	FixCredentials string
 }
 
-// Refuse turns an answer to a call into our own words. Changing says whether the
-// call may have changed something.
+// Refuse converts a failed call to a cloud.Error. Changing reports whether the call may have
+// modified resources.
 func (t Table) Refuse(op string, changing bool, a Answer) *cloud.Error {
 	kind := t.KindOf(changing, a)
 	return &cloud.Error{Kind: kind, Op: op, Fix: t.fixOf(op, kind, a), Err: a.toRefusal()}
 }
 
-// RefuseItem is what a call that answers item by item said about one of them: the
-// call as a whole succeeded.
+// RefuseItem returns the error for one item of a batch call that succeeded as a whole.
 func (t Table) RefuseItem(op, item string, a Answer) *cloud.Error {
 	kind := cloud.Unknown
 	if r, ok := t.Rules.Find(a.Code, a.Message); ok {
@@ -34,12 +33,12 @@ func (t Table) RefuseItem(op, item string, a Answer) *cloud.Error {
 	return &cloud.Error{Kind: kind, Op: op, Resource: item, Fix: t.fixOf(op, kind, a), Err: a.toRefusal()}
 }
 
-// KindOf is the kind of refusal that an answer is.
+// KindOf classifies a failed call:
 //
-//	answered by the service       the rules; out of order and changing: ambiguous
-//	answered with something else  by the HTTP status
-//	never connected               unavailable: nothing was sent
-//	sent, no answer               ambiguous when changing, else unavailable
+//	error response of the service   by the rules; unavailable and changing: ambiguous
+//	other response                  by the HTTP status
+//	never connected                 unavailable: the request was not sent
+//	sent, no response               ambiguous when changing, else unavailable
 func (t Table) KindOf(changing bool, a Answer) cloud.Kind {
 	kind, answered := t.answerKind(a)
 	switch {
@@ -61,7 +60,7 @@ func (t Table) KindOf(changing bool, a Answer) cloud.Kind {
 	return cloud.Unknown
 }
 
-// answerKind is what the service said. Answered is false when it said nothing.
+// answerKind classifies the service's error response. Answered is false if there was none.
 func (t Table) answerKind(a Answer) (kind cloud.Kind, answered bool) {
 	if a.Code != "" {
 		if r, ok := t.Rules.Find(a.Code, a.Message); ok {

@@ -14,7 +14,7 @@ import (
 
 var errSDK = errors.New("what the SDK said")
 
-// table is a platform that names things as neither Amazon nor Google does.
+// table belongs to a platform whose naming differs from both Amazon's and Google's.
 var table = edge.Table{
 	Calls: edge.Calls{
 		edge.Reads("box.list"),

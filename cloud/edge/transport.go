@@ -7,24 +7,25 @@ import (
 	"net"
 )
 
-// Transport is what became of a request that was not answered.
+// Transport is the reason why a request had no response.
 type Transport string
 
-// What may become of a request.
+// The reasons.
 const (
-	// Unclear is a request of which nothing is known.
+	// Unclear means that the outcome of the request is unknown.
 	Unclear Transport = ""
-	// Unauthenticated means that there were no credentials: nothing was sent.
+	// Unauthenticated means that there are no credentials: the request was not sent.
 	Unauthenticated Transport = "unauthenticated"
-	// Malformed means that the SDK found the request wrong: nothing was sent.
+	// Malformed means that the SDK rejected the request: it was not sent.
 	Malformed Transport = "malformed"
-	// Unconnected means that no connection was made: nothing was sent.
+	// Unconnected means that the connection failed: the request was not sent.
 	Unconnected Transport = "unconnected"
-	// Lost means that the connection ended before there was an answer.
+	// Lost means that the connection was closed before a response arrived.
 	Lost Transport = "lost"
 )
 
-// NeverConnected reports that no connection was made, so that nothing was sent.
+// NeverConnected reports whether err means that no connection was established, so the request was
+// not sent.
 func NeverConnected(err error) bool {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return true
@@ -36,7 +37,7 @@ func NeverConnected(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// GaveUp reports that the caller itself ended the call.
+// GaveUp reports whether the caller canceled the call or its deadline passed.
 func GaveUp(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

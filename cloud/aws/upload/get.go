@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Get reads an object, and says its bytes. The kind of the error is cloud.NotFound where there is no such
-// object.
+// Get returns a reader for an object and the object's size in bytes. It returns an error of the
+// kind cloud.NotFound if the bucket or the object does not exist.
 func Get(ctx context.Context, api *s3.Client, bucket, name string) (io.ReadCloser, int64, error) {
 	out, err := api.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &name}, func(o *s3.Options) {
 		o.DisableLogOutputChecksumValidationSkipped = true
@@ -24,7 +24,7 @@ func Get(ctx context.Context, api *s3.Client, bucket, name string) (io.ReadClose
 	return out.Body, aws.ToInt64(out.ContentLength), nil
 }
 
-// readError says what the bucket's refusal means.
+// readError classifies an error of GetObject and adds the fix for it.
 func readError(bucket, name string, err error) error {
 	e := &cloud.Error{Kind: cloud.Unknown, Op: "s3:GetObject", Resource: Scheme + bucket + "/" + name, Err: err}
 	if refusal, ok := errors.AsType[smithy.APIError](err); ok {

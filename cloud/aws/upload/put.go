@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// partSize is the size of a part in bytes, of which parallel are held in memory. S3 takes 10,000
-	// of them, so 160 GB in all.
+	// partSize is the size of a part in bytes. Parallel parts are held in memory at a time. S3
+	// accepts 10,000 parts per upload, so an object can have 160 GB.
 	partSize = 16 << 20
 	parallel = 2
-	// abortLimit bounds the abort of an upload.
+	// abortLimit is the timeout for aborting an upload.
 	abortLimit = 30 * time.Second
 )
 
-// Put writes an object from a stream, whole or not at all. Its error is also that of an
-// abort that is refused: then parts are left, which cost.
+// Put uploads a stream as one object, or leaves no object if it fails. Its error includes a failure
+// to abort the multipart upload, because the remaining parts are billed.
 func Put(ctx context.Context, api *s3.Client, bucket, name string, from io.Reader) error {
 	client := &abortingClient{Client: api}
 	manager := transfermanager.New(client, func(o *transfermanager.Options) {
@@ -39,8 +39,8 @@ func Put(ctx context.Context, api *s3.Client, bucket, name string, from io.Reade
 	return errors.Join(refusalError(bucket, name, err), client.refused)
 }
 
-// abortingClient keeps the error of an abort, of which the manager says nothing when the upload failed
-// for another reason.
+// abortingClient records the error of an abort, which the manager drops when the upload failed for
+// another reason.
 type abortingClient struct {
 	*s3.Client
 	refused error
@@ -50,7 +50,7 @@ type abortingClient struct {
 func (c *abortingClient) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, o ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error) {
 	out, err := c.Client.AbortMultipartUpload(ctx, in, o...)
 	if refusal, ok := errors.AsType[smithy.APIError](err); ok && refusal.ErrorCode() == "NoSuchUpload" {
-		return &s3.AbortMultipartUploadOutput{}, nil // nothing is left
+		return &s3.AbortMultipartUploadOutput{}, nil // there are no parts left to abort
 	}
 	if err != nil {
 		c.refused = fmt.Errorf("give up the upload that was begun: %w", err)

@@ -21,7 +21,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// server takes all parts of one upload, and refuses to abort it with a code.
+// server is a fake S3 server that accepts all parts of one upload and rejects its abort with an
+// error code.
 type server struct {
 	abort       string
 	aborts      atomic.Int32
@@ -69,7 +70,7 @@ func TestAnAbortThatIsRefusedIsReported(t *testing.T) {
 	}{
 		{"AccessDenied", 17 << 20, 1, true},
 		{"NoSuchUpload", 17 << 20, 1, false},
-		{"AccessDenied", 5, 0, false}, // nothing was begun
+		{"AccessDenied", 5, 0, false}, // the multipart upload was not created
 	} {
 		s := &server{abort: tt.code}
 		torn := io.MultiReader(bytes.NewReader(make([]byte, tt.before)), iotest.ErrReader(cause))
@@ -83,7 +84,7 @@ func TestAnAbortThatIsRefusedIsReported(t *testing.T) {
 	}
 }
 
-// A source may say no more than that it was closed when the upload is stopped.
+// When the upload is canceled, the source's only error may be that it is closed.
 func TestAnUploadThatIsStoppedIsCanceled(t *testing.T) {
 	t.Parallel()
 	s := &server{abort: "AccessDenied"}
@@ -98,7 +99,7 @@ func TestAnUploadThatIsStoppedIsCanceled(t *testing.T) {
 	}
 }
 
-// Servers other than Amazon's may refuse checksums; the environment says so.
+// S3-compatible servers may reject checksums, which the environment can disable.
 func TestPartsHaveTheChecksumsThatTheClientIsToldToSend(t *testing.T) {
 	t.Parallel()
 	for when, want := range map[aws.RequestChecksumCalculation]bool{

@@ -1,6 +1,6 @@
-// Package upload writes something of unknown length into a bucket that the user names:
-// a backup that must not depend on the cluster it is of. It is used with whatever
-// credentials the program finds or was given, and with servers other than Amazon's.
+// Package upload streams objects of unknown length to and from an S3 bucket of the user's choice,
+// such as a backup that must outlive its cluster. It works with the default AWS credentials or
+// explicit ones, and with S3-compatible servers.
 package upload
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// Scheme begins the address of an object.
+// Scheme is the prefix of an object's URL.
 const Scheme = "s3://"
 
-// Address takes "s3://bucket/name" apart.
+// Address splits "s3://bucket/name" into the bucket and the object's name.
 func Address(url string) (bucket, name string, err error) {
 	rest, ok := strings.CutPrefix(url, Scheme)
 	bucket, name, _ = strings.Cut(rest, "/")
@@ -32,17 +32,18 @@ func Address(url string) (bucket, name string, err error) {
 	return bucket, name, nil
 }
 
-// Server is where a bucket is, as far as the environment does not say. Empty is the
-// environment's, the machine's or the pod's own.
+// Server holds the credentials and the endpoint of an S3 server. An empty field falls back to the
+// environment, the instance profile or the pod's service account.
 type Server struct {
 	AccessKey, SecretKey secret.Value
 	EndpointURL          string
 }
 
-// defaultRegion is for servers that know no regions; Amazon's wants the bucket's own.
+// defaultRegion is used if no region is configured. S3-compatible servers ignore it; Amazon S3
+// requires the bucket's region.
 const defaultRegion = "us-east-1"
 
-// Open makes no call to the bucket.
+// Open returns a client for a server. It sends no request to the bucket.
 func Open(ctx context.Context, s Server) (*s3.Client, error) {
 	var load []func(*config.LoadOptions) error
 	if !s.AccessKey.IsZero() {
@@ -62,7 +63,7 @@ func Open(ctx context.Context, s Server) (*s3.Client, error) {
 	}), nil
 }
 
-// refusalError says what the bucket's refusal means.
+// refusalError classifies an error of an upload and adds the fix for it.
 func refusalError(bucket, name string, err error) error {
 	e := &cloud.Error{Kind: cloud.Unknown, Op: "s3:PutObject", Resource: Scheme + bucket + "/" + name, Err: err}
 	if refusal, ok := errors.AsType[smithy.APIError](err); ok {

@@ -7,18 +7,18 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// Pool is what the other settings of a pool say that properties could contradict.
+// Pool holds the pool settings that instance properties may conflict with.
 type Pool struct {
-	// Zones is where machines may be; none where it is not known yet.
+	// Zones are the pool's zones, or empty if they are not known yet.
 	Zones []string
-	// Account is the service account of machines, or empty.
+	// Account is the email of the machines' service account, or empty.
 	Account string
-	// Spot says that the pool launches spot machines.
+	// Spot reports whether the pool launches Spot VMs.
 	Spot bool
 }
 
-// Conflicts lists what of properties contradicts the settings of a pool, where it is not
-// plain that these win.
+// Conflicts returns the properties that conflict with the settings of a pool, except those that the
+// settings evidently override.
 func Conflicts(p *compute.InstanceProperties, pool Pool) Problems {
 	var out Problems
 	refuse := func(at, hint, format string, args ...any) {
@@ -64,7 +64,8 @@ func hasOtherAccount(p *compute.InstanceProperties, account string) bool {
 	return len(all) > 1
 }
 
-// IsSpot reports whether Google may take a machine back. Preemptible is the older word.
+// IsSpot reports whether Google may preempt the VM. Preemptible is the predecessor of the SPOT
+// provisioning model.
 func IsSpot(s *compute.Scheduling) bool {
 	return s != nil && (s.Preemptible || s.ProvisioningModel == "SPOT")
 }

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how many bytes of a text are shown.
+// longest is the length at which a quoted value is truncated, in bytes.
 const longest = 40
 
-// describe says what stands in a place, for a person.
+// describe formats a JSON value for an error message.
 func describe(raw any) string {
 	switch x := raw.(type) {
 	case string:

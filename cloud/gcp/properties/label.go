@@ -7,24 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// labelLimit is how many characters a label's key may have, and its value.
+// labelLimit is the maximum number of characters of a label's key and of its value.
 const labelLimit = 63
 
-// IsLabelKey reports whether Google takes a label's key. Letters may be of any alphabet
-// that has no case, or in lower case. A regular expression for this takes 4 MB and a tenth
-// of the time in which a command starts.
+// IsLabelKey reports whether key is a valid label key on Google Cloud. It may contain lowercase
+// letters and letters of scripts without case. A regular expression for this would take 4 MB and a
+// tenth of a command's startup time.
 func IsLabelKey(key string) bool {
 	first, _ := utf8.DecodeRuneInString(key)
 	return unicode.In(first, unicode.Ll, unicode.Lo) && IsLabelValue(key)
 }
 
-// IsLabelValue reports whether Google takes a label's value, which may be empty.
+// IsLabelValue reports whether value is a valid label value on Google Cloud. An empty value is
+// valid.
 func IsLabelValue(value string) bool {
 	other := func(r rune) bool { return r != '-' && r != '_' && !unicode.In(r, unicode.Ll, unicode.Lo, unicode.N) }
 	return utf8.RuneCountInString(value) <= labelLimit && !strings.ContainsFunc(value, other)
 }
 
-// CheckLabel refuses what Google does not take as a label.
+// CheckLabel returns an error if the key or the value of a label is invalid on Google Cloud.
 func CheckLabel(key, value string) error {
 	if IsLabelKey(key) && IsLabelValue(value) {
 		return nil
@@ -32,8 +33,8 @@ func CheckLabel(key, value string) error {
 	return fmt.Errorf("label %s=%s: Google takes small letters, digits, dashes and underscores, at most 63, and a letter first in a key", key, value)
 }
 
-// ReservedLabels are the labels that every machine of a pool gets. The last three are what
-// Determined 0.38.1 writes.
+// ReservedLabels returns the labels that det-deploy sets on every machine of a pool. The last three
+// are those of Determined 0.38.1.
 func ReservedLabels() []string {
 	return []string{
 		"det-deploy-cluster", "det-deploy-pool", "det-deploy-launch",
@@ -41,8 +42,8 @@ func ReservedLabels() []string {
 	}
 }
 
-// ReservedMetadata are the keys of metadata that every machine of a pool gets. Guest
-// attributes may be on for other reasons, and are not among them.
+// ReservedMetadata returns the metadata keys that det-deploy sets on every machine of a pool. The
+// key for guest attributes is not reserved, because users may enable them for other purposes.
 func ReservedMetadata() []string {
 	return []string{"startup-script", "determined-master-address", "det-deploy-pool", "det-deploy-launch", "det-deploy-type"}
 }

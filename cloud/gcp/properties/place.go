@@ -6,12 +6,12 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// IsProperty reports whether a machine's properties have a key.
+// IsProperty reports whether key is a field of InstanceProperties.
 func IsProperty(key string) bool {
 	return fieldsOf(reflect.TypeFor[compute.InstanceProperties]())[key] != ""
 }
 
-// IsDiskProperty reports whether a disk among them has a key.
+// IsDiskProperty reports whether key is a field of an attached disk.
 func IsDiskProperty(key string) bool {
 	return fieldsOf(reflect.TypeFor[compute.AttachedDisk]())[key] != ""
 }

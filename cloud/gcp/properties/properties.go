@@ -1,5 +1,5 @@
-// Package properties reads what a person says of a machine in Google's own form: the
-// InstanceProperties of Compute Engine.
+// Package properties parses and validates instance properties in the JSON form of Compute Engine's
+// InstanceProperties.
 package properties
 
 import (
@@ -14,17 +14,17 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// Problem is one complaint about one place.
+// Problem is a validation error at one path.
 type Problem struct {
-	// Path names the place below the properties: "disks[0].autoDelete".
+	// Path is the location within the properties: "disks[0].autoDelete".
 	Path string
-	// Text is the rule that is broken, with what was found.
+	// Text is the violated rule and the value found.
 	Text string
-	// Hint is what to write instead; it may be empty.
+	// Hint suggests a correction. It may be empty.
 	Hint string
 }
 
-// String reads as "disks[0].autoDelet: unknown key (did you mean autoDelete?)".
+// String formats the problem as "disks[0].autoDelet: unknown key (did you mean autoDelete?)".
 func (p Problem) String() string {
 	s := p.Text
 	if p.Path != "" {
@@ -36,10 +36,10 @@ func (p Problem) String() string {
 	return s
 }
 
-// Problems is every complaint, in the order in which Google's form has the keys.
+// Problems lists validation errors in the order of the fields in Google's API.
 type Problems []Problem
 
-// Error prints one complaint a line.
+// Error formats one problem per line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, one := range p {
@@ -48,9 +48,8 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Parse reads properties from JSON; nothing is a machine of which nothing is said. A
-// number may stand where Google wants text and the other way round. The error is
-// Problems.
+// Parse parses instance properties from JSON. Empty input yields empty properties. Strings are
+// accepted for numbers and numbers for strings. It returns Problems if the input is invalid.
 func Parse(data []byte) (*compute.InstanceProperties, error) {
 	out := new(compute.InstanceProperties)
 	if len(data) == 0 {
@@ -73,7 +72,8 @@ func Parse(data []byte) (*compute.InstanceProperties, error) {
 	return out, nil
 }
 
-// checkDisks refuses a second boot disk. The first is what the other settings say.
+// checkDisks reports additional boot disks. The pool's boot_disk settings define the only boot
+// disk.
 func checkDisks(disks []*compute.AttachedDisk) Problems {
 	var out Problems
 	for i, d := range disks {
@@ -87,7 +87,8 @@ func checkDisks(disks []*compute.AttachedDisk) Problems {
 	return out
 }
 
-// checkSources refuses disks of several zones: no machine could have all of them.
+// checkSources reports disks in different zones, because an instance can attach zonal disks of its
+// own zone only.
 func checkSources(p *compute.InstanceProperties) Problems {
 	if zones := Zones(p); len(zones) > 1 {
 		return Problems{{"disks", "are in several zones, and a machine is in one: " + strings.Join(zones, ", "), ""}}
@@ -95,7 +96,8 @@ func checkSources(p *compute.InstanceProperties) Problems {
 	return nil
 }
 
-// Zones are the zones that the disks of a machine are in, sorted. It can be in no other.
+// Zones returns the sorted zones of the existing disks that properties attach. An instance must be
+// created in the zone of its disks.
 func Zones(p *compute.InstanceProperties) []string {
 	var out []string
 	for _, d := range p.Disks {
@@ -107,7 +109,7 @@ func Zones(p *compute.InstanceProperties) []string {
 	return out
 }
 
-// zoneOf is the zone in a full or partial link: "zones/us-west1-b/disks/data".
+// zoneOf returns the zone in a full or partial resource URL: "zones/us-west1-b/disks/data".
 func zoneOf(link string) (zone string, found bool) {
 	for dir := link; len(dir) > 1; dir = path.Dir(dir) {
 		if path.Base(path.Dir(dir)) == "zones" {

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 )
 
-// Written as Google's JSON has it, with text for what has 64 bits, or as people write it.
+// Google's JSON encodes 64-bit integers as strings; users write them as numbers.
 func TestNumbersAndTexts(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -28,7 +28,7 @@ func TestNumbersAndTexts(t *testing.T) {
 	}
 }
 
-// What is false or 0 is said, where Google has another default.
+// An explicit false or 0 is sent, because Google's default may differ.
 func TestWhatIsFalseIsSent(t *testing.T) {
 	t.Parallel()
 	const text = `{"disks":[{"autoDelete":false,"source":"zones/us-west1-b/disks/data"}],"scheduling":{"automaticRestart":false},"shieldedInstanceConfig":{"enableVtpm":false}}`

@@ -12,16 +12,14 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
-// reader reads JSON into the types that Google generates, and complains about what they
-// do not have.
+// reader decodes JSON into the generated types of Google's API and collects validation errors.
 type reader struct{ problems Problems }
 
 func (r *reader) complain(at, text, hint string) {
 	r.problems = append(r.problems, Problem{at, text, hint})
 }
 
-// readValue reads raw, as encoding/json leaves it, into v. What is null is as good as
-// not said.
+// readValue decodes raw, a value of encoding/json, into v. Null counts as absent.
 func (r *reader) readValue(raw any, v reflect.Value, at string) {
 	if raw == nil {
 		return
@@ -62,7 +60,7 @@ func (r *reader) readFields(raw any, v reflect.Value, at string) {
 	}
 }
 
-// keepZero has a value sent that is 0, false or empty: it was said.
+// keepZero adds a field to ForceSendFields, so that an explicit 0, false or empty value is sent.
 func keepZero(v reflect.Value, field string) {
 	sent := v.FieldByName("ForceSendFields")
 	if sent.IsValid() {
@@ -70,7 +68,7 @@ func keepZero(v reflect.Value, field string) {
 	}
 }
 
-// fieldsOf are the fields of a generated type by their keys.
+// fieldsOf returns the field names of a generated type by their JSON keys.
 func fieldsOf(t reflect.Type) map[string]string {
 	out := make(map[string]string)
 	for f := range t.Fields() {
@@ -133,7 +131,7 @@ func (r *reader) readScalar(raw any, v reflect.Value, at string) {
 	}
 }
 
-// setText sets a text or a number from how it is written.
+// setText parses text into v, a string or a number, and reports whether it succeeded.
 func setText(v reflect.Value, text string) bool {
 	switch v.Kind() { //nolint:exhaustive // the generated types have no others
 	case reflect.String:

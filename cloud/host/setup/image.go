@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// nvidia is the vendor's number on the PCI bus.
+// nvidia is NVIDIA's PCI vendor ID.
 const nvidia = "0x10de"
 
-// Lacks says what the image of an agent's machine lacks to run containers, one
-// sentence each. Look finds a program on the PATH.
+// Lacks returns the missing prerequisites of an agent's image for running containers, one sentence
+// each. Look finds a program in PATH, like exec.LookPath.
 func Lacks(root string, look func(name string) (string, error)) []string {
 	has := func(name string) bool {
 		_, err := look(name)
@@ -32,7 +32,7 @@ func Lacks(root string, look func(name string) (string, error)) []string {
 	return out
 }
 
-// HasGPU reports whether a machine has an NVIDIA GPU. Root is "/" but for tests.
+// HasGPU reports whether the machine has an NVIDIA GPU. Root is "/" except in tests.
 func HasGPU(root string) bool {
 	vendors, err := filepath.Glob(filepath.Join(root, "/sys/bus/pci/devices/*/vendor"))
 	if err != nil {
@@ -46,8 +46,8 @@ func HasGPU(root string) bool {
 	return false
 }
 
-// isGPU tells a GPU from the vendor's bridges and sound devices: class 0x03 is
-// for displays, with or without an outlet.
+// isGPU reports whether a PCI device is a display controller, class 0x03, as opposed to a bridge or
+// an audio device of the same vendor.
 func isGPU(device string) bool {
 	class, err := os.ReadFile(filepath.Join(device, "class"))
 	return err == nil && strings.HasPrefix(string(class), "0x03")

@@ -5,7 +5,7 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// The units of a machine.
+// The systemd units of a machine.
 const (
 	HostUnit   = "det-deploy-host.service"
 	MasterUnit = "det-deploy-master.service"
@@ -13,23 +13,23 @@ const (
 	DataUnit   = "det-deploy-data.service"
 )
 
-// environment is what a master is started with besides its configuration.
+// environment is the environment file of the master's unit.
 const environment = home + "/master.env"
 
-// Master is what a master's machine is made of.
+// Master describes the setup of a master's machine.
 type Master struct {
-	// RunArgs follows "host run".
+	// RunArgs are the arguments of "host run".
 	RunArgs []string
-	// Region is where the master finds its secrets and machines, and Endpoint
-	// takes the place of Amazon's address; it is empty otherwise.
+	// Region is the region of the master's secrets and instances. Endpoint overrides Amazon's
+	// endpoint URL if it is not empty.
 	Region, Endpoint string
-	// Volume is the data volume and Device the name it is attached under; Disk is the name
-	// of a data disk on Google Cloud. With neither the root disk holds the data.
+	// Volume is the ID of the EBS data volume and Device its device name. Disk is the name of the
+	// data disk on Google Cloud. If neither is set, the data is on the root disk.
 	Volume, Device, Disk string
 }
 
-// Machine lists what is to be put in place. The master itself is started by the
-// host, once the manifest says which.
+// Machine returns the setup of a master's machine. The master itself is started by the host service
+// once there is a manifest with its version.
 func (r Master) Machine() (Machine, error) {
 	master := templates.MasterUnit{Binary: Program, ConfigFile: manifest.ConfigFile, DataDir: manifest.DataDir, Environment: environment}
 	if r.Region != "" {
@@ -59,7 +59,7 @@ func (r Master) Machine() (Machine, error) {
 	return m, nil
 }
 
-// mountArgs follows "host mount"; it is empty where there is nothing to mount.
+// mountArgs returns the arguments of "host mount", or nil if there is nothing to mount.
 func (r Master) mountArgs() []string {
 	switch {
 	case r.Disk != "":
@@ -72,19 +72,19 @@ func (r Master) mountArgs() []string {
 	return []string{"--volume", r.Volume, "--at", manifest.DataDir, "--device", r.Device}
 }
 
-// Agent is what an agent's machine is made of.
+// Agent describes the setup of an agent's machine.
 type Agent struct {
-	// RunArgs follows "host run".
+	// RunArgs are the arguments of "host run".
 	RunArgs []string
-	// ConfigFile is where Config, the agent.yaml, is put.
+	// ConfigFile is the path of the agent.yaml, and Config its content.
 	ConfigFile string
 	Config     []byte
 	DataDir    string
-	// Drains has a machine that is shut down wait for its tasks.
+	// Drains delays the shutdown of the machine until its tasks have ended.
 	Drains bool
 }
 
-// Machine lists what is to be put in place.
+// Machine returns the setup of an agent's machine.
 func (r Agent) Machine() (Machine, error) {
 	unit := templates.AgentUnit{Binary: Program, ConfigFile: r.ConfigFile}
 	if r.Drains {

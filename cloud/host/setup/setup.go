@@ -1,6 +1,5 @@
-// Package setup makes this machine a master or an agent of a cluster in the
-// cloud: it puts the program and its units in place and starts the unit that continues
-// from there. Done twice it changes nothing.
+// Package setup configures the local machine as a master or an agent of a cluster in the cloud: it
+// installs the program and its systemd units and starts the unit that takes over. It is idempotent.
 package setup
 
 import (
@@ -16,49 +15,49 @@ import (
 	"github.com/det-deploy/det-deploy/internal/checksum"
 )
 
-// Where things stand on the machine.
+// The paths on a machine.
 const (
 	home = "/var/lib/det-deploy"
-	// Program is what the units run: a link to what is current, so that another
-	// version is one link that moves.
+	// Program is the executable of the units. It is a link to the current version, so that an
+	// upgrade only replaces one link.
 	Program = "/usr/local/bin/det-deploy"
 	current = home + "/current"
 	units   = "/etc/systemd/system/"
 )
 
-// File is one file to write.
+// File is a file to write.
 type File struct {
 	Path string
 	Data []byte
 	Mode fs.FileMode
 }
 
-// Machine is what is to be put in place.
+// Machine describes the files and units to install on a machine.
 type Machine struct {
-	// Self is the file of the program that runs.
+	// Self is the path of the running executable.
 	Self string
-	// Files are units and configurations, Dirs what has to exist.
+	// Files are units and configuration files. Dirs are directories to create.
 	Files []File
 	Dirs  []string
-	// Enable is the units that every boot starts, and that are started now.
+	// Enable lists the units to start now and at every boot.
 	Enable []string
-	// Root is put before every path, for tests; empty otherwise.
+	// Root is prepended to every path in tests. Otherwise it is empty.
 	Root string
 	// Systemctl runs systemctl.
 	Systemctl func(ctx context.Context, args ...string) error
 }
 
-// Step is one thing to do.
+// Step is one change to a machine.
 type Step struct {
-	// What says it to a person: "write /etc/systemd/system/x.service".
+	// What describes the step: "write /etc/systemd/system/x.service".
 	What string
 	Do   func(context.Context) error
 }
 
-// Unit is a unit's file.
+// Unit returns the file of a systemd unit.
 func Unit(name string, text []byte) File { return File{Path: units + name, Data: text, Mode: 0o644} }
 
-// Plan says what is to be done, and leaves out what is as it should be.
+// Plan returns the steps that are still necessary.
 func (m Machine) Plan() ([]Step, error) {
 	steps, err := m.programSteps()
 	if err != nil {
@@ -88,19 +87,19 @@ func (m Machine) Plan() ([]Step, error) {
 	return steps, nil
 }
 
-// startUnit starts a unit now and at every boot, and restarts it when something changed.
+// startUnit enables and starts a unit, and restarts it if something changed.
 func (m Machine) startUnit(unit string, changed bool) Step {
 	if !changed {
 		return Step{"enable and start " + unit, func(ctx context.Context) error { return m.Systemctl(ctx, "enable", "--now", unit) }}
 	}
 	return Step{"enable and restart " + unit, func(ctx context.Context) error {
-		// An agent that waits for docker, or a network that is slow, is not waited for.
+		// --no-block, because the unit may wait for Docker or a slow network.
 		return errors.Join(m.Systemctl(ctx, "enable", unit), m.Systemctl(ctx, "restart", "--no-block", unit))
 	}}
 }
 
-// programSteps keeps this program under its hash, as every later version will be,
-// and makes it the current one, unless another version is.
+// programSteps installs the running program in a directory named by its checksum, as upgrades do,
+// and links it as the current version unless another version is current.
 func (m Machine) programSteps() ([]Step, error) {
 	sum, err := checksum.File(m.Self)
 	if err != nil {
@@ -120,7 +119,7 @@ func (m Machine) programSteps() ([]Step, error) {
 	}
 	for path, to := range map[string]string{current: dir, Program: current + "/det-deploy"} {
 		if have, err := os.Readlink(m.hostPath(path)); err == nil && (path == current || have == m.hostPath(to)) {
-			continue // what is current may be a later version
+			continue // the current version may be a later one
 		}
 		steps = append(steps, Step{"link " + path, func(context.Context) error { return disk.Link(m.hostPath(to), m.hostPath(path)) }})
 	}

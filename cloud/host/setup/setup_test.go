@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/setup"
 )
 
-// on is a machine below a directory of the test's.
+// on adapts a machine to a root directory and records the calls of systemctl.
 func on(t *testing.T, m setup.Machine, root string, calls *[]string) setup.Machine {
 	t.Helper()
 	m.Root = root
@@ -111,7 +111,7 @@ func TestALaterVersionStaysCurrent(t *testing.T) {
 	if err := os.Symlink(later, current); err != nil {
 		t.Fatal(err)
 	}
-	run(t, on(t, master(t), root, &calls)) // the machine's first program once more
+	run(t, on(t, master(t), root, &calls)) // re-run the program that set up the machine
 	if got, err := os.Readlink(current); err != nil || got != later {
 		t.Errorf("got %s, %v; want that it is not taken back", got, err)
 	}

@@ -14,7 +14,7 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// describeMetadata fills a machine's metadata service.
+// describeMetadata returns the metadata service of an instance.
 func (c *Cloud) describeMetadata(ctx context.Context, i types.Instance) (*metadata, error) {
 	id, private := aws.ToString(i.InstanceId), aws.ToString(i.PrivateIpAddress)
 	data, err := c.userData(ctx, id)
@@ -50,8 +50,8 @@ func lifecycle(i types.Instance) string {
 	return "on-demand"
 }
 
-// giveRole hands out the keys of the profile's role, in a session of the machine's
-// name, as EC2 does.
+// giveRole serves temporary credentials for the role of the instance profile. As on EC2, the
+// session is named by the instance ID.
 func (c *Cloud) giveRole(ctx context.Context, m *metadata, id, profileARN string) error {
 	name := profileARN[strings.LastIndex(profileARN, "/")+1:]
 	out, err := iam.NewFromConfig(c.account.Config()).GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})

@@ -1,5 +1,5 @@
-// Package ec2cloud has a booter boot the EC2 machines of an emulated account: from their
-// user data, by cloud-init, with EC2's metadata service. Only tests may import it.
+// Package ec2cloud boots the EC2 instances of an emulated account with a booter: cloud-init runs
+// their user data and reads an emulated instance metadata service. Only tests may import it.
 package ec2cloud
 
 import (
@@ -18,19 +18,19 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// Cloud is the EC2 of an account.
+// Cloud is the EC2 service of an emulated account.
 type Cloud struct {
 	account *motest.Account
 	ec2     *ec2.Client
 
-	// mu guards the metadata services of what was booted.
+	// mu guards booted.
 	mu     sync.Mutex
 	booted map[string]*metadata
 }
 
 var _ booter.Cloud = (*Cloud)(nil)
 
-// New is the EC2 of an account whose server runs in the booter's lab.
+// New returns the EC2 service of an account whose server runs in the booter's lab.
 func New(account *motest.Account) *Cloud {
 	return &Cloud{account: account, ec2: ec2.NewFromConfig(account.Config()), booted: map[string]*metadata{}}
 }
@@ -56,7 +56,8 @@ func (c *Cloud) Machines(ctx context.Context) ([]booter.Machine, error) {
 	return out, c.showNotices(ctx)
 }
 
-// attached is what was given to machines since they were launched, by their IDs.
+// attached holds the public IP addresses and the volumes that were attached after the launch, by
+// instance ID.
 type attached struct {
 	addresses map[string]string
 	disks     map[string][]booter.Disk
@@ -78,7 +79,7 @@ func (c *Cloud) listAttached(ctx context.Context) (attached, error) {
 	for _, v := range volumes.Volumes {
 		for _, a := range v.Attachments {
 			if device := aws.ToString(a.Device); strings.HasPrefix(device, "/dev/sda") || strings.HasPrefix(device, "/dev/xvda") {
-				continue // a machine's own
+				continue // the instance's root volume
 			}
 			id := aws.ToString(a.InstanceId)
 			out.disks[id] = append(out.disks[id], booter.Disk{ID: *v.VolumeId, Device: "nvme1n1", Serial: strings.ReplaceAll(*v.VolumeId, "-", "")})
@@ -103,7 +104,8 @@ func (a attached) describe(i types.Instance) booter.Machine {
 	return m
 }
 
-// showNotices has the metadata of machines show what was announced to them.
+// showNotices publishes interruption notices and rebalance recommendations in the metadata of
+// instances.
 func (c *Cloud) showNotices(ctx context.Context) error {
 	all, err := c.account.Look(ctx)
 	c.mu.Lock()
@@ -142,8 +144,8 @@ func (c *Cloud) Metadata(ctx context.Context, id string) (http.Handler, error) {
 	return md, nil
 }
 
-// PoweredOff implements booter.Cloud: such a machine is terminated or stopped, as its
-// launch said.
+// PoweredOff implements booter.Cloud. It terminates or stops the instance, according to its
+// InstanceInitiatedShutdownBehavior.
 func (c *Cloud) PoweredOff(ctx context.Context, id string) error {
 	out, err := c.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{
 		InstanceId: &id, Attribute: types.InstanceAttributeNameInstanceInitiatedShutdownBehavior,
@@ -159,7 +161,7 @@ func (c *Cloud) PoweredOff(ctx context.Context, id string) error {
 	return err
 }
 
-// userData is what a machine boots from.
+// userData returns the decoded user data of an instance.
 func (c *Cloud) userData(ctx context.Context, id string) ([]byte, error) {
 	out, err := c.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: &id, Attribute: types.InstanceAttributeNameUserData})
 	if err != nil || out.UserData == nil {

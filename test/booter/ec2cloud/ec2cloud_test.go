@@ -18,8 +18,8 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// userData is a cloud-init document like those that templates writes: a script
-// that is run at each boot, and says what it sees.
+// userData is a cloud-init document like those of package templates. Its script runs at each boot
+// and writes its observations to the console.
 const userData = `#cloud-config
 write_files:
   - path: /var/lib/cloud/scripts/per-boot/hello
@@ -40,7 +40,7 @@ runcmd:
   - [sh, -c, "echo user data ran >/dev/console"]
 `
 
-// lab is a closed network with an emulated cloud whose machines are real.
+// lab returns an isolated network with an emulated account whose instances boot for real.
 func lab(t *testing.T) (*booter.Lab, *motest.Account, *booter.Booter) {
 	t.Helper()
 	l := booter.OpenLab(t)
@@ -58,7 +58,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// greet says hello to whoever asks from within the lab, and returns where.
+// greet starts an HTTP server in the lab that greets its clients, and returns its port.
 func greet(t *testing.T, l *booter.Lab) (port string) {
 	t.Helper()
 	listener := l.Listen(t)
@@ -69,7 +69,7 @@ func greet(t *testing.T, l *booter.Lab) (port string) {
 		}
 		fmt.Fprint(w, "hello ", host)
 	})}
-	go func() { _ = server.Serve(listener) }() // it ends when it is closed
+	go func() { _ = server.Serve(listener) }() // it returns when the listener is closed
 	t.Cleanup(func() { _ = server.Close() })
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {

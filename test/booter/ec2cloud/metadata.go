@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// metadata is a machine's metadata service, version 2: without a token, which
-// only a PUT gives, it answers nothing.
+// metadata is the instance metadata service, version 2 (IMDSv2). It rejects requests without a
+// session token, which is issued by a PUT request.
 type metadata struct {
 	token    string
 	userData []byte
 
-	// mu guards values: paths below meta-data and dynamic, and what they hold.
+	// mu guards values, the content of the paths below meta-data and dynamic.
 	mu     sync.Mutex
 	values map[string]string
-	// keys returns the role's credentials; nil without a role.
+	// keys returns the role's temporary credentials. It is nil without a role.
 	keys func() (string, error)
 	role string
 }
@@ -28,7 +28,7 @@ const tokenTTL = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
 
 func newMetadata() *metadata { return &metadata{token: rand.Text(), values: map[string]string{}} }
 
-// set changes what a path holds; an empty text removes it.
+// set changes the content of a path. An empty text deletes the path.
 func (m *metadata) set(path, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *metadata) setJSON(path string, v any) {
 	}
 }
 
-// ServeHTTP answers as EC2 does, whatever version is asked for.
+// ServeHTTP implements http.Handler. It ignores the version in the path.
 func (m *metadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch {
@@ -66,7 +66,7 @@ func (m *metadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/octet-stream")
-		_, _ = w.Write(m.userData) // whoever asked may be gone
+		_, _ = w.Write(m.userData) // the client may have disconnected
 	default:
 		m.answer(w, r, path)
 	}
@@ -90,8 +90,8 @@ func (m *metadata) answer(w http.ResponseWriter, r *http.Request, path string) {
 	fmt.Fprint(w, text)
 }
 
-// find is what a path holds, or the names below it: those that have more below
-// them end with a slash.
+// find returns the content of a path, or a listing of the names below it. As on EC2, names with
+// children end with a slash.
 func (m *metadata) find(path string) (string, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

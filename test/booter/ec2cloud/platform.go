@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/booter"
 )
 
-// cloudConfig has cloud-init do what matters here, from Amazon's metadata.
+// cloudConfig restricts cloud-init to the relevant modules and to the emulated metadata service.
 const cloudConfig = `datasource_list: [Ec2]
 datasource:
   Ec2: {strict_id: false, timeout: 5, max_wait: 30, metadata_urls: ["http://169.254.169.254"]}
@@ -20,7 +20,7 @@ cloud_final_modules: [scripts-per-once, scripts-per-boot, scripts-per-instance, 
 output: {all: '| tee -a /var/log/cloud-init-output.log'}
 `
 
-// identify has cloud-init believe that it is on a cloud.
+// identify makes ds-identify enable the Ec2 data source.
 const identify = "policy: search,found=all,maybe=all,notfound=enabled\ndatasource: Ec2\n"
 
 // Platform implements booter.Cloud.
@@ -32,8 +32,8 @@ func (c *Cloud) Platform() booter.Platform {
 	}
 }
 
-// serial is a machine's number in the form of Amazon's, by which it knows that
-// it is one of theirs.
+// serial returns a machine's serial number in the form of EC2's, by which cloud-init identifies the
+// platform.
 func serial(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	text := hex.EncodeToString(sum[:16])

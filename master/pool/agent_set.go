@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// agentSet is a set of agents by their numbers, a bit each. It is walked in ascending
-// order.
+// agentSet is a set of agent numbers, stored as a bitmap and walked in ascending order.
 type agentSet []uint64
 
 func (s *agentSet) add(agent int) {
@@ -18,7 +17,7 @@ func (s *agentSet) add(agent int) {
 
 func (s agentSet) remove(agent int) { s[agent/64] &^= 1 << (agent % 64) }
 
-// all walks the set, which must not change meanwhile.
+// all returns an iterator over the set, which must not change meanwhile.
 func (s agentSet) all() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i, word := range s {

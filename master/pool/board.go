@@ -2,23 +2,23 @@ package pool
 
 import "slices"
 
-// board is the index of what agents can give, in units: slots in the slotted
-// pass, places for containers in the auxiliary one. Agents are numbered in the
-// order of their ids, and found by how much they have and whether something runs on
-// them, so that one request is answered without visiting a thousand machines.
+// board indexes agents by their free units: slots in the slotted pass, places for containers in the
+// auxiliary one. Agents are numbered in the order of their ids. The index is by the number of free units
+// and by whether the agent is idle, so that a request is served without visiting each of a thousand
+// machines.
 type board struct {
-	// sizes is what each agent has when it is idle.
+	// sizes is the number of units of each agent when it is idle.
 	units, sizes []int
-	// byUnits holds, for each number of units, the agents that have exactly
-	// that many.
+	// byUnits is indexed by the number of free units.
 	byUnits []row
 	counts  histogram
 }
 
-// row is agents that have equally many units.
+// row holds the agents that have the same number of free units.
 type row struct{ idle, busy agentSet }
 
-// newBoard counts what each agent has; an agent that has its whole size is idle.
+// newBoard returns the index of agents with the given free units. An agent is idle if its free units
+// equal its size.
 func newBoard(units, sizes []int) *board {
 	b := &board{units: slices.Clone(units), sizes: sizes}
 	for agent, n := range units {
@@ -27,7 +27,7 @@ func newBoard(units, sizes []int) *board {
 	return b
 }
 
-// setOf is the set that an agent with so many units is in.
+// setOf returns the set that an agent with so many free units belongs to.
 func (b *board) setOf(agent, units int) *agentSet {
 	if units == b.sizes[agent] {
 		return &b.byUnits[units].idle
@@ -43,7 +43,7 @@ func (b *board) insert(agent, units int) {
 	b.counts.addCount(units, 1)
 }
 
-// changeFree gives an agent units, or takes some away.
+// changeFree adds to the free units of an agent; by may be negative.
 func (b *board) changeFree(agent, by int) {
 	if by == 0 {
 		return
@@ -55,14 +55,14 @@ func (b *board) changeFree(agent, by int) {
 	b.insert(agent, old+by)
 }
 
-// request is the shape of what is asked for.
+// request is the shape of a requested placement.
 type request struct {
 	units   int
 	single  bool
 	exclude []int
 }
 
-// fewestAgents returns over how few agents r can be split, or 0.
+// fewestAgents returns the smallest number of agents that r can be split over, or 0.
 func (b *board) fewestAgents(r request) int {
 	less := make([]int, 0, len(r.exclude))
 	for _, agent := range r.exclude {
@@ -71,10 +71,10 @@ func (b *board) fewestAgents(r request) int {
 	return b.counts.fewestMachines(r.units, r.single, less)
 }
 
-// chooseAgents picks the agents that serve r, all with the same share: the fewest
-// possible, and among them by the fitting. A task on several machines prefers
-// idle ones, where nothing else slows the slowest of its containers; a task on
-// one machine prefers those in use, so that idle machines stay whole.
+// chooseAgents returns the agents that serve r with equal shares, or nil. It uses as few agents as
+// possible and selects among those by the fitting. A task on several machines prefers idle ones, because
+// its slowest container determines its speed; a task on one machine prefers busy ones, so that idle
+// machines stay whole.
 func (b *board) chooseAgents(r request, fitting Fitting) []int {
 	m := b.fewestAgents(r)
 	if m == 0 {

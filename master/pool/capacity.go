@@ -6,17 +6,16 @@ type Shape struct {
 	Count int
 }
 
-// Capacity is what a pool could offer if nothing ran in it.
+// Capacity is the resources of a pool in which nothing runs.
 type Capacity struct {
 	MaxAux int
 	Shapes []Shape
 }
 
-// Fits reports whether an allocation of that many slots could ever be placed:
-// on one machine or, unless singleNode, in equal shares on several. What does
-// not fit is refused with "request unfulfillable" where its owner can still
-// change it, and never holds up others. Zero slots fit on any machine, also on
-// the first that a pool gets.
+// Fits reports whether an allocation of that many slots could ever be placed: on one machine or, unless
+// singleNode, in equal shares on several. A request that does not fit fails with "request unfulfillable"
+// at submission, where its owner can still change it, and never blocks others. Zero slots fit on any
+// machine, also on the first one that a pool launches.
 func Fits(c Capacity, slots int, singleNode bool) bool {
 	if slots == 0 {
 		return c.MaxAux > 0
@@ -41,11 +40,11 @@ func (h *histogram) addCount(units, count int) {
 	(*h)[units] += count
 }
 
-// fewestMachines returns over how few machines n units can be split in equal shares, or
-// 0 if they cannot. Less lists the units of machines that must not be counted.
+// fewestMachines returns the smallest number of machines over which n units can be split in equal
+// shares, or 0 if that is impossible. Less lists the units of machines that must not be counted.
 //
-// The answer never turns from yes to no when machines gain units; pruning
-// victims and remembering failed requests both rest on that.
+// A request that fits still fits when machines gain units; both the pruning of victims and the cache of
+// failed requests rely on that.
 func (h histogram) fewestMachines(n int, single bool, less []int) int {
 	most := 0
 	for _, count := range h {

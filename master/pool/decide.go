@@ -5,36 +5,32 @@ import (
 	"time"
 )
 
-// Decide says what starts, what is asked to make room and what is killed.
+// Decide returns the allocations to start, to preempt and to kill.
 //
-// Order: priority (1 first), queue position, time. Auxiliary (zero-slot) and
-// slotted allocations do not compete and are decided apart.
+// Order: priority (1 first), queue position, time. Auxiliary (zero-slot) and slotted allocations do not
+// compete and are decided separately.
 //
-// Placement: whole or not at all, on agents and slots that are enabled and not
-// draining; on one machine if one has room, else in equal shares on as few as
-// possible.
+// Placement: complete or nothing, on agents and slots that are enabled and not draining; on one machine
+// if one has room, otherwise in equal shares on as few as possible.
 //
-// Who may pass whom: a task that does not fit does not hold up later ones of
-// its own level. Lower levels start nothing while it waits, for what they take
-// could keep it waiting for ever; with preemption on they are back-filled with
-// preemptible tasks, which can be taken back. Tasks that wait for something
-// else than slots hold up no other: those over their job's max_slots, and those
-// that could not fit even if the pool were empty and fully launched.
+// Overtaking: a task that does not fit does not block later tasks of the same priority. Lower priorities
+// start nothing while it waits, because they could keep it waiting forever by taking each slot that is
+// freed. With preemption enabled they are back-filled with preemptible tasks, whose slots can be
+// reclaimed. A task that waits for something other than slots blocks no other: one over its job's
+// max_slots, or one that could not fit even if the pool were empty and fully launched.
 //
-// So no level starves another: what a level frees goes to the highest level
-// that waits. Within a level a large task may be passed by small ones without
-// end; with preemption on it takes the slots of those behind it in the queue,
-// without it the remedy is a higher priority.
+// So no priority starves another: freed slots go to the highest priority that waits. Within a priority,
+// small tasks may overtake a large one indefinitely. With preemption it takes the slots of tasks behind
+// it in the queue; without preemption the remedy is a higher priority.
 //
-// Promises: slots of allocations that were asked to stop are held for the
-// first waiting task that fits with them, together with the free slots that it
-// needs, so that no other task is asked to stop for it and nothing is started
-// that would have to stop at once.
+// Promises: the slots of preempted allocations are held for the first waiting task that fits with them,
+// together with the free slots that it needs, so that no further task is preempted for it and nothing is
+// started that would have to stop at once.
 //
-// Preemption (if on): victims are preemptible, and of lower priority or, at the
-// same priority, of another job further back in the queue. They are tried
-// from the lowest priority and the newest; those not needed are left alone,
-// most important first. If all of them together are not enough, none is asked.
+// Preemption (if enabled): victims are preemptible, and of lower priority or, at the same priority, of
+// another job further back in the queue. They are tried from the lowest priority and the newest;
+// unneeded ones are spared, the most important first. If all of them together do not free enough, none
+// is preempted.
 func Decide(p Pool, now time.Time) Decision {
 	d := Decision{}
 	d.listDeadlines(p.Allocations, now)
@@ -97,7 +93,7 @@ func (p *pass) servePending(d *Decision, held map[JobID]int) {
 	}
 }
 
-// serveAllocation places a, promises it slots, or says why it waits.
+// serveAllocation places a or promises it slots. If a has to wait, it returns the reason.
 func (p *pass) serveAllocation(d *Decision, a *Allocation, blocked int, held map[JobID]int) Reason {
 	if a.MaxSlots > 0 && held[a.Job]+a.Slots > a.MaxSlots {
 		return ForJobLimit

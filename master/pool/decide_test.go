@@ -339,7 +339,7 @@ func TestAKeptInventoryDecidesAlikeAndStays(t *testing.T) {
 		p := crowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) //nolint:gosec // a crowd needs no secrecy
 		want := Decide(p, noon)
 		p.Inventory = TakeInventory(p.Agents, p.MaxAux)
-		for range 2 { // the second finds it as it was
+		for range 2 { // the second decision uses the unchanged inventory
 			if diff := cmp.Diff(want, Decide(p, noon)); diff != "" {
 				t.Fatalf("(-none kept +kept):\n%s", diff)
 			}

@@ -14,9 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// world draws a pool in which what runs was placed by Decide itself. Only the
-// seed is drawn by rapid, whose own numbers prefer to be small: pools must be
-// crowded for preemption to happen.
+// world draws a pool whose running allocations were placed by Decide. Only the seed is drawn by rapid,
+// which prefers small numbers: pools must be crowded for preemption to happen.
 func world(t *rapid.T) Pool {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // a world needs no secrecy
 	p := Pool{
@@ -42,7 +41,7 @@ func world(t *rapid.T) Pool {
 	for i := range r.IntN(7) {
 		p.Allocations = append(p.Allocations, drawAllocation(r, 100+i))
 	}
-	if r.IntN(5) == 0 { // somebody switches an agent off meanwhile
+	if r.IntN(5) == 0 { // an operator disables an agent in between
 		p.Agents[0].Enabled = false
 	}
 	return p
@@ -63,7 +62,7 @@ func drawAllocation(r *rand.Rand, n int) Allocation {
 	a.Job = JobID(fmt.Sprint("j", number))
 	a.MaxSlots = []int{2, 8, 0, 0, 0, 0, 0, 0, 0}[number] // a limit belongs to the job
 	a.Priority = 41 + r.IntN(3)
-	a.Position = Position(number * 7 % 10) // so does its place in the queue
+	a.Position = Position(number * 7 % 10) // and so does the position
 	a.Preemptible = r.IntN(3) > 0
 	a.SingleNode = r.IntN(5) == 0
 	if r.IntN(6) == 0 {
@@ -72,7 +71,7 @@ func drawAllocation(r *rand.Rand, n int) Allocation {
 	return a
 }
 
-// carryOut applies a decision; what is killed is gone.
+// carryOut applies a decision. Killed allocations are removed.
 func carryOut(p Pool, d Decision) Pool {
 	p.Allocations = slices.Clone(p.Allocations)
 	for i := range p.Allocations {
@@ -91,7 +90,7 @@ func carryOut(p Pool, d Decision) Pool {
 	return p
 }
 
-// free counts what every usable agent has left, by brute force.
+// free counts the free units of every usable agent by brute force.
 func free(p Pool, aux bool) map[AgentID]int {
 	left := map[AgentID]int{}
 	for _, a := range p.Agents {
@@ -134,7 +133,7 @@ func allocationOf(p Pool, id AllocationID) Allocation {
 	return p.Allocations[slices.IndexFunc(p.Allocations, func(a Allocation) bool { return a.ID == id })]
 }
 
-// fitsIn says by brute force whether a would fit.
+// fitsIn reports whether a would fit, by brute force.
 func fitsIn(left map[AgentID]int, a Allocation) bool {
 	units := max(a.Slots, 1)
 	for parts := 1; parts <= units; parts++ {
@@ -168,7 +167,8 @@ func TestEveryDecisionKeepsTheRules(t *testing.T) {
 	})
 }
 
-// No slot twice, gangs whole, nothing on what is off.
+// checkPlacements fails if a slot is used twice, a gang is incomplete, or a disabled agent or slot is
+// used.
 func checkPlacements(t *rapid.T, p Pool, d Decision) {
 	type place struct {
 		agent AgentID
@@ -228,7 +228,7 @@ func checkLimits(t *rapid.T, after Pool, d Decision) {
 	}
 }
 
-// Nothing is started while something ahead of it that fits waits.
+// checkOrder fails if an allocation was started ahead of an earlier one that fits.
 func checkOrder(t *rapid.T, p, after Pool, d Decision) {
 	promised := slices.ContainsFunc(d.Waiting, func(w Waiting) bool { return w.Reason == ForRelease })
 	for _, w := range d.Waiting {
@@ -236,8 +236,8 @@ func checkOrder(t *rapid.T, p, after Pool, d Decision) {
 		if w.Reason != ForSlots && w.Reason != ForRelease {
 			continue
 		}
-		// Slots that are set aside for another are not free, so where there
-		// are promises only what was started behind a is taken back.
+		// Slots that are set aside for another allocation are not free. Where there are promises, only
+		// the allocations that were started behind a are undone.
 		world := after
 		if promised {
 			world = carryOut(p, aheadOf(p, d, a))
@@ -271,7 +271,8 @@ func aheadOf(p Pool, d Decision, a Allocation) Decision {
 	})}
 }
 
-// Victims are allowed, all of them are needed, and they are enough.
+// checkVictims fails if a victim may not be preempted or is not needed, or if the victims are not
+// enough.
 func checkVictims(t *rapid.T, p Pool, d Decision) {
 	if len(d.Preempt) > 0 && !p.Scheduler.Preemption {
 		t.Fatal("preemption is off")
@@ -297,7 +298,7 @@ func checkVictims(t *rapid.T, p Pool, d Decision) {
 		}
 	}
 	if len(needers) != 1 || promises != 1 {
-		return // with several promises "needed" is relative to the others
+		return // with several promises, whether a victim is needed depends on the others
 	}
 	checkNeeded(t, p, d, allocationOf(p, d.Preempt[0].For))
 }
@@ -321,7 +322,7 @@ func checkNeeded(t *rapid.T, p Pool, d Decision, requester Allocation) {
 	}
 }
 
-// Every pending allocation starts or is told why not.
+// checkComplete fails if a pending allocation neither starts nor has a reason to wait.
 func checkComplete(t *rapid.T, p Pool, d Decision) {
 	pending := 0
 	for _, a := range p.Allocations {
@@ -348,8 +349,8 @@ func TestTheOrderOfTheInputDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Whatever is waiting gets its turn: carrying out decision after decision, with
-// what was asked to stop stopping and tasks ending, empties the queue.
+// Every waiting allocation is served eventually: with decision after decision carried out, preempted
+// allocations stopping and others ending, the queue empties.
 func TestNobodyWaitsForEver(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -369,7 +370,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	})
 }
 
-// endOne lets releasing allocations end; when there is none, one that runs.
+// endOne ends the releasing allocations or, without any, a running one.
 func endOne(p *Pool, round int) bool {
 	before := len(p.Allocations)
 	p.Allocations = slices.DeleteFunc(p.Allocations, func(a Allocation) bool { return a.State == Releasing })
@@ -386,10 +387,9 @@ func endOne(p *Pool, round int) bool {
 	return true
 }
 
-// BenchmarkDecide is the promise of one pass over 10,000 waiting tasks and 1,000 agents of 8
-// slots in less than 25 ms, and over 100,000 and 10,000 in less than 500 ms, with all sizes
-// of tasks and with whole machines only.
-// It fails when a task's part of a storm grows with the storm.
+// BenchmarkDecide checks that a pass over 10,000 waiting tasks and 1,000 agents of 8 slots takes less
+// than 25 ms, and one over 100,000 and 10,000 less than 500 ms, with all sizes of tasks and with whole
+// machines only. It fails if the cost per task of a storm grows with the size of the storm.
 func BenchmarkDecide(b *testing.B) {
 	var grown measure.Growth
 	for _, c := range []struct {
@@ -425,7 +425,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// storm is the worst hour: everything that runs makes room for what waits.
+// storm is the worst case: everything that runs makes room for waiting tasks.
 func storm(p Pool) Pool {
 	for i := range p.Allocations {
 		a := &p.Allocations[i]
@@ -440,10 +440,10 @@ func bench(used int, preemption bool) Pool {
 	return load{agents: 1000, pending: 10_000, used: used, preemption: preemption, slots: sizes()}.draw()
 }
 
-// sizes are the tasks of a mixed load.
+// sizes are the slots of the tasks of a mixed load.
 func sizes() []int { return []int{0, 1, 2, 3, 4, 8, 16, 32, 64} }
 
-// load is a pool of agents of 8 slots, of which some are used by tasks of one slot each.
+// load is a pool of agents of 8 slots, some of them used by tasks of one slot each.
 type load struct {
 	agents, pending, used int
 	preemption            bool

@@ -5,21 +5,23 @@ import (
 	"slices"
 )
 
-// Inventory is what the agents of a pool could give if nothing ran on them. It is never changed: it
-// may be kept for as long as the agents are as they were, for as many decisions as there are.
+// Inventory is the capacity of a pool's agents with nothing running on them. It is immutable and may be
+// reused for any number of decisions until the agents change.
 type Inventory struct {
 	agents []Agent // by id
 	index  map[AgentID]int
-	// slots are those of each agent that may be given to tasks, in ascending order.
+	// slots are the usable slots of each agent, in ascending order.
 	slots [][]int
-	// machines are the agents that may be given something.
+	// machines is the number of usable agents.
 	machines int
-	// sizes is how many units each agent has, slots or auxiliary places, and capacity counts them.
+	// sizes is the number of units of each agent, slots or auxiliary places; capacity counts the agents
+	// by that number.
 	sizes    map[kind][]int
 	capacity map[kind]histogram
 }
 
-// TakeInventory looks at the agents of a pool, each of which may run maxAux zero-slot containers.
+// TakeInventory returns the inventory of a pool's agents with places for maxAux zero-slot
+// containers each.
 func TakeInventory(agents []Agent, maxAux int) *Inventory {
 	byID := func(a, b Agent) int { return cmp.Compare(a.ID, b.ID) }
 	if !slices.IsSortedFunc(agents, byID) {
@@ -49,7 +51,7 @@ func TakeInventory(agents []Agent, maxAux int) *Inventory {
 	return n
 }
 
-// usableSlots lists the slots of an agent that may be given to tasks.
+// usableSlots returns the slots of an agent that may be given to tasks, in ascending order.
 func usableSlots(a Agent) []int {
 	if !a.Enabled || a.Draining {
 		return nil

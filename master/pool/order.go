@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Position is a place in the queue of one priority; the smaller is ahead.
+// Position is a place in the queue of one priority; smaller ones are ahead.
 type Position int64
 
-// compareOrder orders allocations as they are served: priority, queue position,
-// time, and the id so that no two are equal.
+// compareOrder orders allocations as they are served: by priority, queue position and time, and by id so
+// that no two are equal.
 func compareOrder(a, b *Allocation) int {
 	return cmp.Or(
 		cmp.Compare(a.Priority, b.Priority),

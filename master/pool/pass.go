@@ -2,7 +2,7 @@ package pool
 
 import "slices"
 
-// kind is which of the two independent passes is run.
+// kind selects one of the two independent passes.
 type kind bool
 
 const (
@@ -10,7 +10,7 @@ const (
 	auxiliary kind = true
 )
 
-// takes says whether an allocation is one of the kind.
+// takes reports whether an allocation is of the kind.
 func (k kind) takes(a Allocation) bool { return (a.Slots == 0) == bool(k) }
 
 // pass is one walk through the queue, for slots or for auxiliary places.
@@ -19,28 +19,26 @@ type pass struct {
 	kind      kind
 	agents    []Agent
 	index     map[AgentID]int
-	// sizes is what each agent could give if nothing ran on it; capacity counts
-	// them, together with what may still be launched.
+	// sizes is the number of units of each agent when nothing runs on it; capacity counts the agents by
+	// that number, and the machines that may still be launched.
 	sizes    []int
 	capacity histogram
-	// machines are the agents that may be given something, and what may still be
-	// launched.
+	// machines is the number of usable agents and of machines that may still be launched.
 	machines int
-	// free is what agents can give now and slots which slots those are; soon
-	// adds what is being released. Starts and promises are taken from all three.
+	// free is the units that agents can give now, and slots their free slots; soon includes the units
+	// being released. Starts and promises are taken from all three.
 	free  *board
 	soon  *board
 	slots [][]int
-	// owned says of which agents the slots are not those of the inventory any more.
+	// owned marks the agents whose slots were copied from the inventory to be changed.
 	owned []bool
 
 	pending []*Allocation
 	victims *victims
 
-	// Plain requests that did not fit. In a pass free room only shrinks, and so
-	// does the sum of room and victims with every further requester; a request
-	// that failed once need not be tried again. What will be free soon grows
-	// when victims give up more than was asked for.
+	// Requests without exclusions that did not fit. During a pass free room only shrinks, and so does
+	// the sum of room and victims with every further requester, so that a request that failed once need
+	// not be tried again. The room in soon grows when victims free more than was needed.
 	noFree, noSoon, noVictims map[shape]bool
 }
 
@@ -50,16 +48,16 @@ type shape struct {
 	single bool
 }
 
-// holding is what a running allocation gives back when it stops.
+// holding is a running allocation and the units that it frees when it stops.
 type holding struct {
 	*Allocation
 	gains []gain
-	// asked says that it was asked to stop in this pass.
+	// asked is set once it was asked to stop in this pass.
 	asked bool
 }
 
-// gain is what one agent can give once a holding is gone; slots that are
-// disabled or draining by now gain nothing.
+// gain is the units that an agent regains when a holding ends. Slots that have since been disabled or
+// are draining do not count.
 type gain struct{ agent, units int }
 
 func newPass(p Pool, n *Inventory, ordered []*Allocation, k kind) *pass {
@@ -79,7 +77,7 @@ func newPass(p Pool, n *Inventory, ordered []*Allocation, k kind) *pass {
 	return s
 }
 
-// occupyRunning takes away what running allocations hold and sorts the others.
+// occupyRunning subtracts the resources of running allocations and collects the pending ones.
 func (p *pass) occupyRunning(ordered []*Allocation) {
 	free, releasing := slices.Clone(p.sizes), make([]int, len(p.sizes))
 	var running []*holding
@@ -104,8 +102,7 @@ func (p *pass) occupyRunning(ordered []*Allocation) {
 	}
 	soon := make([]int, len(free))
 	for i := range free {
-		// A lowered limit on auxiliary containers leaves more of them than
-		// there are places.
+		// If the limit on auxiliary containers was lowered, there may be more of them than places.
 		soon[i] = max(free[i]+releasing[i], 0)
 		free[i] = max(free[i], 0)
 	}
@@ -113,7 +110,7 @@ func (p *pass) occupyRunning(ordered []*Allocation) {
 	p.victims = newVictims(running, p.soon)
 }
 
-// removeSlots takes the slots of a out of those that are free.
+// removeSlots removes the slots of a from the free ones and returns them as gains.
 func (p *pass) removeSlots(a *Allocation) []gain {
 	var gains []gain
 	for _, share := range a.Placement {
@@ -138,7 +135,8 @@ func (p *pass) removeSlots(a *Allocation) []gain {
 	return gains
 }
 
-// ownSlots are an agent's slots for this pass to change: those of the inventory stay.
+// ownSlots returns a copy of an agent's slots that this pass may change. The inventory's own slots are
+// shared.
 func (p *pass) ownSlots(agent int) []int {
 	if !p.owned[agent] {
 		p.owned[agent], p.slots[agent] = true, slices.Clone(p.slots[agent])
@@ -159,7 +157,8 @@ func (p *pass) placeRequest(a *Allocation) request {
 	return r
 }
 
-// findRoom looks for room on b, unless the same request is known to have none.
+// findRoom returns agents of b with room for r, or nil. It does not search again for a request that has
+// failed in this pass.
 func (p *pass) findRoom(b *board, r request, failed map[shape]bool) []int {
 	key := shape{units: r.units, single: r.single}
 	if failed[key] {
@@ -172,7 +171,7 @@ func (p *pass) findRoom(b *board, r request, failed map[shape]bool) []int {
 	return agents
 }
 
-// startOne takes free room for r.
+// startOne takes free room for r, and reports false if there is not enough.
 func (p *pass) startOne(r request) ([]Share, bool) {
 	agents := p.findRoom(p.free, r, p.noFree)
 	if agents == nil {
@@ -191,7 +190,8 @@ func (p *pass) startOne(r request) ([]Share, bool) {
 	return placement, true
 }
 
-// promiseSlots holds room for r that is partly still being released.
+// promiseSlots reserves room for r, including units that are still being released. It reports false if there is
+// not enough.
 func (p *pass) promiseSlots(r request) bool {
 	agents := p.findRoom(p.soon, r, p.noSoon)
 	for _, agent := range agents {
@@ -206,13 +206,13 @@ func (p *pass) promiseSlots(r request) bool {
 	return agents != nil
 }
 
-// changeSoon changes what an agent will be able to give once what is being released is.
+// changeSoon changes the units that an agent will have once all releases are complete.
 func (p *pass) changeSoon(agent, by int) {
 	p.soon.changeFree(agent, by)
 	p.victims.changed(agent)
 }
 
-// couldFit reports whether r fits an empty pool with everything launched.
+// couldFit reports whether r fits an empty pool with all machines launched.
 func (p *pass) couldFit(r request) bool {
 	less := make([]int, 0, len(r.exclude))
 	for _, agent := range r.exclude {

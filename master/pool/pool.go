@@ -1,7 +1,6 @@
-// Package pool decides which waiting tasks start on which machines, and which
-// running ones have to make room for them. It is pure: the same pool, queue and
-// clock always give the same answer, so every rule has a row in a table test
-// and none needs a machine.
+// Package pool decides which waiting tasks start on which machines, and which running tasks have to make
+// room for them. It is pure: the same pool, queue and clock always give the same answer, so every rule
+// has a row in a table test and none needs a machine.
 package pool
 
 import "time"
@@ -9,65 +8,64 @@ import "time"
 // AgentID names one machine of a pool.
 type AgentID string
 
-// AllocationID names one attempt to run a task: what is placed as a whole.
+// AllocationID names one attempt to run a task, which is placed as a whole.
 type AllocationID string
 
 // JobID names the job whose queue position and slot limit an allocation shares.
 type JobID string
 
-// Fitting says which of several machines with enough room is taken.
+// Fitting selects among several machines with enough room.
 type Fitting string
 
 const (
-	// Best takes the machine that is left with the least room, so that whole
-	// machines stay free for large tasks and for being given back.
+	// Best selects the machine with the least room left, so that whole machines stay free for large
+	// tasks or can be terminated.
 	Best Fitting = "best"
-	// Worst takes the machine with the most room, so that tasks spread.
+	// Worst selects the machine with the most room, so that tasks spread.
 	Worst Fitting = "worst"
 )
 
-// Scheduler is how a pool shares its machines.
+// Scheduler configures how a pool shares its machines.
 type Scheduler struct {
-	// Preemption lets a task that waits push out less important ones.
+	// Preemption allows a waiting task to preempt less important ones.
 	Preemption bool
 	Fitting    Fitting
-	// DefaultPriority belongs to jobs that ask for none; 1 is served first and
-	// 99 last.
+	// DefaultPriority is the priority of jobs that name none; 1 is served first and 99 last.
 	DefaultPriority int
 }
 
-// The limits of a priority, and the priority of a job that names none.
+// The range of priorities, and the priority of a job that names none.
 const (
 	HighestPriority = 1
 	LowestPriority  = 99
 	DefaultPriority = 42
 )
 
-// Pool is everything a decision looks at.
+// Pool is the input of a decision.
 type Pool struct {
 	Scheduler Scheduler
-	// MaxAux is how many zero-slot containers one agent may run at a time; 0
-	// keeps the pool free of them.
+	// MaxAux is the number of zero-slot containers that one agent may run at a time; 0 excludes them
+	// from the pool.
 	MaxAux      int
 	Agents      []Agent
 	Allocations []Allocation
-	// Inventory is what TakeInventory makes of Agents and MaxAux, for callers that keep it; nil has it
-	// made.
+	// Inventory is the result of TakeInventory for Agents and MaxAux, for callers that reuse it. If it
+	// is nil, Decide computes it.
 	Inventory *Inventory
-	// Room is what may still be launched for the pool. It is not used to place
-	// anything; a task that fits only with it waits instead of being passed over.
+	// Room is the machines that may still be launched for the pool. Nothing is placed on them, but a
+	// task that fits only with them waits instead of being passed over.
 	Room []Shape
 }
 
-// Agent is one machine of the pool, as far as placing is concerned.
+// Agent is one machine of the pool, reduced to what placement needs.
 type Agent struct {
 	ID AgentID
-	// Enabled and Draining are the administrator's switches; an agent that is
-	// disabled or draining gets nothing new.
+	// Enabled and Draining are set by the operator; a disabled or draining agent gets no new
+	// allocations.
 	Enabled  bool
 	Draining bool
-	// Lost says that its link is broken and that it is waited for. It is not
-	// enabled either; the launcher need not replace it yet.
+	// Lost reports that the connection to the agent is broken and that the master waits for it to
+	// return. The agent is not enabled either, but the launcher need not replace it yet.
 	Lost  bool
 	Slots []Slot
 }
@@ -79,9 +77,9 @@ type Slot struct {
 	Draining bool
 }
 
-// State is where an allocation stands, as far as placing is concerned.
+// State is the state of an allocation, reduced to what placement needs.
 //
-//	Pending ──starts──▶ Running ──is asked to stop──▶ Releasing
+//	Pending ──starts──▶ Running ──asked to stop──▶ Releasing
 type State string
 
 const (
@@ -89,7 +87,7 @@ const (
 	Pending State = "pending"
 	// Running holds the slots of its placement.
 	Running State = "running"
-	// Releasing holds them too, but was asked to give them up.
+	// Releasing still holds its slots, but was asked to give them up.
 	Releasing State = "releasing"
 )
 
@@ -97,12 +95,12 @@ const (
 type Allocation struct {
 	ID  AllocationID
 	Job JobID
-	// Slots is what the allocation needs in all; 0 makes it an auxiliary one,
-	// which takes a place among an agent's MaxAux and no slot.
+	// Slots is the total number of slots; 0 makes it an auxiliary allocation, which takes one of an
+	// agent's MaxAux places and no slot.
 	Slots int
 	// Priority is 1 (served first) to 99.
 	Priority int
-	// Position orders jobs of one priority; the smaller is ahead.
+	// Position orders jobs of one priority; smaller ones are ahead.
 	Position  Position
 	Submitted time.Time
 	// Preemptible allocations may be asked to stop for more important ones.
@@ -111,34 +109,32 @@ type Allocation struct {
 	SingleNode bool
 	// Exclude lists agents that must not be used.
 	Exclude []AgentID
-	// MaxSlots limits what the allocations of the job hold together; 0 is no
-	// limit.
+	// MaxSlots limits the slots that the allocations of the job hold together; 0 means unlimited.
 	MaxSlots int
 
 	State State
 	// Deadline is when a releasing allocation is killed; zero means never.
 	Deadline time.Time
-	// Placement is what a running or releasing allocation holds.
+	// Placement is the agents and slots that a running or releasing allocation holds.
 	Placement []Share
 }
 
-// Share is what an allocation holds on one agent: one container's worth.
+// Share is the part of an allocation on one agent, which runs in one container.
 type Share struct {
 	Agent AgentID
 	// Slots are slot ids in ascending order; none for an auxiliary allocation.
 	Slots []int
 }
 
-// Decision is what should happen now.
+// Decision lists the actions to take now.
 type Decision struct {
 	Start   []Start
 	Preempt []Preempt
 	// Kill lists releasing allocations whose deadline has passed.
 	Kill []AllocationID
-	// Waiting says of every other pending allocation why it waits.
+	// Waiting lists every other pending allocation with the reason why it waits.
 	Waiting []Waiting
-	// Wake is when the decision changes without any further event: the next
-	// deadline. Zero means never.
+	// Wake is the next deadline, when the decision changes without any further event. Zero means never.
 	Wake time.Time
 }
 
@@ -151,11 +147,11 @@ type Start struct {
 // Preempt asks a running allocation to give up its slots.
 type Preempt struct {
 	Allocation AllocationID
-	// For is the allocation that gets them.
+	// For is the allocation that gets the slots.
 	For AllocationID
 }
 
-// Waiting is one pending allocation that does not start.
+// Waiting is a pending allocation that does not start.
 type Waiting struct {
 	Allocation AllocationID
 	Reason     Reason
@@ -165,18 +161,17 @@ type Waiting struct {
 type Reason string
 
 const (
-	// ForSlots waits until something ends or a machine arrives.
+	// ForSlots waits until an allocation ends or a machine joins.
 	ForSlots Reason = "no free slots"
-	// ForRelease waits until allocations that were asked to stop have stopped.
+	// ForRelease waits until preempted allocations have stopped.
 	ForRelease Reason = "slots are being released for it"
 	// ForPriority waits because a more important task waits.
 	ForPriority Reason = "a task of higher priority waits"
-	// ForJobLimit waits because its job holds max_slots already.
+	// ForJobLimit waits because its job already holds max_slots.
 	ForJobLimit Reason = "its job is at max_slots"
-	// ForAgents waits because the pool has no agent that is enabled, and none may be
-	// launched.
+	// ForAgents waits because the pool has no enabled agent, and none may be launched.
 	ForAgents Reason = "no agent of the pool is connected and enabled"
-	// ForCapacity waits although neither the pool's enabled agents nor what may
-	// be launched could ever hold it.
+	// ForCapacity waits although neither the pool's enabled agents nor the machines that may still be
+	// launched could ever hold it.
 	ForCapacity Reason = "larger than the pool"
 )

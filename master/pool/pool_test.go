@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// machine is an enabled agent with n enabled slots.
+// machine returns an enabled agent with n enabled slots.
 func machine(id AgentID, n int) Agent {
 	a := Agent{ID: id, Enabled: true}
 	for i := range n {
@@ -20,7 +20,7 @@ func machine(id AgentID, n int) Agent {
 	return a
 }
 
-// task waits, in a job of its own, submitted later the larger its number is:
+// task returns a waiting allocation in a separate job. The number in its id is its submission time:
 // "t3" was submitted three seconds after noon.
 func task(id AllocationID, slots int, change ...func(*Allocation)) Allocation {
 	n := 0
@@ -63,13 +63,13 @@ func on(places ...string) func(*Allocation) {
 	}
 }
 
-// releasing was asked to stop, with an hour to do so.
+// releasing makes an allocation one that was asked to stop, an hour before its deadline.
 func releasing(a *Allocation) {
 	a.State = Releasing
 	a.Deadline = noon.Add(time.Hour)
 }
 
-// render writes a decision as one short line an item, sorted within a kind.
+// render formats a decision as one short line per item, sorted within a kind.
 func render(d Decision) string {
 	var starts, stops, waits []string
 	for _, s := range d.Start {

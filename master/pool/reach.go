@@ -5,29 +5,30 @@ import (
 	"slices"
 )
 
-// none stands for the number of a holding where there is none.
+// none marks the absence of a victim or an agent.
 const none = -1
 
-// reach says of each agent from which victim on it has some number of units, when all
-// less important ones are gone too. Agents are found by that number, the least important
-// first.
+// reach records, for each agent, the victim at which the agent reaches a given number of units once that
+// victim and all less important ones have stopped. Victims are identified by their number in serving
+// order. The reach finds agents by that number, those with the least important victim first.
 type reach struct {
 	victims *victims
 	units   int
-	// at is by agent: the number of the victim, already() where no victim is needed, and
-	// none where all of them are too few.
+	// at is the victim's number by agent: already() if no victim is needed, none if all of them together
+	// free too few units.
 	at []int
-	// first is by number an agent that has it, and next by agent another one.
+	// first is an agent by victim number, and next the following agent with the same number. Together
+	// they form linked lists.
 	first, next []int
-	// tree counts agents by their numbers: a Fenwick tree, in which a sum over all up to a
-	// number, and the n-th agent, take steps like the logarithm of its length.
+	// tree counts agents by victim number. It is a Fenwick tree: a prefix sum and the n-th agent take
+	// time logarithmic in its length.
 	tree  []int
 	total int
-	// stale are agents whose number may be another by now.
+	// stale are agents whose number has to be recomputed.
 	stale []int
 }
 
-// reachOf is the reach of units, as things are now.
+// reachOf returns the current reach for the given number of units.
 func (v *victims) reachOf(units int) *reach {
 	r, known := v.reached[units]
 	if !known {
@@ -48,10 +49,10 @@ func (v *victims) reachOf(units int) *reach {
 	return r
 }
 
-// already is the number of agents that need no victim.
+// already is the number assigned to agents that need no victim.
 func (r *reach) already() int { return len(r.victims.running) }
 
-// find looks for the victim with which an agent has the units.
+// find returns the number of the victim that completes the units of an agent, already or none.
 func (r *reach) find(agent int) int {
 	have := r.victims.soon.units[agent]
 	if have >= r.units {
@@ -95,7 +96,7 @@ func (r *reach) count(at, by int) {
 	}
 }
 
-// rank is the number of the n-th agent from the end, or none.
+// rank returns the number of the n-th agent from the end, or none.
 func (r *reach) rank(n int) int {
 	if n > r.total {
 		return none
@@ -114,7 +115,7 @@ func (r *reach) rank(n int) int {
 	return at
 }
 
-// nth is the number of the n-th agent from the end that is not excluded, or none.
+// nth returns the number of the n-th agent from the end that is not excluded, or none.
 func (r *reach) nth(n int, exclude []int) int {
 	for skip := 0; ; {
 		at := r.rank(n + skip)
@@ -131,7 +132,7 @@ func (r *reach) nth(n int, exclude []int) int {
 	}
 }
 
-// from walks the agents whose numbers are at least last, with their numbers.
+// from returns an iterator over the agents whose numbers are at least last, and their numbers.
 func (r *reach) from(last int) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for n := 1; n <= r.total; {

@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// findVictims asks running allocations to make room for a, and counts what they
-// hold as released. It asks none of them if all that may be asked are not enough.
+// findVictims chooses running allocations that make room for a, and counts their slots as being
+// released. It returns none if all possible victims together do not free enough.
 func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 	key := shape{units: r.units, single: r.single}
 	if !p.scheduler.Preemption || p.noVictims[key] {
@@ -30,8 +30,8 @@ func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 	return ids
 }
 
-// mayPreempt reports whether a may push h out. Within a priority the place in the queue
-// decides. That is a job's, so allocations of one job never push each other out.
+// mayPreempt reports whether a may preempt h. Within a priority the queue position decides. All
+// allocations of a job share one position, so that they never preempt each other.
 func mayPreempt(a *Allocation, h *holding) bool {
 	if h.Priority == a.Priority {
 		return h.Position > a.Position
@@ -39,20 +39,21 @@ func mayPreempt(a *Allocation, h *holding) bool {
 	return h.Priority > a.Priority
 }
 
-// victims are the allocations that may be asked to make room, in serving order: the last
-// is the least important, and is tried first. A request is served once those from the
-// last to some other would make it fit; which that is, is known of each agent, so that
-// a request need not try them one by one.
+// victims are the allocations that may be preempted, in serving order: the last one is the least
+// important and is tried first. A request is served once all victims from the last up to some other have
+// stopped. That other one is recorded for each agent (see reach), so that a request need not try victims
+// one by one.
 type victims struct {
 	running []*holding
 	soon    *board
-	// onAgent is what the holdings of each agent would give it, in serving order.
+	// onAgent lists the units that each agent regains from its holdings, in serving order.
 	onAgent [][]stake
-	// reached is by units; of those that were asked for.
+	// reached holds the reaches computed so far, by units.
 	reached map[int]*reach
 }
 
-// stake is what one agent gets when a holding goes, by its number in serving order.
+// stake is the units that one agent regains from a holding, which is identified by its number in serving
+// order.
 type stake struct{ holding, units int }
 
 func newVictims(running []*holding, soon *board) *victims {
@@ -65,25 +66,24 @@ func newVictims(running []*holding, soon *board) *victims {
 	return v
 }
 
-// changed says that an agent has other units, or that a holding on it was asked.
+// changed marks an agent whose units have changed, or one of whose holdings was asked to stop.
 func (v *victims) changed(agent int) {
 	for _, r := range v.reached {
 		r.stale = append(r.stale, agent)
 	}
 }
 
-// option is one way to serve a request: on so many agents, each with so many units.
+// option is one way to serve a request: on a number of agents, with the same units on each.
 type option struct {
 	agents, units int
-	// whole is how many agents have the units without any victim; with is the others that
-	// get them, as far as they count.
+	// whole is the number of agents that have the units without any victim; with lists the agents that
+	// have them once victims stop.
 	whole int
 	with  []int
 }
 
-// choose tries victims from the least important until r fits, then spares those that
-// turned out not to be needed, the most important first. It is nil if r does not fit
-// with all of them.
+// choose tries victims from the least important until r fits, then spares the unneeded ones, the most
+// important first. It returns nil if r does not fit with all of them.
 func (v *victims) choose(a *Allocation, r request) []*holding {
 	first := sort.Search(len(v.running), func(i int) bool { return mayPreempt(a, v.running[i]) })
 	last, options := none, []option(nil)
@@ -109,7 +109,7 @@ func (v *victims) choose(a *Allocation, r request) []*holding {
 	return v.spare(options, last)
 }
 
-// listAgents names the agents that an option has once all victims down to last are gone.
+// listAgents fills in the agents that an option has once all victims down to last have stopped.
 func (v *victims) listAgents(o *option, last int, exclude []int) {
 	for agent, at := range v.reachOf(o.units).from(last) {
 		switch {
@@ -122,7 +122,7 @@ func (v *victims) listAgents(o *option, last int, exclude []int) {
 	}
 }
 
-// spare lists those victims down to last that are needed for one of the options.
+// spare returns the victims down to last that one of the options needs.
 func (v *victims) spare(options []option, last int) []*holding {
 	units, tried := make(map[int]int), []int(nil)
 	for _, o := range options {
@@ -150,14 +150,15 @@ func (v *victims) spare(options []option, last int) []*holding {
 	return chosen
 }
 
-// open lists what an agent would get from the holdings down to last that were not asked.
+// open returns the units that an agent would regain from the holdings down to last that were not asked
+// to stop yet.
 func (v *victims) open(agent, last int) []stake {
 	from := sort.Search(len(v.onAgent[agent]), func(i int) bool { return v.onAgent[agent][i].holding >= last })
 	out := slices.Clone(v.onAgent[agent][from:])
 	return slices.DeleteFunc(out, func(s stake) bool { return v.running[s.holding].asked })
 }
 
-// addGains counts what a holding gives on those agents that units knows.
+// addGains adds the units of a holding to the agents in units; other agents are ignored.
 func addGains(units map[int]int, h *holding, sign int) {
 	for _, g := range h.gains {
 		if _, known := units[g.agent]; known {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// oneByOne is choose as its comment says it: each victim tried, each tried again.
+// oneByOne implements choose literally: it tries each victim, then tries to spare each.
 func oneByOne(v *victims, a *Allocation, r request) []*holding {
 	units := slices.Clone(v.soon.units)
 	change := func(h *holding, sign int) {
@@ -49,7 +49,7 @@ func oneByOne(v *victims, a *Allocation, r request) []*holding {
 	return tried
 }
 
-// crowd draws a pool in which nearly everything is taken, by gangs too.
+// crowd draws a pool that is almost full, with gangs among its allocations.
 func crowd(r *rand.Rand) Pool {
 	p := Pool{MaxAux: r.IntN(3), Scheduler: Scheduler{Preemption: true, Fitting: []Fitting{Best, Worst}[r.IntN(2)]}}
 	for i := range 2 + r.IntN(9) {

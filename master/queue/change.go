@@ -9,27 +9,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Changed is what follows from a change.
+// Changed lists the effects of a change, which the caller has to carry out.
 type Changed struct {
-	// Jobs are those whose settings must be stored.
+	// Jobs are the jobs whose settings must be stored.
 	Jobs []*Job
-	// Moved are allocations that wait, in another pool now.
+	// Moved are the waiting allocations that are in another pool now.
 	Moved []*Entry
-	// Preempt are allocations that have to be preempted, so that their owner submits
-	// them again and they go to the job's new pool.
+	// Preempt are the allocations that must be preempted. Their owner submits them again, and they join
+	// the queue of the job's new pool.
 	Preempt []*Entry
 }
 
-// Change alters a job. The error is ErrUnknownJob, or says which change is refused, and
-// then nothing is altered.
+// Change alters a job. It returns ErrUnknownJob if there is no such job, or an error that names the
+// invalid part of the change. On error nothing is altered.
 func (q *Queue) Change(id rm.JobID, c rm.Change, now time.Time) (Changed, error) {
 	j, found := q.jobs[id]
-	// What was changed for a job holds for its later allocations, and so must this.
+	// Settings apply to the job's later allocations as well, so that a job without allocations can be
+	// changed if it has settings.
 	if !found || j.Empty() && !j.Settings.Changed() {
 		return Changed{}, rm.ErrUnknownJob
 	}
 	if c.Weight != nil && *c.Weight == j.Weight() {
-		c.Weight = nil // said again, by a master that restarts, also where no weight may be set
+		c.Weight = nil // repeated by a restarted master, even where weights cannot be set
 	}
 	if err := q.checkChange(j, c); err != nil {
 		return Changed{}, err
@@ -55,10 +56,10 @@ func (q *Queue) Change(id rm.JobID, c rm.Change, now time.Time) (Changed, error)
 	return out, nil
 }
 
-// Changes counts the changes of jobs.
+// Changes returns the number of changes made to jobs so far.
 func (q *Queue) Changes() uint64 { return q.changes }
 
-// checkChange says what is wrong with a change.
+// checkChange returns an error if the change is invalid.
 func (q *Queue) checkChange(j *Job, c rm.Change) error {
 	if c.Priority != nil {
 		if err := CheckPriority(*c.Priority); err != nil {
@@ -103,7 +104,8 @@ func (q *Queue) checkNeighbour(j *Job, id rm.JobID) error {
 	return nil
 }
 
-// checkMove refuses to move what cannot be started again elsewhere.
+// checkMove returns an error if the pool does not exist, if a started allocation cannot be preempted, or
+// if the pool could never fit an allocation of the job.
 func (q *Queue) checkMove(j *Job, name string) error {
 	if _, err := q.poolNamed(name); err != nil {
 		return err
@@ -122,7 +124,7 @@ func (q *Queue) checkMove(j *Job, name string) error {
 	return nil
 }
 
-// setPool moves what waits, and lists what has to be preempted.
+// setPool moves the waiting allocations to a pool and returns them, and those to preempt.
 func (j *Job) setPool(name string) (moved, preempt []*Entry) {
 	j.Settings.Pool = name
 	for _, e := range j.sortedEntries() {
@@ -138,8 +140,9 @@ func (j *Job) setPool(name string) (moved, preempt []*Entry) {
 	return moved, preempt
 }
 
-// moveBeside puts a job beside another, under that one's priority. It returns the jobs
-// whose settings have changed: all of the priority, where there was no room between two.
+// moveBeside moves a job next to another job, whose priority it takes on. It returns the jobs whose
+// settings have changed: all jobs of the priority if there was no free position between the two
+// neighbours.
 func (q *Queue) moveBeside(j *Job, c rm.Change, now time.Time) []*Job {
 	anchor, behind := c.AheadOf, 0
 	if anchor == nil {

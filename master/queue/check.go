@@ -9,13 +9,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// The range of a job's priority. Which end is served first is in Rules.
+// The range of a job's priority. Rules.HighFirst decides which end is served first.
 const (
 	MinPriority = 1
 	MaxPriority = 99
 )
 
-// CheckRequest says what is wrong with a request whatever the pool.
+// CheckRequest returns an error if a request is invalid in every pool.
 func CheckRequest(r rm.Request) error {
 	var errs []error
 	if r.Allocation == "" || r.Job == "" {
@@ -33,7 +33,7 @@ func CheckRequest(r rm.Request) error {
 	return errors.Join(errs...)
 }
 
-// CheckPriority says whether a priority is out of range.
+// CheckPriority returns an error if a priority is out of range.
 func CheckPriority(n int) error {
 	if n < MinPriority || n > MaxPriority {
 		return fmt.Errorf("priority: must be %d to %d (%d)", MinPriority, MaxPriority, n)
@@ -41,7 +41,7 @@ func CheckPriority(n int) error {
 	return nil
 }
 
-// Validate says why a request could never run.
+// Validate returns an error if a request could never run.
 func (q *Queue) Validate(r rm.Request) error {
 	p, err := q.PoolOf(r)
 	if err != nil {
@@ -53,8 +53,8 @@ func (q *Queue) Validate(r rm.Request) error {
 	return q.rules.Fits(p.Name, r)
 }
 
-// PoolOf is the pool that a request names, or the default one for its slots. The error
-// is ErrUnknownPool.
+// PoolOf returns the pool that a request names, or the default pool for its number of slots. It returns
+// ErrUnknownPool if the pool does not exist.
 func (q *Queue) PoolOf(r rm.Request) (Pool, error) {
 	switch {
 	case r.Pool != "":

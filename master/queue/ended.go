@@ -2,11 +2,11 @@ package queue
 
 import "github.com/det-deploy/det-deploy/master/rm"
 
-// endedLimit is how many ended allocations are remembered: those of about a minute at
-// the highest rate that agents can serve, and of many minutes on Kubernetes.
+// endedLimit is the number of ended allocations that are remembered: about a minute's worth at the
+// highest rate that agents can serve, and many minutes' worth on Kubernetes.
 const endedLimit = 1 << 16
 
-// ended remembers the allocations that ended last.
+// ended remembers the most recently ended allocations.
 type ended struct {
 	known map[rm.AllocationID]bool
 	order []rm.AllocationID

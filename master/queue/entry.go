@@ -2,19 +2,17 @@ package queue
 
 import "github.com/det-deploy/det-deploy/master/rm"
 
-// Stage is how far an allocation is, as far as its queue is concerned. The resource
-// manager sets it as the allocation moves.
+// Stage is the progress of an allocation as seen by its queue. The resource manager sets it.
 //
-//	Waiting ──is decided──▶ Starting ──has its slots──▶ Running
-//	   ▲  └──────────is placed at once──────────────────▲
-//	   └────is undone──────────┘
+//	Waiting ──decided──▶ Starting ──has its slots──▶ Running
+//	   ▲  └──────────placed at once─────────────────▲
+//	   └────undone─────────┘
 type Stage string
 
 const (
-	// Waiting has nothing anywhere; it can be moved to another pool as it is.
+	// Waiting holds no resources. It can be moved to another pool directly.
 	Waiting Stage = "waiting"
-	// Starting has begun to be placed; it is listed among those that wait, and is
-	// preempted to be moved.
+	// Starting is being placed. It is listed as waiting, but has to be preempted to be moved.
 	Starting Stage = "starting"
 	// Running holds its slots until it has ended.
 	Running Stage = "running"
@@ -25,17 +23,17 @@ type Entry struct {
 	rm.Request
 	// Parent is the allocation's job.
 	Parent *Job
-	// Pool and Priority are those in force; those that were asked for are the Request's.
+	// Pool and Priority are the effective ones; the Request has the requested ones.
 	Pool     string
 	Priority int
 	Stage    Stage
 
 	withdrawn bool
-	// at is where it stands among those of its job.
+	// at is the index in the entries of the job.
 	at int
 }
 
-// SlotLimit caps the slots of all allocations of the job; 0 does not.
+// SlotLimit returns the limit on the slots of all allocations of the job; 0 means unlimited.
 func (e *Entry) SlotLimit() int {
 	if changed := e.Parent.Settings.MaxSlots; changed != nil {
 		return *changed

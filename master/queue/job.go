@@ -8,36 +8,36 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Settings is what was changed for a job; zero values were not. They hold for its later
-// allocations, too.
+// Settings are the changes made to a job; zero fields were not changed. They apply to its later
+// allocations as well.
 type Settings struct {
 	Priority int
 	Weight   *float64
-	// MaxSlots of 0 takes the request's limit away.
+	// MaxSlots of 0 removes the limit of the request.
 	MaxSlots *int
 	Pool     string
-	// MovedTo replaces the time of submission in the order of the queue.
+	// MovedTo replaces the submission time in the order of the queue.
 	MovedTo Position
 }
 
-// Changed reports whether anything was.
+// Changed reports whether any setting was changed.
 func (s Settings) Changed() bool { return s != Settings{} }
 
-// Job is what its allocations share.
+// Job is a job and its allocations.
 type Job struct {
 	ID       rm.JobID
 	Settings Settings
-	// entries are in no order: most jobs have one.
+	// entries are unordered. Most jobs have one.
 	entries []*Entry
-	// first is the position of the allocation that was submitted first; 0 without any.
+	// first is the position of the allocation that was submitted first; 0 if there are no allocations.
 	first Position
-	// listed is the number of the last list that it is in.
+	// listed is the number of the last listing that included the job.
 	listed uint64
 }
 
 func newJob(id rm.JobID) *Job { return &Job{ID: id} }
 
-// addEntry adds an allocation, in the place of one of the same name.
+// addEntry adds an allocation. It replaces again, an earlier entry of the same allocation.
 func (j *Job) addEntry(e, again *Entry) {
 	if again != nil && again.Parent == j {
 		e.at = again.at
@@ -56,10 +56,10 @@ func (j *Job) dropEntry(e *Entry) {
 	j.entries = j.entries[:last]
 }
 
-// Empty reports whether the job has no allocations: only what was changed for it is known.
+// Empty reports whether the job has no allocations, only settings.
 func (j *Job) Empty() bool { return len(j.entries) == 0 }
 
-// Allocations are those that the job has, in no order.
+// Allocations returns the job's allocations in no particular order.
 func (j *Job) Allocations() iter.Seq[rm.AllocationID] {
 	return func(yield func(rm.AllocationID) bool) {
 		for _, e := range j.entries {
@@ -70,7 +70,7 @@ func (j *Job) Allocations() iter.Seq[rm.AllocationID] {
 	}
 }
 
-// Pool is the one that its first allocation is in.
+// Pool returns the pool of the job's first allocation.
 func (j *Job) Pool() string {
 	if e := j.firstAllocation(); e != nil {
 		return e.Pool
@@ -78,7 +78,7 @@ func (j *Job) Pool() string {
 	return j.Settings.Pool
 }
 
-// Priority is that of its first allocation.
+// Priority returns the priority of the job's first allocation.
 func (j *Job) Priority() int {
 	if e := j.firstAllocation(); e != nil {
 		return e.Priority
@@ -86,7 +86,7 @@ func (j *Job) Priority() int {
 	return j.Settings.Priority
 }
 
-// Weight is what the job was changed to, or what it was submitted with, or 1.
+// Weight returns the weight that was set for the job, or the weight at submission, or 1.
 func (j *Job) Weight() float64 {
 	if j.Settings.Weight != nil {
 		return *j.Settings.Weight
@@ -97,7 +97,7 @@ func (j *Job) Weight() float64 {
 	return 1
 }
 
-// Position is where the job stands among those of its priority.
+// Position returns the job's position among the jobs of its priority.
 func (j *Job) Position() Position {
 	if j.Settings.MovedTo != 0 {
 		return j.Settings.MovedTo
@@ -105,7 +105,7 @@ func (j *Job) Position() Position {
 	return j.first
 }
 
-// firstAllocation is the allocation that was submitted first, nil if there is none.
+// firstAllocation returns the allocation that was submitted first, or nil if the job is empty.
 func (j *Job) firstAllocation() *Entry {
 	var head *Entry
 	for _, e := range j.entries {

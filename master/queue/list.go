@@ -10,20 +10,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Line is one job of a pool's queue.
+// Line is one job in the queue of a pool.
 type Line struct {
 	// Entries are the job's allocations in the pool, in order of submission.
 	Entries []*Entry
-	// Running says that any of them does; Backfilled that it does although one ahead
-	// of it waits.
+	// Running reports whether an allocation of the job is running, and Backfilled whether it runs
+	// although an allocation ahead of it waits.
 	Running    bool
 	Backfilled bool
-	// Ahead counts the jobs of the pool that are served before this one.
+	// Ahead is the number of jobs of the pool that are served before this one.
 	Ahead int
 }
 
-// List returns the jobs of a pool in the order in which they are served. A job stands
-// where its first allocation stands.
+// List returns the jobs of a pool in the order in which they are served. The position of a job is that
+// of its first allocation in the pool.
 func (q *Queue) List(pool string) []Line {
 	heads, waiting := q.headsOf(pool), q.firstWaiting(pool)
 	out := make([]Line, 0, len(heads))
@@ -33,8 +33,8 @@ func (q *Queue) List(pool string) []Line {
 	return out
 }
 
-// Part is a part of the jobs of pools, one after the other. Only the jobs of the part are looked at,
-// unless those in some states are wanted.
+// Part returns a range of the jobs of pools, one pool after the other. It visits only the jobs of that
+// range, unless it has to filter by state.
 func (q *Queue) Part(pools []string, p rm.QueuePart) []Line {
 	if len(p.States) > 0 {
 		var all []Line
@@ -71,8 +71,8 @@ func (q *Queue) Part(pools []string, p rm.QueuePart) []Line {
 	return out
 }
 
-// headsOf lists the first allocation of each job of a pool as they are served. It is kept until an
-// allocation comes or leaves, or a job is changed.
+// headsOf returns the first allocation of each job of a pool in serving order. The result is cached
+// until an allocation is added or removed, or a job is changed.
 func (q *Queue) headsOf(pool string) []*Entry {
 	if kept, found := q.heads[pool]; found {
 		return kept
@@ -90,9 +90,9 @@ func (q *Queue) headsOf(pool string) []*Entry {
 	return out
 }
 
-// firstWaiting is the allocation of a pool that is served first of those that do not run; nil for none.
+// firstWaiting returns the first allocation of a pool, in serving order, that is not running, or nil.
 func (q *Queue) firstWaiting(pool string) *Entry {
-	for _, e := range q.lined { // which headsOf has sorted
+	for _, e := range q.lined { // sorted by headsOf
 		if e.Pool == pool && e.Stage != Running {
 			return e
 		}
@@ -100,7 +100,7 @@ func (q *Queue) firstWaiting(pool string) *Entry {
 	return nil
 }
 
-// lineAt is the job of the i-th head.
+// lineAt returns the job of the i-th head.
 func (q *Queue) lineAt(heads []*Entry, i int, waiting *Entry) Line {
 	l := Line{Entries: heads[i : i+1 : i+1], Ahead: i} // most jobs have one
 	if len(heads[i].Parent.entries) > 1 {
@@ -115,7 +115,7 @@ func (q *Queue) lineAt(heads []*Entry, i int, waiting *Entry) Line {
 	return l
 }
 
-// entriesIn lists the allocations of a job that are in a pool.
+// entriesIn returns the allocations of a job that are in a pool.
 func (q *Queue) entriesIn(j *Job, pool string) []*Entry {
 	var out []*Entry
 	for _, e := range j.entries {
@@ -127,7 +127,7 @@ func (q *Queue) entriesIn(j *Job, pool string) []*Entry {
 	return out
 }
 
-// lineUp sorts what has changed since the last list.
+// lineUp brings the sorted line up to date with the changes since the last listing.
 func (q *Queue) lineUp() {
 	if q.stray {
 		q.dropStray()
@@ -138,19 +138,19 @@ func (q *Queue) lineUp() {
 	}
 }
 
-// dropStray takes those out of the line that are no longer in the queue.
+// dropStray removes withdrawn entries from the line.
 func (q *Queue) dropStray() {
 	q.lined = slices.DeleteFunc(q.lined, func(e *Entry) bool { return e.withdrawn })
 	q.stray = false
 }
 
-// joinLine adds an entry to the line, which stays sorted if it is the last one.
+// joinLine appends an entry to the line, which stays sorted if the entry belongs at its end.
 func (q *Queue) joinLine(e *Entry) {
 	if len(q.lined) > lineRoom+2*len(q.entries) {
-		q.dropStray() // it may be long until a list is asked for
+		q.dropStray() // the next listing may be far off
 	}
 	for n := len(q.lined); n > 0 && q.lined[n-1].withdrawn; n-- {
-		q.lined = q.lined[:n-1] // its job may have lost its place
+		q.lined = q.lined[:n-1] // its job may have lost its position
 	}
 	if n := len(q.lined); n > 0 && q.compareEntries(q.lined[n-1], e) > 0 {
 		q.unsorted = true
@@ -176,7 +176,7 @@ func (q *Queue) comparePriorities(a, b int) int {
 	return cmp.Compare(a, b)
 }
 
-// jobsAt lists the jobs of one pool and priority in order, without one of them.
+// jobsAt returns the other jobs of one pool and priority, in order.
 func (q *Queue) jobsAt(pool string, priority int, without *Job) []*Job {
 	var out []*Job
 	for _, j := range q.jobs {
@@ -190,7 +190,7 @@ func (q *Queue) jobsAt(pool string, priority int, without *Job) []*Job {
 	return out
 }
 
-// API is the job as clients see it.
+// API returns the job as an API message.
 func (l Line) API() *apiv1.Job {
 	head := l.Entries[0]
 	priority, weight := int32(head.Priority), head.Parent.Weight() //nolint:gosec // 1 to 99
@@ -210,7 +210,7 @@ func (l Line) API() *apiv1.Job {
 	return out
 }
 
-// State is what clients see of whether the job runs.
+// State returns the state of the job in the API.
 func (l Line) State() apiv1.Job_State {
 	switch {
 	case l.Backfilled:

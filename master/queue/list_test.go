@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// plainList is what List says, worked out from nothing.
+// plainList computes the result of List from scratch.
 func plainList(q *Queue, pool string) []Line {
 	var all []*Entry
 	for _, e := range q.entries {
@@ -39,7 +39,7 @@ func plainList(q *Queue, pool string) []Line {
 	return out
 }
 
-// drawStep does something to a queue that has some twenty allocations.
+// drawStep makes a random change to a queue of some twenty allocations.
 func drawStep(q *Queue, r *rand.Rand, step int) {
 	job := rm.JobID(fmt.Sprint("job", r.IntN(12)))
 	ids := make([]rm.AllocationID, 0, len(q.entries))
@@ -60,13 +60,13 @@ func drawStep(q *Queue, r *rand.Rand, step int) {
 			q.Restore(job, Settings{MovedTo: PositionAt(noon.Add(time.Duration(r.IntN(9)) * time.Second))})
 		}
 	case n < 9:
-		_, _ = q.Change(job, rm.Change{Priority: ptr(41 + r.IntN(3))}, noon) // it may not be there
+		_, _ = q.Change(job, rm.Change{Priority: ptr(41 + r.IntN(3))}, noon) // the job may not exist
 	default:
-		_, _ = q.Change(job, rm.Change{AheadOf: ptr(q.entries[ids[r.IntN(len(ids))]].Job)}, noon) // or in another pool
+		_, _ = q.Change(job, rm.Change{AheadOf: ptr(q.entries[ids[r.IntN(len(ids))]].Job)}, noon) // the job may be in another pool
 	}
 }
 
-// What is kept between lists is what there is, whatever happened in between.
+// After any changes, the cached results equal those computed from scratch.
 func TestListsAreWhatThereIs(t *testing.T) {
 	t.Parallel()
 	same := []cmp.Option{cmp.Comparer(func(a, b *Entry) bool { return a == b }), cmpopts.EquateEmpty()}
@@ -76,7 +76,7 @@ func TestListsAreWhatThereIs(t *testing.T) {
 		for step := range 200 {
 			drawStep(q, r, step)
 			if r.IntN(3) > 0 {
-				continue // several between two lists
+				continue // several steps between two listings
 			}
 			wanted := []string{"default", "other"}
 			all := slices.Concat(plainList(q, wanted[0]), plainList(q, wanted[1]))
@@ -102,7 +102,8 @@ func TestListsAreWhatThereIs(t *testing.T) {
 	}
 }
 
-// BenchmarkPage is a page of the queue of so many jobs, after one more was submitted, and again.
+// BenchmarkPage lists a page of a queue of n jobs after one more was submitted, and once more without a
+// change.
 func BenchmarkPage(b *testing.B) {
 	for _, n := range []int{4_000, 40_000, 400_000} {
 		q := newQueue()

@@ -2,14 +2,14 @@ package queue
 
 import "time"
 
-// Position is a place in the queue of one priority; the smaller is ahead.
+// Position is a place in the queue of one priority; smaller ones are ahead.
 type Position int64
 
-// gap is what lies between a moved job and the end of its queue.
+// gap is the distance between a moved job and the end of its queue.
 const gap = Position(time.Second)
 
-// PositionAt is where a job submitted at t queues: in nanoseconds, so that between two
-// jobs there is room to move others.
+// PositionAt returns the position of a job submitted at t. It is in nanoseconds, so that there is room
+// between two jobs to move others there.
 func PositionAt(t time.Time) Position { return Position(t.UnixNano()) }
 
 func firstOf(a, b Position) Position {
@@ -19,15 +19,15 @@ func firstOf(a, b Position) Position {
 	return min(a, b)
 }
 
-// positionBetween returns a position strictly between two. It reports false when there is none;
-// the queue is then given new positions by respace.
+// positionBetween returns a position strictly between two. It reports false if they are adjacent; moveBeside
+// then assigns new positions with spreadPositions.
 func positionBetween(a, b Position) (Position, bool) {
 	mid := a + (b-a)/2
 	return mid, a < mid && mid < b
 }
 
-// spreadPositions returns n positions in order that end at last, each a millisecond apart, for a
-// queue in which moves have used up the room between neighbours.
+// spreadPositions returns n ascending positions a millisecond apart, the last of them last, for a queue
+// in which moves have used up the room between neighbours.
 func spreadPositions(n int, last Position) []Position {
 	out := make([]Position, n)
 	for i := range out {
@@ -36,7 +36,8 @@ func spreadPositions(n int, last Position) []Position {
 	return out
 }
 
-// positionBefore finds a position before jobs[at], or behind the last.
+// positionBefore returns a position before jobs[at], or behind the last job. It reports false if there
+// is no room.
 func positionBefore(jobs []*Job, at int) (Position, bool) {
 	switch at {
 	case 0:

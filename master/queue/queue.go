@@ -1,61 +1,60 @@
-// Package queue keeps the jobs of a resource manager: which allocations each has, what
-// was changed for it, and in which order jobs are served. Agents (master/agentrm) and
-// Kubernetes (k8s/pods) share it.
+// Package queue keeps the jobs of a resource manager: the allocations and the settings of each job, and
+// the order in which jobs are served. Agents (master/agentrm) and Kubernetes (k8s/pods) share it.
 //
-// It is pure: it reads no clock, stores nothing and has no lock. The mutex of the
-// resource manager guards a Queue and everything that it hands out.
+// It is pure: it reads no clock, stores nothing and has no lock. The mutex of the resource manager
+// guards a Queue and everything that it returns.
 package queue
 
 import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Rules is what differs between resource managers.
+// Rules configures a Queue for a resource manager.
 type Rules struct {
 	Pools []Pool
-	// DefaultAux and DefaultCompute are the pools of requests that name none.
+	// DefaultAux and DefaultCompute are the pools of requests without and with slots that name none.
 	DefaultAux     string
 	DefaultCompute string
-	// HighFirst serves high priorities first; otherwise low ones are.
+	// HighFirst serves high priorities first; otherwise low ones come first.
 	HighFirst bool
-	// CheckWeight says what is wrong with a job's new weight.
+	// CheckWeight returns an error if a job cannot be given the weight.
 	CheckWeight func(weight float64) error
-	// Fits says why a request could never run in a pool.
+	// Fits returns an error if a request could never run in a pool.
 	Fits func(pool string, r rm.Request) error
 }
 
 // Pool is a resource pool.
 type Pool struct {
 	Name string
-	// DefaultPriority is that of jobs that ask for none.
+	// DefaultPriority is the priority of jobs that name none.
 	DefaultPriority int
 }
 
-// Queue is the jobs of all pools.
+// Queue holds the jobs of all pools.
 type Queue struct {
 	rules   Rules
 	jobs    map[rm.JobID]*Job
 	entries map[rm.AllocationID]*Entry
 	ended   ended
 
-	// lined is the entries in order, unless they are unsorted; stray says that some are no longer in
-	// the queue.
+	// lined is the entries in serving order, unless unsorted is set. If stray is set, some of them have
+	// been withdrawn.
 	lined           []*Entry
 	stray, unsorted bool
-	// changes counts those of jobs.
+	// changes counts the changes made to jobs.
 	changes uint64
-	// heads are lists by pool, see headsOf; listings counts those that were made.
+	// heads caches the results of headsOf by pool; listings counts those computed.
 	heads    map[string][]*Entry
 	listings uint64
 }
 
-// New returns a queue without jobs.
+// New returns an empty queue.
 func New(r Rules) *Queue {
 	return &Queue{rules: r, jobs: make(map[rm.JobID]*Job), entries: make(map[rm.AllocationID]*Entry), heads: make(map[string][]*Entry)}
 }
 
-// Add queues a request behind what was changed for its job. The error is
-// ErrUnknownPool, or says what is wrong with the request.
+// Add queues a request; the settings of its job override the request's. It returns ErrUnknownPool if the
+// pool does not exist, or an error that names the invalid field.
 func (q *Queue) Add(r rm.Request) (*Entry, error) {
 	if err := CheckRequest(r); err != nil {
 		return nil, err
@@ -78,10 +77,12 @@ func (q *Queue) Add(r rm.Request) (*Entry, error) {
 	return q.Adopt(r, p.Name, priority), nil
 }
 
-// lineRoom is how many entries that are gone are kept in the line, beside one for each that is there.
+// lineRoom is the number of withdrawn entries that the line may hold in addition to one for each entry
+// of the queue.
 const lineRoom = 64
 
-// Adopt adds an allocation that was placed before, whatever the rules say of it now.
+// Adopt adds an allocation that was placed before a restart. It does not check the rules, which may have
+// changed since.
 func (q *Queue) Adopt(r rm.Request, pool string, priority int) *Entry {
 	j := q.jobs[r.Job]
 	if j == nil {
@@ -96,31 +97,31 @@ func (q *Queue) Adopt(r rm.Request, pool string, priority int) *Entry {
 	j.addEntry(e, again)
 	q.entries[r.Allocation] = e
 	if at := firstOf(j.first, PositionAt(r.Submitted)); at != j.first {
-		q.unsorted = q.unsorted || j.first != 0 // its others move ahead with it
+		q.unsorted = q.unsorted || j.first != 0 // the job's other allocations move ahead with it
 		j.first = at
 	}
 	q.joinLine(e)
 	return e
 }
 
-// reorder is called when jobs have got other places.
+// reorder invalidates the order after the positions of jobs have changed.
 func (q *Queue) reorder() {
 	q.unsorted = true
 	clear(q.heads)
 }
 
-// Known reports whether an allocation is in the queue, or has ended not long ago: one
-// that its owner submits again before it has heard of the end must not run twice.
+// Known reports whether an allocation is queued or has ended recently. Its owner may submit it again
+// before it learns of the end, and it must not run twice.
 func (q *Queue) Known(id rm.AllocationID) bool { return q.entries[id] != nil || q.ended.has(id) }
 
-// End removes an allocation that has ended, and remembers that it did.
+// End removes an allocation that has ended, and remembers it as ended.
 func (q *Queue) End(id rm.AllocationID) {
 	q.Withdraw(id)
 	q.ended.add(id)
 }
 
-// Withdraw removes an allocation as if it had not been added. Its job is kept only
-// for what was changed for it.
+// Withdraw removes an allocation as if it had never been added. Its job is kept if it has other
+// allocations or settings.
 func (q *Queue) Withdraw(id rm.AllocationID) {
 	e := q.entries[id]
 	if e == nil {
@@ -139,7 +140,7 @@ func (q *Queue) Withdraw(id rm.AllocationID) {
 	}
 }
 
-// Restore makes known what was changed for a job before a restart.
+// Restore restores the settings of a job after a restart.
 func (q *Queue) Restore(id rm.JobID, s Settings) {
 	if q.jobs[id] == nil {
 		q.jobs[id] = newJob(id)
@@ -148,8 +149,8 @@ func (q *Queue) Restore(id rm.JobID, s Settings) {
 	q.reorder()
 }
 
-// Forget drops what was changed for a job that has no allocations; it reports whether
-// nothing is kept of it.
+// Forget deletes the settings of a job without allocations. It reports false if the job has allocations,
+// and is kept.
 func (q *Queue) Forget(id rm.JobID) bool {
 	j := q.jobs[id]
 	if j != nil && len(j.entries) > 0 {
@@ -159,7 +160,7 @@ func (q *Queue) Forget(id rm.JobID) bool {
 	return true
 }
 
-// Job is a job that has allocations, or for which something was changed.
+// Job returns the job, and reports whether it has allocations or settings.
 func (q *Queue) Job(id rm.JobID) (*Job, bool) {
 	j, found := q.jobs[id]
 	return j, found

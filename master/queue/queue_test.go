@@ -37,7 +37,7 @@ func newQueue(edit ...func(*Rules)) *Queue {
 	return New(r)
 }
 
-// request is allocation "<job>.1" of one slot, submitted so many seconds after noon.
+// request returns a request for allocation "<job>.1" of one slot, submitted at seconds after noon.
 func request(job string, at int, edit ...func(*rm.Request)) rm.Request {
 	r := rm.Request{
 		Allocation: rm.AllocationID(job + ".1"), Task: rm.TaskID(job), Job: rm.JobID(job), Slots: 1,
@@ -263,7 +263,7 @@ func cmpOr(a, b *float64) *float64 {
 	return b
 }
 
-// A restarted master says again what each of its jobs is to be.
+// A restarted master repeats the settings of each of its jobs.
 func TestWhatAJobIsAlreadyMayBeSaidWhereItCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	q := newQueue(func(r *Rules) {

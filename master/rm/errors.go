@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The refusals that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrUnknownJob   = errors.New("no such job in the queue")
 	ErrUnknownPool  = errors.New("no such resource pool")
@@ -13,17 +13,18 @@ var (
 	ErrUnknownSlot  = errors.New("no such slot")
 )
 
-// Unfulfillable says that a request can never be run.
+// Unfulfillable is the error of a request that can never run.
 type Unfulfillable struct {
 	Pool  string
 	Slots int
-	// Reason says what the pool has instead.
+	// Reason describes the resources of the pool.
 	Reason string
-	// Empty says that the pool has no machine at all: one that comes may do, for those who wait.
+	// Empty is set if the pool has no machine. A machine that joins later may do, for a request that
+	// waits.
 	Empty bool
 }
 
-// Error contains "request unfulfillable", the words that clients look for.
+// Error contains "request unfulfillable", which clients search for.
 func (u *Unfulfillable) Error() string {
 	return fmt.Sprintf("request unfulfillable: %d slots in resource pool %q: %s", u.Slots, u.Pool, u.Reason)
 }

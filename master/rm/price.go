@@ -1,6 +1,6 @@
 package rm
 
-// Price is what a slot costs in an hour.
+// Price is the price of a slot per hour.
 type Price struct {
 	PerHour  float64 `json:"per_hour"`
 	Currency string  `json:"currency"`

@@ -1,6 +1,5 @@
-// Package rm is what a task asks of the resource manager that runs it, and what it is
-// told in return. Tasks know only this package; agents (master/agentrm) and
-// Kubernetes (k8s/pods) stand behind it.
+// Package rm defines the interface between tasks and the resource manager that runs them. Tasks depend
+// on this package only; agents (master/agentrm) and Kubernetes (k8s/pods) implement it.
 //
 // It is a leaf: it imports only the API's messages.
 package rm
@@ -12,13 +11,13 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// The identities that must not be mixed up.
+// Identifiers with types of their own, so that the compiler finds mix-ups.
 type (
 	// TaskID names a task: a UUID.
 	TaskID string
-	// AllocationID names one try to run a task: "<task>.<n>", n from 1.
+	// AllocationID names one attempt to run a task: "<task>.<n>", n from 1.
 	AllocationID string
-	// JobID names what the queue orders; a command is a job of its own.
+	// JobID names an entry of the queue; each command is a separate job.
 	JobID string
 	// ContainerID names one container of an allocation: a UUID.
 	ContainerID string
@@ -26,177 +25,171 @@ type (
 	AgentID string
 )
 
-// Uncategorized is the one workspace there is.
+// Uncategorized is the only workspace.
 const Uncategorized = "Uncategorized"
 
-// Request is one allocation that wants resources. It is a value that a
-// restarted master builds again from its store.
+// Request is an allocation that requests resources. A restarted master rebuilds it from its store.
 type Request struct {
 	Allocation AllocationID
 	Task       TaskID
 	Job        JobID
 	JobType    apiv1.Job_Type
 	Name       string
-	// JobName and Entity are the name and the number that clients know the job by; empty
-	// are Name and Task.
+	// JobName and Entity are the name and the number of the job in the API; if empty, Name and Task are.
 	JobName  string
 	Entity   string
 	Username string
 	UserID   int32
-	// Workspace is the name of the one that the task belongs to.
+	// Workspace is the name of the task's workspace.
 	Workspace string
 
-	// Pool is a resource pool's name; empty chooses the default one for Slots.
+	// Pool is a resource pool's name; empty selects the default one for Slots.
 	Pool string
-	// Slots is how many devices are wanted at once; 0 is an auxiliary task.
+	// Slots is the number of slots; 0 requests an auxiliary task.
 	Slots int
-	// Priority is 1 (first) to 99; 0 takes the pool's default.
+	// Priority is 1 (first) to 99; 0 selects the pool's default.
 	Priority int
 	Weight   float64
-	// MaxSlots caps the slots of all the job's allocations; 0 does not.
+	// MaxSlots limits the slots of all the job's allocations; 0 means unlimited.
 	MaxSlots int
-	// Preemptible allows the scheduler to ask for the slots back.
+	// Preemptible allows the scheduler to preempt the allocation.
 	Preemptible bool
-	// PreemptionTimeout is how long after a preemption signal the allocation
-	// may run on before it is killed.
+	// PreemptionTimeout is the time between a preemption signal and the kill.
 	PreemptionTimeout time.Duration
-	// SingleNode forbids more than one agent.
+	// SingleNode restricts the allocation to one agent.
 	SingleNode bool
 	// ExcludedAgents are never used.
 	ExcludedAgents []AgentID
-	// Trusted says that the owner is an administrator, at the moment the request is made: it may
+	// Trusted reports that the owner was an administrator when the request was made. Trusted tasks may
 	// run where tasks are not isolated.
 	Trusted bool `json:",omitempty"`
-	// FixedPaths says that the program reads files at fixed paths.
+	// FixedPaths reports that the program reads files at fixed paths.
 	FixedPaths bool `json:",omitempty"`
-	// Policy is what the task may do to its machine; nil is an administrator's. It is
-	// not stored: a request carries the policy of the moment it is made.
+	// Policy is the policy for the task on its machine; nil is an administrator's. It is not stored:
+	// each request carries the policy at the time it is made.
 	Policy *apiv1.TaskPolicy `json:"-"`
-	// Ports are base numbers. Of each, all containers get one port number, at or above the
-	// base, that nothing else on their machines was given.
+	// Ports are base numbers. For each of them all containers get the same port number, at or above the
+	// base, that no other container on their machines uses.
 	Ports []int `json:",omitempty"`
-	// PodSpec is what the task says of its pod, as JSON, for those who run tasks
-	// as pods; empty for nothing.
+	// PodSpec is the pod spec of the task, as JSON, for resource managers that run tasks as pods; empty
+	// if the task has none.
 	PodSpec   []byte
 	Submitted time.Time
-	// NotBefore is when it may be placed at the earliest, zero for now; Delayed is why,
-	// for people. Only agents delay: elsewhere nothing ends with CauseNotHere.
+	// NotBefore is the earliest time to place the allocation, zero for now; Delayed is the reason, for
+	// people. Only agents delay allocations: on other platforms nothing ends with CauseNotHere.
 	NotBefore time.Time
 	Delayed   string
-	// Avoid lists agents that could not start it: for a minute from NotBefore it waits
-	// for others, if there are enough of them.
+	// Avoid lists agents that could not start the allocation. For a minute from NotBefore it waits for
+	// other agents, if there are enough of them.
 	Avoid []AgentID
 }
 
-// ResourceManager runs allocations. Its methods may be called at any time and
-// from any goroutine; none waits for an agent or a cloud.
+// ResourceManager runs allocations. Its methods may be called at any time and from any goroutine; none
+// waits for an agent or a cloud.
 type ResourceManager interface {
-	// Validate says whether r can run at all with what the pool has or may
-	// grow to. The error is an *Unfulfillable, or says what is wrong with r.
+	// Validate returns an error if r can never run with the pool's current or future machines. The error
+	// is an *Unfulfillable, or names an invalid field of r.
 	Validate(r Request) error
-	// Submit queues r. Submitting an allocation that is known is not an
-	// error and changes nothing: that is how a restarted master reattaches.
+	// Submit queues r. Submitting a known allocation again has no effect and returns nil: a restarted
+	// master reattaches to its allocations that way.
 	Submit(ctx context.Context, r Request) error
-	// Kill ends an allocation, queued or running; an unknown or ended one is
-	// not an error.
+	// Kill ends an allocation, queued or running. It returns nil for an unknown or ended one.
 	Kill(ctx context.Context, id AllocationID, reason string) error
-	// Preempt asks a running allocation to save itself and stop, and kills
-	// it when its PreemptionTimeout has passed.
+	// Preempt asks a running allocation to checkpoint and stop, and kills it after its
+	// PreemptionTimeout.
 	Preempt(ctx context.Context, id AllocationID, reason string) error
-	// Change alters a job in its queue. The error is ErrUnknownJob, or says
-	// which change is refused.
+	// Change alters a job in its queue. It returns ErrUnknownJob, or an error that names the invalid
+	// part of the change.
 	Change(ctx context.Context, id JobID, c Change) error
-	// Allocation describes one that is queued or running.
+	// Allocation returns a queued or running allocation.
 	Allocation(id AllocationID) (Allocation, bool)
-	// Priority is the one in force of an allocation that is queued or running.
+	// Priority returns the effective priority of a queued or running allocation.
 	Priority(id AllocationID) (int, bool)
-	// PriorityChanges counts the changes of jobs: while it stays the same, so do the priorities
-	// of allocations that are queued or running.
+	// PriorityChanges returns the number of changes made to jobs: while it is constant, so are the
+	// priorities of queued and running allocations.
 	PriorityChanges() uint64
-	// Queue lists a part of the jobs in the order in which they are served.
+	// Queue returns a part of the jobs in the order in which they are served.
 	Queue(p QueuePart) []*apiv1.Job
-	// Pools lists the resource pools by name, with what they have and what they do.
+	// Pools returns the resource pools by name, with their resources and usage.
 	Pools() []*apiv1.ResourcePool
-	// PoolSettings lists what is configured of the same pools, by name. It counts
-	// nothing, so that it is quick however large they are.
+	// PoolSettings returns the configuration of the same pools, by name. It computes no usage, so that
+	// it is quick for pools of any size.
 	PoolSettings() []PoolSettings
 }
 
-// PoolSettings is what a task has to know of a pool.
+// PoolSettings is the part of a pool's configuration that tasks depend on.
 type PoolSettings struct {
 	Name string
-	// DefaultCompute and DefaultAux say that it gets tasks with and without slots that
-	// name no pool.
+	// DefaultCompute and DefaultAux report whether the pool gets tasks with and without slots that name
+	// no pool.
 	DefaultCompute, DefaultAux bool
-	// DefaultPriority is that of jobs that name none: 1, the first, to 99.
+	// DefaultPriority is the priority of jobs that name none: 1, the first, to 99.
 	DefaultPriority int
 }
 
-// Machines is implemented by resource managers that can show, and switch off,
-// the machines that they run on.
+// Machines is implemented by resource managers that can list and disable the machines that they run on.
 type Machines interface {
-	// Agents lists the machines by id.
+	// Agents returns the machines by id.
 	Agents() []*apiv1.Agent
-	// SetAgent changes one machine: enabled, or disabled with or without
-	// letting its tasks finish. The error is ErrUnknownAgent.
+	// SetAgent enables a machine, or disables it with or without letting its tasks finish. It returns
+	// ErrUnknownAgent if there is no such machine.
 	SetAgent(ctx context.Context, id AgentID, s Switch) (*apiv1.Agent, error)
-	// SetSlot changes one slot. The error is ErrUnknownAgent or ErrUnknownSlot.
+	// SetSlot changes one slot. It returns ErrUnknownAgent or ErrUnknownSlot.
 	SetSlot(ctx context.Context, id AgentID, slot int, s Switch) (*apiv1.Slot, error)
 }
 
-// Remarks is implemented by resource managers with which some of what a task may ask
-// for does nothing.
+// Remarks is implemented by resource managers that ignore some settings of tasks.
 type Remarks interface {
-	// Remarks says of each such thing in r, as a sentence for the task's owner,
-	// that it has no effect and why.
+	// Remarks returns, for each setting of r that has no effect, a sentence for the task's owner with
+	// the reason.
 	Remarks(r Request) []string
 }
 
-// Claims is implemented by resource managers that make volume claims.
+// Claims is implemented by resource managers that create volume claims.
 type Claims interface {
-	// CheckClaim says why a task that mounts the claim would wait for ever, as a sentence for its owner.
+	// CheckClaim returns an error if a task that mounts the claim would wait forever. Its text is a
+	// sentence for the task's owner.
 	CheckClaim(name string) error
 }
 
-// Switch is what an operator wants of a machine or a slot.
+// Switch is the operator's setting of a machine or a slot.
 type Switch string
 
-// The switches.
+// Switch values.
 const (
 	Enable Switch = "enable"
-	// Disable ends what runs there.
+	// Disable ends the running tasks.
 	Disable Switch = "disable"
-	// Drain lets what runs there finish and starts nothing new.
+	// Drain lets running tasks finish and starts no new ones.
 	Drain Switch = "drain"
 )
 
-// Change is one alteration of a job; nil fields stay as they are.
+// Change is a change to a job; nil fields stay as they are.
 type Change struct {
 	Priority *int
 	Weight   *float64
-	// MaxSlots of 0 takes the limit away.
+	// MaxSlots of 0 removes the limit.
 	MaxSlots *int
 	Pool     *string
-	// AheadOf and BehindOf move the job beside another of the same pool.
+	// AheadOf and BehindOf move the job next to another job of the same pool.
 	AheadOf  *JobID
 	BehindOf *JobID
 }
 
-// Allocation is what a resource manager knows of one allocation.
+// Allocation is the resource manager's view of one allocation.
 type Allocation struct {
 	Request Request
-	// Pool and Priority are those in force.
+	// Pool and Priority are the effective ones.
 	Pool     string
 	Priority int
-	// Waiting says in words why it does not run yet, placed or not; empty once it does.
+	// Waiting is the reason why it does not run yet, whether it is placed or not; empty once it runs.
 	Waiting    string
 	Containers []Container
-	// PreemptBy is when a preempted allocation is killed; zero when it is
-	// not preempted.
+	// PreemptBy is when a preempted allocation is killed; zero if it is not preempted.
 	PreemptBy time.Time
 }
 
-// Container is one part of a placed allocation.
+// Container is one container of a placed allocation.
 type Container struct {
 	ID      ContainerID
 	Agent   AgentID

@@ -2,8 +2,8 @@ package rm
 
 import apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 
-// AddSlot shows a slot of an agent, which has SlotStats with both maps, and counts it
-// there. Clients print slots in the order of their keys.
+// AddSlot adds a slot to an agent and to its SlotStats, whose two maps must exist. Clients print
+// slots in the order of their keys.
 func AddSlot(a *apiv1.Agent, key string, s *apiv1.Slot) {
 	a.Slots[key] = s
 	count(a.GetSlotStats().GetTypeStats(), s.GetDevice().GetType().String(), s)

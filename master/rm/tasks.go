@@ -8,55 +8,51 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Tasks is what a resource manager tells the owner of the allocations. Every
-// call may be repeated after a restart and must then answer the same; a call
-// that returns nil has been stored, and only then is the machine that caused
-// it told so.
+// Tasks receives the events of allocations on behalf of their owner. Every call may be repeated after a
+// restart and must then return the same result. A call that returns nil has been stored; only then does
+// the resource manager acknowledge the event to the machine that caused it.
 type Tasks interface {
-	// Assigned says where an allocation was placed, before anything starts.
-	// The answer is what to run, for every container in the same order. An
-	// error ends the allocation with that reason.
+	// Assigned reports the placement of an allocation before anything starts. It returns the spec of
+	// each container, in the same order. An error ends the allocation with that reason.
 	Assigned(ctx context.Context, a Assignment) ([]*agentv1.Spec, error)
-	// Changed tells of one container's new state.
+	// Changed reports the new state of one container.
 	Changed(ctx context.Context, c ContainerChange) error
-	// Preempted says that the allocation must save itself and stop. It answers
-	// whether its program listens for that; one that does not is sent SIGTERM.
+	// Preempted reports that the allocation must checkpoint and stop. It returns whether its program
+	// listens for that; a program that does not is sent SIGTERM.
 	Preempted(ctx context.Context, id AllocationID, reason string, deadline time.Time) (listens bool, err error)
-	// Waits says why an allocation that is not placed yet does not get the
-	// machines that it needs. It is told once for each kind of matter.
+	// Waits reports why an unplaced allocation does not get its machines. It is called once for each
+	// kind of reason.
 	Waits(ctx context.Context, id AllocationID, w Wait) error
-	// Ended says that nothing of the allocation is left anywhere: it will
-	// not be spoken of again.
+	// Ended reports that nothing of the allocation is left on any machine. It is the last call for the
+	// allocation.
 	Ended(ctx context.Context, id AllocationID, e End) error
 }
 
-// Wait is what keeps a waiting allocation from its machines.
+// Wait is the reason why an allocation does not get its machines.
 type Wait struct {
-	// Kind tells matters apart: "quota".
+	// Kind distinguishes reasons: "quota".
 	Kind string
-	// Reason is for people; Next is when it is tried again, zero if never.
+	// Reason is for people; Next is the time of the next attempt, zero for never.
 	Reason string
 	At     time.Time
 	Next   time.Time
 }
 
-// Logs is where the lines that containers write go.
+// Logs stores the lines that containers write.
 type Logs interface {
-	// AppendLogs stores lines and returns the next sequence it does not
-	// have. Lines it already has are passed over. An allocation that is
-	// unknown is not an error: its lines are dropped, and acknowledged.
+	// AppendLogs stores lines and returns the next missing sequence number. Lines that it already has
+	// are skipped. The lines of an unknown allocation are dropped and acknowledged without an error.
 	AppendLogs(ctx context.Context, agent AgentID, l *agentv1.Logs) (next uint64, err error)
-	// NextSeq is the first line of a container that is not stored.
+	// NextSeq returns the sequence number of the first line of a container that is not stored.
 	NextSeq(ctx context.Context, allocation AllocationID, id ContainerID) (uint64, error)
 }
 
-// Assignment is an allocation's place.
+// Assignment is the placement of an allocation.
 type Assignment struct {
 	Allocation AllocationID
 	Pool       string
 	Containers []Container
-	// Ports are those of the request, in its order; nil where each container has a network
-	// of its own.
+	// Ports are the ports of the request, in its order; nil if containers do not share a network.
 	Ports []int
 	At    time.Time
 }
@@ -71,16 +67,16 @@ type ContainerChange struct {
 	// Exit is set when State is TERMINATED.
 	Exit      *agentv1.Exit
 	Addresses []*apiv1.Address
-	// Host is where the allocation's other containers find it: the address of its pod,
-	// or of its machine. It is empty before the container runs.
+	// Host is the address at which the allocation's other containers reach this one: that of its pod or
+	// of its machine. It is empty before the container runs.
 	Host string
-	// Machine is the same for containers on one machine and for no others; empty where that
-	// is not known.
+	// Machine is equal for containers on the same machine and different for all others; empty if
+	// unknown.
 	Machine string
 	At      time.Time
 }
 
-// End is why nothing of an allocation is left.
+// End is the reason why an allocation ended.
 type End struct {
 	Cause Cause
 	// Reason is for people: "killed by admin", "agent gpu-3 was lost".
@@ -88,24 +84,23 @@ type End struct {
 	At     time.Time
 }
 
-// Cause says who ended an allocation.
+// Cause is the cause of an allocation's end.
 type Cause string
 
-// The causes.
+// Cause values.
 const (
-	// CauseExited: all containers ended by themselves.
+	// CauseExited: all containers exited by themselves.
 	CauseExited Cause = "exited"
 	// CauseKilled: Kill was called.
 	CauseKilled Cause = "killed"
-	// CausePreempted: the scheduler or an operator wanted the slots back.
+	// CausePreempted: the scheduler or an operator reclaimed the slots.
 	CausePreempted Cause = "preempted"
-	// CauseAgentLost: the machine vanished or was switched off. It does not
-	// count as the task's own failure.
+	// CauseAgentLost: the machine disappeared or was disabled. It does not count as a failure of the
+	// task.
 	CauseAgentLost Cause = "agent_lost"
-	// CauseNotHere: an agent could not start it for what its machine lacks, and none
-	// of its programs has ended. It does not count as the task's own failure.
+	// CauseNotHere: an agent could not start it because its machine lacks something, and none of its
+	// programs has exited. It does not count as a failure of the task.
 	CauseNotHere Cause = "not_here"
-	// CauseRefused: it can no longer be run, because the pool went away or
-	// Assigned returned an error.
+	// CauseRefused: it can no longer run, because the pool was removed or Assigned returned an error.
 	CauseRefused Cause = "refused"
 )

@@ -1,5 +1,5 @@
-// Package passes runs the passes of a scheduler: one when something has changed or a time
-// has come, and never two at a time.
+// Package passes runs a scheduler's passes: one whenever something has changed or a deadline has come,
+// and never two at a time.
 package passes
 
 import (
@@ -10,23 +10,23 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Passes are those of one scheduler. Make them with New.
+// Passes triggers the passes of one scheduler. Use New to create it.
 type Passes struct {
 	wake chan struct{}
-	// later is a wake that lets others join it.
+	// later requests a pass that may be delayed, so that further requests join it.
 	later chan struct{}
 
-	// mu guards next, which is closed at the end of the pass that has not begun yet.
+	// mu guards next, which is closed at the end of the next pass to begin.
 	mu   sync.Mutex
 	next chan struct{}
 }
 
-// New is for one scheduler.
+// New returns the Passes of one scheduler.
 func New() *Passes {
 	return &Passes{wake: make(chan struct{}, 1), later: make(chan struct{}, 1), next: make(chan struct{})}
 }
 
-// Wake has a pass made soon. It never waits.
+// Wake requests a pass soon. It does not block.
 func (p *Passes) Wake() {
 	select {
 	case p.wake <- struct{}{}:
@@ -34,16 +34,16 @@ func (p *Passes) Wake() {
 	}
 }
 
-// crowdRest is how many times as long as a pass took the next one rests when only WakeLater
-// asks for it: a tenth of a processor goes into the passes while thousands of agents come.
-// longestRest is for passes that took long because others use the machine.
+// crowdRest is the pause before a pass that only WakeLater requested, as a multiple of the duration of
+// the last pass: while thousands of agents connect, passes take a tenth of a processor. longestRest
+// bounds the pause after passes that took long because of other load on the machine.
 const (
 	crowdRest   = 9
 	longestRest = 300 * time.Millisecond
 )
 
-// WakeLater asks for a pass about what comes in crowds, such as agents that connect. It is
-// for those that come in the meantime as well; Wake does not wait for it.
+// WakeLater requests a pass for events that come in large numbers, such as agents that connect. The pass
+// is delayed so that it handles later events as well; Wake cuts the delay short.
 func (p *Passes) WakeLater() {
 	select {
 	case p.later <- struct{}{}:
@@ -51,19 +51,19 @@ func (p *Passes) WakeLater() {
 	}
 }
 
-// busyRest is how many times as long as a pass took the next one rests, up to busyPause: what tasks
-// that come and end without a pause want of it is done together, in a fifth of a processor.
+// busyRest is the pause after each pass as a multiple of its duration, up to busyPause: a steady stream
+// of tasks that start and end is handled in batches, with a fifth of a processor.
 const (
 	busyRest  = 4
 	busyPause = 10 * time.Millisecond
 )
 
-// restAfter is the rest after a pass that took so long. One over a long queue takes longer than
-// busyPause, and leaves half of a processor to those who fill the queue.
+// restAfter returns the pause after a pass of the given duration. A pass over a long queue takes longer
+// than busyPause; the equal pause leaves half of a processor to those who fill the queue.
 func restAfter(took time.Duration) time.Duration { return max(took, min(busyRest*took, busyPause)) }
 
-// Run makes a pass at once, after each wake and at the time that the last pass has
-// returned, of which zero is never. It returns when ctx ends, with its error.
+// Run makes a pass at once, after each wake, and at the time that the last pass returned, if that is not
+// zero. It returns ctx's error when ctx is done.
 func (p *Passes) Run(ctx context.Context, pass func(now time.Time) (due time.Time)) error {
 	for {
 		began := time.Now()
@@ -78,7 +78,8 @@ func (p *Passes) Run(ctx context.Context, pass func(now time.Time) (due time.Tim
 	}
 }
 
-// await returns when a pass is asked for or due, and a rest after it may be asked for later.
+// await returns when a pass is requested or due. A pass that WakeLater requested starts once rest has
+// elapsed.
 func (p *Passes) await(ctx context.Context, next time.Time, rest time.Duration) error {
 	var due, rested <-chan time.Time
 	if !next.IsZero() {
@@ -110,8 +111,8 @@ func (p *Passes) runOne(now time.Time, pass func(time.Time) time.Time) time.Time
 	return pass(now)
 }
 
-// Wait returns nil at the end of a pass that began after Wait was called, which a loop
-// that is stuck never makes; ctx bounds the wait.
+// Wait returns nil at the end of a pass that began after the call, or the error of ctx if that ends
+// first, which it does if the loop is stuck.
 func (p *Passes) Wait(ctx context.Context) error {
 	p.mu.Lock()
 	ended := p.next

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/queue/passes"
 )
 
-// run makes passes that take as long as they like, in a bubble, until the test ends.
+// run runs passes, each as long as the function takes, in a synctest bubble until the test ends.
 func run(t *testing.T, p *passes.Passes, pass func(time.Time) time.Time) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -29,7 +29,7 @@ func TestAPassIsMadeWhenWokenAndWhenDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := passes.New()
-		var n atomic.Int64 // a clock that goes on orders nothing
+		var n atomic.Int64 // an advancing clock does not order memory accesses
 		run(t, p, func(now time.Time) time.Time {
 			switch n.Add(1) {
 			case 2:
@@ -79,7 +79,7 @@ func TestALongPassIsFollowedByAsLongARest(t *testing.T) {
 	})
 }
 
-// A pass that runs already has seen what was there before the question.
+// A pass that is already running may have read the state before the call of Wait.
 func TestWaitIsForAPassThatBeginsLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestWaitIsForAPassThatBeginsLater(t *testing.T) {
 			ended++
 			return time.Time{}
 		})
-		synctest.Wait() // the first pass is under way
+		synctest.Wait() // the first pass is running
 		if err := p.Wait(t.Context()); err != nil || ended != 2 {
 			t.Errorf("got %v after %d passes, want the second one's end", err, ended)
 		}
@@ -105,7 +105,8 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Short passes rest longer than they took, so that what comes without a pause is looked at together.
+// The pause after a short pass is longer than the pass, so that continuous events are handled in
+// batches.
 func TestAShortPassIsFollowedByALongerRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,12 +132,12 @@ func TestAShortPassIsFollowedByALongerRest(t *testing.T) {
 	})
 }
 
-// sleep lets the clock of a bubble go on.
+// sleep advances the clock of a bubble.
 func sleep(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // it passes at once when all wait
 }
 
-// What comes in crowds is looked at together; what is urgent does not wait for that.
+// Delayed requests are handled in one pass; an urgent one is not delayed.
 func TestALaterPassRestsLonger(t *testing.T) {
 	t.Parallel()
 	const took = 20 * time.Millisecond

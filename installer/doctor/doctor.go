@@ -1,5 +1,5 @@
-// Package doctor says before anything is changed whether a cluster can run where
-// it is to be put, and if not, lists everything that prevents it at once.
+// Package doctor runs a cluster's preflight checks. It reports all problems at once, before
+// anything is changed.
 package doctor
 
 import (
@@ -14,45 +14,44 @@ import (
 // Schema names the version of a report's JSON form.
 const Schema = "det-deploy.doctor/v1"
 
-// Limit is how long one check may take before its answer is unknown.
+// Limit is the timeout of one check. A check that exceeds it is unknown.
 const Limit = 10 * time.Second
 
-// Answer is what a check says.
+// Answer is the outcome of a check.
 type Answer string
 
-// The answers. A check that could not be made is not a pass, and does not stop
-// anybody.
+// The outcomes. Unknown means that the check could not be made; it does not stop an operation.
 const (
 	Pass    Answer = "pass"
 	Fail    Answer = "fail"
 	Unknown Answer = "unknown"
 )
 
-// Result is one check's answer.
+// Result is the outcome of one check, with its explanation.
 type Result struct {
-	// Name is what was checked: "port 8080".
+	// Name is the subject of the check, such as "port 8080".
 	Name   string `json:"name"`
 	Answer Answer `json:"answer"`
-	// Found and Needed are what is there and what has to be.
+	// Found and Needed describe the actual and the required state.
 	Found  string `json:"found"`
 	Needed string `json:"needed,omitempty"`
-	// Fix is what to do, naming an existing command or flag.
+	// Fix names a command or flag that solves the problem.
 	Fix string `json:"fix,omitempty"`
 }
 
-// Check looks at one thing and changes nothing. It leaves Name empty.
+// Check inspects one thing and changes nothing. The Result that Look returns has no Name.
 type Check struct {
 	Name string
 	Look func(context.Context) Result
 }
 
-// Report is all answers, in the order of the checks.
+// Report holds the results in the order of the checks.
 type Report struct {
 	Schema  string   `json:"schema"`
 	Results []Result `json:"results"`
 }
 
-// Run makes all checks side by side.
+// Run runs all checks concurrently.
 func Run(ctx context.Context, checks []Check) Report {
 	r := Report{Schema: Schema, Results: make([]Result, len(checks))}
 	var wg sync.WaitGroup
@@ -68,7 +67,7 @@ func Run(ctx context.Context, checks []Check) Report {
 	return r
 }
 
-// Err returns what failed, or nil.
+// Err returns an *Error that lists the failed checks, or nil if none failed.
 func (r Report) Err() error {
 	var failed []Result
 	for _, res := range r.Results {
@@ -82,7 +81,7 @@ func (r Report) Err() error {
 	return &Error{Failed: failed}
 }
 
-// Render writes the report for people.
+// Render writes the report as text.
 func (r Report) Render(w io.Writer) error {
 	var b strings.Builder
 	for _, res := range r.Results {
@@ -100,12 +99,12 @@ func (r Report) Render(w io.Writer) error {
 	return nil
 }
 
-// Error is one or more checks that failed.
+// Error reports one or more failed checks.
 type Error struct {
 	Failed []Result
 }
 
-// Error has a line per failed check.
+// Error returns one line per failed check.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Failed))
 	for i, f := range e.Failed {
@@ -117,7 +116,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Hint joins the fixes.
+// Hint returns the fixes of the failed checks.
 func (e *Error) Hint() string {
 	var fixes []string
 	for _, f := range e.Failed {

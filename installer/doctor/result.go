@@ -9,23 +9,23 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Passed says what was found.
+// Passed returns the result of a check that passed; found is a format.
 func Passed(found string, args ...any) Result {
 	return Result{Answer: Pass, Found: fmt.Sprintf(found, args...)}
 }
 
-// Failed says what was found, what is needed, and what to do.
+// Failed returns the result of a check that failed.
 func Failed(found, needed, fix string) Result {
 	return Result{Answer: Fail, Found: found, Needed: needed, Fix: fix}
 }
 
-// Unsure is Failed for what may be well.
+// Unsure returns the result of a check that found a possible problem.
 func Unsure(found, needed, fix string) Result {
 	return Result{Answer: Unknown, Found: found, Needed: needed, Fix: fix}
 }
 
-// FromError is a check that could not be made. A missing permission to look is no
-// reason to stop: the call that needs it will fail by itself.
+// FromError returns the result of a check that could not be made. A missing read permission does
+// not stop an operation, because the call that needs the permission fails by itself.
 func FromError(err error, needed string) Result {
 	fix := ""
 	if h, ok := errors.AsType[interface {
@@ -42,7 +42,7 @@ func FromError(err error, needed string) Result {
 	return Unsure(err.Error(), needed, fix)
 }
 
-// Existing is a check that something which the user brings is there.
+// Existing returns a check that reports an error unless a resource that the user provides exists.
 func Existing(name, fix string, look func(ctx context.Context) error) Check {
 	return Check{Name: name, Look: func(ctx context.Context) Result {
 		if err := look(ctx); err != nil {
@@ -56,10 +56,10 @@ func Existing(name, fix string, look func(ctx context.Context) error) Check {
 	}}
 }
 
-// skewLimit is when clouds begin to refuse signatures.
+// skewLimit is the clock skew from which clouds reject signatures.
 const skewLimit = 5 * time.Minute
 
-// Clock compares this machine's clock with that of a cloud, which is called by.
+// Clock compares the clock of this machine with that of a cloud; by is the name of the cloud.
 func Clock(ours, theirs time.Time, by, needed string) Result {
 	skew := ours.Sub(theirs).Round(time.Second)
 	if skew.Abs() > skewLimit {

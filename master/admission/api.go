@@ -12,19 +12,19 @@ import (
 	"github.com/det-deploy/det-deploy/master/server"
 )
 
-// API carries out what administrators decide about agents, wherever it has an effect:
-// on what may join, on what is connected, and on what was launched.
+// API applies the decisions of administrators about agents: to agents that join, to those
+// connected, and to machines that were launched.
 type API struct {
 	*auth.Auth
 	Launchers *launcher.Launchers
-	// Expel cuts an agent's link; it is nil where tasks do not run on agents.
+	// Expel closes an agent's link; it is nil where tasks do not run on agents.
 	Expel func(id rm.AgentID, reason string)
 }
 
 var _ server.Admissions = API{}
 
-// Revoke implements server.Admissions. What keeps the agent out is stored first, so
-// that whatever is interrupted behind it is done by EndRevoked.
+// Revoke implements server.Admissions. It stores the revocation first; if the master stops before
+// the rest is done, EndRevoked completes it after the restart.
 func (a API) Revoke(ctx context.Context, agent, by string) error {
 	if err := a.Auth.Revoke(ctx, agent, by, a.Launchers); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (a API) endAgent(agent, by string) {
 	a.Launchers.Revoked(cloud.InstanceID(agent), reason)
 }
 
-// EndRevoked ends the machines that an earlier master was asked to end.
+// EndRevoked terminates the launched machines whose revocation an earlier master left incomplete.
 func (a API) EndRevoked() {
 	for _, r := range a.Revoked() {
 		if r.GetLaunched() {

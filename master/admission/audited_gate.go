@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// auditedGate records the agents that join and those that are refused. One that
-// comes back with its credential is not recorded.
+// auditedGate records each admission and refusal of an agent. It does not record agents that
+// reconnect with their credentials.
 type auditedGate struct {
 	gate
 	log *audit.Log
@@ -21,7 +21,8 @@ type auditedGate struct {
 
 var _ agentrm.Gate = auditedGate{}
 
-// NewGate admits those that users and launches vouch for, and records who joins.
+// NewGate returns a gate that admits agents with credentials or join tokens and launched machines,
+// and records who joins.
 func NewGate(users *auth.Auth, launches auth.Launches, log *audit.Log) agentrm.Gate {
 	return auditedGate{gate{users, launches}, log}
 }
@@ -51,7 +52,7 @@ func (g auditedGate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Id
 	return id, nil
 }
 
-// recordRefusal records a refusal, and nothing where the master could not judge.
+// recordRefusal records a refusal. It ignores other errors, where the master could not decide.
 func (g auditedGate) recordRefusal(ctx context.Context, p agentrm.JoinProof, err error) {
 	if _, ok := errors.AsType[*link.Refused](err); !ok {
 		return
@@ -61,7 +62,7 @@ func (g auditedGate) recordRefusal(ctx context.Context, p agentrm.JoinProof, err
 	})
 }
 
-// shownBy says what an agent came with, not what that is.
+// shownBy returns the kind of proof that an agent presented, not the proof.
 func shownBy(p agentrm.JoinProof) string {
 	switch {
 	case p.Credential != "":

@@ -1,5 +1,6 @@
-// Package admission decides which agents join a master: by what users and launches vouch
-// for, recorded in the audit log, until an administrator revokes them.
+// Package admission decides which agents may join a master. It verifies credentials, join tokens
+// and the identity of launched machines, records decisions in the audit log, and excludes revoked
+// agents.
 package admission
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// gate admits agents by the credentials that master/auth knows, and launched machines
-// by what they prove.
+// gate admits agents with a credential or join token that master/auth accepts, and launched
+// machines that prove their identity.
 type gate struct {
 	auth     *auth.Auth
 	launches auth.Launches
@@ -35,7 +36,8 @@ func (g gate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Identity,
 	return agentrm.Identity{}, refusalOf(err, launched)
 }
 
-// refusalOf says what an agent is told of an error, if anything.
+// refusalOf converts an error to the refusal that the agent receives. It returns other errors
+// unchanged.
 func refusalOf(err error, launched bool) error {
 	if unwanted, ok := errors.AsType[*auth.UnwantedError](err); ok {
 		return &link.Refused{Reason: unwanted.Error(), Final: true, Unwanted: true}
@@ -48,7 +50,7 @@ func refusalOf(err error, launched bool) error {
 	}
 	switch status.Of(err) {
 	case status.Unauthenticated:
-		// A join token may still be good where a credential is not.
+		// A join token may still be valid where a credential is not.
 		return &link.Refused{Reason: err.Error(), Rejoin: true}
 	case status.PermissionDenied:
 		return &link.Refused{Reason: err.Error(), Final: true}
@@ -57,8 +59,8 @@ func refusalOf(err error, launched bool) error {
 	}
 }
 
-// admitPeer asks for the one kind of paper that is good for who comes. A machine that
-// shows both has a credential that may have been withdrawn.
+// admitPeer verifies the one kind of proof that counts for an agent. A launched machine that has a
+// credential must use it, because the credential may have been revoked.
 func (g gate) admitPeer(ctx context.Context, p agentrm.JoinProof, launched bool) (auth.Admission, error) {
 	switch {
 	case !launched:

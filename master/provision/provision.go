@@ -1,5 +1,5 @@
-// Package provision makes what a launched machine's agent is given when it joins: its
-// agent.yaml and the startup scripts, as master.yaml says for its pool.
+// Package provision prepares the configuration of launched agents: agent.yaml and startup scripts,
+// from the provider settings of their pool in master.yaml.
 package provision
 
 import (
@@ -16,15 +16,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-// Config is what agents get whose machines are launched for one pool.
+// Config is the configuration of the agents of one pool.
 type Config struct {
-	// AgentYAML is an agent.yaml in JSON, which is YAML too.
+	// AgentYAML is an agent.yaml, written as JSON.
 	AgentYAML   []byte
 	Preparation *agentv1.Preparation
 }
 
-// Configs are those of all pools with a provider. The error is a setting that
-// no agent accepts.
+// Configs returns the configurations of all pools with a provider. It returns an error if an agent
+// would reject one.
 func Configs(cfg config.Master, log *slog.Logger) (map[string]Config, error) {
 	all := make(map[string]Config)
 	for _, p := range cfg.ResourcePools {
@@ -44,8 +44,7 @@ func Configs(cfg config.Master, log *slog.Logger) (map[string]Config, error) {
 	return all, nil
 }
 
-// Problems lists what of the agents' configuration in cfg no agent would
-// take.
+// Problems lists the agent settings in cfg that an agent would reject.
 func Problems(cfg config.Master) document.Errors {
 	var e document.Errors
 	for i, p := range cfg.ResourcePools {
@@ -59,8 +58,7 @@ func Problems(cfg config.Master) document.Errors {
 	return e
 }
 
-// agentYAML is what the provider says of its agents, under what its user wrote for
-// them.
+// agentYAML merges agent_config_file_contents over the provider's settings.
 func agentYAML(p provider.Provider, log *slog.Logger) ([]byte, error) {
 	e := p.Elastic()
 	doc := map[string]any{}
@@ -89,10 +87,9 @@ func agentYAML(p provider.Provider, log *slog.Logger) ([]byte, error) {
 	return yaml, checkAgent(yaml)
 }
 
-// agentDefaults are the provider's settings of its agents. How often an agent
-// tries to reach its master matters where its machine does something when it gives
-// up; elsewhere it tries for ever, because an upgrade of the master may take longer
-// than any number of attempts.
+// agentDefaults returns the provider's settings for its agents. An agent retries its connection for
+// ever, because an upgrade of the master may outlast any number of attempts. Only where the machine
+// acts when its agent gives up does the number of attempts apply.
 func agentDefaults(p provider.Provider) map[string]any {
 	e := p.Elastic()
 	out := map[string]any{
@@ -115,8 +112,8 @@ func agentDefaults(p provider.Provider) map[string]any {
 	return out
 }
 
-// awsSlotType says what to look for, so that a machine whose driver is broken does
-// not join with its processor instead of its GPUs.
+// awsSlotType returns the slot type to configure. The type is explicit so that a machine with a
+// broken driver does not join with its CPU in place of its GPUs.
 func awsSlotType(p provider.AWS) string {
 	kind := p.Types()[0]
 	gpus, known := provider.AWSSlots(kind)
@@ -133,7 +130,7 @@ func awsSlotType(p provider.AWS) string {
 	}
 }
 
-// gcpSlotType is awsSlotType for Google's machines, whose GPUs are always known.
+// gcpSlotType is awsSlotType for Compute Engine, where the number of GPUs is always known.
 func gcpSlotType(p provider.GCP) string {
 	first := p.Machines()[0]
 	switch {
@@ -145,7 +142,7 @@ func gcpSlotType(p provider.GCP) string {
 	return agentconfig.SlotNone
 }
 
-// checkAgent says what no agent would take.
+// checkAgent returns an error if an agent would reject the configuration.
 func checkAgent(yaml []byte) error {
 	a, _, err := agentconfig.ParseSent(yaml, "agent_config_file_contents")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// awsPool is a pool with these settings besides those that it needs.
+// awsPool returns a configuration of one pool with these provider settings in addition to the
+// required ones.
 func awsPool(t *testing.T, settings string) config.Master {
 	t.Helper()
 	text := "resource_pools: [{pool_name: default, provider: {type: aws, image_id: ami-1, iam_instance_profile_arn: 'arn:aws:iam::1:instance-profile/p', " + settings + "}}]"
@@ -22,7 +23,7 @@ func awsPool(t *testing.T, settings string) config.Master {
 	return m
 }
 
-// A machine whose driver is broken does not join with its processor instead of its GPUs.
+// A machine whose driver is broken must not join with its CPU in place of its GPUs.
 func TestWhatSlotsAMachineOfGoogleHas(t *testing.T) {
 	t.Parallel()
 	for settings, want := range map[string]string{

@@ -10,7 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Compare lists what differs between two manifests, in words that show no content.
+// Compare returns the differences between two manifests. It shows files by their hashes, never by
+// their content.
 func Compare(have, want manifest.Manifest) []resource.Drift {
 	var out []resource.Drift
 	add := func(path, a, b string) {
@@ -41,5 +42,5 @@ func orAbsent(s string) string {
 	return s
 }
 
-// ShortHash is as much of a hash as tells one file from another for a person.
+// ShortHash returns the first 12 digits of a hash, for display.
 func ShortHash(sum string) string { return strings.ToLower(sum)[:min(len(sum), 12)] }

@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// Problem is what the master's machine last said that is not as it should be, and
-// nothing when it runs what the manifest says and is healthy.
+// Problem describes why the master's machine is unhealthy. It returns "" if the machine reported
+// recently that it runs the manifest and is healthy.
 func (c *Bucket) Problem(ctx context.Context) (string, error) {
 	m, s, err := c.ReadBoth(ctx)
 	if err != nil || m.Schema == "" || m.Phase == manifest.Stop {
@@ -18,7 +18,8 @@ func (c *Bucket) Problem(ctx context.Context) (string, error) {
 	return describeHealth(s, m, c.Now()), nil
 }
 
-// describeHealth is pure. A machine that is silent for long may have been well before.
+// describeHealth is pure. It checks for silence first, because the last status of a silent machine
+// is outdated.
 func describeHealth(s manifest.Status, m manifest.Manifest, now time.Time) string {
 	silence := now.Sub(s.At).Round(time.Minute)
 	switch {

@@ -1,5 +1,5 @@
-// Package manifests reads and writes the manifest of a cluster in its control bucket, and
-// waits until the master's machine runs what it says.
+// Package manifests writes the master's manifest to the control bucket of a cluster and waits until
+// the master's machine has applied it.
 package manifests
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Objects is what is asked of the control bucket.
+// Objects reads and writes the objects of a control bucket.
 type Objects interface {
-	// Get reads an object. It is a refusal of kind NotFound when there is none.
+	// Get reads an object. It returns an error of kind NotFound if the object does not exist.
 	Get(ctx context.Context, key string) (record.Object, error)
-	// Upload writes an object, if the engine's gate admits it.
+	// Upload writes an object. It returns an error if the engine's gate is closed.
 	Upload(ctx context.Context, key string, body io.ReadSeeker) error
 }
 
-// Bucket is a control bucket, with how it is waited for what its machine says.
+// Bucket is a control bucket, with the clock that waiting for the machine uses.
 type Bucket struct {
 	Objects Objects
-	// Noun is the command of the cluster's cloud: "aws".
+	// Noun is the subcommand of the cluster's cloud, such as "aws".
 	Noun  string
 	Now   func() time.Time
 	Pause func(ctx context.Context, d time.Duration) error
@@ -36,9 +36,9 @@ type Bucket struct {
 	written manifest.Manifest
 }
 
-// Cache is what several resources of one plan read from the control bucket: the
-// manifest as it was before anything was changed, and its status. A plan that is applied
-// was made under the lease: only its own machine's status changes meanwhile.
+// Cache reads the manifest and its status once for several resources of a plan: as they were before
+// the first change. An applied plan is made under the lease, so only the status changes meanwhile,
+// by the cluster's own machine.
 type Cache struct {
 	From *Bucket
 
@@ -48,24 +48,24 @@ type Cache struct {
 	err    error
 }
 
-// Get is the manifest at the first call; it is zero when there was none.
+// Get returns the manifest as read by the first call; it is zero if the bucket has no manifest.
 func (l *Cache) Get(ctx context.Context) (manifest.Manifest, error) {
 	m, _, err := l.GetBoth(ctx)
 	return m, err
 }
 
-// GetBoth is the manifest and its status at the first call.
+// GetBoth returns the manifest and its status as read by the first call.
 func (l *Cache) GetBoth(ctx context.Context) (manifest.Manifest, manifest.Status, error) {
 	l.once.Do(func() { l.m, l.status, l.err = l.From.ReadBoth(ctx) })
 	return l.m, l.status, l.err
 }
 
-// Read reads the manifest as it is now; it is zero when there is none.
+// Read returns the current manifest; it is zero if the bucket has no manifest.
 func (c *Bucket) Read(ctx context.Context) (manifest.Manifest, error) {
 	return readObject(ctx, c.Objects, manifest.Key, manifest.Parse)
 }
 
-// ReadStatus reads what the machine says; it is zero when it said nothing.
+// ReadStatus returns the last status that the machine reported; it is zero before the first report.
 func (c *Bucket) ReadStatus(ctx context.Context) (manifest.Status, error) {
 	return readObject(ctx, c.Objects, manifest.StatusKey, manifest.ParseStatus)
 }
@@ -96,7 +96,8 @@ func (c *Bucket) ReadBoth(ctx context.Context) (m manifest.Manifest, s manifest.
 	return m, s, g.Wait()
 }
 
-// Write writes m as the generation after the last that its machine has seen.
+// Write writes m with the generation that follows both its own and the last one that the machine
+// has reported.
 func (c *Bucket) Write(ctx context.Context, m manifest.Manifest, status manifest.Status) error {
 	m.Generation = max(m.Generation, status.Generation) + 1
 	data, err := m.Encode()
@@ -112,8 +113,7 @@ func (c *Bucket) Write(ctx context.Context, m manifest.Manifest, status manifest
 	return nil
 }
 
-// Current is the manifest as it is while the lease is held: as this process has written it,
-// or else as it is read.
+// Current returns the manifest as this process last wrote it under the lease, or else reads it.
 func (c *Bucket) Current(ctx context.Context) (manifest.Manifest, error) {
 	c.mu.Lock()
 	m := c.written
@@ -124,7 +124,7 @@ func (c *Bucket) Current(ctx context.Context) (manifest.Manifest, error) {
 	return c.Read(ctx)
 }
 
-// Put writes one object of the control bucket, if the gate admits it.
+// Put writes one object of the control bucket. It returns an error if the gate is closed.
 func (c *Bucket) Put(ctx context.Context, key string, data []byte) error {
 	return c.Objects.Upload(ctx, key, bytes.NewReader(data))
 }

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// haltLimit is how long a master may take to stop before its machine is taken
-	// away under it: a machine looks every 30 s what it is to run, and its master
-	// has a minute.
+	// haltLimit is how long to wait for a master to stop before its machine is deleted: a machine
+	// polls its manifest every 30 s, and its master gets a minute to stop.
 	haltLimit = 3 * time.Minute
-	// RunLimit is how long a machine may take to run what the manifest says: to look,
-	// fetch the program, and for a first boot to start at all.
+	// RunLimit is how long a machine may take to apply a manifest: to poll it, download the program
+	// and, on the first boot, to start.
 	RunLimit = 15 * time.Minute
-	// LookEvery is the pause between two looks at what the machine says.
+	// LookEvery is the interval between two reads of the machine's status.
 	LookEvery = 5 * time.Second
 )
 
-// Halt asks the machine to stop its master, so that it launches nothing more and
-// closes its database, and waits until it has. A machine that does not answer is
-// not waited for long: it goes anyway.
+// Halt asks the machine to stop its master, so that the master launches nothing more and closes its
+// database, and waits until it has stopped. It does not wait for a machine that has stopped
+// reporting, and gives up without an error after haltLimit, because the machine is deleted in any
+// case.
 func (c *Bucket) Halt(ctx context.Context) error {
 	m, status, err := c.ReadBoth(ctx)
 	if err != nil || m.Schema == "" {
@@ -36,7 +36,7 @@ func (c *Bucket) Halt(ctx context.Context) error {
 		}
 	}
 	if status.Schema == "" || c.Now().Sub(status.At) > 2*manifest.StatusEvery {
-		return nil // no supervisor reports, so no process would stop it
+		return nil // no supervisor reports, so no process would stop the master
 	}
 	if m, err = c.Read(ctx); err != nil {
 		return err
@@ -48,7 +48,8 @@ func (c *Bucket) Halt(ctx context.Context) error {
 	return err
 }
 
-// WaitUntilRuns waits until the machine says that it runs what m wants.
+// WaitUntilRuns waits until the machine reports that it has applied m. It returns a lateError after
+// limit.
 func (c *Bucket) WaitUntilRuns(ctx context.Context, m manifest.Manifest, limit time.Duration, tell func(string)) error {
 	last := ""
 	for waited := time.Duration(0); ; waited += LookEvery {
@@ -76,7 +77,7 @@ func (c *Bucket) WaitUntilRuns(ctx context.Context, m manifest.Manifest, limit t
 	}
 }
 
-// describeStatus is what a machine's status means for who waits.
+// describeStatus describes the progress of the machine to a user who waits for it.
 func describeStatus(s manifest.Status, m manifest.Manifest) string {
 	switch {
 	case s.Schema == "":
@@ -90,7 +91,7 @@ func describeStatus(s manifest.Status, m manifest.Manifest) string {
 	}
 }
 
-// lateError is a machine that does not run what the manifest says in time.
+// lateError reports that a machine has not applied its manifest in time.
 type lateError struct {
 	noun  string
 	last  string
@@ -101,7 +102,7 @@ func (e *lateError) Error() string {
 	return fmt.Sprintf("waited %s for the master's machine; the last it was seen at: %s", e.limit, e.last)
 }
 
-// Hint says where more is to be learned.
+// Hint names the command that shows the logs of the machine.
 func (e *lateError) Hint() string {
 	return "look at its logs with `det-deploy " + e.noun + " logs`, or while it boots at its console, which `det-deploy " + e.noun + " status` names, and run the same command again"
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
-// blueprint is everything that a cluster consists of, while it is drawn.
+// blueprint collects the resources of a cluster.
 type blueprint struct {
 	*Target
 
 	all []resource.Resource
 
 	vpc infra.Ref
-	// gateway is empty in a network of the user's.
+	// gateway is empty in an existing network.
 	gateway string
 	subnets map[string]infra.Ref
 	agents  infra.Ref
@@ -33,8 +33,8 @@ type blueprint struct {
 	profile *identity.Profile
 }
 
-// Wanted lists everything that the cluster consists of, made new. Without a spec,
-// which is when a cluster of which nothing is known is taken down, that is nothing.
+// Wanted returns all resources of the cluster, newly made. It returns none without a spec, as when
+// `down` knows only the cluster ID.
 func (t *Target) Wanted() ([]resource.Resource, error) {
 	if len(t.Known.Types) == 0 {
 		return nil, nil
@@ -51,7 +51,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 
 func (b *blueprint) addResources(rs ...resource.Resource) { b.all = append(b.all, rs...) }
 
-// addNetwork adds a VPC with a subnet per zone, or refers to the user's.
+// addNetwork adds a VPC with a subnet per zone, or refers to the existing one.
 func (b *blueprint) addNetwork() error {
 	n := b.Spec.Network
 	if !n.Own() {
@@ -84,8 +84,8 @@ func (b *blueprint) addNetwork() error {
 	return nil
 }
 
-// addSecurityGroups adds the security groups with the ports that Determined needs, or
-// refers to the user's, whose ports the checks compare.
+// addSecurityGroups adds security groups with the ports that Determined needs, or refers to
+// existing groups, whose ports the checks verify.
 func (b *blueprint) addSecurityGroups() {
 	n := b.Spec.Network
 	b.master, b.agents = infra.Existing(n.MasterSecurityGroup), infra.Existing(n.AgentSecurityGroup)
@@ -144,17 +144,17 @@ func (b *blueprint) addDataStores() {
 	}
 }
 
-// dataBucket is where checkpoints go.
+// dataBucket returns the bucket for checkpoints.
 func (t *Target) dataBucket() string {
 	return cmp.Or(t.Spec.Storage.Bucket, storage.DataBucket(t.Spec.Cluster, t.Caller.Account))
 }
 
-// logGroup is where machines log to.
+// logGroup returns the log group of the machines.
 func (t *Target) logGroup() string {
 	return cmp.Or(t.Spec.Logs.Group, storage.LogGroupName(t.Spec.Cluster))
 }
 
-// Scope is what the cluster's policies are limited to.
+// Scope returns the resources to which the cluster's policies are limited.
 func (t *Target) Scope() policy.Scope {
 	s := t.Spec
 	return policy.Scope{

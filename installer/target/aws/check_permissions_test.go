@@ -11,9 +11,8 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// granted judges by documents as IAM does, as far as these documents go: an
-// action on a resource that a statement names or has in its pattern, where the
-// conditions hold or cannot be judged.
+// granted evaluates documents as IAM does, as far as these documents need: an action is allowed on
+// a resource that a statement names or matches, if its conditions hold or cannot be evaluated.
 func granted(docs []policy.Named) awstest.Granted {
 	return func(action, resource string, tags map[string]string) (allowed bool, missing []string) {
 		for _, d := range docs {
@@ -43,7 +42,7 @@ func unmet(s policy.Statement, tags map[string]string) []string {
 	for _, keys := range s.Condition {
 		for key, values := range keys {
 			if key == "ec2:CreateAction" && tags != nil {
-				continue // the call itself says which it is
+				continue // the condition is on the action itself
 			}
 			tag, isTag := strings.CutPrefix(key, "aws:RequestTag/")
 			if !isTag || !slices.ContainsFunc(values, func(v string) bool { return tags[tag] != "" && matches(v, tags[tag]) }) {
@@ -54,8 +53,8 @@ func unmet(s policy.Statement, tags map[string]string) []string {
 	return out
 }
 
-// Who has attached what `det-deploy aws policy` prints may go on: the policies are
-// for marked objects and for some names only, and so is what is asked.
+// The output of `det-deploy aws policy` suffices for `up`: its policies are limited to marked
+// objects and some names, and so are the requests of `up`.
 func TestWhoHasThePoliciesIsAllowed(t *testing.T) {
 	t.Parallel()
 	lab := policy.Scope{Account: awstest.Account, Region: "us-west-2", Cluster: "lab"}

@@ -12,7 +12,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// A role of the user's is not changed, so it must have what the machines need.
+// The role of a user is never changed, so it must already have the permissions of its machines.
 func TestARoleThatIsBroughtMustHaveItsPermissions(t *testing.T) {
 	t.Parallel()
 	scope := policy.Scope{Account: awstest.Account, Region: "us-west-2", Cluster: "lab"}
@@ -52,5 +52,5 @@ func TestARoleThatIsBroughtMustHaveItsPermissions(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// trustMachines has EC2 take a role.
+// trustMachines allows EC2 to assume a role.
 const trustMachines = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`

@@ -106,7 +106,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 	}
 }
 
-// What was made before there was a rule goes on: up says what is odd, and works.
+// A rule that is newer than the cluster must not block it: `up` warns and continues.
 func TestARuleYoungerThanAClusterWarns(t *testing.T) {
 	t.Parallel()
 	for check, flags := range map[string][]string{
@@ -156,7 +156,7 @@ func TestTheirNetworkIsCheckedAgainstThePorts(t *testing.T) {
 	}
 }
 
-// What exists and cannot be used is no better than what does not exist.
+// Existing resources that cannot be used fail like missing ones.
 func TestWhatIsBroughtMustFit(t *testing.T) {
 	t.Parallel()
 	c := inMemory(awstest.Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// onMaster is a file of the master's machine.
+// onMaster returns a file of the master's machine.
 func (s *stage) onMaster(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := s.ReadMasterFile(t.Context(), path)
@@ -24,7 +24,7 @@ func (s *stage) onMaster(t *testing.T, path string) []byte {
 	return data
 }
 
-// numbered is what is another one in each run.
+// numbered matches IDs that differ between runs.
 var numbered = regexp.MustCompile(`\b(subnet|sg)-[0-9a-f]{17}`)
 
 func TestMasterYAML(t *testing.T) {
@@ -60,8 +60,8 @@ func TestMasterYAML(t *testing.T) {
 	}
 }
 
-// A wheel is uploaded for the master's machine, and stays there when another machine, which
-// has no such file, goes on with the cluster.
+// A wheel is uploaded for the master's machine. It remains there when `up` runs on another
+// computer, which does not have the file.
 func TestAWheelReachesTheMaster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const name = "determined-0.38.1-py3-none-any.whl"
@@ -89,7 +89,7 @@ func TestAWheelReachesTheMaster(t *testing.T) {
 	})
 }
 
-// A wheel that is nowhere is refused before anything is made.
+// A missing wheel is an error before anything is created.
 func TestAWheelThatIsMissingIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "harness-wheel", filepath.Join(t.TempDir(), "determined-0.38.1-py3-none-any.whl"))
@@ -127,8 +127,7 @@ func TestSecurityAndPolicyReachTheMaster(t *testing.T) {
 	})
 }
 
-// A secret is in Secrets Manager and nowhere else: not in the bucket, not in user
-// data, not in a plan.
+// Secrets exist only in Secrets Manager: not in the bucket, user data or plans.
 func TestSecretsAreNowhereElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "db-url", "env:DB_URL", "registry-user", "ann", "registry-password", "env:REGISTRY")
@@ -165,8 +164,7 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 	})
 }
 
-// The master may not look at images: whoever installs it does, and writes down what
-// they call their root disk.
+// The master may not describe images, so the installer records the name of their root device.
 func TestTheMasterIsToldTheRootDevice(t *testing.T) {
 	t.Parallel()
 	for image, want := range map[string]string{"": "/dev/sda1", awstest.ImageDebian: "/dev/xvda"} {

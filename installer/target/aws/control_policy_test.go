@@ -17,11 +17,10 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// theirs is a statement that the bucket's owner has put there.
+// theirs is a statement that the bucket's owner has added.
 const theirs = `{"Sid":"Theirs","Effect":"Deny","Principal":"*","Action":"s3:DeleteBucket","Resource":"arn:aws:s3:::b"}`
 
-// A cluster made before the statement was gets it by the next plan; what else the
-// policy says stays.
+// The next plan adds the statement to a cluster from before it existed. Other statements stay.
 func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
@@ -55,8 +54,8 @@ func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 	})
 }
 
-// The control bucket carries the user's tags as everything does, when it is made and
-// when they change; tags that somebody else put there stay.
+// The control bucket has the user's tags, when it is created and when they change. Tags added by
+// others stay.
 func TestTheControlBucketCarriesTheUsersTags(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "tag", "team=ml")

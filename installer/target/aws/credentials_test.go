@@ -14,7 +14,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// passwords are the first ones of admin and determined as the cluster shows them.
+// passwords returns the initial passwords of admin and determined.
 func (s *stage) passwords(t *testing.T) (admin, determined string) {
 	t.Helper()
 	_, target, err := s.operator(t.Context())
@@ -26,7 +26,7 @@ func (s *stage) passwords(t *testing.T) (admin, determined string) {
 	return c.Password.Reveal(), d.Reveal()
 }
 
-// wantTwoPasswords looks for one of each user, in the vault and in master.yaml.
+// wantTwoPasswords checks that the vault and master.yaml have one password per user.
 func (s *stage) wantTwoPasswords(t *testing.T) {
 	t.Helper()
 	admin, determined := s.passwords(t)
@@ -88,7 +88,7 @@ func (s *stage) wantOwnEntry(t *testing.T) {
 	}
 }
 
-// A version before this one made one password, and has stored it.
+// Earlier versions stored a single password for both users.
 func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
@@ -113,7 +113,7 @@ func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 	})
 }
 
-// An `up` that ends between the two must not look like a cluster with one.
+// An `up` that is interrupted between the two must not look like a cluster with a single password.
 func TestThePasswordOfDeterminedIsStoredFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		plan := newStage(inMemory(awstest.Options{})).Plan(t)

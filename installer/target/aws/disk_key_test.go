@@ -14,8 +14,8 @@ import (
 
 const key = "arn:aws:kms:us-west-2:" + awstest.Account + ":key/0ab1"
 
-// A machine whose disk EC2 may not encrypt is granted and ended: who launches must
-// be allowed to use the account's key.
+// EC2 accepts the launch of a machine whose disk it may not encrypt and then terminates it. The
+// launching role must therefore be allowed to use the account's key.
 func TestTheMastersRoleMayUseTheAccountsKey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))

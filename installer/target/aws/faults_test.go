@@ -44,7 +44,7 @@ func suite() installertest.Suite {
 	return s
 }
 
-// ways are the ways in which calls fail: of a quick run, those that leave most behind.
+// ways returns the kinds of faults to inject. A quick run has only those that leave most behind.
 func ways() []faults.Fault {
 	if !rest.On() {
 		return []faults.Fault{faults.LoseReply, faults.KillAfter}
@@ -52,19 +52,18 @@ func ways() []faults.Fault {
 	return faults.All()
 }
 
-// Whatever call fails, and however, the same command finishes: nothing is missing,
-// nothing is there twice, and down leaves nothing.
+// Whichever call fails, a second run of the command finishes: nothing is missing or duplicated, and
+// `down` deletes everything.
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) { suite().ResumeAfterFaults(t) }
 
-// An up that was killed anywhere is taken down at once, without another up and
-// while the lists still lag.
+// `down` deletes what an interrupted `up` has created, even if lists still lag.
 func TestDownTakesAHalfMadeCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
 
-// Looking needs no programs: what is not there yet is shown as missing.
+// `status` needs no programs and shows what does not exist yet as missing.
 func TestAHalfMadeClusterIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		s.world.FailChange(12, faults.KillAfter) // behind the record and six of what is made side by side
+		s.world.FailChange(12, faults.KillAfter) // after the record and six concurrent changes
 		if err := s.Up(t.Context()); !errors.Is(err, faults.ErrInjected) {
 			t.Fatalf("got %v, want the injected failure", err)
 		}
@@ -79,8 +78,8 @@ func TestAHalfMadeClusterIsShown(t *testing.T) {
 	})
 }
 
-// Amazon as it is on a bad day: lists lag, new things are not known yet, machines
-// take their time and their interfaces longer.
+// A slow AWS: lists lag, new objects are not visible yet, and machines and their interfaces take
+// long.
 func TestASlowCloud(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{
@@ -104,7 +103,7 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 		p, err := operators[0].Plan(t.Context())
 		must(t, err)
 		outcomes := make(chan error, 2)
-		for _, in := range operators { // who agreed to the same plan
+		for _, in := range operators { // who confirmed the same plan
 			go func() { outcomes <- in.Up(t.Context(), p) }()
 		}
 		won := 0

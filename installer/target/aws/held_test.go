@@ -40,7 +40,7 @@ func TestDownNamesWhatHoldsASubnetAndEndsWithAnInterruption(t *testing.T) {
 	})
 }
 
-// launchForeign launches a machine of somebody else in the cluster's subnet.
+// launchForeign launches a machine that does not belong to the cluster in its subnet.
 func (s *stage) launchForeign(t *testing.T) (id string) {
 	t.Helper()
 	api := s.clients(nil).EC2

@@ -25,7 +25,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// bring is a volume and a bucket of the user's, as flags.
+// bring creates a volume and a bucket of the user and returns their flags.
 func bring(t *testing.T, c *cloudy) (volume string, flags []string) {
 	t.Helper()
 	clients := c.clients(nil)
@@ -39,7 +39,7 @@ func bring(t *testing.T, c *cloudy) (volume string, flags []string) {
 	return *v.VolumeId, []string{"data-volume", *v.VolumeId, "data-bucket", "their-checkpoints"}
 }
 
-// Of the password there is one, and the database that it opens stays.
+// The password is kept with the database that it opens.
 func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := inMemory(awstest.Options{})
@@ -54,7 +54,7 @@ func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
 		if got := s.password(t); got != password {
 			t.Errorf("got password %q after down, want the one that opens the database", got)
 		}
-		// A second down has no record: what was kept says itself what for.
+		// A second `down` has no record. The tags of the kept secret must name its purpose.
 		p, err := s.forgotten(t).PlanDown(t.Context(), false)
 		must(t, err)
 		if !p.Empty() {
@@ -71,8 +71,8 @@ func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
 	})
 }
 
-// A password that an earlier version stored does not say what it opens. Where the
-// settings that would say so cannot be read, it stays, unless all data is to go.
+// A password stored by an earlier version does not record what it opens. If the settings cannot be
+// read either, it is kept unless all data is to be deleted.
 func TestAPasswordThatMayOpenTheUsersDataStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := inMemory(awstest.Options{})
@@ -103,7 +103,7 @@ func TestAPasswordThatMayOpenTheUsersDataStays(t *testing.T) {
 	})
 }
 
-// unread is a new process that cannot read what the cluster was to be.
+// unread returns a new process that cannot read the cluster's settings.
 func (s *stage) unread(t *testing.T) *installer.Installer {
 	t.Helper()
 	gate := new(resource.Gate)
@@ -150,7 +150,7 @@ func wantKept(t *testing.T, kept []resource.Found, name, what string) {
 	}
 }
 
-// password is the administrator's, or "" if it is gone.
+// password returns the administrator's password, or "" if it was deleted.
 func (s *stage) password(t *testing.T) string {
 	t.Helper()
 	out, err := s.clients(nil).Secrets.GetSecretValue(t.Context(), &sm.GetSecretValueInput{SecretId: sdk.String(storage.SecretName("lab", "admin-password"))})
@@ -161,7 +161,7 @@ func (s *stage) password(t *testing.T) string {
 	return sdk.ToString(out.SecretString)
 }
 
-// forgotten is a new process that knows the cluster's id and no more.
+// forgotten returns a new process that knows only the cluster ID.
 func (s *stage) forgotten(t *testing.T) *installer.Installer {
 	t.Helper()
 	free := s.clients(nil)

@@ -13,12 +13,12 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// variant is one way in which a cluster may lie in an account.
+// variant is a configuration of a cluster and its account.
 type variant struct {
 	name string
-	// prepare makes what the user brings, and returns the flags that name it.
+	// prepare creates the user's resources and returns the flags that name them.
 	prepare func(t *testing.T, c *cloudy) []string
-	// change is what is asked for later.
+	// change lists the flags of a later `up`.
 	change []string
 }
 
@@ -37,7 +37,7 @@ func spotPools(t *testing.T, c *cloudy) []string {
 	a := c.clients(nil).IAM
 	_, err := a.CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: sdk.String("spot.amazonaws.com")})
 	must(t, err)
-	if c.world == nil { // moto gives it a name of its own
+	if c.world == nil { // moto generates the name
 		_, err := a.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: sdk.String("AWSServiceRoleForEC2Spot"), AssumeRolePolicyDocument: sdk.String(`{"Version":"2012-10-17","Statement":[]}`)})
 		must(t, err)
 	}
@@ -58,7 +58,7 @@ func fromSnapshot(t *testing.T, c *cloudy) []string {
 	return []string{"data-snapshot", *s.SnapshotId, "data-volume-size", "120"}
 }
 
-// existing takes the account's default network, and groups that somebody made.
+// existing creates security groups in the default VPC and returns their flags.
 func existing(t *testing.T, c *cloudy) []string {
 	e := c.clients(nil).EC2
 	vpcs, err := e.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{{Name: sdk.String("is-default"), Values: []string{"true"}}}})
@@ -75,7 +75,7 @@ func existing(t *testing.T, c *cloudy) []string {
 			}
 		}
 	}
-	if c.world == nil { // moto's default network leads nowhere
+	if c.world == nil { // the default VPC of moto has no internet route
 		gateway, err := e.CreateInternetGateway(t.Context(), &ec2.CreateInternetGatewayInput{})
 		must(t, err)
 		id := gateway.InternetGateway.InternetGatewayId
@@ -115,7 +115,7 @@ func group(t *testing.T, e groupMaker, vpc, name string, port int32) string {
 	return *g.GroupId
 }
 
-// prepared is a stage on which a layout's own things are there.
+// prepared returns a stage with the prerequisites of the variant.
 func (l variant) prepared(t *testing.T, c *cloudy) (*stage, []string) {
 	t.Helper()
 	flags := l.prepare(t, c)

@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// masterAddress is the address that stays when the master's machine changes.
+// masterAddress is the public address, which stays when the master's machine is replaced.
 type masterAddress struct {
 	*infra.NoncedObject[types.Address]
 
@@ -35,10 +35,9 @@ func newMasterAddress(c *mark.Cluster) masterAddress {
 // PublicIP implements hosted.Address.
 func (a masterAddress) PublicIP() string { return a.address.PublicIP() }
 
-// addMachine adds the master's machine, with its disk, its address, its secrets and its
-// program.
+// addMachine adds the master's machine with its disk, address, secrets and program.
 func (b *blueprint) addMachine() error {
-	settings, _ := b.Remember() // it was read from JSON, or is written as such
+	settings, _ := b.Remember() // they were read from JSON or are written as JSON
 	address := newMasterAddress(b.cluster)
 	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentionedIDs(), Live: b.liveIDs})
 	if err != nil {
@@ -58,11 +57,11 @@ func (b *blueprint) addMachine() error {
 		Subnet: b.masterPlace(), Groups: []infra.Ref{b.master}, Profile: b.profile, KeyPair: b.Spec.KeyPair,
 		PublicIP: true, RootGiB: int32(m.RootVolume), //nolint:gosec // a disk's size
 		After: c.ProgramIDs(),
-		// It names the data volume, and so is known only when that exists.
+		// The user data names the data volume, so it is known only once the volume exists.
 		UserData: func(ctx context.Context) ([]byte, error) { return b.bootData(ctx, volume, c) },
 	}
-	// An address leads nowhere before there is a gateway; it replaces no machine,
-	// for it goes only with its network.
+	// A public address needs a gateway first. A new gateway does not replace the machine, because
+	// it only changes with the network.
 	for _, id := range []string{volume.ID(), b.gateway} {
 		if id != "" {
 			host.After = append(host.After, id)
@@ -76,7 +75,7 @@ func (b *blueprint) addMachine() error {
 	return nil
 }
 
-// mentionedIDs are the IDs that master.yaml mentions.
+// mentionedIDs returns the resource IDs that master.yaml refers to.
 func (b *blueprint) mentionedIDs() []string {
 	var ids []string
 	for _, ref := range append(slices.Collect(maps.Values(b.subnets)), b.agents, b.agent) {
@@ -87,7 +86,7 @@ func (b *blueprint) mentionedIDs() []string {
 	return ids
 }
 
-// addVolume adds the data volume, or refers to an existing one.
+// addVolume adds the data volume or refers to an existing one.
 func (b *blueprint) addVolume() infra.Ref {
 	v := b.Spec.Master.Volume
 	if v.ID != "" {
@@ -101,7 +100,7 @@ func (b *blueprint) addVolume() infra.Ref {
 	return own
 }
 
-// masterPlace is the subnet of the master's machine.
+// masterPlace returns the subnet of the master's machine.
 func (b *blueprint) masterPlace() infra.Ref {
 	if b.Spec.Network.Own() {
 		return b.subnets[b.Known.Master.Zone]
@@ -109,7 +108,7 @@ func (b *blueprint) masterPlace() infra.Ref {
 	return b.subnets[b.MasterSubnet()]
 }
 
-// bootData is the user data of the master's machine.
+// bootData returns the user data of the master's machine.
 func (b *blueprint) bootData(ctx context.Context, volume infra.Ref, c hosted.Configuration) ([]byte, error) {
 	sums, err := b.ProgramSums(ctx, c)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// overHTTP is an account of moto's, asked with the real SDK over HTTP.
+// overHTTP returns an account of a moto server that the AWS SDK calls over HTTP.
 func overHTTP(t *testing.T) *cloudy {
 	t.Helper()
 	a := motest.Open(t)
@@ -39,9 +39,8 @@ func TestTheControlBucketIsAStoreOverHTTP(t *testing.T) {
 	})
 }
 
-// The same layouts as in memory, with requests that an emulator nobody here wrote
-// understands. Not parallel: moto answers 500 when many new accounts are asked for
-// at once.
+// The same layouts as in memory, against a third-party emulator. The test is not parallel, because
+// moto returns 500 when many new accounts are used at once.
 func TestEachLayoutComesAndGoesOverHTTP(t *testing.T) {
 	for _, l := range layouts() {
 		t.Run(l.name, func(t *testing.T) {

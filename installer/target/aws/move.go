@@ -11,7 +11,7 @@ import (
 
 var _ installer.Mover = (*Target)(nil)
 
-// Move implements installer.Mover for the master's machine, with its volume and subnet.
+// Move implements installer.Mover for the master's machine, which moves with its volume and subnet.
 func (t *Target) Move(ctx context.Context, id string, refusal error) (installer.Moved, error) {
 	if id != mark.ResourceID(mark.KindInstance, "master") {
 		return installer.Moved{}, refusal

@@ -21,7 +21,7 @@ import (
 
 const launchMaster = "ec2:RunInstances"
 
-// full has zones without capacity for the master's machine.
+// full removes the capacity of zones for the master's machine.
 func (s *stage) full(zones ...string) {
 	for _, z := range zones {
 		s.world.SetCapacity("m6i.large", z, 0)
@@ -68,11 +68,11 @@ func TestTheNextZoneIsTriedForTheMaster(t *testing.T) {
 	})
 }
 
-// Whatever fails while the master moves, the same command finishes it in the new zone.
+// If a move of the master fails, a second run finishes it in the new zone.
 func TestAMoveIsResumed(t *testing.T) {
 	for _, tc := range []struct {
 		op     string
-		before int // how many calls pass
+		before int // the number of calls before the fault
 	}{{launchMaster, 0}, {"ec2:DeleteVolume", 0}, {"ec2:CreateVolume", 1}, {launchMaster, 1}, {"ec2:AttachVolume", 0}} {
 		for _, f := range ways() {
 			t.Run(fmt.Sprintf("%s at call %d of %s", f, tc.before+1, tc.op), func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestAMoveIsResumed(t *testing.T) {
 	}
 }
 
-// The same at every change from the refused launch on.
+// The same with a fault at every change from the rejected launch on.
 func TestAMoveIsResumedAfterEachChange(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -126,13 +126,13 @@ func resumesMove(t *testing.T, fail func(*awstest.World)) {
 	s.wantLeft(t, before...)
 }
 
-// A master stays where its data is, and where the user put it.
+// A master does not leave the zone of its data, nor one that the user has named.
 func TestAMasterThatMayNotMoveSaysWhatToChange(t *testing.T) {
 	const here = "create aws/instance/master: us-west-2a"
 	for _, tc := range []struct {
 		name  string
 		flags func(t *testing.T, s *stage) []string
-		// first is true where the cluster was there before.
+		// first is false where the cluster exists already.
 		first     bool
 		want, fix string
 	}{
@@ -179,7 +179,7 @@ func TestAMasterThatMayNotMoveSaysWhatToChange(t *testing.T) {
 	}
 }
 
-// A zone that was named can be changed as long as nothing is on the volume.
+// The zone may still be changed while the volume is empty.
 func TestAnotherZoneIsNamedForABlankVolume(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "master-zone", "us-west-2a")
@@ -205,7 +205,7 @@ func TestAllZonesWithoutCapacityAreNamed(t *testing.T) {
 			}
 		}
 		s.world.SetCapacity("m6i.large", "us-west-2a", 1)
-		must(t, s.Up(t.Context())) // begins where the last run ended, and comes around
+		must(t, s.Up(t.Context())) // starts with the zone of the last run and wraps around
 		s.wantPlaces(t, "volume in us-west-2a", "machine in us-west-2a")
 		s.WantNothingToDo(t)
 	})

@@ -14,9 +14,8 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// Over a network that loses requests and replies, and with an Amazon that refuses
-// now and then, the same command ends where it should, twenty times over, and forty
-// times with `make faults`.
+// Over a network that loses requests and replies, with an AWS that rejects some, repeated commands
+// complete: twenty times, and forty times with `make faults`.
 func TestALifeOverABadNetwork(t *testing.T) {
 	t.Parallel()
 	wanted := 40 / min(faults.Stride(2), 2)

@@ -13,8 +13,8 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// A zone that is taken out leaves the others, and what stands in them, where they
-// are; one that comes back gets the addresses that it had.
+// Removing a zone leaves the others and their machines in place. A zone that is added again gets
+// its former addresses.
 func TestZonesComeAndGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b", "master-zone", "us-west-2b")
@@ -32,7 +32,7 @@ func TestZonesComeAndGo(t *testing.T) {
 	})
 }
 
-// Read off live objects, the zones have the places that their addresses tell.
+// The order of zones is recovered from the addresses of their subnets.
 func TestPlacesOfZonesAreReadBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b,us-west-2c", "master-zone", "us-west-2b")

@@ -11,18 +11,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-// agentTag marks the machines that the master launches, besides the tag that
-// everything of the cluster has.
+// agentTag marks the machines that the master launches, in addition to the cluster's tag.
 const agentTag = "det-deploy-agents"
 
-// named is what master.yaml says of things that Amazon names.
+// named holds the IDs assigned by AWS that master.yaml refers to.
 type named struct {
-	// subnets is by the name that the spec uses: a zone, or the subnet itself.
+	// subnets maps the names in the spec, zones or subnets, to subnet IDs.
 	subnets             map[string]string
 	agentGroup, profile string
 }
 
-// liveIDs are the AWS IDs of the objects that master.yaml mentions.
+// liveIDs returns the AWS IDs of the objects that master.yaml mentions.
 func (b *blueprint) liveIDs() (hosted.Live, bool, error) {
 	n := named{subnets: make(map[string]string), agentGroup: b.agents.Identity(), profile: b.agent.ARN()}
 	complete := n.agentGroup != "" && n.profile != ""
@@ -37,7 +36,7 @@ func (b *blueprint) liveIDs() (hosted.Live, bool, error) {
 	return l, true, err
 }
 
-// placeholderLive stands in for IDs that AWS has not assigned yet.
+// placeholderLive returns stand-ins for IDs that AWS has not assigned yet.
 func (t *Target) placeholderLive() (hosted.Live, error) {
 	n := named{
 		subnets: make(map[string]string), agentGroup: "sg-00000000000000000",

@@ -21,9 +21,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
-// Recover reads a cluster's settings back: from the copy in the control bucket, or
-// else off its live objects. Settings are nil when there is no cluster. It changes
-// nothing.
+// Recover reads the settings of a cluster from the copy in the control bucket, or else from its
+// live objects. Settings are nil if the cluster does not exist. It changes nothing.
 func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 	r, found, err := t.ReadCopy(ctx)
 	if err != nil || found {
@@ -49,9 +48,8 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 	return hosted.Recovered{Settings: settings}, err
 }
 
-// readMarked reads every live object of a kind that carries the marks. Where there are
-// several, such as a copy of the machine with all its tags, the one that the cluster uses is
-// read last: what it says stays.
+// readMarked reads every live object of a kind that has the marks. If there are several, as when a
+// machine was copied with its tags, the one in use is read last, so that its values win.
 func readMarked[T any](ctx context.Context, k infra.Kind[T], marks map[string]string, read func(T)) error {
 	all, err := k.All(ctx, marks)
 	for _, live := range slices.Backward(all) {
@@ -60,16 +58,16 @@ func readMarked[T any](ctx context.Context, k infra.Kind[T], marks map[string]st
 	return err
 }
 
-// sightings is what live objects say of a cluster's settings.
+// sightings holds the settings of a cluster as read from its live objects.
 type sightings struct {
 	settings map[string]string
-	// zone is the master's, vpc the network of its machine and subnet its place in it.
+	// zone is that of the master, vpc the network of its machine, and subnet the machine's subnet.
 	zone, vpc, subnet string
 	subnets           []types.Subnet
 }
 
-// known is what the objects say that is no setting: the master's zone, and in a managed
-// network the zones.
+// known returns the facts that are not settings: the master's zone, and the zones of a managed
+// network.
 func (s *sightings) known() layout.Known {
 	k := layout.Known{Master: layout.MasterPlace{Zone: s.zone}}
 	if cidr, err := netip.ParsePrefix(s.settings["network-cidr"]); err == nil {
@@ -105,8 +103,8 @@ func (s *sightings) readNetwork(v types.Vpc) { s.settings["network-cidr"] = aws.
 
 func (s *sightings) readSubnet(n types.Subnet) { s.subnets = append(s.subnets, n) }
 
-// byAddress is the zones of subnets in the order in which a network's addresses
-// were cut up, with empty ones between them where nothing is.
+// byAddress returns the zones of subnets in the order of their address ranges, with "" for a range
+// without a subnet.
 func byAddress(cidr netip.Prefix, all []types.Subnet) []string {
 	var out []string
 	for i := range layout.Parts {
@@ -132,7 +130,7 @@ func firstAddress(n types.Subnet) netip.Addr {
 	return p.Addr()
 }
 
-// readSecurityGroup reads which ranges may reach the master.
+// readSecurityGroup reads the address ranges that may reach the master.
 func (s *sightings) readSecurityGroup(g types.SecurityGroup) {
 	var ranges []string
 	for _, p := range g.IpPermissions {

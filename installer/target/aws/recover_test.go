@@ -40,8 +40,8 @@ func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
 	})
 }
 
-// With the whole control bucket gone, what Amazon shows is read back, and the next
-// up finds everything as it is but for what only the bucket had.
+// After the control bucket is lost, the settings are recovered from live objects. The next `up`
+// restores only the content of the bucket.
 func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "inbound-cidr", "198.51.100.0/24,203.0.113.0/24", "data-volume-size", "150", "tag", "team=ml", "network-cidr", "10.9.0.0/16")
@@ -66,7 +66,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 	})
 }
 
-// Consoles copy every tag to what is made like another.
+// Consoles copy all tags to a duplicate of a resource.
 func TestACopyOfTheNetworkIsNotReadBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "network-cidr", "10.9.0.0/16")
@@ -99,14 +99,14 @@ func TestNothingIsReadBackOfNoCluster(t *testing.T) {
 	}
 }
 
-// Down needs no more than the id.
+// `down` needs only the cluster ID.
 func TestDownWithoutASpec(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		must(t, s.Up(t.Context()))
 		must(t, downByID(t.Context(), s, func(gate *resource.Gate) api.Clients { return s.clients(gate) }))
 		s.wantLeft(t)
-		must(t, downByID(t.Context(), s, func(gate *resource.Gate) api.Clients { return s.clients(gate) })) // and twice
+		must(t, downByID(t.Context(), s, func(gate *resource.Gate) api.Clients { return s.clients(gate) })) // it may be repeated
 		s.wantLeft(t)
 	})
 }

@@ -8,8 +8,8 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// A master's type of another architecture needs another machine: what the old one
-// boots from does not run there. Its data volume and address go over.
+// A change of the master's architecture replaces its machine, because the image does not boot on
+// the other architecture. The data volume and address are kept.
 func TestAMasterOfAnotherArchitectureIsAnotherMachine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// vault is Secrets Manager.
+// vault stores secrets in Secrets Manager.
 type vault struct{ cluster *mark.Cluster }
 
 var _ hosted.Vault = vault{}

@@ -21,7 +21,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// A first plan says what is made, not only what it is called.
+// The first plan shows the properties of new resources in addition to their names.
 func TestAFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b", "master-zone", "us-west-2b", "key-pair", "lab", "ssh", "true", "data-volume-size", "150")
@@ -44,8 +44,8 @@ func TestAFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 	})
 }
 
-// Data that an earlier cluster left stays in its zone: what is refused says which flag
-// puts the master there, and with it the cluster comes up.
+// Data of an earlier cluster stays in its zone. The error names the flag that places the master
+// there, and with that flag `up` succeeds.
 func TestKeptDataInAnotherZoneNamesTheFlag(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, tt := range []struct{ name, first, second, want string }{
@@ -72,8 +72,8 @@ func TestKeptDataInAnotherZoneNamesTheFlag(t *testing.T) {
 	})
 }
 
-// An account that never used spot machines gets the role for them with the plan that
-// somebody agreed to, and keeps it.
+// In an account that never used spot instances, the confirmed plan creates the service-linked role,
+// which is then kept.
 func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const id = "aws/service-linked-role/" + identity.SpotRoleName
@@ -104,7 +104,7 @@ func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 	})
 }
 
-// slowProgram takes its time to be read, by a clock of its own.
+// slowProgram is a program that takes long to read, by the clock of the test.
 type slowProgram struct {
 	hostedtest.ProgramFile
 
@@ -116,7 +116,7 @@ func (p slowProgram) Read(b []byte) (int, error) {
 	return p.ProgramFile.Read(b[:min(len(b), 1_000_000)])
 }
 
-// Who watches a first `up` sees how far the upload is.
+// The first `up` reports the progress of the upload.
 func TestUpTellsHowFarAnUploadIs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cloudy is an account of Amazon's, in memory or over HTTP.
+// cloudy is an AWS account, in memory or over HTTP.
 type cloudy struct {
 	clients func(*resource.Gate) api.Clients
 	pause   func(context.Context, time.Duration) error
@@ -43,7 +43,7 @@ func inMemory(o awstest.Options) *cloudy {
 	return &cloudy{clients: w.Clients, pause: w.Sleep, world: w, account: awstest.Account, settle: 10 * time.Second}
 }
 
-// stage is a cluster in an account that somebody works on.
+// stage is a cluster in an account, as an operator sees it.
 type stage struct {
 	hostedtest.Stage
 	*cloudy
@@ -59,10 +59,10 @@ func newStage(c *cloudy, flags ...string) *stage {
 	return s
 }
 
-// store is the control bucket.
+// store returns the control bucket.
 func (s *stage) store() control.Bucket { return control.Open(s.clients(nil), "lab", s.account) }
 
-// open opens the cluster as a new process sees it.
+// open opens the cluster as a new process does.
 func (s *stage) open(ctx context.Context, gate *resource.Gate, recorded map[string]string, o hosted.Options) (hostedtest.Target, record.Store, error) {
 	o.Refusals = func(m config.Master) document.Errors { return append(provision.Problems(m), config.Unbuilt(m)...) }
 	var a spec.AWS
@@ -80,7 +80,7 @@ func (s *stage) open(ctx context.Context, gate *resource.Gate, recorded map[stri
 	return t, t.Store(), nil
 }
 
-// operator is a new process.
+// operator returns a new process.
 func (s *stage) operator(ctx context.Context) (*installer.Installer, *aws.Target, error) {
 	in, t, err := s.Operator(ctx)
 	target, _ := t.(*aws.Target)

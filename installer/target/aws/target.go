@@ -1,6 +1,5 @@
-// Package aws puts a cluster into an account of Amazon's: what cluster.yaml says
-// becomes networks, roles, a machine for the master with its disk and address,
-// buckets and secrets, and the files that the machine runs with.
+// Package aws installs a cluster in an AWS account. It converts the settings of cluster.yaml to
+// networks, roles, buckets, secrets, and a machine for the master with its disk, address and files.
 package aws
 
 import (
@@ -23,24 +22,24 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
-// Config is what a Target is made of. Spec, Clients and Free are required.
+// Config configures a Target. Spec, Clients and Free are required.
 type Config struct {
-	// Layout is what the cluster should be. To take down one of which nothing is known but
-	// its id, only Cluster and Region of the Spec need to be there.
+	// Layout is the requested configuration. If only the cluster ID is known, as for `down`,
+	// Cluster and Region of the Spec are sufficient.
 	layout.Layout
 
-	// Unread is true when Spec is not what the cluster was to be, because that is not
-	// remembered or cannot be read.
+	// Unread reports that Spec does not hold the cluster's settings, because they are missing or
+	// cannot be read.
 	Unread bool
-	// Clients ask the engine's gate before they change something; Free ask none,
-	// and serve the control bucket, on which the lease is.
+	// Clients ask the engine's gate before each change. Free do not; they serve the control bucket,
+	// which holds the lease.
 	Clients, Free api.Clients
-	// S3Endpoint takes the place of Amazon's address for S3 on the master's machine:
-	// that of a private endpoint or of an emulator.
+	// S3Endpoint replaces the S3 endpoint on the master's machine, with a private endpoint or an
+	// emulator.
 	S3Endpoint string
-	// Caller is who works on the cluster; Open asks where it is zero.
+	// Caller is the identity of the user; Open reads it if it is zero.
 	Caller facts.Caller
-	// Options is what a person wants of this run.
+	// Options are the user's options for this run.
 	Options hosted.Options
 }
 
@@ -80,7 +79,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	return t, nil
 }
 
-// awsParts are the parts of a hosted cluster that AWS provides.
+// awsParts returns the AWS implementation of a hosted cluster's parts.
 func (t *Target) awsParts() hosted.Parts {
 	return hosted.Parts{
 		Words: hosted.Words{
@@ -94,8 +93,7 @@ func (t *Target) awsParts() hosted.Parts {
 	}
 }
 
-// userOwned names what the cluster's passwords open and the user owns, which outlives
-// `down`.
+// userOwned names the user's resources that the cluster's passwords open and that outlive `down`.
 func userOwned(s spec.AWS) string {
 	var out []string
 	if s.Master.Volume.ID != "" {
@@ -107,11 +105,10 @@ func userOwned(s spec.AWS) string {
 	return strings.Join(out, " and ")
 }
 
-// Remember is the settings with what is known, for the record.
+// Remember returns the settings and known facts for the record.
 func (t *Target) Remember() (map[string]string, error) { return hosted.Remember(t.Settings, t.Known) }
 
-// Look asks Amazon for everything that the spec mentions and that is not known yet. It
-// changes nothing.
+// Look reads everything that the spec mentions and that is still unknown. It changes nothing.
 func (t *Target) Look(ctx context.Context) error {
 	k, err := t.Layout.Look(ctx, t.Clients, t.WantsDeterminedPassword)
 	if err == nil {
@@ -120,7 +117,7 @@ func (t *Target) Look(ctx context.Context) error {
 	return err
 }
 
-// Checks lists what has to hold before anything is changed.
+// Checks returns the preflight checks of the cluster.
 func (t *Target) Checks() []doctor.Check {
 	return checks.Subject{
 		Layout: t.Layout, Cluster: t.Cluster, Clients: t.Clients, Caller: t.Caller, Owner: t.cluster, Control: t.store,
@@ -128,10 +125,10 @@ func (t *Target) Checks() []doctor.Check {
 	}.List()
 }
 
-// Store is where the record is kept.
+// Store returns the control bucket, which holds the record.
 func (t *Target) Store() control.Bucket { return t.store }
 
-// marked is what the cluster consists of, with the policy of its control bucket.
+// marked is the set of the cluster's objects, including the policy of its control bucket.
 type marked struct {
 	infra.Objects
 

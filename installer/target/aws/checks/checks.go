@@ -1,5 +1,4 @@
-// Package checks says before anything is changed whether a cluster can be on AWS as it is
-// wanted.
+// Package checks implements the preflight checks of a cluster on AWS.
 package checks
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
-// Subject is the cluster that is checked.
+// Subject is the cluster to check.
 type Subject struct {
 	layout.Layout
 	*hosted.Cluster
@@ -33,13 +32,13 @@ type Subject struct {
 	Caller  facts.Caller
 	Owner   *mark.Cluster
 	Control control.Bucket
-	// Scope is what the cluster's policies are limited to.
+	// Scope limits the policies of the cluster to some resources.
 	Scope policy.Scope
-	// Placeholder stands in for what AWS has not named yet.
+	// Placeholder returns stand-ins for resources that have no ID yet.
 	Placeholder func() (hosted.Live, error)
 }
 
-// List lists what has to hold before anything is changed.
+// List returns the preflight checks of the cluster.
 func (s Subject) List() []doctor.Check {
 	c := &checker{s, facts.Facts{Clients: s.Clients}}
 	out := []doctor.Check{
@@ -73,7 +72,7 @@ func (s Subject) List() []doctor.Check {
 	return append(out, c.existingChecks()...)
 }
 
-// checker is what the checks have in common.
+// checker implements the checks.
 type checker struct {
 	Subject
 
@@ -103,7 +102,7 @@ func (c *checker) checkClock(ctx context.Context) doctor.Result {
 func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	const needed = "names within what S3 and IAM take"
 	fix := "choose another --cluster-id"
-	// S3's limit; IAM's for roles is 64.
+	// The limit of S3; the limit of IAM for roles is 64.
 	for _, name := range []string{control.Name(c.Spec.Cluster, c.Caller.Account), storage.DataBucket(c.Spec.Cluster, c.Caller.Account)} {
 		if len(name) > 63 {
 			return doctor.Failed(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
@@ -122,7 +121,7 @@ func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	}
 }
 
-// checkTypes compares the wanted instance types with those offered in each zone.
+// checkTypes compares the requested instance types with those offered in each zone.
 func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 	w := machines.Wanted{
 		Types: c.Known.Types, Master: c.Spec.Master.InstanceType, MasterZone: c.Known.Master.Zone,
@@ -151,8 +150,8 @@ func (c *checker) keyPair(ctx context.Context) doctor.Result {
 	return doctor.Passed("%s", c.Spec.KeyPair)
 }
 
-// diskKey tells which key disks are encrypted with. That caller and roles may use
-// it is part of their permissions; what the key's own policy says is not looked at.
+// diskKey reports the key that encrypts the disks. The check of permissions covers its use by the
+// caller and the roles; the key policy is not checked.
 func (c *checker) diskKey(context.Context) doctor.Result {
 	switch keys := c.Known.DiskKeys(); {
 	case len(keys) > 0:

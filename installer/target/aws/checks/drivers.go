@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 )
 
-// checkDrivers compares the GPUs of each pool with the driver of the stock image, where
-// the pool uses that. A machine whose GPUs have no driver joins without slots.
+// checkDrivers compares the GPUs of each pool that uses the stock image with the driver of that
+// image. A machine joins without slots if its GPUs have no driver.
 func (c *checker) checkDrivers(ctx context.Context) doctor.Result {
 	const needed = "GPUs that the driver of the stock image runs"
 	var wrong, odd, fixes []string
@@ -47,7 +47,7 @@ func (c *checker) checkDrivers(ctx context.Context) doctor.Result {
 	return doctor.Passed("every pool's image runs its GPUs")
 }
 
-// factOf is what is known of a type, as Amazon was asked for it.
+// factOf converts an instance type as described by EC2.
 func factOf(name string, t machines.Type) facts.Type {
 	return facts.Type{Name: name, VCPU: t.VCPU, GPUs: t.GPUs, GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures}
 }

@@ -30,7 +30,7 @@ func (c *checker) checkImages(ctx context.Context) doctor.Result {
 	})
 }
 
-// existingChecks is a check for each existing resource that the user names.
+// existingChecks returns a check for each existing resource that the user names.
 func (c *checker) existingChecks() []doctor.Check {
 	var out []doctor.Check
 	add := func(name, fix string, given bool, look func(ctx context.Context) error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
-// checkNetwork checks the network that the cluster will use.
+// checkNetwork checks the network of the cluster, whether new or existing.
 func (c *checker) checkNetwork(ctx context.Context) doctor.Result {
 	if c.Spec.Network.Own() {
 		return c.ownNetwork(ctx)
@@ -21,8 +21,8 @@ func (c *checker) checkNetwork(ctx context.Context) doctor.Result {
 	return c.existingNetwork(ctx)
 }
 
-// ownNetwork looks for other networks with the same addresses. That is allowed,
-// and prevents every connection between the two.
+// ownNetwork reports other networks with the same addresses. AWS allows them, but they cannot be
+// peered with the cluster's VPC.
 func (c *checker) ownNetwork(ctx context.Context) doctor.Result {
 	const needed = "addresses that no other network of the account has"
 	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)
@@ -39,16 +39,16 @@ func (c *checker) ownNetwork(ctx context.Context) doctor.Result {
 	return doctor.Passed("%s in %s", want, strings.Join(c.Known.Used(), ", "))
 }
 
-// agentsWayOut is about an own VPC whose agents have no public addresses: the
-// cluster makes no NAT gateway, and does not touch one that its owner has added.
+// agentsWayOut fails for a new VPC whose agents have no public addresses, because det-deploy
+// creates no NAT gateway. It passes for a VPC that exists, whose owner may have added one.
 func (c *checker) agentsWayOut(ctx context.Context) doctor.Result {
 	return c.FailNew(ctx, "agents have no public addresses, and the cluster's own VPC gets no NAT gateway",
 		"a way to the internet for agents, who fetch images and talk to AWS",
 		"leave --agent-public-ip true, or name a VPC that has a NAT gateway with --vpc and --subnet; one that you have added to the cluster's own VPC by hand will do")
 }
 
-// existingNetwork looks whether the subnets are the VPC's, and have a way to the
-// internet: machines fetch programs and images from there.
+// existingNetwork checks that the subnets belong to the VPC and have a route to the internet, from
+// which machines download programs and images.
 func (c *checker) existingNetwork(ctx context.Context) doctor.Result {
 	const needed = "subnets of the VPC with a route to the internet"
 	names := c.ExistingSubnets()

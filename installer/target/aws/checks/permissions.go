@@ -18,9 +18,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
-// checkPermissions checks whether the caller may do what the installer does: by a dry run
-// of the most important calls, which is reliable, and by a simulation of all others,
-// which does not see the organisation's policies.
+// checkPermissions checks whether the caller may do what the installer does. It makes dry runs of
+// the most important calls, which are reliable, and simulates all others; a simulation ignores the
+// policies of the organization.
 func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	command := "`det-deploy aws policy" + c.Scope.Flags() + "`"
 	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
@@ -52,8 +52,8 @@ func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	return doctor.Passed("%d actions are allowed", len(policy.Actions(documents)))
 }
 
-// broughtRoles is a check for each role that the user brings: what the machines
-// need must be allowed to it, for nothing of it is changed.
+// broughtRoles returns a check for each role that the user provides. Such a role is never changed,
+// so it must already grant the permissions of its machines.
 func (c *checker) broughtRoles() []doctor.Check {
 	var out []doctor.Check
 	for _, r := range []struct {
@@ -70,7 +70,7 @@ func (c *checker) broughtRoles() []doctor.Check {
 	return out
 }
 
-// roleMay simulates what a machine does with its role.
+// roleMay simulates the calls that machines make with a role.
 func (c *checker) roleMay(ctx context.Context, who policy.Who, role string) doctor.Result {
 	command := fmt.Sprintf("`det-deploy aws policy %s --cluster-id %s%s`", who, c.Spec.Cluster, c.Scope.Flags())
 	needed := "the actions that " + command + " prints"

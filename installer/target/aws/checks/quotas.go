@@ -18,15 +18,15 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted/machines"
 )
 
-// demand is what a cluster takes of a quota.
+// demand is how much of a quota a cluster needs.
 type demand struct {
 	machines.Demand
 
 	quota facts.Quota
 }
 
-// vcpuDemands is what a cluster needs of each vCPU quota. A pool counts by its largest
-// type. It is pure.
+// vcpuDemands returns the demand of the cluster by vCPU quota. A pool counts as its largest
+// instance type. It is pure.
 func (c *checker) vcpuDemands() map[string]demand {
 	out := map[string]demand{}
 	add := func(instanceType string, spot bool, least, most int) {
@@ -48,8 +48,8 @@ func (c *checker) vcpuDemands() map[string]demand {
 	return out
 }
 
-// weighed is what is left of a quota, or why that is not known. The zero value is of
-// what the cluster has already.
+// weighed is the remainder of a quota, or the reason why it is unknown. It is zero for a resource
+// that the cluster already has.
 type weighed struct {
 	demand
 
@@ -66,8 +66,8 @@ func (w weighed) add(to *machines.Quotas, region string) {
 	}
 }
 
-// checkQuotas compares what the cluster may need with what the account has left. It asks
-// for everything side by side.
+// checkQuotas compares the needs of the cluster with the remaining quotas of the account. It makes
+// all requests concurrently.
 func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
 	var asked sync.WaitGroup
 	running := c.listRunning(ctx, &asked)
@@ -96,8 +96,7 @@ func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
 	return v.Result()
 }
 
-// listRunning lists the machines of the account beside what else is asked. What it returns
-// waits for the list.
+// listRunning starts to list the machines of the account. The returned function waits for the list.
 func (c *checker) listRunning(ctx context.Context, asked *sync.WaitGroup) func() ([]facts.Machine, error) {
 	var all []facts.Machine
 	var err error
@@ -112,7 +111,7 @@ func (c *checker) listRunning(ctx context.Context, asked *sync.WaitGroup) func()
 	}
 }
 
-// weighVCPUs asks what is left of a quota of vCPUs.
+// weighVCPUs returns the remainder of a vCPU quota.
 func (c *checker) weighVCPUs(ctx context.Context, d demand, running func() ([]facts.Machine, error)) weighed {
 	var limit, used int
 	err := infra.SideBySide(func() (err error) {
@@ -128,11 +127,12 @@ func (c *checker) weighVCPUs(ctx context.Context, d demand, running func() ([]fa
 	return weighed{d, limit - used, err}
 }
 
-// weighOne asks what is left of what the cluster takes one of, unless it has that already.
+// weighOne returns the remainder of the quota of a resource that the cluster needs once, unless the
+// cluster already has one.
 func (c *checker) weighOne(ctx context.Context, has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) weighed {
 	var have bool
 	var r facts.Room
-	var roomErr error // does not matter where the cluster has one
+	var roomErr error // ignored if the cluster already has one
 	err := infra.SideBySide(func() (err error) {
 		have, err = has(ctx)
 		return err
@@ -156,7 +156,7 @@ func (c *checker) hasVPC(ctx context.Context) (bool, error) {
 	return f.Exists(), err
 }
 
-// checkSpot checks whether EC2 has its role for spot instances. If it does not exist, the
+// checkSpot checks for the service-linked role of EC2 Spot. It passes without the role, because the
 // plan creates it.
 func (c *checker) checkSpot(ctx context.Context) doctor.Result {
 	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(identity.SpotRoleName)})

@@ -15,8 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// checkSecurityGroups compares the user's security groups with the ports that the cluster
-// needs.
+// checkSecurityGroups checks that the user's security groups open the ports that the cluster needs.
 func (c *checker) checkSecurityGroups(ctx context.Context) doctor.Result {
 	n := c.Spec.Network
 	needed := fmt.Sprintf("groups of %s: agents reach the master on %d, the master and agents reach agents on all ports", n.VPC, hosted.MasterPort)
@@ -46,8 +45,8 @@ func (c *checker) checkSecurityGroups(ctx context.Context) doctor.Result {
 	return doctor.Passed("%s", strings.Join(ids, ", "))
 }
 
-// closedPorts lists what a group does not admit or let out. Whether a range of addresses
-// has the agents in it is for their owner to know: any source counts.
+// closedPorts lists the ports that a group closes. It accepts any source, because only the owner
+// knows which address range contains the agents.
 func (c *checker) closedPorts(g ec2types.SecurityGroup) []string {
 	var out []string
 	id := aws.ToString(g.GroupId)

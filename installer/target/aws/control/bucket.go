@@ -1,5 +1,5 @@
-// Package control is the control bucket of a cluster on S3: its record and lease,
-// and the programs and files that its machines run.
+// Package control implements the control bucket of a cluster on S3. It holds the record, the lease,
+// and the programs and files of the machines.
 package control
 
 import (
@@ -24,25 +24,25 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Bucket is a cluster's control bucket. Tasks have no access to it. It comes before the
-// lease, and so its clients ask no gate.
+// Bucket is the control bucket of a cluster. Tasks have no access to it. It exists before the
+// lease, so its clients do not ask the gate.
 type Bucket struct {
 	S3     api.S3
 	Name   string
 	Region string
-	// Account must own the bucket: any account may take a free name, and a
-	// bucket of another account is never read or written.
+	// Account must own the bucket. Any account may take a free bucket name, so every request
+	// requires this owner.
 	Account string
-	// Tags are put on it when it is made.
+	// Tags are set when the bucket is created.
 	Tags map[string]string
 }
 
 var _ record.Finisher = Bucket{}
 
-// Name is the name of a cluster's control bucket.
+// Name returns the name of a cluster's control bucket.
 func Name(cluster, account string) string { return "det-deploy-" + cluster + "-" + account }
 
-// ClusterOf is the cluster whose control bucket has that name.
+// ClusterOf returns the cluster with the control bucket of that name.
 func ClusterOf(name, account string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, "det-deploy-")
 	id, mine := strings.CutSuffix(rest, "-"+account)
@@ -57,10 +57,10 @@ func Open(c api.Clients, cluster, account string) Bucket {
 	}
 }
 
-// Make makes the bucket. S3 lets no stranger into a new one. It may be repeated.
+// Make creates the bucket. A new bucket denies public access. Make may be repeated.
 func (b Bucket) Make(ctx context.Context) error {
 	in := &s3.CreateBucketInput{Bucket: &b.Name}
-	if b.Region != "us-east-1" { // which has no name of its own here
+	if b.Region != "us-east-1" { // S3 rejects this name as a location constraint
 		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(b.Region)}
 	}
 	if _, err := b.S3.CreateBucket(ctx, in); err != nil && !b.isOwned(ctx) {
@@ -69,10 +69,10 @@ func (b Bucket) Make(ctx context.Context) error {
 	return nil
 }
 
-// Finish makes the bucket private and encrypted, and marks it. It may be repeated, and
-// finishes one that was half made.
+// Finish makes the bucket private and encrypted, and then tags it. It may be repeated and completes
+// a bucket that was left half made.
 func (b Bucket) Finish(ctx context.Context) error {
-	// What has the mark is finished. A new bucket of Amazon's has all but that.
+	// The tags are written last. S3 makes new buckets private and encrypted.
 	var marked, private, encrypted bool
 	var looked sync.WaitGroup
 	looked.Go(func() { marked = b.hasMark(ctx) })
@@ -128,7 +128,7 @@ func (b Bucket) Get(ctx context.Context, key string) (record.Object, error) {
 	if err != nil {
 		return record.Object{}, err
 	}
-	defer func() { _ = out.Body.Close() }() // read to its end below
+	defer func() { _ = out.Body.Close() }() // read to the end below
 	data, err := io.ReadAll(out.Body)
 	if err != nil {
 		return record.Object{}, fmt.Errorf("read %s from bucket %s: %w", key, b.Name, err)
@@ -138,8 +138,7 @@ func (b Bucket) Get(ctx context.Context, key string) (record.Object, error) {
 	return o, nil
 }
 
-// serverTime is the moment of an answer by the server's clock, which tells whole
-// seconds only.
+// serverTime returns the time of a response by the server's clock, in whole seconds.
 func serverTime(m smithy.Metadata, written time.Time) time.Time {
 	at, ok := middleware.GetServerTime(m)
 	if !ok || at.Before(written) {
@@ -148,8 +147,8 @@ func serverTime(m smithy.Metadata, written time.Time) time.Time {
 	return at
 }
 
-// Put writes an object over version was, or when that is empty, where there is
-// none.
+// Put replaces version was of an object. If was is empty, it creates the object and fails if it
+// exists.
 func (b Bucket) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(data), ExpectedBucketOwner: &b.Account}
 	if was == "" {
@@ -164,7 +163,7 @@ func (b Bucket) Put(ctx context.Context, key string, data []byte, was string) (s
 	return aws.ToString(out.ETag), nil
 }
 
-// Delete removes an object if it has version was.
+// Delete removes an object if its version is was.
 func (b Bucket) Delete(ctx context.Context, key, was string) error {
 	head, err := b.S3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.Name, Key: &key, ExpectedBucketOwner: &b.Account})
 	switch {
@@ -182,7 +181,7 @@ func (b Bucket) Delete(ctx context.Context, key, was string) error {
 	return err
 }
 
-// Destroy removes the bucket with all that is in it, older versions too.
+// Destroy removes the bucket with all its objects and their older versions.
 func (b Bucket) Destroy(ctx context.Context) error {
 	for {
 		err := b.emptyBucket(ctx)
@@ -192,7 +191,7 @@ func (b Bucket) Destroy(ctx context.Context) error {
 		switch cloud.KindOf(err) {
 		case "", cloud.NotFound:
 			return nil
-		case cloud.Conflict: // the machine wrote its status meanwhile
+		case cloud.Conflict: // the machine has written its status meanwhile
 			if ctx.Err() == nil {
 				continue
 			}
@@ -240,7 +239,7 @@ func (b Bucket) removeVersions(ctx context.Context, ids []types.ObjectIdentifier
 	return nil
 }
 
-// abortUploads aborts interrupted uploads of a program.
+// abortUploads aborts interrupted uploads of programs.
 func (b Bucket) abortUploads(ctx context.Context) error {
 	p := s3.NewListMultipartUploadsPaginator(b.S3, &s3.ListMultipartUploadsInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	for p.HasMorePages() {

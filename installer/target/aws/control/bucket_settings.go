@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// isPrivate reports whether the bucket is known to refuse the public.
+// isPrivate reports whether the bucket is known to block public access.
 func (b Bucket) isPrivate(ctx context.Context) bool {
 	out, err := b.S3.GetPublicAccessBlock(ctx, &s3.GetPublicAccessBlockInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	if err != nil || out.PublicAccessBlockConfiguration == nil {
@@ -29,8 +29,7 @@ func (b Bucket) makePrivate(ctx context.Context) error {
 	return err
 }
 
-// isEncrypted reports whether the bucket is known to encrypt what is put into it, with
-// whichever key.
+// isEncrypted reports whether the bucket is known to encrypt new objects, with any key.
 func (b Bucket) isEncrypted(ctx context.Context) bool {
 	out, err := b.S3.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	return err == nil && out.ServerSideEncryptionConfiguration != nil && len(out.ServerSideEncryptionConfiguration.Rules) > 0

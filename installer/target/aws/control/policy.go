@@ -10,33 +10,29 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// KindPolicy is the word for it in an inventory.
+// KindPolicy is the kind of the bucket policy in an inventory.
 const KindPolicy = "bucket-policy"
 
-// Policy is the statement that refuses plain HTTP to the control bucket, and
-// the user's tags on it. The bucket itself comes before the plan and goes after it,
-// with both.
+// Policy is the statement that denies plain HTTP to the control bucket, with the user's tags on the
+// bucket. The bucket itself is created before the plan and deleted after it, with both.
 type Policy struct {
 	Bucket string
 	In     *mark.Cluster
 
-	// leaving is set once the policy is left to go with the bucket.
+	// leaving is set when the statement is left to be deleted with the bucket.
 	leaving atomic.Bool
 }
 
 var _ resource.Updater = (*Policy)(nil)
 
-// ID is "aws/bucket-policy/control".
 func (*Policy) ID() string { return "aws/" + KindPolicy + "/control" }
 
-// Kind is KindPolicy.
 func (*Policy) Kind() string { return KindPolicy }
 
-// Needs nothing.
+// Needs returns nil: the policy depends on no other resource.
 func (*Policy) Needs() []string { return nil }
 
-// Find looks at our statement only, and at the tags that are wanted: others are the
-// user's own.
+// Find compares only our statement and the requested tags; others belong to the user.
 func (p *Policy) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found, whole, err := p.tlsStatement().Look(ctx)
 	if err != nil {
@@ -56,7 +52,7 @@ func (p *Policy) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	return resource.Found{Kind: KindPolicy, ID: p.Bucket, Name: "control"}, append(drift, tags...), nil
 }
 
-// Create puts the statement and the tags beside others.
+// Create adds the statement and the tags. It keeps existing ones.
 func (p *Policy) Create(ctx context.Context) error {
 	if err := p.tlsStatement().Put(ctx); err != nil {
 		return err
@@ -64,11 +60,11 @@ func (p *Policy) Create(ctx context.Context) error {
 	return storage.TagBucket(ctx, p.In, p.Bucket)
 }
 
-// Update puts both as they should be.
+// Update sets the statement and the tags.
 func (p *Policy) Update(ctx context.Context, _ []resource.Drift) error { return p.Create(ctx) }
 
-// Delete leaves the statement to the bucket, which holds the lease and goes last:
-// until then no client may read it over plain HTTP either.
+// Delete leaves the statement to the bucket. The bucket holds the lease and is deleted last, and
+// until then it must deny plain HTTP.
 func (p *Policy) Delete(context.Context) error {
 	p.leaving.Store(true)
 	return nil

@@ -14,14 +14,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// published is under which ID a stock image is, or why that cannot be read.
+// published is the ID of a published stock image, or the error of reading it.
 type published struct {
 	id  string
 	err error
 }
 
-// readPublished reads under which IDs the stock images are that are not known and may be
-// needed: for which architectures, the types tell, which are asked for beside this.
+// readPublished reads the IDs of the stock images that are unknown and may be needed. It reads all
+// architectures, because the instance types are read concurrently.
 func (r *reader) readPublished(ctx context.Context) error {
 	r.published = map[string]published{}
 	var mu sync.Mutex // guards it
@@ -41,10 +41,10 @@ func (r *reader) readPublished(ctx context.Context) error {
 		}
 	}
 	asked.Wait()
-	return ctx.Err() // an image that has no ID there is looked for by its name
+	return ctx.Err() // an image without a published ID is searched by name
 }
 
-// stockInUse is the stock images of the machines that are not given another.
+// stockInUse returns the stock images of the machines for which the spec names no image.
 func (r *reader) stockInUse() map[string]facts.Stock {
 	out := map[string]facts.Stock{}
 	if r.Spec.Master.Image == "" {
@@ -58,7 +58,7 @@ func (r *reader) stockInUse() map[string]facts.Stock {
 	return out
 }
 
-// readImages reads the stock images that are needed and not known.
+// readImages reads the stock images that are needed and unknown.
 func (r *reader) readImages(ctx context.Context) (err error) {
 	r.read = map[string]facts.Image{}
 	var mu sync.Mutex // guards it
@@ -73,9 +73,9 @@ func (r *reader) readImages(ctx context.Context) (err error) {
 	return err
 }
 
-// readRootDisks reads the name of the root disk of the agents' images. The master
-// launches machines with it, and may not describe images. An image that cannot be read is
-// left to the checks.
+// readRootDisks reads the root device names of the agents' images. The master needs them to launch
+// machines, and may not describe images. It skips images that cannot be read; the checks report
+// those.
 func (r *reader) readRootDisks(ctx context.Context) error {
 	r.Known.MasterRoot = r.read[r.MasterImage()].RootDevice
 	roots := map[string]string{}
@@ -114,7 +114,7 @@ func (r *reader) readRootDisks(ctx context.Context) error {
 	return nil
 }
 
-// readRootDisk is empty for an image that cannot be read.
+// readRootDisk returns "" for an image that cannot be read.
 func (r *reader) readRootDisk(ctx context.Context, id string) (string, error) {
 	image, err := r.facts.Image(ctx, id)
 	switch cloud.KindOf(err) {
@@ -145,17 +145,17 @@ func (r *reader) wantedStock() map[string]facts.Stock {
 	return out
 }
 
-// MasterImage is the image that the master's machine boots from.
+// MasterImage returns the image of the master's machine.
 func (l Layout) MasterImage() string {
 	return l.imageOr(l.Spec.Master.Image, machines.MasterStock, l.Spec.Master.InstanceType)
 }
 
-// AgentImage is the image that a pool's machines boot from.
+// AgentImage returns the image of a pool's machines.
 func (l Layout) AgentImage(p spec.AWSPool) string {
 	return l.imageOr(cmp.Or(p.Image, l.Spec.Agents.Image), machines.AgentStock, p.InstanceTypes...)
 }
 
-// imageOr is the image that was given, or else the stock image for the types.
+// imageOr returns the given image, or else the stock image for the types.
 func (l Layout) imageOr(given, stock string, types ...string) string {
 	if given != "" {
 		return given

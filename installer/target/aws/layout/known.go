@@ -1,5 +1,5 @@
-// Package layout is where the machines of a cluster on AWS are and what they boot from:
-// zones, subnets, instance types, images and roles, asked of Amazon once and then kept.
+// Package layout decides where the machines of a cluster on AWS run and from which images they
+// boot. It resolves zones, subnets, instance types, images and roles once and keeps the results.
 package layout
 
 import (
@@ -16,64 +16,62 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// Known is what was asked of Amazon once and then kept, so that a new image or
-// zone of Amazon's changes no cluster, and a cluster can be taken down without
-// asking again.
+// Known holds the facts that were read from AWS once and then recorded. New images and zones thus
+// do not change an existing cluster, and `down` works without reading them again.
 type Known struct {
-	// Zones is where the own VPC has subnets or had some, in the order in which its
-	// addresses were cut up: the part of a zone stays its own, and new ones are
-	// added at the end. An empty one is a part that no zone has.
+	// Zones lists the zones that have or had a subnet in the managed VPC, in the order of their
+	// address ranges. Each zone keeps its range, and new zones are appended. An empty name is a
+	// range without a zone.
 	Zones []string `json:"zones,omitempty"`
-	// Retired is those of Zones that are not used any more.
+	// Retired lists those of Zones that are no longer used.
 	Retired []string `json:"retired,omitempty"`
-	// Types is what is known of instance types.
+	// Types describes the instance types.
 	Types machines.Types `json:"types,omitempty"`
-	// Images is the stock images by whom they are for: "master/amd64".
+	// Images maps machine role and architecture, such as "master/amd64", to stock images.
 	Images map[string]string `json:"images,omitempty"`
-	// Roots is what images of agents call their root disk, by image.
+	// Roots maps agents' images to the names of their root devices.
 	Roots map[string]string `json:"roots,omitempty"`
-	// MasterRoot is what the master's image calls its root disk, where it was looked at in
-	// this run; it is not kept.
+	// MasterRoot is the root device name of the master's image as read in this run; it is not
+	// recorded.
 	MasterRoot string `json:"-"`
-	// Subnets is the zones of existing subnets.
+	// Subnets maps existing subnets to their zones.
 	Subnets map[string]string `json:"subnets,omitempty"`
-	// Roles is the ARNs of existing roles, by what the spec calls them.
+	// Roles maps existing roles as named in the spec to their ARNs.
 	Roles map[string]string `json:"roles,omitempty"`
-	// VolumeZone is that of an existing volume.
+	// VolumeZone is the zone of an existing volume.
 	VolumeZone string `json:"volume_zone,omitempty"`
-	// DeterminedPassword says that a first password was made for determined; earlier
-	// versions made one for admin and determined.
+	// DeterminedPassword reports whether the user determined has its own initial password; earlier
+	// versions generated one for admin and determined.
 	DeterminedPassword bool `json:"determined_password,omitempty"`
-	// DiskKey is the KMS key that disks of the region are encrypted with.
+	// DiskKey is the KMS key that encrypts disks in the region.
 	DiskKey string `json:"disk_key,omitempty"`
-	// Master is where the master's machine is.
+	// Master is the location of the master's machine.
 	Master MasterPlace `json:"master,omitzero"`
 }
 
-// Used lists the zones in which the own VPC is to have subnets.
+// Used returns the zones that need a subnet in the managed VPC.
 func (k Known) Used() []string {
 	return slices.DeleteFunc(slices.Clone(k.Zones), func(z string) bool { return z == "" || slices.Contains(k.Retired, z) })
 }
 
-// MasterPlace is where the master's machine is.
+// MasterPlace is the location of the master's machine.
 type MasterPlace struct {
 	Zone string `json:"zone,omitempty"`
 }
 
-// ReadKnown reads what Remember wrote.
+// ReadKnown reads the settings that Remember has written.
 func ReadKnown(settings map[string]string) (Known, error) { return hosted.ReadKnown[Known](settings) }
 
-// Layout is where a cluster's machines are and what they boot from: what is wanted, and
-// what is known of Amazon.
+// Layout combines the spec of a cluster with the facts known about AWS.
 type Layout struct {
-	// Spec is what the cluster should be.
+	// Spec is the requested configuration.
 	Spec spec.AWS
-	// Known is what was asked of Amazon before and is kept.
+	// Known holds the facts that earlier runs have read.
 	Known Known
 }
 
-// Look asks Amazon for everything that the spec mentions and that is not known yet, and
-// by password whether `up` generates one for the user determined. It changes nothing.
+// Look reads everything that the spec mentions and that is still unknown. It calls password to
+// learn whether `up` generates a password for the user determined. It changes nothing.
 func (l Layout) Look(ctx context.Context, clients api.Clients, password func(context.Context) (bool, error)) (Known, error) {
 	k := &l.Known
 	k.Types, k.Images, k.Subnets = maps.Clone(k.Types), maps.Clone(k.Images), maps.Clone(k.Subnets)
@@ -84,7 +82,7 @@ func (l Layout) Look(ctx context.Context, clients api.Clients, password func(con
 		return err
 	}
 	look := machines.InTurn(
-		// None of these needs to know what another one learns.
+		// These do not depend on each other.
 		machines.SideBySide(
 			r.readTypes, r.readVolume, r.readSubnets, r.readZones, r.readPublished, r.readRoles, r.readDiskKey, readPassword,
 		),
@@ -96,19 +94,19 @@ func (l Layout) Look(ctx context.Context, clients api.Clients, password func(con
 	return r.Known, nil
 }
 
-// reader is a Look under way: what it knows so far replaces the caller's at the end.
+// reader holds the facts while Look reads them; they replace the caller's at the end.
 type reader struct {
 	Layout
 
 	facts facts.Facts
-	// zones are those of the region, published is under which ID each stock image is, and
-	// read is the images that were looked at.
+	// zones are those of the region, published maps stock images to their IDs, and read holds the
+	// images that were described.
 	zones     []string
 	published map[string]published
 	read      map[string]facts.Image
 }
 
-// allTypes lists every instance type that the spec names.
+// allTypes returns every instance type that the spec names.
 func allTypes(s spec.AWS) []string {
 	out := []string{s.Master.InstanceType}
 	for _, p := range s.AllPools() {
@@ -118,7 +116,7 @@ func allTypes(s spec.AWS) []string {
 	return slices.Compact(out)
 }
 
-// poolTypes lists the instance types of each pool.
+// poolTypes returns the instance types of each pool.
 func poolTypes(s spec.AWS) map[string][]string {
 	out := make(map[string][]string)
 	for name, p := range s.AllPools() {
@@ -181,7 +179,7 @@ func (r *reader) readVolume(ctx context.Context) error {
 // readSubnets reads the zones of existing subnets.
 func (r *reader) readSubnets(ctx context.Context) error {
 	var ask []string
-	for _, s := range (Layout{Spec: r.Spec}).ExistingSubnets() { // others write what is known meanwhile
+	for _, s := range (Layout{Spec: r.Spec}).ExistingSubnets() { // other readers write Known concurrently
 		if r.Known.Subnets[s] == "" {
 			ask = append(ask, s)
 		}
@@ -200,7 +198,7 @@ func (r *reader) readSubnets(ctx context.Context) error {
 	return nil
 }
 
-// ExistingSubnets is every subnet that the spec names.
+// ExistingSubnets returns every subnet that the spec names.
 func (l Layout) ExistingSubnets() []string {
 	s := l.Spec
 	out := slices.Clone(s.Network.Subnets)

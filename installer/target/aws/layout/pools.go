@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// PoolPlaces lists the zones or existing subnets of a pool's machines, in order of
-// preference. A place that offers none of the pool's types is left out.
+// PoolPlaces returns the zones or existing subnets for a pool's machines, in order of preference.
+// It omits places that offer none of the pool's types.
 func (l Layout) PoolPlaces(p spec.AWSPool) []string {
 	candidates := l.Known.Used()
 	switch {
@@ -30,12 +30,12 @@ func (l Layout) PoolPlaces(p spec.AWSPool) []string {
 		}
 	}
 	if len(out) == 0 {
-		return candidates // the check of offerings says so
+		return candidates // the check of offerings reports the problem
 	}
 	return out
 }
 
-// SlotsOf is the number of slots of a machine of the pool.
+// SlotsOf returns the number of slots of a machine of the pool.
 func (l Layout) SlotsOf(p spec.AWSPool) int {
 	if p.Slots != nil {
 		return *p.Slots
@@ -43,12 +43,12 @@ func (l Layout) SlotsOf(p spec.AWSPool) int {
 	return l.Known.Types[p.InstanceTypes[0]].GPUs
 }
 
-// Architectures lists those for which programs are needed.
+// Architectures returns the architectures for which programs are needed.
 func (l Layout) Architectures() ([]string, error) {
 	return l.Known.Types.Architectures(l.Spec.Master.InstanceType, poolTypes(l.Spec))
 }
 
-// PoolZones lists the zones in which a pool's machines may be launched.
+// PoolZones returns the zones in which a pool's machines may be launched.
 func (l Layout) PoolZones(p spec.AWSPool) []string {
 	places := l.PoolPlaces(p)
 	if l.Spec.Network.Own() {
@@ -61,7 +61,7 @@ func (l Layout) PoolZones(p spec.AWSPool) []string {
 	return zones
 }
 
-// UsesSpot reports whether a pool has spot instances.
+// UsesSpot reports whether a pool uses spot instances.
 func (l Layout) UsesSpot() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(l.Spec.AllPools())), func(p spec.AWSPool) bool { return p.Spot })
 }

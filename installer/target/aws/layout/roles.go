@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// readRoles reads the ARNs of the user's roles: a name does not include the path.
+// readRoles reads the ARNs of existing roles, because a role's name does not include its path.
 func (r *reader) readRoles(ctx context.Context) error {
 	roles := map[string]string{}
 	for _, role := range []string{r.Spec.Roles.Master, r.Spec.Roles.Agent} {
@@ -29,8 +29,8 @@ func (r *reader) readRoles(ctx context.Context) error {
 	return nil
 }
 
-// readDiskKey asks with which KMS key disks are encrypted. Who may not ask keeps what
-// was known: Amazon's own key needs no permission.
+// readDiskKey reads the KMS key that encrypts disks. If the caller may not read it, the recorded
+// key stays; the AWS managed key needs no permission.
 func (r *reader) readDiskKey(ctx context.Context) error {
 	key, err := r.facts.DiskKey(ctx)
 	switch cloud.KindOf(err) {
@@ -43,8 +43,8 @@ func (r *reader) readDiskKey(ctx context.Context) error {
 	return nil
 }
 
-// DiskKeys are the keys that a role which launches machines must be allowed to use:
-// none where disks are encrypted with Amazon's own.
+// DiskKeys returns the keys that a launching role must be allowed to use. It is empty if disks are
+// encrypted with the AWS managed key.
 func (k Known) DiskKeys() []string {
 	if !strings.HasPrefix(k.DiskKey, "arn:") || !strings.Contains(k.DiskKey, ":key/") {
 		return nil

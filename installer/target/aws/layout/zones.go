@@ -14,11 +14,11 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// mostZones is how many zones an own VPC has subnets in by itself: each is one
-// more place to find a machine in, and three are what most regions have.
+// mostZones is the default maximum of zones in a managed VPC. Each zone adds capacity, and most
+// regions have three.
 const mostZones = 4
 
-// readZones reads the zones of the region, for an own VPC.
+// readZones reads the zones of the region for a managed VPC.
 func (r *reader) readZones(ctx context.Context) (err error) {
 	if r.Spec.Network.Own() {
 		r.zones, err = r.facts.Zones(ctx)
@@ -26,7 +26,7 @@ func (r *reader) readZones(ctx context.Context) (err error) {
 	return err
 }
 
-// chooseZones chooses where an own VPC has subnets: what was chosen stays.
+// chooseZones chooses the zones of a managed VPC. Earlier choices stay.
 func (r *reader) chooseZones(context.Context) (err error) {
 	if !r.Spec.Network.Own() {
 		r.Known.Master.Zone = r.Known.Subnets[r.MasterSubnet()]
@@ -40,9 +40,8 @@ func (r *reader) chooseZones(context.Context) (err error) {
 	return err
 }
 
-// chooseZones is pure: those that the spec names, or those that offer what the
-// pools want. The ones chosen before keep their places; those that are not wanted
-// any more are retired.
+// chooseZones is pure. It returns the zones that the spec names, or those that offer the types of
+// the pools. Zones chosen before keep their address ranges; unused ones are retired.
 func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, err error) {
 	auto := len(s.Network.Zones) == 0
 	if auto && len(k.Used()) > 0 {
@@ -74,8 +73,8 @@ func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, er
 	return zones, retired, nil
 }
 
-// addZone gives a zone a part of the addresses: its own, a new one, or when all are
-// taken, that of a zone which is not wanted.
+// addZone assigns an address range to a zone: its own, a new one, or, when all are taken, that of
+// an unused zone.
 func addZone(zones []string, z string, wanted []string) []string {
 	if slices.Contains(zones, z) {
 		return zones
@@ -89,8 +88,8 @@ func addZone(zones []string, z string, wanted []string) []string {
 	return zones
 }
 
-// chooseMasterZone is pure: the zone that the spec names, that of an existing
-// volume, the one chosen before, or the first that offers the type.
+// chooseMasterZone is pure. It returns the zone that the spec names, that of an existing volume,
+// the one chosen before, or the first that offers the type.
 func chooseMasterZone(s spec.AWS, k Known) (string, error) {
 	zone, found := k.Types.ChooseZone(s.Master.InstanceType, k.Used(), s.Master.Zone, k.VolumeZone, k.Master.Zone)
 	switch {
@@ -105,7 +104,7 @@ func chooseMasterZone(s spec.AWS, k Known) (string, error) {
 	return zone, nil
 }
 
-// MoveMaster names the flags that put the master where its data is.
+// MoveMaster returns the flags that place the master in the zone of its data.
 func (l Layout) MoveMaster(zone string) string {
 	switch {
 	case l.Spec.Network.Own() && slices.Contains(l.Known.Used(), zone):
@@ -128,8 +127,8 @@ func errNotOffered(types []string, region string) error {
 	}
 }
 
-// MasterPlace is where the master's machine is to be, and where else it may be: in the zones
-// of an own VPC, each of which has a subnet.
+// MasterPlace returns the location of the master's machine and the alternatives: in a managed VPC,
+// the other zones, each of which has a subnet.
 func (l Layout) MasterPlace() hosted.MasterPlace {
 	kind := l.Spec.Master.InstanceType
 	p := hosted.MasterPlace{
@@ -149,7 +148,7 @@ func (l Layout) MasterPlace() hosted.MasterPlace {
 	return p
 }
 
-// MasterSubnet is the existing subnet of the master.
+// MasterSubnet returns the existing subnet of the master.
 func (l Layout) MasterSubnet() string {
 	if l.Spec.Master.Subnet != "" {
 		return l.Spec.Master.Subnet
@@ -160,10 +159,10 @@ func (l Layout) MasterSubnet() string {
 	return ""
 }
 
-// Parts is how many subnets the range of an own VPC is cut into.
+// Parts is the number of subnets into which the range of a managed VPC is divided.
 const Parts = 8
 
-// PartOf is the i-th of Parts equal parts of a range.
+// PartOf returns the i-th of Parts equal parts of a range.
 func PartOf(p netip.Prefix, i int) netip.Prefix {
 	a, bits := p.Masked().Addr().As4(), p.Bits()+3
 	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(a[:])+uint32(i)<<(32-bits))

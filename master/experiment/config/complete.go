@@ -6,27 +6,30 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// Layers is where an experiment's configuration comes from, the first of them strongest.
+// Layers are the sources of an experiment's configuration, strongest first.
 type Layers struct {
-	// Request is what the user submits, Template what the user names beside it; nil is none.
+	// Request is the submitted configuration, Template the template that the user selected; each may
+	// be nil.
 	Request, Template *document.Document
-	// Container is what the cluster or the pool gives to every task.
+	// Container holds the task container defaults of the cluster or the resource pool.
 	Container container.Defaults
-	// Workspace and Cluster are where checkpoints are kept, nil for nothing said; references to
-	// secrets of the cluster's are resolved.
+	// Workspace and Cluster are the checkpoint storages of the workspace and of the cluster, nil if
+	// not configured. References to the cluster's secrets are already resolved.
 	Workspace *Storage
 	Cluster   *config.CheckpointStorage
-	// Priority is the pool's, 0 for none.
+	// Priority is the resource pool's default priority, 0 if not configured.
 	Priority int
-	// Name and Seed are for an experiment that has none: random comes in.
+	// Name and Seed apply if the configuration has no name or seed. The caller generates them, so
+	// that Complete stays deterministic.
 	Name string
 	Seed uint32
-	// Unmanaged experiments run elsewhere: they need neither an entrypoint nor a storage.
+	// Unmanaged experiments run outside the cluster and need neither an entrypoint nor a storage.
 	Unmanaged bool
 }
 
-// Complete merges and checks. The error is document.Errors with every complaint, each at its place
-// in the request or the template; warnings say what is accepted and has no effect.
+// Complete merges the layers and validates the result. It returns warnings for settings that are
+// accepted and have no effect. The error is a document.Errors that lists every problem with its
+// position in the request or the template.
 func Complete(l Layers) (Experiment, document.Errors, error) {
 	request, wrong := readPart(l.Request)
 	template, templateWrong := readPart(l.Template)
@@ -45,7 +48,7 @@ func Complete(l Layers) (Experiment, document.Errors, error) {
 	return x, append(locateProblems(l.Request, nil, ours), locateProblems(l.Template, nil, theirs)...), problems.Err()
 }
 
-// masterPart is what the master adds after the cluster's storage.
+// masterPart returns the settings that the master adds below the cluster's storage.
 func (l Layers) masterPart() Experiment {
 	seed := int64(l.Seed)
 	x := Experiment{Name: nonEmpty(l.Name), Reproducibility: Reproducibility{ExperimentSeed: &seed}}
@@ -64,8 +67,8 @@ func readPart(d *document.Document) (Experiment, document.Errors) {
 	return x, problems
 }
 
-// divideProblems gives each complaint to the document that has its setting; what neither has is missing
-// from the request.
+// divideProblems assigns each problem to the document that contains the setting. A setting that
+// neither contains is reported as missing from the request.
 func (l Layers) divideProblems(problems document.Errors) (request, template document.Errors) {
 	for _, p := range problems {
 		inRequest := l.Request != nil && l.Request.Given(p.Path)

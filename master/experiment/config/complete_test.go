@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// cluster is what a master has for every experiment.
+// cluster returns the layers that a master adds to every experiment.
 func cluster() Layers {
 	return Layers{
 		Container: container.Default(), Name: "Experiment (early-amber-otter)", Seed: 7, Priority: 42,

@@ -10,11 +10,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// MaxPreemptionTimeout is the most that a trial may take to save itself: whatever makes room or
-// drains a machine waits for it.
+// MaxPreemptionTimeout is the longest preemption_timeout: a preemption or the drain of a machine
+// waits that long for a trial to save a checkpoint.
 const MaxPreemptionTimeout = 24 * time.Hour
 
-// Default has the values of Determined 0.38.1 for what neither the user nor the cluster says.
+// Default returns the default configuration of Determined 0.38.1.
 func Default() Experiment {
 	return Experiment{
 		Workspace: new(string), Project: new(string), Debug: new(bool),
@@ -41,10 +41,10 @@ func Default() Experiment {
 	}
 }
 
-// completeKinds adds the defaults that depend on what kind a part is.
+// completeKinds adds the defaults that depend on the searcher's method and on the storage's type.
 func (x Experiment) completeKinds() Experiment {
 	x.Searcher = x.Searcher.completeMethod()
-	// A policy without a pattern only takes the place of one of its name.
+	// A policy without a pattern only overrides the policy of that name.
 	x.LogPolicies = slices.DeleteFunc(slices.Clone(x.LogPolicies), func(p container.LogPolicy) bool { return p.Name != "" && p.Pattern == "" })
 	s := &x.CheckpointStorage
 	if s.Type == nil {
@@ -74,8 +74,8 @@ func (s Searcher) completeMethod() Searcher {
 	return s
 }
 
-// containerPart is what task_container_defaults says about experiments. How the cluster signs in
-// to its registry is no part of it: users see their configurations.
+// containerPart returns the settings of task_container_defaults that apply to experiments. The
+// registry credentials are left out, because users can read their experiment's configuration.
 func containerPart(d container.Defaults) Experiment {
 	x := Experiment{
 		BindMounts: d.BindMounts, LogPolicies: d.LogPolicies,
@@ -104,7 +104,7 @@ func setDefault[T any](p **T, v T) {
 
 func emptyMapping() document.Raw {
 	r, err := document.RawJSON([]byte("{}"))
-	if err != nil { // it is JSON
+	if err != nil { // cannot fail: the text is JSON
 		panic(err)
 	}
 	return r

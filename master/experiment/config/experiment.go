@@ -1,6 +1,6 @@
-// Package config is what a user writes about an experiment, version 0: read strictly, with
-// positions and every complaint at once, merged with what the cluster gives, and complete. Every
-// setting that is left out or null is nil until the defaults are laid under it. All of it is pure.
+// Package config reads, merges and validates experiment configurations of version 0. Parsing is
+// strict and reports every error with its position. A setting that is absent or null stays nil until
+// the defaults are merged. The package performs no I/O.
 package config
 
 import (
@@ -43,7 +43,7 @@ type Experiment struct {
 	Optimizations Optimizations `yaml:"optimizations" doc:"How gradients are computed and exchanged"`
 	Profiling     Profiling     `yaml:"profiling" doc:"Whether the use of machines is recorded"`
 
-	// What follows is accepted and has no effect.
+	// The following settings are accepted and have no effect.
 	TensorboardStorage document.Raw `yaml:"tensorboard_storage" doc:"No effect"`
 	DataLayer          document.Raw `yaml:"data_layer" doc:"No effect"`
 	Integrations       document.Raw `yaml:"integrations" doc:"No effect"`
@@ -53,7 +53,7 @@ type Experiment struct {
 	Slurm              document.Raw `yaml:"slurm" doc:"No effect"`
 }
 
-// Resources is what each trial runs on.
+// Resources configures the slots, the resource pool and the devices of each trial.
 type Resources struct {
 	SlotsPerTrial  *int       `yaml:"slots_per_trial" doc:"Slots of each trial"`
 	ResourcePool   *string    `yaml:"resource_pool" doc:"Pool; the default one when empty"`
@@ -68,17 +68,17 @@ type Resources struct {
 	Slots          *int       `yaml:"slots" doc:"Must not be set; use slots_per_trial"`
 }
 
-// Reproducibility is what makes an experiment repeatable.
+// Reproducibility configures the seed of an experiment.
 type Reproducibility struct {
 	ExperimentSeed *int64 `yaml:"experiment_seed" doc:"Seed of the search, from 0 to 4294967295"`
 }
 
-// Retention is how long logs are kept.
+// Retention configures how long logs are kept.
 type Retention struct {
 	LogDays *int `yaml:"log_retention_days" doc:"Days; -1 is for ever"`
 }
 
-// Profiling is whether the use of machines is recorded.
+// Profiling configures the recording of system metrics.
 type Profiling struct {
 	Enabled       *bool `yaml:"enabled" doc:"Record it"`
 	BeginOnBatch  *int  `yaml:"begin_on_batch" doc:"First batch"`
@@ -86,7 +86,7 @@ type Profiling struct {
 	SyncTimings   *bool `yaml:"sync_timings" doc:"Wait for the GPU before taking times"`
 }
 
-// Optimizations is how gradients are computed and exchanged.
+// Optimizations configures how gradients are computed and exchanged.
 type Optimizations struct {
 	AggregationFrequency       *int    `yaml:"aggregation_frequency" doc:"Batches between exchanges"`
 	AverageAggregatedGradients *bool   `yaml:"average_aggregated_gradients" doc:"Average over those batches"`
@@ -99,26 +99,28 @@ type Optimizations struct {
 	GradUpdatesSizeFile        *string `yaml:"grad_updates_size_file" doc:"File with the sizes of gradients"`
 }
 
-// Mounts are joined when configurations are merged, as Devices, LogPolicies and Labels are.
+// Mounts are bind mounts. Merge joins them instead of replacing them, like Devices, LogPolicies and
+// Labels.
 type Mounts []container.BindMount
 
-// Devices are devices of the machine.
+// Devices are host devices of trials.
 type Devices []container.Device
 
-// LogPolicies have a name each.
+// LogPolicies are log policies, which Merge matches by name.
 type LogPolicies []container.LogPolicy
 
-// Labels are words to find an experiment by.
+// Labels are labels of an experiment.
 type Labels []string
 
-// Entrypoint is what each trial runs: a line for the shell, or a program with its arguments. The
-// harness tells a line from a list of one, so that which of them was written is kept.
+// Entrypoint is the command of each trial: a line for the shell, or a program with its arguments.
+// The harness treats a line and a list of one line differently, so Entrypoint preserves the
+// submitted form.
 type Entrypoint struct {
 	Line string
 	Args []string
 }
 
-// UnmarshalDocument reads a text or a list.
+// UnmarshalDocument reads a string or a list of strings.
 func (p *Entrypoint) UnmarshalDocument(v document.Value) {
 	if v.IsList() {
 		v.Decode(&p.Args)
@@ -127,7 +129,7 @@ func (p *Entrypoint) UnmarshalDocument(v document.Value) {
 	v.Decode(&p.Line)
 }
 
-// MarshalDocument writes what was read.
+// MarshalDocument returns the value in the submitted form.
 func (p Entrypoint) MarshalDocument() any {
 	if p.Args != nil {
 		return p.Args
@@ -135,8 +137,8 @@ func (p Entrypoint) MarshalDocument() any {
 	return p.Line
 }
 
-// DocumentShape names the written form.
+// DocumentShape describes the accepted forms.
 func (Entrypoint) DocumentShape() string { return "text, or list of text" }
 
-// IsEmpty says that there is nothing to run.
+// IsEmpty reports whether the entrypoint has no command.
 func (p *Entrypoint) IsEmpty() bool { return p == nil || p.Line == "" && len(p.Args) == 0 }

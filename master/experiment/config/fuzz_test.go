@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// FuzzConfigurations holds that no text panics, that what is accepted makes a search, and that it
-// is stored and loaded without a loss.
+// FuzzConfigurations checks that no input panics, that every accepted configuration makes a search,
+// and that storing and loading it is lossless.
 func FuzzConfigurations(f *testing.F) {
 	for _, seed := range []string{
 		minimal,

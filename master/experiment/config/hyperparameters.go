@@ -8,11 +8,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 )
 
-// Hyperparameters are hyperparameters by name.
+// Hyperparameters maps names to hyperparameters.
 type Hyperparameters map[string]Hyperparameter
 
-// Hyperparameter is a value, what it may be, or a mapping of further ones; one that is null is
-// the constant null.
+// Hyperparameter is a constant, a search range or a mapping of nested hyperparameters. The zero
+// value is the constant null.
 type Hyperparameter struct {
 	Const       *Const
 	Int         *Int
@@ -22,26 +22,26 @@ type Hyperparameter struct {
 	Nested      Hyperparameters
 }
 
-// Const is always the same.
+// Const is a constant.
 type Const struct {
 	Value document.Raw `yaml:"val"`
 }
 
-// Int is a whole number from Min to Max.
+// Int is a range of integers, both limits included.
 type Int struct {
 	Min   *int64 `yaml:"minval"`
 	Max   *int64 `yaml:"maxval"`
 	Count *int   `yaml:"count"`
 }
 
-// Double is a real number from Min to Max.
+// Double is a range of real numbers.
 type Double struct {
 	Min   *float64 `yaml:"minval"`
 	Max   *float64 `yaml:"maxval"`
 	Count *int     `yaml:"count"`
 }
 
-// Log is Base to the power of a real number from Min to Max.
+// Log is Base raised to a real number between Min and Max.
 type Log struct {
 	Base  *float64 `yaml:"base"`
 	Min   *float64 `yaml:"minval"`
@@ -49,12 +49,12 @@ type Log struct {
 	Count *int     `yaml:"count"`
 }
 
-// Categorical is one of Values.
+// Categorical is a list of alternatives.
 type Categorical struct {
 	Values document.Raw `yaml:"vals"`
 }
 
-// typed is a hyperparameter with a type.
+// typed decodes the forms of a Hyperparameter that have a type key.
 type typed Hyperparameter
 
 // Variants lists the types.
@@ -68,8 +68,8 @@ func (t *typed) Variants() []document.Variant {
 	}
 }
 
-// UnmarshalDocument reads a mapping with a type, a mapping of further hyperparameters, or any
-// other value as a constant.
+// UnmarshalDocument reads a mapping with a type, a mapping of nested hyperparameters, or any other
+// value as a constant.
 func (h *Hyperparameter) UnmarshalDocument(v document.Value) {
 	switch {
 	case v.Has("type"):
@@ -86,7 +86,7 @@ func (h *Hyperparameter) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// MarshalDocument writes the type out.
+// MarshalDocument writes the hyperparameter with its type.
 func (h Hyperparameter) MarshalDocument() any {
 	if h.Nested != nil {
 		return h.Nested
@@ -105,10 +105,10 @@ func (h Hyperparameter) isNull() bool {
 	return h.Int == nil && h.Double == nil && h.Log == nil && h.Categorical == nil
 }
 
-// DocumentShape names the written form.
+// DocumentShape describes the accepted forms.
 func (Hyperparameter) DocumentShape() string { return "value, {type: …}, or further ones by name" }
 
-// makeSpace is what the search draws from. It is called for what Validate found to be right.
+// makeSpace returns the search space. The hyperparameters must be valid.
 func (h Hyperparameters) makeSpace() hparam.Space {
 	out := hparam.Space{}
 	for name, p := range h {
@@ -135,7 +135,7 @@ func (h Hyperparameter) makeParameter() hparam.Parameter {
 	return hparam.Parameter{}
 }
 
-// plainOf keeps numbers as they are written.
+// plainOf decodes a value and preserves the notation of numbers.
 func plainOf(r document.Raw) any {
 	if r.IsZero() {
 		return nil
@@ -143,7 +143,7 @@ func plainOf(r document.Raw) any {
 	dec := json.NewDecoder(bytes.NewReader(r.JSON()))
 	dec.UseNumber()
 	var out any
-	if err := dec.Decode(&out); err != nil { // it was valid when it was kept
+	if err := dec.Decode(&out); err != nil { // cannot fail: it was validated when it was read
 		panic(err)
 	}
 	return out
@@ -154,7 +154,7 @@ func listOf(r document.Raw) []any {
 	return list
 }
 
-// valueOf is what a pointer points to, or nothing.
+// valueOf returns the value that p points to, or the zero value if p is nil.
 func valueOf[T any](p *T) T {
 	if p == nil {
 		var none T

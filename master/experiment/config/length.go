@@ -13,7 +13,7 @@ type Length struct {
 	Units int
 }
 
-// units are what a length may be counted in.
+// units are the supported units of a length.
 func units() []string { return []string{"batches", "records", "epochs"} }
 
 type lengthObject struct {
@@ -40,13 +40,13 @@ func (l *Length) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// MarshalDocument writes the mapping.
+// MarshalDocument returns the mapping.
 func (l Length) MarshalDocument() any { return map[string]int{l.Unit: l.Units} }
 
-// DocumentShape names the written form.
+// DocumentShape describes the accepted form.
 func (Length) DocumentShape() string { return "{batches, records or epochs: number}" }
 
-// MaxLength is a length that may lack its unit: programs of the Core API count what they want.
+// MaxLength is a length whose unit is optional, because programs of the Core API choose their unit.
 type MaxLength Length
 
 // UnmarshalDocument reads {unit: number}, or a number.
@@ -58,7 +58,7 @@ func (l *MaxLength) UnmarshalDocument(v document.Value) {
 	(*Length)(l).UnmarshalDocument(v)
 }
 
-// MarshalDocument writes what was read.
+// MarshalDocument returns the value in the submitted form.
 func (l MaxLength) MarshalDocument() any {
 	if l.Unit == "" {
 		return l.Units
@@ -66,7 +66,7 @@ func (l MaxLength) MarshalDocument() any {
 	return Length(l)
 }
 
-// DocumentShape names the written form.
+// DocumentShape describes the accepted forms.
 func (MaxLength) DocumentShape() string { return "{batches, records or epochs: number}, or a number" }
 
 func (l *MaxLength) validate(at string) document.Errors {

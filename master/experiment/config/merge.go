@@ -11,9 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// Merge lays lower under x: what x says stays, and what it leaves open is as lower says. Lists of
-// mounts, devices, policies, labels and ports are joined, variables appended; storages and
-// searchers of different kinds share only what every kind has.
+// Merge returns x with its unset settings taken from lower. Lists of mounts, devices, policies,
+// labels and ports are joined; environment variables are appended. Storages of different types, and
+// searchers of different methods, merge only the settings that the upper one supports.
 func (x Experiment) Merge(lower Experiment) Experiment {
 	fillStruct(reflect.ValueOf(&x).Elem(), reflect.ValueOf(lower))
 	return x
@@ -38,7 +38,8 @@ func fillValue(to, from reflect.Value) {
 	}
 }
 
-// fillKnown knows the types that are more than a value or a group of values.
+// fillKnown merges the types that need more than a copy of unset fields. It reports whether the type
+// is one of them.
 func fillKnown(to, from any) bool {
 	switch to := to.(type) {
 	case *Hyperparameters:
@@ -50,7 +51,7 @@ func fillKnown(to, from any) bool {
 	case *container.Images:
 		lower := from.(container.Images)
 		*to = container.Images{CPU: cmp.Or(to.CPU, lower.CPU), CUDA: cmp.Or(to.CUDA, lower.CUDA), ROCm: cmp.Or(to.ROCm, lower.ROCm)}
-	case *container.Environment: // a later variable of the same name wins
+	case *container.Environment: // the last variable of a name wins
 		lower := from.(container.Environment)
 		*to = container.Environment{
 			CPU: slices.Concat(lower.CPU, to.CPU), CUDA: slices.Concat(lower.CUDA, to.CUDA), ROCm: slices.Concat(lower.ROCm, to.ROCm),
@@ -81,8 +82,8 @@ func fillList(to, from any) bool {
 	return true
 }
 
-// policyName is what policies are told apart by. Older ones have no name, and several may have one
-// pattern with different actions.
+// policyName returns the key that identifies a policy. Policies of older versions have no name, and
+// several of them may share a pattern with different actions.
 func policyName(p container.LogPolicy) container.LogPolicy {
 	if p.Name != "" {
 		return container.LogPolicy{Name: p.Name}
@@ -90,7 +91,7 @@ func policyName(p container.LogPolicy) container.LogPolicy {
 	return p
 }
 
-// joinLists is the upper list, and what of the lower one it does not have.
+// joinLists appends to upper the elements of lower whose keys upper does not have.
 func joinLists[L ~[]E, E any, K comparable](upper, lower L, key func(E) K) L {
 	out := slices.Clone(upper)
 	for _, l := range lower {
@@ -110,8 +111,8 @@ func joinKeys[V any](upper, lower map[string]V) map[string]V {
 	return out
 }
 
-// mergeNames adds what h does not have. Where both have further ones, these are merged; any other
-// hyperparameter is of one piece.
+// mergeNames adds the hyperparameters that h does not have. Nested hyperparameters are merged
+// recursively; all others are replaced as a whole.
 func (h Hyperparameters) mergeNames(lower Hyperparameters) Hyperparameters {
 	if len(lower) == 0 {
 		return h
@@ -125,7 +126,8 @@ func (h Hyperparameters) mergeNames(lower Hyperparameters) Hyperparameters {
 	return out
 }
 
-// mergeUnion fills the settings that the upper kind has; of another kind only what all have.
+// mergeUnion fills the unset settings of to; if the kinds are different, only those that the upper
+// kind supports.
 func mergeUnion[T any](to *T, from T, uses func(T, string) bool, different bool) {
 	target, source := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
 	upper := *to

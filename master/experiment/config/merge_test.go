@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// merged is two documents merged, and written out.
+// merged returns the merge of two documents as text.
 func merged(t *testing.T, upper, lower string) string {
 	t.Helper()
 	var a, b Experiment

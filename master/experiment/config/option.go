@@ -7,15 +7,16 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// What is far above what people write; code and data come as files. Reading 100,000 values takes
-// seconds of a core.
+// These limits are far above the sizes of real configurations, because code and data are sent as
+// files. Parsing 100,000 values takes seconds of CPU time.
 const (
 	mostBytes  = 1 << 20
 	mostValues = 20_000
 )
 
-// Parse reads a configuration and puts options over it, each "searcher.max_trials=8" with any YAML
-// behind the equals sign, as `--config` of the CLI; a mapping is merged. The error is document.Errors.
+// Parse reads a configuration and applies options, each of the form "searcher.max_trials=8" with a
+// YAML value, as given to `--config` of the CLI. A mapping is merged. The error is a
+// document.Errors.
 func Parse(data []byte, name string, options []string) (*document.Document, error) {
 	if len(data) > mostBytes {
 		return nil, refuseSize(name, len(data), "bytes", mostBytes)
@@ -45,8 +46,8 @@ func Parse(data []byte, name string, options []string) (*document.Document, erro
 	return d, nil
 }
 
-// optionYAML is an option's value as the CLI of 0.38.1 reads it: with commas outside of a list or a
-// mapping it is a list, and one mount is a list of one.
+// optionYAML returns the value of an option in the syntax of the 0.38.1 CLI: a value with commas
+// outside of brackets is a list, and a single bind mount is a list of one.
 func optionYAML(key, value string) string {
 	switch {
 	case key == "bind_mounts" && strings.HasPrefix(value, "{"):

@@ -7,7 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// Searcher is how trials are chosen. Each method has settings of its own; checkKeys says which.
+// Searcher configures the search. Each method supports only some of the settings, which checkKeys
+// enforces.
 type Searcher struct {
 	Name                 *string    `yaml:"name" doc:"single, random, grid, async_halving or adaptive_asha"`
 	Metric               *string    `yaml:"metric" doc:"Validation metric that trials are compared by"`
@@ -26,18 +27,18 @@ type Searcher struct {
 	BracketRungs         []int      `yaml:"bracket_rungs" doc:"Rungs of each bracket, instead of mode and max_rungs"`
 	StopOnce             *bool      `yaml:"stop_once" doc:"No effect"`
 
-	// Of methods that are at their end of life.
+	// Settings of methods that were removed.
 	Budget          document.Raw `yaml:"budget" doc:"Must not be set"`
 	TrainStragglers document.Raw `yaml:"train_stragglers" doc:"Must not be set"`
 	Unit            document.Raw `yaml:"unit" doc:"Must not be set"`
 }
 
-// sharedKeys is the settings that every method has.
+// sharedKeys lists the settings that every method supports.
 func sharedKeys() []string {
 	return []string{"name", "metric", "smaller_is_better", "source_trial_id", "source_checkpoint_uuid", "max_length"}
 }
 
-// methodKeys is the further settings of each method.
+// methodKeys lists the additional settings of each method.
 func methodKeys() map[search.Method][]string {
 	return map[search.Method][]string{
 		search.Single: {},
@@ -52,7 +53,7 @@ func methodKeys() map[search.Method][]string {
 	}
 }
 
-// retiredMethods says what took the place of methods that are at their end of life.
+// retiredMethods maps the removed methods to the advice for their users.
 func retiredMethods() map[string]string {
 	return map[string]string{
 		"custom":          "use adaptive_asha, or a single trial that searches itself",
@@ -65,20 +66,20 @@ func retiredMethods() map[string]string {
 
 func (s Searcher) searchMethod() search.Method { return search.Method(valueOf(s.Name)) }
 
-// usesKey says whether the method has a setting.
+// usesKey reports whether the method supports a setting.
 func (s Searcher) usesKey(key string) bool {
 	return slices.Contains(sharedKeys(), key) || slices.Contains(methodKeys()[s.searchMethod()], key)
 }
 
-// stopsTrials says whether the method stops trials.
+// stopsTrials reports whether the method stops trials early.
 func (s Searcher) stopsTrials() bool { return s.usesKey("divisor") }
 
-// legacyLength says that max_length stands for time_metric and max_time.
+// legacyLength reports whether max_length replaces time_metric and max_time.
 func (s Searcher) legacyLength() bool {
 	return s.MaxLength != nil && s.TimeMetric == nil && s.MaxTime == nil
 }
 
-// Search is what the search needs of a complete configuration.
+// Search returns the search configuration. The receiver must be complete.
 func (x Experiment) Search() search.Config {
 	s := x.Searcher
 	c := search.Config{

@@ -6,15 +6,15 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// secretKeys are the storage's settings that reach trials alone. They are left out of what is
-// shown, not masked: a client without keys asks the master for checkpoints, one with wrong keys
-// fails.
+// secretKeys lists the storage settings that only trials receive. Show removes them instead of
+// masking them: without keys a client requests the checkpoint from the master, but with masked keys
+// its download fails.
 func secretKeys() []string {
 	return []string{"access_key", "secret_key", "connection_string", "credential"}
 }
 
-// Show is the whole configuration as JSON-able maps in the form of 0.38.1, without secrets: images
-// and variables by device, and of searcher and storage what their kind has.
+// Show returns the configuration in the JSON form of 0.38.1 without secrets. Images and variables
+// are listed by device; the searcher and the storage contain only the settings of their kind.
 func (x Experiment) Show() map[string]any {
 	out := document.Show(x)
 	storage := keepKeys(out["checkpoint_storage"], x.CheckpointStorage.usesKey)
@@ -22,7 +22,7 @@ func (x Experiment) Show() map[string]any {
 		delete(storage, key)
 	}
 	keepKeys(out["searcher"], x.Searcher.usesKey)
-	keepKeys(out["resources"], func(key string) bool { return key != "slots" }) // it cannot be set
+	keepKeys(out["resources"], func(key string) bool { return key != "slots" }) // cannot be set
 	if environment, ok := out["environment"].(map[string]any); ok {
 		image, variables := x.Environment.Image, x.Environment.Variables
 		environment["image"] = map[string]any{"cpu": image.CPU, "cuda": image.CUDA, "rocm": image.ROCm}
@@ -37,8 +37,8 @@ func (x Experiment) Show() map[string]any {
 	return out
 }
 
-// ShowToTrial is Show with the keys of the storage, which a trial's program uploads checkpoints with.
-// It goes into containers of the experiment and nowhere else.
+// ShowToTrial returns Show with the storage's keys, which the trial's program needs to upload
+// checkpoints. The result must only be sent to containers of the experiment.
 func (x Experiment) ShowToTrial() map[string]any {
 	out, s := x.Show(), x.CheckpointStorage
 	storage, _ := out["checkpoint_storage"].(map[string]any)
@@ -50,7 +50,7 @@ func (x Experiment) ShowToTrial() map[string]any {
 	return out
 }
 
-// keepKeys removes from a part what it does not have.
+// keepKeys deletes the keys of part that has rejects.
 func keepKeys(part any, has func(string) bool) map[string]any {
 	m, _ := part.(map[string]any)
 	for key := range m {
@@ -61,10 +61,10 @@ func keepKeys(part any, has func(string) bool) map[string]any {
 	return m
 }
 
-// listed is a list that JSON does not write as null.
+// listed returns a copy of l that is not nil, so that JSON encodes it as a list and not as null.
 func listed(l []string) []string { return append([]string{}, l...) }
 
-// nullActions shows a policy without an action as one.
+// nullActions sets the action of policies without one to null.
 func nullActions(policies any) {
 	list, _ := policies.([]any)
 	for _, p := range list {
@@ -74,8 +74,8 @@ func nullActions(policies any) {
 	}
 }
 
-// Store writes a configuration so that Load gives it back, secrets included: it is for the
-// master's own store and goes nowhere else.
+// Store encodes a configuration for Load. The result contains secrets and must only be written to
+// the master's database.
 func (x Experiment) Store() ([]byte, error) {
 	data, err := document.MarshalWithSecrets(x)
 	if err != nil {
@@ -84,7 +84,7 @@ func (x Experiment) Store() ([]byte, error) {
 	return data, nil
 }
 
-// Load reads what Store wrote.
+// Load decodes the result of Store.
 func Load(data []byte) (Experiment, error) {
 	var x Experiment
 	if err := document.Decode(data, "stored configuration", &x); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// Storage is where checkpoints are kept. A user may say a part of it and leave the rest, the type
-// included, to the cluster. Secrets are taken as they are: a reference is not followed, because
-// the master's files are not the user's.
+// Storage configures the checkpoint storage. A user may set a part of it and leave the rest,
+// including the type, to the cluster. References to secrets are not resolved, because they would let
+// a user read the master's files.
 type Storage struct {
 	Type               *string          `yaml:"type" doc:"shared_fs, directory, s3, gcs or azure"`
 	SaveExperimentBest *int             `yaml:"save_experiment_best" doc:"Best checkpoints kept of the experiment"`
@@ -36,12 +36,12 @@ type Storage struct {
 	Credential         *document.Secret `yaml:"credential" doc:"Credential for account_url"`
 }
 
-// savedKeys is the settings of every type.
+// savedKeys lists the settings of every type.
 func savedKeys() []string {
 	return []string{"type", "save_experiment_best", "save_trial_best", "save_trial_latest"}
 }
 
-// typeKeys is the further settings of each type.
+// typeKeys lists the additional settings of each type.
 func typeKeys() map[string][]string {
 	return map[string][]string{
 		"shared_fs": {"host_path", "storage_path", "propagation", "container_path", "checkpoint_path", "tensorboard_path"},
@@ -56,8 +56,8 @@ func (s Storage) usesKey(key string) bool {
 	return slices.Contains(savedKeys(), key) || slices.Contains(typeKeys()[valueOf(s.Type)], key)
 }
 
-// withoutRivals takes out what would go with half of what upper says: a key of another pair, another
-// way to name the same account or directory.
+// withoutRivals removes the settings that conflict with upper: a part of another key pair, and
+// another form of the same account or directory.
 func (s Storage) withoutRivals(upper Storage) Storage {
 	if upper.AccessKey != nil || upper.SecretKey != nil {
 		s.AccessKey, s.SecretKey = nil, nil
@@ -71,8 +71,8 @@ func (s Storage) withoutRivals(upper Storage) Storage {
 	return s
 }
 
-// InOwnDirectory is s with the checkpoints in a directory of their experiment's own; other types than
-// shared_fs stay. A directory of another experiment, as in a copied configuration, is left out.
+// InOwnDirectory returns s with a directory for one experiment, in place of one that s already has,
+// as in a copied configuration. Only storages of type shared_fs are changed.
 func (s Storage) InOwnDirectory(name string) Storage {
 	shared := s.Typed().SharedFS
 	if shared == nil {
@@ -83,7 +83,7 @@ func (s Storage) InOwnDirectory(name string) Storage {
 	return s
 }
 
-// OwnDirectory names the directory of s that is its experiment's own, empty for none.
+// OwnDirectory returns the name of the experiment's directory in s, or "" if it has none.
 func (s Storage) OwnDirectory() string {
 	if shared := s.Typed().SharedFS; shared != nil {
 		_, own := config.AboveOwn(shared.Inside())
@@ -92,7 +92,8 @@ func (s Storage) OwnDirectory() string {
 	return ""
 }
 
-// Typed is the storage in the form of master.yaml, nothing for one without a type.
+// Typed converts the storage to the form of master.yaml. It returns the zero value for a storage
+// without a type.
 func (s Storage) Typed() config.CheckpointStorage {
 	var c config.CheckpointStorage
 	keep := config.Saved{ExperimentBest: valueOf(s.SaveExperimentBest), TrialBest: valueOf(s.SaveTrialBest), TrialLatest: valueOf(s.SaveTrialLatest)}
@@ -120,7 +121,7 @@ func (s Storage) Typed() config.CheckpointStorage {
 	return c
 }
 
-// StorageOf is a storage of master.yaml, whose references are resolved, as a part to be merged.
+// StorageOf converts a storage of master.yaml, whose secrets are resolved, to a layer for Merge.
 func StorageOf(c config.CheckpointStorage) Storage {
 	out := func(kind string, keep config.Saved) Storage {
 		return Storage{Type: &kind, SaveExperimentBest: &keep.ExperimentBest, SaveTrialBest: &keep.TrialBest, SaveTrialLatest: &keep.TrialLatest}
@@ -163,7 +164,7 @@ func revealedSecret(v secret.Value) *document.Secret {
 	return &s
 }
 
-// nonEmpty is a text that says something.
+// nonEmpty returns a pointer to s, or nil if s is empty.
 func nonEmpty(s string) *string {
 	if s == "" {
 		return nil
@@ -171,8 +172,8 @@ func nonEmpty(s string) *string {
 	return &s
 }
 
-// DecodeStorage reads a storage that stands by itself, such as a workspace's, as JSON. The error
-// is document.Errors with every complaint.
+// DecodeStorage reads a separate storage, such as a workspace's, from JSON. The error is a
+// document.Errors that lists every problem.
 func DecodeStorage(data []byte) (Storage, error) {
 	var s Storage
 	d, err := document.Parse(data, "")
@@ -184,7 +185,7 @@ func DecodeStorage(data []byte) (Storage, error) {
 	return s, d.Blame(unread, whole.CheckpointStorage.validate("", true)).Err()
 }
 
-// Show is what is set of a storage, without its secrets.
+// Show returns the storage's settings that are set, without secrets.
 func (s Storage) Show() map[string]any {
 	out := keepKeys(document.Show(s), s.usesKey)
 	maps.DeleteFunc(out, func(key string, value any) bool { return value == nil || slices.Contains(secretKeys(), key) })

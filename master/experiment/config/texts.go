@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// maxText bounds names and descriptions in bytes, as those of commands.
+	// maxText limits the size of names and descriptions in bytes, as for commands.
 	maxText = 4096
-	// maxNotes bounds notes in bytes; they are written and read whole.
+	// maxNotes limits the size of notes in bytes, because they are read and written as a whole.
 	maxNotes = 64 << 10
-	// mostLabels and maxLabel, in bytes each, bound what lists show.
+	// mostLabels and maxLabel, in bytes, limit the size of lists of experiments.
 	mostLabels = 100
 	maxLabel   = 255
 )
 
-// Texts is what people write about an experiment. What is nil is not checked.
+// Texts are the texts that users can edit. Fields that are nil are not checked.
 type Texts struct {
 	Name, Description, Notes *string
 	Labels                   *[]string
 }
 
-// Check says what is wrong with them.
+// Check returns the errors in the texts.
 func (t Texts) Check() document.Errors {
 	var e document.Errors
 	if t.Name != nil {
@@ -54,13 +54,13 @@ func checkLabels(at string, labels []string) document.Errors {
 	for i, l := range labels {
 		if ok := l != "" && len(l) <= maxLabel && naming.IsPrintable(l); !ok {
 			e.Check(false, document.Index(at, i), "must have 1 to %d bytes, and %s (is %.64q)", maxLabel, naming.PrintableRule, l)
-			break // one says it for all
+			break // one error for all labels
 		}
 	}
 	return e
 }
 
-// CheckWeight says what is wrong with a weight.
+// CheckWeight returns an error if a weight is not positive and finite.
 func CheckWeight(at string, w float64) document.Errors {
 	var e document.Errors
 	e.Check(w > 0 && !math.IsInf(w, 1), at, "must be more than 0 and finite (is %v)", w)

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// validate checks a complete configuration.
+// validate returns the errors of a complete configuration.
 func (x Experiment) validate(unmanaged bool) document.Errors {
 	var e document.Errors
 	e.Check(unmanaged || !x.Entrypoint.IsEmpty(), "entrypoint", "is required: what each trial runs, as in `python3 train.py`")
@@ -41,7 +41,7 @@ func (x Experiment) validate(unmanaged bool) document.Errors {
 	return e
 }
 
-// validateTask checks what trials run in.
+// validateTask returns the errors in the container settings.
 func (x Experiment) validateTask() document.Errors {
 	var e document.Errors
 	for i, b := range x.BindMounts {

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// validate checks one hyperparameter; a grid needs to know how many points there are.
+// validate returns the errors of one hyperparameter. A grid requires a count.
 func (h Hyperparameter) validate(at string, grid bool) document.Errors {
 	var e document.Errors
 	switch {
@@ -48,7 +48,7 @@ func checkCount(e *document.Errors, at string, count *int, grid bool) {
 	checkLeast(e, here, count, 1)
 }
 
-// checkBase also refuses powers that are no numbers: no program could be given them.
+// checkBase also rejects ranges whose powers are infinite, because JSON cannot encode them.
 func (l Log) checkBase(e *document.Errors, at string) {
 	here := document.Join(at, "base")
 	if l.Base == nil {

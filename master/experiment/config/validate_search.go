@@ -13,17 +13,19 @@ import (
 )
 
 const (
-	// mostAtOnce bounds what a search starts at once: each trial is a task that waits for its slots.
+	// mostAtOnce limits the trials that a search starts at once, because each is a task in the
+	// queue.
 	mostAtOnce = 10_000
-	// MostHyperparameters bounds the hyperparameters of all trials that run at once: one transaction stores those of the
-	// first. Of an experiment that runs elsewhere it bounds those of all trials.
+	// MostHyperparameters limits the hyperparameter values of the concurrent trials, because one
+	// transaction stores those of the first batch. For unmanaged experiments it limits the values of
+	// all trials.
 	MostHyperparameters = 1_000_000
 )
 
 func (s Searcher) validate(at string, unmanaged bool) document.Errors {
 	var e document.Errors
 	key := func(k string) string { return document.Join(at, k) }
-	if unmanaged && valueOf(s.Name) == "custom" { // the search runs elsewhere, too
+	if unmanaged && valueOf(s.Name) == "custom" { // the search runs outside the cluster, too
 		checkKeys(&e, at, s, func(key string) bool { return key == "unit" || slices.Contains(sharedKeys(), key) }, "the method custom")
 		return e
 	}
@@ -42,7 +44,7 @@ func (s Searcher) validate(at string, unmanaged bool) document.Errors {
 	return append(e, s.MaxLength.validate(key("max_length"))...)
 }
 
-// checkName says whether there is such a method.
+// checkName reports whether the method exists, and adds an error if it does not.
 func (s Searcher) checkName(e *document.Errors, at string) bool {
 	name := valueOf(s.Name)
 	_, ok := methodKeys()[search.Method(name)]
@@ -105,7 +107,7 @@ func (s Storage) validate(at string, required bool) document.Errors {
 	return append(e, s.Typed().Validate(at)...)
 }
 
-// checkKeys refuses what is set and of another kind.
+// checkKeys adds an error for each setting that belongs to another kind.
 func checkKeys(e *document.Errors, at string, part any, uses func(string) bool, kind string) {
 	v := reflect.ValueOf(part)
 	for i := range v.NumField() {
@@ -128,7 +130,7 @@ func (h Hyperparameters) validate(at string, grid bool) document.Errors {
 	return e
 }
 
-// validateSearch checks what only the whole says: how large it is.
+// validateSearch checks the size of the search, which depends on the whole configuration.
 func (x Experiment) validateSearch() document.Errors {
 	var e document.Errors
 	c := x.Search()

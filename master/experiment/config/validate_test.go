@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRefusals has one row a sentence.
+// TestRefusals has one row for each error message.
 func TestRefusals(t *testing.T) {
 	const random = "entrypoint: x\nsearcher: {name: random, metric: loss, max_trials: 4}\n"
 	asha := func(more string) string {

@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// listWarnings lists what is accepted and does not do what its author may expect; given says whether the
-// user or a template wrote a setting.
+// listWarnings returns warnings for settings that are accepted but may not have the expected effect.
+// The function given reports whether the user or a template set a key.
 func (x Experiment) listWarnings(given func(string) bool) document.Errors {
 	var w document.Errors
 	for _, row := range idleSettings() {
@@ -34,7 +34,7 @@ func (x Experiment) listWarnings(given func(string) bool) document.Errors {
 	return w
 }
 
-// warnLists names what looks like a hyperparameter to be searched and is part of a constant list.
+// warnLists warns about search ranges inside a list, because lists are constants.
 func (h Hyperparameters) warnLists(w *document.Errors, at string) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		here := document.Join(at, name)
@@ -53,7 +53,8 @@ func (h Hyperparameters) warnLists(w *document.Errors, at string) {
 
 type idleSetting struct{ key, why string }
 
-// idleSettings is every setting that 0.38.1 accepts and ignores, or whose feature is not here.
+// idleSettings lists the settings that 0.38.1 accepts and ignores, and those of unsupported
+// features.
 func idleSettings() []idleSetting {
 	return []idleSetting{
 		{"tensorboard_storage", "TensorBoard files are kept beside checkpoints"},

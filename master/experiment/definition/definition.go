@@ -1,5 +1,5 @@
-// Package definition keeps model definitions: the files that come with an experiment, packed, in parts
-// of the store.
+// Package definition stores model definitions: the files that a user submits with an experiment,
+// packed and split into parts.
 package definition
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/archive"
 )
 
-// MaxFiles is how many files an experiment may bring: what has more is a data set, and belongs where
-// its programs read it.
+// MaxFiles limits the number of files in a model definition. Data sets belong in a storage that the
+// program reads by itself.
 const MaxFiles = 100_000
 
-// Save packs files for an experiment that is stored afterwards, and says how many bytes they take.
-// Refusals have the code InvalidArgument.
+// Save packs and stores the files of an experiment that the caller stores afterwards. It returns the
+// packed size in bytes. Invalid files are reported with the code InvalidArgument.
 func Save(ctx context.Context, s *store.Store, experiment int32, files []*apiv1.File, contents archive.Contents) (int64, error) {
 	if len(files) == 0 {
 		return 0, nil
@@ -48,7 +48,7 @@ func put(tx *store.Tx, experiment int32, n int, b []byte) error {
 	return record.Docs().Parts.Put(tx, archive.PartID(key, n), key, time.Time{}, b)
 }
 
-// refusal is a status where the files are at fault.
+// refusal converts errors that the files caused to InvalidArgument.
 func refusal(err error) error {
 	_, path := errors.AsType[*archive.PathError](err)
 	_, size := errors.AsType[*archive.SizeError](err)
@@ -58,7 +58,7 @@ func refusal(err error) error {
 	return err
 }
 
-// Copy gives an experiment the files of another.
+// Copy copies the files of experiment from to experiment to.
 func Copy(ctx context.Context, s *store.Store, from, to int32, size int64) error {
 	n := 0
 	for part, err := range Read(ctx, s, from, size) {
@@ -73,7 +73,7 @@ func Copy(ctx context.Context, s *store.Store, from, to int32, size int64) error
 	return nil
 }
 
-// Read is the parts of an experiment's files, packed, which take size bytes together.
+// Read returns the packed files of an experiment, size bytes in total, in parts.
 func Read(ctx context.Context, r store.Reader, experiment int32, size int64) iter.Seq2[[]byte, error] {
 	return archive.ReadParts(size, func(n int) ([]byte, bool, error) {
 		d, found, err := record.Docs().Parts.Get(ctx, r, archive.PartID(record.Key(experiment), n))
@@ -90,7 +90,8 @@ func Delete(tx *store.Tx, experiment int32) error {
 	return err
 }
 
-// DeleteStray removes files whose experiment was never stored, because the master ended in the middle.
+// DeleteStray removes files whose experiment was never stored, because the master stopped between
+// Save and the commit.
 func DeleteStray(ctx context.Context, s *store.Store, exists func(experiment int32) bool) error {
 	parents, err := record.Docs().Parts.Parents(ctx, s)
 	if err != nil {

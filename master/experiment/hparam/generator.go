@@ -3,11 +3,11 @@ package hparam
 import "fmt"
 
 // Generator is the Mersenne Twister MT19937 with the seeding and the distributions of NumPy's
-// RandomState, so that a seed gives the trials that it gives on other clusters.
+// RandomState, so that a seed yields the same trials as on a Determined cluster.
 type Generator struct {
 	key [words]uint32
 	pos int
-	// drawn counts the words taken since the seed.
+	// drawn counts the words drawn since the seed.
 	drawn uint64
 }
 
@@ -21,7 +21,7 @@ const (
 	spread    = 1812433253
 )
 
-// NewGenerator is a generator with a seed.
+// NewGenerator returns a generator that is seeded with seed.
 func NewGenerator(seed uint32) *Generator {
 	g := &Generator{pos: words}
 	for i := range g.key {
@@ -31,7 +31,7 @@ func NewGenerator(seed uint32) *Generator {
 	return g
 }
 
-// AdvanceTo skips words until drawn have been taken.
+// AdvanceTo discards words until drawn words have been drawn since the seed.
 func (g *Generator) AdvanceTo(drawn uint64) {
 	for g.drawn < drawn {
 		g.nextWord()
@@ -64,8 +64,8 @@ func (g *Generator) nextWords() uint64 {
 	return high<<32 | uint64(g.nextWord())
 }
 
-// UpTo is a whole number from 0 to limit: bits above the limit's are masked, and what is still
-// above it is thrown away. A limit of 0 takes no word.
+// UpTo returns an integer between 0 and limit. It masks the bits above the highest bit of limit and
+// draws again while the result is above limit. For limit 0 it draws nothing.
 func (g *Generator) UpTo(limit uint64) uint64 {
 	if limit == 0 {
 		return 0
@@ -87,27 +87,27 @@ func (g *Generator) UpTo(limit uint64) uint64 {
 	}
 }
 
-// drawUnit is a real number of 53 bits from 0 up to, and without, 1.
+// drawUnit returns a real number of 53 bits in [0, 1).
 func (g *Generator) drawUnit() float64 {
 	high, low := float64(g.nextWord()>>5), float64(g.nextWord()>>6)
 	return (high*(1<<26) + low) / (1 << 53)
 }
 
-// drawBetween is a real number from low up to, and without, high.
+// drawBetween returns a real number in [low, high).
 func (g *Generator) drawBetween(low, high float64) float64 {
 	return low + (high-low)*g.drawUnit()
 }
 
-// Drawn is how many words were taken since the seed.
+// Drawn returns the number of words drawn since the seed.
 func (g *Generator) Drawn() uint64 { return g.drawn }
 
-// Clone is a generator that continues from the same place.
+// Clone returns a generator with the same state.
 func (g *Generator) Clone() *Generator {
 	c := *g
 	return &c
 }
 
-// DrawID is a UUID of version 4 from the next 16 bytes.
+// DrawID returns a version 4 UUID from the next 16 bytes.
 func (g *Generator) DrawID() string {
 	var b [16]byte
 	g.fillBytes(b[:])
@@ -116,10 +116,10 @@ func (g *Generator) DrawID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// DrawSeed is a trial's own seed, below 2³¹.
+// DrawSeed returns the seed of a trial, which is below 2³¹.
 func (g *Generator) DrawSeed() uint32 { return uint32(g.UpTo(1<<31 - 1)) }
 
-// fillBytes writes random bytes, the lowest of each word first.
+// fillBytes fills b with random bytes, the lowest byte of each word first.
 func (g *Generator) fillBytes(b []byte) {
 	var word uint32
 	for i := range b {

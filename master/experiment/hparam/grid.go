@@ -2,14 +2,15 @@ package hparam
 
 import "math"
 
-// axis is one hyperparameter of a grid, wherever it is nested.
+// axis is one hyperparameter of a grid at any nesting level.
 type axis struct {
 	path  []string
 	count int
 	value func(i int) any
 }
 
-// listAxes lists the axes in the order of their names, those of a nested hyperparameter in its place.
+// listAxes returns the axes sorted by name. Nested hyperparameters take the position of their
+// parent.
 func (s Space) listAxes(path []string) []axis {
 	var out []axis
 	for _, name := range s.sortedNames() {
@@ -49,7 +50,8 @@ func (p Parameter) makeAxis() (int, func(i int) any) {
 	return 1, func(int) any { return nil }
 }
 
-// roundWithin keeps a point inside its range, beyond which a float that is rounded may be no integer.
+// roundWithin rounds a point and keeps it inside its range. Outside, the float may not fit into an
+// int64.
 func roundWithin(point float64, low, high int64) int64 {
 	switch r := math.Round(point); {
 	case r >= float64(high):
@@ -61,8 +63,8 @@ func roundWithin(point float64, low, high int64) int64 {
 	}
 }
 
-// spacePoint is the i-th of count evenly spaced points, both ends included; one point is in the
-// middle.
+// spacePoint returns the i-th of count evenly spaced points from low to high inclusive. A single
+// point is the middle of the range.
 func spacePoint(low, high float64, i, count int) float64 {
 	if count == 1 {
 		return (low + high) / 2
@@ -70,11 +72,11 @@ func spacePoint(low, high float64, i, count int) float64 {
 	return low + float64(i)*(high-low)/float64(count-1)
 }
 
-// Most bounds the points of a grid that are told apart.
+// Most limits the number of points that Points counts.
 const Most = 1_000_000
 
-// Points is how many points the grid of the space has, where any number above Most stands for too
-// many. A hyperparameter that needs a count and has none has no point.
+// Points returns the number of points in the grid, or Most+1 if there are more than Most. It returns
+// 0 if a hyperparameter lacks a required count.
 func (s Space) Points() int {
 	n := 1
 	for _, a := range s.listAxes(nil) {
@@ -83,7 +85,7 @@ func (s Space) Points() int {
 	return n
 }
 
-// Point is the i-th point of the grid: the last name changes fastest.
+// Point returns the i-th point of the grid. The last name varies fastest.
 func (s Space) Point(i int) map[string]any {
 	out := s.makeFrame()
 	axes := s.listAxes(nil)
@@ -95,7 +97,7 @@ func (s Space) Point(i int) map[string]any {
 	return out
 }
 
-// makeFrame is the space's mappings without values.
+// makeFrame returns the nested mappings of the space without values.
 func (s Space) makeFrame() map[string]any {
 	out := map[string]any{}
 	for name, p := range s {

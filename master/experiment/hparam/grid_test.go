@@ -10,7 +10,7 @@ import (
 
 func TestPointsOfAGrid(t *testing.T) {
 	space := hparam.Space{
-		"b": {Int: &hparam.Int{Min: 1, Max: 3, Count: 9}}, // no more than there are
+		"b": {Int: &hparam.Int{Min: 1, Max: 3, Count: 9}}, // more than the range contains
 		"a": {Nested: hparam.Space{
 			"y": {Double: &hparam.Double{Min: 0, Max: 1, Count: 3}},
 			"x": {Categorical: &hparam.Categorical{Values: []any{"p", "q"}}},

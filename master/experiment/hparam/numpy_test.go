@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 )
 
-// numpyCase is what testdata/draw.py wrote.
+// numpyCase is a case that testdata/draw.py recorded.
 type numpyCase struct {
 	Seed   uint32         `json:"seed"`
 	Space  map[string]any `json:"space"`
@@ -21,7 +21,7 @@ type numpyCase struct {
 	} `json:"trials"`
 }
 
-// TestNumPyDrawsTheSame compares with what NumPy itself drew: values, request ids and seeds.
+// TestNumPyDrawsTheSame compares values, request IDs and seeds with those that NumPy drew.
 func TestNumPyDrawsTheSame(t *testing.T) {
 	data, err := os.ReadFile("testdata/numpy.json")
 	if err != nil {
@@ -75,7 +75,7 @@ func readParameter(v any) hparam.Parameter {
 	return hparam.Parameter{Nested: readSpace(m)}
 }
 
-// plain is what JSON makes of values.
+// plain returns v after a round trip through JSON.
 func plain(t *testing.T, v map[string]any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -89,7 +89,7 @@ func plain(t *testing.T, v map[string]any) map[string]any {
 	return out
 }
 
-// sameValues lets powers differ in their last bit: C and Go round them differently.
+// sameValues ignores the last bit of powers, because C and Go round them differently.
 func sameValues(a, b map[string]any) bool {
 	if len(a) != len(b) {
 		return false

@@ -2,10 +2,11 @@ package hparam
 
 import "encoding/json"
 
-// textUnit is how many bytes of text count as one value.
+// textUnit is the number of bytes that count as one value.
 const textUnit = 64
 
-// Size is how many values a trial has at most, where long texts and names count as several.
+// Size returns the maximum number of values of a trial. Long texts and names count as several
+// values.
 func (s Space) Size() int {
 	n := 0
 	for name, p := range s {
@@ -30,7 +31,7 @@ func (p Parameter) size() int {
 	return 1
 }
 
-// SizeOf returns how many values a value has, as Space.Size counts them.
+// SizeOf returns the number of values in value, counted as by Space.Size.
 func SizeOf(value any) int {
 	n := 1
 	switch v := value.(type) {

@@ -1,5 +1,6 @@
-// Package hparam is hyperparameters: what each may be, and which values trials get, drawn by the
-// generator of NumPy or as the points of a grid. It is pure: a seed always draws the same values.
+// Package hparam represents hyperparameter spaces and selects the values of trials, drawn from a
+// NumPy-compatible generator or as the points of a grid. It performs no I/O and is deterministic: a
+// seed always yields the same values.
 package hparam
 
 import (
@@ -7,10 +8,10 @@ import (
 	"slices"
 )
 
-// Space is hyperparameters by name.
+// Space maps names to hyperparameters.
 type Space map[string]Parameter
 
-// Parameter is what one hyperparameter may be; exactly one field is set. The zero value is the
+// Parameter is the range of one hyperparameter; at most one field is set. The zero value is the
 // constant null.
 type Parameter struct {
 	Const       *Const
@@ -21,31 +22,31 @@ type Parameter struct {
 	Nested      Space
 }
 
-// Const is always the same.
+// Const is a constant.
 type Const struct{ Value any }
 
-// Int is a whole number from Min to Max, both included. Count is for grids.
+// Int is a range of integers, both limits included. Grids need Count.
 type Int struct {
 	Min, Max int64
 	Count    int
 }
 
-// Double is a real number from Min up to Max.
+// Double is the range [Min, Max) of real numbers.
 type Double struct {
 	Min, Max float64
 	Count    int
 }
 
-// Log is Base to the power of a real number from Min up to Max.
+// Log is Base raised to a real number in [Min, Max).
 type Log struct {
 	Base, Min, Max float64
 	Count          int
 }
 
-// Categorical is one of Values.
+// Categorical is a list of alternatives.
 type Categorical struct{ Values []any }
 
-// sortedNames are sorted, so that the same seed draws the same values.
+// sortedNames returns the names in the order in which Draw draws their values.
 func (s Space) sortedNames() []string {
 	out := make([]string, 0, len(s))
 	for name := range s {
@@ -55,7 +56,7 @@ func (s Space) sortedNames() []string {
 	return out
 }
 
-// Draw takes one value of each hyperparameter.
+// Draw returns a random value for each hyperparameter.
 func (s Space) Draw(g *Generator) map[string]any {
 	out := make(map[string]any, len(s))
 	for _, name := range s.sortedNames() {

@@ -12,12 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// mostPoints bounds a file of curves.
+// mostPoints limits the number of points in a file.
 const mostPoints = 1_000_000
 
-// ReadCurves reads recorded trials: CSV with a header, a column `trial`, one of the time metric and
-// one of the metric. Rows of a trial are in the order of their times; trials are in the order in
-// which they first occur.
+// ReadCurves reads recorded trials from CSV. The header must contain `trial`, the time metric and
+// the metric. The rows of a trial must be in the order of their times. Trials are returned in the
+// order of their first row. It returns an error if the file has more than mostPoints points.
 func ReadCurves(r io.Reader, c search.Config) ([]search.Curve, error) {
 	rows := csv.NewReader(r)
 	header, err := rows.Read()

@@ -2,16 +2,16 @@ package preview
 
 import "fmt"
 
-// Pool is a resource pool as far as it decides who waits.
+// Pool is the capacity of a resource pool.
 type Pool struct {
 	Name string
-	// Slots is how many slots it has now, MostSlots how many when it has grown.
+	// Slots is the current number of slots, MostSlots the number after scaling up.
 	Slots, MostSlots int
-	// PerMachine is the slots of one machine; 0 is machines of different sizes.
+	// PerMachine is the number of slots per machine, 0 if machines differ.
 	PerMachine int
 }
 
-// describeWaits says what keeps the trials of a preview waiting in the pool.
+// describeWaits returns the reasons why trials will wait for slots of the pool.
 func (l Pool) describeWaits(p Preview) []string {
 	need, most := p.SlotsPerTrial, max(l.Slots, l.MostSlots)
 	switch {
@@ -34,7 +34,7 @@ func (l Pool) describeWaits(p Preview) []string {
 	return out
 }
 
-// countFitting is how many trials run at once at most.
+// countFitting returns the maximum number of concurrent trials.
 func (l Pool) countFitting(need, most int) int {
 	if l.PerMachine > 0 && need <= l.PerMachine {
 		return most / l.PerMachine * (l.PerMachine / need)

@@ -1,5 +1,5 @@
-// Package preview says what an experiment will be before it is one: how many trials it has and how
-// far they go, what it takes of the cluster, and what will keep it waiting. It is pure.
+// Package preview estimates the size of an experiment before it is submitted: its trials and their
+// lengths, the slots and the cost, and the reasons why trials will wait. It performs no I/O.
 package preview
 
 import (
@@ -7,50 +7,51 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// Known is what is known beside the configuration. What is not known is 0.
+// Known is the information beside the configuration. Unknown values are 0.
 type Known struct {
-	// HoursPerUnit is how long a trial takes for one unit of the time metric, HoursPerTrial how
-	// long one takes that ends by itself.
+	// HoursPerUnit is the duration of one unit of the time metric, HoursPerTrial the duration of a
+	// trial that ends by itself.
 	HoursPerUnit, HoursPerTrial float64
-	// Price is what the pool's slots cost.
+	// Price is the price of the pool's slots.
 	Price Price
-	// Pool is where the trials will run; nil is not known.
+	// Pool is the resource pool of the trials, nil if it is unknown.
 	Pool *Pool
-	// First is how many trials are shown with their hyperparameters.
+	// First is the number of trials that are listed with their hyperparameters.
 	First int
 }
 
-// Preview is what an experiment will be.
+// Preview is the estimate for an experiment.
 type Preview struct {
 	search.Preview
-	// SlotsPerTrial and Slots are the slots of one trial and of all that run at once.
+	// SlotsPerTrial is the number of slots of one trial, Slots that of all concurrent trials.
 	SlotsPerTrial int `json:"slots_per_trial"`
 	Slots         int `json:"slots"`
-	// Expected is what trials take that go as far as the groups say, AtMost what they take when
-	// each goes to the end, as when each comes in better than the one before. Nil is not known.
+	// Expected assumes that trials stop as listed in Groups, AtMost that each runs to the end, which
+	// happens if each is better than the ones before. Nil if the duration is unknown.
 	Expected *Usage `json:"expected,omitempty"`
 	AtMost   *Usage `json:"at_most,omitempty"`
-	// Waits is what will keep trials waiting, in words.
+	// Waits lists the reasons why trials will wait.
 	Waits []string `json:"waits,omitempty"`
 }
 
-// Price is what a slot costs in an hour; the zero Price is not known.
+// Price is the price of a slot hour. The zero value is an unknown price.
 type Price struct {
 	Currency string
-	// Expected is the usual price, AtMost the highest: spot machines may be others.
+	// Expected is the usual price, AtMost the highest: spot and on-demand machines may differ.
 	Expected, AtMost float64
 }
 
-// Usage is what an experiment takes.
+// Usage is the estimated consumption of an experiment.
 type Usage struct {
 	SlotHours float64 `json:"slot_hours"`
-	// Cost is nil where the price is not known; Dollars is the same in dollars.
+	// Cost is nil if the price is unknown; Dollars is set only if the currency is USD.
 	Cost     *float64 `json:"cost,omitempty"`
 	Currency string   `json:"currency,omitempty"`
 	Dollars  *float64 `json:"dollars,omitempty"`
 }
 
-// Of says what a complete configuration will be.
+// Of returns the preview of a complete configuration. It returns an error if the search
+// configuration is invalid.
 func Of(x config.Experiment, k Known) (Preview, error) {
 	c := x.Search()
 	s, err := c.Preview(k.First)
@@ -74,7 +75,7 @@ func Of(x config.Experiment, k Known) (Preview, error) {
 	return p, nil
 }
 
-// estimateUsage is nothing where it is not known how long a trial takes.
+// estimateUsage returns nil if the duration of a trial is unknown.
 func (k Known) estimateUsage(p Preview, c search.Config) (expected, atMost *Usage) {
 	var hours, most float64
 	for _, g := range p.Groups {

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
-// runPrelude runs a container's command in a directory instead of /run/determined, with python3
-// from home, or the machine's.
+// runPrelude runs a container's command with dir in place of /run/determined, and with python3 from
+// home or from the machine.
 func runPrelude(t *testing.T, dir, python string, args ...string) (string, error) {
 	t.Helper()
 	return runPreludeWith(t, dir, []string{"DET_PYTHON_EXECUTABLE=" + python}, args...)
@@ -66,7 +66,7 @@ func TestAContainerWithTheLibraryRunsTheProgram(t *testing.T) {
 func TestAContainerWithoutTheLibrarySaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	bare := filepath.Join(t.TempDir(), "python3")
-	// An interpreter that sees no libraries but its own.
+	// An interpreter that sees only its standard library.
 	script := "#!/bin/sh\nexec python3 -I -S \"$@\"\n"
 	if err := os.WriteFile(bare, []byte(script), 0o755); err != nil { //nolint:gosec // it is executed
 		t.Fatal(err)

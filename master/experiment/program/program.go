@@ -1,6 +1,5 @@
-// Package program says what the containers of an experiment's tasks run: the unmodified library
-// of the client, in the experiment's image, with the experiment's configuration. Everything in
-// it is a pure function.
+// Package program builds the commands of an experiment's tasks: the unmodified client library in the
+// experiment's image with the experiment's configuration. The package performs no I/O.
 package program
 
 import (
@@ -15,27 +14,27 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// prelude prepares a container and then becomes a program of the library.
+// prelude prepares a container and then executes a program of the library.
 //
 //go:embed prelude.sh
 var prelude string
 
-// fetchWheel is the program that fetches the cluster's wheel of the library.
+// fetchWheel downloads the cluster's wheel of the library.
 //
 //go:embed fetch_wheel.py
 var fetchWheel string
 
-// prepare is the prelude with the programs that it runs.
+// prepare returns the prelude with the programs that it embeds.
 func prepare() string {
 	return "fetch_wheel='" + strings.ReplaceAll(fetchWheel, "'", `'\''`) + "'\n" + prelude
 }
 
-// bashForHooks runs a script in the shell that startup hooks are written for, where there is a hook and
-// that shell. Without a hook any will do, and the one that runs is not replaced.
+// bashForHooks runs a script in bash, for which startup hooks are written, if there are a hook and
+// bash. Otherwise it runs the script in the current shell without another exec.
 const bashForHooks = `p=$1; shift; [ -f ./startup-hook.sh ] && [ -x /bin/bash ] && exec /bin/bash -c "$p" "$0" "$@"; eval "$p"`
 
-// Library is a program of the client's library in an experiment's image: python3 with
-// arguments, as in "-m", "determined.exec.launch".
+// Library returns a program of the client library in an experiment's image: python3 with the given
+// arguments, such as "-m", "determined.exec.launch".
 func Library(x config.Experiment, d container.Defaults, args ...string) spec.Program {
 	return spec.Program{
 		Config:     taskConfig(x, d),
@@ -45,36 +44,38 @@ func Library(x config.Experiment, d container.Defaults, args ...string) spec.Pro
 	}
 }
 
-// Trial is one run of a trial.
+// Trial describes one run of a trial.
 type Trial struct {
 	// Config is the experiment's complete configuration.
 	Config config.Experiment
-	// Written is what Write makes of Config, which the runs of all its trials may share; otherwise each
-	// makes it again.
+	// Written is the encoded Config, which the runs of all its trials may share. If it is empty,
+	// Program encodes Config itself.
 	Written Written
-	// Defaults is what the containers of its pool get.
+	// Defaults are the task container defaults of the resource pool.
 	Defaults container.Defaults
-	// Experiment and Trial are their numbers, Run counts the trial's runs from 1.
+	// Experiment and Trial are IDs; Run counts the trial's runs from 1.
 	Experiment, Trial, Run int
-	// Seed is the trial's own, below 2³¹.
+	// Seed is the seed of the trial, which is below 2³¹.
 	Seed int64
-	// HParams is its hyperparameters, as a JSON object.
+	// HParams are the trial's hyperparameters as a JSON object.
 	HParams json.RawMessage
-	// Steps is how far it is, and Checkpoint what it starts from; zero for nothing.
+	// Steps is the number of completed steps, Checkpoint the checkpoint that the run starts from.
+	// Both are zero for a new trial.
 	Steps      int64
 	Checkpoint Source
 }
 
-// Written is a configuration as the programs of trials read it. It has secrets.
+// Written is a configuration as encoded for the programs of trials. It contains secrets.
 type Written struct {
-	// file is whole, variable without the keys of the storage, which are in the file alone.
+	// file is the whole configuration. variable lacks the storage's keys, because environment
+	// variables are more widely visible than the file.
 	file, variable []byte
 }
 
-// IsEmpty says that nothing was written.
+// IsEmpty reports whether w contains no configuration.
 func (w Written) IsEmpty() bool { return w.file == nil }
 
-// Write writes a configuration.
+// Write encodes a configuration.
 func Write(c config.Experiment) (w Written, err error) {
 	if w.file, err = json.Marshal(c.ShowToTrial()); err != nil {
 		return w, err
@@ -83,7 +84,8 @@ func Write(c config.Experiment) (w Written, err error) {
 	return w, err
 }
 
-// Program is what the containers of the run execute.
+// Program returns the program of the run's containers. It returns an error if the configuration
+// cannot be encoded.
 func (t Trial) Program() (spec.Program, error) {
 	w := t.Written
 	if w.IsEmpty() {

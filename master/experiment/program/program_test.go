@@ -64,7 +64,7 @@ func build(t *testing.T, tr Trial, containers ...rm.Container) []*agentv1.Spec {
 	}, containers)
 }
 
-// content is a file of a spec, empty for none.
+// content returns the content of a file in a spec, or "" if the spec lacks the file.
 func content(s *agentv1.Spec, path string) string {
 	for _, f := range s.GetFiles() {
 		if f.GetPath() == path {
@@ -112,7 +112,7 @@ func TestATrialIsToldWhatItIs(t *testing.T) {
 	}
 }
 
-// The kernel executes nothing with a variable above 128 KiB.
+// The kernel refuses to execute a program with a variable above 128 KiB.
 func TestAConfigurationThatIsNoVariableIsOnlyAFile(t *testing.T) {
 	t.Parallel()
 	d := container.Default()
@@ -193,7 +193,7 @@ checkpoint_storage: {type: shared_fs, host_path: /root}
 	}
 }
 
-// A run sees its experiment's directory, and the checkpoint that it starts from to be read.
+// A run mounts its experiment's directory, and the checkpoint that it starts from read-only.
 func TestATrialSeesItsOwnCheckpointsAlone(t *testing.T) {
 	t.Parallel()
 	d := container.Default()

@@ -9,18 +9,19 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/config"
 )
 
-// sharedFS is where programs of the library find the host_path of a storage of type shared_fs.
+// sharedFS is the container path at which the library expects the host_path of a shared_fs storage.
 const sharedFS = "/determined_shared_fs"
 
 // Source is a checkpoint that a trial starts from.
 type Source struct {
 	UUID string
-	// Storage is where it is kept.
+	// Storage is the storage of the checkpoint.
 	Storage config.Storage
 }
 
-// storageMounts shows programs the experiment's own directory of a storage of type shared_fs, where the
-// library looks for it. Experiments of earlier versions have none and share the storage's.
+// storageMounts mounts the experiment's directory of a shared_fs storage at the path that the
+// library expects. Experiments of earlier versions have no directory; their tasks mount the whole
+// storage.
 func storageMounts(s config.Storage) []*agentv1.Mount {
 	shared := s.Typed().SharedFS
 	if shared == nil {
@@ -35,8 +36,8 @@ func storageMounts(s config.Storage) []*agentv1.Mount {
 	return []*agentv1.Mount{m}
 }
 
-// mounts shows a checkpoint of another directory of the same type, to be read only, in the experiment's own,
-// where the library looks for it.
+// mounts mounts a checkpoint of another shared_fs directory, read-only, below the experiment's
+// directory, where the library looks for it.
 func (c Source) mounts(own config.Storage) []*agentv1.Mount {
 	to, from := own.Typed().SharedFS, c.Storage.Typed().SharedFS
 	if c.UUID == "" || to == nil || from == nil || own.OwnDirectory() == "" || to.Directory() == from.Directory() {

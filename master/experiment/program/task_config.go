@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// taskConfig is an experiment's configuration as far as it is that of every task.
+// taskConfig returns the part of an experiment's configuration that every task has.
 func taskConfig(x config.Experiment, d container.Defaults) spec.Config {
 	c := spec.Config{
 		BindMounts: slices.Clone([]container.BindMount(x.BindMounts)), Environment: x.Environment,
@@ -26,8 +26,8 @@ func taskConfig(x config.Experiment, d container.Defaults) spec.Config {
 	return c
 }
 
-// Asks is what an experiment asks of the machines that its trials run on. Its configuration is
-// complete, with the defaults of its pool in it.
+// Asks returns the resources of the machine that an experiment requests, such as mounts, devices and
+// capabilities. The configuration must be complete and include the pool's defaults.
 func Asks(x config.Experiment, d container.Defaults, user security.AgentUser) policy.Asked {
 	whole := taskConfig(x, d)
 	own := whole
@@ -41,7 +41,7 @@ func Asks(x config.Experiment, d container.Defaults, user security.AgentUser) po
 	return asked
 }
 
-// notGiven leaves out the images that the cluster gives.
+// notGiven returns all without the images that the cluster provides.
 func notGiven(all, given container.Images) container.Images {
 	differ := func(image, given string) string {
 		if image == given {

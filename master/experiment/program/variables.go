@@ -2,11 +2,13 @@ package program
 
 import "strconv"
 
-// largestVariable is how long a text the environment takes in bytes. The kernel executes nothing
-// with a longer one than 128 KiB; programs of the library read trial.json.
+// largestVariable limits the size of a variable in bytes. The kernel limits each argument and
+// variable to 128 KiB (MAX_ARG_STRLEN) and otherwise fails the exec. Programs of the library read
+// trial.json.
 const largestVariable = 96 << 10
 
-// buildVariables are what programs of trials read of their trial.
+// buildVariables returns the environment variables that describe the trial. It omits values that are
+// too long.
 func (t Trial) buildVariables(cfg []byte) []string {
 	out := []string{
 		"DET_EXPERIMENT_ID=" + strconv.Itoa(t.Experiment),

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
-// writeWheel writes a wheel of the library that says hello when it is imported.
+// writeWheel writes a wheel of the library that prints a greeting when it is imported.
 func writeWheel(t *testing.T, needs string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "determined-0.38.1-py3-none-any.whl")
@@ -48,7 +48,7 @@ func writeWheel(t *testing.T, needs string) string {
 	return name
 }
 
-// bareEnvironment is a Python with pip and without the library.
+// bareEnvironment returns a Python interpreter with pip and without the library.
 func bareEnvironment(t *testing.T) (python string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "venv")
@@ -58,16 +58,16 @@ func bareEnvironment(t *testing.T) (python string) {
 	return filepath.Join(dir, "bin", "python3")
 }
 
-// A container whose image lacks the library gets the cluster's wheel, once its token was
-// seen and its hash is right, also when the master is away at first; and what the wheel
-// needs is not downloaded.
+// A container whose image lacks the library installs the cluster's wheel after the master has
+// accepted the token and the hash matches, even if the master is unavailable at first. The wheel's
+// dependencies are not downloaded.
 func TestTheClustersWheelIsInstalled(t *testing.T) {
 	t.Parallel()
 	python := bareEnvironment(t)
 	for _, tc := range []struct {
 		name, needs, token string
 		away               int32
-		other              bool // what comes is another file
+		other              bool // the downloaded file is a different one
 		want               []string
 	}{
 		{"a wrong token", "", "other", 0, false, []string{"the master answers 403", "task_container_defaults.harness_wheel"}},

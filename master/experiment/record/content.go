@@ -5,8 +5,9 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// CheckReader refuses a user who may not read the content of an experiment: the files that came with it, and its
-// checkpoints with their metadata and the names of their files. The content is named in the plural: "the files".
+// CheckReader returns PermissionDenied unless the user owns the experiment or is an administrator.
+// It protects the experiment's files and its checkpoints with their metadata and file names. The
+// error names the content in the plural, as in "the files".
 func (x Experiment) CheckReader(by *apiv1.User, content string) error {
 	if by.GetAdmin() || by.GetId() == x.UserID {
 		return nil

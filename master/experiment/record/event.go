@@ -13,30 +13,30 @@ type Kind string
 // The kinds of events.
 const (
 	Created Kind = "created"
-	// Asked is a request of a user, and what became of the experiment's state.
+	// Asked is a user's request and the resulting state of the experiment.
 	Asked Kind = "asked"
 	// Changed is a setting that a user changed.
 	Changed Kind = "changed"
-	// Searched is news of the search with its decision.
+	// Searched is an input of the search with the decision.
 	Searched Kind = "searched"
 	RunBegan Kind = "run_began"
 	RunEnded Kind = "run_ended"
-	// StateChanged is an experiment's state that changed without anybody asking.
+	// StateChanged is a change of the experiment's state that no user requested.
 	StateChanged Kind = "state"
 	Continued    Kind = "continued"
-	// Reported is what a program said of itself beside metrics.
+	// Reported is a report of a program other than metrics.
 	Reported Kind = "reported"
 )
 
-// Event is one fact in the life of an experiment. The search is rebuilt from those that have one of
-// its inputs.
+// Event is an entry in the history of an experiment. The search is rebuilt from the events that have
+// a search input.
 type Event struct {
 	Number int       `json:"number"`
 	At     time.Time `json:"at"`
-	// By is the user who did it, empty for the master, the search and programs.
+	// By is the user who caused the event; it is empty for the master, the search and programs.
 	By   string `json:"by,omitempty"`
 	Kind Kind   `json:"kind"`
-	// Trial and Run are what it is about, 0 for the experiment.
+	// Trial and Run identify the subject; they are 0 for events of the experiment.
 	Trial int32 `json:"trial,omitempty"`
 	Run   int   `json:"run,omitempty"`
 
@@ -44,12 +44,12 @@ type Event struct {
 	State   lifecycle.State   `json:"state,omitempty"`
 	Cause   lifecycle.Cause   `json:"cause,omitempty"`
 	Next    lifecycle.Verdict `json:"next,omitempty"`
-	// Reason is in words.
+	// Reason is a sentence for users.
 	Reason string `json:"reason,omitempty"`
 
 	Search *search.Event `json:"search,omitempty"`
-	// Steps is where the validation was.
+	// Steps is the number of batches at the validation.
 	Steps int32 `json:"steps,omitempty"`
-	// Trials are the ids of the trials that the search created, in the order of its actions.
+	// Trials are the IDs of the trials that the search created, in the order of its actions.
 	Trials []int32 `json:"trials,omitempty"`
 }

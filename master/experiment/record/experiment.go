@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// Experiment is what is kept of an experiment beside its configuration.
+// Experiment is the stored record of an experiment without its configuration.
 type Experiment struct {
 	ID          int32           `json:"id"`
 	State       lifecycle.State `json:"state"`
@@ -19,63 +19,68 @@ type Experiment struct {
 	Notes       string          `json:"notes,omitempty"`
 	UserID      int32           `json:"user_id"`
 	Username    string          `json:"username"`
-	// Unix is the account that its trials run as.
+	// Unix is the account that trials run as.
 	Unix      security.AgentUser `json:"unix"`
 	JobID     string             `json:"job_id"`
 	ProjectID int32              `json:"project_id"`
 	Archived  bool               `json:"archived,omitempty"`
 	Started   time.Time          `json:"started"`
 	Ended     time.Time          `json:"ended,omitzero"`
-	// Progress is from 0 to 1.
+	// Progress is between 0 and 1.
 	Progress float64 `json:"progress"`
-	// ForkedFrom is the experiment whose files it has, 0 for none.
+	// ForkedFrom is the ID of the experiment whose files this one uses, 0 if it has its own.
 	ForkedFrom int32 `json:"forked_from,omitempty"`
-	// Unmanaged experiments run elsewhere; ExternalID is what they are called there.
+	// Unmanaged experiments run outside the cluster; ExternalID is their ID there.
 	Unmanaged  bool   `json:"unmanaged,omitempty"`
 	ExternalID string `json:"external_id,omitempty"`
 
 	Queue    Queue    `json:"queue"`
 	Searcher Searcher `json:"searcher"`
-	// Trials is how many it has, Open how many of them have not ended.
+	// Trials is the number of trials, Open the number of those that have not ended.
 	Trials int `json:"trials"`
 	Open   int `json:"open"`
-	// Values is how many hyperparameters its trials have together; it is counted for experiments that run elsewhere.
+	// Values is the number of hyperparameter values of all trials. It is counted only for unmanaged
+	// experiments.
 	Values int `json:"values,omitempty"`
-	// Best is the best validation by the searcher's metric, nil for none.
+	// Best is the best validation by the searcher's metric, nil before the first validation.
 	Best *Best `json:"best,omitempty"`
-	// Events is the number of its latest event.
+	// Events is the number of the latest event.
 	Events int `json:"events"`
-	// Failure is why it is ERROR or DELETE_FAILED.
+	// Failure is the reason for the state ERROR or DELETE_FAILED.
 	Failure string `json:"failure,omitempty"`
-	// ModelBytes is the size of its model definition, packed.
+	// ModelBytes is the packed size of the model definition.
 	ModelBytes int64    `json:"model_bytes,omitempty"`
 	Warnings   []string `json:"warnings,omitempty"`
-	// Exceeds says that its trials need more slots than its pool has.
+	// Exceeds reports that a trial needs more slots than the resource pool has.
 	Exceeds bool `json:"exceeds,omitempty"`
-	// LogDays is how long the logs of its trials are kept, -1 for ever, nil as the cluster says.
+	// LogDays is the retention of trial logs in days: -1 keeps them forever, nil uses the cluster's
+	// default.
 	LogDays *int `json:"log_days,omitempty"`
-	// TrialLogDays says that trials have numbers of days of their own, LogsDropped that no log is left.
+	// TrialLogDays reports that some trials have a retention of their own, LogsDropped that all logs
+	// were deleted.
 	TrialLogDays bool `json:"trial_log_days,omitempty"`
 	LogsDropped  bool `json:"logs_dropped,omitempty"`
 }
 
-// Queue is what decides when its trials are served.
+// Queue holds the settings that the scheduler uses.
 type Queue struct {
 	Pool string `json:"pool"`
-	// Slots is what one trial takes, MaxSlots what all of them may, nil for no limit.
+	// Slots is the number of slots of one trial. MaxSlots limits the slots of all trials, nil for no
+	// limit.
 	Slots    int  `json:"slots_per_trial"`
 	MaxSlots *int `json:"max_slots,omitempty"`
-	// Priority is 0 where the pool's is meant.
+	// Priority is 0 if the pool's default applies.
 	Priority int     `json:"priority,omitempty"`
 	Weight   float64 `json:"weight"`
 }
 
-// Searcher is what lists show of a search.
+// Searcher holds the search settings that lists show.
 type Searcher struct {
 	Name            string `json:"name"`
 	Metric          string `json:"metric"`
 	SmallerIsBetter bool   `json:"smaller_is_better"`
-	// SourceTrial and SourceCheckpoint are what its trials start from, 0 and empty for nothing.
+	// SourceTrial and SourceCheckpoint identify the checkpoint that trials start from. They are 0
+	// and empty if trials start without a checkpoint.
 	SourceTrial      int32  `json:"source_trial,omitempty"`
 	SourceCheckpoint string `json:"source_checkpoint,omitempty"`
 }
@@ -89,16 +94,16 @@ type Best struct {
 
 // Config is an experiment's configuration.
 type Config struct {
-	// Original is what was submitted.
+	// Original is the submitted text.
 	Original string `json:"original"`
-	// Complete is written by config.Experiment.Store and has secrets.
+	// Complete is the result of config.Experiment.Store and contains secrets.
 	Complete []byte `json:"complete"`
-	// Shown is config.Experiment.Show in JSON, without secrets: lists are made of it. It is empty in what was
-	// stored before there was one.
+	// Shown is config.Experiment.Show as JSON, without secrets, for lists of experiments. It is
+	// empty in records that earlier versions stored.
 	Shown json.RawMessage `json:"shown,omitempty"`
 }
 
-// ShownConfig is what lists read of a Config.
+// ShownConfig decodes only the part of a Config that lists need.
 type ShownConfig struct {
 	Shown map[string]any `json:"shown"`
 }

@@ -27,7 +27,7 @@ func (t Trial) ReadHparams(ctx context.Context, r store.Reader) (json.RawMessage
 	return d.Value, nil
 }
 
-// ShowHparams returns the hyperparameters of a trial as clients read them.
+// ShowHparams returns the hyperparameters of a trial as an API message.
 func (t Trial) ShowHparams(ctx context.Context, r store.Reader) (*structpb.Struct, error) {
 	b, err := t.ReadHparams(ctx, r)
 	if err != nil {
@@ -40,7 +40,8 @@ func (t Trial) ShowHparams(ctx context.Context, r store.Reader) (*structpb.Struc
 	return out, nil
 }
 
-// PutHparams writes the hyperparameters of new trials, some at a time.
+// PutHparams stores the hyperparameters of new trials in batches. It returns an error if one cannot
+// be encoded or written.
 func PutHparams(tx *store.Tx, all iter.Seq2[int32, map[string]any]) error {
 	const atOnce = 50
 	var docs []store.Doc[json.RawMessage]

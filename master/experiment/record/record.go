@@ -1,6 +1,6 @@
-// Package record is what the store keeps of experiments: the experiment itself, its configuration
-// apart from it, its trials, and its events. An ended experiment is in memory as its record alone,
-// about 1 KB; configurations, trials and events are read when they are asked for.
+// Package record defines the stored documents of experiments: the experiment, its configuration, its
+// trials and its events. Ended experiments occupy about 1 KB of memory for their record;
+// configurations, trials and events are read on demand.
 package record
 
 import (
@@ -11,34 +11,36 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Collections are the documents of experiments by kind.
+// Collections are the collections of experiment documents.
 type Collections struct {
 	Experiments store.Collection[Experiment]
-	// Configs have the id of their experiment.
+	// Configs use the ID of their experiment.
 	Configs store.Collection[Config]
-	// Shown are the same documents, read in part.
+	// Shown reads a part of the same documents.
 	Shown store.Collection[ShownConfig]
 	// Trials have their experiment as parent.
 	Trials store.Collection[Trial]
-	// Hparams are the hyperparameters of trials, by trial: they are large, and few of those who read a trial read them.
+	// Hparams are the hyperparameters by trial. They are stored separately, because they are large
+	// and most readers of a trial do not need them.
 	Hparams store.Collection[json.RawMessage]
-	// Events are numbered from 1 in each experiment. Their parent is what EventParents says.
+	// Events are numbered from 1 in each experiment. EventParents returns their parents.
 	Events store.Collection[Event]
-	// Metadata is what programs keep of themselves, by trial.
+	// Metadata is the metadata that programs report, by trial.
 	Metadata store.Collection[map[string]any]
 	// Sources are the trials that started from a checkpoint, which is their parent.
 	Sources store.Collection[struct{}]
-	// Users are the trials that say they use a checkpoint, which is their parent; see UserKey.
+	// Users are the trials that reported the use of a checkpoint, which is their parent; see
+	// UserKey.
 	Users store.Collection[int32]
-	// Parts are the files of a model definition, packed and cut; their parent is the experiment.
+	// Parts are the parts of packed model definitions; their parent is the experiment.
 	Parts store.Collection[[]byte]
-	// External are the numbers of experiments by what they are called elsewhere.
+	// External maps external IDs to experiment IDs.
 	External store.Collection[int32]
-	// Counters have the last number that was given to an experiment or a trial.
+	// Counters hold the last ID that an experiment or a trial received.
 	Counters store.Collection[int32]
 }
 
-// Docs is where the documents are.
+// Docs returns the collections.
 func Docs() Collections {
 	return Collections{
 		Experiments: store.Collection[Experiment]{Kind: "experiment"},
@@ -56,11 +58,11 @@ func Docs() Collections {
 	}
 }
 
-// Key is an experiment's or a trial's number as an id or a parent in the store: ids of one width are
-// ordered as their numbers.
+// Key returns the ID of an experiment or a trial as a document ID or parent. Its fixed width keeps
+// documents in numeric order.
 func Key(id int32) string { return fmt.Sprintf("%010d", id) }
 
-// ReadKey is the number that Key made a key of.
+// ReadKey is the inverse of Key. It returns an error if the key is not a number.
 func ReadKey(key string) (int32, error) {
 	n, err := strconv.ParseInt(key, 10, 32)
 	if err != nil {
@@ -69,16 +71,16 @@ func ReadKey(key string) (int32, error) {
 	return int32(n), nil
 }
 
-// EventParents are the parents of an experiment's events: of those that the search is rebuilt from, and
-// of all others.
+// EventParents returns the parents of an experiment's events: one for the events from which the
+// search is rebuilt, one for all others.
 func EventParents(experiment int32) (search, others string) {
 	return Key(experiment) + "/search", Key(experiment)
 }
 
-// EventKey is the id of an event.
+// EventKey returns the document ID of an event.
 func EventKey(experiment int32, number int) string {
 	return fmt.Sprintf("%010d-%010d", experiment, number)
 }
 
-// UserKey is the id of a trial that uses a checkpoint.
+// UserKey returns the document ID of a trial that uses a checkpoint.
 func UserKey(checkpoint string, trial int32) string { return checkpoint + "/" + Key(trial) }

@@ -8,62 +8,64 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// Trial is what is kept of a trial.
+// Trial is the stored record of a trial.
 type Trial struct {
 	ID         int32 `json:"id"`
 	Experiment int32 `json:"experiment"`
-	// Number counts the trials of the search from 1; 0 is a trial that the search does not know.
+	// Number is the position of the trial in the search, from 1; 0 if the search did not create it.
 	Number    int    `json:"number,omitempty"`
 	RequestID string `json:"request_id"`
-	// Tasks are its tasks, the present one last: each continuation has one.
+	// Tasks are the IDs of its tasks, the current one last. Each continuation adds one.
 	Tasks []string `json:"tasks"`
-	// Life decides what becomes of it.
+	// Life is the trial's state machine.
 	Life lifecycle.Trial `json:"life"`
 	Seed uint32          `json:"seed"`
-	// Hparams are those of a trial that an earlier version created. Others have them apart; see ReadHparams.
+	// Hparams holds the hyperparameters of trials that earlier versions created. Later ones are
+	// stored separately; see ReadHparams.
 	Hparams map[string]any `json:"hparams,omitempty"`
 	Created time.Time      `json:"created"`
 	Ended   time.Time      `json:"ended,omitzero"`
-	// Reason is why it ended or what became of its latest run.
+	// Reason describes the end of the trial or of its latest run.
 	Reason string `json:"reason,omitempty"`
-	// LastEnd is what was decided upon the latest run that ended.
+	// LastEnd is the decision about the latest run that ended.
 	LastEnd *EndedRun `json:"last_end,omitempty"`
-	// Allocation is the one that the present run has its machines in, or the one of the latest run. It is
-	// empty for a run that still waits.
+	// Allocation is the allocation of the current run, or of the latest one. It is empty while a run
+	// is queued.
 	Allocation string `json:"allocation,omitempty"`
-	// RunBegan is when the present run began, Trained how long earlier ones took.
+	// RunBegan is the start of the current run, Trained the total duration of earlier runs.
 	RunBegan time.Time     `json:"run_began,omitzero"`
 	Trained  time.Duration `json:"trained_ns,omitempty"`
 
-	// Stopped says that the search stopped it, Told that the search knows of its end.
+	// Stopped reports that the search stopped the trial, Told that the search has processed its end.
 	Stopped bool `json:"stopped,omitempty"`
 	Told    bool `json:"told,omitempty"`
-	// Progress is what its program says, from 0 to 1.
+	// Progress is reported by the program, between 0 and 1.
 	Progress    float64   `json:"progress,omitempty"`
 	RunnerState string    `json:"runner_state,omitempty"`
 	Heard       time.Time `json:"heard,omitzero"`
-	// Steps is how far it is, in batches.
+	// Steps is the number of completed batches.
 	Steps int32 `json:"steps"`
-	// LatestSteps is how far Life.Latest is, Base how far the checkpoint was that the present run
-	// started from.
+	// LatestSteps is the number of batches at Life.Latest, Base that at the checkpoint from which
+	// the current run started.
 	LatestSteps int32 `json:"latest_steps,omitempty"`
 	Base        int32 `json:"base,omitempty"`
 	// Latest and Best are validations by the searcher's metric.
 	Latest *Best `json:"latest,omitempty"`
 	Best   *Best `json:"best,omitempty"`
-	// Matched is the log policy that matched last.
+	// Matched is the latest match of a log policy.
 	Matched *Match `json:"matched,omitempty"`
 	LogDays *int   `json:"log_days,omitempty"`
-	// ExternalID is what an unmanaged trial is called elsewhere. Silent says that it ended because its program was
-	// not heard of, Floating that the first report of the present run decides about Base.
+	// ExternalID is the ID of an unmanaged trial outside the cluster. Silent reports that it ended
+	// because its program sent no heartbeat, Floating that the first report of the current run
+	// determines Base.
 	ExternalID string `json:"external_id,omitempty"`
 	Silent     bool   `json:"silent,omitempty"`
 	Floating   bool   `json:"floating,omitempty"`
-	// Uses are checkpoints that it says it works with.
+	// Uses lists the checkpoints that the trial reported to use.
 	Uses []Use `json:"uses,omitempty"`
 }
 
-// Task is the trial's present task.
+// Task returns the ID of the current task, or "" if the trial never ran.
 func (t Trial) Task() string {
 	if len(t.Tasks) == 0 {
 		return ""
@@ -71,34 +73,36 @@ func (t Trial) Task() string {
 	return t.Tasks[len(t.Tasks)-1]
 }
 
-// MayReport says that what comes with the token of an allocation is not of an earlier run than the present one.
-// An empty allocation is a user. Of runs that began with an earlier version it is not known where they are.
+// MayReport reports whether the allocation belongs to the current run and not to an earlier one.
+// Reports of users have no allocation and are accepted, as are those for runs that an earlier
+// version started, whose allocation was not recorded.
 func (t Trial) MayReport(allocation string) bool {
 	unknown := t.Allocation == "" && !t.RunBegan.IsZero()
 	return allocation == "" || unknown || t.Allocation == allocation
 }
 
-// Use is what a trial does with a checkpoint.
+// Use is the use of a checkpoint by a trial.
 type Use struct {
 	Checkpoint string `json:"checkpoint"`
-	// How is one of the names of apiv1.TrialSourceInfoType.
+	// How is a name of apiv1.TrialSourceInfoType.
 	How string `json:"how"`
-	// Model and Version are those of the registry that the checkpoint was taken from, 0 for none.
+	// Model and Version are those of the model registry from which the checkpoint was taken, 0 if
+	// none.
 	Model   int32 `json:"model,omitempty"`
 	Version int32 `json:"version,omitempty"`
 }
 
-// Match is a line that a log policy matched.
+// Match is a log line that a log policy matched.
 type Match struct {
 	Policy string `json:"policy"`
 	Run    int    `json:"run"`
-	// NoRetry forbids another run after a failure of this one; Excluded is the machines that the trial
-	// does not run on any more: a run of several may lose more than one.
+	// NoRetry forbids another run after a failure of this one. Excluded lists the nodes on which the
+	// trial must not run; a run on several nodes may exclude more than one.
 	NoRetry  bool     `json:"no_retry,omitempty"`
 	Excluded []string `json:"excluded_nodes,omitempty"`
 }
 
-// Join is a match with what an earlier one of the same run says.
+// Join returns m combined with an earlier match of the same run.
 func (m Match) Join(earlier Match) Match {
 	m.NoRetry = m.NoRetry || earlier.NoRetry
 	excluded := slices.Clone(earlier.Excluded)
@@ -111,19 +115,19 @@ func (m Match) Join(earlier Match) Match {
 	return m
 }
 
-// Equal says that a match adds nothing to another.
+// Equal reports whether two matches are the same.
 func (m Match) Equal(other Match) bool {
 	return m.Policy == other.Policy && m.Run == other.Run && m.NoRetry == other.NoRetry && slices.Equal(m.Excluded, other.Excluded)
 }
 
-// EndedRun is what was decided upon the end of a run, so that the same is answered when it is asked
-// again.
+// EndedRun is the decision about the end of a run. It is stored so that a repeated request gets the
+// same answer.
 type EndedRun struct {
 	Run  int               `json:"run"`
 	Next lifecycle.Verdict `json:"next"`
 }
 
-// Metric is the searcher's metric of the trial's best validation; false for none.
+// Metric returns the searcher's metric of the best validation, and false before the first validation.
 func (t Trial) Metric() (search.Number, bool) {
 	if t.Best == nil {
 		return 0, false

@@ -1,13 +1,13 @@
 package record
 
-// TrialTasks is whose trial it is and where it runs.
+// TrialTasks holds the owner and the tasks of a trial.
 type TrialTasks struct {
 	Experiment int32
-	// Owner is the id of the user whose experiment it is.
+	// Owner is the ID of the user who owns the experiment.
 	Owner int32
-	// Tasks are its tasks, the present one last: each continuation has one. A trial that
-	// never ran has none yet.
+	// Tasks are the IDs of the trial's tasks, the current one last. Each continuation adds one. A
+	// trial that never ran has none.
 	Tasks []string
-	// Ended says that there will be no more.
+	// Ended reports that no further task will follow.
 	Ended bool
 }

@@ -5,22 +5,22 @@ import "fmt"
 // Kind is a kind of action.
 type Kind string
 
-// The actions. A rank and a drop are facts for the search itself; who runs the experiment carries
-// out the others.
+// The actions. RankTrial and DropTrial only change the state of the search; the caller carries out
+// the others.
 const (
-	// CreateTrial makes the next trial.
+	// CreateTrial creates the next trial.
 	CreateTrial Kind = "create"
-	// RankTrial notes a trial's place in a rung.
+	// RankTrial records the place of a trial in a rung.
 	RankTrial Kind = "rank"
-	// StopTrial asks a trial to save itself and end.
+	// StopTrial asks a trial to save a checkpoint and exit.
 	StopTrial Kind = "stop"
-	// DropTrial takes a trial out of all rungs.
+	// DropTrial removes a trial from all rungs.
 	DropTrial Kind = "drop"
-	// FinishSearch says that all trials have ended and none follows.
+	// FinishSearch reports that all trials have ended and no more will be created.
 	FinishSearch Kind = "finish"
 )
 
-// Action is one thing that was decided, with its reason.
+// Action is one decided action with its reason.
 type Action struct {
 	Kind   Kind   `json:"kind"`
 	Trial  int    `json:"trial,omitempty"`
@@ -31,40 +31,40 @@ type Action struct {
 	Outcome End     `json:"outcome,omitempty"`
 }
 
-// Decision is what followed from one input.
+// Decision lists the actions that follow from one input.
 type Decision struct {
 	Actions []Action `json:"actions,omitempty"`
-	// Drawn is how many words of the generator were used when it was made.
+	// Drawn is the number of generator words used so far.
 	Drawn uint64 `json:"drawn"`
 }
 
-// Create is a new trial. Its hyperparameters are not part of it, because a decision may create thousands of
-// trials with hundreds each: Draws has them one trial at a time.
+// Create is a new trial. It lacks the hyperparameters, because a decision may create thousands of
+// trials with hundreds of values each; Draws returns them one trial at a time.
 type Create struct {
-	// RequestID is a UUID that the seed determines.
+	// RequestID is a UUID derived from the seed.
 	RequestID string `json:"request_id"`
-	// Seed is the trial's own, below 2³¹.
+	// Seed is the seed of the trial, which is below 2³¹.
 	Seed    uint32 `json:"seed"`
 	Bracket int    `json:"bracket,omitempty"`
 }
 
-// Rank is a trial's place in a rung of its bracket at the moment it reached it.
+// Rank is the place of a trial in a rung of its bracket when it reached the rung.
 type Rank struct {
 	Bracket int    `json:"bracket,omitempty"`
 	Rung    int    `json:"rung"`
 	Time    Number `json:"time"`
 	Metric  Number `json:"metric"`
-	// Worst marks a trial that failed: it is behind every metric.
+	// Worst marks a failed trial, which ranks behind every metric.
 	Worst bool `json:"worst,omitempty"`
-	// Place counts from 1 among Of trials, this one included, of which GoOn go on.
+	// Place is the place, from 1, among Of trials including this one; the best GoOn trials continue.
 	Place int `json:"place"`
 	Of    int `json:"of"`
 	GoOn  int `json:"go_on"`
-	// GoesOn says whether this one does.
+	// GoesOn reports whether this trial continues.
 	GoesOn bool `json:"goes_on"`
 }
 
-// describe reads as "0.412 is 5th of 9, 3 go on".
+// describe returns a text such as "0.412 is 5th of 9, 3 go on".
 func (r Rank) describe() string {
 	return fmt.Sprintf("%s is %s of %d, %s", r.Metric, formatOrdinal(r.Place), r.Of, describeCount(r.GoOn))
 }

@@ -2,15 +2,15 @@ package search
 
 import "fmt"
 
-// Event is an input with what was decided upon it.
+// Event is an input with the resulting decision.
 type Event struct {
 	Input    Input    `json:"input"`
 	Decision Decision `json:"decision"`
 }
 
-// Apply notes an input and what was decided upon it. It takes the decision as it is: whatever
-// decided it, and whenever, these are the facts. The error is a decision of another search; the
-// state is of no use then.
+// Apply applies a decision to the state without checking whether Decide would make it now, so that
+// decisions of earlier versions stay valid. It returns an error if the decision belongs to another
+// search; the state must not be used afterwards.
 func (s *State) Apply(in Input, d Decision) error {
 	s.started = s.started || in.News == Started
 	if s.hasTrial(in.Trial) && in.News == Ended {
@@ -26,7 +26,7 @@ func (s *State) Apply(in Input, d Decision) error {
 	return nil
 }
 
-// fitsSearch says whether an action is about what the search has.
+// fitsSearch reports whether an action refers to existing trials, brackets and rungs.
 func (s *State) fitsSearch(a Action) bool {
 	switch a.Kind {
 	case CreateTrial:
@@ -81,7 +81,7 @@ func (s *State) applyAction(a Action) {
 	}
 }
 
-// Handle decides and applies: the event is what happened.
+// Handle decides on an input and applies the decision. It returns both as an event.
 func (s *State) Handle(in Input) (Event, error) {
 	d, err := s.Decide(in)
 	if err != nil {
@@ -90,7 +90,8 @@ func (s *State) Handle(in Input) (Event, error) {
 	return Event{Input: in, Decision: d}, s.Apply(in, d)
 }
 
-// Replay rebuilds a search from what happened.
+// Replay rebuilds a search from its events. It returns an error if an event belongs to another
+// search.
 func Replay(c Config, events []Event) (*State, error) {
 	s, err := New(c)
 	if err != nil {

@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// Bracket is a part of a search that compares its trials among themselves.
+// Bracket is a part of a search whose trials are compared with each other.
 type Bracket struct {
-	// Trials is how many trials it has, Concurrent how many of them run at once.
+	// Trials is the number of trials, Concurrent the limit of those that run at once.
 	Trials, Concurrent int
-	// Rungs is how far a trial gets before it is compared, in units of the time metric; at the
-	// last of them it is done. A bracket without rungs stops nothing.
+	// Rungs are the lengths, in units of the time metric, at which trials are compared. A trial is
+	// done at the last one. A bracket without rungs stops no trials.
 	Rungs []uint64
 }
 
-// Brackets divides a search: how many trials each part has, and where they are compared. The
-// error says what is wrong with the configuration.
+// Brackets divides the search into brackets. It returns an error if the configuration is invalid.
 func (c Config) Brackets() ([]Bracket, error) {
 	if err := c.checkConfig(); err != nil {
 		return nil, err
@@ -36,8 +35,8 @@ func (c Config) Brackets() ([]Bracket, error) {
 	return []Bracket{{Trials: n, Concurrent: atOnce}}, nil
 }
 
-// makeBracket is one with so many rungs. With no number of trials at once it has as many as lead one
-// of them to the last rung.
+// makeBracket returns a bracket with the given number of rungs. If concurrent is 0, the bracket runs
+// as many trials at once as it takes to promote one of them to the last rung.
 func (c Config) makeBracket(rungs, trials, concurrent int) Bracket {
 	if concurrent == 0 {
 		concurrent = int(min(math.Pow(c.Divisor, float64(rungs-1)), most))
@@ -50,7 +49,7 @@ func (c Config) makeBracket(rungs, trials, concurrent int) Bracket {
 	return b
 }
 
-// adaptiveBrackets begins with the bracket that stops most.
+// adaptiveBrackets returns the brackets of adaptive_asha, the one that stops most trials first.
 func (c Config) adaptiveBrackets() ([]Bracket, error) {
 	rungs := c.bracketRungs()
 	trials, err := c.divideTrials(rungs)
@@ -67,7 +66,7 @@ func (c Config) adaptiveBrackets() ([]Bracket, error) {
 	return out, nil
 }
 
-// bracketRungs is how many rungs each bracket has, most first.
+// bracketRungs returns the number of rungs of each bracket in descending order.
 func (c Config) bracketRungs() []int {
 	out := slices.Clone(c.BracketRungs)
 	if len(out) == 0 {
@@ -89,13 +88,13 @@ func (c Config) bracketRungs() []int {
 	return out
 }
 
-// countPowers is how many powers of the divisor, 1 included, are at most n.
+// countPowers returns the number of powers of the divisor, 1 included, that are at most n.
 func (c Config) countPowers(n float64) int {
 	return int(min(math.Log(n)/math.Log(c.Divisor), maxRungs)) + 1
 }
 
-// divideTrials gives each bracket about the same training, and never more trials than there are:
-// the first has what remains, the last go without.
+// divideTrials gives each bracket about the same amount of training and no more than MaxTrials in
+// total. The first bracket receives the remainder, and the last ones may receive none.
 func (c Config) divideTrials(rungs []int) ([]int, error) {
 	var total float64
 	weights, out := make([]float64, len(rungs)), make([]int, len(rungs))
@@ -115,7 +114,7 @@ func (c Config) divideTrials(rungs []int) ([]int, error) {
 	return out, nil
 }
 
-// divideConcurrent divides evenly, what remains to the first brackets.
+// divideConcurrent divides MaxConcurrent evenly; the first brackets receive the remainder.
 func (c Config) divideConcurrent(trials []int) []int {
 	n := len(trials)
 	out := make([]int, n)

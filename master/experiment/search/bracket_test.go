@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBrackets has figures of Determined 0.38.1.
+// TestBrackets uses values computed by Determined 0.38.1.
 func TestBrackets(t *testing.T) {
 	adaptive := func(trials, concurrent int, time uint64, divisor float64, rungs int, mode Mode, explicit ...int) Config {
 		return Config{

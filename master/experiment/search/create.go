@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// fillPlaces creates trials as long as there are places for them: first in the bracket where one became
-// free.
+// fillPlaces creates trials until all places are taken, starting with the bracket in which a place
+// became free.
 func (s *State) fillPlaces(d *Decision, counts []count, first int) {
 	var draws *Draws
 	order := []int{first}
@@ -33,8 +33,8 @@ func (s *State) fillPlaces(d *Decision, counts []count, first int) {
 	}
 }
 
-// hasPlace says whether a bracket may have one more trial. Trials with impossible hyperparameters
-// are replaced, but not without end: a search has at most as many replacements as trials.
+// hasPlace reports whether a bracket may create another trial. Trials with invalid hyperparameters
+// are replaced, but a search creates at most twice its number of trials.
 func (s *State) hasPlace(counts []count, b, created int) bool {
 	running := 0
 	for _, c := range counts {
@@ -55,7 +55,7 @@ func (s *State) totalTrials() int {
 	return n
 }
 
-// finishSearch ends the search when its last trial has ended and none follows.
+// finishSearch ends the search when its last trial has ended and no trial is created.
 func (s *State) finishSearch(d *Decision, in Input) {
 	created := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Kind == CreateTrial })
 	if in.News != Ended || created || s.endedTrials()+1 < len(s.trials) {

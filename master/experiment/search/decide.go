@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Decide says what follows from one input, and changes nothing. News that is repeated, that comes
-// late, or that is about a trial that was stopped leads to nothing. The error is an input about a
-// trial that does not exist, or before the start.
+// Decide returns the decision for an input without changing the state. Inputs that are repeated,
+// late or about a stopped trial lead to an empty decision. It returns an error if the trial does not
+// exist or the input has an unknown kind.
 func (s *State) Decide(in Input) (Decision, error) {
 	if err := s.checkInput(in); err != nil {
 		return Decision{}, err
@@ -50,7 +50,7 @@ func (s *State) checkInput(in Input) error {
 	return fmt.Errorf("decide the search: trial %d cannot end as %q", in.Trial, in.End)
 }
 
-// isOld says that nothing can follow from an input.
+// isOld reports whether an input no longer has any effect.
 func (s *State) isOld(in Input) bool {
 	if in.News == Started {
 		return s.started
@@ -59,8 +59,8 @@ func (s *State) isOld(in Input) bool {
 	return s.outcome != "" || t.ended || in.News == Validated && t.stopped
 }
 
-// decideValidated ranks a trial in each rung that it reached, until one stops it. Validations come
-// when the program wants, so that it may have passed several at once.
+// decideValidated ranks a trial in each rung that it has reached until a rank stops it. It may reach
+// several rungs at once, because the program decides when it validates.
 func (s *State) decideValidated(in Input, c *count) []Action {
 	var out []Action
 	t := s.trials[in.Trial-1]
@@ -89,8 +89,8 @@ func (s *State) stopReason(in Input, reason string, last bool) string {
 	return fmt.Sprintf("stopped at %s %s: %s", in.Time, s.config.TimeMetric, reason)
 }
 
-// decideEnded counts a trial that ended without having been stopped as the worst of the rung it
-// was on its way to, unless it completed. One with impossible hyperparameters counts nowhere.
+// decideEnded ranks a trial that ended before its next rung as the worst of that rung. Completed and
+// stopped trials are not ranked, and trials with invalid hyperparameters are removed from all rungs.
 func (s *State) decideEnded(in Input, c *count) []Action {
 	t := s.trials[in.Trial-1]
 	if t.stopped {
@@ -112,6 +112,6 @@ func (s *State) decideEnded(in Input, c *count) []Action {
 	return nil
 }
 
-// replacesInvalid says whether trials with impossible hyperparameters are replaced: where they were
-// drawn, others can be.
+// replacesInvalid reports whether trials with invalid hyperparameters are replaced. This requires a
+// method that draws random values.
 func (s *State) replacesInvalid() bool { return s.config.Method != Single && s.config.Method != Grid }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// halving is async_halving with rungs at 1, 4 and 16 epochs.
+// halving returns a configuration of async_halving with rungs at 1, 4 and 16 epochs.
 func halving(trials, concurrent int) Config {
 	return Config{
 		Method: AsyncHalving, MaxTrials: trials, MaxConcurrent: concurrent, Metric: "loss", SmallerIsBetter: true,
@@ -50,7 +50,7 @@ func TestATrialCountsOnceInARung(t *testing.T) {
 	if got := kinds(handle(t, s, validated(1, 1, 0.5))); got != "rank" {
 		t.Fatalf("first report: %s", got)
 	}
-	for range 3 { // the harness repeats what it got no answer to
+	for range 3 { // the harness repeats reports that were not answered
 		if got := handle(t, s, validated(1, 1, 0.5)); len(got) != 0 {
 			t.Fatalf("repeated report: %+v", got)
 		}

@@ -9,44 +9,44 @@ import (
 // News is a kind of input.
 type News string
 
-// The news that a search decides upon.
+// The inputs of a search.
 const (
-	// Started is the experiment itself.
+	// Started is the start of the experiment.
 	Started News = "started"
-	// Validated is a validation of a trial in which the metric and, where trials are stopped,
-	// the time metric are known, whether they came in one report or in several.
+	// Validated is a validation of a trial with a known metric and, if trials are stopped, a known
+	// time metric. Both may come from several reports.
 	Validated News = "validated"
-	// Ended is the end of a trial, all its runs included.
+	// Ended is the end of a trial including all its runs.
 	Ended News = "ended"
 )
 
-// End is how a trial ended.
+// End is the outcome of a trial.
 type End string
 
-// The ends of a trial.
+// The outcomes of a trial.
 const (
 	Completed End = "completed"
 	Failed    End = "failed"
 	Canceled  End = "canceled"
-	// Invalid is a trial whose program found its hyperparameters impossible. Where they were
-	// drawn, another trial takes its place.
+	// Invalid is a trial whose program rejected its hyperparameters. If they were drawn, another
+	// trial replaces it.
 	Invalid End = "invalid_hp"
 )
 
-// Input is one piece of news.
+// Input is one input of a search.
 type Input struct {
 	News News `json:"news"`
-	// Trial counts the trials of the search from 1, in the order in which they were created.
+	// Trial is the position of the trial in the search, from 1.
 	Trial  int    `json:"trial,omitempty"`
 	Time   Number `json:"time,omitempty"`
 	Metric Number `json:"metric,omitempty"`
 	End    End    `json:"end,omitempty"`
 }
 
-// Number is a real number that JSON may also hold when it is NaN or infinite.
+// Number is a real number that JSON can encode even if it is NaN or infinite.
 type Number float64
 
-// MarshalJSON writes what JSON has no number for as text.
+// MarshalJSON encodes NaN and infinities as strings.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if f := float64(n); !math.IsNaN(f) && !math.IsInf(f, 0) {
 		return json.Marshal(f)
@@ -54,7 +54,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(n.String())
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON. It returns an error for any other string.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
@@ -69,7 +69,7 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return fmt.Errorf("read a number: %.32q is not one", text)
 }
 
-// String is as people read it: 0.412, NaN, Infinity.
+// String returns the number as a text such as 0.412, NaN or Infinity.
 func (n Number) String() string {
 	switch f := float64(n); {
 	case math.IsNaN(f):
@@ -83,9 +83,8 @@ func (n Number) String() string {
 	}
 }
 
-// ReadMetrics finds the metric and the time metric among all that is known of one validation; ok
-// is false as long as one of them is missing, or no number. A metric may be NaN or infinite, a
-// time may not.
+// ReadMetrics returns the time metric and the metric of one validation, and false if one of them is
+// missing or not a number. A metric may be NaN or infinite, a time may not.
 func (c Config) ReadMetrics(metrics map[string]any) (time, metric Number, ok bool) {
 	m, found := readNumber(metrics[c.Metric])
 	t, timed := readNumber(metrics[c.TimeMetric])

@@ -1,26 +1,27 @@
 package search
 
-// Preview is what a search will be.
+// Preview is the expected course of a search.
 type Preview struct {
-	// Trials is how many there will be, Concurrent how many run at once.
+	// Trials is the number of trials, Concurrent the limit of those that run at once.
 	Trials     int `json:"trials"`
 	Concurrent int `json:"concurrent_trials"`
-	// Groups is how far how many trials go, when each rung lets one in Divisor of those go on
-	// that reach it.
+	// Groups lists the number of trials for each length, if one in Divisor trials continues at each
+	// rung.
 	Groups []Group `json:"groups"`
-	// First is the first trials with their hyperparameters.
+	// First holds the first trials with their hyperparameters.
 	First []NewTrial `json:"first"`
 }
 
-// Group is how far a number of trials go.
+// Group is a number of trials of the same length.
 type Group struct {
 	Trials int `json:"trials"`
-	// Units of the time metric; 0 is until the program ends by itself.
+	// Units is the length in units of the time metric, 0 if the program ends by itself.
 	Units uint64 `json:"units,omitempty"`
 	Unit  string `json:"unit,omitempty"`
 }
 
-// Preview says what a search will be before it is one, with the hyperparameters of the first trials.
+// Preview returns the expected course of the search with the hyperparameters of the first trials. It
+// returns an error if the configuration is invalid.
 func (c Config) Preview(first int) (Preview, error) {
 	s, err := New(c)
 	if err != nil {
@@ -37,7 +38,7 @@ func (c Config) Preview(first int) (Preview, error) {
 	return p, nil
 }
 
-// groupTrials divides the trials of a bracket by the rung at which they end.
+// groupTrials groups the trials of a bracket by the rung at which they end.
 func (c Config) groupTrials(b Bracket) []Group {
 	if len(b.Rungs) == 0 {
 		return []Group{{Trials: b.Trials, Units: c.MaxTime, Unit: c.TimeMetric}}
@@ -57,7 +58,7 @@ func (c Config) groupTrials(b Bracket) []Group {
 	return out
 }
 
-// firstTrials are the first trials whatever becomes of any.
+// firstTrials returns the first trials. They do not depend on the results of others.
 func (s *State) firstTrials(n int) []NewTrial {
 	var out []NewTrial
 	draws := s.Draws()

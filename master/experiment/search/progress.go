@@ -1,10 +1,10 @@
 package search
 
-// overhead is what a search that stops trials keeps for those that are on their way up.
+// overhead reserves progress for trials that have not reached their last rung.
 const overhead = 1.2
 
-// Progress is how much of the search is done, from 0 to 1. of is how much of a running trial is
-// done, as its program reports it.
+// Progress returns the progress of the search between 0 and 1. The function of returns the progress
+// that the program of a running trial reports.
 func (s *State) Progress(of func(trial int) float64) float64 {
 	if s.outcome != "" {
 		return 1
@@ -17,7 +17,7 @@ func (s *State) Progress(of func(trial int) float64) float64 {
 		if t.ended {
 			done++
 		} else {
-			done += min(max(of(i+1), 0), 1) // NaN stays, and is no progress
+			done += min(max(of(i+1), 0), 1) // NaN is preserved and results in 0 below
 		}
 	}
 	if done != done {
@@ -34,7 +34,8 @@ func (s *State) countReplaced() int {
 	return n
 }
 
-// halvingProgress is the trials that were compared at least once, bracket by bracket.
+// halvingProgress returns the share of trials that were compared at least once, averaged over
+// brackets.
 func (s *State) halvingProgress() float64 {
 	var sum float64
 	for i, b := range s.brackets {

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 )
 
-// TestWhateverHappens drives searches through every order of reports, repetitions and ends.
+// TestWhateverHappens runs searches with reports, repetitions and ends in random order.
 func TestWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
@@ -49,18 +49,19 @@ func drawConfig(t *rapid.T) Config {
 	return c
 }
 
-// witness checks each event against what it saw itself.
+// witness checks each event against its own record of the search.
 type witness struct {
 	state  *State
 	events []Event
-	// times is how far each trial reported, replaced how many had impossible hyperparameters.
+	// times is the length that each trial reported, replaced the number of trials with invalid
+	// hyperparameters.
 	times    map[int]float64
 	counted  map[string]bool
 	metrics  map[string][]float64
 	stopped  map[int]bool
 	ended    map[int]bool
 	replaced int
-	// draws is what the seed has for the next trial.
+	// draws yields the next trial for the seed.
 	draws *hparam.Generator
 }
 
@@ -140,7 +141,7 @@ func (w *witness) check(t *rapid.T, in Input, d Decision) {
 	}
 }
 
-// checkCreate holds that whatever happened, the seed alone says what the next trial is.
+// checkCreate checks that the next trial depends on the seed alone.
 func (w *witness) checkCreate(t *rapid.T, c Create, drawn NewTrial) {
 	if w.state.config.Method != Grid {
 		if want := w.state.config.Space.Draw(w.draws); fmt.Sprint(drawn.Values) != fmt.Sprint(want) {
@@ -159,7 +160,7 @@ func (w *witness) forget(number int) {
 	if w.state.replacesInvalid() {
 		w.replaced++
 	}
-	// What the trial counted is seen in the state alone from now on.
+	// From now on, only the state shows whether the trial was counted.
 	for b := range w.state.rungs {
 		for r, here := range w.state.rungs[b] {
 			key := fmt.Sprint(b, "/", r)
@@ -173,7 +174,7 @@ func (w *witness) forget(number int) {
 	}
 }
 
-// checkRank counts the better ones itself.
+// checkRank counts the better trials independently.
 func (w *witness) checkRank(t *rapid.T, a Action) {
 	c, r := w.state.config, *a.Rank
 	once, key := fmt.Sprint(a.Trial, "/", r.Rung), fmt.Sprint(r.Bracket, "/", r.Rung)
@@ -214,7 +215,7 @@ func (w *witness) open() []int {
 	return out
 }
 
-// endAll ends every trial that is left: then the search must end too, and say so once.
+// endAll ends every remaining trial and checks that the search then finishes exactly once.
 func (w *witness) endAll(t *rapid.T) {
 	for i := 1; i <= w.state.Created(); i++ {
 		w.handle(t, Input{News: Ended, Trial: i, End: rapid.SampledFrom([]End{Completed, Failed, Canceled, Invalid}).Draw(t, "last")})
@@ -232,7 +233,7 @@ func (w *witness) endAll(t *rapid.T) {
 	}
 }
 
-// checkReplay rebuilds the search from what was stored.
+// checkReplay rebuilds the search from the encoded events.
 func (w *witness) checkReplay(t *rapid.T) {
 	data, err := json.Marshal(w.events)
 	if err != nil {
@@ -251,7 +252,7 @@ func (w *witness) checkReplay(t *rapid.T) {
 	}
 }
 
-// dump is all of a state but the words of its generator.
+// dump returns the state without the words of its generator.
 func dump(s *State) string {
 	return fmt.Sprint(s.brackets, s.counts, s.rungs, s.trials, s.rand.Drawn(), s.started, s.outcome, s.ends)
 }

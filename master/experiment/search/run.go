@@ -1,19 +1,19 @@
 package search
 
-// run is a trial of a simulation: its next point, and when that comes.
+// run is a simulated trial: the index of its next point, and the time at which it occurs.
 type run struct {
 	trial, next int
 	start, at   float64
 	index       int
 }
 
-// runs is a heap of runs: who is there first, then who was created first.
+// runs is a heap of runs, ordered by the time of the next point and then by trial.
 type runs []*run
 
-// Len is how many there are.
+// Len implements sort.Interface.
 func (r runs) Len() int { return len(r) }
 
-// Less orders by time.
+// Less implements sort.Interface.
 func (r runs) Less(i, j int) bool {
 	if r[i].at != r[j].at {
 		return r[i].at < r[j].at
@@ -21,13 +21,13 @@ func (r runs) Less(i, j int) bool {
 	return r[i].trial < r[j].trial
 }
 
-// Swap exchanges two.
+// Swap implements sort.Interface.
 func (r runs) Swap(i, j int) {
 	r[i], r[j] = r[j], r[i]
 	r[i].index, r[j].index = i, j
 }
 
-// Push adds one at the end.
+// Push implements heap.Interface.
 func (r *runs) Push(x any) {
 	if one, ok := x.(*run); ok {
 		one.index = len(*r)
@@ -35,7 +35,7 @@ func (r *runs) Push(x any) {
 	}
 }
 
-// Pop removes the last.
+// Pop implements heap.Interface.
 func (r *runs) Pop() any {
 	old := *r
 	last := old[len(old)-1]

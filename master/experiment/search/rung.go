@@ -6,16 +6,16 @@ import (
 	"sort"
 )
 
-// rung is the trials that reached a length, best first.
+// rung lists the trials that reached a length, best first.
 type rung []entry
 
 type entry struct {
 	trial int
-	// key grows as the trial gets worse; NaN is worst.
+	// key increases as the trial gets worse; NaN is worst.
 	key float64
 }
 
-// rankKey turns a metric into a key.
+// rankKey converts a metric to a key.
 func (c Config) rankKey(metric Number) float64 {
 	if c.SmallerIsBetter {
 		return float64(metric)
@@ -23,7 +23,7 @@ func (c Config) rankKey(metric Number) float64 {
 	return -float64(metric)
 }
 
-// findPlace is where a key goes in, counted from 0: before its equals.
+// findPlace returns the index at which a key is inserted: before equal keys.
 func (r rung) findPlace(key float64) int {
 	return sort.Search(len(r), func(i int) bool { return !isBetter(r[i].key, key) })
 }
@@ -35,8 +35,8 @@ func isBetter(a, b float64) bool {
 	return a < b
 }
 
-// rankTrial is the place of a trial that reached a rung. The best one in Divisor go on, at least one;
-// what is no number never does.
+// rankTrial returns the rank of a trial that reached a rung. The best one in Divisor trials, at
+// least one, continues; a trial whose metric is NaN never does.
 func (s *State) rankTrial(t trial, at int, in Input) Rank {
 	here, key := s.rungs[t.bracket][at], s.config.rankKey(in.Metric)
 	r := Rank{Bracket: t.bracket, Rung: at, Time: in.Time, Metric: in.Metric, Place: here.findPlace(key) + 1, Of: len(here) + 1}
@@ -48,7 +48,7 @@ func (s *State) rankTrial(t trial, at int, in Input) Rank {
 	return r
 }
 
-// rankWorst is the place of a trial that failed before the rung it was on its way to.
+// rankWorst returns the rank of a trial that failed before its next rung.
 func (s *State) rankWorst(t trial) Rank {
 	here := s.rungs[t.bracket][t.rung]
 	return Rank{Bracket: t.bracket, Rung: t.rung, Metric: Number(math.NaN()), Worst: true, Place: len(here) + 1, Of: len(here) + 1}

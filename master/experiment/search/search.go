@@ -1,10 +1,10 @@
-// Package search decides which trials an experiment runs and which of them go on: single,
-// random, grid, async_halving and adaptive_asha. Everything in it is a pure function of the
-// configuration and of what happened; the seed comes in with the configuration.
+// Package search decides which trials an experiment creates and which of them continue. It
+// implements the methods single, random, grid, async_halving and adaptive_asha. All functions are
+// pure: the result depends only on the configuration, which includes the seed, and on the inputs.
 //
-// Decide says what follows from one piece of news, and Apply notes it. What was decided is kept
-// as facts, each with its reason, so that a search is rebuilt from them (Replay) without deciding
-// again: a later version never changes the past.
+// Decide returns the decision for one input, and Apply applies it to the state. Decisions are stored
+// with their reasons, and Replay rebuilds a search from them without deciding again, so that a later
+// version never changes past decisions.
 package search
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 )
 
-// Method is how an experiment searches.
+// Method is a search method.
 type Method string
 
 // The methods.
@@ -25,7 +25,7 @@ const (
 	AdaptiveASHA Method = "adaptive_asha"
 )
 
-// Mode is how early adaptive_asha stops trials.
+// Mode determines how early adaptive_asha stops trials.
 type Mode string
 
 // The modes.
@@ -35,41 +35,41 @@ const (
 	Conservative Mode = "conservative"
 )
 
-// Config is what a search needs of an experiment's configuration. Plan says what is wrong with
-// one.
+// Config is the configuration of a search. Brackets returns an error if it is invalid.
 type Config struct {
 	Method Method
 	Space  hparam.Space
 	// Seed is reproducibility.experiment_seed.
 	Seed uint32
-	// MaxTrials is how many trials there are; grid and single know it themselves.
+	// MaxTrials is the number of trials; grid and single ignore it.
 	MaxTrials int
-	// MaxConcurrent is how many trials run at once; 0 is as many as the method wants.
+	// MaxConcurrent limits the concurrent trials; 0 leaves the limit to the method.
 	MaxConcurrent int
 
-	// Metric is what trials are compared by, TimeMetric how far they are, and MaxTime how far
-	// they go at most. Methods that stop nothing need none of them.
+	// Metric is the metric by which trials are compared, TimeMetric the metric that measures their
+	// length, and MaxTime the maximum length. Methods that stop no trials ignore them.
 	Metric          string
 	SmallerIsBetter bool
 	TimeMetric      string
 	MaxTime         uint64
 
-	// Divisor is which part of a rung continues: one in Divisor.
+	// Divisor is the inverse of the share of trials that continue at a rung.
 	Divisor float64
 	// Rungs is num_rungs of async_halving, and max_rungs of adaptive_asha.
 	Rungs int
 	Mode  Mode
-	// BracketRungs takes the place of what Mode and Rungs say, when it is not empty.
+	// BracketRungs replaces Mode and Rungs if it is not empty.
 	BracketRungs []int
 }
 
-// Halving says whether the method stops trials.
+// Halving reports whether the method stops trials early.
 func (c Config) Halving() bool { return c.Method == AsyncHalving || c.Method == AdaptiveASHA }
 
-// most bounds what one search creates, so that a mistyped number is refused and not run.
+// most limits the trials of a search, so that a mistyped number is rejected.
 const most = hparam.Most
 
-// maxRungs is more than any search has: a rung takes Divisor times the trials of the next.
+// maxRungs exceeds the rungs of any real search, because each rung needs Divisor times as many
+// trials as the next.
 const maxRungs = 64
 
 func (c Config) checkConfig() error {
@@ -119,7 +119,7 @@ func (c Config) checkHalving() error {
 	return fmt.Errorf("plan the search: there is no mode %q", c.Mode)
 }
 
-// countTrials is how many trials the search has, trials with impossible hyperparameters apart.
+// countTrials returns the number of trials, not counting replaced ones.
 func (c Config) countTrials() int {
 	switch c.Method {
 	case Single:

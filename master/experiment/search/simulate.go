@@ -13,17 +13,17 @@ type Point struct {
 	Metric Number `json:"metric"`
 }
 
-// Curve is the validations of a recorded trial in the order of their times.
+// Curve is the list of validations of a recorded trial in the order of their times.
 type Curve []Point
 
-// Simulation is what a search makes of recorded curves.
+// Simulation is the result of simulating a search on recorded curves.
 type Simulation struct {
 	Outcome End `json:"outcome"`
-	// Trained is the units of the time metric that all trials took together, and Recorded what
-	// their curves have.
+	// Trained is the length of all trials in units of the time metric, Recorded the total length of
+	// their curves.
 	Trained  Number `json:"trained"`
 	Recorded Number `json:"recorded"`
-	// Took is the units from the start to the end when a unit takes all trials the same time.
+	// Took is the duration in units, if a unit takes every trial the same time.
 	Took   Number      `json:"took"`
 	Best   *Simulated  `json:"best,omitempty"`
 	Trials []Simulated `json:"trials"`
@@ -33,14 +33,15 @@ type Simulation struct {
 // Simulated is one trial of a simulation.
 type Simulated struct {
 	Trial int `json:"trial"`
-	// Reached is how far it got; Best is its best metric until there, NaN for none.
+	// Reached is the length of the trial. Best is its best metric up to there, NaN without a point.
 	Reached Number `json:"reached"`
 	Best    Number `json:"best"`
 	Stopped bool   `json:"stopped"`
 }
 
-// Simulate plays recorded curves through a search: the first trial has the first curve, and when
-// they are used up, they begin again. A trial ends with its curve, or where it is stopped.
+// Simulate runs the search on recorded curves. Trial i uses curve i; if there are fewer curves than
+// trials, they are reused in order. A trial ends at the end of its curve or when it is stopped. It
+// returns an error if the configuration or a curve is invalid.
 func (c Config) Simulate(curves []Curve) (Simulation, error) {
 	if err := checkCurves(curves); err != nil {
 		return Simulation{}, err
@@ -78,7 +79,7 @@ func checkCurves(curves []Curve) error {
 	return nil
 }
 
-// player plays curves.
+// player simulates a search on curves.
 type player struct {
 	state  *State
 	curves []Curve
@@ -87,7 +88,7 @@ type player struct {
 	sim    Simulation
 }
 
-// playPoint plays the next point of whichever trial is there first.
+// playPoint processes the next point in the order of time.
 func (p *player) playPoint() error {
 	r := p.runs[0]
 	curve := p.curves[(r.trial-1)%len(p.curves)]
@@ -120,7 +121,7 @@ func (p *player) notePoint(trial int, at Point) {
 	}
 }
 
-// handleNews takes news, and starts the trials that follow from it.
+// handleNews processes an input and starts the resulting trials.
 func (p *player) handleNews(in Input) error {
 	e, err := p.state.Handle(in)
 	if err != nil {

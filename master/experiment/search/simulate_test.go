@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// decays are curves that go towards a level of their own.
+// decays returns curves that each approach a level of its own.
 func decays(n, points int) []Curve {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([]Curve, n)
@@ -76,12 +76,12 @@ func TestALargeSearchIsSimulatedInSeconds(t *testing.T) {
 	if err != nil || len(sim.Trials) != 10_000 {
 		t.Fatalf("%d trials, %v", len(sim.Trials), err)
 	}
-	if took := time.Since(begin); took > 30*time.Second { // a second on an idle machine
+	if took := time.Since(begin); took > 30*time.Second { // takes 1 s on an idle machine
 		t.Errorf("took %v", took)
 	}
 }
 
-// BenchmarkDecision is one decision among 10,000 trials.
+// BenchmarkDecision measures one decision among 10,000 trials.
 func BenchmarkDecision(b *testing.B) {
 	c := halving(20_000, 10_001)
 	s, err := New(c)

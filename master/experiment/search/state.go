@@ -2,7 +2,7 @@ package search
 
 import "github.com/det-deploy/det-deploy/master/experiment/hparam"
 
-// State is where a search stands. It is built by New and changed by Apply alone.
+// State is the state of a search. Only New creates it, and only Apply changes it.
 type State struct {
 	config   Config
 	brackets []Bracket
@@ -15,19 +15,19 @@ type State struct {
 	ends     map[End]int
 }
 
-// count is how many trials of a bracket there are: created ever, replaced because their
-// hyperparameters were impossible, and running: neither stopped nor ended.
+// count holds the numbers of trials of a bracket: created in total, replaced because of invalid
+// hyperparameters, and running, which excludes stopped and ended ones.
 type count struct{ created, replaced, running int }
 
-// trial is what the search knows of one trial.
+// trial is the state of one trial.
 type trial struct {
 	bracket int
-	// rung is the next one that it has not reached.
+	// rung is the first rung that the trial has not reached.
 	rung           int
 	stopped, ended bool
 }
 
-// New is a search before its start. The error says what is wrong with the configuration.
+// New returns a search that has not started. It returns an error if the configuration is invalid.
 func New(c Config) (*State, error) {
 	brackets, err := c.Brackets()
 	if err != nil {
@@ -43,13 +43,13 @@ func New(c Config) (*State, error) {
 	return s, nil
 }
 
-// Outcome is how the search ended, empty as long as it has not.
+// Outcome returns the outcome of the search, or "" if it has not ended.
 func (s *State) Outcome() End { return s.outcome }
 
-// Created is how many trials were created.
+// Created returns the number of trials created so far.
 func (s *State) Created() int { return len(s.trials) }
 
-// Running is how many trials were created and have neither been stopped nor ended.
+// Running returns the number of trials that have neither been stopped nor ended.
 func (s *State) Running() int {
 	n := 0
 	for _, c := range s.counts {
@@ -58,10 +58,10 @@ func (s *State) Running() int {
 	return n
 }
 
-// Stopped says whether the search stopped a trial.
+// Stopped reports whether the search stopped a trial.
 func (s *State) Stopped(number int) bool { return s.hasTrial(number) && s.trials[number-1].stopped }
 
-// Ended says whether a trial has ended.
+// Ended reports whether a trial has ended.
 func (s *State) Ended(number int) bool { return s.hasTrial(number) && s.trials[number-1].ended }
 
 func (s *State) hasTrial(number int) bool { return number >= 1 && number <= len(s.trials) }

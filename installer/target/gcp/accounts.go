@@ -11,26 +11,26 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// The roles that accounts have on one thing.
+// The predefined roles that the accounts get on single resources.
 const (
 	objectUser   = identity.Predefined("roles/storage.objectUser")
 	objectViewer = identity.Predefined("roles/storage.objectViewer")
 	secretReader = identity.Predefined("roles/secretmanager.secretAccessor")
 )
 
-// statusPrefix begins the names of what the master's machine writes into the control bucket.
+// statusPrefix is the prefix of the objects that the master's machine writes to the control bucket.
 const statusPrefix = "status/"
 
-// cloudPlatform is the scope with which roles alone limit what an account may do.
+// cloudPlatform is the scope that leaves the limits to IAM roles.
 const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 
-// noteAccounts notes which accounts of the machines are the user's.
+// noteAccounts records which of the machines' accounts belong to the user.
 func (t *Target) noteAccounts() {
 	t.cluster.Accounts = slices.DeleteFunc([]string{t.MasterAccount(), t.AgentAccount()}, func(email string) bool { return email == "" })
 }
 
-// addAccounts adds the accounts of the machines, and what they may do with what is the
-// cluster's. In the project an account of the user's has the roles that the user gave it.
+// addAccounts adds the accounts of the machines and their roles on the cluster's resources. It
+// grants no project roles to an account of the user, who is responsible for those.
 func (b *blueprint) addAccounts() {
 	b.master = b.addAccount("master", b.MasterAccount())
 	if own, ok := b.master.(*identity.Account); ok {
@@ -58,13 +58,13 @@ func (b *blueprint) addAgentAccount() {
 		b.addProjectRoles(own, []identity.Grant{{Role: b.addRole(own, identity.AgentPermissions())}})
 	}
 	b.addBucketRole("agent", b.agent)
-	// Of two accounts of the user's, one has of the other what the user gave it.
+	// If both accounts are the user's, the user grants the one access to the other.
 	if ok || b.MasterAccount() == "" {
 		b.addResources(identity.ActAs(b.cluster, b.master, b.agent))
 	}
 }
 
-// addAccount adds an account, or refers to the user's.
+// addAccount adds an account or refers to the user's.
 func (b *blueprint) addAccount(name, existing string) identity.Holder {
 	if existing != "" {
 		return identity.ExistingAccount(existing)
@@ -74,16 +74,16 @@ func (b *blueprint) addAccount(name, existing string) identity.Holder {
 	return a
 }
 
-// addRole adds the role of an account of the cluster's.
+// addRole adds the custom role of a cluster account.
 func (b *blueprint) addRole(a *identity.Account, permissions []string) *identity.Role {
 	r := &identity.Role{In: b.cluster, Name: a.Name, Permissions: permissions}
 	b.addResources(r)
 	return r
 }
 
-// addProjectRoles gives an account of the cluster's its roles in the project: those that
-// are given, and where checkpoints go into a bucket of the user's, one for that alone. On
-// a shared subnetwork it has a role where the user asks for that.
+// addProjectRoles grants a cluster account its roles in the project: the given ones, and a
+// conditional one on the user's bucket if checkpoints go there. If the user asks for it, the
+// account also gets a role on a shared subnetwork.
 func (b *blueprint) addProjectRoles(a *identity.Account, grants []identity.Grant) {
 	if b.bucket == nil {
 		grants = append(grants, identity.Grant{Role: objectUser, If: identity.BucketCondition(b.cluster, b.dataBucket())})
@@ -94,7 +94,7 @@ func (b *blueprint) addProjectRoles(a *identity.Account, grants []identity.Grant
 	}
 }
 
-// addBucketRole lets an account read and write the cluster's own data bucket.
+// addBucketRole grants an account read and write access to the cluster's data bucket.
 func (b *blueprint) addBucketRole(name string, a identity.Holder) {
 	if b.bucket != nil {
 		b.addResources(&identity.Binding{
@@ -104,7 +104,7 @@ func (b *blueprint) addBucketRole(name string, a identity.Holder) {
 	}
 }
 
-// addSecretRoles lets the master read secrets of the cluster, by their names.
+// addSecretRoles grants the master read access to secrets of the cluster, by name.
 func (b *blueprint) addSecretRoles(names []string) {
 	for _, name := range names {
 		s := &storage.Secret{In: b.cluster, Name: name}
@@ -115,7 +115,7 @@ func (b *blueprint) addSecretRoles(names []string) {
 	}
 }
 
-// secretGrants let the master read the secrets of the project that are the user's.
+// secretGrants returns grants that let the master read the user's secrets in the project.
 func (b *blueprint) secretGrants() []identity.Grant {
 	var out []identity.Grant
 	for _, name := range b.ForeignSecrets() {
@@ -127,14 +127,14 @@ func (b *blueprint) secretGrants() []identity.Grant {
 	return out
 }
 
-// poolDisks are the disks of the project that base_config of some pool attaches, as
+// poolDisks returns the disks of the project that the base_config of any pool attaches, such as
 // "us-central1-a/data".
 func (b *blueprint) poolDisks() []string {
 	var out []string
 	for _, p := range b.Spec.AllPools() {
 		base, err := properties.Parse(p.BaseConfig.JSON())
 		if err != nil {
-			continue // a check says so
+			continue // a check reports the error
 		}
 		for _, d := range base.Disks {
 			if disk, found := diskOf(d.Source, b.Spec.Project); found {
@@ -146,7 +146,7 @@ func (b *blueprint) poolDisks() []string {
 	return slices.Compact(out)
 }
 
-// diskOf is the zone and name of a disk of the project by a link to it:
+// diskOf returns the zone and name of a disk of the project from a link such as
 // "zones/us-central1-a/disks/data".
 func diskOf(link, project string) (disk string, found bool) {
 	parts := strings.Split(link, "/")

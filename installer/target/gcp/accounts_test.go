@@ -23,7 +23,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// as are clients with the rights of an account.
+// as returns clients that act as an account.
 func (s *stage) as(t *testing.T, email string) api.Clients {
 	t.Helper()
 	c, err := api.New(t.Context(), s.world.Client("serviceAccount:"+email), api.Options{Project: gcptest.Project, Region: "us-central1"})
@@ -33,7 +33,7 @@ func (s *stage) as(t *testing.T, email string) api.Clients {
 
 const masterEmail, agentEmail = "det-m-lab@" + gcptest.Project + ".iam.gserviceaccount.com", "det-a-lab@" + gcptest.Project + ".iam.gserviceaccount.com"
 
-// launch launches a machine of a pool as the master will by its master.yaml, and removes it.
+// launch launches a machine of a pool, as the master does with its master.yaml, and deletes it.
 func (s *stage) launch(t *testing.T, email, pool string) error {
 	t.Helper()
 	m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
@@ -71,7 +71,7 @@ func launchAndRemove(ctx context.Context, c api.Clients, p *provider.GCP) error 
 	return f.Terminate(ctx, []cloud.InstanceID{made[0].ID})
 }
 
-// With the roles that `up` gives, and in each layout, a master launches machines of its
+// In each layout, the roles that `up` grants suffice for the master to launch machines of its
 // pools.
 func TestTheMasterLaunchesMachines(t *testing.T) {
 	t.Parallel()
@@ -94,8 +94,8 @@ func TestTheMasterLaunchesMachines(t *testing.T) {
 	}
 }
 
-// A disk that base_config attaches is not the cluster's by its name, and the master may use
-// it all the same: that one, and no other.
+// The master may use the disks that base_config attaches although their names are not the
+// cluster's, and no other disks.
 func TestTheMasterUsesTheDisksOfItsPools(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "default-compute-pool", "seed")
@@ -117,8 +117,8 @@ func TestTheMasterUsesTheDisksOfItsPools(t *testing.T) {
 	})
 }
 
-// What the master's machine reads and writes: the control bucket, of which it writes its
-// status alone, its secrets, and checkpoints. The key of the CA is no business of its.
+// The master's machine reads the control bucket, in which it only writes its status, its secrets
+// and the checkpoints. It must not read the key of the CA.
 func TestWhatTheMasterReadsAndWrites(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -170,8 +170,8 @@ func addVersion(t *testing.T, c api.Clients, id string) {
 	must(t, err)
 }
 
-// Buckets and secrets of the user's are not changed: the master has roles in the project
-// that count for these alone.
+// Buckets and secrets of the user are not changed: the master gets conditional project roles that
+// are limited to them.
 func TestRolesOnWhatIsTheUsers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "data-bucket", "theirs", "initial-password", "gcp-sm:their-password",
@@ -210,7 +210,7 @@ func TestRolesOnWhatIsTheUsers(t *testing.T) {
 	})
 }
 
-// Whether the master may launch machines with an account of the user's is theirs to say.
+// The user must grant the master the right to launch machines with the user's account.
 func TestAnAgentsAccountOfTheUsersIsAskedFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -234,8 +234,7 @@ func TestAnAgentsAccountOfTheUsersIsAskedFor(t *testing.T) {
 	})
 }
 
-// The seed's second option: Compute Engine's default account, with a scope that leaves the
-// limits to roles.
+// Compute Engine's default account with the scope that leaves the limits to its roles.
 func TestTheDefaultAccountHasTheCloudPlatformScope(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "master-service-account", "default")

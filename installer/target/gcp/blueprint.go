@@ -14,21 +14,21 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// blueprint is everything that a cluster consists of, while it is drawn.
+// blueprint collects the resources of a cluster.
 type blueprint struct {
 	*Target
 
 	all []resource.Resource
 
 	network, subnetwork infra.Ref
-	// bucket is where checkpoints go: the cluster's own, or nil for the user's.
+	// bucket is the cluster's bucket for checkpoints, or nil if the user provides one.
 	bucket *storage.Bucket
-	// master and agent are who the machines are; agent is nil for none.
+	// master and agent are the service accounts of the machines; agent is nil for none.
 	master, agent identity.Holder
 }
 
-// Wanted lists everything that the cluster consists of, made new. Without a spec,
-// which is when a cluster of which nothing is known is taken down, that is nothing.
+// Wanted returns all resources of the cluster, newly made. It returns none without a spec, as when
+// `down` knows only the cluster ID.
 func (t *Target) Wanted() ([]resource.Resource, error) {
 	if len(t.Known.Types) == 0 {
 		return nil, nil
@@ -45,7 +45,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 
 func (b *blueprint) addResources(rs ...resource.Resource) { b.all = append(b.all, rs...) }
 
-// addNetwork adds a network with a subnetwork and the way out, or refers to the user's.
+// addNetwork adds a network with a subnetwork and internet access, or refers to the user's.
 func (b *blueprint) addNetwork() error {
 	n := b.Spec.Network
 	if !n.Own() {
@@ -66,7 +66,8 @@ func (b *blueprint) addNetwork() error {
 	return nil
 }
 
-// existingIn is something of the project, or of another one.
+// existingIn returns an existing resource of the given project, or of the cluster's if project is
+// empty.
 func existingIn(project, name string) infra.Existing {
 	if project == "" {
 		return infra.Existing(name)
@@ -74,7 +75,7 @@ func existingIn(project, name string) infra.Existing {
 	return infra.Existing(project + "/" + name)
 }
 
-// masterTags and agentTags are what firewall rules know the machines by.
+// masterTags and agentTags are the network tags that firewall rules match.
 func (t *Target) masterTags() []string { return t.tags("master") }
 func (t *Target) agentTags() []string  { return t.tags("agent") }
 
@@ -82,8 +83,8 @@ func (t *Target) tags(role string) []string {
 	return slices.Concat([]string{t.cluster.FullName(role)}, t.Spec.Network.Tags)
 }
 
-// addFirewall adds the rules with the ports that Determined needs, unless they are the
-// user's, which the checks compare.
+// addFirewall adds rules that open the ports that Determined needs, unless the user provides them;
+// then the checks verify those.
 func (b *blueprint) addFirewall() {
 	n := b.Spec.Network
 	if n.Firewall == spec.ExistingFirewall {
@@ -104,7 +105,7 @@ func (b *blueprint) addFirewall() {
 	}
 }
 
-// addBucket adds the data bucket, unless it is the user's.
+// addBucket adds the data bucket, unless the user provides one.
 func (b *blueprint) addBucket() {
 	if b.Spec.Storage.Bucket == "" {
 		b.bucket = &storage.Bucket{In: b.cluster}
@@ -112,7 +113,7 @@ func (b *blueprint) addBucket() {
 	}
 }
 
-// dataBucket is where checkpoints go.
+// dataBucket returns the bucket for checkpoints.
 func (t *Target) dataBucket() string {
 	if given := t.Spec.Storage.Bucket; given != "" {
 		return given

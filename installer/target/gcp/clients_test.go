@@ -12,7 +12,7 @@ import (
 	googletest "github.com/det-deploy/det-deploy/test/google"
 )
 
-// Google's own clients find by its mark what up made in each layout, and nothing beside it.
+// In each layout, Google's own clients find by its label exactly the resources that `up` created.
 func TestGooglesClientsReadEachLayout(t *testing.T) {
 	t.Parallel()
 	var sites []googletest.Site
@@ -38,7 +38,7 @@ func TestGooglesClientsReadEachLayout(t *testing.T) {
 	}
 }
 
-// namesOf are the objects of some kinds: "instance/det-lab-master".
+// namesOf returns the objects of some kinds, such as "instance/det-lab-master".
 func namesOf(all []resource.Found, kinds []string) []string {
 	var out []string
 	for _, f := range all {

@@ -30,7 +30,7 @@ const seedPool = `pools:
     cpu_slots: true
 `
 
-// onMaster is a file of the master's machine.
+// onMaster returns a file of the master's machine.
 func (s *stage) onMaster(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := s.ReadMasterFile(t.Context(), path)
@@ -78,8 +78,7 @@ func TestMasterYAML(t *testing.T) {
 	}
 }
 
-// A secret is in Secret Manager and nowhere else: not in the bucket, not in metadata, not
-// in a plan.
+// Secrets exist only in Secret Manager: not in the bucket, metadata or plans.
 func TestSecretsAreNowhereElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "db-url", "env:DB_URL", "registry-user", "ann", "registry-password", "env:REGISTRY")

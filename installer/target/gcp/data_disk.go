@@ -7,12 +7,12 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// keeper copies the disk with the master's data: the user's, or else the cluster's own.
+// keeper takes snapshots of the master's data disk, either existing or created by the cluster.
 type keeper struct{ *Target }
 
 var _ hosted.Disk = keeper{}
 
-// Keep implements hosted.Disk with a snapshot.
+// Keep implements hosted.Disk. It takes a snapshot.
 func (k keeper) Keep(ctx context.Context, name string) (string, error) {
 	where, err := storage.Keep(ctx, k.cluster, k.dataDisk(), name)
 	return "snapshot " + where, err

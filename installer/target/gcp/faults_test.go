@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// slow is Google on a bad day: operations and machines take their time, lists lag, a new
-// account is not known and a role does not count yet, and writes are limited.
+// slow returns the options of a slow Google: operations and machines take long, lists lag, new
+// accounts and roles take effect late, and write rates are limited.
 func slow() gcptest.Options {
 	return gcptest.Options{
 		IgnoreFilters: true, Operation: 2 * time.Second, Provisioning: 5 * time.Second, Staging: 5 * time.Second, Stopping: 30 * time.Second,
@@ -50,7 +50,7 @@ func suite() installertest.Suite {
 	return s
 }
 
-// ways are the ways in which calls fail: of a quick run, those that leave most behind.
+// ways returns the kinds of faults to inject. A quick run has only those that leave most behind.
 func ways() []faults.Fault {
 	if !rest.On() {
 		return []faults.Fault{faults.LoseReply, faults.KillAfter}
@@ -58,15 +58,14 @@ func ways() []faults.Fault {
 	return gcptest.Faults()
 }
 
-// Whatever call fails, and however, the same command finishes: nothing is missing,
-// nothing is there twice, and down leaves nothing.
+// Whichever call fails, a second run of the command finishes: nothing is missing or duplicated, and
+// `down` deletes everything.
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) { suite().ResumeAfterFaults(t) }
 
-// An up that was killed anywhere is taken down at once, without another up and
-// while the lists still lag.
+// `down` deletes what an interrupted `up` has created, even if lists still lag.
 func TestDownTakesAHalfMadeCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
 
-// wantPolicy compares who has which role in the project.
+// wantPolicy compares the role bindings of the project.
 func (s *stage) wantPolicy(t *testing.T, want []string) {
 	t.Helper()
 	if d := cmp.Diff(s.world.Bindings("projects/"+gcptest.Project), want); d != "" {
@@ -82,7 +81,7 @@ func TestASlowCloud(t *testing.T) {
 	})
 }
 
-// A secret and its value are made by two calls, and either may be the last.
+// A secret and its version are created by two calls, and either may be the last.
 func TestSecretsWithoutAValueGetOne(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -99,8 +98,8 @@ func TestSecretsWithoutAValueGetOne(t *testing.T) {
 	})
 }
 
-// Some lists see no zone that Google does not reach: then nothing is planned, for what is
-// there would be taken for gone.
+// Some lists omit unreachable zones. Planning then fails, because it would take existing resources
+// for deleted ones.
 func TestNothingIsPlannedWithoutEveryZone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})

@@ -25,7 +25,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// byID is a new process that knows the cluster's id and where it is, and no more.
+// byID returns a new process that knows only the cluster ID, project and region.
 func (s *stage) byID(t *testing.T) *installer.Installer {
 	t.Helper()
 	gate, free := new(resource.Gate), s.clients(nil)
@@ -50,7 +50,7 @@ func (s *stage) downByID(t *testing.T, deleteData bool) installer.Receipt {
 	return r
 }
 
-// kept lists what a receipt kept and why.
+// kept lists the resources that a receipt kept, with the reasons.
 func kept(r installer.Receipt) []string {
 	var out []string
 	for _, f := range r.Kept {
@@ -67,7 +67,7 @@ func (s *stage) password(t *testing.T) string {
 	return text
 }
 
-// writeLog writes an entry into the cluster's log, as its machines do.
+// writeLog writes an entry to the cluster's log, as its machines do.
 func (s *stage) writeLog(t *testing.T) {
 	t.Helper()
 	must(t, api.Send(t.Context(), s.clients(nil).Logging.Entries.Write(&logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{{
@@ -104,7 +104,7 @@ func TestDownKeepsDataAndWhatOpensIt(t *testing.T) {
 			t.Errorf("got password %q after another up, want the first one", now)
 		}
 		s.downByID(t, true)
-		s.downByID(t, true) // twice is no error
+		s.downByID(t, true) // may be repeated
 		s.wantLeft(t)
 	})
 }
@@ -116,7 +116,7 @@ func planDown(t *testing.T, in *installer.Installer) plan.Plan {
 	return p
 }
 
-// Secrets that open nothing any more go with the cluster.
+// Secrets are deleted with the data that they open.
 func TestSecretsGoWithTheDataThatTheyOpen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -130,7 +130,7 @@ func TestSecretsGoWithTheDataThatTheyOpen(t *testing.T) {
 	})
 }
 
-// A disk of the user's stays whatever is asked for, and so does what opens it.
+// A disk of the user is always kept, and so are the secrets that open it.
 func TestWhatOpensTheUsersDiskStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "data-disk", "mine")
@@ -151,7 +151,7 @@ func TestWhatOpensTheUsersDiskStays(t *testing.T) {
 	})
 }
 
-// Where it cannot be read whether the log is to be kept, it is.
+// The log is kept if the setting that decides cannot be read.
 func TestALogStaysWhereSettingsCannotBeRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -167,8 +167,8 @@ func TestALogStaysWhereSettingsCannotBeRead(t *testing.T) {
 	})
 }
 
-// Data that an earlier cluster left stays in its zone: what is refused says which flag puts
-// the master there, and with it the cluster comes up.
+// Data of an earlier cluster stays in its zone. The error names the flag that places the master
+// there, and with that flag `up` succeeds.
 func TestKeptDataNamesTheFlagThatFits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, tt := range []struct{ flag, first, second, want string }{
@@ -192,7 +192,7 @@ func TestKeptDataNamesTheFlagThatFits(t *testing.T) {
 	})
 }
 
-// A first plan says what is made, not only what it is called.
+// The first plan shows the properties of new resources in addition to their names.
 func TestAFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "zone", "us-central1-b", "ssh", "true", "data-disk-size", "150")

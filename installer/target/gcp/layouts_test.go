@@ -12,12 +12,12 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// variant is one way in which a cluster may lie in a project.
+// variant is a configuration of a cluster and its project.
 type variant struct {
 	name string
-	// prepare makes what the user brings, and returns the flags that name it.
+	// prepare creates the user's resources and returns the flags that name them.
 	prepare func(t *testing.T, w *gcptest.World) []string
-	// change is what is asked for later.
+	// change lists the flags of a later `up`.
 	change []string
 }
 
@@ -58,7 +58,7 @@ func fromSnapshot(_ *testing.T, w *gcptest.World) []string {
 	return []string{"data-snapshot", "older", "data-disk-size", "120"}
 }
 
-// userOwned is the seed's first option: the master runs as an account with Compute Admin.
+// userOwned creates accounts for both machines; that of the master has Compute Admin.
 func userOwned(t *testing.T, w *gcptest.World) []string {
 	t.Helper()
 	master, agent := w.GiveAccount(gcptest.Project, "boss"), w.GiveAccount(gcptest.Project, "worker")
@@ -70,13 +70,13 @@ func userOwned(t *testing.T, w *gcptest.World) []string {
 	return []string{"master-service-account", master, "agent-service-account", agent, "data-disk", "mine", "data-bucket", "their-checkpoints"}
 }
 
-// defaultAccount is the seed's second option.
+// defaultAccount uses Compute Engine's default account for the master and none for agents.
 func defaultAccount(*testing.T, *gcptest.World) []string {
 	return []string{"master-service-account", "default", "agent-service-account", "none"}
 }
 
-// neighbours are things that look like the cluster's and are not: a machine with the label
-// that marks agents for people, and those of a cluster lab-2.
+// neighbours creates foreign resources that resemble the cluster's: a machine with the label of
+// agents, and those of a cluster lab-2.
 func neighbours(t *testing.T, w *gcptest.World) {
 	t.Helper()
 	c, labels := clientsOf(w, nil), map[string]string{"det-deploy-cluster": "lab-2"}
@@ -103,7 +103,7 @@ func neighbours(t *testing.T, w *gcptest.World) {
 	w.Bind("projects/"+gcptest.Project, "roles/logging.logWriter", "serviceAccount:det-m-lab-2@"+gcptest.Project+".iam.gserviceaccount.com")
 }
 
-// prepared is a stage on which a layout's own things are there.
+// prepared returns a stage with the prerequisites of the variant.
 func (l variant) prepared(t *testing.T, o gcptest.Options) (*stage, []string) {
 	t.Helper()
 	s := newStage(t, o)

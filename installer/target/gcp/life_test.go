@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 )
 
-// bubble runs a test with a clock of its own.
+// bubble runs a test in a synctest bubble.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()

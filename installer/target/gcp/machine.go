@@ -14,10 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// addMachine adds the master's machine, with its disk, its address, its secrets and its
-// program.
+// addMachine adds the master's machine with its disk, address, secrets and program.
 func (b *blueprint) addMachine() error {
-	settings, _ := b.Remember() // it was read from JSON, or is written as such
+	settings, _ := b.Remember() // they were read from JSON or are written as JSON
 	address := newMasterAddress(b.cluster)
 	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentionedIDs(), Live: b.liveIDs})
 	if err != nil {
@@ -42,8 +41,8 @@ func (b *blueprint) addMachine() error {
 	return nil
 }
 
-// minCPU is the oldest processor that Determined runs on, where Google may choose an
-// older one.
+// minCPU returns the oldest CPU platform that Determined supports, for machine types where Google
+// may choose an older one.
 func minCPU(machineType string) string {
 	if (machinetype.Type{MachineType: machineType}).TakesGPUs() {
 		return "Intel Broadwell"
@@ -51,7 +50,7 @@ func minCPU(machineType string) string {
 	return ""
 }
 
-// spelled is an architecture of Go's as Google writes it.
+// spelled converts a GOARCH to Google's name of the architecture.
 func spelled(arch string) string {
 	if arch == "arm64" {
 		return "ARM64"
@@ -59,10 +58,10 @@ func spelled(arch string) string {
 	return "X86_64"
 }
 
-// mentionedIDs are the resources that master.yaml mentions.
+// mentionedIDs returns the resource IDs that master.yaml refers to.
 func (b *blueprint) mentionedIDs() []string { return infra.NeedsOf(b.subnetwork, b.agent) }
 
-// addDisk adds the data disk, or refers to an existing one.
+// addDisk adds the data disk or refers to an existing one.
 func (b *blueprint) addDisk() infra.Ref {
 	d := b.Spec.Master.Disk
 	if d.Name != "" {
@@ -76,7 +75,7 @@ func (b *blueprint) addDisk() infra.Ref {
 	return own
 }
 
-// dataDisk is the zone and name of the disk with the data.
+// dataDisk returns the zone and name of the data disk.
 func (t *Target) dataDisk() string {
 	if name := t.Spec.Master.Disk.Name; name != "" {
 		return t.Known.DiskZone + "/" + name
@@ -84,7 +83,7 @@ func (t *Target) dataDisk() string {
 	return t.cluster.Zonal(t.Known.Master.Zone, mark.DataDisk)
 }
 
-// startupScript is what the master's machine runs at each boot.
+// startupScript returns the script that the master's machine runs at each boot.
 func (b *blueprint) startupScript(ctx context.Context, c hosted.Configuration) (string, error) {
 	sums, err := b.ProgramSums(ctx, c)
 	if err != nil {

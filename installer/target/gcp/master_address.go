@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// masterAddress is the address that stays when the master's machine changes.
+// masterAddress is the public address, which stays when the master's machine is replaced.
 type masterAddress struct {
 	*infra.Object[*compute.Address]
 

@@ -11,7 +11,7 @@ import (
 
 var _ installer.Mover = (*Target)(nil)
 
-// Move implements installer.Mover for the master's machine, with its disk.
+// Move implements installer.Mover for the master's machine, which moves with its disk.
 func (t *Target) Move(ctx context.Context, id string, refusal error) (installer.Moved, error) {
 	if id != (&compute.Master{}).ID() {
 		return installer.Moved{}, refusal

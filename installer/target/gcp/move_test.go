@@ -19,7 +19,7 @@ import (
 
 const launchMaster = "compute.instances.insert"
 
-// full has zones without capacity for any machine.
+// full removes the capacity of zones for any machine.
 func (s *stage) full(zones ...string) {
 	for _, z := range zones {
 		s.world.StockOut(z, "", -1)
@@ -67,11 +67,11 @@ func TestTheNextZoneIsTriedForTheMaster(t *testing.T) {
 	}
 }
 
-// Whatever fails while the master moves, the same command finishes it in the new zone.
+// If a move of the master fails, a second run finishes it in the new zone.
 func TestAMoveIsResumed(t *testing.T) {
 	for _, tc := range []struct {
 		op     string
-		before int // how many calls pass
+		before int // the number of calls before the fault
 	}{{launchMaster, 0}, {"compute.disks.delete", 0}, {"compute.disks.insert", 1}, {launchMaster, 1}} {
 		for _, f := range ways() {
 			t.Run(fmt.Sprintf("%s at call %d of %s", f, tc.before+1, tc.op), func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestAMoveIsResumed(t *testing.T) {
 	}
 }
 
-// The same at every change from the refused launch on.
+// The same with a fault at every change from the rejected launch on.
 func TestAMoveIsResumedAfterEachChange(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -124,7 +124,7 @@ func resumesMove(t *testing.T, fail func(*gcptest.World)) {
 	s.wantLeft(t)
 }
 
-// With something else that is wrong, the user decides.
+// The master is not moved if another resource has failed too; the user decides.
 func TestAMasterDoesNotMoveBesideAnotherFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -140,13 +140,13 @@ func TestAMasterDoesNotMoveBesideAnotherFailure(t *testing.T) {
 	})
 }
 
-// A master stays where its data is, and where the user put it.
+// A master does not leave the zone of its data, nor one that the user has named.
 func TestAMasterThatMayNotMoveSaysWhatToChange(t *testing.T) {
 	const here = "create gcp/instance/master: us-central1-a"
 	for _, tc := range []struct {
 		name  string
 		flags func(t *testing.T, s *stage) []string
-		// first is true where the cluster was there before.
+		// first is false where the cluster exists already.
 		first     bool
 		want, fix string
 	}{
@@ -193,8 +193,7 @@ func TestAMasterThatMayNotMoveSaysWhatToChange(t *testing.T) {
 	}
 }
 
-// A zone that was named can be changed, or left to det-deploy, as long as nothing is on the
-// disk.
+// The zone may still be changed, or left to det-deploy, while the disk is empty.
 func TestAnotherZoneIsNamedForABlankDisk(t *testing.T) {
 	for _, other := range []string{"us-central1-b", ""} {
 		t.Run("zone "+other, func(t *testing.T) {
@@ -228,7 +227,7 @@ func TestAllZonesWithoutCapacityAreNamed(t *testing.T) {
 			}
 		}
 		s.world.StockOut("us-central1-a", "", 0)
-		must(t, s.Up(t.Context())) // begins where the last run ended, and comes around
+		must(t, s.Up(t.Context())) // starts with the zone of the last run and wraps around
 		s.wantPlaces(t, "disk in us-central1-a", "machine in us-central1-a")
 		s.WantNothingToDo(t)
 	})

@@ -9,9 +9,9 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// How long `up` takes from nothing, and `down`, when each call takes 200 ms, an operation of
-// Compute Engine two seconds and the machines no time at all. test/bench/run.sh shows what is
-// logged here. What is created takes as long as 33 calls.
+// This measures `up` of a new cluster and `down`, with 200 ms per call, two seconds per Compute
+// Engine operation and instant machines. test/bench/run.sh prints the logged numbers. The creation
+// takes as long as 33 calls.
 func TestHowManyCallsUpWaitsFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const call = 200 * time.Millisecond

@@ -11,8 +11,8 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// allow has somebody work who has the role that gcp policy prints, with further permissions
-// in a project that shares its network, and no more.
+// allow makes the caller a user who has only the role that `gcp policy` prints, plus permissions in
+// the project that shares its network.
 func (s *stage) allow(t *testing.T, permissions []string) {
 	t.Helper()
 	const bob = "user:bob@example.com"
@@ -32,8 +32,7 @@ func (s *stage) allow(t *testing.T, permissions []string) {
 	s.caller = bob
 }
 
-// The role that `gcp policy` prints is enough to make, change and remove a cluster in each
-// layout.
+// The role that `gcp policy` prints suffices to create, change and delete a cluster in each layout.
 func TestTheInstallersRoleIsEnough(t *testing.T) {
 	t.Parallel()
 	for _, l := range layouts() {

@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-// liveIDs are what master.yaml says of objects in Google Cloud, whose names are known
-// before they exist.
+// liveIDs returns the names of the Google Cloud objects in master.yaml. They are known before the
+// objects exist.
 func (b *blueprint) liveIDs() (hosted.Live, bool, error) {
 	l, err := b.live()
 	return l, true, err
@@ -57,14 +57,14 @@ func (t *Target) poolConfig(name string, p spec.GCPPool) (config.Pool, error) {
 	t.setMachines(google, p.Machines)
 	google.CPUSlotsAllowed = p.CPUSlots
 	google.Spot = provider.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand}
-	if google.ServiceAccount.Email != "" { // other machines cannot send anything
+	if google.ServiceAccount.Email != "" { // machines without an account cannot write logs
 		google.UseCloudLogging, google.Log, google.Metrics = true, storage.LogID(t.Spec.Cluster), &t.Spec.Metrics
 	}
 	out.Provider = &provider.Provider{GCP: google}
 	return out, nil
 }
 
-// agentNetwork is where agents are connected, by paths: their zones have no say in it.
+// agentNetwork returns the network of agents by path, because paths do not depend on the zone.
 func (t *Target) agentNetwork() provider.GCPNetwork {
 	n := t.Spec.Network
 	network, subnetwork := infra.Existing(t.cluster.FullName("")), infra.Existing(t.cluster.FullName(t.Spec.Region))
@@ -76,7 +76,7 @@ func (t *Target) agentNetwork() provider.GCPNetwork {
 	}
 }
 
-// agentEmail is the account of agents, or empty for none.
+// agentEmail returns the account of agents, or "" for none.
 func (t *Target) agentEmail() string {
 	if t.Spec.Roles.Agent == spec.NoAccount {
 		return ""
@@ -84,8 +84,9 @@ func (t *Target) agentEmail() string {
 	return cmp.Or(t.AgentAccount(), (&identity.Account{In: t.cluster, Name: "agent"}).Email())
 }
 
-// setMachines says which machines a pool has. Those that are given GPUs, or none, say so:
-// a default would give them some. Of a type that brings its GPUs, Google has said how many.
+// setMachines sets the machine types of a pool. The GPU count of an attachable GPU is explicit even
+// if it is zero, because the default adds GPUs. For types with built-in GPUs, it is the number that
+// Google reports.
 func (t *Target) setMachines(google *provider.GCP, machines []spec.GCPMachine) {
 	all := make([]provider.GCPMachine, len(machines))
 	for i, m := range machines {

@@ -19,9 +19,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
 
-// Recover reads a cluster's settings back: from the copy in the control bucket, or
-// else off its live objects. Settings are nil when there is no cluster. It changes
-// nothing.
+// Recover reads the settings of a cluster from the copy in the control bucket, or else from its
+// live objects. Settings are nil if the cluster does not exist. It changes nothing.
 func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 	r, found, err := t.ReadCopy(ctx)
 	if err != nil || found {
@@ -48,7 +47,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 	return hosted.Recovered{Settings: settings}, err
 }
 
-// readMarked reads every live object of a kind that carries the mark of the cluster.
+// readMarked reads every live object of a kind that has the cluster's mark.
 func readMarked[T any](ctx context.Context, c *mark.Cluster, k mark.Kind[T], read func(*T)) error {
 	all, err := k.All(ctx, c.Owned())
 	for _, live := range all {
@@ -57,15 +56,15 @@ func readMarked[T any](ctx context.Context, c *mark.Cluster, k mark.Kind[T], rea
 	return err
 }
 
-// sightings is what live objects say of a cluster's settings.
+// sightings holds the settings of a cluster as read from its live objects.
 type sightings struct {
 	in       *mark.Cluster
 	settings map[string]string
-	// zone is the master's; network and subnetwork are where its machine is.
+	// zone is that of the master; network and subnetwork are those of its machine.
 	zone, network, subnetwork string
 }
 
-// nameNetwork adds the network of the master's machine where that is the user's.
+// nameNetwork adds the network of the master's machine if it belongs to the user.
 func (s *sightings) nameNetwork() {
 	if s.settings["network-cidr"] != "" || s.subnetwork == "" {
 		return
@@ -77,7 +76,7 @@ func (s *sightings) nameNetwork() {
 	}
 }
 
-// projectPath is a link without the address of the service.
+// projectPath removes the address of the service from a link.
 func projectPath(link string) string { return link[max(0, strings.Index(link, "projects/")):] }
 
 func (s *sightings) readMaster(i *engine.Instance) {
@@ -104,7 +103,7 @@ func (s *sightings) readMaster(i *engine.Instance) {
 	s.readTags(i)
 }
 
-// readAccount reads which account the master has, where that is the user's.
+// readAccount reads the master's account if it belongs to the user.
 func (s *sightings) readAccount(i *engine.Instance) {
 	for _, a := range i.ServiceAccounts {
 		if name, _, _ := strings.Cut(a.Email, "@"); !strings.HasPrefix(name, "det-m-") {
@@ -128,7 +127,7 @@ func (s *sightings) readSubnetwork(n *engine.Subnetwork) {
 	s.settings["network-cidr"] = n.IpCidrRange
 }
 
-// readFirewall reads which ranges may reach the machines.
+// readFirewall reads the address ranges that may reach the machines.
 func (s *sightings) readFirewall(f *engine.Firewall) {
 	switch f.Name {
 	case s.in.FullName("master-port"):

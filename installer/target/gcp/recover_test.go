@@ -11,8 +11,8 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// With the whole control bucket gone, what Google shows is read back, and the next up finds
-// everything as it is but for what only the bucket had.
+// After the control bucket is lost, the settings are recovered from live objects. The next `up`
+// restores only the content of the bucket.
 func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

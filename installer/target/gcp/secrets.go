@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// vault is Secret Manager.
+// vault stores secrets in Secret Manager.
 type vault struct{ cluster *mark.Cluster }
 
 var _ hosted.Vault = vault{}

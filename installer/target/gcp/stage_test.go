@@ -28,14 +28,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stage is a cluster in a project that somebody works on.
+// stage is a cluster in a project, as an operator sees it.
 type stage struct {
 	hostedtest.Stage
 
 	world *gcptest.World
-	// caller is who works; empty is the project's owner.
+	// caller is the identity of the operator; empty is the project's owner.
 	caller string
-	// sleep waits; nil moves the world's clock instead.
+	// sleep waits; if it is nil, the world's clock is advanced.
 	sleep func(context.Context, time.Duration) error
 }
 
@@ -56,7 +56,7 @@ func newStage(t *testing.T, o gcptest.Options, flags ...string) *stage {
 	return s
 }
 
-// clients are a new process's, whose changes ask a gate.
+// clients returns the clients of a new process, which ask the gate before changes.
 func (s *stage) clients(gate *resource.Gate) api.Clients { return clientsAs(s.world, s.caller, gate) }
 
 func clientsOf(w *gcptest.World, gate *resource.Gate) api.Clients { return clientsAs(w, "", gate) }
@@ -69,7 +69,7 @@ func clientsAs(w *gcptest.World, caller string, gate *resource.Gate) api.Clients
 	return c
 }
 
-// open opens the cluster as a new process sees it.
+// open opens the cluster as a new process does.
 func (s *stage) open(ctx context.Context, gate *resource.Gate, recorded map[string]string, o hosted.Options) (hostedtest.Target, record.Store, error) {
 	o.Refusals = func(m config.Master) document.Errors { return append(provision.Problems(m), config.Unbuilt(m)...) }
 	var l layout.Layout
@@ -87,14 +87,14 @@ func (s *stage) open(ctx context.Context, gate *resource.Gate, recorded map[stri
 	return t, t.Store(), nil
 }
 
-// operator is a new process.
+// operator returns a new process.
 func (s *stage) operator(ctx context.Context) (*installer.Installer, *gcp.Target, error) {
 	in, t, err := s.Operator(ctx)
 	target, _ := t.(*gcp.Target)
 	return in, target, err
 }
 
-// target is the cluster as a new process sees it.
+// target returns the target of a new process.
 func (s *stage) target(ctx context.Context) (*gcp.Target, error) {
 	_, t, err := s.operator(ctx)
 	return t, err

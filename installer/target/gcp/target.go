@@ -1,6 +1,6 @@
-// Package gcp puts a cluster into a project of Google's: what cluster.yaml says becomes a
-// network, service accounts with their roles, a machine for the master with its disk and
-// address, buckets and secrets, and the files that the machine runs with.
+// Package gcp installs a cluster in a Google Cloud project. It converts the settings of
+// cluster.yaml to a network, service accounts with roles, buckets, secrets, and a machine for the
+// master with its disk, address and files.
 package gcp
 
 import (
@@ -22,21 +22,21 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
 
-// Config is what a Target is made of. Spec, Clients and Free are required.
+// Config configures a Target. Spec, Clients and Free are required.
 type Config struct {
-	// Layout is what the cluster should be. To take down one of which nothing is known but
-	// its id, only Cluster, Project and Region of the Spec need to be there.
+	// Layout is the requested configuration. If only the cluster ID is known, as for `down`,
+	// Cluster, Project and Region of the Spec are sufficient.
 	layout.Layout
 
-	// Unread is true when Spec is not what the cluster was to be, because that is not
-	// remembered or cannot be read.
+	// Unread reports that Spec does not hold the cluster's settings, because they are missing or
+	// cannot be read.
 	Unread bool
-	// Clients ask the engine's gate before they change something; Free ask none,
-	// and serve the control bucket, on which the lease is.
+	// Clients ask the engine's gate before each change. Free do not; they serve the control bucket,
+	// which holds the lease.
 	Clients, Free api.Clients
-	// Caller is who works on the cluster; Open asks where it is zero.
+	// Caller is the identity of the user; Open reads it if it is zero.
 	Caller facts.Caller
-	// Options is what a person wants of this run.
+	// Options are the user's options for this run.
 	Options hosted.Options
 }
 
@@ -75,7 +75,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	return t, nil
 }
 
-// googleParts are the parts of a hosted cluster that Google provides.
+// googleParts returns the Google Cloud implementation of a hosted cluster's parts.
 func (t *Target) googleParts() hosted.Parts {
 	return hosted.Parts{
 		Words: hosted.Words{
@@ -89,8 +89,7 @@ func (t *Target) googleParts() hosted.Parts {
 	}
 }
 
-// userOwned names what the cluster's passwords open and the user owns, which outlives
-// `down`.
+// userOwned names the user's resources that the cluster's passwords open and that outlive `down`.
 func userOwned(s spec.GCP) string {
 	var out []string
 	if s.Master.Disk.Name != "" {
@@ -102,8 +101,8 @@ func userOwned(s spec.GCP) string {
 	return strings.Join(out, " and ")
 }
 
-// sharedAccess is the subnetwork of another project on which the cluster's accounts are
-// given a role, where that is asked for.
+// sharedAccess returns the subnetwork of another project on which the cluster's accounts get a
+// role, or "".
 func sharedAccess(s spec.GCP) string {
 	if !s.Network.ShareAccess {
 		return ""
@@ -111,11 +110,10 @@ func sharedAccess(s spec.GCP) string {
 	return s.Network.HostProject + "/" + s.Network.Subnetwork
 }
 
-// Remember is the settings with what is known, for the record.
+// Remember returns the settings and known facts for the record.
 func (t *Target) Remember() (map[string]string, error) { return hosted.Remember(t.Settings, t.Known) }
 
-// Look asks Google for everything that the spec mentions and that is not known yet. It
-// changes nothing.
+// Look reads everything that the spec mentions and that is still unknown. It changes nothing.
 func (t *Target) Look(ctx context.Context) error {
 	k, err := t.Layout.Look(ctx, t.Clients, t.WantsDeterminedPassword)
 	if err == nil {
@@ -125,12 +123,12 @@ func (t *Target) Look(ctx context.Context) error {
 	return err
 }
 
-// Checks lists what has to hold before anything is changed.
+// Checks returns the preflight checks of the cluster.
 func (t *Target) Checks() []doctor.Check {
 	return checks.Subject{
 		Layout: t.Layout, Cluster: t.Cluster, Clients: t.Clients, Caller: t.Caller, Owner: t.cluster, Control: t.store, Placeholder: t.live,
 	}.List()
 }
 
-// Store is where the record is kept.
+// Store returns the control bucket, which holds the record.
 func (t *Target) Store() control.Bucket { return t.store }

@@ -16,10 +16,10 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
 
-// baseCheck looks at what pools say in Google's own form.
+// baseCheck checks the base_config of pools.
 type baseCheck struct{ *checker }
 
-// baseConfigChecks is one for each pool that says something in Google's own form.
+// baseConfigChecks returns a check for each pool with a base_config.
 func (c *checker) baseConfigChecks() []doctor.Check {
 	var out []doctor.Check
 	all := c.Spec.AllPools()
@@ -31,8 +31,8 @@ func (c *checker) baseConfigChecks() []doctor.Check {
 	return out
 }
 
-// checkBaseConfig holds the disks of a pool's base_config against what there is. Its form
-// was checked when cluster.yaml was read.
+// checkBaseConfig checks that the disks of a pool's base_config exist and can be attached. The
+// syntax was checked when cluster.yaml was read.
 func (c baseCheck) checkBaseConfig(ctx context.Context, name string, p spec.GCPPool) doctor.Result {
 	const needed = "disks that the pool's machines can have"
 	fix := "correct base_config of " + name + " in cluster.yaml"
@@ -60,14 +60,14 @@ func (c baseCheck) checkBaseConfig(ctx context.Context, name string, p spec.GCPP
 	return doctor.Passed("%d further disks", len(base.Disks))
 }
 
-// judgeDisk lists what is wrong with a disk that machines of a pool are to have.
+// judgeDisk lists the problems of a disk for the machines of a pool.
 func (c baseCheck) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.AttachedDisk) ([]string, error) {
 	if d.InitializeParams != nil {
 		return c.judgeNewDisk(ctx, d.InitializeParams)
 	}
 	zone, name := zoneAndName(d.Source)
 	if zone == "" {
-		return nil, nil // of a region, or a scratch disk
+		return nil, nil // a regional disk or a local SSD
 	}
 	var wrong []string
 	switch {
@@ -96,7 +96,7 @@ func (c baseCheck) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.Att
 // isShareable reports whether several machines may write to a disk.
 func isShareable(d *compute.Disk) bool { return d.AccessMode == "READ_WRITE_MANY" }
 
-// findWriter is a machine that has a disk attached for writing, and is not the cluster's.
+// findWriter returns a machine outside the cluster that has a disk attached for writing.
 func (c baseCheck) findWriter(ctx context.Context, zone string, d *compute.Disk) (string, error) {
 	for _, user := range d.Users {
 		m, err := api.Do(ctx, c.Clients.Compute.Instances.Get(c.Clients.Project, zone, path.Base(user)))
@@ -114,7 +114,7 @@ func (c baseCheck) findWriter(ctx context.Context, zone string, d *compute.Disk)
 	return "", nil
 }
 
-// judgeNewDisk checks that a disk holds what it is made from.
+// judgeNewDisk checks that the size of a new disk suffices for its source.
 func (c baseCheck) judgeNewDisk(ctx context.Context, in *compute.AttachedDiskInitializeParams) ([]string, error) {
 	switch {
 	case in.DiskSizeGb == 0:
@@ -135,7 +135,7 @@ func (c baseCheck) judgeNewDisk(ctx context.Context, in *compute.AttachedDiskIni
 	return nil, nil
 }
 
-// zoneAndName are those in a link to a disk: "zones/us-west1-b/disks/data".
+// zoneAndName parses a link to a disk, such as "zones/us-west1-b/disks/data".
 func zoneAndName(link string) (zone, name string) {
 	parts := strings.Split(link, "/")
 	i := slices.Index(parts, "zones")
@@ -145,7 +145,7 @@ func zoneAndName(link string) (zone, name string) {
 	return parts[i+1], path.Base(link)
 }
 
-// projectOf is the project that a link names, or the cluster's.
+// projectOf returns the project that a link names, or else the cluster's.
 func (c baseCheck) projectOf(link string) string {
 	parts := strings.Split(link, "/")
 	for i, part := range parts[:len(parts)-1] {

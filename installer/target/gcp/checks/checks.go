@@ -1,5 +1,4 @@
-// Package checks says before anything is changed whether a cluster can be on Google Cloud
-// as it is wanted.
+// Package checks implements the preflight checks of a cluster on Google Cloud.
 package checks
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
 
-// Subject is the cluster that is checked.
+// Subject is the cluster to check.
 type Subject struct {
 	layout.Layout
 	*hosted.Cluster
@@ -32,11 +31,11 @@ type Subject struct {
 	Caller  facts.Caller
 	Owner   *mark.Cluster
 	Control control.Bucket
-	// Placeholder stands in for what Google has not named yet.
+	// Placeholder returns stand-ins for resources that have no name yet.
 	Placeholder func() (hosted.Live, error)
 }
 
-// List lists what has to hold before anything is changed.
+// List returns the preflight checks of the cluster.
 func (s Subject) List() []doctor.Check {
 	c := &checker{s, facts.Facts{Clients: s.Clients}}
 	out := []doctor.Check{
@@ -63,7 +62,7 @@ func (s Subject) List() []doctor.Check {
 	return append(out, c.existingChecks()...)
 }
 
-// checker is what the checks have in common.
+// checker implements the checks.
 type checker struct {
 	Subject
 
@@ -89,8 +88,8 @@ func (c *checker) checkClock(ctx context.Context) doctor.Result {
 	return doctor.Clock(c.Now(), theirs, "Google", needed)
 }
 
-// checkNames looks whether another project has the name of the cluster's bucket. All names
-// are short enough, whatever the cluster is called.
+// checkNames checks that the name of the cluster's bucket is not taken by another project. No name
+// exceeds a length limit, whatever the cluster ID.
 func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	const needed = "a control bucket of the project's own: names of buckets are shared by all projects"
 	_, err := c.Control.Get(ctx, "record.json")
@@ -106,8 +105,8 @@ func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	}
 }
 
-// checkTypes compares the wanted machine types with those offered in each zone, and the
-// GPUs that they are given with those that they take.
+// checkTypes compares the requested machine types with those offered in each zone, and their GPUs
+// with those that the types support.
 func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 	if wrong := c.wrongGPUs(); len(wrong) > 0 {
 		return doctor.Failed(strings.Join(wrong, "; "), "GPUs that Google has, in numbers that machines take",
@@ -128,7 +127,7 @@ func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 	return w.Check(ctx)
 }
 
-// wrongDisks lists types of disks that a machine does not take.
+// wrongDisks lists the disk types that a machine does not support.
 func (c *checker) wrongDisks() []string {
 	var out []string
 	check := func(who string, t machinetype.Type, kind string) {
@@ -151,8 +150,8 @@ func (c *checker) wrongDisks() []string {
 	return out
 }
 
-// wrongGPUs lists the GPUs that Google does not have any more, and numbers that a machine
-// does not take.
+// wrongGPUs lists GPUs that Google no longer offers, and GPU counts that a machine type does not
+// support.
 func (c *checker) wrongGPUs() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {

@@ -25,10 +25,10 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// lab is a project with a cluster that is wanted in it.
+// lab is a project with the configuration of a cluster.
 type lab struct {
 	world *gcptest.World
-	// owner's clients, with which a test prepares the project.
+	// The owner's clients, with which a test prepares the project.
 	api.Clients
 
 	caller   string
@@ -61,7 +61,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// subject is the cluster as a new process sees it.
+// subject returns the cluster as a new process opens it.
 func (l *lab) subject(t *testing.T) checks.Subject {
 	t.Helper()
 	c := l.clients(t, l.caller)
@@ -85,7 +85,7 @@ func (l *lab) subject(t *testing.T) checks.Subject {
 	return s
 }
 
-// check makes the check of a name, and looks that nothing was changed by it.
+// check runs the check of that name and fails the test if the check changes anything.
 func (l *lab) check(t *testing.T, name string) doctor.Result {
 	t.Helper()
 	all := l.subject(t).List()
@@ -116,7 +116,7 @@ func (l *lab) want(t *testing.T, name string, answer doctor.Answer, found, fix s
 	}
 }
 
-// giveDisk makes a disk of the user's.
+// giveDisk creates a disk of the user.
 func (l *lab) giveDisk(t *testing.T, zone string, d *compute.Disk) {
 	t.Helper()
 	d.Type = "projects/" + gcptest.Project + "/zones/" + zone + "/diskTypes/pd-balanced"
@@ -128,7 +128,7 @@ func TestChecksOfANewClusterPass(t *testing.T) {
 	l := newLab(t, gcptest.Options{})
 	for _, c := range l.subject(t).List() {
 		if slices.Contains([]string{"programs", "configuration"}, c.Name) {
-			continue // a target's own tests have a vault and programs
+			continue // needs the vault and the programs of a target
 		}
 		if r := c.Look(t.Context()); r.Answer != doctor.Pass {
 			t.Errorf("%s: got %s: %s, want pass", c.Name, r.Answer, r.Found)
@@ -232,7 +232,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 	}
 }
 
-// What the cluster uses itself is in what Google says is used.
+// The usage that Google reports includes the cluster's own machines.
 func TestTheClustersOwnMachinesAreNotCountedTwice(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
@@ -265,7 +265,7 @@ func TestAPIsThatAreNotEnabled(t *testing.T) {
 
 const bob = "user:bob@example.com"
 
-// allow lets the caller do what some permissions say, and no more.
+// allow grants the caller these permissions only.
 func (l *lab) allow(t *testing.T, permissions []string) {
 	t.Helper()
 	must(t, api.Send(t.Context(), l.IAM.Projects.Roles.Create(l.ProjectName(), &iam.CreateRoleRequest{RoleId: "bobs", Role: &iam.Role{Title: "bob", Stage: "GA", IncludedPermissions: permissions}})))
@@ -317,7 +317,7 @@ func TestPermissionsThatCannotBeTested(t *testing.T) {
 	l.want(t, "permissions", doctor.Unknown, "", "gcloud services enable cloudresourcemanager.googleapis.com")
 }
 
-// existing is a network of the user's, with rules that do.
+// existing creates a network of the user with sufficient firewall rules.
 func existing(t *testing.T, l *lab) {
 	t.Helper()
 	must(t, api.Run(t.Context(), l.Clients, l.Compute.Networks.Insert(l.Project, &compute.Network{Name: "net", ForceSendFields: []string{"AutoCreateSubnetworks"}})))
@@ -515,7 +515,7 @@ func TestBaseConfig(t *testing.T) {
 	}
 }
 
-// A bucket that another project took is said before anything is made.
+// A bucket name taken by another project is reported before anything is created.
 func TestABucketThatAnotherProjectHas(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})

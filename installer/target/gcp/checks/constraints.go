@@ -13,16 +13,16 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// rule is one thing that an organization may forbid and the plan needs.
+// rule is a requirement that an organization policy may forbid.
 type rule struct {
 	constraint string
-	// what is needed, in words, and what to do where it is forbidden.
+	// what describes the requirement, and fix the remedy where it is forbidden.
 	what, fix string
-	// names are those of the value; without any, the constraint is one that holds or not.
+	// names are the values to look up in a list constraint; a boolean constraint has none.
 	names []string
 }
 
-// rules are what the plan needs of an organization.
+// rules returns the requirements of the plan.
 func (c *checker) rules() []rule {
 	s, p := c.Spec, c.Caller.Project
 	master := fmt.Sprintf("projects/%s/zones/%s/instances/%s", p, c.Known.Master.Zone, c.Owner.FullName("master"))
@@ -74,8 +74,8 @@ func (c *checker) rules() []rule {
 
 const askAdministrator = "ask the organization's administrator to allow it for the project, with `gcloud org-policies describe CONSTRAINT --project PROJECT --effective` at hand"
 
-// placesOf are the names by which lists of locations may have a region: itself, its
-// zones, and the groups that Google has for it and its continent.
+// placesOf returns the names that cover a region in location lists: the region, its zones, and
+// Google's value groups for the region and its continent.
 func placesOf(region string, zones []string) []string {
 	continent, _, _ := strings.Cut(region, "-")
 	if continent == "europe" {
@@ -84,8 +84,8 @@ func placesOf(region string, zones []string) []string {
 	return append([]string{region, "in:" + region + "-locations", "in:" + continent + "-locations"}, zones...)
 }
 
-// unshieldedPool is a pool whose machines boot what is not signed, or empty. NVIDIA's
-// drivers often are not.
+// unshieldedPool returns a pool whose machines boot unsigned modules, as NVIDIA's drivers often
+// are, or "".
 func (c *checker) unshieldedPool() string {
 	all := c.Spec.AllPools()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -98,7 +98,7 @@ func (c *checker) unshieldedPool() string {
 	return ""
 }
 
-// imageProjects are the projects of the cluster's images.
+// imageProjects returns the projects of the cluster's images.
 func (c *checker) imageProjects() []string {
 	out := []string{c.facts.ParseImage(c.MasterImage()).Project}
 	for _, p := range c.Spec.AllPools() {
@@ -108,7 +108,7 @@ func (c *checker) imageProjects() []string {
 	return slices.Compact(out)
 }
 
-// checkConstraints checks whether the organization lets the plan be.
+// checkConstraints checks whether the organization policy allows the plan.
 func (c *checker) checkConstraints(ctx context.Context) doctor.Result {
 	const needed = "an organization that allows what the plan needs"
 	rules := c.rules()
@@ -152,7 +152,7 @@ func (r rule) judge(k facts.Constraint) facts.Verdict {
 	return facts.Allowed
 }
 
-// readConstraints asks for each constraint once, side by side.
+// readConstraints reads each constraint once, concurrently.
 func (c *checker) readConstraints(ctx context.Context, rules []rule) (map[string]facts.Constraint, error) {
 	var names []string
 	for _, r := range rules {
@@ -170,7 +170,7 @@ func (c *checker) readConstraints(ctx context.Context, rules []rule) (map[string
 	return out, firstError(errs)
 }
 
-// firstError is one of several that are alike.
+// firstError returns the first error, because the others are alike.
 func firstError(errs []error) error {
 	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
 	if i < 0 {

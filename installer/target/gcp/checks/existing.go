@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// existingChecks is a check for each existing thing that the user names.
+// existingChecks returns a check for each existing resource that the user names.
 func (c *checker) existingChecks() []doctor.Check {
 	var out []doctor.Check
 	s, disk := c.Spec, c.Spec.Master.Disk
@@ -46,8 +46,7 @@ func (c *checker) existingChecks() []doctor.Check {
 	return append(out, c.SecretChecks()...)
 }
 
-// checkDataDisk checks that an existing disk is free, and that the master can be where it
-// is.
+// checkDataDisk checks that an existing disk is unused, and that the master can run in its zone.
 func (c *checker) checkDataDisk(ctx context.Context) doctor.Result {
 	name, zone := c.Spec.Master.Disk.Name, c.Known.DiskZone
 	const needed = "a disk that no other machine has, in the zone of the master"
@@ -67,7 +66,7 @@ func (c *checker) checkDataDisk(ctx context.Context) doctor.Result {
 	return doctor.Passed("in %s", zone)
 }
 
-// checkBucketAccess checks whether the caller may give the cluster's accounts access to an
+// checkBucketAccess checks whether the caller may grant the cluster's accounts access to an
 // existing bucket.
 func (c *checker) checkBucketAccess(ctx context.Context, bucket string) doctor.Result {
 	needed := "storage.buckets.getIamPolicy and storage.buckets.setIamPolicy on " + bucket
@@ -81,8 +80,8 @@ func (c *checker) checkBucketAccess(ctx context.Context, bucket string) doctor.R
 	return doctor.Passed("the cluster's accounts can be given access")
 }
 
-// checkSharedSubnetwork checks whether the caller may put machines into a subnetwork of
-// another project, and give that right to the cluster's accounts where it is to.
+// checkSharedSubnetwork checks whether the caller may create machines in a subnetwork of another
+// project and, if requested, grant the cluster's accounts that right.
 func (c *checker) checkSharedSubnetwork(ctx context.Context) doctor.Result {
 	wanted := []string{"compute.subnetworks.use", "compute.subnetworks.useExternalIp"}
 	if c.Spec.Network.ShareAccess {
@@ -103,8 +102,8 @@ func (c *checker) checkSharedSubnetwork(ctx context.Context) doctor.Result {
 	return doctor.Passed("%s may use it", c.Caller)
 }
 
-// shareCommands are what an administrator of the host project can do for the accounts that
-// the cluster makes.
+// shareCommands returns the commands with which an administrator of the host project grants the
+// cluster's accounts access.
 func (c *checker) shareCommands() []string {
 	owner := *c.Owner
 	owner.Shared = c.Spec.Network.HostProject + "/" + c.Spec.Network.Subnetwork

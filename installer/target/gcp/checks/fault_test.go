@@ -13,7 +13,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// looks makes all checks but those of a target's own, and returns their answers by name.
+// looks runs all checks but those that need a target, and returns their results by name.
 func looks(t *testing.T, s checks.Subject) map[string]doctor.Result {
 	t.Helper()
 	all := slices.DeleteFunc(s.List(), func(c doctor.Check) bool { return slices.Contains([]string{"programs", "configuration"}, c.Name) })
@@ -24,8 +24,7 @@ func looks(t *testing.T, s checks.Subject) map[string]doctor.Result {
 	return out
 }
 
-// Whichever call Google does not answer: what cannot be looked at is unknown, and stops
-// nobody.
+// Any failed API call makes its check unknown, which does not stop the operation.
 func TestWhatCannotBeLookedAtIsUnknown(t *testing.T) {
 	t.Parallel()
 	prepare := func(t *testing.T) *lab {

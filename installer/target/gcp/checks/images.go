@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
 
-// checkImages checks that each image exists, is not withdrawn, supports its machine types
-// and fits its disk.
+// checkImages checks that each image exists, is not obsolete, supports its machine types and fits
+// its disk.
 func (c *checker) checkImages(ctx context.Context) doctor.Result {
 	uses := map[string][]machines.Use{}
 	m := c.Spec.Master
@@ -40,7 +40,7 @@ func (c *checker) checkImages(ctx context.Context) doctor.Result {
 	})
 }
 
-// errNoImage is a pool of several architectures, or of one that has no stock image.
+// errNoImage reports a pool with several architectures, or with one that has no stock image.
 func errNoImage() error {
 	return &cloud.Error{
 		Kind: cloud.Invalid, Op: "choose an image", Resource: "agents", Fix: "put them into pools of their own, or bring an image with --agent-image",
@@ -48,8 +48,8 @@ func errNoImage() error {
 	}
 }
 
-// checkDrivers looks at GPUs that NVIDIA's newer drivers do not run, where a pool uses the
-// stock image. A machine whose GPUs have no driver joins without slots.
+// checkDrivers reports GPUs that current NVIDIA drivers do not support, in pools that use the stock
+// image. A machine joins without slots if its GPUs have no driver.
 func (c *checker) checkDrivers(context.Context) doctor.Result {
 	const needed = "GPUs that the driver of the stock image runs"
 	var odd []string

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// checkNetwork checks the network that the cluster will use.
+// checkNetwork checks the network of the cluster, whether new or existing.
 func (c *checker) checkNetwork(ctx context.Context) doctor.Result {
 	if c.Spec.Network.Own() {
 		return c.checkOwnNetwork(ctx)
@@ -22,7 +22,7 @@ func (c *checker) checkNetwork(ctx context.Context) doctor.Result {
 	return c.checkExistingNetwork(ctx)
 }
 
-// mostMachines is how many machines the cluster may have at a time.
+// mostMachines returns the maximum number of machines at a time.
 func (c *checker) mostMachines() int {
 	n := 1
 	for _, p := range c.Spec.AllPools() {
@@ -31,8 +31,8 @@ func (c *checker) mostMachines() int {
 	return n
 }
 
-// checkOwnNetwork looks for other networks with the same addresses. That is allowed, and
-// prevents every connection between the two.
+// checkOwnNetwork reports other networks with the same addresses. Google allows them, but they
+// cannot be peered with the cluster's network.
 func (c *checker) checkOwnNetwork(ctx context.Context) doctor.Result {
 	const needed = "addresses that no other network of the project has in the region, and enough of them"
 	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)
@@ -52,7 +52,7 @@ func (c *checker) checkOwnNetwork(ctx context.Context) doctor.Result {
 	return doctor.Passed("%s in %s", want, c.Spec.Region)
 }
 
-// place is the existing network, in the project that it belongs to.
+// place returns the existing network in its project.
 func (c *checker) place() facts.Place {
 	n := c.Spec.Network
 	at := facts.Place{Project: c.Spec.Project, Network: n.Network, Subnetwork: n.Subnetwork}
@@ -62,8 +62,8 @@ func (c *checker) place() facts.Place {
 	return at
 }
 
-// checkExistingNetwork looks whether the subnetwork is the network's, has enough addresses
-// and a way to the internet: machines fetch programs and images from there.
+// checkExistingNetwork checks that the subnetwork belongs to the network, has enough addresses and
+// has internet access, over which machines download programs and images.
 func (c *checker) checkExistingNetwork(ctx context.Context) doctor.Result {
 	const needed = "a subnetwork of the network with enough addresses and a way to the internet"
 	s, err := c.facts.Connection(ctx, c.place())
@@ -104,16 +104,16 @@ func (c *checker) judgeConnection(s facts.Connection) (wrong, odd []string) {
 	return wrong, odd
 }
 
-// flow is traffic that has to pass.
+// flow is traffic that the firewall must admit.
 type flow struct {
 	facts.Traffic
 
 	what string
-	// soft is for traffic that its owner may want to keep out.
+	// soft marks traffic that the owner may want to block.
 	soft bool
 }
 
-// flows are the ports that the cluster needs, as machines with its network tags see them.
+// flows returns the ports that the cluster needs, between machines with its network tags.
 func (c *checker) flows(subnet netip.Prefix) []flow {
 	master := facts.Machine{Tags: append(slices.Clone(c.Spec.Network.Tags), c.Owner.FullName("master")), Account: c.MasterAccount()}
 	agent := facts.Machine{Tags: append(slices.Clone(c.Spec.Network.Tags), c.Owner.FullName("agent")), Account: c.AgentAccount()}
@@ -136,8 +136,8 @@ func (c *checker) flows(subnet netip.Prefix) []flow {
 	return flows
 }
 
-// checkFirewall compares the rules of an existing network with the ports that the cluster
-// needs. Rules of folders and of the organization are not looked at.
+// checkFirewall compares the rules of an existing network with the ports that the cluster needs. It
+// ignores the policies of folders and of the organization.
 func (c *checker) checkFirewall(ctx context.Context) doctor.Result {
 	needed := fmt.Sprintf("rules by which agents reach the master on %d, and the master and agents reach agents on %d to %d", hosted.MasterPort, hosted.FirstAgentPort, hosted.LastAgentPort)
 	at := c.place()

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// checkPermissions asks Google which of the permissions that the installer needs the caller
-// has in the project. An organization's deny policies are not seen by that.
+// checkPermissions asks Google which of the installer's permissions the caller has in the project.
+// The answer ignores the organization's deny policies.
 func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	const needed = "the permissions that `det-deploy gcp policy` prints"
 	wanted := neededPermissions(c.Spec)
@@ -34,8 +34,7 @@ func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	return doctor.Passed("%d permissions are given", len(wanted))
 }
 
-// helpful are permissions without which a check or a form knows less, and nothing else
-// suffers.
+// helpful returns the optional permissions: without them, only some checks and forms know less.
 func helpful() []string {
 	return []string{
 		"orgpolicy.policy.get", "serviceusage.services.get", "serviceusage.services.enable", "compute.regions.list",
@@ -43,7 +42,7 @@ func helpful() []string {
 	}
 }
 
-// neededPermissions are those of the installer's that a cluster makes use of.
+// neededPermissions returns the installer's permissions that a cluster uses.
 func neededPermissions(s spec.GCP) []string {
 	var spared []string
 	changes := func(of string, verbs ...string) {
@@ -67,14 +66,14 @@ func neededPermissions(s spec.GCP) []string {
 		changes("iam.serviceAccounts", "create", "delete")
 		changes("iam.roles", "create", "delete", "undelete")
 	}
-	// Who needs UseQuota and lacks it is refused the question itself; a service account does
-	// not need it.
+	// Without UseQuota, the request itself fails for a user, and a service account does not need
+	// it.
 	spared = append(spared, "serviceusage.services.enable", identity.UseQuota)
 	return slices.DeleteFunc(identity.InstallerPermissions(), func(p string) bool { return slices.Contains(spared, p) })
 }
 
-// accountChecks are those of the accounts that the user brings: that the caller may give
-// them to machines, and that they have any role.
+// accountChecks returns the checks of the user's service accounts: that the caller may attach them
+// to machines, and that they have roles.
 func (c *checker) accountChecks() []doctor.Check {
 	var out []doctor.Check
 	for _, a := range []struct{ who, role, email string }{
@@ -96,7 +95,7 @@ func (c *checker) accountChecks() []doctor.Check {
 	return out
 }
 
-// mayUse checks whether the caller may give an account to machines.
+// mayUse checks whether the caller may attach an account to machines.
 func (c *checker) mayUse(ctx context.Context, email string) doctor.Result {
 	needed := "iam.serviceAccounts.actAs on " + email
 	missing, err := c.facts.MissingOnAccount(ctx, email, []string{"iam.serviceAccounts.actAs"})
@@ -110,8 +109,8 @@ func (c *checker) mayUse(ctx context.Context, email string) doctor.Result {
 	return doctor.Passed("%s may give it to machines", c.Caller)
 }
 
-// checkMasterRoles looks whether the master's account has any role in the project. What is
-// in roles that a folder or the organization gives is not seen.
+// checkMasterRoles checks whether the master's account has any role in the project. It does not see
+// roles inherited from a folder or the organization.
 func (c *checker) checkMasterRoles(ctx context.Context, email string) doctor.Result {
 	const needed = "an account that may launch machines: Compute Admin, and Service Account User where agents have an account"
 	p, err := c.Clients.ProjectPolicy(ctx)
@@ -133,5 +132,5 @@ func (c *checker) checkMasterRoles(ctx context.Context, email string) doctor.Res
 	return doctor.Passed("%s", strings.Join(roles, ", "))
 }
 
-// isDenied reports whether looking was not allowed.
+// isDenied reports whether a read failed for lack of permission.
 func isDenied(err error) bool { return cloud.KindOf(err) == cloud.Denied }

@@ -18,18 +18,18 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// quotaCheck compares quotas with what a cluster takes.
+// quotaCheck compares quotas with the needs of a cluster.
 type quotaCheck struct{ *checker }
 
-// part is so many machines or disks of a cluster.
+// part is a number of machines or disks of a cluster.
 type part struct {
 	facts.Unit
 
 	least, most int
 }
 
-// parts are what a cluster takes of quotas. A pool counts by its machine with the most
-// vCPUs. It is pure.
+// parts returns the machines and disks of the cluster that count against quotas. A pool counts as
+// its machine type with the most vCPUs. It is pure.
 func (c quotaCheck) parts() []part {
 	m := c.Spec.Master
 	master := facts.Unit{MachineType: m.MachineType, VCPU: c.Known.Types[m.MachineType].VCPU, Address: true, DiskGB: map[string]int{bootDiskType: m.BootDisk}}
@@ -49,10 +49,10 @@ func (c quotaCheck) parts() []part {
 	return out
 }
 
-// bootDiskType is that of the master's boot disk.
+// bootDiskType is the type of the master's boot disk.
 const bootDiskType = "pd-balanced"
 
-// unitOf is one machine of a pool.
+// unitOf returns one machine of a pool.
 func (c quotaCheck) unitOf(p spec.GCPPool) facts.Unit {
 	largest := slices.MaxFunc(p.Machines, func(a, b spec.GCPMachine) int { return c.knownType(a.Type()).VCPU - c.knownType(b.Type()).VCPU })
 	t := c.knownType(largest.Type())
@@ -65,8 +65,8 @@ func (c quotaCheck) unitOf(p spec.GCPPool) facts.Unit {
 
 func (c quotaCheck) knownType(t machinetype.Type) machines.Type { return c.Known.Types[t.String()] }
 
-// checkQuotas compares what the cluster may need with what the project has left. What it
-// uses itself is not counted twice.
+// checkQuotas compares the needs of the cluster with the remaining quotas of the project. It does
+// not count the cluster's current usage twice.
 func (c quotaCheck) checkQuotas(ctx context.Context) doctor.Result {
 	var quotas facts.Quotas
 	var own []facts.Unit
@@ -116,16 +116,16 @@ func (c quotaCheck) weighParts(v *machines.Quotas, quotas facts.Quotas, used fac
 	}
 }
 
-// single is something of which the cluster makes some at once, unless it is there.
+// single is a resource that the cluster creates once, such as a network, unless it exists.
 type single struct {
 	metric string
 	n      int
 	get    func(ctx context.Context) error
-	// missing is what get returned.
+	// missing is the error that get returned.
 	missing error
 }
 
-// lookForSingles asks for each.
+// lookForSingles calls get for each, concurrently.
 func lookForSingles(ctx context.Context, all []single) {
 	var wg sync.WaitGroup
 	for i, s := range all {
@@ -163,7 +163,7 @@ func (c quotaCheck) singles() []single {
 	return out
 }
 
-// weighSingles counts what the cluster takes one of, unless it exists already.
+// weighSingles counts the single resources that do not exist yet.
 func (c quotaCheck) weighSingles(v *machines.Quotas, quotas facts.Quotas, singles []single) {
 	for _, s := range singles {
 		q, published := quotas[s.metric]

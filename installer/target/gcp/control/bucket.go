@@ -1,5 +1,5 @@
-// Package control is the control bucket of a cluster on Cloud Storage: its record and
-// lease, and the programs and files that its machines run.
+// Package control implements the control bucket of a cluster on Cloud Storage. It holds the record,
+// the lease, and the programs and files of the machines.
 package control
 
 import (
@@ -21,31 +21,31 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Bucket is a cluster's control bucket. Tasks have no access to it. It comes before the
-// lease, and so its clients ask no gate.
+// Bucket is the control bucket of a cluster. Tasks have no access to it. It exists before the
+// lease, so its clients do not ask the gate.
 type Bucket struct {
 	Clients api.Clients
 	Name    string
-	// Number is the number of the project that must own the bucket: any project may take
-	// a free name, and a bucket of another one is never read or written.
+	// Number is the number of the project that must own the bucket. Any project may take a free
+	// bucket name, so the owner is checked before the first read or write.
 	Number uint64
-	// Labels are put on it when it is made.
+	// Labels are set when the bucket is created.
 	Labels map[string]string
-	// Waiter waits for a bucket that is going.
+	// Waiter retries while a bucket is being deleted.
 	Waiter infra.Waiter
 
-	// owned is true once the bucket was seen to belong to the project.
+	// owned is set once the project is known to own the bucket.
 	owned *atomic.Bool
 }
 
 var _ record.Store = Bucket{}
 
-// Name is the name of a cluster's control bucket.
+// Name returns the name of a cluster's control bucket.
 func Name(cluster string, project uint64) string {
 	return "det-deploy-" + cluster + "-" + strconv.FormatUint(project, 10)
 }
 
-// ClusterOf is the cluster whose control bucket has that name.
+// ClusterOf returns the cluster with the control bucket of that name.
 func ClusterOf(name string, project uint64) (string, bool) {
 	rest, ok := strings.CutPrefix(name, "det-deploy-")
 	id, mine := strings.CutSuffix(rest, "-"+strconv.FormatUint(project, 10))
@@ -60,8 +60,7 @@ func Open(c api.Clients, cluster string, project uint64) Bucket {
 	}
 }
 
-// Make makes the bucket, private and without copies of what was deleted, in one call. It
-// may be repeated.
+// Make creates the bucket, private and without soft delete, in one call. It may be repeated.
 func (b Bucket) Make(ctx context.Context) error {
 	return b.Waiter.RetryOn(ctx, "bucket "+b.Name, infra.ToAppear, cloud.Conflict, func() error {
 		err := api.Send(ctx, b.Clients.Storage.Buckets.Insert(b.Clients.Project, b.wanted()))
@@ -72,7 +71,7 @@ func (b Bucket) Make(ctx context.Context) error {
 		lookErr := b.checkOwned(ctx)
 		switch {
 		case cloud.KindOf(lookErr) == cloud.NotFound:
-			return err // one of that name is going
+			return err // a bucket of this name is being deleted
 		case lookErr != nil:
 			return lookErr
 		}
@@ -80,19 +79,19 @@ func (b Bucket) Make(ctx context.Context) error {
 	})
 }
 
-// addLabels puts labels onto a bucket that was made without some of them.
+// addLabels adds the missing labels to an existing bucket.
 func (b Bucket) addLabels(ctx context.Context) error {
-	if len(b.Labels) < 2 { // it was made with the mark
+	if len(b.Labels) < 2 { // it was created with the mark
 		return nil
 	}
 	live, err := api.Do(ctx, b.Clients.Storage.Buckets.Get(b.Name))
 	if err != nil || len(infra.MarkDrift(live.Labels, b.Labels)) == 0 {
 		return err
 	}
-	return api.Send(ctx, b.Clients.Storage.Buckets.Patch(b.Name, &storage.Bucket{Labels: b.Labels})) // beside those that it has
+	return api.Send(ctx, b.Clients.Storage.Buckets.Patch(b.Name, &storage.Bucket{Labels: b.Labels})) // merged with the existing ones
 }
 
-// taken refuses a bucket that another project has under our name.
+// taken reports that another project owns a bucket of this name.
 func (b Bucket) taken(why error) error {
 	return &cloud.Error{
 		Kind: cloud.Denied, Op: "storage.buckets.get", Resource: b.Name, Err: fmt.Errorf("bucket names are shared by all projects, and this one is taken: %w", why),
@@ -106,7 +105,7 @@ func (b Bucket) wanted() *storage.Bucket {
 	return out
 }
 
-// checkOwned refuses a bucket that belongs to another project.
+// checkOwned returns an error if the bucket belongs to another project.
 func (b Bucket) checkOwned(ctx context.Context) error {
 	if b.owned.Load() {
 		return nil
@@ -139,10 +138,10 @@ func (b Bucket) Get(ctx context.Context, key string) (record.Object, error) {
 	}, nil
 }
 
-// errVersion is a version that no object of Cloud Storage has.
+// errVersion reports a version that no object of Cloud Storage can have.
 var errVersion = errors.New("another process has written it")
 
-// generation is the generation that a version is, 0 for there being none.
+// generation converts a version to an object generation, 0 if the object must not exist.
 func (b Bucket) generation(op, key, version string) (int64, error) {
 	if version == "" {
 		return 0, nil
@@ -154,7 +153,8 @@ func (b Bucket) generation(op, key, version string) (int64, error) {
 	return n, nil
 }
 
-// Put writes an object over version was, or when that is empty, where there is none.
+// Put replaces version was of an object. If was is empty, it creates the object and fails if it
+// exists.
 func (b Bucket) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
 	generation, err := b.generation("storage.objects.insert", key, was)
 	if err != nil {
@@ -171,7 +171,7 @@ func (b Bucket) Put(ctx context.Context, key string, data []byte, was string) (s
 	return strconv.FormatInt(out.Generation, 10), nil
 }
 
-// Delete removes an object if it has version was.
+// Delete removes an object if its version is was.
 func (b Bucket) Delete(ctx context.Context, key, was string) error {
 	generation, err := b.generation("storage.objects.delete", key, was)
 	if err != nil {
@@ -183,12 +183,12 @@ func (b Bucket) Delete(ctx context.Context, key, was string) error {
 	return infra.IgnoreMissing(api.Delete(ctx, b.Clients.Storage.Objects.Delete(b.Name, key).IfGenerationMatch(generation)))
 }
 
-// Destroy removes the bucket with all that is in it.
+// Destroy removes the bucket with all its objects.
 func (b Bucket) Destroy(ctx context.Context) error {
 	err := b.checkOwned(ctx)
 	if err == nil {
 		defer b.owned.Store(false)
-		// The machine may write its status meanwhile.
+		// The machine may write its status meanwhile, which causes a conflict.
 		err = b.Waiter.RetryOn(ctx, "bucket "+b.Name, infra.ToBeFree, cloud.Conflict, func() error {
 			return datastore.DeleteBucket(ctx, b.Clients, b.Name)
 		})

@@ -46,7 +46,7 @@ func TestTheRecordsContract(t *testing.T) {
 	})
 }
 
-// The same contract on a Cloud Storage that nobody here wrote.
+// The same contract against a third-party emulator of Cloud Storage.
 func TestTheRecordsContractOverHTTP(t *testing.T) {
 	t.Parallel()
 	recordtest.SuiteBut(t, func(t *testing.T) record.Store {
@@ -56,7 +56,7 @@ func TestTheRecordsContractOverHTTP(t *testing.T) {
 	})
 }
 
-// bubble runs a test with a clock of its own.
+// bubble runs a test in a synctest bubble.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestTheBucketIsPrivateAndMarked(t *testing.T) {
 	}
 }
 
-// Labels that are asked for later are put on by the next run, beside those of others.
+// The next run adds labels that the user requests later, and keeps those added by others.
 func TestLabelsOfTheUsersAreAdded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, b := fresh(t, gcptest.Options{})
@@ -108,8 +108,8 @@ func TestLabelsOfTheUsersAreAdded(t *testing.T) {
 	})
 }
 
-// Google takes one write a second to an object, and a bucket made or removed every two
-// seconds: what comes too soon is written again under the same condition.
+// Google accepts one write per second and object, and one creation or deletion of a bucket every
+// two seconds. A write that is rejected for its rate is repeated under the same condition.
 func TestWritesThatComeTooSoonAreRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, b := fresh(t, gcptest.Options{ObjectInterval: time.Second, BucketInterval: 2 * time.Second})
@@ -129,7 +129,7 @@ func TestWritesThatComeTooSoonAreRepeated(t *testing.T) {
 	})
 }
 
-// Whoever took the name, nothing is written into a bucket of another project.
+// A bucket that another project owns is never written, whoever took the name.
 func TestABucketOfAnotherProjectIsNotTouched(t *testing.T) {
 	t.Parallel()
 	w, b := fresh(t, gcptest.Options{})
@@ -156,7 +156,7 @@ func TestABucketOfAnotherProjectIsNotTouched(t *testing.T) {
 	}
 }
 
-// A bucket whose creation was answered to nobody is there, and is ours.
+// The bucket exists and is ours although the reply to its creation was lost.
 func TestMakeAfterALostReply(t *testing.T) {
 	for _, fault := range []faults.Fault{faults.LoseReply, faults.LoseRequest, faults.Break, faults.KillAfter, faults.ThrottleOnce} {
 		t.Run(string(fault), func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestProgramsAreUploadedWhole(t *testing.T) {
 	w, b := fresh(t, gcptest.Options{})
 	must(t, b.Make(t.Context()))
 	o := control.Objects{Bucket: b, Gated: clients(t, w.Client(""), gcptest.Project)}
-	program := bytes.Repeat([]byte("program!"), 3<<20) // larger than a part of what the SDK sends in parts
+	program := bytes.Repeat([]byte("program!"), 3<<20) // larger than one part of a resumable upload
 	for range 2 {
 		must(t, o.Upload(t.Context(), "programs/det-deploy", bytes.NewReader(program)))
 	}
@@ -200,7 +200,7 @@ func TestProgramsAreUploadedWhole(t *testing.T) {
 	}
 }
 
-// A refused upload is sent again from its beginning.
+// A rejected upload is repeated from the beginning.
 func TestAnUploadIsRepeatedFromItsBeginning(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, b := fresh(t, gcptest.Options{})

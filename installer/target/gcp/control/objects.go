@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// Objects is the control bucket, with writes that ask the engine's gate.
+// Objects is the control bucket with writes that ask the engine's gate.
 type Objects struct {
 	Bucket
 

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// readDefaultAccount reads how Compute Engine's own service account is called, where a
-// machine has it.
+// readDefaultAccount reads the e-mail of Compute Engine's default service account, if a machine
+// uses it.
 func (r *reader) readDefaultAccount(ctx context.Context) error {
 	if r.Known.DefaultAccount != "" || !slices.Contains([]string{r.Spec.Roles.Master, r.Spec.Roles.Agent}, spec.DefaultAccount) {
 		return nil
@@ -26,12 +26,12 @@ func (r *reader) readDefaultAccount(ctx context.Context) error {
 	return nil
 }
 
-// MasterAccount is the e-mail of the user's account for the master; it is empty where the
-// cluster has its own.
+// MasterAccount returns the e-mail of the user's account for the master, or "" if the cluster
+// creates one.
 func (l Layout) MasterAccount() string { return l.accountOf(l.Spec.Roles.Master) }
 
-// AgentAccount is the e-mail of the user's account for agents; it is empty where the
-// cluster has its own, and where agents have none.
+// AgentAccount returns the e-mail of the user's account for agents, or "" if the cluster creates
+// one or agents have none.
 func (l Layout) AgentAccount() string { return l.accountOf(l.Spec.Roles.Agent) }
 
 func (l Layout) accountOf(role string) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// readImages reads the stock images that are needed and not known.
+// readImages reads the stock images that are needed and unknown.
 func (r *reader) readImages(ctx context.Context) error {
 	newest := func(_ string, stock facts.Stock, arch string) (string, error) {
 		image, err := r.facts.Newest(ctx, stock, arch)
@@ -41,19 +41,18 @@ func (r *reader) wantedStock() map[string]facts.Stock {
 	return out
 }
 
-// MasterImage is the path of the image that the master's machine boots from, or of a
-// family.
+// MasterImage returns the path of the image, or image family, of the master's machine.
 func (l Layout) MasterImage() string {
 	return l.imageOr(l.Spec.Master.Image, machines.MasterStock, l.Spec.Master.MachineType)
 }
 
-// AgentImage is the path of the image that a pool's machines boot from, or of a family.
+// AgentImage returns the path of the image, or image family, of a pool's machines.
 func (l Layout) AgentImage(p spec.GCPPool) string {
 	return l.imageOr(cmp.Or(p.Image, l.Spec.Agents.Image), machines.AgentStock, TypesOf(p)...)
 }
 
-// imageOr is the image that was given, or else the stock image for the types. The name
-// alone is that of an image of the project's own.
+// imageOr returns the given image, or else the stock image for the types. A plain name refers to an
+// image of the cluster's project.
 func (l Layout) imageOr(given, stock string, types ...string) string {
 	if given != "" && !strings.Contains(given, "/") {
 		return "projects/" + l.Spec.Project + "/global/images/" + given

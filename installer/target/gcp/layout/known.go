@@ -1,5 +1,5 @@
-// Package layout is where the machines of a cluster on Google Cloud are and what they boot
-// from: zones, machine types, images and accounts, asked of Google once and then kept.
+// Package layout decides where the machines of a cluster on Google Cloud run and from which images
+// they boot. It resolves zones, machine types, images and accounts once and keeps the results.
 package layout
 
 import (
@@ -17,53 +17,52 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// Known is what was asked of Google once and then kept, so that a new image or zone of
-// Google's changes no cluster, and a cluster can be taken down without asking again.
+// Known holds the facts that were read from Google once and then recorded. New images and zones
+// thus do not change an existing cluster, and `down` works without reading them again.
 type Known struct {
-	// Zones are those of the region when they were first asked for.
+	// Zones are those of the region when they were first read.
 	Zones []string `json:"zones,omitempty"`
-	// Types is what is known of machine types with their GPUs, as an offer names them:
+	// Types describes machine types with their GPUs, named as in an offer:
 	// "n1-standard-8+4xnvidia-tesla-t4".
 	Types machines.Types `json:"types,omitempty"`
-	// Images is the stock images by whom they are for: "master/amd64".
+	// Images maps machine role and architecture, such as "master/amd64", to stock images.
 	Images map[string]string `json:"images,omitempty"`
-	// DiskZone is that of an existing disk for the master's data.
+	// DiskZone is the zone of an existing disk for the master's data.
 	DiskZone string `json:"disk_zone,omitempty"`
-	// DefaultAccount is the e-mail of Compute Engine's own service account, where a
-	// machine has it.
+	// DefaultAccount is the e-mail of Compute Engine's default service account, if a machine uses
+	// it.
 	DefaultAccount string `json:"default_account,omitempty"`
-	// DeterminedPassword says that a first password was made for determined.
+	// DeterminedPassword reports whether the user determined has its own initial password.
 	DeterminedPassword bool `json:"determined_password,omitempty"`
-	// Master is where the master's machine is.
+	// Master is the location of the master's machine.
 	Master MasterPlace `json:"master,omitzero"`
 }
 
-// MasterPlace is where the master's machine is.
+// MasterPlace is the location of the master's machine.
 type MasterPlace struct {
 	Zone string `json:"zone,omitempty"`
 }
 
-// ReadKnown reads what Remember wrote.
+// ReadKnown reads the settings that Remember has written.
 func ReadKnown(settings map[string]string) (Known, error) { return hosted.ReadKnown[Known](settings) }
 
-// Layout is where a cluster's machines are and what they boot from: what is wanted, and
-// what is known of Google.
+// Layout combines the spec of a cluster with the facts known about Google Cloud.
 type Layout struct {
-	// Spec is what the cluster should be.
+	// Spec is the requested configuration.
 	Spec spec.GCP
-	// Known is what was asked of Google before and is kept.
+	// Known holds the facts that earlier runs have read.
 	Known Known
 }
 
-// reader is a Look under way: what it knows so far replaces the caller's at the end.
+// reader holds the facts while Look reads them; they replace the caller's at the end.
 type reader struct {
 	Layout
 
 	facts facts.Facts
 }
 
-// Look asks Google for everything that the spec mentions and that is not known yet, and
-// by password whether `up` generates one for the user determined. It changes nothing.
+// Look reads everything that the spec mentions and that is still unknown. It calls password to
+// learn whether `up` generates a password for the user determined. It changes nothing.
 func (l Layout) Look(ctx context.Context, clients api.Clients, password func(context.Context) (bool, error)) (Known, error) {
 	k := &l.Known
 	k.Types, k.Images, k.Zones = maps.Clone(k.Types), maps.Clone(k.Images), slices.Clone(k.Zones)
@@ -73,7 +72,7 @@ func (l Layout) Look(ctx context.Context, clients api.Clients, password func(con
 		return err
 	}
 	look := machines.InTurn(
-		// None of these needs to know what another one learns.
+		// These do not depend on each other.
 		machines.SideBySide(machines.InTurn(r.readZones, r.readTypes, r.readImages), r.readDisk, r.readDefaultAccount, readPassword),
 		r.chooseMasterZone,
 	)
@@ -83,7 +82,7 @@ func (l Layout) Look(ctx context.Context, clients api.Clients, password func(con
 	return r.Known, nil
 }
 
-// allTypes lists every type of machine that the spec names.
+// allTypes returns every machine type that the spec names.
 func allTypes(s spec.GCP) map[string]machinetype.Type {
 	out := map[string]machinetype.Type{s.Master.MachineType: {MachineType: s.Master.MachineType}}
 	for _, p := range s.AllPools() {
@@ -94,7 +93,7 @@ func allTypes(s spec.GCP) map[string]machinetype.Type {
 	return out
 }
 
-// TypesOf lists the types of a pool's machines as offers name them.
+// TypesOf returns the types of a pool's machines, named as in offers.
 func TypesOf(p spec.GCPPool) []string {
 	out := make([]string, len(p.Machines))
 	for i, m := range p.Machines {
@@ -103,7 +102,7 @@ func TypesOf(p spec.GCPPool) []string {
 	return out
 }
 
-// poolTypes lists the types of the machines of each pool.
+// poolTypes returns the machine types of each pool.
 func poolTypes(s spec.GCP) map[string][]string {
 	out := make(map[string][]string)
 	for name, p := range s.AllPools() {
@@ -139,7 +138,7 @@ func (r *reader) readTypes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// maker is whose a GPU is: Google's names begin with it.
+// maker returns the manufacturer of a GPU: Google's names begin with it.
 func maker(gpu string) string {
 	if gpu == "" {
 		return ""

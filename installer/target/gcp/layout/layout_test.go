@@ -16,7 +16,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// project is one with what a test puts into it.
+// project is a project that a test fills.
 type project struct {
 	world   *gcptest.World
 	clients api.Clients
@@ -37,7 +37,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// wanted is a cluster that a file and flags describe.
+// wanted returns the layout of a cluster with this cluster.yaml and these flags.
 func wanted(t *testing.T, file string, flags ...string) layout.Layout {
 	t.Helper()
 	settings := map[string]string{spec.FileSetting: file, "project": gcptest.Project, "region": "us-central1", "inbound-cidr": "203.0.113.0/24"}
@@ -82,7 +82,7 @@ func TestWhatIsKnownOfAPlainCluster(t *testing.T) {
 	}
 }
 
-// A disk is in one zone, and so are the machines that use it.
+// A zonal disk binds the machines that use it to its zone.
 func TestDisksBindToTheirZone(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)

@@ -12,8 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// readZones reads the zones of the region, once. One that the spec names and that came
-// later is added.
+// readZones reads the zones of the region once, and again if the spec names an unknown one.
 func (r *reader) readZones(ctx context.Context) error {
 	named := namedZones(r.Spec)
 	if len(r.Known.Zones) > 0 && !slices.ContainsFunc(named, func(z string) bool { return !slices.Contains(r.Known.Zones, z) }) {
@@ -33,13 +32,13 @@ func (r *reader) readZones(ctx context.Context) error {
 			return errNoZone(z, r.Spec.Region, all)
 		default:
 			r.Known.Zones = append(r.Known.Zones, z)
-			r.Known.Types = nil // which have not been asked of this zone
+			r.Known.Types = nil // read again, for the new zones too
 		}
 	}
 	return nil
 }
 
-// namedZones lists the zones that the spec names.
+// namedZones returns the zones that the spec names.
 func namedZones(s spec.GCP) []string {
 	var out []string
 	if s.Master.Zone != "" {
@@ -60,7 +59,7 @@ func errNoZone(zone, region string, all []string) error {
 	}
 }
 
-// Used lists the zones in which machines of the cluster may be.
+// Used returns the zones in which machines of the cluster may run.
 func (l Layout) Used() []string {
 	used := map[string]bool{}
 	if l.Known.Master.Zone != "" {
@@ -86,8 +85,8 @@ func (r *reader) readDisk(ctx context.Context) error {
 	return err
 }
 
-// chooseMasterZone chooses where the master is. The zone of an existing disk binds it, and
-// what was chosen before stays.
+// chooseMasterZone chooses the master's zone. An existing disk determines it, and an earlier choice
+// stays.
 func (r *reader) chooseMasterZone(context.Context) error {
 	kind := r.Spec.Master.MachineType
 	zone, found := r.Known.Types.ChooseZone(kind, r.Known.Zones, r.Known.DiskZone, r.Spec.Master.Zone, r.Known.Master.Zone)
@@ -108,7 +107,7 @@ func errNotOffered(kind, region string) error {
 	}
 }
 
-// MasterPlace is where the master's machine is to be, and where else it may be.
+// MasterPlace returns the location of the master's machine and the alternatives.
 func (l Layout) MasterPlace() hosted.MasterPlace {
 	kind := l.Spec.Master.MachineType
 	p := hosted.MasterPlace{

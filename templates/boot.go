@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// UserDataLimit is what EC2 takes, before it is encoded.
+// UserDataLimit is EC2's limit on user data, before it is encoded.
 const UserDataLimit = 16 << 10
 
-// MasterBoot is the user data of a master's machine at Amazon.
+// MasterBoot is the user data of a master's machine on AWS.
 type MasterBoot struct {
 	Cluster string
 	Region  string
@@ -22,45 +22,40 @@ type MasterBoot struct {
 	Bucket string
 	// SHA256 is the program's hash by architecture: "amd64", "arm64".
 	SHA256 map[string]string
-	// Endpoint takes the place of Amazon's addresses: that of an emulator. It is
-	// empty otherwise.
+	// Endpoint is the address of an emulator that replaces AWS's endpoints; empty otherwise.
 	Endpoint string
-	// Volume is the data volume, "vol-…". When it is empty the root disk holds
-	// the data.
+	// Volume is the data volume, "vol-…". If it is empty, the root disk holds the data.
 	Volume string
-	// Device is the name under which Volume is attached, "/dev/sdf": what tells
-	// it apart on types whose disks do not carry their volume's id.
+	// Device is the device name of the attached Volume, "/dev/sdf". It identifies the volume on instance
+	// types whose disks do not report their volume's id.
 	Device string
 }
 
-// AgentBoot is the user data of an agent's machine at Amazon, and most of
-// GoogleAgentBoot.
+// AgentBoot is the user data of an agent's machine on AWS, and most of GoogleAgentBoot.
 type AgentBoot struct {
 	Cluster string
-	// Master is the master's address as machines reach it, CA what to trust in
-	// PEM, and Name what the master's certificate is for when that is not the
-	// address's host. CA and Name are empty for http.
+	// Master is the URL of the master for machines. CA is the trusted certificate in PEM, and Name the
+	// name in the master's certificate if it differs from the URL's host. CA and Name are empty for
+	// http.
 	Master string
 	CA     string
 	Name   string
 	// SHA256 is the program's hash by architecture: "amd64", "arm64".
 	SHA256 map[string]string
-	// Logs is the CloudWatch group, or the log of Cloud Logging, for the machine's
-	// journal; empty keeps it on the machine.
+	// Logs is the CloudWatch log group, or the log of Cloud Logging, for the machine's journal; if it is
+	// empty, the journal stays on the machine.
 	Logs string
-	// Metrics reports the machine's use to CloudWatch, or to Cloud Monitoring.
+	// Metrics reports the machine's utilization to CloudWatch or Cloud Monitoring.
 	Metrics bool
-	// Endpoint takes the place of Amazon's addresses: that of an emulator. It is
-	// empty otherwise.
+	// Endpoint is the address of an emulator that replaces AWS's endpoints; empty otherwise.
 	Endpoint string
-	// Runtime is agent.yaml's container_runtime until the master sends another.
-	// It is docker when empty: on a machine that was launched to run containers
-	// nothing else is a substitute.
+	// Runtime is agent.yaml's container_runtime until the master sends another. It defaults to docker: a
+	// machine that was launched to run containers has no substitute.
 	Runtime string
 }
 
-// boot is what boot.py reads. It is JSON within a literal, so that nothing in
-// it can be code.
+// boot is the input of boot.py. It is embedded as JSON within a string literal, so that none of it is
+// executed as code.
 type boot struct {
 	Role       string            `json:"role"`
 	Cluster    string            `json:"cluster"`
@@ -74,7 +69,7 @@ type boot struct {
 	Install    []string          `json:"install"`
 }
 
-// Render writes the user data.
+// Render returns the user data.
 func (b MasterBoot) Render() ([]byte, error) {
 	install := []string{"--role", "master", "--cluster-id", b.Cluster, "--region", b.Region, "--control-bucket", b.Bucket}
 	install = appendFlag(install, "--aws-endpoint", b.Endpoint)
@@ -86,12 +81,13 @@ func (b MasterBoot) Render() ([]byte, error) {
 	}.renderUserData(requireValue("region", b.Region), requireValue("bucket", b.Bucket))
 }
 
-// Render writes the user data.
+// Render returns the user data.
 func (b AgentBoot) Render() ([]byte, error) {
 	return b.boot().renderUserData(requireValue("master", b.Master), checkTLS(b))
 }
 
-// renderUserData renders the boot script and indents it into cloud-init's document.
+// renderUserData renders the boot script and indents it into cloud-init's document. It returns an error
+// if the result exceeds UserDataLimit.
 func (b boot) renderUserData(errs ...error) ([]byte, error) {
 	script, err := b.renderScript("boot_aws.py.tmpl", errs...)
 	if err != nil {
@@ -104,14 +100,15 @@ func (b boot) renderUserData(errs ...error) ([]byte, error) {
 	return out, err
 }
 
-// renderScript renders the boot script with the parts that a cloud's template defines.
+// renderScript renders the boot script with the parts that a cloud's template defines. It returns an
+// error if a field is invalid.
 func (b boot) renderScript(cloud string, errs ...error) ([]byte, error) {
 	data, err := json.Marshal(b)
 	errs = append(errs, err, requireValue("cluster", b.Cluster), checkHashes(b.SHA256), plainText(b))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	// A string of JSON is a string of Python, as long as it is ASCII.
+	// An ASCII JSON string is a valid Python string.
 	literal, err := json.Marshal(string(data))
 	if err != nil {
 		return nil, err
@@ -119,7 +116,7 @@ func (b boot) renderScript(cloud string, errs ...error) ([]byte, error) {
 	return renderTemplate("boot.py.tmpl", struct{ Role, JSON string }{b.Role, string(literal)}, cloud)
 }
 
-// boot is what an agent's machine boots from, as far as no cloud matters.
+// boot returns the parts of an agent's boot that all clouds share.
 func (b AgentBoot) boot(cloud ...string) boot {
 	install := append(cloud, "--role", "agent", "--cluster-id", b.Cluster, "--master-url", b.Master)
 	if b.CA != "" {
@@ -175,7 +172,7 @@ func checkHashes(by map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// plainText refuses what would read otherwise in YAML or Python than in JSON.
+// plainText returns an error for characters that YAML or Python would interpret differently from JSON.
 func plainText(b boot) error {
 	var errs []error
 	for _, s := range append(b.Install, b.CA) {

@@ -5,26 +5,26 @@ import (
 	"fmt"
 )
 
-// StartupScriptLimit is what Compute Engine takes as one value of a machine's metadata.
+// StartupScriptLimit is Compute Engine's limit on one metadata value.
 const StartupScriptLimit = 256 << 10
 
-// onGoogle tells the program which cloud its machine is in.
+// onGoogle returns the flags that select Google Cloud.
 func onGoogle() []string { return []string{"--cloud", "gcp"} }
 
-// GoogleMasterBoot is the startup script of a master's machine at Google, which its guest
-// agent runs at every boot.
+// GoogleMasterBoot is the startup script of a master's machine on Google Cloud, which its guest agent
+// runs at every boot.
 type GoogleMasterBoot struct {
 	Cluster string
 	// Bucket is the control bucket.
 	Bucket string
 	// SHA256 is the program's hash by architecture: "amd64", "arm64".
 	SHA256 map[string]string
-	// Disk is the device name of the data disk: "det-data". When it is empty the boot disk
-	// holds the data.
+	// Disk is the device name of the data disk: "det-data". If it is empty, the boot disk holds the
+	// data.
 	Disk string
 }
 
-// Render writes the startup script.
+// Render returns the startup script.
 func (b GoogleMasterBoot) Render() ([]byte, error) {
 	install := append(onGoogle(), "--role", "master", "--cluster-id", b.Cluster, "--control-bucket", b.Bucket)
 	install = appendFlag(install, "--disk-name", b.Disk)
@@ -33,11 +33,11 @@ func (b GoogleMasterBoot) Render() ([]byte, error) {
 	}.renderStartupScript(requireValue("bucket", b.Bucket))
 }
 
-// GoogleAgentBoot is the startup script of an agent's machine at Google. It has no
-// Endpoint.
+// GoogleAgentBoot is the startup script of an agent's machine on Google Cloud. Render returns an error
+// if Endpoint is set.
 type GoogleAgentBoot struct{ AgentBoot }
 
-// Render writes the startup script.
+// Render returns the startup script.
 func (b GoogleAgentBoot) Render() ([]byte, error) {
 	var endpoint error
 	if b.Endpoint != "" {
@@ -46,7 +46,8 @@ func (b GoogleAgentBoot) Render() ([]byte, error) {
 	return b.boot(onGoogle()...).renderStartupScript(requireValue("master", b.Master), checkTLS(b.AgentBoot), endpoint)
 }
 
-// renderStartupScript renders the boot script as it is.
+// renderStartupScript renders the boot script. It returns an error if the result exceeds
+// StartupScriptLimit.
 func (b boot) renderStartupScript(errs ...error) ([]byte, error) {
 	out, err := b.renderScript("boot_google.py.tmpl", errs...)
 	if err == nil && len(out) > StartupScriptLimit {

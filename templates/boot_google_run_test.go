@@ -17,11 +17,11 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// googleMachine is a machine of Google's with a control bucket.
+// googleMachine is a machine on Google Cloud with a control bucket.
 type googleMachine struct {
 	t     *testing.T
 	world *gcptest.World
-	// accountless is how often the machine's metadata has no service account yet.
+	// accountless is the number of metadata requests that fail for lack of a service account.
 	accountless       atomic.Int32
 	member            string
 	metadata, storage *httptest.Server
@@ -57,12 +57,12 @@ func newGoogleMachine(t *testing.T) *googleMachine {
 	return m
 }
 
-// mayRead lets the machine read the bucket.
+// mayRead allows the machine to read the bucket.
 func (m *googleMachine) mayRead() {
 	m.world.Bind("buckets/"+googleBucket, "roles/storage.objectViewer", m.member)
 }
 
-// serveMetadata answers who says that it is no browser, as Google does.
+// serveMetadata answers only requests with Google's header, which browsers do not send.
 func (m *googleMachine) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get("Metadata-Flavor") != "Google":

@@ -21,11 +21,11 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// keys are a role's, which no console may ever show.
+// keys are the credentials of a role, which no console may ever show.
 const keys = `{"AccessKeyId":"ASIAROLE","SecretAccessKey":"never/shown+key","Token":"never-shown-token"}`
 
-// program is what the tests' buckets and masters hand out in place of
-// det-deploy: it says how it was called, and ends as told.
+// program is the content that the tests' buckets and masters serve in place of det-deploy: it prints its
+// arguments, and may fail.
 const program = "#!/bin/sh\necho called with \"$@\"\n"
 
 func hash(text string) map[string]string {
@@ -33,16 +33,16 @@ func hash(text string) map[string]string {
 	return map[string]string{runtime.GOARCH: hex.EncodeToString(sum[:])}
 }
 
-// cloud is a machine's surroundings.
+// cloud is the environment of a machine: its metadata service and its bucket.
 type cloud struct {
 	t *testing.T
-	// roleless is how often the metadata has no role yet, and denied how often
-	// the bucket refuses.
+	// roleless is the number of metadata requests that fail for lack of a role, denied the number of
+	// requests that the bucket denies.
 	roleless, denied atomic.Int32
 	body             string
 	imds, s3         *httptest.Server
 	home             string
-	// limit is how many seconds a boot tries.
+	// limit is the time limit of a boot in seconds.
 	limit string
 }
 
@@ -75,7 +75,7 @@ func (c *cloud) metadata(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(answer))
 }
 
-// bucket answers what is signed as the SDK would sign it, and nothing else.
+// bucket answers only requests that are signed as the SDK would sign them.
 func (c *cloud) bucket(w http.ResponseWriter, r *http.Request) {
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {
@@ -101,8 +101,7 @@ func (c *cloud) bucket(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(c.body))
 }
 
-// boot runs user data as a boot does, with this machine's own files left alone
-// and less patience.
+// boot runs user data as a boot does, with its file paths redirected and shorter timeouts.
 func (c *cloud) boot(b interface{ Render() ([]byte, error) }) (console string, ok bool) {
 	c.t.Helper()
 	data, err := b.Render()
@@ -113,7 +112,7 @@ func (c *cloud) boot(b interface{ Render() ([]byte, error) }) (console string, o
 		`"http://169.254.169.254/latest/"`, `"`+c.imds.URL+`/latest/"`, `LIMIT = 1800`, `LIMIT = `+c.limit)
 }
 
-// runScript runs a boot's script below a directory of the test's, with less patience.
+// runScript runs a boot script below a directory of the test, with shorter timeouts.
 func runScript(t *testing.T, text, home string, replace ...string) (console string, ok bool) {
 	t.Helper()
 	text = strings.NewReplacer(append(replace,

@@ -57,7 +57,7 @@ func TestUserDataRendersGolden(t *testing.T) {
 	}
 }
 
-// script is the program within user data, as cloud-init reads it.
+// script extracts the program from user data as cloud-init does.
 func script(t *testing.T, data []byte) string {
 	t.Helper()
 	if !strings.HasPrefix(string(data), "#cloud-config\n") {
@@ -77,14 +77,14 @@ func script(t *testing.T, data []byte) string {
 	return doc.Files[0].Content
 }
 
-// check reads the program with the Python that runs it, warnings included.
+// check compiles the program with the system's Python and fails on warnings.
 func check(t *testing.T, text string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "boot.py")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A name that is used and defined nowhere is what a compiler would refuse.
+	// Python does not report undefined names before it uses them.
 	const lint = `
 import ast, builtins, sys
 with open(sys.argv[1]) as f: text = f.read()
@@ -103,7 +103,7 @@ sys.exit(" ".join(sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name
 	}
 }
 
-// python is the one that runs user data: the system's, not a user's.
+// python returns the path of the interpreter that runs user data: the system's, not a user's.
 func python(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("/usr/bin/python3")

@@ -13,11 +13,11 @@ import (
 //go:embed all:chart
 var chartFiles embed.FS
 
-// chartMeta is the one file of the chart that depends on the program.
+// chartMeta is the only file of the chart that depends on the version.
 const chartMeta = "Chart.yaml"
 
-// Chart is the Helm chart of a cluster as a folder, with the versions of the
-// det-deploy that it comes from: version is the tag of the master's image.
+// Chart returns the Helm chart of a cluster as a file system, with the version of det-deploy, which is
+// also the tag of the master's image.
 func Chart(version string) fs.FS {
 	dir, err := fs.Sub(chartFiles, "chart")
 	if err != nil { // the name is a constant
@@ -30,8 +30,8 @@ func Chart(version string) fs.FS {
 	return chart{FS: dir, meta: setVersion(raw, version)}
 }
 
-// A chart's own version must be a semantic one; any other, as that of a build
-// from a checkout, becomes the end of 0.0.0.
+// A chart's version must be a semantic version. Any other version, such as that of a build from a
+// checkout, is appended to 0.0.0.
 var (
 	semantic    = regexp.MustCompile(`^\d+\.\d+\.\d+([-+].*)?$`)
 	unspeakable = regexp.MustCompile(`[^0-9A-Za-z.-]+`)
@@ -61,7 +61,7 @@ func (c chart) Open(name string) (fs.File, error) {
 	return &metaFile{File: f, r: bytes.NewReader(c.meta)}, nil
 }
 
-// metaFile has the mode of the embedded file and other contents.
+// metaFile has the mode of the embedded file and different contents.
 type metaFile struct {
 	fs.File
 	r *bytes.Reader
@@ -89,5 +89,5 @@ type sized struct {
 // Size implements fs.FileInfo.
 func (s sized) Size() int64 { return s.size }
 
-// ModTime implements fs.FileInfo: an export is the same at any time.
+// ModTime implements fs.FileInfo. It returns the zero time, so that exports are reproducible.
 func (sized) ModTime() time.Time { return time.Time{} }

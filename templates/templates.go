@@ -1,5 +1,5 @@
-// Package templates is every file that det-deploy writes onto machines, each as
-// typed data and its Render, so that what stands on a machine can be read here.
+// Package templates renders the files that det-deploy installs on machines, each from typed data with a
+// Render method.
 package templates
 
 import (
@@ -12,7 +12,7 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-// renderTemplate renders one template, which may use what others define.
+// renderTemplate renders one template, which may use definitions of others.
 func renderTemplate(name string, data any, others ...string) ([]byte, error) {
 	t, err := template.New(name).Option("missingkey=error").ParseFS(files, append(others, name)...)
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 
 // MasterUnit is the systemd unit of a master.
 type MasterUnit struct {
-	// Binary is the det-deploy to run, ConfigFile its master.yaml.
+	// Binary is the path of det-deploy, ConfigFile that of its master.yaml.
 	Binary     string
 	ConfigFile string
-	// DataDir is the only place that the master may write to.
+	// DataDir is the only directory that the master may write to.
 	DataDir string
-	// Needs is a unit that must have succeeded before, and Environment a file
-	// that may add to the command line in DET_DEPLOY_MASTER_ARGS. Both may be
-	// empty. With an environment another unit starts the master, not the boot.
+	// Needs is a unit that must have succeeded before, and Environment a file that may extend the
+	// command line with DET_DEPLOY_MASTER_ARGS. Both may be empty. With an environment file the master
+	// is started by another unit, not at boot.
 	Needs       string
 	Environment string
-	// Variables are NAME=VALUE: where the master finds its cloud.
+	// Variables are NAME=VALUE pairs that locate the master's cloud services.
 	Variables []string
 }
 
-// Render writes det-deploy-master.service.
+// Render returns det-deploy-master.service.
 func (u MasterUnit) Render() ([]byte, error) {
 	paths := []string{u.Binary, u.ConfigFile, u.DataDir}
 	if u.Environment != "" {
@@ -37,15 +37,15 @@ func (u MasterUnit) Render() ([]byte, error) {
 
 // AgentUnit is the systemd unit of an agent.
 type AgentUnit struct {
-	// Binary is the det-deploy to run, ConfigFile its agent.yaml.
+	// Binary is the path of det-deploy, ConfigFile that of its agent.yaml.
 	Binary     string
 	ConfigFile string
-	// DrainDir is the agent's data_dir on a machine that is shut down while its tasks are
-	// told: its agent stops after them. It is empty elsewhere.
+	// DrainDir is the agent's data_dir on a machine whose tasks are notified before it shuts down: the
+	// agent stops after them. It is empty on other machines.
 	DrainDir string
 }
 
-// Render writes det-deploy-agent.service.
+// Render returns det-deploy-agent.service.
 func (u AgentUnit) Render() ([]byte, error) {
 	paths := []string{u.Binary, u.ConfigFile}
 	if u.DrainDir != "" {
@@ -57,14 +57,14 @@ func (u AgentUnit) Render() ([]byte, error) {
 	return renderTemplate("agent.service.tmpl", u)
 }
 
-// HostUnit is the systemd unit of what a machine needs of its cloud.
+// HostUnit is the systemd unit of a machine's cloud services.
 type HostUnit struct {
-	// Binary is the det-deploy to run, Args what follows "host run".
+	// Binary is the path of det-deploy, Args the arguments after "host run".
 	Binary string
 	Args   []string
 }
 
-// Render writes det-deploy-host.service.
+// Render returns det-deploy-host.service.
 func (u HostUnit) Render() ([]byte, error) {
 	if err := errors.Join(plainPaths(u.Binary), plainWords(u.Args...)); err != nil {
 		return nil, fmt.Errorf("render the host's unit: %w", err)
@@ -74,12 +74,12 @@ func (u HostUnit) Render() ([]byte, error) {
 
 // DataUnit is the systemd unit that mounts a master's data volume.
 type DataUnit struct {
-	// Binary is the det-deploy to run, Args what follows "host mount".
+	// Binary is the path of det-deploy, Args the arguments after "host mount".
 	Binary string
 	Args   []string
 }
 
-// Render writes det-deploy-data.service.
+// Render returns det-deploy-data.service.
 func (u DataUnit) Render() ([]byte, error) {
 	if err := errors.Join(plainPaths(u.Binary), plainWords(u.Args...)); err != nil {
 		return nil, fmt.Errorf("render the data volume's unit: %w", err)
@@ -87,10 +87,10 @@ func (u DataUnit) Render() ([]byte, error) {
 	return renderTemplate("data.service.tmpl", u)
 }
 
-// odd is what systemd splits at, expands or ends a word with.
+// odd are the characters at which systemd splits, expands or ends a word.
 const odd = " \t\n\"'\\%$;"
 
-// plainWords refuses what systemd would not take as one word.
+// plainWords returns an error for arguments that systemd would not take as one word.
 func plainWords(words ...string) error {
 	var errs []error
 	for _, w := range words {
@@ -101,7 +101,7 @@ func plainWords(words ...string) error {
 	return errors.Join(errs...)
 }
 
-// plainPaths refuses what systemd would split, expand or take from elsewhere.
+// plainPaths returns an error for paths that are relative or that systemd would split or expand.
 func plainPaths(paths ...string) error {
 	var errs []error
 	for _, p := range paths {

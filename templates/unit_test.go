@@ -56,7 +56,7 @@ func TestAnArgumentThatSystemdWouldReadOtherwiseIsRefused(t *testing.T) {
 	}
 }
 
-// Systemd says of each unit what it does not understand, as on a machine.
+// systemd-analyze verify reports errors and unknown settings in each unit.
 func TestSystemdUnderstandsTheUnits(t *testing.T) {
 	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -77,7 +77,7 @@ func TestSystemdUnderstandsTheUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The program need not be on this machine, nor the other unit.
+		// The program and the other unit need not exist on this machine.
 		plain := strings.NewReplacer("/usr/local/bin/det-deploy", "/bin/true", "Requires=det-deploy-data.service\n", "").Replace(string(text))
 		file := filepath.Join(dir, "det-deploy-"+strings.TrimSuffix(filepath.Base(g), ".golden"))
 		if err := os.WriteFile(file, []byte(plain), 0o600); err != nil {

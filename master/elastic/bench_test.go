@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/elastic"
 )
 
-// A decision over a thousand machines, half of them idle, with a thousand tasks
-// waiting for more.
+// BenchmarkDecide decides over a thousand machines, half of them idle, with up to ten thousand waiting
+// tasks.
 func BenchmarkDecide(b *testing.B) {
 	for _, waiting := range []int{0, 1000, 10_000} {
 		b.Run(fmt.Sprintf("1000 machines, %d gangs", waiting), func(b *testing.B) {

@@ -9,72 +9,69 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Decision is what should happen now. It may be carried out in part, and asked
-// for again.
+// Decision lists the actions to take now. It may be carried out in part and recomputed.
 type Decision struct {
-	// Launch has at most one entry: the next call for machines.
+	// Launch has at most one entry, the next call for machines.
 	Launch []Ask
-	// Drain lists joined machines that must go when they are empty; Keep takes
-	// that back; Terminate lists those that go at once. Diagnose lists those of
-	// them whose last boot lines are worth a look.
+	// Drain lists joined machines that are removed once they are empty; Keep lists draining machines to
+	// put back into service; Terminate lists those to remove at once. Diagnose lists those of the
+	// terminated machines whose console output should be read.
 	Drain     []Going
 	Keep      []cloud.InstanceID
 	Terminate []Going
 	Diagnose  []cloud.InstanceID
-	// Kill lists terminating machines that the platform has not been told of.
+	// Kill lists terminating machines whose termination the platform has not accepted yet.
 	Kill []cloud.InstanceID
-	// Forget lists launches that are not sent again; the list shows what they
-	// gave.
+	// Forget lists launches that are not repeated. The next list shows the machines that they launched.
 	Forget []string
 
-	// Demand is how many machines more the waiting tasks need, within the
-	// limits. Fates says what becomes of each of Fleet.Waiting, and Fail lists
-	// those that are given up for the launch error that shows.
+	// Demand is the number of further machines that the waiting tasks need, within the limits. Fates has
+	// the fate of each of Fleet.Waiting, and Fail lists the tasks that fail because of the persistent
+	// launch error.
 	Demand int
 	Fates  []Fate
 	Fail   []string
-	// Standing is the refusal that keeps Demand from being launched.
+	// Standing is the refusal that prevents Demand from being launched.
 	Standing Refusal
-	// Wake is when the decision changes without any event; zero means never.
+	// Wake is the time at which the decision changes without an event; zero means never.
 	Wake time.Time
 }
 
-// Ask is one call to be made.
+// Ask is a call for machines.
 type Ask struct {
 	Offer cloud.Offer
 	Count int
 }
 
-// Going is one machine that must go.
+// Going is a machine to remove.
 type Going struct {
 	ID  cloud.InstanceID
 	Why Why
 }
 
-// Decide says what is launched and what goes.
+// Decide returns the machines to launch and to remove.
 //
-// What goes, in this order: what was stopped or taken back; what stayed away
-// for MaxLost; what did not join within MaxStarting; what is idle for MaxIdle
-// and not needed by anything that waits, as long as Min remain; and while there
-// are more than Max: starting machines, newest first, then idle, lost and busy
-// ones. Machines with an agent are drained first, and one that has got work
-// after all is kept. Of equal candidates the longest idle goes, then the
-// oldest, then the one with the smaller id.
+// It removes machines in this order: interrupted and stopped ones; those whose agent has been lost for
+// MaxLost; those that did not join within MaxStarting; those that have been idle for MaxIdle and that no
+// waiting task needs, as long as Min remain; and while there are more than Max: starting machines,
+// newest first, then idle, lost and busy ones. Machines with an agent are drained first. A machine that
+// gets work while it drains for idleness is kept. Among equal candidates the longest idle one is removed
+// first, then the oldest, then the one with the smaller id.
 //
-// What is launched: what the waiting tasks need beyond what is free, promised,
-// starting or asked for, or what is missing to Min; never above Max, and from
-// the first offer that no refusal stands against.
+// It launches the machines that waiting tasks need beyond the free, promised, starting and requested
+// ones, or those missing to Min; never more than Max, and from the first offer without an active
+// refusal.
 func Decide(f *Fleet, now time.Time) Decision {
 	d := Decision{}
 	present := f.countPresent()
-	// stay is how many there are when all that must go has gone.
+	// stay is the number of machines left after the removals.
 	stay := present - d.removeMachines(f, present, now)
 	need := f.assessDemand(max(f.Limits.Max-present, 0))
 	d.Fates, d.Demand = need.fates, need.machines
 	stay -= d.removeSurplus(f, stay-f.Limits.Max)
 	d.removeIdle(f, need.used, stay-f.Limits.Min, now)
-	// A machine that replaces one waits until that one's end is accepted, so
-	// that there are never more than Max.
+	// A replacement is launched only after the platform has accepted the termination of the machine that
+	// it replaces, so that there are never more than Max.
 	d.addLaunch(f, min(max(need.machines, f.Limits.Min-stay), f.Limits.Max-present), now)
 	d.failTasks(f, now)
 	d.forgetMachine(f, now)
@@ -87,15 +84,16 @@ func (d *Decision) wakeAt(at, now time.Time) {
 	}
 }
 
-// isDue reports whether a period that began at since is over, and else when to
-// look again.
+// isDue reports whether a period that began at since has elapsed. If not, it schedules a wake-up for its
+// end.
 func (d *Decision) isDue(since time.Time, period time.Duration, now time.Time) bool {
 	at := since.Add(period)
 	d.wakeAt(at, now)
 	return !at.After(now)
 }
 
-// removeMachines finds what goes whatever the demand, and counts what is on its way out.
+// removeMachines removes the machines that must go regardless of demand, and returns the number of those
+// that are leaving.
 func (d *Decision) removeMachines(f *Fleet, present int, now time.Time) (leaving int) {
 	for _, id := range f.sortedIDs() {
 		m := f.Machines[id]
@@ -124,8 +122,8 @@ func (d *Decision) removeMachines(f *Fleet, present int, now time.Time) (leaving
 	return leaving
 }
 
-// decideDraining says what becomes of a draining machine; it answers 0 for one that
-// stays.
+// decideDraining terminates a draining machine once it is empty, or keeps it if it is needed again. It
+// returns 0 for a machine that is kept, and 1 otherwise.
 func (d *Decision) decideDraining(m *Machine, a *Agent, above bool) int {
 	switch {
 	case a == nil || !a.Busy:
@@ -141,8 +139,7 @@ func (d *Decision) terminateMachine(m *Machine, why Why) {
 	d.Terminate = append(d.Terminate, Going{m.ID, why})
 }
 
-// removeSurplus sends away what is above the maximum, which happens when it was
-// lowered.
+// removeSurplus removes the machines above the maximum, after it was lowered.
 func (d *Decision) removeSurplus(f *Fleet, above int) (leaving int) {
 	if above <= 0 {
 		return 0
@@ -161,7 +158,7 @@ func (d *Decision) removeSurplus(f *Fleet, above int) (leaving int) {
 	list := f.listCandidates(d, func(m *Machine) bool { return true })
 	slices.SortStableFunc(list, func(a, b *Machine) int {
 		if c := cmp.Compare(rank(a), rank(b)); c != 0 || rank(a) == 1 {
-			return c // idle ones are in their order already
+			return c // idle machines are already in order
 		}
 		return b.Launched.Compare(a.Launched)
 	})
@@ -177,9 +174,9 @@ func (d *Decision) removeSurplus(f *Fleet, above int) (leaving int) {
 	return len(list)
 }
 
-// removeIdle sends away what nothing needs. What nothing can use goes first, and is not
-// kept for Min: a machine without its devices, or that an operator has switched
-// off, is not warm.
+// removeIdle removes idle machines that no task needs. Unusable ones are removed first and do not count
+// towards Min: a machine without its devices, or one that an operator has disabled, cannot serve as a
+// warm one.
 func (d *Decision) removeIdle(f *Fleet, used map[cloud.InstanceID]bool, spare int, now time.Time) {
 	list := f.listCandidates(d, func(m *Machine) bool { return m.State == Joined && !m.idle.IsZero() && !used[m.ID] })
 	cold, warm := make([]*Machine, 0, len(list)), make([]*Machine, 0, len(list))
@@ -201,7 +198,8 @@ func (d *Decision) removeIdle(f *Fleet, used map[cloud.InstanceID]bool, spare in
 	}
 }
 
-// listCandidates lists machines that stay so far, in the order in which equals go.
+// listCandidates returns the machines that are not being removed, in the order in which equal candidates
+// are removed.
 func (f *Fleet) listCandidates(d *Decision, may func(*Machine) bool) []*Machine {
 	going := make(map[cloud.InstanceID]bool, len(d.Terminate)+len(d.Drain))
 	for _, g := range slices.Concat(d.Terminate, d.Drain) {
@@ -220,7 +218,8 @@ func (f *Fleet) listCandidates(d *Decision, may func(*Machine) bool) []*Machine 
 	return out
 }
 
-// addLaunch asks for what is needed, from the first offer that may be asked.
+// addLaunch requests count machines of the first available offer. Without one it records the refusal
+// that prevents the launch.
 func (d *Decision) addLaunch(f *Fleet, count int, now time.Time) {
 	if count <= 0 {
 		return
@@ -241,8 +240,7 @@ func (d *Decision) addLaunch(f *Fleet, count int, now time.Time) {
 	}
 }
 
-// failTasks gives up on tasks that the pool is too small for while the launch error
-// shows.
+// failTasks lists the tasks that exceed the present slots while a launch error persists.
 func (d *Decision) failTasks(f *Fleet, now time.Time) {
 	r, shown := f.Shown(now)
 	if !shown {

@@ -41,7 +41,7 @@ func (s *scene) launched(ids ...cloud.InstanceID) *scene {
 	return s
 }
 
-// joined adds machines with agents that have that much free.
+// joined adds machines with agents that have the given number of free slots.
 func (s *scene) joined(free int, ids ...cloud.InstanceID) *scene {
 	s.launched(ids...)
 	for _, id := range ids {
@@ -73,7 +73,7 @@ func (s *scene) later(d time.Duration) *scene {
 	return s.observe()
 }
 
-// agent changes one agent; nil takes it away.
+// agent changes one agent; a nil change removes it.
 func (s *scene) agent(id cloud.InstanceID, change func(*elastic.Agent)) *scene {
 	i := slices.IndexFunc(s.agents, func(a elastic.Agent) bool { return a.ID == id })
 	if change == nil {
@@ -112,7 +112,7 @@ func with(change func(*elastic.Limits)) elastic.Limits {
 	return l
 }
 
-// short is a decision in one line.
+// short formats a decision in one line.
 func short(d elastic.Decision) string {
 	s := ""
 	for _, l := range d.Launch {

@@ -6,43 +6,42 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Fate is what becomes of one waiting gang.
+// Fate is the prospect of a waiting gang.
 type Fate string
 
-// The fates.
+// Fate values.
 const (
-	// Fits on what is there: the scheduler will place it, or has promised to.
+	// Fits on the present machines: the scheduler will place it, or has promised slots to it.
 	Fits Fate = "fits"
-	// Coming has its machines on their way.
+	// Coming waits for machines that have been requested or are starting.
 	Coming Fate = "coming"
 	// Wanted needs machines that are to be launched now.
 	Wanted Fate = "wanted"
-	// AtMax would need more machines than the pool may have.
+	// AtMax needs more machines than the pool may have.
 	AtMax Fate = "at-max"
-	// TooLarge fits no machine of the pool, however many.
+	// TooLarge cannot run on machines of the pool's shape, in any number.
 	TooLarge Fate = "too-large"
-	// AtJobLimit waits for its own job.
+	// AtJobLimit waits until other allocations of the job end.
 	AtJobLimit Fate = "at-job-limit"
 )
 
-// demand is what the waiting gangs come to.
+// demand is the total demand of the waiting gangs.
 type demand struct {
-	// machines is how many must be launched.
+	// machines is the number of machines to launch.
 	machines int
-	// used are agents that waiting gangs will run on: they are not idle.
+	// used are agents on which waiting gangs will run, and which therefore are not idle.
 	used map[cloud.InstanceID]bool
-	// fates has one entry a gang.
+	// fates has one entry per gang.
 	fates []Fate
 }
 
-// assessDemand packs what waits onto what is free, then onto what is on its way, then
-// onto machines to be launched, at most room of them. A gang is packed as the
-// scheduler places it: on one machine or in equal shares on as few as possible,
-// and whole or not at all. One that cannot be whole takes nothing, so that no
-// machine is launched that would only wait.
+// assessDemand packs the waiting gangs onto free slots, then onto machines that are starting, then onto
+// at most room machines to launch. A gang is packed as the scheduler places it: on one machine or in
+// equal shares on as few as possible, completely or else nowhere. A gang that does not fit completely
+// takes nothing, so that no machine is launched only to wait.
 //
-// Zero-slot tasks take no slots; they come on top, onto the places that all
-// these machines have.
+// Zero-slot tasks take no slots. They are packed afterwards, onto the auxiliary places of all these
+// machines.
 func (f *Fleet) assessDemand(room int) demand {
 	y := f.newYard(room)
 	d := demand{used: make(map[cloud.InstanceID]bool), fates: make([]Fate, len(f.Waiting))}
@@ -71,16 +70,16 @@ func (f *Fleet) assessDemand(room int) demand {
 	return d
 }
 
-// bin is one machine that gangs are packed onto: an agent, or one to come.
+// bin is a machine that gangs are packed onto: an agent, or a machine without one yet.
 type bin struct {
-	agent     cloud.InstanceID // empty for one without an agent
-	fate      Fate             // of what is packed onto it
+	agent     cloud.InstanceID // empty for a machine without an agent
+	fate      Fate             // of the gangs packed onto it
 	free, aux int
 	taken     bool
 }
 
-// yard is all bins, found by how much is free on them, so that ten thousand
-// gangs are packed without visiting a thousand machines each.
+// yard indexes all bins by their free slots, so that ten thousand gangs are packed without visiting a
+// thousand machines each.
 type yard struct {
 	bins   []bin
 	byFree [][]int // bins by free slots; the last of a row is used first
@@ -96,12 +95,12 @@ func (f *Fleet) newYard(room int) *yard {
 	y := &yard{shape: f.Shape, room: room, byAgnt: make(map[cloud.InstanceID]int, len(f.Agents))}
 	coming := f.countLaunching()
 	for _, id := range f.sortedIDs() {
-		// Its agent has never been there; once it was, the agent speaks for it.
+		// Count the machine only if its agent has never been present; otherwise the agent's bin counts.
 		if f.Machines[id].State == Starting && f.byID[id] == nil {
 			coming++
 		}
 	}
-	// What is used last is added first.
+	// Bins are used in reverse order of addition.
 	for range coming {
 		y.addBin(bin{fate: Coming, free: f.Shape.Slots, aux: f.Shape.Aux})
 	}
@@ -135,7 +134,7 @@ func (y *yard) indexBin(i int) {
 	y.byFree[free] = append(y.byFree[free], i)
 }
 
-// packGang finds room for one gang and takes it.
+// packGang takes room for one gang and returns its fate.
 func (y *yard) packGang(g Gang) Fate {
 	if g.Slots == 0 {
 		return y.packAux(g)
@@ -160,8 +159,8 @@ func (y *yard) launchBin() {
 	y.addBin(bin{fate: Wanted, free: y.shape.Slots, aux: y.shape.Aux})
 }
 
-// splitGang finds over how few machines a gang goes, with as few launches as
-// possible. Without an answer the fate says why.
+// splitGang returns the smallest number of machines that a gang can be split over with as few launches
+// as possible. If there is no such number, parts is 0 and fate is the reason.
 func (y *yard) splitGang(g Gang) (parts, launch int, fate Fate) {
 	most, room, fate := g.Slots, y.room, TooLarge
 	if g.Single {
@@ -196,7 +195,7 @@ func (y *yard) splitGang(g Gang) (parts, launch int, fate Fate) {
 	return parts, launch, fate
 }
 
-// atLeast counts bins with that much free, up to enough.
+// atLeast returns the number of bins with at least the given free slots. It may stop counting at enough.
 func (y *yard) atLeast(free int, exclude []cloud.InstanceID, enough int) int {
 	n := 0
 	for u := free; u < len(y.byFree) && n < enough+len(exclude); u++ {
@@ -210,8 +209,8 @@ func (y *yard) atLeast(free int, exclude []cloud.InstanceID, enough int) int {
 	return n
 }
 
-// takeShare packs one share where it leaves the least. The caller knows that there
-// is room.
+// takeShare takes one share from the bin that it leaves with the fewest free slots. The caller has
+// checked that there is room.
 func (y *yard) takeShare(share int, exclude []cloud.InstanceID) Fate {
 	for u := share; u < len(y.byFree); u++ {
 		row := y.byFree[u]
@@ -229,8 +228,8 @@ func (y *yard) takeShare(share int, exclude []cloud.InstanceID) Fate {
 	return TooLarge
 }
 
-// packAux takes a place for one zero-slot task, on agents before machines to
-// come.
+// packAux takes a place for one zero-slot task, on agents before starting machines, and returns its
+// fate.
 func (y *yard) packAux(g Gang) Fate {
 	for y.nextAux < len(y.bins) && y.auxBin(y.nextAux).aux == 0 {
 		y.nextAux++
@@ -257,8 +256,8 @@ func (y *yard) packAux(g Gang) Fate {
 	return Wanted
 }
 
-// auxBin is the n-th bin in the order in which zero-slot tasks use them: agents
-// were added behind what is coming, and machines to be launched behind both.
+// auxBin returns the n-th bin in the order in which zero-slot tasks use them: agents were added after
+// the starting machines, and machines to launch after both.
 func (y *yard) auxBin(n int) *bin {
 	known := len(y.bins) - y.launched
 	if n < known {
@@ -267,7 +266,7 @@ func (y *yard) auxBin(n int) *bin {
 	return &y.bins[n]
 }
 
-// worseFate is the fate of a gang of which one part has fate a and another b.
+// worseFate returns the fate of a gang whose parts have fates a and b.
 func worseFate(a, b Fate) Fate {
 	order := []Fate{Fits, Coming, Wanted}
 	if slices.Index(order, b) > slices.Index(order, a) {

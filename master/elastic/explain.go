@@ -7,9 +7,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Explain says in words for a task's owner why a gang of that fate waits; it is
-// empty where the scheduler's own reason says it all. The words change only when
-// the matter does, so that they may be written into a log; Next has the time.
+// Explain returns the reason why a gang of that fate waits, for the task's owner. It returns "" where
+// the scheduler's own reason suffices. The text changes only with the cause, so that it can be logged;
+// Next returns the time of the next attempt.
 func Explain(fate Fate, d Decision, l Limits) string {
 	switch fate {
 	case Coming:
@@ -28,7 +28,7 @@ func Explain(fate Fate, d Decision, l Limits) string {
 	return ""
 }
 
-// Words is a refusal for people.
+// Words returns the text of a refusal for people.
 func (r Refusal) Words() string {
 	what := map[cloud.Kind]string{
 		cloud.NoCapacity:  "the platform has no capacity",
@@ -54,7 +54,7 @@ func (r Refusal) Words() string {
 	return out
 }
 
-// Next is when a refused launch is tried again, in words with the time left.
+// Next returns the time left until a refused launch is retried, in words.
 func (r Refusal) Next(now time.Time) string {
 	if r.Until.IsZero() || !r.Until.After(now) {
 		return ""
@@ -62,16 +62,16 @@ func (r Refusal) Next(now time.Time) string {
 	return "next try in " + r.Until.Sub(now).Round(time.Second).String()
 }
 
-// The pauses between two lists: short while something is expected of one, and
-// else as long as it takes to notice in time what no agent tells.
+// Intervals between two lists: short while a list is expected to show a change, otherwise just short
+// enough to notice in time the changes that no agent reports.
 const (
-	listSoon  = 15 * time.Second // a link is broken: was the machine taken?
+	listSoon  = 15 * time.Second // the connection to an agent is lost: the machine may have been interrupted
 	listOften = 30 * time.Second // machines start or end
-	listCalm  = 5 * time.Minute  // all are there, and their agents say so
-	listRare  = 30 * time.Minute // there are none; something may have been forgotten
+	listCalm  = 5 * time.Minute  // all machines have joined, and their agents report
+	listRare  = 30 * time.Minute // there are no machines, but some may be unrecorded
 )
 
-// NextList is when the platform should be asked again what there is.
+// NextList returns the time of the next list.
 func (f *Fleet) NextList(last, now time.Time) time.Time {
 	if last.IsZero() {
 		return now

@@ -1,12 +1,11 @@
-// Package elastic decides how many machines a resource pool has: when one is
-// launched because tasks wait, from which offer, and when one goes because
-// nothing needs it. It is pure: the same fleet and clock always give the same
-// answer, so every rule has a row in a table test and none needs a cloud.
+// Package elastic decides the size of a resource pool: when and from which offer a machine is launched
+// because tasks wait, and when one is removed because nothing needs it. It is pure: the same fleet and
+// clock always give the same answer, so every rule has a row in a table test and none needs a cloud.
 //
-//	what was seen ──▶ Observe, See, Grant, Refuse ──▶ Fleet ──▶ Decide ──▶ what is to be done
+//	observations ──▶ Observe, See, Granted, Refuse ──▶ Fleet ──▶ Decide ──▶ actions
 //
-// The caller (master/launcher) keeps the Fleet, tells it what it sees, and
-// carries out what Decide says.
+// The caller (master/launcher) keeps the Fleet, reports its observations to it, and carries out the
+// decisions.
 package elastic
 
 import (
@@ -19,68 +18,65 @@ import (
 
 // Limits are the settings of a pool's provider.
 type Limits struct {
-	// Min machines are kept whether or not anything needs them; there are
-	// never more than Max.
+	// Min machines are kept even without demand; there are never more than Max.
 	Min, Max int
-	// MaxIdle is how long a machine may be without work, MaxStarting how long
-	// until its agent has joined.
+	// MaxIdle is the time that a machine may be idle, MaxStarting the time until its agent must have
+	// joined.
 	MaxIdle     time.Duration
 	MaxStarting time.Duration
-	// ErrorTimeout is how long a launch error is remembered; 0 never gives up
-	// on a task. ErrorRetries is how many in a row are tolerated.
+	// ErrorTimeout is the time that a launch error is remembered; with 0 no task fails for one.
+	// ErrorRetries is the number of tolerated consecutive errors.
 	ErrorTimeout time.Duration
 	ErrorRetries int
 }
 
 const (
-	// MaxLost is how long a machine whose agent has gone may stay away, the
-	// constant of Determined 0.38.1.
+	// MaxLost is the time that a machine without its agent is kept. The value is that of Determined
+	// 0.38.1.
 	MaxLost = 10 * time.Minute
-	// ListLag is how far a platform's list may be behind what it was told:
-	// twice as long as EC2 is usually seen to take, and longer than the minute
-	// that cloud.Instances speaks of.
+	// ListLag is the maximum staleness of a platform's list: twice the delay usually observed on EC2,
+	// and longer than the minute that cloud.Instances documents.
 	ListLag = 90 * time.Second
-	// Memory is how long a machine that is gone is remembered, so that a late
-	// list does not bring it back. EC2 lists what it has ended for an hour.
+	// Memory is the time that a terminated machine is remembered, so that a stale list does not
+	// re-create its record. EC2 lists terminated instances for an hour.
 	Memory = 2 * time.Hour
-	// TokenLife is how long a launch may be sent again under its token. EC2
-	// promises a day; a quarter of it leaves room for clocks.
+	// TokenLife is the time within which a launch may be repeated under its token. EC2 guarantees
+	// idempotency for a day; a quarter of it leaves room for clock differences.
 	TokenLife = 6 * time.Hour
-	// openLaunches is how many launch calls may be without an answer.
+	// openLaunches is the number of launch calls that may be unanswered at a time.
 	openLaunches = 8
 )
 
-// Shape is what one new machine of the pool offers.
+// Shape is the capacity of a new machine of the pool.
 type Shape struct {
-	// Slots is how many devices, Aux how many zero-slot tasks it may run.
+	// Slots is the number of devices, Aux the number of zero-slot tasks that it may run.
 	Slots int
 	Aux   int
 }
 
-// Fleet is everything a decision looks at.
+// Fleet is the input of a decision.
 type Fleet struct {
 	Limits Limits
-	// Offers are tried in this order, but for those that are scarce.
+	// Offers are tried in this order, except that scarce ones come later.
 	Offers []cloud.Offer
 	Shape  Shape
-	// Machines are those that are not gone.
+	// Machines are the machines that are not gone.
 	Machines map[cloud.InstanceID]*Machine
-	// Launches are the calls without an answer. They count as machines.
+	// Launches are the unanswered calls. Their machines count as present.
 	Launches map[string]*Launch
-	// Gone remembers when machines went.
+	// Gone holds the end times of machines that are gone.
 	Gone map[cloud.InstanceID]time.Time
 
-	// Agents are those of the pool, launched or not, and Waiting what waits
-	// there, in the order in which it is served.
+	// Agents are all agents of the pool, launched or not; Waiting are its waiting gangs in the order in
+	// which they are served.
 	Agents  []Agent
 	Waiting []Gang
 
 	Refusals Refusals
-	// Scarce is when offers had no machines last that have granted none since.
+	// Scarce holds, for offers that have granted no machine since, the time of the last capacity error.
 	Scarce map[cloud.Offer]time.Time
 
-	// byID finds Agents; order is the machines in a fixed order, if it is still
-	// theirs.
+	// byID indexes Agents by id. order caches the sorted ids of the machines and is checked before use.
 	byID  map[cloud.InstanceID]*Agent
 	order []cloud.InstanceID
 }
@@ -94,23 +90,22 @@ func New(limits Limits, offers []cloud.Offer, shape Shape) *Fleet {
 	}
 }
 
-// Launch is one call for machines whose answer is not known yet.
+// Launch is a call for machines whose answer is unknown.
 type Launch struct {
 	Token string      `json:"token"`
 	Offer cloud.Offer `json:"offer"`
 	Count int         `json:"count"`
 	At    time.Time   `json:"at"`
-	// Until is set when the call is not made again, although it may have had its
-	// effect: by then the platform lists what it gave.
+	// Until is set if the call is not repeated although it may have succeeded. By then the platform
+	// lists the machines that it launched.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Repeatable reports whether the same call, made again, is still one launch.
+// Repeatable reports whether repeating the call cannot launch more machines.
 func (l *Launch) Repeatable(now time.Time) bool { return l.Until.IsZero() && now.Sub(l.At) < TokenLife }
 
-// Settle leaves a call alone whose token the platform knows for something else:
-// a master of another configuration has made it before. What it gave counts until
-// the list shows it.
+// Settle stops a launch from being repeated because the platform knows its token from a different call,
+// which a master with another configuration made. Its machines count until a list shows them.
 func (f *Fleet) Settle(token string, now time.Time) {
 	if l := f.Launches[token]; l != nil && l.Until.IsZero() {
 		l.Until = now.Add(ListLag)
@@ -119,37 +114,36 @@ func (f *Fleet) Settle(token string, now time.Time) {
 
 // Agent is one agent of the pool as its scheduler sees it.
 type Agent struct {
-	// ID is also the machine's, if the master launched it.
+	// ID is also the machine's id if the master launched it.
 	ID cloud.InstanceID
-	// Slots are those it has, Free those that a waiting task can have, now or
-	// when what was asked to stop has stopped; Aux is the same for zero-slot
-	// tasks.
+	// Slots is the number of slots, Free the number that a waiting task can get now or when preempted
+	// tasks have stopped; Aux is the number of free places for zero-slot tasks.
 	Slots, Free, Aux int
-	// Busy says that something runs there.
+	// Busy reports whether an allocation runs there.
 	Busy bool
-	// Lost says that its link is broken, and that it is waited for.
+	// Lost reports that the connection is lost and that the master waits for the agent to return.
 	Lost bool
 }
 
 // Gang is one allocation that waits for slots.
 type Gang struct {
 	ID string
-	// Slots is what it needs at once; 0 is one place for a zero-slot task.
+	// Slots is the number of slots needed together; 0 is one place for a zero-slot task.
 	Slots int
 	// Single gangs are never split over machines.
 	Single bool
-	// Exclude lists agents that it must not use.
+	// Exclude lists agents that the gang must not use.
 	Exclude []cloud.InstanceID
-	// Promised says that slots are being released for it.
+	// Promised reports that slots are being released for the gang.
 	Promised bool
-	// Job is whose it is, and JobRoom how many slots more that job may hold;
-	// negative is no limit.
+	// Job is the gang's job, and JobRoom the number of further slots that the job may hold; negative
+	// means unlimited.
 	Job     string
 	JobRoom int
 }
 
-// countPresent counts the machines that cost money and those that were asked for: all
-// but those whose end the platform has accepted.
+// countPresent returns the number of machines that cost money or were requested: all except those whose
+// termination the platform has accepted.
 func (f *Fleet) countPresent() int {
 	n := f.countLaunching()
 	for _, m := range f.Machines {
@@ -160,7 +154,7 @@ func (f *Fleet) countPresent() int {
 	return n
 }
 
-// countLaunching counts the machines that were asked for and are not known by name.
+// countLaunching returns the number of requested machines whose ids are still unknown.
 func (f *Fleet) countLaunching() int {
 	if len(f.Launches) == 0 {
 		return 0
@@ -176,8 +170,8 @@ func (f *Fleet) countLaunching() int {
 	return n
 }
 
-// isUseless reports whether nothing could run on an idle machine or, where it keeps
-// a whole one from a gang that waits, less than on a new one.
+// isUseless reports whether nothing could run on an idle machine. If a gang is waiting at the maximum,
+// it also reports a machine that offers fewer slots than a new one would.
 func (f *Fleet) isUseless(m *Machine, stands bool) bool {
 	a := f.byID[m.ID]
 	if f.Shape.Slots == 0 {
@@ -186,7 +180,7 @@ func (f *Fleet) isUseless(m *Machine, stands bool) bool {
 	return a.Free == 0 || stands && a.Free < f.Shape.Slots
 }
 
-// setAgents takes in the agents of the pool.
+// setAgents replaces the agents of the pool.
 func (f *Fleet) setAgents(list []Agent) {
 	f.Agents, f.byID = list, make(map[cloud.InstanceID]*Agent, len(list))
 	for i := range list {
@@ -194,13 +188,13 @@ func (f *Fleet) setAgents(list []Agent) {
 	}
 }
 
-// Patience is how long machines have, at the least, to come to a master that has
-// just started: while there was no master no machine could. It is what a boot needs that
-// was waiting for it to fetch its program and set itself up.
+// Patience is the minimum time that machines have to join after the master has started, because no
+// machine can join while the master is down. It is enough for a booting machine that was waiting for the
+// master to download its program and set itself up.
 const Patience = 5 * time.Minute
 
-// Resume takes up what an earlier master has left. Clocks may have been set back
-// meanwhile: nothing has happened in the future.
+// Resume adjusts the state restored from an earlier master. It limits timestamps to now, because the
+// clock may have been set back meanwhile.
 func (f *Fleet) Resume(now time.Time) {
 	for _, m := range f.Machines {
 		m.Launched, m.Since, m.Accepted = soonerTime(m.Launched, now), soonerTime(m.Since, now), soonerTime(m.Accepted, now)
@@ -220,7 +214,7 @@ func (f *Fleet) Resume(now time.Time) {
 	}
 }
 
-// extendPeriod leaves Patience of a period that is running, or all of it.
+// extendPeriod leaves at least Patience of a running period, or all of a shorter one.
 func (m *Machine) extendPeriod(period time.Duration, now time.Time) {
 	if left := now.Add(min(Patience, period) - period); m.Since.Before(left) {
 		m.Since = left
@@ -234,8 +228,8 @@ func soonerTime(a, b time.Time) time.Time {
 	return a
 }
 
-// sortedIDs is the machines in a fixed order. Sorting a thousand names costs more than
-// all that is decided about them, so the order is kept while it is right.
+// sortedIDs returns the ids of the machines in order. Sorting a thousand ids costs more than the rest of
+// a decision, so the result is cached while it is valid.
 func (f *Fleet) sortedIDs() []cloud.InstanceID {
 	right := len(f.order) == len(f.Machines)
 	for i := 0; right && i < len(f.order); i++ {

@@ -8,29 +8,29 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// State is where a machine stands. Before it has a name it is part of a Launch.
+// State is the state of a machine. Before the machine has an id it is part of a Launch.
 //
 //	Launch ──granted──▶ Starting ──joins──▶ Joined ──must go──▶ Draining ──is empty──▶ Terminating ──▶ Gone
 //	                      │   ▲              │  ▲ ▲                │                     ▲
 //	                      │   └──── adopted  │  │ └─has work again─┘                     │
 //	                      │                  ▼  │                                        │
 //	                      │                 Lost ─────────stays away────────────────────▶┤
-//	                      └────────never joins, or is one too many──────────────────────▶┘
+//	                      └────────never joins, or exceeds Max──────────────────────────▶┘
 //
-// From every state a machine is Gone when its platform says so.
+// From every state a machine becomes Gone when its platform reports its end.
 type State string
 
-// The states.
+// State values.
 const (
 	// Starting was granted; its agent has not joined.
 	Starting State = "starting"
 	// Joined has an agent.
 	Joined State = "joined"
-	// Lost had one, which was given up.
+	// Lost had an agent, which the master has removed.
 	Lost State = "lost"
-	// Draining gets nothing new and goes when it is empty.
+	// Draining gets no new work and is terminated when it is empty.
 	Draining State = "draining"
-	// Terminating is to be terminated, or was.
+	// Terminating is to be terminated, or the termination has been requested.
 	Terminating State = "terminating"
 	// Gone has ended.
 	Gone State = "gone"
@@ -50,29 +50,29 @@ type Machine struct {
 	ID    cloud.InstanceID `json:"id"`
 	State State            `json:"state"`
 	Offer cloud.Offer      `json:"offer"`
-	// Zone is where it stands, empty where its platform does not tell.
+	// Zone is the machine's zone, empty if its platform does not report it.
 	Zone  string `json:"zone,omitempty"`
 	Token string `json:"token,omitempty"`
-	// Launched is when it was granted, Joined when its agent first joined, Since
-	// when its state began.
+	// Launched is when the machine was granted, Joined when its agent first joined, Since when its state
+	// began.
 	Launched time.Time `json:"launched"`
 	Joined   time.Time `json:"joined,omitzero"`
 	Since    time.Time `json:"since"`
-	// Cause and Reason say why it goes.
+	// Cause and Reason are why the machine is removed.
 	Cause  Cause  `json:"cause,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Accepted is when its platform took the termination.
+	// Accepted is when its platform accepted the termination.
 	Accepted time.Time `json:"accepted,omitzero"`
 
-	// idle is since when nothing runs on it, missing since when it is not listed.
+	// idle is since when nothing runs on it, missing since when lists lack it.
 	idle    time.Time
 	missing time.Time
 }
 
-// Cause is the rule by which a machine goes.
+// Cause is the rule by which a machine is removed.
 type Cause string
 
-// The causes.
+// Cause values.
 const (
 	CauseIdle    Cause = "idle"
 	CauseSurplus Cause = "over-max"
@@ -81,20 +81,20 @@ const (
 	// CauseUnprepared is a machine that could not be set up.
 	CauseUnprepared Cause = "unprepared"
 	CauseStopped    Cause = "stopped"
-	// CauseTaken is a machine that its platform, or a user of it, ended.
+	// CauseTaken is a machine that its platform or one of the platform's users ended.
 	CauseTaken Cause = "taken-back"
 	// CauseVanished is a machine that its platform no longer lists.
 	CauseVanished Cause = "vanished"
 	// CauseRevoked is a machine whose agent an administrator has revoked.
 	CauseRevoked Cause = "revoked"
-	// CausePoolGone is a machine whose pool launches none any more.
+	// CausePoolGone is a machine whose pool no longer launches machines.
 	CausePoolGone Cause = "pool-gone"
 )
 
-// Planned reports whether it was the pool's own wish.
+// Planned reports whether the pool removed the machine to fit its size.
 func (c Cause) Planned() bool { return c == CauseIdle || c == CauseSurplus }
 
-// moveTo moves a machine. It refuses what the table lacks.
+// moveTo changes the state of a machine. It returns an error for a transition that is not in the table.
 func (m *Machine) moveTo(to State, now time.Time) error {
 	if !slices.Contains(states[m.State], to) {
 		return fmt.Errorf("move machine %s from %s to %s: there is no such step", m.ID, m.State, to)
@@ -103,8 +103,7 @@ func (m *Machine) moveTo(to State, now time.Time) error {
 	return nil
 }
 
-// Move carries out what Decide said of a machine. The error is a broken promise
-// of ours.
+// Move changes the state of a machine as decided. An error is a bug in the caller.
 func (f *Fleet) Move(id cloud.InstanceID, to State, why Why, now time.Time) error {
 	m := f.Machines[id]
 	if m == nil {
@@ -124,11 +123,11 @@ func (f *Fleet) Move(id cloud.InstanceID, to State, why Why, now time.Time) erro
 	return nil
 }
 
-// Why is the reason for which a machine goes.
+// Why is the reason why a machine is removed.
 type Why struct {
 	Cause  Cause
 	Reason string
 }
 
-// Idle is since when nothing runs on it; zero while something does.
+// Idle returns since when nothing has been running on the machine; zero if it is in use.
 func (m *Machine) Idle() time.Time { return m.idle }

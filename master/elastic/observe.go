@@ -9,13 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Change is one step that a machine has made.
+// Change is one state transition of a machine.
 type Change struct {
 	Machine Machine
 	From    State
 }
 
-// Observe takes in the pool as its scheduler sees it.
+// Observe updates the fleet from the scheduler's view of the pool. It returns the machines that have
+// changed.
 func (f *Fleet) Observe(agents []Agent, waiting []Gang, now time.Time) []Change {
 	f.setAgents(agents)
 	f.Waiting = waiting
@@ -34,9 +35,9 @@ func (f *Fleet) Observe(agents []Agent, waiting []Gang, now time.Time) []Change 
 	return out
 }
 
-// checkOffer notes whether a machine that has just joined is what was paid for. One
-// with fewer slots is used for what fits; more of its kind are launched ever
-// more slowly, for a driver that is missing will not come by itself.
+// checkOffer checks the slots of a machine that has just joined. One with too few slots is used for the
+// tasks that fit; further machines of its offer are launched after growing delays, because a missing
+// driver does not appear by itself.
 func (f *Fleet) checkOffer(m *Machine, a *Agent, now time.Time) {
 	if a.Slots >= f.Shape.Slots {
 		f.Refusals.clearFor(m.Offer)
@@ -68,15 +69,15 @@ func (m *Machine) observeInstance(a *Agent, now time.Time) {
 	}
 }
 
-// mustMove makes a step that the table has.
+// mustMove makes a transition that is in the table.
 func (m *Machine) mustMove(to State, now time.Time) {
 	if err := m.moveTo(to, now); err != nil {
-		panic(err) // the table and the switch above disagree: ours to keep
+		panic(err) // unreachable: the table disagrees with the switch above
 	}
 }
 
-// Granted takes in what a launch gave. Machines that a list has named before
-// stay as they are.
+// Granted records the machines of an answered launch. Machines that a list has reported before stay as
+// they are.
 func (f *Fleet) Granted(token string, list []cloud.Instance, now time.Time) []Change {
 	l := f.Launches[token]
 	delete(f.Launches, token)
@@ -98,15 +99,14 @@ func (f *Fleet) Granted(token string, list []cloud.Instance, now time.Time) []Ch
 	return out
 }
 
-// See takes in a platform's list. It returns the machines that it has changed,
-// with those that are gone.
+// See updates the fleet from a platform's list. It returns the machines that have changed, including
+// those that are gone.
 //
-// Asked is when the list was asked for: the answer may take its time, and says
-// nothing of what has happened since.
+// Asked is when the list was requested: the answer may take a while and does not reflect later events.
 //
-// A list may be old. So what it says ended has ended; what it lacks is believed
-// when it is lacking for ListLag and no agent says otherwise; and what it still
-// shows of the dead does not bring them back.
+// A list may be stale. A machine that it reports as ended has ended. A missing machine is considered
+// gone only when it has been missing for ListLag and its agent is not connected. A machine that is known
+// to be gone is not restored by a list that still shows it.
 func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 	var out []Change
 	listed := make(map[cloud.InstanceID]bool, len(list))
@@ -148,7 +148,8 @@ func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 	return out
 }
 
-// compareInstance compares a machine with its line in a list, and says whether it changed.
+// compareInstance compares a machine with its entry in a list, and reports whether the machine has
+// changed.
 func (m *Machine) compareInstance(i cloud.Instance, asked, now time.Time) bool {
 	switch i.State {
 	case cloud.InstanceTerminated:
@@ -177,11 +178,11 @@ func (m *Machine) compareInstance(i cloud.Instance, asked, now time.Time) bool {
 	return false
 }
 
-// stopWait is how long a machine may take to stop before it is ended once more.
+// stopWait is the time that a machine may take to stop before its termination is repeated.
 const stopWait = 10 * time.Minute
 
-// repeatEnd has a machine ended once more whose end was accepted that long ago, and was
-// not carried out. It says whether it does.
+// repeatEnd requests another termination if the last one was accepted longer than after ago without
+// effect. It reports whether it does.
 func (m *Machine) repeatEnd(asked time.Time, after time.Duration) bool {
 	if m.State != Terminating || m.Accepted.IsZero() || asked.Sub(m.Accepted) <= after {
 		return false
@@ -190,9 +191,9 @@ func (m *Machine) repeatEnd(asked time.Time, after time.Duration) bool {
 	return true
 }
 
-// blameOffer holds a machine's end against its offer. One that ended before its agent
-// joined was granted and no good, whatever ended it: the next one would end as
-// well. One that served and was taken back leaves its offer alone for a while.
+// blameOffer records the end of a machine against its offer. If the machine ended before its agent
+// joined, the offer is refused regardless of the cause, because the next machine would probably end as
+// well. If it was interrupted after it had served, the offer is avoided for a while.
 func (f *Fleet) blameOffer(m *Machine, from State, i cloud.Instance, now time.Time) {
 	switch {
 	case from == Starting:
@@ -205,8 +206,8 @@ func (f *Fleet) blameOffer(m *Machine, from State, i cloud.Instance, now time.Ti
 	}
 }
 
-// takeBack leaves alone the offer of a machine that its platform takes back. It
-// is no launch error: nothing was asked for.
+// takeBack avoids the offer of an interrupted machine for a while. This is not a launch error, because
+// no launch was requested.
 func (f *Fleet) takeBack(m *Machine, now time.Time) {
 	f.coolOff(m.Offer, Refusal{Kind: cloud.NoCapacity, Text: fmt.Sprintf("machine %s (%s) is interrupted: %s", m.ID, m.Offer.Type, m.Reason)}, now)
 }
@@ -218,7 +219,7 @@ func endReason(i cloud.Instance) string {
 	return "it was ended from outside"
 }
 
-// stopReason is why a machine stopped: its platform took it back, or a user stopped it.
+// stopReason returns why a machine stopped: its platform interrupted it, or a user stopped it.
 func stopReason(i cloud.Instance) (Cause, string) {
 	if i.Kind == cloud.NoCapacity {
 		return CauseTaken, endReason(i)
@@ -226,10 +227,10 @@ func stopReason(i cloud.Instance) (Cause, string) {
 	return CauseStopped, "it was stopped, and would go on costing its disk"
 }
 
-// noteMissing notes that a list lacks a machine, and says whether that ends it.
+// noteMissing records that a list lacks a machine, and reports whether the machine is gone.
 func (m *Machine) noteMissing(a *Agent, asked, now time.Time) bool {
 	if a != nil && !a.Lost && m.State != Terminating {
-		m.missing = time.Time{} // its agent is there, so it is
+		m.missing = time.Time{} // its agent is connected, so it exists
 		return false
 	}
 	if m.missing.IsZero() {
@@ -245,8 +246,8 @@ func (m *Machine) noteMissing(a *Agent, asked, now time.Time) bool {
 	return true
 }
 
-// adoptInstance takes in a machine that is listed with the pool's mark and whose launch is
-// not recorded. It is nil for one that is not this pool's, yet or any more.
+// adoptInstance adds a machine that is listed for the pool and whose launch is not recorded. It returns
+// nil for a machine that does not belong to the pool yet, or no longer does.
 func (f *Fleet) adoptInstance(i cloud.Instance, asked, now time.Time) *Machine {
 	if i.State != cloud.InstanceStarting && i.State != cloud.InstanceRunning && i.State != cloud.InstanceStopped {
 		return nil
@@ -254,9 +255,9 @@ func (f *Fleet) adoptInstance(i cloud.Instance, asked, now time.Time) *Machine {
 	at, gone := f.Gone[i.ID]
 	switch {
 	case gone && asked.Sub(at) < 2*ListLag:
-		return nil // the list is from before it went
+		return nil // the list is older than its end
 	case i.Token == "" && len(f.Launches) > 0:
-		return nil // it may be the answer that is still under way
+		return nil // it may belong to a launch that is still unanswered
 	}
 	delete(f.Gone, i.ID)
 	m := &Machine{ID: i.ID, State: Starting, Offer: i.Offer, Zone: i.Zone, Token: i.Token, Launched: i.Launched, Since: now}

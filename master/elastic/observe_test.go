@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/elastic"
 )
 
-// stateOf is a machine's state, or "" if it is not known.
+// stateOf returns a machine's state, or "" for an unknown machine.
 func (s *scene) stateOf(id cloud.InstanceID) elastic.State {
 	if m := s.f.Machines[id]; m != nil {
 		return m.State
@@ -23,7 +23,7 @@ func running(id cloud.InstanceID) cloud.Instance {
 	return cloud.Instance{ID: id, State: cloud.InstanceRunning}
 }
 
-// terminated ends a machine as the launcher does.
+// terminated terminates a machine as the launcher does.
 func (s *scene) terminated(id cloud.InstanceID) *scene {
 	if err := s.f.Move(id, elastic.Terminating, elastic.Why{Cause: elastic.CauseIdle, Reason: "idle"}, s.now); err != nil {
 		panic(err)
@@ -32,8 +32,8 @@ func (s *scene) terminated(id cloud.InstanceID) *scene {
 	return s
 }
 
-// A machine whose end was accepted and not carried out is ended once more: one that stops
-// has longer.
+// A termination that was accepted without effect is repeated, after a longer wait if the machine is
+// stopping.
 func TestAnEndThatWasNotCarriedOutIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -57,7 +57,7 @@ func TestAnEndThatWasNotCarriedOutIsRepeated(t *testing.T) {
 	}
 }
 
-// A machine that its platform takes back is told from one that a user has stopped.
+// An interrupted machine is distinguished from one that a user has stopped.
 func TestWhyAStoppedMachineGoes(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[cloud.Kind]elastic.Cause{cloud.NoCapacity: elastic.CauseTaken, "": elastic.CauseStopped} {
@@ -127,7 +127,7 @@ func TestAMachineWithTooFewSlotsSlowsItsKind(t *testing.T) {
 	s := at(limits()).launched("m")
 	s.agents = []elastic.Agent{{ID: "m", Slots: 0, Aux: 100}}
 	s.observe().waits(8)
-	s.f.Grant(offer("a")) // what is given does not heal what is broken
+	s.f.Grant(offer("a")) // a grant does not clear a refusal for broken machines
 	if got, want := short(elastic.Decide(s.f, s.now)), "launch 1 b; "; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -261,8 +261,7 @@ func TestALaunchThatIsNotSentAgainCountsUntilItIsListed(t *testing.T) {
 	}
 }
 
-// A machine is granted each time, and none of them comes up: that is a launch
-// error like any other.
+// Machines that are granted but never come up count as launch errors.
 func TestMachinesThatNeverComeUpAreALaunchErrorInTheEnd(t *testing.T) {
 	t.Parallel()
 	s := at(with(func(l *elastic.Limits) { l.ErrorTimeout, l.ErrorRetries = time.Hour, 2 }))

@@ -15,10 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// Whatever happens: nothing waits for ever while capacity and limits allow it,
-// there are never more than the maximum nor for long fewer than the minimum,
-// nothing is launched twice or without demand, and every machine ends when the
-// load does.
+// Invariants: nothing waits forever while capacity and limits allow it to run, there are never more
+// machines than the maximum nor for long fewer than the minimum, nothing is launched twice or without
+// demand, and every machine ends after the load has.
 func TestEveryHourOfAPool(t *testing.T) {
 	t.Parallel()
 	storms := rest.Choose(1, 4)
@@ -50,7 +49,7 @@ func (s *sim) couldRun(t *task) bool {
 	return fewest(t.Slots, t.SingleNode) <= s.f.Limits.Max
 }
 
-// fewest is over how few machines of eight slots a task goes.
+// fewest returns the smallest number of machines of eight slots that a task can be split over.
 func fewest(slots int, single bool) int {
 	for m := 1; m <= max(slots, 1); m++ {
 		if slots%m == 0 && slots/m <= 8 && (m == 1 || !single) {
@@ -60,7 +59,7 @@ func fewest(slots int, single bool) int {
 	return 1 << 20
 }
 
-// step is one scheduling pass and one turn of whoever keeps the machines.
+// step runs one scheduling pass and one turn of the launcher.
 func (s *sim) step() {
 	scene := pool.Pool{Scheduler: pool.Scheduler{Fitting: pool.Best, DefaultPriority: pool.DefaultPriority}, MaxAux: 3}
 	room := s.f.Limits.Max
@@ -93,7 +92,7 @@ func (s *sim) step() {
 	s.act(elastic.Decide(s.f, s.now))
 }
 
-// observe says to the fleet what the pass has left.
+// observe passes the state after the scheduling pass to the fleet.
 func (s *sim) observe(scene pool.Pool, d pool.Decision) {
 	used, aux, busy := map[pool.AgentID]int{}, map[pool.AgentID]int{}, map[pool.AgentID]bool{}
 	for _, t := range s.tasks {
@@ -123,7 +122,7 @@ func (s *sim) observe(scene pool.Pool, d pool.Decision) {
 	s.f.Observe(agents, gangs, s.now)
 }
 
-// act carries a decision out as the launcher does.
+// act carries out a decision as the launcher does.
 func (s *sim) act(d elastic.Decision) {
 	for _, id := range d.Keep {
 		s.must(s.f.Move(id, elastic.Joined, elastic.Why{}, s.now))
@@ -167,7 +166,7 @@ func (s *sim) must(err error) {
 	}
 }
 
-// justified checks that nothing is launched without demand.
+// justified fails the test if machines are launched without demand.
 func (s *sim) justified(d elastic.Decision) {
 	need := 0
 	for _, g := range s.f.Waiting {
@@ -204,7 +203,7 @@ func (s *sim) launch(l elastic.Launch) {
 			s.f.Grant(l.Offer)
 			return
 		}
-		// Not the kind of what stands, which may be another call's.
+		// Not the kind of the active refusal, which may be another call's.
 		kind := cloud.KindOf(err)
 		r := s.f.Refuse(l.Offer, elastic.Refusal{Kind: kind, Text: err.Error()}, s.now)
 		if kind == cloud.Ambiguous || kind == cloud.Unknown {
@@ -215,7 +214,7 @@ func (s *sim) launch(l elastic.Launch) {
 	})
 }
 
-// check is what holds at every moment.
+// check verifies the invariants that hold at every moment.
 func (s *sim) check() {
 	alive := s.cloud.Alive("p")
 	if len(alive) > s.f.Limits.Max {
@@ -229,13 +228,13 @@ func (s *sim) check() {
 	if s.below.IsZero() {
 		s.below = s.now
 	}
-	// A quarter of an hour is the longest back-off that a storm may have left.
+	// A storm may leave a back-off of at most a quarter of an hour.
 	if d := s.now.Sub(s.below); d > 25*time.Minute {
 		s.t.Fatalf("%d machines for %v, and at least %d are wanted", len(alive), d, s.f.Limits.Min)
 	}
 }
 
-// checkLaunches wants no open launch to have given more machines than were asked for.
+// checkLaunches fails the test if an open launch has given more machines than requested.
 func (s *sim) checkLaunches() {
 	if len(s.f.Launches) == 0 {
 		return

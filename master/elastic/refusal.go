@@ -8,22 +8,22 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Refusal is one answer that was not a machine.
+// Refusal is a failed launch.
 type Refusal struct {
 	Kind  cloud.Kind
 	Offer cloud.Offer
-	// Text is what the platform said, Fix what can be done about it.
+	// Text is the platform's message, Fix a possible remedy.
 	Text string
 	Fix  string
 	At   time.Time
-	// Until is when the next try is made, Times how many in a row there were.
+	// Until is the time of the next attempt, Times the number of consecutive refusals.
 	Until time.Time
 	Times int
-	// Broken says that machines were given, and were no good.
+	// Broken reports that machines were granted but unusable.
 	Broken bool
 }
 
-// scope is what a refusal says something about.
+// scope is the set of offers that a refusal applies to.
 type scope string
 
 const (
@@ -32,16 +32,16 @@ const (
 	poolScope  scope = "pool"  // every offer
 )
 
-// backoff is how refusals of one kind are answered: what is left alone, and for
-// how long, doubled with each refusal in a row.
+// backoff is the reaction to refusals of one kind: the scope that is avoided and for how long, doubled
+// with each consecutive refusal.
 type backoff struct {
 	scope       scope
 	first, most time.Duration
 }
 
-// backoffOf is the table of kinds. What a person must change is looked at again
-// within a quarter of an hour, so that a change does not need a restart of the
-// master; what passes by itself is tried sooner.
+// backoffOf returns the back-off for a kind. An error that a person must fix is retried within a quarter
+// of an hour, so that the fix does not require a restart of the master; a temporary error is retried
+// sooner.
 func backoffOf(k cloud.Kind) backoff {
 	switch k {
 	case cloud.NoCapacity:
@@ -57,20 +57,18 @@ func backoffOf(k cloud.Kind) backoff {
 	return backoff{poolScope, time.Second, time.Minute}
 }
 
-// Refusals is what the pool remembers of them. Its zero value is a pool that was
-// never refused anything.
+// Refusals holds the active refusals of a pool. Its zero value has none.
 type Refusals struct {
 	offers map[cloud.Offer]Refusal
 	prices map[cloud.Price]Refusal
 	pool   Refusal
-	// last is the newest launch error, errors how many there were in a row
-	// before it.
+	// last is the newest launch error, errors the number of consecutive ones before it.
 	last   Refusal
 	errors int
 }
 
-// Refuse notes that an offer was refused. Where that leaves no offer to try, it
-// is a launch error.
+// Refuse records that an offer was refused, and returns the refusal in effect. It counts as a launch
+// error if no offer is left to try.
 func (f *Fleet) Refuse(o cloud.Offer, r Refusal, now time.Time) Refusal {
 	r, noted := f.coolOff(o, r, now)
 	if !noted || r.Kind.Transient() || f.availableOffers(now) {
@@ -86,8 +84,8 @@ func (f *Fleet) Refuse(o cloud.Offer, r Refusal, now time.Time) Refusal {
 	return r
 }
 
-// coolOff leaves alone what a refusal is about. One that comes while another
-// stands belongs to a call that was under way then, and is not noted.
+// coolOff avoids the scope of a refusal until its back-off ends. A refusal during an active one comes
+// from a concurrent call and is not recorded; coolOff then returns the active one and false.
 func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal, noted bool) {
 	b := backoffOf(r.Kind)
 	s := &f.Refusals
@@ -100,12 +98,12 @@ func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal
 	}
 	r.Offer, r.At, r.Times = o, now, before.Times+1
 	wait := b.most
-	if before.Times < 20 { // beyond it the shift would overflow, and most is reached long before
+	if before.Times < 20 { // the shift would overflow beyond it, and b.most is reached long before
 		wait = min(b.most, b.first<<before.Times)
 	}
 	if t := f.Limits.ErrorTimeout; t > 0 {
-		// Else errors would always be older than the time they are remembered
-		// for, and never count.
+		// Otherwise an error would have expired before the next one, and errors would never count as
+		// consecutive.
 		wait = min(wait, max(t/2, b.first))
 	}
 	r.Until = now.Add(wait)
@@ -113,7 +111,8 @@ func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal
 	return r, true
 }
 
-// Grant notes that an offer gave machines. What is broken has to join first.
+// Grant clears the refusals of an offer that gave machines, except for broken ones: such a machine has
+// to join first.
 func (f *Fleet) Grant(o cloud.Offer) {
 	s := &f.Refusals
 	delete(f.Scarce, o)
@@ -131,7 +130,7 @@ func (f *Fleet) Grant(o cloud.Offer) {
 	}
 }
 
-// clearFor notes that a machine of an offer has joined and is what was paid for.
+// clearFor clears the refusals of an offer after one of its machines has joined with all its slots.
 func (s *Refusals) clearFor(o cloud.Offer) {
 	delete(s.offers, o)
 	delete(s.prices, o.Price)
@@ -169,8 +168,7 @@ func (s *Refusals) recordRefusal(w scope, r Refusal) {
 	}
 }
 
-// longestRefusal is the refusal that stands longest against an offer; its zero value
-// stands against nothing.
+// longestRefusal returns the active refusal of an offer that lasts longest, or the zero value.
 func (s *Refusals) longestRefusal(o cloud.Offer, now time.Time) Refusal {
 	var worst Refusal
 	for _, r := range []Refusal{s.offers[o], s.prices[o.Price], s.pool} {
@@ -181,8 +179,8 @@ func (s *Refusals) longestRefusal(o cloud.Offer, now time.Time) Refusal {
 	return worst
 }
 
-// chooseOffer is the first offer that nothing stands against. Without one it is the
-// refusal that ends first.
+// chooseOffer returns the first offer without an active refusal. If there is no such offer, it returns
+// false and the refusal that ends first.
 func (f *Fleet) chooseOffer(now time.Time) (o cloud.Offer, in Refusal, ok bool) {
 	for _, o := range OrderByScarcity(f.Offers, f.Scarce, now) {
 		r := f.Refusals.longestRefusal(o, now)
@@ -201,7 +199,7 @@ func (f *Fleet) availableOffers(now time.Time) bool {
 	return ok
 }
 
-// Shown is the launch error that fails tasks, if there is one.
+// Shown returns the launch error that fails tasks, and reports whether there is one.
 func (f *Fleet) Shown(now time.Time) (Refusal, bool) {
 	s, t := &f.Refusals, f.Limits.ErrorTimeout
 	until := s.last.At.Add(t)
@@ -213,8 +211,7 @@ func (f *Fleet) Shown(now time.Time) (Refusal, bool) {
 	return r, true
 }
 
-// Held is the refusal that keeps an open launch from being sent again, if there
-// is one.
+// Held returns the refusal that delays the retry of an open launch, and reports whether there is one.
 func (f *Fleet) Held(now time.Time) (Refusal, bool) {
 	for _, token := range slices.Sorted(maps.Keys(f.Launches)) {
 		l := f.Launches[token]
@@ -225,8 +222,7 @@ func (f *Fleet) Held(now time.Time) (Refusal, bool) {
 	return Refusal{}, false
 }
 
-// Standing lists the refusals that keep offers away now, the pool's first, then
-// by offer in the pool's order.
+// Standing returns the active refusals, the pool's first, then by offer in the pool's order.
 func (f *Fleet) Standing(now time.Time) []Refusal {
 	var out []Refusal
 	add := func(r Refusal) {

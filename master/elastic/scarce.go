@@ -7,11 +7,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// ScarceMemory is how long it is remembered that an offer had no machines.
+// ScarceMemory is the time that a lack of capacity is remembered.
 const ScarceMemory = time.Hour
 
-// noteScarce remembers that an offer has no machines: it was refused for that, or one was
-// taken back.
+// noteScarce records that an offer lacks capacity: a launch failed for it, or a machine was interrupted.
 func (f *Fleet) noteScarce(o cloud.Offer, now time.Time) {
 	if f.Scarce == nil {
 		f.Scarce = make(map[cloud.Offer]time.Time)
@@ -19,7 +18,7 @@ func (f *Fleet) noteScarce(o cloud.Offer, now time.Time) {
 	f.Scarce[o] = now
 }
 
-// RestoreScarce takes in what an earlier master has remembered, as far as it counts.
+// RestoreScarce restores the unexpired records of an earlier master.
 func (f *Fleet) RestoreScarce(scarce map[cloud.Offer]time.Time, now time.Time) {
 	for o, at := range scarce {
 		if now.Sub(at) < ScarceMemory {
@@ -28,9 +27,8 @@ func (f *Fleet) RestoreScarce(scarce map[cloud.Offer]time.Time, now time.Time) {
 	}
 }
 
-// OrderByScarcity is the order in which offers are tried: as they are configured, but that
-// within one type and price those that lately had no machines go last, the one of longest
-// ago first.
+// OrderByScarcity returns the offers in the order in which they are tried: as configured, except that
+// within one type and price those that recently lacked capacity come last, the least recent first.
 func OrderByScarcity(offers []cloud.Offer, scarce map[cloud.Offer]time.Time, now time.Time) []cloud.Offer {
 	if len(scarce) == 0 {
 		return offers

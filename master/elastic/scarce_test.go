@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/elastic"
 )
 
-// offersOf reads "a/1 a/2 b/1", on demand, and "~a/1" for spot.
+// offersOf parses "a/1 a/2 b/1" as on-demand offers, and "~a/1" as a spot offer.
 func offersOf(text string) []cloud.Offer {
 	var out []cloud.Offer
 	for word := range strings.FieldsSeq(text) {
@@ -40,7 +40,7 @@ func TestOffersThatLatelyHadNoMachinesGoLastWithinTheirTypeAndPrice(t *testing.T
 	t.Parallel()
 	for _, tc := range []struct {
 		name, offers string
-		// scarce is which had none how many minutes ago.
+		// scarce maps offers to the minutes since they lacked capacity.
 		scarce map[string]int
 		want   string
 	}{
@@ -73,7 +73,8 @@ func TestOffersThatLatelyHadNoMachinesGoLastWithinTheirTypeAndPrice(t *testing.T
 	}
 }
 
-// What was granted goes before what was refused, for as long as that is remembered.
+// The zone that granted a machine is tried before a refused one, for as long as the refusal is
+// remembered.
 func TestTheZoneThatHasMachinesIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	offers := offersOf("a/1 a/2 a/3")
@@ -93,7 +94,7 @@ func TestTheZoneThatHasMachinesIsAskedFirst(t *testing.T) {
 	}
 	refuse(0, cloud.NoCapacity)
 	f.Grant(offers[1])
-	now = now.Add(30 * time.Minute) // the refusal stands no longer, and is remembered
+	now = now.Add(30 * time.Minute) // the refusal has expired but is remembered
 	if got := first(); got != "2" {
 		t.Errorf("zone 1 was refused: got zone %s", got)
 	}
@@ -105,7 +106,7 @@ func TestTheZoneThatHasMachinesIsAskedFirst(t *testing.T) {
 	if got := first(); got != "1" {
 		t.Errorf("zone 1 has machines again: got zone %s", got)
 	}
-	refuse(2, cloud.Invalid) // something else than a want of machines
+	refuse(2, cloud.Invalid) // a refusal for a reason other than capacity
 	if len(f.Scarce) != 1 {
 		t.Errorf("got %v, want zone 2 alone", f.Scarce)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// sim is a pool over hours: tasks come and end, machines boot, hang and are
-// taken back, links break, launches are refused, answers and lists are late.
-// Only its clock and what rapid draws move it.
+// sim simulates a pool over hours: tasks come and end, machines boot, hang and are interrupted,
+// connections break, launches are refused, answers and lists are late. It depends on nothing but its
+// clock and the values that rapid draws.
 type sim struct {
 	t     *rapid.T
 	f     *elastic.Fleet
@@ -45,11 +45,11 @@ type task struct {
 
 // link is the agent of a machine.
 type link struct {
-	lostAt time.Time // zero while it holds
+	lostAt time.Time // zero while it is connected
 	backAt time.Time
 }
 
-// pending is an answer on its way.
+// pending is a delayed answer.
 type pending struct {
 	at time.Time
 	do func()
@@ -76,7 +76,7 @@ func newSim(t *rapid.T) *sim {
 	return s
 }
 
-// pass runs for d in steps of a few seconds.
+// pass advances the clock by d in steps of a few seconds.
 func (s *sim) pass(d time.Duration) {
 	for end := s.now.Add(d); s.now.Before(end); {
 		most := 60
@@ -95,7 +95,7 @@ func (s *sim) pass(d time.Duration) {
 	}
 }
 
-// trouble is what may happen in a storm.
+// trouble causes a random fault of a storm.
 func (s *sim) trouble() {
 	alive := s.cloud.Alive("p")
 	pick := func() cloud.InstanceID { return alive[rapid.IntRange(0, len(alive)-1).Draw(s.t, "which")].ID }
@@ -152,15 +152,15 @@ func (s *sim) answers() {
 	}
 }
 
-// later has something happen after at most so many seconds.
+// later schedules an action after at most so many seconds.
 func (s *sim) later(most int, do func()) {
 	s.pending = append(s.pending, pending{s.now.Add(time.Duration(rapid.IntRange(0, most).Draw(s.t, "late")) * time.Second), do})
 }
 
-// reconnectWait is how long a lost agent is kept.
+// reconnectWait is the time that a lost agent is kept.
 const reconnectWait = 25 * time.Second
 
-// agents lets machines that run join, and gives up those that are away.
+// agents lets running machines join, and removes agents that have been away too long.
 func (s *sim) agents() {
 	runs := make(map[cloud.InstanceID]bool)
 	for _, i := range s.cloud.Alive("p") {
@@ -194,7 +194,7 @@ func (s *sim) agents() {
 	}
 }
 
-// seen reports whether the scheduler knows the agent, and as lost.
+// seen reports whether the scheduler knows the agent, and whether it considers it lost.
 func (s *sim) seen(l *link) (known, lost bool) {
 	if l.lostAt.IsZero() {
 		return true, false

@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// From the scheduling pass that leaves a task waiting to the platform's call,
-// with the ledger on a real disk.
+// BenchmarkQueueToCall measures the time from the scheduling pass that leaves a task waiting to the
+// platform's call, with the ledger on a real disk.
 func BenchmarkQueueToCall(b *testing.B) {
 	fleet := cloudtest.NewFleet(cloudtest.Knobs{}, time.Now)
 	l, err := New(Config{

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// consoleWait bounds the look at a machine's console, which must not keep a
-	// machine that is no good.
+	// consoleWait bounds the call for a machine's console output, which must not delay the termination
+	// of an unusable machine.
 	consoleWait = 20 * time.Second
-	// consoleLines go into the master's log, reasonLines into the history.
+	// consoleLines is the number of lines in the master's log, reasonLines in the history.
 	consoleLines = 30
 	reasonLines  = 3
 	reasonLength = 400
 )
 
-// readConsole reads the last boot lines of a machine that never joined, once, before
-// it is terminated. It reports whether the machine has to wait for that.
+// readConsole reads the last boot lines of a machine that never joined, once, before it is terminated.
+// It reports whether the termination has to wait for that.
 func (p *platform) readConsole(ctx context.Context, m elastic.Machine) bool {
 	c, can := p.pool.Instances.(cloud.Console)
 	if !can || m.Cause != elastic.CauseNoJoin || p.examined[m.ID] {
@@ -55,7 +55,7 @@ func (p *platform) handleConsole(id cloud.InstanceID, text string, err error) {
 	}
 }
 
-// diagnoseJoin is what is known of why a machine never joined, in one line.
+// diagnoseJoin returns the likely reason why a machine never joined, in one line.
 func diagnoseJoin(lines []string, err error) string {
 	if err != nil {
 		return fmt.Sprintf("its boot log cannot be read: %v", err)

@@ -12,8 +12,7 @@ import (
 	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
 )
 
-// stuck is a platform whose calls do not come back, before or after they had
-// their effect, until it is let go.
+// stuck is a platform whose calls block, before or after they take effect, until it is released.
 type stuck struct {
 	*cloudtest.FleetPool
 	mu       sync.Mutex
@@ -49,7 +48,7 @@ func (s *stuck) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 	return s.hold(ctx, cloudtest.OpTerminate, func() error { return s.FleetPool.Terminate(ctx, ids) })
 }
 
-// A platform that does not answer in time is asked again with the same token.
+// A call that times out is repeated with the same token.
 func TestACallThatIsCutOffIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -71,8 +70,8 @@ func TestACallThatIsCutOffIsNotARefusal(t *testing.T) {
 	}
 }
 
-// Whenever the master is killed, the next one finishes what it has begun:
-// nothing is launched twice, nothing is forgotten, nothing comes back.
+// Wherever the master is killed, the next one completes the open operations: nothing is launched twice
+// or forgotten, and no terminated machine is restored.
 func TestKilledAtEveryStage(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{0, time.Minute} {
@@ -80,7 +79,7 @@ func TestKilledAtEveryStage(t *testing.T) {
 			name  string
 			op    cloudtest.Op
 			after bool
-			at    time.Duration // killed here at the latest
+			at    time.Duration // kill here at the latest
 		}{
 			{"before anything", "", false, 10 * time.Millisecond},
 			{"before the launch had its effect", cloudtest.OpLaunch, false, 3 * time.Second},

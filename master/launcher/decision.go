@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// enterDecision turns a decision into entries of the ledger. Nothing has left this
-// process when it returns but words to the scheduler.
+// enterDecision records a decision in the ledger. It makes no platform calls; it only informs the
+// scheduler.
 func (l *Launcher) enterDecision(d elastic.Decision, now time.Time) {
 	for _, id := range d.Keep {
 		l.moveMachine(id, elastic.Joined, elastic.Why{}, now)
@@ -21,7 +21,7 @@ func (l *Launcher) enterDecision(d elastic.Decision, now time.Time) {
 	}
 	for _, g := range d.Drain {
 		if l.agents.Retire(rm.AgentID(g.ID)) > 0 && g.Why.Cause == elastic.CauseIdle {
-			// It has got work since it was last seen idle.
+			// It has received work since it was last seen idle.
 			l.agents.Unretire(rm.AgentID(g.ID))
 			continue
 		}
@@ -46,8 +46,8 @@ func (l *Launcher) enterDecision(d elastic.Decision, now time.Time) {
 	}
 }
 
-// endMachine puts a machine on its way out. One that has work after all, whatever was
-// seen, stays until it is empty, unless it is dead.
+// endMachine starts the termination of a machine. A machine that has received work meanwhile stays until
+// it is empty, unless it is lost.
 func (l *Launcher) endMachine(g elastic.Going, now time.Time) {
 	busy := l.agents.Retire(rm.AgentID(g.ID)) > 0
 	m, known := l.findMachine(g.ID)
@@ -56,7 +56,7 @@ func (l *Launcher) endMachine(g elastic.Going, now time.Time) {
 	}
 	if busy && (g.Why.Cause.Planned() || m.State == elastic.Draining) {
 		if m.State == elastic.Starting {
-			l.agents.Unretire(rm.AgentID(g.ID)) // it has joined just now
+			l.agents.Unretire(rm.AgentID(g.ID)) // it has just joined
 		}
 		return
 	}
@@ -65,7 +65,7 @@ func (l *Launcher) endMachine(g elastic.Going, now time.Time) {
 	}
 }
 
-// refuseOffer holds against a machine's offer that it was no good.
+// refuseOffer records that a machine's offer gave an unusable machine.
 func (s *state) refuseOffer(m elastic.Machine, reason string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,10 +75,10 @@ func (s *state) refuseOffer(m elastic.Machine, reason string, now time.Time) {
 	}, now)
 }
 
-// drainLeaving empties machines that may be taken back. The word of it may come
-// before the machine is seen to have joined, and while it is draining for a reason
-// that is taken back; its agent gets nothing new from then on, so it must go. Nor
-// does the agent of a machine that is on its way out.
+// drainLeaving drains machines that may be interrupted. The notice may come before the machine is seen
+// to have joined, and while it is draining for a reason that is later withdrawn. From the notice on its
+// agent gets no new work, so the machine must be drained in each case. Agents of terminating machines
+// get no new work either.
 func (l *Launcher) drainLeaving(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(l.leaving)) {
 		m, known := l.findMachine(id)
@@ -92,12 +92,12 @@ func (l *Launcher) drainLeaving(now time.Time) {
 	}
 	for id, m := range l.fleet.Machines {
 		if m.State == elastic.Terminating && m.Accepted.IsZero() {
-			l.agents.Retire(rm.AgentID(id)) // a list may have been the first to say so
+			l.agents.Retire(rm.AgentID(id)) // a list may have been the first to report it
 		}
 	}
 }
 
-// endUnprepared ends a machine that could not be set up.
+// endUnprepared terminates a machine that could not be set up.
 func (l *Launcher) endUnprepared(id cloud.InstanceID, reason string, now time.Time) {
 	m, known := l.findMachine(id)
 	if !known || m.State == elastic.Terminating {
@@ -109,7 +109,7 @@ func (l *Launcher) endUnprepared(id cloud.InstanceID, reason string, now time.Ti
 	}
 }
 
-// endRevoked ends a machine that an administrator has revoked.
+// endRevoked terminates a machine whose agent an administrator has revoked.
 func (l *Launcher) endRevoked(id cloud.InstanceID, reason string, now time.Time) {
 	m, known := l.findMachine(id)
 	if !known || m.State == elastic.Terminating {
@@ -119,7 +119,7 @@ func (l *Launcher) endRevoked(id cloud.InstanceID, reason string, now time.Time)
 	l.moveMachine(id, elastic.Terminating, elastic.Why{Cause: elastic.CauseRevoked, Reason: reason}, now)
 }
 
-// moveMachine carries a machine over, and reports whether that was possible.
+// moveMachine changes the state of a machine, and reports whether it succeeded.
 func (s *state) moveMachine(id cloud.InstanceID, to elastic.State, why elastic.Why, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,15 +136,15 @@ func (s *state) moveMachine(id cloud.InstanceID, to elastic.State, why elastic.W
 	return true
 }
 
-// forgetLaunch forgets a call for machines. The caller holds mu.
+// forgetLaunch deletes a call for machines. The caller holds mu.
 func (s *state) forgetLaunch(token string) {
 	delete(s.fleet.Launches, token)
 	delete(s.ledger.written, token)
 	s.ledger.unsaved.launches[token] = true
 }
 
-// explainWaits tells tasks why their machines are not launched, and gives up those
-// that a launch error fails.
+// explainWaits reports to waiting tasks why their machines are not launched, and fails the tasks that a
+// launch error concerns.
 func (l *Launcher) explainWaits(d elastic.Decision, now time.Time) {
 	told, ids := make(map[string]cloud.Kind), []rm.AllocationID(nil)
 	kind := d.Standing.Kind

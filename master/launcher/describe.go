@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// listRoom is what may still join: a task that fits only with it waits.
+// listRoom returns the machines that may still join. A task that fits only with them waits.
 func (s *state) listRoom() []pool.Shape {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *state) listRoom() []pool.Shape {
 	return []pool.Shape{{Slots: s.pool.Shape.Slots, Count: n}}
 }
 
-// findMachine is a copy of one that is not gone.
+// findMachine returns a copy of a machine that is not gone.
 func (s *state) findMachine(id cloud.InstanceID) (elastic.Machine, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *state) findMachine(id cloud.InstanceID) (elastic.Machine, bool) {
 	return *m, true
 }
 
-// explainWait is why an allocation does not get its machines.
+// explainWait returns the reason why an allocation does not get its machines.
 func (s *state) explainWait(id rm.AllocationID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *state) explainWait(id rm.AllocationID) string {
 	text := elastic.Explain(fate, s.decision, s.pool.Limits)
 	held := false
 	if fate == elastic.Coming {
-		// What it waits for may be a call whose answer was lost.
+		// It may be waiting for a call whose answer was lost.
 		if standing, held = s.fleet.Held(now); held {
 			text = standing.Words()
 		}
@@ -67,7 +67,7 @@ func (s *state) explainWait(id rm.AllocationID) string {
 	return text
 }
 
-// describePool adds to a pool what is configured and known of its machines.
+// describePool adds the configuration and the state of its machines to a pool.
 func (s *state) describePool(out *apiv1.ResourcePool) {
 	if s.pool.Describe != nil {
 		s.pool.Describe(out)
@@ -84,7 +84,7 @@ func (s *state) describePool(out *apiv1.ResourcePool) {
 	out.Machines = s.countMachines()
 }
 
-// countMachines is the pool's machines by what they do, and what stands in their way.
+// countMachines returns the pool's machines by state, the active refusals and the problems.
 func (s *state) countMachines() *apiv1.PoolMachines {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +125,7 @@ func (s *state) countMachines() *apiv1.PoolMachines {
 	return out
 }
 
-// IsSpot reports whether a machine that was launched for a pool is a spot machine; others are
-// not.
+// IsSpot reports whether a machine was launched for a pool as a spot machine.
 func (l *Launchers) IsSpot(pool, machine string) bool {
 	p := l.pools[pool]
 	if p == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// answers is what a platform says to the first launches; the effect of the very
-// first one is not undone by it.
+// answers is a platform with the given errors for the first launches; the very first launch takes effect
+// nevertheless.
 type answers struct {
 	*cloudtest.FleetPool
 	mu   sync.Mutex
@@ -38,8 +38,8 @@ func (a *answers) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance,
 	return nil, &cloud.Error{Kind: a.say[a.made-1], Op: "test:launch"}
 }
 
-// The answer to a launch that gave a machine is lost, and the question cannot be
-// asked again for a while: that is no reason for another launch.
+// The answer to a launch that gave a machine is lost, and the call cannot be repeated for a while. The
+// launcher must not make another launch.
 func TestALaunchInDoubtIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []cloud.Kind{

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// historyLife is how long machines that are gone are shown: a quarter, for
-	// which bills are disputed.
+	// historyLife is the time that terminated machines are shown: a quarter of a year, in which bills
+	// are disputed.
 	historyLife = 90 * 24 * time.Hour
-	// pruneEvery is how often older ones are forgotten.
+	// pruneEvery is the interval at which older ones are deleted.
 	pruneEvery = 12 * time.Hour
 )
 
-// History lists the machines of a pool, those that are there and those that are
-// gone, newest first. Without a name it is all pools.
+// History returns the machines of a pool, present and gone, newest first. An empty name selects all
+// pools.
 func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine, error) {
 	ended, err := endedDocs().All(ctx, l.cfg.Store)
 	if err != nil {
@@ -60,15 +60,15 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 	return out, nil
 }
 
-// listLeft lists the machines that no launcher keeps any more, because their pool is gone
-// from the configuration, or its provider.
+// listLeft returns the machines without a launcher, because their pool or its provider was removed from
+// the configuration.
 func (l *Launchers) listLeft(ctx context.Context) ([]store.Doc[elastic.Machine], error) {
 	all, err := machineDocs().All(ctx, l.cfg.Store)
 	return slices.DeleteFunc(all, func(d store.Doc[elastic.Machine]) bool { return l.pools[d.Parent] != nil }), err
 }
 
-// Ended writes the end of a machine that no launcher keeps, because its pool
-// launches none any more.
+// Ended records the end of a machine without a launcher. It returns an error if the pool still has a
+// launcher, and nil if the machine is unknown.
 func (l *Launchers) Ended(ctx context.Context, pool string, id cloud.InstanceID, reason string) error {
 	if l.pools[pool] != nil {
 		return fmt.Errorf("write the end of machine %s: resource pool %q keeps it itself", id, pool)
@@ -112,7 +112,7 @@ func apiMachine(pool string, m elastic.Machine) *apiv1.Machine {
 	return out
 }
 
-// pruneHistory forgets what is too old to be shown, until ctx ends.
+// pruneHistory periodically deletes records older than historyLife until ctx is done.
 func (l *Launchers) pruneHistory(ctx context.Context) {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// inbox is what others tell a launcher. It has a lock of its own, so that the scheduler,
-// which holds the one of all agents, never waits for the launcher.
+// inbox collects the messages to a launcher. It has its own lock, so that the scheduler, which holds the
+// lock of all agents, never waits for the launcher.
 type inbox struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	view *view
 	// since is when tasks were first seen waiting in a view that was not taken.
 	since   time.Time
@@ -25,7 +25,7 @@ func (in *inbox) putView(v *view, now time.Time) {
 	}
 }
 
-// takeView returns the newest view, nil before the first, and since when tasks wait in it.
+// takeView returns the newest view, or nil before the first one, and since when tasks wait in it.
 func (in *inbox) takeView() (v *view, since time.Time) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -47,7 +47,7 @@ func (in *inbox) takePosts() []func(now time.Time) {
 	return posts
 }
 
-// completeAt is until when more tasks of the same submission may come; zero if none wait.
+// completeAt returns the time until which more tasks of the same submission may come; zero if none wait.
 func (in *inbox) completeAt(batch time.Duration) time.Time {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Launcher keeps the machines of one pool: it looks, decides, writes down and acts. Its
-// parts are the state, the inbox of what others tell it, and the platform.
+// Launcher manages the machines of one pool: it observes, decides, records and acts. It consists of the
+// state, the inbox of messages, and the platform.
 type Launcher struct {
 	*state
 	inbox    *inbox
@@ -21,9 +21,9 @@ type Launcher struct {
 
 	wake chan struct{}
 
-	// Only run looks at these.
+	// Used by run only.
 	explained map[string]cloud.Kind
-	leaving   map[cloud.InstanceID]string // may be interrupted, and why
+	leaving   map[cloud.InstanceID]string // may be interrupted, with the reason
 }
 
 func newLauncher(cfg Config, p Pool) *Launcher {
@@ -34,8 +34,8 @@ func newLauncher(cfg Config, p Pool) *Launcher {
 	}
 }
 
-// restoreRecords reads what an earlier launcher has written. Whether it has sent the launches of
-// which no answer is recorded is not known.
+// restoreRecords reads the records of an earlier launcher. It is unknown whether that one sent the
+// launches without a recorded answer, so that they are repeated with their tokens.
 func (l *Launcher) restoreRecords(ctx context.Context) error {
 	if err := l.state.restoreRecords(ctx); err != nil {
 		return err
@@ -47,13 +47,13 @@ func (l *Launcher) restoreRecords(ctx context.Context) error {
 	return nil
 }
 
-// receiveView takes the newest view and wakes run. It is called by the scheduler.
+// receiveView takes the newest view and wakes run. The scheduler calls it.
 func (l *Launcher) receiveView(p pool.Pool, d pool.Decision) {
 	l.inbox.putView(&view{pool: p, decision: d}, time.Now())
 	l.wakeUp()
 }
 
-// postAction has run do something in its next turn.
+// postAction schedules a function for the next turn of run.
 func (l *Launcher) postAction(do func(now time.Time)) {
 	l.inbox.putPost(do)
 	l.wakeUp()
@@ -66,12 +66,12 @@ func (l *Launcher) wakeUp() {
 	}
 }
 
-// idleDelay is how long a view may wait in which no task waits: an agent became idle, a
+// idleDelay is the time that a view without waiting tasks may be delayed: an agent became idle, or a
 // machine has joined.
 const idleDelay = time.Second
 
-// runTurns looks, decides and acts until ctx ends. Calls that are under way then are
-// cut off; the ledger knows of them.
+// runTurns observes, decides and acts until ctx is done, and returns its error. It then cancels
+// outstanding calls, which the ledger has recorded.
 func (l *Launcher) runTurns(ctx context.Context) error {
 	defer l.platform.running.Wait()
 	l.retireRestored()
@@ -97,7 +97,7 @@ func (l *Launcher) runTurns(ctx context.Context) error {
 	}
 }
 
-// retireRestored says again what an earlier launcher has said of machines that must go.
+// retireRestored retires the agents of machines that an earlier launcher was removing.
 func (l *Launcher) retireRestored() {
 	for id, m := range l.fleet.Machines {
 		if m.State == elastic.Draining || m.State == elastic.Terminating {
@@ -106,7 +106,7 @@ func (l *Launcher) retireRestored() {
 	}
 }
 
-// notifyRemoved tells the scheduler of machines that are gone, or as good as gone.
+// notifyRemoved notifies the scheduler of machines that are gone or whose termination was accepted.
 func (l *Launcher) notifyRemoved() {
 	list := slices.Clone(l.removed)
 	l.removed = nil
@@ -119,7 +119,7 @@ func (l *Launcher) notifyRemoved() {
 	}
 }
 
-// turnDelay is how long the news at hand may wait for more.
+// turnDelay returns the time that a turn may be delayed to gather more events.
 func (l *Launcher) turnDelay() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,14 +129,14 @@ func (l *Launcher) turnDelay() time.Duration {
 	return idleDelay
 }
 
-// again is when to look again at the latest, whatever there is to wait for.
+// again is the maximum time between two turns.
 const again = time.Hour
 
-// runTurn is one look at everything. It returns when to look again.
+// runTurn runs one turn. It returns the time of the next one.
 func (l *Launcher) runTurn(ctx context.Context) time.Time {
 	now := time.Now()
 	if full := l.inbox.completeAt(l.cfg.Batch); full.After(now) {
-		return full // more of the same submission may come
+		return full // more tasks of the same submission may come
 	}
 	posts := l.inbox.takePosts()
 	for _, post := range posts {
@@ -161,7 +161,7 @@ func (l *Launcher) runTurn(ctx context.Context) time.Time {
 	return next
 }
 
-// earliestTime is the first of two times of which the second may be none.
+// earliestTime returns the earlier of two times; b may be zero, which means never.
 func earliestTime(a, b time.Time) time.Time {
 	if !b.IsZero() && b.Before(a) {
 		return b
@@ -169,9 +169,9 @@ func earliestTime(a, b time.Time) time.Time {
 	return a
 }
 
-// decideActions takes in the newest view and decides. Before the first one nothing can be
-// decided. Since is when the first of the tasks came that wait in it. The scheduler may
-// come by at any time, so mu is held only for what others read.
+// decideActions updates the fleet from the newest view and decides. It reports false before the first
+// view. Since is when the first of the tasks that wait in the view came. It holds mu only for the fields
+// that others read, because the scheduler may call at any time.
 func (l *Launcher) decideActions(now time.Time) (d elastic.Decision, since time.Time, decided bool) {
 	seen, since := l.inbox.takeView()
 	if seen == nil {

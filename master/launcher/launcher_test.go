@@ -100,7 +100,7 @@ func TestRefusals(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		kind cloud.Kind
-		// waits is the task's reason meanwhile, and type what it runs on in the end.
+		// waits is the task's reason to wait, machine the type that it finally runs on.
 		waits, machine string
 	}{
 		{"no capacity: the next offer at once", cloud.NoCapacity, "", "b"},
@@ -200,8 +200,8 @@ func TestAMachineThatIsTakenBackIsReplaced(t *testing.T) {
 	})
 }
 
-// Machines that are granted and ended by the platform before they join are
-// launched ever more slowly: a fault that stays costs a few calls an hour.
+// Machines that the platform grants and ends before they join are launched after growing delays, so that
+// a persistent fault costs a few calls an hour.
 func TestMachinesThatEndBeforeTheyJoinAreRefusals(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -281,7 +281,7 @@ func TestATakeBackCoolsItsOfferOffAndIsNoLaunchError(t *testing.T) {
 	})
 }
 
-// The agent of a machine that its platform stops may be there for a while.
+// The agent of a machine that its platform stops may remain connected for a while.
 func TestAMachineThatIsListedAsStoppingGetsNothingNew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -424,7 +424,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// metric is the value of the one that has a label with that value.
+// metric returns the value of the metric that has a label with that value.
 func metric(t *testing.T, r prometheus.Gatherer, name, label string) float64 {
 	t.Helper()
 	families, err := r.Gather()
@@ -442,8 +442,8 @@ func metric(t *testing.T, r prometheus.Gatherer, name, label string) float64 {
 	return -1
 }
 
-// The platform's word that it may take a machine back can come with the first
-// words of its agent, before the launcher has seen that it has joined.
+// The platform's interruption notice can come with the first message of the machine's agent, before the
+// launcher has seen that it has joined.
 func TestAMachineIsTakenBackAsItJoins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -452,7 +452,7 @@ func TestAMachineIsTakenBackAsItJoins(t *testing.T) {
 		w.later(time.Minute)
 		w.mu.Lock()
 		w.noJoin = false
-		w.machines["i-0000001"], w.retired["i-0000001"] = true, true // its agent gets nothing new, from its first moment
+		w.machines["i-0000001"], w.retired["i-0000001"] = true, true // its agent never gets new work
 		w.mu.Unlock()
 		w.Leaving("i-0000001", "its platform announced its rebalance")
 		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // inside of synctest

@@ -1,16 +1,14 @@
-// Package launcher keeps the machines of resource pools that have a provider:
-// it launches them when tasks wait, removes them when they idle, and remembers
-// through every restart what it has asked for, so that nothing is launched twice
-// and nothing is forgotten.
+// Package launcher manages the machines of resource pools that have a provider: it launches them when
+// tasks wait and removes them when they are idle. It records each request across restarts, so that no
+// machine is launched twice or forgotten.
 //
-// What should happen is decided by master/elastic. One goroutine a pool owns
-// what is known, looks, decides, writes it down and acts; calls to the platform
-// run beside it and report back, so that neither scheduler nor loop ever waits
-// for a cloud.
+// Decisions are made by master/elastic. One goroutine per pool owns the state, observes, decides,
+// records and acts; platform calls run concurrently and report back, so that neither the scheduler nor
+// the loop ever waits for a cloud.
 //
-//	agentrm ──Decided──▶ wake ─┐                        ┌─▶ Launch, Terminate, List
-//	calls ────answers──────────┼─▶ decide ▶ write down ─┤
-//	clock ─────────────────────┘                        └─▶ Retire, Remove, Explain ──▶ agentrm
+//	agentrm ──Decided──▶ wake ─┐                      ┌─▶ Launch, Terminate, List
+//	calls ────answers──────────┼─▶ decide ▶ record ───┤
+//	clock ─────────────────────┘                      └─▶ Retire, Remove, Explain ──▶ agentrm
 package launcher
 
 import (
@@ -31,62 +29,58 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Config is what launchers are built from.
+// Config configures launchers.
 type Config struct {
 	Store *store.Store
 	Pools []Pool
 	// Log may be nil.
 	Log *slog.Logger
-	// Batch is how long a launch waits for more of its kind; zero takes
-	// DefaultBatch.
+	// Batch is the time that a launch waits for more tasks; zero selects DefaultBatch.
 	Batch time.Duration
 }
 
-// DefaultBatch gathers the tasks of one submission into one call, and leaves most
-// of the quarter of a second in which a waiting task has to reach its cloud.
+// DefaultBatch gathers the tasks of one submission into one call. It leaves most of the quarter of a
+// second in which the call for a waiting task's machine has to be made.
 const DefaultBatch = 50 * time.Millisecond
 
 // Pool is one pool whose machines are launched.
 type Pool struct {
 	Name string
-	// Instances is the platform. Those that implement cloud.Console and
-	// cloud.Sweeper are asked for it.
+	// Instances is the platform. It may also implement cloud.Console and cloud.Sweeper.
 	Instances cloud.Instances
 	Offers    []cloud.Offer
 	Limits    elastic.Limits
-	// LaunchWait is how long the platform may take for one launch, if that is longer than
-	// for other calls.
+	// LaunchWait is the timeout of a launch, if that is longer than for other calls.
 	LaunchWait time.Duration
-	// Shape is what one machine offers.
+	// Shape is the capacity of one machine.
 	Shape elastic.Shape
-	// KeepWaiting lets tasks wait that a launch error would fail.
+	// KeepWaiting makes tasks wait that would otherwise fail because of a launch error.
 	KeepWaiting bool
-	// Describe adds what is configured of the machines; it may be nil.
+	// Describe adds the configuration of the machines to a pool; it may be nil.
 	Describe func(*apiv1.ResourcePool)
 }
 
-// Agents is what launchers ask of the agents' resource manager. None of it may
-// wait.
+// Agents is the part of the agents' resource manager that launchers use. Its methods must not block.
 type Agents interface {
-	// Retire keeps an agent from getting anything new, and says how much it has.
+	// Retire keeps an agent from getting new work, and returns the number of its containers.
 	Retire(id rm.AgentID) (containers int)
-	// Unretire takes that back.
+	// Unretire reverts Retire.
 	Unretire(id rm.AgentID)
-	// Remove gives up an agent whose machine is gone for good.
+	// Remove removes an agent whose machine is permanently gone.
 	Remove(id rm.AgentID, reason string)
-	// Explain tells allocations what keeps machines from them, Refuse ends one.
+	// Explain reports to allocations why they do not get machines; Refuse fails an allocation.
 	Explain(ids []rm.AllocationID, w rm.Wait)
 	Refuse(id rm.AllocationID, reason string)
 }
 
-// Launchers are those of all pools.
+// Launchers are the launchers of all pools.
 type Launchers struct {
 	cfg   Config
 	pools map[string]*Launcher
 }
 
-// New returns launchers that know nothing yet; Restore reads what earlier ones
-// have written down.
+// New returns launchers without state; Restore reads the records of earlier ones. New returns an error
+// if a pool lacks the store, its platform or its offers.
 func New(cfg Config) (*Launchers, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -114,7 +108,7 @@ func (l *Launchers) Restore(ctx context.Context) error {
 	return l.warnLeft(ctx)
 }
 
-// warnLeft logs which machines no launcher keeps any more.
+// warnLeft logs the machines without a launcher.
 func (l *Launchers) warnLeft(ctx context.Context) error {
 	all, err := l.listLeft(ctx)
 	if err != nil {
@@ -132,15 +126,15 @@ func (l *Launchers) warnLeft(ctx context.Context) error {
 	return nil
 }
 
-// Attach says whose agents they are. It is called once, before Run.
+// Attach sets the resource manager of the agents. It is called once, before Run.
 func (l *Launchers) Attach(a Agents) {
 	for _, p := range l.pools {
 		p.agents = a
 	}
 }
 
-// Run keeps the machines of all pools until ctx ends. Machines go on; a later
-// Run finds them.
+// Run manages the machines of all pools until ctx is done. The machines continue to run; a later Run
+// finds them.
 func (l *Launchers) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, p := range l.pools {
@@ -153,7 +147,7 @@ func (l *Launchers) Run(ctx context.Context) error {
 	return nil
 }
 
-// Room is for agentrm.Config: what may still be launched for a pool.
+// Room implements agentrm.Config: it returns the machines that may still be launched for a pool.
 func (l *Launchers) Room(name string) []pool.Shape {
 	p := l.pools[name]
 	if p == nil {
@@ -162,8 +156,8 @@ func (l *Launchers) Room(name string) []pool.Shape {
 	return p.listRoom()
 }
 
-// Machine is for agentrm.Config: how many slots each machine of a pool has. A pool
-// that may have none has no such machine.
+// Machine implements agentrm.Config: it returns the number of slots of each machine of a pool. It
+// reports false for a pool that may have no machines.
 func (l *Launchers) Machine(name string) (slots int, found bool) {
 	p := l.pools[name]
 	if p == nil || p.pool.Limits.Max == 0 {
@@ -172,14 +166,14 @@ func (l *Launchers) Machine(name string) (slots int, found bool) {
 	return p.pool.Shape.Slots, true
 }
 
-// Decided is for agentrm.Config: it wakes the pool's launcher.
+// Decided implements agentrm.Config: it wakes the pool's launcher.
 func (l *Launchers) Decided(name string, p pool.Pool, d pool.Decision) {
 	if of := l.pools[name]; of != nil {
 		of.receiveView(p, d)
 	}
 }
 
-// Waits is for agentrm.Config: why an allocation does not get its machines.
+// Waits implements agentrm.Config: it returns the reason why an allocation does not get its machines.
 func (l *Launchers) Waits(name string, id rm.AllocationID) string {
 	if p := l.pools[name]; p != nil {
 		return p.explainWait(id)
@@ -187,14 +181,15 @@ func (l *Launchers) Waits(name string, id rm.AllocationID) string {
 	return ""
 }
 
-// Describe is for agentrm.Config: what is known of a pool's machines.
+// Describe implements agentrm.Config: it adds the state of a pool's machines.
 func (l *Launchers) Describe(out *apiv1.ResourcePool) {
 	if p := l.pools[out.GetName()]; p != nil {
 		p.describePool(out)
 	}
 }
 
-// Launched says for which pool a machine was launched that is to go on.
+// Launched returns the pool that a machine was launched for, and reports whether the machine is to
+// remain.
 func (l *Launchers) Launched(id cloud.InstanceID) (pool string, ok bool) {
 	for name, p := range l.pools {
 		if m, found := p.findMachine(id); found {
@@ -204,7 +199,7 @@ func (l *Launchers) Launched(id cloud.InstanceID) (pool string, ok bool) {
 	return "", false
 }
 
-// Joined says that a machine's agent was admitted. The next view shows it.
+// Joined reports that a machine's agent was admitted. The next view shows it.
 func (l *Launchers) Joined(id cloud.InstanceID) {
 	for _, p := range l.pools {
 		if _, found := p.findMachine(id); found {
@@ -213,25 +208,24 @@ func (l *Launchers) Joined(id cloud.InstanceID) {
 	}
 }
 
-// Leaving says that a machine will be, or may be, taken back. It goes when it is
-// empty, if it is still there.
+// Leaving reports that a machine will or may be interrupted. It is drained, and terminated when it is
+// empty.
 func (l *Launchers) Leaving(id cloud.InstanceID, reason string) {
 	l.postTo(id, func(p *Launcher, _ time.Time) { p.leaving[id] = reason })
 }
 
-// Unprepared says that a machine could not be set up. It is terminated, and
-// more of its kind are launched ever more slowly.
+// Unprepared reports that a machine could not be set up. It is terminated, and further machines of its
+// offer are launched after growing delays.
 func (l *Launchers) Unprepared(id cloud.InstanceID, reason string) {
 	l.postTo(id, func(p *Launcher, now time.Time) { p.endUnprepared(id, reason, now) })
 }
 
-// Revoked says that a machine is not to be an agent any more. It is terminated,
-// whatever runs there.
+// Revoked reports that a machine's agent was revoked. It is terminated, even if tasks run on it.
 func (l *Launchers) Revoked(id cloud.InstanceID, reason string) {
 	l.postTo(id, func(p *Launcher, now time.Time) { p.endRevoked(id, reason, now) })
 }
 
-// postTo has a pool's launcher do something in its next turn.
+// postTo schedules a function for the next turn of the launcher that has the machine.
 func (l *Launchers) postTo(id cloud.InstanceID, what func(p *Launcher, now time.Time)) {
 	for _, p := range l.pools {
 		if _, found := p.findMachine(id); !found {

@@ -12,9 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// The ledger is four kinds of documents, each with its pool as parent: calls
-// without an answer, machines that are not gone, those that are, and offers without
-// machines.
+// The ledger consists of four kinds of documents, each with its pool as parent: unanswered launches,
+// machines that are present, machines that are gone, and offers without capacity.
 
 func launchDocs() store.Collection[elastic.Launch] {
 	return store.Collection[elastic.Launch]{Kind: "launcher_launch"}
@@ -28,12 +27,12 @@ func endedDocs() store.Collection[endedDoc] {
 	return store.Collection[endedDoc]{Kind: "launcher_ended"}
 }
 
-// scarceDocs are offers that had no machines, by the pool and the offer.
+// scarceDocs are offers that lacked capacity, by pool and offer.
 func scarceDocs() store.Collection[scarceDoc] {
 	return store.Collection[scarceDoc]{Kind: "launcher_scarce"}
 }
 
-// scarceDoc is an offer that had no machines, and when.
+// scarceDoc is an offer that lacked capacity, and when.
 type scarceDoc struct {
 	Offer cloud.Offer `json:"offer"`
 	At    time.Time   `json:"at"`
@@ -45,11 +44,11 @@ type endedDoc struct {
 	Ended time.Time `json:"ended"`
 }
 
-// ledger is what a pool's launcher has written down. Only run looks at it.
+// ledger is the stored state of a pool's launcher. Used by run only.
 type ledger struct {
 	store   *store.Store
 	pool    string
-	written map[string]bool // launches that the store knows
+	written map[string]bool // launches that are stored
 	scarce  map[cloud.Offer]time.Time
 	unsaved unsaved
 }
@@ -58,7 +57,7 @@ func newLedger(s *store.Store, pool string) *ledger {
 	return &ledger{store: s, pool: pool, written: make(map[string]bool), unsaved: newUnsaved()}
 }
 
-// unsaved is what memory knows and the store does not.
+// unsaved marks the changes that are not stored yet.
 type unsaved struct {
 	launches map[string]bool
 	machines map[cloud.InstanceID]bool
@@ -74,12 +73,10 @@ func newUnsaved() unsaved {
 
 func (u unsaved) isEmpty() bool { return len(u.launches)+len(u.machines)+len(u.ended) == 0 }
 
-// storeWait bounds one write; a store that is out of reach must not keep the
-// loop from stopping.
+// storeWait is the timeout of one write. An unreachable store must not keep the loop from stopping.
 const storeWait = 10 * time.Second
 
-// saveChanges writes down what has changed, in one transaction. Nothing is asked of
-// the platform before it is written.
+// saveChanges stores all changes in one transaction. Platform calls are made only after that.
 func (d *ledger) saveChanges(ctx context.Context, f *elastic.Fleet) error {
 	if d.unsaved.isEmpty() && maps.Equal(d.scarce, f.Scarce) {
 		return nil
@@ -98,8 +95,8 @@ func (d *ledger) saveChanges(ctx context.Context, f *elastic.Fleet) error {
 	return nil
 }
 
-// collectWrites is what is to be written, as values: a write that is given up on may
-// still be carried out.
+// collectWrites returns a function that writes copies of the changed values: it may still run after the
+// caller has given up on the write.
 func (d *ledger) collectWrites(f *elastic.Fleet) func(tx *store.Tx) error {
 	var all []func(tx *store.Tx) error
 	name := d.pool
@@ -133,7 +130,7 @@ func (d *ledger) collectWrites(f *elastic.Fleet) func(tx *store.Tx) error {
 	}
 }
 
-// collectScarce is what has changed of the offers without machines.
+// collectScarce returns the writes for offers whose scarcity has changed.
 func (d *ledger) collectScarce(f *elastic.Fleet) (all []func(tx *store.Tx) error) {
 	name := d.pool
 	for o, at := range f.Scarce {
@@ -149,15 +146,15 @@ func (d *ledger) collectScarce(f *elastic.Fleet) (all []func(tx *store.Tx) error
 	return all
 }
 
-// offerKey is an offer's name in the store.
+// offerKey returns the key of an offer in the store.
 func offerKey(pool string, o cloud.Offer) string {
 	return strings.Join([]string{pool, o.Type, o.Zone, string(o.Price)}, "/")
 }
 
-// machineKey is a machine's name in the store: platforms name theirs alone.
+// machineKey returns the key of a machine in the store. Machine ids are unique within a platform only.
 func machineKey(pool string, id cloud.InstanceID) string { return pool + "/" + string(id) }
 
-// restoreRecords reads what an earlier launcher of the pool has written.
+// restoreRecords reads the records of an earlier launcher of the pool.
 func (s *state) restoreRecords(ctx context.Context) error {
 	launches, err := launchDocs().ByParent(ctx, s.cfg.Store, s.pool.Name)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// meters count what one launcher does.
+// meters are the metrics of one launcher.
 type meters struct {
 	wait, boot      prometheus.Histogram
 	refusals, calls *prometheus.CounterVec
@@ -40,7 +40,7 @@ func (m meters) listMeters() []prometheus.Collector {
 	return []prometheus.Collector{m.wait, m.boot, m.refusals, m.calls}
 }
 
-// Metrics is what a registry collects of the launchers.
+// Metrics returns a collector of the metrics of all launchers.
 func (l *Launchers) Metrics() prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("det_deploy_"+name, help, labels, nil)
@@ -53,7 +53,7 @@ func (l *Launchers) Metrics() prometheus.Collector {
 	}
 }
 
-// gauges are read at each scrape.
+// gauges are computed at each scrape.
 type gauges struct {
 	launchers                 *Launchers
 	machines, demand, refused *prometheus.Desc

@@ -14,27 +14,26 @@ import (
 )
 
 const (
-	// callWait bounds one call to a platform; SDKs give up sooner.
+	// callWait is the timeout of one platform call; SDKs give up sooner.
 	callWait = 2 * time.Minute
-	// maxUnknown is how often a launch is sent again whose refusal is not
-	// classified. An answer that was lost is asked for without end.
+	// maxUnknown is the number of retries of a launch after an error of unknown kind. Ambiguous errors
+	// are retried indefinitely.
 	maxUnknown = 3
-	// sweepEvery is how often left-overs other than machines are looked for.
+	// sweepEvery is the interval between searches for leftover resources other than machines.
 	sweepEvery = 24 * time.Hour
 )
 
-// platform is the calls to a pool's platform: which are under way, and which are to be
-// made again when. Only run looks at it; calls run beside and hand their answers to run.
+// platform makes the calls to a pool's platform and schedules their retries. Its fields are used by run
+// only; calls run concurrently and pass their answers to run.
 type platform struct {
 	*state
 	answers chan func(now time.Time)
 	running sync.WaitGroup
 
-	// Launches by token: those under way, and those whose answer was not an answer.
+	// Launches by token: the outstanding calls, and those to retry.
 	calling map[string]bool
 	retries map[string]retry
-	// Machines whose end, or the look at whose console, is under way, and those whose
-	// console was looked at.
+	// Machines with an outstanding termination or console call, and machines whose console was read.
 	ending   map[cloud.InstanceID]bool
 	examined map[cloud.InstanceID]bool
 	endings  backOff
@@ -52,14 +51,14 @@ func newPlatform(s *state) *platform {
 	}
 }
 
-// retry is a launch whose answer was not an answer.
+// retry is the state of a launch that has to be repeated.
 type retry struct {
 	at      time.Time
-	unknown int  // answers of no known kind, in a row
-	doubt   bool // an earlier call may have given machines
+	unknown int  // consecutive errors of unknown kind
+	doubt   bool // an earlier call may have launched machines
 }
 
-// backOff leaves a call alone that fails: ever longer.
+// backOff delays a failing call, longer with each failure.
 type backOff struct {
 	fails int
 	until time.Time // zero without failures
@@ -72,12 +71,12 @@ func (b *backOff) fail(now time.Time) {
 
 func (b *backOff) reset() { *b = backOff{} }
 
-// backOffAfter is how long a call is left alone that has failed that often before.
+// backOffAfter returns the delay of a call after the given number of earlier failures.
 func backOffAfter(fails int) time.Duration {
 	return min(time.Second<<min(fails, 10), 5*time.Minute)
 }
 
-// forgetGone drops what is known of calls for machines and launches that no longer exist.
+// forgetGone deletes the state of calls for machines and launches that no longer exist.
 func (p *platform) forgetGone() {
 	gone := func(id cloud.InstanceID, _ bool) bool { return p.fleet.Machines[id] == nil }
 	maps.DeleteFunc(p.ending, gone)
@@ -85,7 +84,7 @@ func (p *platform) forgetGone() {
 	maps.DeleteFunc(p.retries, func(token string, _ retry) bool { return p.fleet.Launches[token] == nil })
 }
 
-// restoreMachines tells the platform where the machines are that the ledger has.
+// restoreMachines passes the machines in the ledger to the platform, with their zones.
 func (p *platform) restoreMachines() {
 	r, can := p.pool.Instances.(cloud.Restorer)
 	if !can {
@@ -98,9 +97,8 @@ func (p *platform) restoreMachines() {
 	r.Restore(all)
 }
 
-// startCall does something on the platform beside the loop, which gets the answer.
-// An answer that comes when the loop has stopped is not needed: the ledger has
-// what it is about.
+// startCall makes a platform call concurrently with the loop, which receives the answer. An answer that
+// comes after the loop has stopped is dropped: the ledger has a record of the operation.
 func (p *platform) startCall(ctx context.Context, limit time.Duration, do func(ctx context.Context) (answer func(now time.Time))) {
 	p.running.Go(func() {
 		limited, cancel := context.WithTimeout(ctx, limit)
@@ -113,7 +111,8 @@ func (p *platform) startCall(ctx context.Context, limit time.Duration, do func(c
 	})
 }
 
-// callLaunches sends every launch that is written down and not answered.
+// callLaunches sends every stored and unanswered launch that is due. It returns the time of the next
+// retry.
 func (p *platform) callLaunches(ctx context.Context, since, now time.Time) (next time.Time) {
 	for _, token := range slices.Sorted(maps.Keys(p.fleet.Launches)) {
 		if p.calling[token] || !p.ledger.written[token] || !p.fleet.Launches[token].Repeatable(now) {
@@ -142,7 +141,7 @@ func (p *platform) callLaunches(ctx context.Context, since, now time.Time) (next
 	return next
 }
 
-// soonestTime is the first of two times, either of which may be none.
+// soonestTime returns the earlier of two times; a zero time means never.
 func soonestTime(a, b time.Time) time.Time {
 	if a.IsZero() {
 		return b
@@ -150,7 +149,7 @@ func soonestTime(a, b time.Time) time.Time {
 	return earliestTime(a, b)
 }
 
-// handleLaunch takes in the answer to a launch.
+// handleLaunch handles the answer to a launch.
 func (p *platform) handleLaunch(l elastic.Launch, list []cloud.Instance, err error, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,19 +181,18 @@ func (p *platform) handleLaunch(l elastic.Launch, list []cloud.Instance, err err
 	}
 }
 
-// launchAction is what becomes of a launch that was refused.
+// launchAction is the action after a refused launch.
 type launchAction string
 
 const (
 	resend launchAction = "resend" // under its token
-	settle launchAction = "settle" // what it gave, if anything, is listed soon
-	closed launchAction = "closed" // it gave nothing
+	settle launchAction = "settle" // its machines, if any, are listed soon
+	closed launchAction = "closed" // it launched nothing
 )
 
-// actionAfter says what becomes of a launch. A refusal is about one call. Where an
-// earlier call with the same token may have given machines, only the platform's
-// word on the launch itself ends it; what keeps the question from being answered
-// does not.
+// actionAfter returns the action after a refused launch. A refusal concerns a single call. If an earlier
+// call with the same token may have launched machines, only an error about the launch itself is
+// conclusive. An error that merely prevents the retry (throttling, unavailability, permissions) is not.
 func actionAfter(k cloud.Kind, r retry) launchAction {
 	switch k {
 	case cloud.Ambiguous:
@@ -210,7 +208,7 @@ func actionAfter(k cloud.Kind, r retry) launchAction {
 	case cloud.Conflict:
 		return settle
 	case cloud.NoCapacity, cloud.Quota:
-		return closed // tokens are looked up before there is talk of either
+		return closed // platforms look up the token before they check either
 	case cloud.Invalid, cloud.NotFound:
 	}
 	if r.doubt {
@@ -219,8 +217,7 @@ func actionAfter(k cloud.Kind, r retry) launchAction {
 	return closed
 }
 
-// kindOf is the kind of a refusal. A call that was cut off may have had its
-// effect.
+// kindOf returns the kind of an error. A call that was cut off may have taken effect.
 func kindOf(err error) cloud.Kind {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return cloud.Ambiguous
@@ -228,7 +225,7 @@ func kindOf(err error) cloud.Kind {
 	return cloud.KindOf(err)
 }
 
-// fixOf is what a refusal's author can do about it.
+// fixOf returns the remedy that an error suggests, or "".
 func fixOf(err error) string {
 	if e, ok := errors.AsType[*cloud.Error](err); ok {
 		return e.Fix
@@ -236,7 +233,7 @@ func fixOf(err error) string {
 	return ""
 }
 
-// callTerminate ends every machine that is to end, all in one call.
+// callTerminate terminates all terminating machines in one call. It returns the time of the next retry.
 func (p *platform) callTerminate(ctx context.Context, now time.Time) (next time.Time) {
 	var ids []cloud.InstanceID
 	for _, id := range slices.Sorted(maps.Keys(p.fleet.Machines)) {
@@ -266,7 +263,7 @@ func (p *platform) callTerminate(ctx context.Context, now time.Time) (next time.
 	return next
 }
 
-// handleTermination takes in the answer to a termination.
+// handleTermination handles the answer to a termination.
 func (p *platform) handleTermination(ids []cloud.InstanceID, err error, now time.Time) {
 	for _, id := range ids {
 		delete(p.ending, id)
@@ -288,7 +285,7 @@ func (p *platform) handleTermination(ids []cloud.InstanceID, err error, now time
 	}
 }
 
-// callList asks what there is, as seldom as can be.
+// callList lists the machines if a list is due. It returns the time of the next list.
 func (p *platform) callList(ctx context.Context, now time.Time) (next time.Time) {
 	if p.listing {
 		return next
@@ -309,7 +306,7 @@ func (p *platform) callList(ctx context.Context, now time.Time) (next time.Time)
 	return time.Time{}
 }
 
-// handleList takes in a list.
+// handleList handles the answer to a list.
 func (p *platform) handleList(list []cloud.Instance, err error, asked, now time.Time) {
 	p.listing, p.listed = false, now
 	p.setProblem("list", err)
@@ -323,7 +320,7 @@ func (p *platform) handleList(list []cloud.Instance, err error, asked, now time.
 	p.recordChanges(p.fleet.See(list, asked, now))
 }
 
-// callSweep removes what a platform may have left over beside machines.
+// callSweep removes leftover resources other than machines.
 func (p *platform) callSweep(ctx context.Context, now time.Time) {
 	s, can := p.pool.Instances.(cloud.Sweeper)
 	if !can || (!p.swept.IsZero() && now.Sub(p.swept) < sweepEvery) {

@@ -7,20 +7,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/elastic"
 )
 
-// state is what is known of a pool's machines. The goroutine of run owns it: it reads it
-// as it likes and changes it under mu, under which others read.
+// state is the state of a pool's machines. The goroutine of run owns it: it reads without a lock and
+// changes the state under mu, under which other goroutines read.
 type state struct {
 	cfg    Config
 	pool   Pool
 	log    *slog.Logger
 	meters meters
 
-	// Only run looks at these: what is to be written down, and the machines that are
-	// gone, or as good as gone, of which the scheduler was not told yet.
+	// Used by run only: the ledger, and the machines that are gone or whose termination was accepted,
+	// which are still to be reported to the scheduler.
 	ledger  *ledger
 	removed []elastic.Machine
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	fleet    *elastic.Fleet
 	decision elastic.Decision
 	fates    map[string]elastic.Fate
@@ -36,7 +36,7 @@ func newState(cfg Config, p Pool) *state {
 	}
 }
 
-// recordChanges writes down what machines did. The caller holds mu.
+// recordChanges logs the transitions of machines and marks them as unsaved. The caller holds mu.
 func (s *state) recordChanges(changes []elastic.Change) {
 	for _, c := range changes {
 		m := c.Machine
@@ -62,7 +62,7 @@ func (s *state) recordChanges(changes []elastic.Change) {
 	}
 }
 
-// recordEnd writes the history of a machine that has ended.
+// recordEnd records the end of a machine in the history.
 func (s *state) recordEnd(m elastic.Machine, args []any) {
 	ended := m.Accepted
 	if ended.IsZero() {
@@ -77,7 +77,7 @@ func (s *state) recordEnd(m elastic.Machine, args []any) {
 	}
 }
 
-// setProblem notes what goes wrong beside launching; nil takes it away.
+// setProblem sets the error of an operation other than launching; nil clears it.
 func (s *state) setProblem(what string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

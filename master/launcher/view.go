@@ -6,21 +6,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/pool"
 )
 
-// view is a pool as its scheduler left it.
+// view is the state of a pool after a scheduling pass.
 type view struct {
 	pool     pool.Pool
 	decision pool.Decision
 }
 
-// use is what agents are used for.
+// use is the usage of agents and jobs.
 type use struct {
-	slots map[pool.AgentID]map[int]bool // held by what continues to run
+	slots map[pool.AgentID]map[int]bool // held by allocations that continue to run
 	aux   map[pool.AgentID]int
 	busy  map[pool.AgentID]bool
 	jobs  map[pool.JobID]int
 }
 
-// toElastic says in the words of master/elastic what a pool has and what waits.
+// toElastic converts the agents and the waiting tasks of a pool to the types of master/elastic.
 func (v view) toElastic() ([]elastic.Agent, []elastic.Gang) {
 	all := make(map[pool.AllocationID]*pool.Allocation, len(v.pool.Allocations))
 	for i := range v.pool.Allocations {
@@ -37,14 +37,14 @@ func (v view) toElastic() ([]elastic.Agent, []elastic.Gang) {
 		case pool.ForSlots, pool.ForPriority, pool.ForRelease:
 			gangs = append(gangs, u.describeGang(all[w.Allocation], w.Reason))
 		case pool.ForJobLimit, pool.ForCapacity, pool.ForAgents:
-			// No machine would help.
+			// Another machine would not help.
 		}
 	}
 	return agents, gangs
 }
 
-// sumUses adds up what is running and what was just started. What is asked to stop
-// holds nothing any more: its slots are promised.
+// sumUses adds up the running and newly started allocations. Preempted ones count as holding no slots,
+// because their slots are promised to others.
 func (v view) sumUses(all map[pool.AllocationID]*pool.Allocation) use {
 	u := use{
 		slots: make(map[pool.AgentID]map[int]bool), aux: make(map[pool.AgentID]int),

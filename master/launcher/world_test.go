@@ -18,9 +18,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// world is a master's scheduler with one pool, over a platform in memory: what
-// waits is placed by master/pool, and machines that run join by themselves. It
-// lives inside of testing/synctest, where hours pass at once.
+// world is a master's scheduler with one pool on an in-memory platform: waiting tasks are placed by
+// master/pool, and running machines join by themselves. It runs inside of testing/synctest, where hours
+// pass instantly.
 type world struct {
 	t        *testing.T
 	fleet    *cloudtest.Fleet
@@ -59,14 +59,14 @@ func newWorld(t *testing.T, knobs cloudtest.Knobs, change ...func(*Pool)) *world
 	return w
 }
 
-// start is a master that starts on what an earlier one has left.
+// start starts a master on the records of an earlier one.
 func (w *world) start() {
 	w.t.Helper()
 	w.begin()
 	w.pass()
 }
 
-// begin is a start up to the scheduler's first pass.
+// begin starts a master up to the scheduler's first pass.
 func (w *world) begin() {
 	w.t.Helper()
 	s := storetest.Open(w.t, store.Config{Path: w.path})
@@ -96,7 +96,7 @@ func (w *world) begin() {
 	}
 }
 
-// kill stops the master at once: what is not written is forgotten.
+// kill stops the master at once, which loses all unsaved state.
 func (w *world) kill() {
 	w.mu.Lock()
 	stopped := w.stopped
@@ -114,8 +114,7 @@ func (w *world) restart() {
 	w.start()
 }
 
-// later lets time pass; every second the platform's machines and the scheduler
-// move on.
+// later advances the clock; the platform's machines and the scheduler run every second.
 func (w *world) later(d time.Duration) *world {
 	w.t.Helper()
 	for range max(int(d/time.Second), 1) {
@@ -126,7 +125,7 @@ func (w *world) later(d time.Duration) *world {
 	return w
 }
 
-// join connects what runs and disconnects what does not.
+// join connects the agents of running machines and disconnects the others.
 func (w *world) join() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,7 +147,7 @@ func (w *world) join() {
 	}
 }
 
-// lose takes an agent away, and puts what ran there back into the queue.
+// lose removes an agent and requeues its allocations.
 func (w *world) lose(id rm.AgentID) {
 	delete(w.machines, id)
 	for _, a := range w.allocations {
@@ -158,7 +157,7 @@ func (w *world) lose(id rm.AgentID) {
 	}
 }
 
-// pass is one scheduling pass, as agentrm makes it.
+// pass makes one scheduling pass as agentrm does.
 func (w *world) pass() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -255,7 +254,7 @@ func (w *world) Refuse(id rm.AllocationID, reason string) {
 	w.mu.Unlock()
 }
 
-// said is what was told since the last time.
+// said returns the reasons reported since the last call.
 func (w *world) said() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,26 +9,26 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Identity is which machine this is.
+// Identity identifies the machine on its platform.
 type Identity struct {
 	Instance string
 	Region   string
 }
 
-// Prover proves to a cluster's master which machine this is.
+// Prover returns a proof of the machine's identity for the master of a cluster.
 type Prover = func(ctx context.Context, cluster string) (machine.Proof, error)
 
-// Cloud is what a machine asks of the cloud that it runs in.
+// Cloud provides the platform's services to a machine.
 type Cloud interface {
 	Identity() Identity
-	// Bucket is a control bucket.
+	// Bucket returns the control bucket with a name.
 	Bucket(name string) follow.Bucket
 	Prover() Prover
-	// Notices lists what the cloud announces for this machine, at once or when that has
-	// changed. Those that could be read are returned beside an error. It may be repeated.
+	// Notices returns the pending notices for this machine, at once or after a change. On an error
+	// it also returns the notices that could be read. It may be called again after an error.
 	Notices(ctx context.Context) ([]machine.Notice, error)
-	// Logs is where the streams of that name are kept.
+	// Logs returns the sink for the log streams of a name.
 	Logs(name string) journal.Sink
-	// Points is where this machine's use is kept.
+	// Points returns the sink for the machine's metrics.
 	Points() metrics.Sink
 }

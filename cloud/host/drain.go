@@ -8,24 +8,24 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// DrainLimit is how long tasks have. Google powers a machine off 30 seconds after it has
-// announced a preemption, and what stops after the agent needs some of them.
+// DrainLimit is the time for tasks to end. Google powers a VM off 30 seconds after a preemption
+// notice, and the services that stop after the agent need some of that time.
 const DrainLimit = 25 * time.Second
 
-// drainEvery is how often tasks are counted.
+// drainEvery is the interval at which tasks are counted.
 const drainEvery = 200 * time.Millisecond
 
-// Drain holds up the shutdown of an agent's machine until its tasks have ended.
+// Drain delays the shutdown of an agent's machine until its tasks have ended.
 type Drain struct {
-	// ShuttingDown reports whether the machine is on its way down.
+	// ShuttingDown reports whether the machine is shutting down.
 	ShuttingDown func(context.Context) bool
-	// Tasks counts those that have not ended, or whose end the master does not know yet.
+	// Tasks counts the tasks that are running or whose exit is not yet reported to the master.
 	Tasks func() (int, error)
 	Log   *slog.Logger
 }
 
-// Await returns when there are no tasks, when they had their time, or at once on a machine
-// that stays up: its agent is restarted, and tasks go on.
+// Await returns when all tasks have ended or after DrainLimit. It returns at once if the machine is
+// not shutting down: then only the agent restarts, and tasks keep running.
 func (d Drain) Await(ctx context.Context) error {
 	if !d.ShuttingDown(ctx) {
 		return nil

@@ -1,6 +1,6 @@
-// Package host is what a cluster's machine needs of its cloud: what it is to run,
-// where its logs and metrics are reported, its identity and when it will be
-// interrupted. Master and agent know nothing of it.
+// Package host runs the services of a cluster's machine that depend on its cloud: it applies the
+// master's manifest, ships logs and metrics, proves the machine's identity and watches for
+// interruptions. Master and agent do not depend on it.
 package host
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Role is what a machine is for.
+// Role is the role of a machine in its cluster.
 type Role string
 
 // The roles.
@@ -34,26 +34,26 @@ const (
 	Agent  Role = "agent"
 )
 
-// cursorFile remembers how far the journal was carried.
+// cursorFile stores the journal cursor of the last shipped entry.
 const cursorFile = "/var/lib/det-deploy/journal.cursor"
 
-// Config is what a machine receives at its first boot.
+// Config is the configuration that a machine receives at its first boot.
 type Config struct {
 	Role    Role
 	Cluster string
-	// Cloud is the one that the machine runs in.
+	// Cloud is the machine's platform.
 	Cloud Cloud
-	// Bucket is the control bucket, for a master.
+	// Bucket is the control bucket. It is empty for an agent.
 	Bucket string
-	// Logs is where the cloud keeps the machine's logs and Metrics whether the machine's use is
-	// reported, for an agent. A master's manifest says them.
+	// Logs is the log group, or empty if logs are not shipped. Metrics enables metrics. Both apply
+	// to agents; a master's machine takes them from its manifest.
 	Logs    string
 	Metrics bool
 	Log     *slog.Logger
 }
 
-// Run does all of it until ctx is done, or until it should be restarted: as
-// another version or with other settings.
+// Run runs the host services until ctx is done, or until the program must restart with another
+// version or other settings.
 func Run(ctx context.Context, c Config) error {
 	h := &host{Config: c, id: c.Cloud.Identity()}
 	h.Log.Info("this machine serves its cluster", "role", c.Role, "cluster", c.Cluster, "instance_id", h.id.Instance, "region", h.id.Region)
@@ -66,7 +66,7 @@ func Run(ctx context.Context, c Config) error {
 			return err
 		}
 		g.Go(func() error {
-			defer h.again() // without its master a machine has no reason to go on
+			defer h.again() // the machine serves no purpose without its master
 			return f.Run(ctx)
 		})
 	}
@@ -81,14 +81,14 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(err, g.Wait())
 }
 
-// host is a machine at work.
+// host is the state of the running host services.
 type host struct {
 	Config
 
 	id Identity
-	// again ends everything, so that it is restarted.
+	// again cancels all services so that the program restarts.
 	again context.CancelFunc
-	// settled is whether Logs and Metrics are those that this run uses.
+	// settled reports whether Logs and Metrics are in use.
 	settled bool
 }
 
@@ -109,8 +109,8 @@ func (h *host) newFollower() (*follow.Follower, error) {
 	return f, err
 }
 
-// settleReporting takes a manifest's settings of logs and metrics. Once they are in use, other
-// ones require a restart.
+// settleReporting takes over a manifest's settings for logs and metrics. It reports whether
+// settings already in use have changed, which requires a restart.
 func (h *host) settleReporting(m manifest.Manifest) (anew bool) {
 	if h.settled {
 		return m.Logs != h.Logs || m.Metrics != h.Metrics
@@ -119,8 +119,8 @@ func (h *host) settleReporting(m manifest.Manifest) (anew bool) {
 	return false
 }
 
-// watchSelf ends this run when the program's file was replaced, as an agent does
-// that follows its master's version.
+// watchSelf returns when the executable was replaced, as by an agent that upgrades to its master's
+// version.
 func (h *host) watchSelf(ctx context.Context) error {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
@@ -138,7 +138,7 @@ func (h *host) watchSelf(ctx context.Context) error {
 	}
 }
 
-// serveAgent tells an agent this machine's identity and when it will be interrupted.
+// serveAgent provides the machine's identity and interruption notices to the agent.
 func (h *host) serveAgent(ctx context.Context, g *errgroup.Group) error {
 	watch := notice.New(h.Cloud.Notices, h.Log, time.Now)
 	g.Go(func() error { return watch.Run(ctx) })
@@ -154,7 +154,7 @@ func (h *host) serveAgent(ctx context.Context, g *errgroup.Group) error {
 	return nil
 }
 
-// startReports ships the journal and the machine's metrics.
+// startReports starts shipping the journal and the machine's metrics.
 func (h *host) startReports(ctx context.Context, g *errgroup.Group) error {
 	if h.Logs != "" {
 		s, err := journal.New(journal.Config{

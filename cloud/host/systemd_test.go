@@ -10,7 +10,7 @@ import (
 )
 
 func TestWhetherAUnitRuns(t *testing.T) {
-	// It changes PATH, and so is not parallel.
+	// A test that sets PATH cannot be parallel.
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	tests := map[string]struct {

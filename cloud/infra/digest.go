@@ -9,19 +9,18 @@ import (
 	"strings"
 )
 
-// digestRounds makes guessing a weak password from the mark slow: some 30 ms a
-// guess, for who may read marks and not secrets.
+// digestRounds makes brute-forcing a weak password slow, some 30 ms per guess, for an attacker who
+// can read tags but not secrets.
 const digestRounds = 100_000
 
-// Digest is a salted digest of a given secret as "salt.sum", both in the alphabet that
-// tags allow, so that a plan can tell whether the user's value is the stored one
-// without reading that.
+// Digest returns a salted digest of a secret as "salt.sum", in characters that are valid in tags. A
+// plan compares it with the user's value without reading the stored secret.
 func Digest(name, value string) string {
 	salt := rand.Text()
 	return salt + "." + digestSum(salt, name, value)
 }
 
-// DigestMatches reports whether a digest is that of value.
+// DigestMatches reports whether digest is a digest of value.
 func DigestMatches(digest, name, value string) bool {
 	salt, want, ok := strings.Cut(digest, ".")
 	return ok && subtle.ConstantTimeCompare([]byte(digestSum(salt, name, value)), []byte(want)) == 1
@@ -30,8 +29,8 @@ func DigestMatches(digest, name, value string) bool {
 func digestSum(salt, name, value string) string {
 	key, err := pbkdf2.Key(sha256.New, value, []byte(salt+"/"+name), digestRounds, sha256.Size)
 	if err != nil {
-		// Only a build restricted to approved algorithms refuses, and it would
-		// refuse every value: none matches, and each run stores the value again.
+		// Only a build restricted to approved algorithms returns an error, and it does for every
+		// value: no digest matches, and each run stores the value again.
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString(key)

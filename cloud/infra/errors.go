@@ -9,12 +9,13 @@ import (
 
 var errMissing = errors.New("does not exist")
 
-// Missing is an answer without the object that was asked for.
+// Missing returns a NotFound error for a response without the requested object.
 func Missing(op, identity string) error {
 	return &cloud.Error{Kind: cloud.NotFound, Op: op, Resource: identity, Err: errMissing}
 }
 
-// Foreign refuses to touch something that has a name of ours and is not ours.
+// Foreign returns a Conflict error for an object that has a name of the cluster but does not belong
+// to it.
 func Foreign(op, subject, why string) error {
 	return &cloud.Error{
 		Kind: cloud.Conflict, Op: op, Resource: subject,
@@ -23,7 +24,7 @@ func Foreign(op, subject, why string) error {
 	}
 }
 
-// IgnoreMissing takes "does not exist" for what a removal wanted.
+// IgnoreMissing returns nil for a NotFound error, because a deletion is then already done.
 func IgnoreMissing(err error) error {
 	if cloud.KindOf(err) == cloud.NotFound {
 		return nil

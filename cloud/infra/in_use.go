@@ -10,26 +10,27 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// tellEvery is the time between two reports of what is waited for.
+// tellEvery is the interval of progress messages during a wait.
 const tellEvery = time.Minute
 
-// Holder keeps an object from being removed.
+// Holder is an object that prevents the deletion of another one.
 type Holder struct {
-	// Names lists its objects; empty where the refusal names them, or no call does.
+	// Names lists the holder's objects. It is empty if the platform's error names them or no call
+	// returns them.
 	Names string
-	// Command frees the object; empty where no one command does.
+	// Command releases the object. It is empty if no single command does.
 	Command string
 }
 
-// RetryWhileInUse makes a call that removes something, for as long as what uses it is
-// on its way out. That it is gone already is fine. The user is told of the first refusal
-// and then of one each minute.
+// RetryWhileInUse calls a delete until it no longer returns a Conflict, while the objects that use
+// the subject are being deleted. It ignores NotFound. It notifies the user of the first Conflict
+// and then once per minute.
 func (w Waiter) RetryWhileInUse(ctx context.Context, subject string, call func() error) error {
 	return w.RetryWhileHeld(ctx, subject, nil, call)
 }
 
-// RetryWhileHeld is RetryWhileInUse for an object whose holder can be looked up by a
-// refusal; lookUp may be nil.
+// RetryWhileHeld is like RetryWhileInUse, and calls lookUp with the Conflict to find the holder of
+// the object. LookUp may be nil.
 func (w Waiter) RetryWhileHeld(ctx context.Context, subject string, lookUp func(context.Context, error) Holder, call func() error) error {
 	var next time.Time
 	var holder Holder
@@ -50,7 +51,7 @@ func (w Waiter) RetryWhileHeld(ctx context.Context, subject string, lookUp func(
 	return IgnoreMissing(err)
 }
 
-// describeWait names the object and its holder, with what to do if the wait does not end by itself.
+// describeWait names the object, its holder and the remedy if the wait does not end by itself.
 func describeWait(subject string, h Holder, err error) string {
 	text := fmt.Sprintf("waiting for %s to be no longer in use", subject)
 	if h.Names != "" {

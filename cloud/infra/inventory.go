@@ -10,17 +10,16 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Listed is one kind of what a cluster consists of: how it is listed, and how one of it is
-// removed.
+// Listed is a kind of a cluster's objects with the functions to list and to delete them.
 type Listed struct {
 	Kind   string
 	List   func(context.Context) ([]resource.Found, error)
 	Remove func(ctx context.Context, id string) error
-	// Apart is resource.Found.Apart of all listed objects.
+	// Apart sets resource.Found.Apart of all listed objects.
 	Apart bool
 }
 
-// ListApart marks kinds as such that others may still use.
+// ListApart sets Apart for kinds whose objects may be in use by others.
 func ListApart(kinds ...Listed) Inventory {
 	for i := range kinds {
 		kinds[i].Apart = true
@@ -28,7 +27,7 @@ func ListApart(kinds ...Listed) Inventory {
 	return kinds
 }
 
-// ListedOf is a kind of the cluster c that is listed in a way of its own.
+// ListedOf returns a kind of the cluster c with its own function to list objects.
 func ListedOf[C any](
 	c C, kind string,
 	list func(context.Context, C) ([]resource.Found, error), remove func(context.Context, C, string) error,
@@ -40,10 +39,10 @@ func ListedOf[C any](
 	}
 }
 
-// Inventory is all kinds, those that others need first.
+// Inventory lists all kinds, dependencies first.
 type Inventory []Listed
 
-// Kinds lists the name of every kind.
+// Kinds returns the names of all kinds.
 func (all Inventory) Kinds() []string {
 	var out []string
 	for _, k := range all {
@@ -52,8 +51,9 @@ func (all Inventory) Kinds() []string {
 	return out
 }
 
-// List asks all kinds side by side: there are twenty, and each is a call at least.
-// One that cannot be listed refuses the whole, so that nothing is taken for gone.
+// List lists the objects of all kinds in parallel: there are about twenty, each with at least one
+// call. It returns an error if any kind cannot be listed, so that no object is considered deleted
+// by mistake.
 func (all Inventory) List(ctx context.Context) ([]resource.Found, error) {
 	found := make([][]resource.Found, len(all))
 	calls := make([]func() error, len(all))
@@ -74,8 +74,8 @@ func (all Inventory) List(ctx context.Context) ([]resource.Found, error) {
 	return slices.Concat(found...), nil
 }
 
-// Remove deletes one object that was listed. What holds it up and is on its way out is
-// waited for. That it is gone already is fine.
+// Remove deletes a listed object. It waits for objects in use that are being deleted, and returns
+// nil if the object no longer exists.
 func (all Inventory) Remove(ctx context.Context, f resource.Found) error {
 	i := slices.IndexFunc(all, func(k Listed) bool { return k.Kind == f.Kind })
 	if i < 0 {
@@ -84,7 +84,7 @@ func (all Inventory) Remove(ctx context.Context, f resource.Found) error {
 	return all[i].Remove(ctx, f.ID)
 }
 
-// SideBySide makes calls at the same time and joins what they refuse.
+// SideBySide runs calls in parallel and joins their errors.
 func SideBySide(calls ...func() error) error {
 	errs := make([]error, len(calls))
 	var wg sync.WaitGroup

@@ -9,44 +9,44 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Observed is what is read off a live object, whatever its kind.
+// Observed holds the common attributes of a live object of any kind.
 type Observed struct {
-	// Identity is what the platform calls it.
+	// Identity is the platform's ID or name of the object.
 	Identity string
-	// Marks are its tags or labels, or what its description says where a kind has none.
+	// Marks are its tags or labels, or those stored in its description if the kind has none.
 	Marks map[string]string
-	// Deleting is true for what is on its way out, and so is not listed.
+	// Deleting reports whether the object is being deleted. It is omitted from lists then.
 	Deleting bool
-	// Used is true for what something else depends on.
+	// Used reports whether another object depends on it.
 	Used bool
-	// Blank is true for a disk that no machine has ever had: nothing is written on it.
+	// Blank reports whether a disk was never attached to a machine, so that it contains no data.
 	Blank   bool
 	Created time.Time
 }
 
-// Live is a live object and what was read off it.
+// Live is a live object and its common attributes.
 type Live[T any] struct {
 	Observed
 
 	Object T
 }
 
-// Kind is one kind of a platform's objects that carry marks. A platform whose objects
-// have names of their own may list one by its name.
+// Kind describes a kind of objects that carry marks. Where objects have deterministic names, List
+// may look one up by name.
 type Kind[T any] struct {
-	// Name is the word of the inventory: "subnet".
+	// Name is the kind's name in the inventory: "subnet".
 	Name string
-	// List lists those with all of the marks, to the last page. What it returns is
-	// checked again: a filter may be ignored, or lag.
+	// List returns all objects with the given marks, across all pages. Callers check the marks
+	// again, because a filter may be ignored or be stale.
 	List func(ctx context.Context, marks map[string]string) ([]T, error)
-	// Observe reads an object.
+	// Observe returns the common attributes of an object.
 	Observe func(T) Observed
-	// Delete removes one, and waits for what uses it and is on its way out. One that is
-	// gone is no error.
+	// Delete deletes an object. It waits for objects in use that are being deleted, and returns nil
+	// if the object no longer exists.
 	Delete func(ctx context.Context, identity string) error
 }
 
-// All lists the objects that carry the marks: those in use first, then the oldest.
+// All returns the objects with the given marks: those in use first, then the oldest.
 func (k Kind[T]) All(ctx context.Context, marks map[string]string) ([]Live[T], error) {
 	items, err := k.List(ctx, marks)
 	if err != nil {
@@ -59,7 +59,7 @@ func (k Kind[T]) All(ctx context.Context, marks map[string]string) ([]Live[T], e
 			out = append(out, Live[T]{o, item})
 		}
 	}
-	// Not slices.SortFunc, which would be in the program once more for each kind of objects.
+	// sort.Slice, because slices.SortFunc would be instantiated for each kind and grow the binary.
 	sort.Slice(out, func(i, j int) bool {
 		a, b := &out[i], &out[j]
 		return cmp.Or(compareBool(b.Used, a.Used), a.Created.Compare(b.Created), cmp.Compare(a.Identity, b.Identity)) < 0
@@ -67,7 +67,7 @@ func (k Kind[T]) All(ctx context.Context, marks map[string]string) ([]Live[T], e
 	return out, nil
 }
 
-// Founds lists the objects that carry the marks as the inventory shows them.
+// Founds returns the objects with the given marks in the form of the inventory.
 func (k Kind[T]) Founds(ctx context.Context, marks map[string]string, found func(kind string, o Observed) resource.Found) ([]resource.Found, error) {
 	all, err := k.All(ctx, marks)
 	out := make([]resource.Found, len(all))

@@ -8,12 +8,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// markPath begins the path of drift in a mark.
+// markPath is the prefix of a mark's path in drift.
 const markPath = "tags."
 
-// MarkDrift compares the marks of an object (tags, labels) with the wanted ones.
-// What the user's own tools added is left alone, and so is a mark that is no longer
-// asked for: the two cannot be told apart.
+// MarkDrift compares the marks of an object (tags or labels) with the wanted ones. It ignores
+// additional marks, because marks of other tools cannot be distinguished from marks that are no
+// longer wanted.
 func MarkDrift(have, want map[string]string) []resource.Drift {
 	var out []resource.Drift
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -24,7 +24,7 @@ func MarkDrift(have, want map[string]string) []resource.Drift {
 	return out
 }
 
-// WantedMarks returns the marks named in drift as they are wanted.
+// WantedMarks returns the wanted values of the marks in drift.
 func WantedMarks(drift []resource.Drift) map[string]string {
 	out := make(map[string]string)
 	for _, d := range drift {
@@ -35,7 +35,7 @@ func WantedMarks(drift []resource.Drift) map[string]string {
 	return out
 }
 
-// Differences leaves out what is as wanted.
+// Differences returns the entries that differ from the wanted value.
 func Differences(all ...resource.Drift) []resource.Drift {
 	var out []resource.Drift
 	for _, d := range all {
@@ -46,12 +46,12 @@ func Differences(all ...resource.Drift) []resource.Drift {
 	return out
 }
 
-// Fixed is an attribute that another object is needed for.
+// Fixed returns the drift of an attribute that requires a replacement of the object.
 func Fixed(path, have, want string) resource.Drift {
 	return resource.Drift{Path: path, Have: have, Want: want, Replace: true}
 }
 
-// Changeable is an attribute that is changed in place.
+// Changeable returns the drift of an attribute that can be changed in place.
 func Changeable(path, have, want string) resource.Drift {
 	return resource.Drift{Path: path, Have: have, Want: want}
 }

@@ -9,75 +9,74 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Definition is what a resource says of itself: where its objects are listed, what is
-// wanted, and the calls that only its kind makes. Object and NoncedObject do the rest.
+// Definition describes a resource: how its objects are listed, their wanted attributes, and the
+// calls specific to its kind. Object and NoncedObject implement the rest.
 type Definition[T any] struct {
 	Kind Kind[T]
-	// ID is the resource's: "aws/subnet/agents-a". Needs lists those of others that
-	// have to be there first.
+	// ID is the resource ID: "aws/subnet/agents-a". Needs lists the IDs of resources that must
+	// exist first.
 	ID    string
 	Needs []string
-	// Needed are those without whose identity it is not looked for: a subnet is not
-	// looked for before its network is known.
+	// Needed lists references without which the object cannot be found: a subnet is looked up only
+	// once its network is known.
 	Needed []Ref
-	// Owner is the mark of the cluster, and Mark tells which of its resources it is.
+	// Owner is the mark of the cluster. Mark identifies the resource within it.
 	Owner, Mark map[string]string
-	// Tags are the marks that may change in its life, as they are wanted.
+	// Tags are the wanted values of the mutable marks.
 	Tags map[string]string
-	// NonceTag is the mark that holds the nonce, for a NoncedObject.
+	// NonceTag is the key of the mark that holds the nonce of a NoncedObject.
 	NonceTag string
-	// Identity holds what the platform calls the object.
+	// Identity stores the platform's ID of the object.
 	Identity *Learned
-	// Found is how the inventory shows an object.
+	// Found converts an object to the form of the inventory.
 	Found func(kind string, o Observed) resource.Found
 
-	// Create makes the object with its marks, and learns its identity. Nonce is empty
-	// for an Object, whose name tells a second call from the first.
+	// Create creates the object with its marks and learns its identity. Nonce is empty for an
+	// Object, because its unique name makes the call idempotent.
 	Create func(ctx context.Context, nonce string) error
-	// Retag puts marks onto the object.
+	// Retag sets marks on the object.
 	Retag func(ctx context.Context, identity string, marks map[string]string) error
 
-	// Compare says what is not as wanted, beyond the marks; nil compares nothing. It may
-	// note what it reads.
+	// Compare returns the drift of the object apart from its marks. It may store the values it
+	// reads. Nil compares nothing.
 	Compare func(ctx context.Context, live T) ([]resource.Drift, error)
-	// Change brings what Compare found to what is wanted; nil changes nothing.
+	// Change corrects the drift found by Compare. Nil changes nothing.
 	Change func(ctx context.Context, drift []resource.Drift) error
-	// Describe is what a plan shows of what is made, and Advise what may be done about
-	// what it refuses. Both may be nil.
+	// Describe returns the details of the object for a plan. Advise returns the advice for rejected
+	// drift. Both may be nil.
 	Describe func() []string
 	Advise   func(drift []resource.Drift) string
 }
 
-// Defined is a resource that has a definition.
+// Defined is a resource with a definition.
 type Defined[T any] interface{ Define() Definition[T] }
 
-// Object is a resource whose object has a name of its own: making it twice is refused
-// by the platform, and the one that is there is ours when it carries our mark.
+// Object is a resource whose object has a unique name: the platform rejects a second one, and an
+// existing one belongs to the cluster if it carries its mark.
 type Object[T any] struct{ defined Defined[T] }
 
-// NoncedObject is a resource whose object has no name of its own: it is made under a
-// nonce.
+// NoncedObject is a resource whose object has no unique name. It is created under a nonce.
 type NoncedObject[T any] struct{ Object[T] }
 
-// Named has a definition be a resource by its name.
+// Named returns the resource of a definition whose object has a unique name.
 func Named[T any](d Defined[T]) *Object[T] { return &Object[T]{d} }
 
-// Nonced has a definition be a resource by a nonce.
+// Nonced returns the resource of a definition whose object is created under a nonce.
 func Nonced[T any](d Defined[T]) *NoncedObject[T] { return &NoncedObject[T]{Object[T]{d}} }
 
-// ID names the resource.
+// ID implements resource.Resource.
 func (o *Object[T]) ID() string { return o.defined.Define().ID }
 
-// Kind is the word of the inventory.
+// Kind implements resource.Resource.
 func (o *Object[T]) Kind() string { return o.defined.Define().Kind.Name }
 
-// Needs lists what has to be there first.
+// Needs implements resource.Resource.
 func (o *Object[T]) Needs() []string { return o.defined.Define().Needs }
 
-// Identity is what the platform calls it, or empty while that is not known.
+// Identity returns the platform's ID of the object, or "" if it is not known yet.
 func (o *Object[T]) Identity() string { return o.defined.Define().Identity.Identity() }
 
-// Find looks for the object with the resource's mark, and compares it.
+// Find finds the object with the resource's mark and returns its drift.
 func (o *Object[T]) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	d := o.defined.Define()
 	for _, r := range d.Needed {
@@ -102,8 +101,8 @@ func (o *Object[T]) Find(ctx context.Context) (resource.Found, []resource.Drift,
 	return d.Found(d.Kind.Name, live.Observed), drift, nil
 }
 
-// Create makes the object. One that is there already under its name is a success when
-// it carries our mark, and a conflict otherwise.
+// Create creates the object. If an object of that name exists, it returns nil if that carries the
+// cluster's mark, and a Conflict error otherwise.
 func (o *Object[T]) Create(ctx context.Context) error {
 	err := o.defined.Define().Create(ctx, "")
 	if cloud.KindOf(err) != cloud.Conflict {
@@ -116,7 +115,7 @@ func (o *Object[T]) Create(ctx context.Context) error {
 	return err
 }
 
-// Update changes marks, and what the definition can change.
+// Update corrects marks and the attributes that the definition can change.
 func (o *Object[T]) Update(ctx context.Context, drift []resource.Drift) error {
 	d := o.defined.Define()
 	marks := WantedMarks(drift)
@@ -131,13 +130,13 @@ func (o *Object[T]) Update(ctx context.Context, drift []resource.Drift) error {
 	return d.Change(ctx, drift)
 }
 
-// Delete removes the object.
+// Delete deletes the object.
 func (o *Object[T]) Delete(ctx context.Context) error {
 	d := o.defined.Define()
 	return d.Kind.Delete(ctx, d.Identity.Identity())
 }
 
-// Describe is what a plan shows of what is made.
+// Describe returns the details of the object for a plan.
 func (o *Object[T]) Describe() []string {
 	if d := o.defined.Define(); d.Describe != nil {
 		return d.Describe()
@@ -145,7 +144,7 @@ func (o *Object[T]) Describe() []string {
 	return nil
 }
 
-// Advise says what to do about drift that is refused.
+// Advise returns the advice for rejected drift.
 func (o *Object[T]) Advise(drift []resource.Drift) string {
 	if d := o.defined.Define(); d.Advise != nil {
 		return d.Advise(drift)
@@ -155,21 +154,21 @@ func (o *Object[T]) Advise(drift []resource.Drift) string {
 
 var errNeedsNonce = errors.New("requires a nonce")
 
-// Create refuses: a second call would make a second one.
+// Create returns an error, because a second call would create a second object.
 func (*NoncedObject[T]) Create(context.Context) error { return errNeedsNonce }
 
-// CreateOnce makes the object under nonce.
+// CreateOnce creates the object under a nonce.
 func (o *NoncedObject[T]) CreateOnce(ctx context.Context, nonce string) error {
 	return o.defined.Define().Create(ctx, nonce)
 }
 
-// Made lists the objects that carry nonce.
+// Made returns the objects that carry a nonce.
 func (o *NoncedObject[T]) Made(ctx context.Context, nonce string) ([]resource.Found, error) {
 	d := o.defined.Define()
 	return d.Kind.Founds(ctx, joinMarks(d.Owner, map[string]string{d.NonceTag: nonce}), d.Found)
 }
 
-// Ensure makes the object, exactly once, where its name is its nonce.
+// Ensure creates the object once, with its name as the nonce.
 func (o *NoncedObject[T]) Ensure(ctx context.Context, name string) error {
 	found, _, err := o.Find(ctx)
 	if err != nil || found.Exists() {

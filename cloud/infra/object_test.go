@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// platform is one whose objects have names of their own, whose mark is a label, and
-// whose calls return before they are done: an operation has to be waited for.
+// platform is a fake platform whose objects have unique names and labels, and whose calls return an
+// operation to wait for.
 type platform struct {
 	boxes  map[string]box
 	polled int
@@ -54,7 +54,7 @@ func (p *platform) kind() infra.Kind[named] {
 	}
 }
 
-// operation is done when it was asked for the third time.
+// operation completes at the third poll.
 func (p *platform) operation(ctx context.Context, w infra.Waiter, subject string) error {
 	asked := 0
 	return w.Await(ctx, subject, infra.ToAppear, func() (bool, error) {
@@ -64,7 +64,7 @@ func (p *platform) operation(ctx context.Context, w infra.Waiter, subject string
 	})
 }
 
-// thing is what is wanted of a box.
+// thing defines the wanted box.
 type thing struct {
 	at      *platform
 	network infra.Ref
@@ -128,7 +128,7 @@ func TestAnObjectWithANameOfItsOwnLives(t *testing.T) {
 	if found, _, err := o.Find(t.Context()); err != nil || found.Exists() {
 		t.Fatalf("got %v and %v, want none: one is another cluster's, the other is on its way out", found, err)
 	}
-	for range 2 { // the second time as after a lost reply
+	for range 2 { // the second time as after a lost response
 		if err := o.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}

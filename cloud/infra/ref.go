@@ -1,40 +1,37 @@
-// Package infra is what the resources of every cloud have in common: they point at
-// each other, are found by a mark or by their name, wait for what the platform has
-// not finished, and are listed side by side. It names no platform.
+// Package infra implements the common parts of all clouds' resources: references between resources,
+// lookup by mark or name, waiting for asynchronous changes, and the inventory. It is independent of
+// the platform.
 package infra
 
-// Ref is something that a resource points at: another resource, or something that
-// existed before.
+// Ref is a reference to another resource or to an existing object.
 type Ref interface {
-	// ID is the resource that has to be there first, or empty when nothing has.
+	// ID returns the ID of the resource that must exist first, or "" for an existing object.
 	ID() string
-	// Identity is what the platform calls it ("subnet-0ab1"), or empty while that is
-	// not known.
+	// Identity returns the platform's ID ("subnet-0ab1"), or "" if it is not known yet.
 	Identity() string
 }
 
-// Existing is the identity of something of the user's: "vpc-0ab1". It is never
-// changed and never removed.
+// Existing is the platform's ID of an object of the user: "vpc-0ab1". It is never changed or
+// deleted.
 type Existing string
 
-// ID is empty: nothing has to be made first.
+// ID returns "", because nothing must be created first.
 func (Existing) ID() string { return "" }
 
-// Identity is what the user said.
+// Identity returns the ID given by the user.
 func (e Existing) Identity() string { return string(e) }
 
-// Learned is the only part of a resource that changes: its identity, known once it
-// was found or made.
+// Learned stores the identity of a resource once it was found or created. It is the only mutable
+// part of a resource.
 type Learned struct{ identity string }
 
-// Identity is what the platform calls it, or empty while that is not known.
+// Identity returns the platform's ID of the object, or "" if it is not known yet.
 func (l *Learned) Identity() string { return l.identity }
 
-// Learn notes the identity.
+// Learn stores the identity.
 func (l *Learned) Learn(identity string) { l.identity = identity }
 
-// NeedsOf lists the resources among refs, without what existed before and without
-// what is not set.
+// NeedsOf returns the resource IDs of refs. It skips existing objects and nil.
 func NeedsOf(refs ...Ref) []string {
 	var out []string
 	for _, r := range refs {
@@ -45,7 +42,8 @@ func NeedsOf(refs ...Ref) []string {
 	return out
 }
 
-// NameOf is how drift shows something that may not be there yet.
+// NameOf returns the name of a reference for drift: its identity, or its resource ID if it does not
+// exist yet.
 func NameOf(r Ref) string {
 	if id := r.Identity(); id != "" {
 		return id

@@ -6,18 +6,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Release says which secrets of an inventory live as long as the cluster's own data.
+// Release determines which secrets of an inventory are deleted with the cluster's data.
 type Release struct {
-	// Secret is the kind of secrets, and Log that of logs, which no secret opens.
+	// Secret is the kind of secrets. Log is the kind of logs, which need no secret to be read.
 	Secret, Log string
-	// OpensData is why such a secret is retained.
+	// OpensData is the Retain reason of secrets that are needed for the cluster's own data.
 	OpensData string
-	// Why is why it stays without data; empty lets it go.
+	// Why replaces that reason if no data is retained. If it is empty, the secret is deleted.
 	Why string
 }
 
-// ReleaseSecrets lets go of secrets that open nothing any more: they live as long as the
-// data of the cluster's own. Those that open data of the user's stay.
+// ReleaseSecrets sets the Retain reason of secrets for the cluster's own data to Why if the
+// inventory retains no data. Secrets for data of the user are not changed.
 func (r Release) ReleaseSecrets(fs []resource.Found) []resource.Found {
 	holdsData := func(f resource.Found) bool { return f.Retain != "" && f.Kind != r.Secret && f.Kind != r.Log }
 	if slices.ContainsFunc(fs, holdsData) {

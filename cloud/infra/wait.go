@@ -12,54 +12,53 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Limit bounds one kind of waiting. What is put into the error, so that it says
-// which limit it was.
+// Limit is the timeout for one kind of wait. What describes the awaited condition in the error.
 type Limit struct {
 	What string
 	Max  time.Duration
 }
 
-// The limits that every platform has. No platform promises times; these are several
-// times what is usual.
+// The limits common to all platforms. They are several times the usual duration, because no
+// platform guarantees one.
 var (
-	// ToAppear is for describing what was made a moment ago: a few seconds as a rule.
+	// ToAppear is the limit for a new object to become visible, usually a few seconds.
 	ToAppear = Limit{"to appear", 2 * time.Minute}
-	// ToBeDescribed is for what a list shows and a look by identity does not know yet;
-	// what it does not know after this is gone.
+	// ToBeDescribed is the limit for an object that is listed but cannot be described yet. After
+	// that it counts as deleted.
 	ToBeDescribed = Limit{"to be described", 10 * time.Second}
-	// ToBeFree is for what is still used by something on its way out. Interfaces of a
-	// terminated machine vanish within a minute or two; a machine with much memory
-	// takes several to stop.
+	// ToBeFree is the limit for an object in use by objects that are being deleted. Network
+	// interfaces of a terminated instance vanish within a minute or two; an instance with much
+	// memory takes several minutes to stop.
 	ToBeFree = Limit{"to be no longer in use", 10 * time.Minute}
 )
 
 const (
 	firstPause = time.Second
-	// Calls that only look have a budget, of 20 a second for a whole account and region
-	// at the smallest; five steps side by side, each every five seconds, leave room.
+	// Read calls are throttled, in the smallest case to 20 per second for an account and region.
+	// Five steps in parallel that poll every five seconds stay well below.
 	longestPause = 5 * time.Second
 )
 
-// Waiter waits for what a platform has not finished.
+// Waiter waits for asynchronous changes of a platform.
 type Waiter struct {
-	// Pause waits for d or until ctx ends; nil waits on a timer.
+	// Pause waits for d or until ctx is done. Nil uses a timer.
 	Pause func(ctx context.Context, d time.Duration) error
-	// Log gets a line at debug level each time; nil is silence.
+	// Log receives a debug message at each attempt. Nil disables it.
 	Log *slog.Logger
 }
 
-// WaitError is something that did not come to pass within its limit.
+// WaitError reports that a condition was not met within its limit.
 type WaitError struct {
-	// Subject is what was waited for; For is what it should have done.
+	// Subject is the awaited object, For the condition.
 	Subject, For string
 	Limit        time.Duration
-	// Err is the last refusal, where there was one.
+	// Err is the last error of the platform, if any.
 	Err error
-	// Holder is what was in the way, where that is known.
+	// Holder is the object in the way, if known.
 	Holder Holder
 }
 
-// Error names the subject, the limit and the last refusal.
+// Error names the subject, the limit and the last error.
 func (e *WaitError) Error() string {
 	s := fmt.Sprintf("waited %s for %s %s", e.Limit, e.Subject, e.For)
 	if e.Holder.Names != "" {
@@ -71,10 +70,10 @@ func (e *WaitError) Error() string {
 	return s
 }
 
-// Unwrap gives the last refusal.
+// Unwrap returns the last error of the platform.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// Hint says how to go on. Nothing is lost.
+// Hint tells the user how to continue.
 func (e *WaitError) Hint() string {
 	if e.Holder.Command != "" {
 		return e.Holder.Command + "; then run the same command again"
@@ -82,7 +81,7 @@ func (e *WaitError) Hint() string {
 	return "run the same command again; it continues to wait"
 }
 
-// Await asks until done says so, fails, or the limit has passed.
+// Await calls done until it returns true or an error, or until the limit has passed.
 func (w Waiter) Await(ctx context.Context, subject string, l Limit, done func() (bool, error)) error {
 	waited, pause := time.Duration(0), firstPause
 	for {
@@ -114,8 +113,7 @@ func (w Waiter) pauseFor(ctx context.Context, d time.Duration) error {
 	return wait.ForWanted(ctx, d)
 }
 
-// RetryOn repeats a call as long as it is refused with kind. Such a refusal is known
-// to have had no effect, so repeating is safe.
+// RetryOn repeats a call while it fails with kind. The kind must imply that the call had no effect.
 func (w Waiter) RetryOn(ctx context.Context, subject string, l Limit, kind cloud.Kind, call func() error) error {
 	var last error
 	err := w.Await(ctx, subject, l, func() (bool, error) {
@@ -131,14 +129,14 @@ func (w Waiter) RetryOn(ctx context.Context, subject string, l Limit, kind cloud
 	return err
 }
 
-// RetryUntilKnown makes a call about something that exists and that not every part of
-// the platform knows yet.
+// RetryUntilKnown repeats a call while it returns NotFound, because a new object is not yet visible
+// to all parts of the platform.
 func (w Waiter) RetryUntilKnown(ctx context.Context, subject string, call func() error) error {
 	return w.RetryOn(ctx, subject, ToAppear, cloud.NotFound, call)
 }
 
-// LookUpListed looks at something that a list has shown. NotFound is the answer when
-// it stays away.
+// LookUpListed looks up an object that was listed. It returns NotFound if the object does not
+// become visible.
 func (w Waiter) LookUpListed(ctx context.Context, subject string, call func() error) error {
 	err := w.RetryOn(ctx, subject, ToBeDescribed, cloud.NotFound, call)
 	if e, ok := errors.AsType[*WaitError](err); ok && e.Err != nil {
@@ -153,8 +151,7 @@ type Adoptable interface {
 	resource.Updater
 }
 
-// Adopt completes something that is there already under its name. A look may not show
-// it yet.
+// Adopt updates an existing object of the same name. It waits until the object is visible.
 func (w Waiter) Adopt(ctx context.Context, r Adoptable) error {
 	var drift []resource.Drift
 	err := w.Await(ctx, r.ID(), ToAppear, func() (bool, error) {

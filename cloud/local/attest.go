@@ -11,11 +11,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// ProofKind is the form in which these machines prove which they are.
+// ProofKind is the proof type of local machines.
 const ProofKind = machine.SecretKind
 
-// Attestor checks the proofs of the machines of all pools below a directory,
-// which only the master may read.
+// Attestor verifies proofs against the secrets of all pools' machines below a directory that only
+// the master can read.
 type Attestor struct{ Root string }
 
 var _ cloud.Attestor = Attestor{}

@@ -14,22 +14,22 @@ import (
 	"github.com/det-deploy/det-deploy/internal/process"
 )
 
-// The shell scripts of a machine's life. The first says which process it is and
-// boots for a while; the second removes what tasks left, and then the data.
+// The shell scripts of a machine. bootScript records its process ID, sleeps for the boot delay and
+// runs the agent. sweepScript removes the remains of tasks, and then the data.
 const (
 	bootScript  = `echo $$ >"$0.tmp" && mv "$0.tmp" "$0" && sleep "$1" && shift && exec "$@"`
 	sweepScript = `"$1" agent sweep --config-file "$2" && rm -rf "$0" "$3"`
 )
 
-// startMachine starts a machine in a session of its own, unless an earlier master that
-// was stopped before it could write so has. It holds a lock for as long as it
-// lives, which it inherits from the process that starts it.
+// startMachine starts a machine in its own session, unless an earlier master started it and was
+// stopped before it could write the record. The machine inherits a lock from this process and holds
+// it until it exits.
 func (p *Instances) startMachine(place Place) (process.Identity, error) {
 	lock, err := os.OpenFile(place.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return process.Identity{}, err
 	}
-	defer func() { _ = lock.Close() }() // the machine has its own
+	defer func() { _ = lock.Close() }() // the machine has inherited the lock
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return p.adoptProcess(place)
@@ -42,8 +42,7 @@ func (p *Instances) startMachine(place Place) (process.Identity, error) {
 		p.cfg.Program, "agent", "run", "--config-file", place.AgentYAML())
 }
 
-// adoptPatience is how long a machine that was started a moment ago may take to
-// say which process it is.
+// adoptPatience is the time a machine may take after its start to write its process ID.
 const adoptPatience = 2 * time.Second
 
 // adoptProcess finds the process of a machine whose record lacks it.
@@ -63,19 +62,18 @@ func (p *Instances) adoptProcess(place Place) (process.Identity, error) {
 	}
 }
 
-// startSweep removes what the tasks of a machine left, and its agent's data.
+// startSweep starts a process that removes the remains of a machine's tasks and its agent's data.
 func startSweep(program string, place Place) (process.Identity, error) {
 	return spawnShell(place, nil, sweepScript, place.Data(), program, place.AgentYAML(), place.Secret())
 }
 
-// spawnShell runs a shell script that outlives this process and writes to the
-// machine's log.
+// spawnShell starts a shell script that outlives this process and writes to the machine's log.
 func spawnShell(place Place, files []*os.File, script string, args ...string) (process.Identity, error) {
 	log, err := os.OpenFile(place.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return process.Identity{}, err
 	}
-	defer func() { _ = log.Close() }()                                           // the child has its own
+	defer func() { _ = log.Close() }()                                           // the child has its own descriptor
 	c := exec.Command("/bin/sh", slices.Concat([]string{"-c", script}, args)...) //nolint:noctx // outlives every context; it is ended by signal
 	c.Dir, c.Env = string(place), machineEnv()
 	c.Stdout, c.Stderr, c.ExtraFiles = log, log, files
@@ -84,13 +82,13 @@ func spawnShell(place Place, files []*os.File, script string, args ...string) (p
 		return process.Identity{}, err
 	}
 	id, err := process.Identify(c.Process.Pid)
-	if err != nil { // it has ended already, which is seen later
+	if err != nil { // it has already exited, which is detected later
 		id = process.Identity{PID: c.Process.Pid}
 	}
 	return id, c.Process.Release()
 }
 
-// machineEnv is this process's environment without what overrides agent.yaml.
+// machineEnv returns this process's environment without variables that override agent.yaml.
 func machineEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DET_") })
 }

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// endPatience bounds the wait until the tasks of ended machines are gone.
+	// endPatience is the timeout for removing the tasks of ended machines.
 	endPatience = time.Minute
-	// glance is how often it is looked whether they are.
+	// glance is the polling interval.
 	glance = 50 * time.Millisecond
 )
 
-// Found lists the machines of all pools below a root that have not ended, for
-// commands on the whole cluster while no master runs.
+// Found returns the running machines of all pools below a root, for commands that act on the whole
+// cluster while no master runs.
 func Found(root string) ([]Place, error) {
 	pools, err := isBelow(root)
 	if err != nil {
@@ -44,7 +44,7 @@ func Found(root string) ([]Place, error) {
 	return out, nil
 }
 
-// isBelow lists what is in a directory; one that is not there is empty.
+// isBelow returns the entries of a directory, or none if it does not exist.
 func isBelow(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -59,15 +59,15 @@ func isBelow(dir string) ([]string, error) {
 	return out, nil
 }
 
-// fileExists reports whether something is there, or may be.
+// fileExists reports whether a file exists. It returns true if that cannot be determined.
 func fileExists(file string) bool {
 	_, err := os.Stat(file)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// End ends one machine and waits until nothing runs of it and its directory is
-// gone. One that is gone is not an error. Program is det-deploy itself; no master
-// may use the pool.
+// End terminates a machine and waits until its processes have ended and its directory is deleted.
+// It returns nil if the machine does not exist. Program is det-deploy's executable. No master may
+// be using the pool.
 func End(ctx context.Context, place Place, program string) error {
 	p := Open(Config{Root: filepath.Dir(filepath.Dir(string(place))), Pool: place.Pool(), Program: program})
 	if err := p.Terminate(ctx, []cloud.InstanceID{place.ID()}); err != nil {

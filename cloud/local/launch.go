@@ -16,12 +16,11 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// tokenLife is how long a token stands for the machines that it was given, at
-// the least: as long as EC2 keeps one.
+// tokenLife is the minimum time for which a launch token is remembered, as on EC2.
 const tokenLife = 24 * time.Hour
 
-// promise is what a token was given. It is written before the machines are made,
-// so that a restarted master can make those that are missing.
+// promise records the machines of a launch token. It is written before the machines are created, so
+// that a restarted master can create the missing ones.
 type promise struct {
 	Launch cloud.Launch       `json:"launch"`
 	IDs    []cloud.InstanceID `json:"ids"`
@@ -48,7 +47,7 @@ func (p *Instances) writePromise(l cloud.Launch, count int) (promise, error) {
 	return made, writeJSON(p.promiseFile(l.Token), made)
 }
 
-// keepPromises makes the machines of a promise, those that are not made yet.
+// keepPromises creates the machines of a promise that do not exist yet.
 func (p *Instances) keepPromises(made promise) error {
 	if made.Kept {
 		return nil
@@ -64,8 +63,8 @@ func (p *Instances) keepPromises(made promise) error {
 	return writeJSON(p.promiseFile(made.Launch.Token), made)
 }
 
-// resumeLaunches keeps the promises of a master that was stopped in the middle, and
-// forgets tokens that are old enough.
+// resumeLaunches completes the launches of a master that was interrupted, and forgets expired
+// tokens.
 func (p *Instances) resumeLaunches() error {
 	entries, err := os.ReadDir(p.launchesDir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +72,7 @@ func (p *Instances) resumeLaunches() error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") { // a write that was cut short
+		if strings.HasPrefix(e.Name(), ".") { // a temporary file of an interrupted write
 			continue
 		}
 		file := filepath.Join(p.launchesDir(), e.Name())
@@ -101,14 +100,15 @@ func (p *Instances) anyLeft(ids []cloud.InstanceID) bool {
 
 const idPrefix = "m-"
 
-// newID looks like an EC2 instance's.
+// newID returns a random ID in the form of an EC2 instance ID.
 func newID() cloud.InstanceID {
 	b := make([]byte, 8)
 	_, _ = rand.Read(b) // it never fails
 	return cloud.InstanceID(idPrefix + hex.EncodeToString(b))
 }
 
-// isID keeps names that came over a network away from paths.
+// isID reports whether name is a valid machine ID. It protects paths from names received over a
+// network.
 func isID(name string) bool {
 	digits, found := strings.CutPrefix(name, idPrefix)
 	_, err := hex.DecodeString(digits)
@@ -117,8 +117,8 @@ func isID(name string) bool {
 
 const promiseFix = "remove it: the pool then launches what it still needs"
 
-// readJSON returns what is in a file; found is false without one. Fix is what to do about
-// one that is damaged.
+// readJSON decodes a file. Found is false if it does not exist. Fix is the advice for a damaged
+// file.
 func readJSON[T any](file, fix string) (v T, found bool, err error) {
 	err = atomicfile.ReadJSON(file, fix, &v)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +127,7 @@ func readJSON[T any](file, fix string) (v T, found bool, err error) {
 	return v, err == nil, err
 }
 
-// writeJSON replaces a file as a whole.
+// writeJSON atomically replaces a file.
 func writeJSON(file string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -1,16 +1,15 @@
-// Package local launches machines that are processes of this one, so that a pool
-// that grows and shrinks can be seen, and tried, without a cloud. A machine is an
-// agent in a session of its own: it continues when its master is killed, and a
-// restarted master finds it again.
+// Package local runs machines as local processes, to try out and demonstrate an elastic resource
+// pool without a cloud. A machine is an agent in its own session: it keeps running when its master
+// is killed, and a restarted master finds it again.
 //
-// Everything is in files below one directory:
+// All state is in files below one directory:
 //
-//	ROOT/POOL/launches/HASH.json   what a token was given, before it is made
+//	ROOT/POOL/launches/HASH.json   machines of a launch token, written before they are created
 //	ROOT/POOL/ID/machine.json      one machine: its process, and its end
-//	            /agent.yaml        what its agent reads
-//	            /secret            by which it proves itself
-//	            /log               what it writes: its console
-//	            /data              its agent's; when it is gone, so is the machine
+//	            /agent.yaml        configuration of its agent
+//	            /secret            secret with which it proves its identity
+//	            /log               console output
+//	            /data              data of its agent; the machine is gone once it is deleted
 package local
 
 import (
@@ -30,38 +29,37 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Type is the only type of machine that there is.
+// Type is the only machine type.
 const Type = "process"
 
-// Offer is the only way to get a machine.
+// Offer returns the only offer.
 func Offer() cloud.Offer { return cloud.Offer{Type: Type, Price: cloud.OnDemand} }
 
-// Config is what the machines of one pool are made from.
+// Config configures the machines of one pool.
 type Config struct {
 	// Root is the directory of the machines of all pools.
 	Root string
 	Pool string
-	// Program is det-deploy itself.
+	// Program is det-deploy's executable.
 	Program string
-	// Agent is what the agent of a machine reads.
+	// Agent returns the agent.yaml of a machine.
 	Agent func(Place) ([]byte, error)
-	// StartDelay is how long a machine boots.
+	// StartDelay is the simulated boot time.
 	StartDelay time.Duration
-	// FailureRate is the share of machines, 0 to 1, that are refused for want of
-	// capacity.
+	// FailureRate is the share of machines, 0 to 1, that are not launched for lack of capacity.
 	FailureRate float64
-	// Random is 0 to 1; nil is random.
+	// Random returns a number between 0 and 1. Nil uses math/rand.
 	Random func() float64
-	// Remember is how long an ended machine is listed and what it wrote is kept;
-	// zero is an hour, as EC2 does.
+	// Remember is the time for which an ended machine is listed and its log is kept. Zero means one
+	// hour, as on EC2.
 	Remember time.Duration
 	Log      *slog.Logger
 }
 
-// Instances are the machines of one pool. One master may use them at a time.
+// Instances implements cloud.Instances for one pool. Only one master may use a pool at a time.
 type Instances struct {
 	cfg Config
-	mu  sync.Mutex // one call at a time changes the directory
+	mu  sync.Mutex // serializes changes of the directory
 }
 
 var (
@@ -69,7 +67,7 @@ var (
 	_ cloud.Console   = (*Instances)(nil)
 )
 
-// Open returns the machines of a pool, those of an earlier master among them.
+// Open returns the machines of a pool, including those launched by an earlier master.
 func Open(c Config) *Instances {
 	if c.Random == nil {
 		c.Random = rand.Float64
@@ -133,7 +131,7 @@ func checkLaunch(l cloud.Launch) error {
 	return nil
 }
 
-// drawGranted returns how many of the wanted machines are granted.
+// drawGranted returns how many of the requested machines are launched, at random.
 func (p *Instances) drawGranted(count int) int {
 	granted := 0
 	for range count {
@@ -165,8 +163,8 @@ func (p *Instances) Terminate(ctx context.Context, ids []cloud.InstanceID) error
 	return nil
 }
 
-// List implements cloud.Instances. It also continues what an earlier master
-// began, and notices machines that have ended by themselves.
+// List implements cloud.Instances. It also resumes the operations of an earlier master and detects
+// machines that have exited.
 func (p *Instances) List(ctx context.Context) ([]cloud.Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -189,7 +187,7 @@ func (p *Instances) List(ctx context.Context) ([]cloud.Instance, error) {
 	return p.readInstances(ids)
 }
 
-// readInstances returns the state of some machines, sorted. Those without a record are left out.
+// readInstances returns the state of machines, sorted. It skips those without a record.
 func (p *Instances) readInstances(ids []cloud.InstanceID) ([]cloud.Instance, error) {
 	out := make([]cloud.Instance, 0, len(ids))
 	var errs []error
@@ -210,7 +208,7 @@ func (p *Instances) readInstances(ids []cloud.InstanceID) ([]cloud.Instance, err
 	return out, nil
 }
 
-// consoleBytes is how much of a machine's log Console shows; EC2 shows 64 KiB.
+// consoleBytes is the amount of a machine's log that Console returns. EC2 returns 64 KiB.
 const consoleBytes = 16 << 10
 
 // Console implements cloud.Console.

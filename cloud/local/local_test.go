@@ -20,8 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// program stands for det-deploy: "agent run" sleeps, "agent sweep" notes that it
-// was asked.
+// program is a fake det-deploy: "agent run" sleeps, "agent sweep" records its call.
 func program(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "det-deploy")
@@ -44,12 +43,12 @@ func config(t *testing.T) local.Config {
 	}
 }
 
-// pool is a pool whose machines end with the test.
+// pool is a pool whose machines are terminated at the end of the test.
 type pool struct {
 	*local.Instances
 
 	cfg local.Config
-	// empty has its platform run out.
+	// empty simulates a platform without capacity.
 	empty *atomic.Bool
 }
 
@@ -57,7 +56,7 @@ func open(t *testing.T, cfg local.Config) pool {
 	t.Helper()
 	p := pool{Instances: local.Open(cfg), cfg: cfg}
 	t.Cleanup(func() {
-		// The test's own context is over by now.
+		// The test's own context is already canceled.
 		ctx := context.WithoutCancel(t.Context())
 		left, err := local.Found(cfg.Root)
 		if err != nil {
@@ -138,7 +137,7 @@ func TestAMachineWhoseAgentEndsIsOverAndLeavesItsConsole(t *testing.T) {
 	if l, _ := p.List(t.Context()); l[0].Reason != "its agent has ended" {
 		t.Errorf("reason: got %q, want that its agent has ended", l[0].Reason)
 	}
-	// Whatever sweeps it is asked again until it does.
+	// A failing sweeper is restarted until it succeeds.
 	cfg.Program = program(t)
 	again := open(t, cfg)
 	eventually(t, again, func(l []cloud.Instance) bool { return l[0].State == cloud.InstanceTerminated })
@@ -164,8 +163,8 @@ func TestWhatIsOverLeavesNothing(t *testing.T) {
 	}
 }
 
-// A master that is killed between starting a machine and writing down which
-// process it is finds the machine, and does not start a second one.
+// If a master is killed after starting a machine and before recording its process, the next one
+// finds the machine and does not start it a second time.
 func TestAStartThatWasNotWrittenDownIsFound(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)

@@ -17,10 +17,10 @@ import (
 // Place is the directory of one machine.
 type Place string
 
-// ID is the machine's.
+// ID returns the machine's ID.
 func (p Place) ID() cloud.InstanceID { return cloud.InstanceID(filepath.Base(string(p))) }
 
-// Pool is the machine's pool, empty when its directory names none.
+// Pool returns the machine's pool, or "" if the directory name is not a valid pool.
 func (p Place) Pool() string {
 	pool, err := url.PathUnescape(filepath.Base(filepath.Dir(string(p))))
 	if err != nil {
@@ -29,13 +29,13 @@ func (p Place) Pool() string {
 	return pool
 }
 
-// Data is where its agent keeps things.
+// Data returns the data directory of the agent.
 func (p Place) Data() string { return filepath.Join(string(p), "data") }
 
-// Secret is the file by which it proves itself.
+// Secret returns the file of the machine's secret.
 func (p Place) Secret() string { return filepath.Join(string(p), "secret") }
 
-// AgentYAML is what its agent reads.
+// AgentYAML returns the configuration file of the agent.
 func (p Place) AgentYAML() string { return filepath.Join(string(p), "agent.yaml") }
 
 func (p Place) recordFile() string { return filepath.Join(string(p), "machine.json") }
@@ -43,9 +43,9 @@ func (p Place) logFile() string    { return filepath.Join(string(p), "log") }
 func (p Place) pidFile() string    { return filepath.Join(string(p), "pid") }
 func (p Place) lockFile() string   { return filepath.Join(string(p), "alive") }
 
-// record is one machine. What it is in follows from its process and its data:
+// record is the record of one machine. Its state follows from its process and its data:
 //
-//	made ──▶ process alive ──▶ ended, being swept ──▶ data gone: terminated
+//	made ──▶ process alive ──▶ ended, being swept ──▶ data deleted: terminated
 //	            starting, then running    stopping
 type record struct {
 	ID       cloud.InstanceID `json:"id"`
@@ -53,10 +53,10 @@ type record struct {
 	Token    string           `json:"token"`
 	Launched time.Time        `json:"launched"`
 	Process  process.Identity `json:"process"`
-	// Ended is when it was told to end, or was found to have ended.
+	// Ended is the time at which it was terminated, or at which its exit was detected.
 	Ended  time.Time `json:"ended,omitzero"`
 	Reason string    `json:"reason,omitempty"`
-	// Sweeper is the process that removes what its tasks left.
+	// Sweeper is the process that removes the remains of its tasks.
 	Sweeper process.Identity `json:"sweeper,omitzero"`
 }
 
@@ -70,7 +70,7 @@ func (p *Instances) readMachine(id cloud.InstanceID) (record, bool, error) {
 
 func (p *Instances) saveRecord(m *record) error { return writeJSON(p.placeOf(m.ID).recordFile(), m) }
 
-// makeMachine makes a machine, or continues to make it.
+// makeMachine creates a machine, or resumes its creation.
 func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
 	m, found, err := p.readMachine(id)
 	if err != nil || found && (m.Process.PID != 0 || !m.Ended.IsZero()) {
@@ -93,7 +93,7 @@ func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
 	return p.saveRecord(&m)
 }
 
-// writeMachineFiles writes the files that a machine starts with.
+// writeMachineFiles writes the files that a machine needs to start.
 func (p *Instances) writeMachineFiles(place Place) error {
 	if err := os.MkdirAll(place.Data(), 0o711); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (p *Instances) writeMachineFiles(place Place) error {
 	)
 }
 
-// advanceMachine notices what happened to a machine and does what is left to do.
+// advanceMachine detects changes of a machine and performs the next step of its termination.
 func (p *Instances) advanceMachine(m *record) error {
 	m.Process.Reap()
 	m.Sweeper.Reap()
@@ -126,8 +126,8 @@ func (p *Instances) advanceMachine(m *record) error {
 	return nil
 }
 
-// endMachine ends a machine: at once, as pulling the plug does. What its tasks left
-// behind is swept by a process of its own, which may take a moment.
+// endMachine kills a machine without a graceful shutdown, like a power failure. A separate process
+// then removes the remains of its tasks, which may take a moment.
 func (p *Instances) endMachine(m *record, reason string) error {
 	if m.Ended.IsZero() {
 		m.Ended, m.Reason = time.Now().UTC(), reason
@@ -136,7 +136,7 @@ func (p *Instances) endMachine(m *record, reason string) error {
 		}
 		p.cfg.Log.Info("machine is ended", "instance_id", m.ID, "pool", p.cfg.Pool, "reason", reason)
 	}
-	if m.Process.PID == 0 { // a master was stopped between making and writing down
+	if m.Process.PID == 0 { // a master was stopped before it recorded the process
 		m.Process, _ = p.adoptProcess(p.placeOf(m.ID))
 	}
 	if err := m.Process.KillGroup(); err != nil {

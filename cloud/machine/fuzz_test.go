@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Whatever is shown, only what the machine itself has made proves anything, however it
-// is spelled it counts as the same proof, and it is good for one cluster.
+// For any input, only a proof made by the machine itself is valid. All encodings of a proof count
+// as the same one, and it is valid for one cluster only.
 func FuzzSecretCheck(f *testing.F) {
 	s, now := machine.NewSecret("m-1"), time.Unix(1_900_000_000, 0)
 	good, err := s.Prove("lab", now)

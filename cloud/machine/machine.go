@@ -1,13 +1,13 @@
-// Package machine is what an agent may ask of the machine that it runs on: to
-// prove which machine it is, and to say when its platform is about to take it
-// back. Who answers knows the cloud; the agent does not.
+// Package machine defines the protocol between an agent and its machine: the agent requests proofs
+// of the machine's identity and interruption notices. The server depends on the cloud; the agent
+// does not.
 //
-// They speak HTTP and JSON over a Unix socket that only root may open:
+// The protocol is JSON over HTTP on a Unix socket that only root can open:
 //
 //	GET /v1/proof?audience=CLUSTER   200 Proof
-//	GET /v1/notice?after=N           200 Notice, or 204 when none came for a while
+//	GET /v1/notice?after=N           200 Notice, or 204 if none arrived for a while
 //
-// A refusal is any other status, with {"error": "…"}.
+// Any other status is an error, with the body {"error": "…"}.
 package machine
 
 import (
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Socket is where a machine that det-deploy set up answers.
+// Socket is the path of the socket on machines set up by det-deploy.
 const Socket = "/run/det-deploy/machine.sock"
 
 // The paths of the protocol.
@@ -32,47 +32,47 @@ const (
 	NoticePath = "/v1/notice"
 )
 
-// Wait is how long the machine keeps a question for notices open. A question
-// that is older was lost.
+// Wait is the maximum time for which the machine holds a request for notices. A client considers an
+// older request lost.
 const Wait = 50 * time.Second
 
-// Proof is what a machine shows to a master. Kind names the platform's form,
-// Data is opaque to the agent, Instance is which machine it claims to be.
+// Proof is a proof of a machine's identity for a master. Kind is the proof type of the platform,
+// Data is opaque to the agent, Instance is the claimed instance ID.
 type Proof struct {
 	Kind     string `json:"kind"`
 	Data     []byte `json:"data"`
 	Instance string `json:"instance"`
 }
 
-// Kind is what a notice announces.
+// Kind is the type of a notice.
 type Kind string
 
-// The kinds of notices.
+// The notice types.
 const (
-	// Interruption is a machine that will be gone at the notice's time.
+	// Interruption means that the machine is going to be terminated or stopped at the notice's
+	// time.
 	Interruption Kind = "interruption"
-	// Rebalance is a machine with an elevated risk of interruption.
+	// Rebalance means that the machine is at an elevated risk of interruption.
 	Rebalance Kind = "rebalance"
 )
 
-// Notice is the platform's word that it may take the machine back.
+// Notice is an interruption notice or a rebalance recommendation of the platform.
 type Notice struct {
-	// N orders notices, also across restarts of who answers.
+	// N orders notices. It increases across restarts of the server.
 	N    int64 `json:"n"`
 	Kind Kind  `json:"kind"`
-	// At is when: of an interruption when the machine will be gone, of a
-	// rebalance when it was recommended.
+	// At is the time of the interruption, or the time at which a rebalance was recommended.
 	At time.Time `json:"at"`
-	// Reason is the platform's own text, for display.
+	// Reason is the platform's text, for display.
 	Reason string `json:"reason"`
 }
 
-// Refusal is an answer that says why there is no other.
+// Refusal is the body of an error response.
 type Refusal struct {
 	Error string `json:"error"`
 }
 
-// Client asks the machine. It is safe for concurrent use.
+// Client is a client of the machine protocol. It is safe for concurrent use.
 type Client struct {
 	socket string
 	http   *http.Client
@@ -85,13 +85,13 @@ func New(socket string) *Client {
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return d.DialContext(ctx, "unix", socket)
 		},
-		// A connection that is kept would outlive the one who answers.
+		// A kept-alive connection would outlive the server.
 		DisableKeepAlives: true,
 	}}}
 }
 
-// Proof asks for a proof that is good for audience only, a cluster's id. It is
-// made for each call, because proofs expire.
+// Proof requests a proof that is valid only for audience, a cluster ID. Each call returns a new
+// proof, because proofs expire.
 func (c *Client) Proof(ctx context.Context, audience string) (Proof, error) {
 	var p Proof
 	found, err := c.getJSON(ctx, ProofPath+"?"+url.Values{"audience": {audience}}.Encode(), &p)
@@ -104,8 +104,8 @@ func (c *Client) Proof(ctx context.Context, audience string) (Proof, error) {
 	return p, nil
 }
 
-// Notice waits for the first notice after number after. Found is false when
-// none came for a while; then it is asked again.
+// Notice waits for the first notice with a number greater than after. Found is false if none
+// arrived for a while; the caller then calls it again.
 func (c *Client) Notice(ctx context.Context, after int64) (n Notice, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Wait+10*time.Second)
 	defer cancel()
@@ -126,7 +126,7 @@ func (c *Client) getJSON(ctx context.Context, path string, into any) (found bool
 		return false, fmt.Errorf("%w (is det-deploy-host.service running?)", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	// No answer is near this long.
+	// Responses are much smaller.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
 		return false, err

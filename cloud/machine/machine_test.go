@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// answering is a client of a machine that answers every question the same.
+// answering returns a client of a machine that gives every request the same response.
 func answering(t *testing.T, status int, body string, asked *string) *machine.Client {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "m.sock")

@@ -14,26 +14,26 @@ import (
 	"time"
 )
 
-// SecretKind is the form in which a machine proves itself that shares a secret
-// with the master that launched it: a process of the master's own machine.
+// SecretKind is the proof type of a machine that shares a secret with the master that launched it,
+// as a process on the same host.
 const SecretKind = "local"
 
-// ProofLife is how long such a proof is good. Both ends read the same clock.
+// ProofLife is the validity of a proof. Both sides use the same clock.
 const ProofLife = time.Minute
 
-// Secret is known to one machine and its platform only.
+// Secret is shared by a machine and its platform.
 type Secret struct {
 	Instance string
 	key      string
 }
 
-// NewSecret makes a secret for a machine.
+// NewSecret returns a new secret for a machine.
 func NewSecret(instance string) Secret { return Secret{Instance: instance, key: rand.Text()} }
 
-// Text is what is written into the machine's file.
+// Text returns the content of the machine's secret file.
 func (s Secret) Text() []byte { return []byte(s.Instance + " " + s.key + "\n") }
 
-// ReadSecret reads a machine's file.
+// ReadSecret reads a machine's secret file.
 func ReadSecret(file string) (Secret, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -46,17 +46,17 @@ func ReadSecret(file string) (Secret, error) {
 	return Secret{Instance: instance, key: key}, nil
 }
 
-// String hides the key.
+// String returns the secret with its key redacted.
 func (s Secret) String() string { return s.Instance + " ‹redacted›" }
 
-// GoString hides the key.
+// GoString returns the secret with its key redacted.
 func (s Secret) GoString() string { return s.String() }
 
-// statement is what is proven: this machine, to this audience, now.
+// statement is the signed content of a proof: instance, audience and expiry.
 type statement struct {
 	Instance string `json:"instance"`
 	Audience string `json:"audience"`
-	Expires  int64  `json:"expires"` // seconds since 1970
+	Expires  int64  `json:"expires"` // Unix time in seconds
 	Nonce    string `json:"nonce"`
 	MAC      []byte `json:"mac,omitempty"`
 }
@@ -68,11 +68,11 @@ func (s Secret) signStatement(st statement) ([]byte, error) {
 		return nil, err
 	}
 	h := hmac.New(sha256.New, []byte("det-deploy machine proof\n"+s.key))
-	_, _ = h.Write(text) // a hash takes everything
+	_, _ = h.Write(text) // a hash.Hash never returns an error
 	return h.Sum(nil), nil
 }
 
-// Prove makes a proof for audience.
+// Prove returns a proof for audience.
 func (s Secret) Prove(audience string, now time.Time) (Proof, error) {
 	st := statement{Instance: s.Instance, Audience: audience, Expires: now.Add(ProofLife).Unix(), Nonce: rand.Text()}
 	var err error
@@ -86,7 +86,7 @@ func (s Secret) Prove(audience string, now time.Time) (Proof, error) {
 	return Proof{Kind: SecretKind, Data: data, Instance: s.Instance}, nil
 }
 
-// Claimed is the machine that a proof claims to be of, which it need not be.
+// Claimed returns the instance ID claimed by a proof. It is not verified.
 func Claimed(data []byte) (string, error) {
 	var st statement
 	if err := json.Unmarshal(data, &st); err != nil || st.Instance == "" {
@@ -95,9 +95,9 @@ func Claimed(data []byte) (string, error) {
 	return st.Instance, nil
 }
 
-// Check says why a proof does not prove that it is of s's machine. Once identifies
-// a good one: what is signed has the nonce in it, so that every text that says the
-// same has the same signature.
+// Check returns an error if the proof was not made with secret s for audience, or has expired. Once
+// identifies a valid proof: the signature covers the nonce, so that all encodings of the same proof
+// have the same signature.
 func (s Secret) Check(data []byte, audience string, now time.Time) (once string, err error) {
 	var st statement
 	if err := json.Unmarshal(data, &st); err != nil {
@@ -120,11 +120,10 @@ func (s Secret) Check(data []byte, audience string, now time.Time) (once string,
 	return st.Nonce + " " + hex.EncodeToString(st.MAC), nil
 }
 
-// SecretFile is the machine of an agent that proves itself by a Secret. It is
-// never interrupted by its platform.
+// SecretFile is the machine of an agent with a Secret. It is never interrupted by its platform.
 type SecretFile string
 
-// Proof makes a proof for audience.
+// Proof returns a proof for audience.
 func (f SecretFile) Proof(_ context.Context, audience string) (Proof, error) {
 	s, err := ReadSecret(string(f))
 	if err != nil {
@@ -133,7 +132,7 @@ func (f SecretFile) Proof(_ context.Context, audience string) (Proof, error) {
 	return s.Prove(audience, time.Now())
 }
 
-// Notice waits until ctx ends: none ever comes.
+// Notice waits until ctx is done, because there are no notices.
 func (SecretFile) Notice(ctx context.Context, _ int64) (Notice, bool, error) {
 	<-ctx.Done()
 	return Notice{}, false, ctx.Err()

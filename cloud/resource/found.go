@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// Found is one live object that carries a cluster's mark.
+// Found is a live object that carries a cluster's mark.
 type Found struct {
-	// Kind is the platform's word for it: "subnet".
+	// Kind is the platform's term for the object: "subnet".
 	Kind string `json:"kind"`
-	// ID is its identity on the platform: "subnet-0ab1".
+	// ID is the platform's ID: "subnet-0ab1".
 	ID string `json:"id"`
-	// Name is what a person calls it: "agents-a".
+	// Name is the display name: "agents-a".
 	Name string `json:"name,omitempty"`
-	// Retain is why it outlives `down`, in words for the receipt ("holds the
-	// checkpoints"), or empty when it does not. A secret is retained as long as
-	// the data that it opens.
+	// Retain is the reason why `down` retains the object ("holds the checkpoints"), or empty if
+	// `down` deletes it. A secret is retained as long as the data that requires it.
 	Retain string `json:"retain,omitempty"`
-	// Launched is true for what the running cluster made by itself, such as an
-	// agent's machine. It is no business of `up`, and goes with `down`.
+	// Launched reports whether the running cluster created the object itself, such as an agent's
+	// machine. `up` ignores such objects, `down` deletes them.
 	Launched bool `json:"launched,omitempty"`
-	// Shared is true for what the cluster uses and others do too: it is made where it is
-	// missing, and no business of `down`.
+	// Shared reports whether the object is also used outside the cluster. `up` creates it if it is
+	// missing; `down` does not delete it.
 	Shared bool `json:"shared,omitempty"`
-	// Apart is true for what others may still use, as a machine of another owner uses a
-	// subnet. Its deletion may take for ever, and only that of what is Apart too waits for it.
+	// Apart reports whether the object may be in use by others, as a subnet is by another owner's
+	// instance. Its deletion may never complete; only the deletion of other Apart objects waits for
+	// it.
 	Apart bool `json:"-"`
-	// Nonce is the mark of the call that made it, where there is one.
+	// Nonce is the nonce under which the object was created, if any.
 	Nonce string `json:"-"`
 }
 
-// Exists is false for the zero value, which Find returns when there is nothing.
+// Exists reports whether f is non-zero. Find returns the zero value if there is no object.
 func (f Found) Exists() bool { return f.ID != "" }
 
-// Key is the same for two sightings of one object and for no two objects.
+// Key returns a key that identifies the object.
 func (f Found) Key() string { return f.Kind + "/" + f.ID }
 
-// String is how a person reads it: "subnet agents-a (subnet-0ab1)".
+// String formats the object for display: "subnet agents-a (subnet-0ab1)".
 func (f Found) String() string {
 	if f.Name == "" || f.Name == f.ID {
 		return f.Kind + " " + f.ID
@@ -46,23 +46,22 @@ func (f Found) String() string {
 	return f.Kind + " " + f.Name + " (" + f.ID + ")"
 }
 
-// Target is a platform that can tell what belongs to a cluster.
+// Target is a platform that can list the objects of a cluster.
 type Target interface {
-	// Inventory lists every live object that carries the mark of cluster,
-	// also those that another tool made. It pages to the end, checks the mark again on what a
-	// server-side filter returned, and changes nothing.
+	// Inventory returns all live objects that carry the cluster's mark, including those created by
+	// other tools. It reads all pages, checks the marks again after filtering on the server, and
+	// changes nothing.
 	Inventory(ctx context.Context, cluster string) ([]Found, error)
 
-	// Kinds lists every kind the inventory can return, those that others need
-	// first. Deleting goes the other way.
+	// Kinds returns all kinds of the inventory, dependencies first. Deletion uses the reverse
+	// order.
 	Kinds() []string
 
-	// Remove deletes one object of the inventory. Removing what is already
-	// gone is not an error.
+	// Remove deletes an object of the inventory. It returns nil if the object no longer exists.
 	Remove(ctx context.Context, f Found) error
 }
 
-// Sort orders fs by kind, name and ID, so that lists read the same every time.
+// Sort sorts fs by kind, name and ID, so that the order of lists is stable.
 func Sort(fs []Found) {
 	slices.SortFunc(fs, func(a, b Found) int {
 		return cmp.Or(

@@ -7,32 +7,29 @@ import (
 	"sync"
 )
 
-// ErrReadOnly is what a call meets that tries to change something while the
-// engine only looks.
+// ErrReadOnly is returned by calls that would modify the platform while the gate is closed.
 var ErrReadOnly = errors.New("nothing may be changed while planning")
 
-// Gate stands before every call that changes something on a platform. A
-// platform's narrow client asks it first, once, at its edge; so no resource can
-// forget, and looking can be told from acting:
+// Gate guards all calls that modify a platform. The platform's API client calls Pass before each of
+// them, in one place, so that no resource can bypass it. It separates reading from changing:
 //
 //	closed ──Open──▶ open, under a check ──the returned func──▶ closed
 //
-// It is closed while planning. While applying, the check is the lease's: an
-// operator who has lost the lease changes nothing more.
+// It is closed during planning. During an apply, the check verifies the lease: an operator who has
+// lost it makes no further changes.
 type Gate struct {
 	mu    sync.Mutex // guards check
 	check func(context.Context) error
 }
 
-// Open lets calls pass for which check returns nil, until the returned function
-// is called.
+// Open admits calls while check returns nil, until the returned function is called.
 func (g *Gate) Open(check func(context.Context) error) (shut func()) {
 	g.setCheck(check)
 	return func() { g.setCheck(nil) }
 }
 
-// Pass returns nil when call may change something now. Call is the platform's
-// word for what is about to be done.
+// Pass returns nil if call may modify the platform now, and ErrReadOnly or the error of the check
+// otherwise. Call is the platform's name of the API call.
 func (g *Gate) Pass(ctx context.Context, call string) error {
 	g.mu.Lock()
 	check := g.check

@@ -1,88 +1,82 @@
-// Package resource is the engine's vocabulary: what det-deploy can own, how it
-// is looked at, created and removed, and how a platform tells everything that
-// belongs to a cluster. Platforms implement it; plan and apply use it.
+// Package resource defines the interfaces of the engine: resources that det-deploy manages, how to
+// find, create and delete them, and the inventory of a cluster. Platforms implement them; plan and
+// apply use them.
 package resource
 
 import "context"
 
-// Resource is one thing det-deploy can own: a network, a role, a process. It is
-// a small value that says what is wanted. The only thing about it that changes
-// after construction is the identity it learns in Find or Create, which other
-// resources read: a subnet points at its network.
+// Resource is an object that det-deploy manages: a network, a role, a process. It is a small value
+// that describes the wanted object. It is immutable except for the identity that it learns in Find
+// or Create and that other resources read: a subnet refers to its network.
 //
-// Calls on one resource never overlap. Calls on different resources do, but
-// never before those of its Needs have returned.
+// Calls on one resource never overlap. Calls on different resources may, but only after those of
+// its Needs have returned.
 type Resource interface {
-	// ID names the resource for people and for Needs: "aws/subnet/agents-a".
-	// It is unique within a cluster and the same in every run.
+	// ID returns the name of the resource: "aws/subnet/agents-a". It is unique within a cluster and
+	// the same in every run.
 	ID() string
 
-	// Kind is the word under which the platform's inventory lists it:
-	// "subnet".
+	// Kind returns the kind under which the platform's inventory lists the object: "subnet".
 	Kind() string
 
-	// Needs lists the IDs that must exist before this one can.
+	// Needs returns the IDs of resources that must exist first.
 	Needs() []string
 
-	// Find looks at the live object, learns its identity and must not change
-	// it. It uses the mark or the deterministic name, never a remembered
-	// identity. When there is none, or what it needs is not there yet, Found
-	// is zero and so is the drift. Drift has one entry per attribute that is
-	// not as wanted, in a stable order, and never shows a secret.
+	// Find finds the live object by its mark or deterministic name, never by a remembered identity,
+	// and learns its identity. It must not modify the object. It returns zero values if there is no
+	// object or a needed resource does not exist yet. Drift has one entry per attribute that
+	// differs from the wanted value, in a stable order, and never contains a secret.
 	Find(ctx context.Context) (Found, []Drift, error)
 
-	// Create makes the object, marked as the cluster's in the same call. It is
-	// called after Find returned none, must tolerate losing that race,
-	// and may be called again after an ambiguous answer: a second call with
-	// the object in place is a success.
+	// Create creates the object, with the cluster's mark set in the same call. It is called after
+	// Find returned no object, must tolerate a concurrent creation, and may be called again after
+	// an ambiguous error: it returns nil if the object exists.
 	Create(ctx context.Context) error
 
-	// Delete removes the object. Deleting what is already gone is not an
-	// error, so it may be repeated. It returns when the object is gone, or
-	// when nothing that needs it is held up any longer.
+	// Delete deletes the object. It returns nil if the object no longer exists, so it may be
+	// repeated. It returns when the object is gone, or when it no longer blocks the deletion of
+	// other objects.
 	Delete(ctx context.Context) error
 }
 
-// Updater is implemented by resources that can be changed in place. Drift in
-// any other resource is replaced where the drift says so, and otherwise refused
-// rather than repaired by force.
+// Updater is implemented by resources that can be changed in place. Drift of any other resource
+// requires a replacement if the drift permits it; otherwise the plan fails, because det-deploy
+// makes no forced repairs.
 type Updater interface {
-	// Update brings the attributes named in drift to what is wanted. It may be
-	// repeated.
+	// Update sets the attributes in drift to the wanted values. It may be repeated.
 	Update(ctx context.Context, drift []Drift) error
 }
 
-// Nonced is implemented by resources without a name of their own on the
-// platform: asking twice makes two. They are created under a nonce that was
-// written down before the call, so that a lost reply can be told from a lost
-// request.
+// Nonced is implemented by resources without a unique name on the platform, where a second call
+// creates a second object. They are created under a nonce that is recorded before the call, so that
+// a lost response can be distinguished from a lost request.
 type Nonced interface {
-	// CreateOnce is Create under nonce: the idempotency token where the API
-	// takes one, otherwise a tag put on by the very call that creates. The
-	// platform's client must not retry it by itself after an ambiguous error.
-	// Where it takes several calls, a failure after the first is a PartialError.
+	// CreateOnce creates the object under a nonce: the idempotency token if the API has one,
+	// otherwise a tag set by the creating call. The platform's client must not retry the call after
+	// an ambiguous error. If the creation takes several calls, a failure after the first is
+	// returned as a PartialError.
 	CreateOnce(ctx context.Context, nonce string) error
 
-	// Made lists the live objects that carry nonce: those in use first, then
-	// the oldest. What is on its way out is not listed.
+	// Made returns the live objects that carry the nonce: those in use first, then the oldest. It
+	// omits objects that are being deleted.
 	Made(ctx context.Context, nonce string) ([]Found, error)
 }
 
-// Intent is what is remembered about the creation of a Nonced resource.
+// Intent records the creation of a Nonced resource.
 type Intent struct {
-	// Nonce is random and belongs to one object.
+	// Nonce is random and unique to one object.
 	Nonce string
-	// Tried is true when an earlier attempt may have used the nonce.
+	// Tried reports whether an earlier attempt may have used the nonce.
 	Tried bool
-	// Made is true when that attempt is known to have succeeded.
+	// Made reports whether that attempt is known to have succeeded.
 	Made bool
 }
 
-// PartialError is a creation that made its object and failed afterwards: what is
-// still to do shows as drift. However definite the refusal, the nonce is used.
+// PartialError is returned if the object was created and a later call failed. The remaining changes
+// appear as drift. The nonce counts as used, whatever the kind of the error.
 type PartialError struct{ Err error }
 
-// Partial marks what failed after the object was made; nil stays nil.
+// Partial wraps an error that occurred after the object was created. It returns nil for nil.
 func Partial(err error) error {
 	if err == nil {
 		return nil
@@ -90,20 +84,20 @@ func Partial(err error) error {
 	return &PartialError{err}
 }
 
-// Error is the failure itself.
+// Error returns the text of the wrapped error.
 func (e *PartialError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the failure itself.
+// Unwrap returns the wrapped error.
 func (e *PartialError) Unwrap() error { return e.Err }
 
-// Drift is one attribute that is not as wanted.
+// Drift is an attribute that differs from its wanted value.
 type Drift struct {
-	// Path names the attribute: "ingress[8080]".
+	// Path is the path of the attribute: "ingress[8080]".
 	Path string `json:"path"`
-	// Have is what the live object says.
+	// Have is the live value.
 	Have string `json:"have"`
-	// Want is what was asked for.
+	// Want is the wanted value.
 	Want string `json:"want"`
-	// Replace is true when the platform cannot change it on a live object.
+	// Replace reports whether the platform cannot change the attribute of a live object.
 	Replace bool `json:"replace,omitempty"`
 }

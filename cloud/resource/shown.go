@@ -1,16 +1,15 @@
 package resource
 
-// Described is implemented by resources whose name says too little of what a plan is
-// about to make: a machine's type, a disk's size, what a firewall opens.
+// Described is implemented by resources with details for the plan: a machine's type, a disk's size,
+// the ports of a firewall rule.
 type Described interface {
-	// Describe says what Create would make, a phrase each, in a stable order. It is
-	// asked after Find, does not look at the platform, and shows no secret.
+	// Describe returns the details of the object that Create would create, one phrase each, in a
+	// stable order. It is called after Find, makes no API calls, and returns no secrets.
 	Describe() []string
 }
 
-// Adviser is implemented by resources that know what a user may say instead of what a
-// plan refuses.
+// Adviser is implemented by resources that can suggest a remedy for drift that a plan rejects.
 type Adviser interface {
-	// Advise says what to do about drift that is not closed, or nothing.
+	// Advise returns the advice for drift that cannot be corrected, or "".
 	Advise(drift []Drift) string
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Scheme is where a secret is kept.
+// Scheme is the kind of store of a secret.
 type Scheme string
 
-// The places a reference can name.
+// The supported schemes.
 const (
 	File Scheme = "file"
 	Env  Scheme = "env"
@@ -19,18 +19,18 @@ const (
 	GCP  Scheme = "gcp-sm"
 )
 
-// Ref names a secret: "file:/etc/determined/db-password", "env:DB_PASSWORD",
-// "aws-sm:NAME-or-ARN#key", "gcp-sm:projects/P/secrets/S/versions/V". It is not
-// itself secret.
+// Ref is a reference to a secret: "file:/etc/determined/db-password", "env:DB_PASSWORD",
+// "aws-sm:NAME-or-ARN#key", "gcp-sm:projects/P/secrets/S/versions/V". It is not confidential
+// itself.
 type Ref struct {
 	Scheme Scheme
-	// Name is the path, variable or secret.
+	// Name is the path, the variable or the name of the secret.
 	Name string
-	// Key picks one entry of a JSON secret in AWS Secrets Manager; it may be empty.
+	// Key selects one entry of a JSON secret in AWS Secrets Manager. It may be empty.
 	Key string
 }
 
-// String writes the reference as Parse reads it.
+// String formats the reference for Parse.
 func (r Ref) String() string {
 	s := string(r.Scheme) + ":" + r.Name
 	if r.Key != "" {
@@ -39,18 +39,18 @@ func (r Ref) String() string {
 	return s
 }
 
-// What the two cloud stores allow in a name: AWS letters, digits and /_+=.@- up to
-// 512, or an ARN; Google letters, digits, - and _ up to 255, and a version that is
-// a number or an alias.
+// The valid names: AWS Secrets Manager allows letters, digits and /_+=.@- up to 512 characters, or
+// an ARN; Google Secret Manager allows letters, digits, - and _ up to 255 characters, and a version
+// number or alias.
 var (
 	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	awsName = regexp.MustCompile(`^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]{1,512}$`)
 	gcpName = regexp.MustCompile(`^(projects/[a-z0-9:.-]+/secrets/)?[A-Za-z0-9_-]{1,255}(/versions/[A-Za-z0-9_-]+)?$`)
 )
 
-// parseRef reads a reference; found is false for any other text. A text that
-// begins like a reference and is not a valid one is an error, so that a mistyped
-// reference never becomes a password.
+// parseRef parses a reference. Found is false if text does not start with a scheme. It returns an
+// error if text starts with a scheme and is not a valid reference, so that a mistyped reference is
+// never used as a password.
 func parseRef(text string) (ref Ref, found bool, err error) {
 	if name, ok := cutScheme(text, string(File)); ok {
 		if !filepath.IsAbs(name) {

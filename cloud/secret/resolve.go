@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// maxFile bounds a secret in a file; a certificate chain has some tens of KiB.
+// maxFile is the maximum size of a secret file. A certificate chain has some tens of KiB.
 const maxFile = 1 << 20
 
-// Source fetches secrets from one cloud's store. It may be asked again for the
-// same reference.
+// Source fetches secrets from the secret store of one cloud. The same reference may be fetched
+// again.
 type Source interface {
 	Secret(ctx context.Context, ref Ref) (string, error)
 }
 
-// Resolver turns references into secrets. Files and variables it reads itself;
-// the cloud stores are given to it. The zero Resolver has none.
+// Resolver resolves references to secrets. It reads files and environment variables itself and uses
+// Sources for the cloud stores. The zero Resolver has no sources.
 type Resolver struct {
 	Sources map[Scheme]Source
-	// LookupEnv reads a variable; nil means os.LookupEnv.
+	// LookupEnv reads an environment variable. Nil means os.LookupEnv.
 	LookupEnv func(string) (string, bool)
 }
 
-// Resolve returns v as a literal: v itself unless it is a reference.
+// Resolve returns v as a literal: v itself if it is not a reference.
 func (r Resolver) Resolve(ctx context.Context, v Value) (Value, error) {
 	ref, isRef := v.Ref()
 	if !isRef {
@@ -66,7 +66,7 @@ func (r Resolver) readSecret(ctx context.Context, ref Ref) (string, error) {
 	return "", fmt.Errorf("unknown place %q", ref.Scheme)
 }
 
-// readFile returns the text without its last line break, which editors add.
+// readFile returns the text of a file without its trailing newline, which editors add.
 func readFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,7 @@ func readFile(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // the file was only read
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return "", err

@@ -1,6 +1,5 @@
-// Package secret lets a configuration say where a secret is kept instead of what
-// it is: file:, env:, aws-sm: and gcp-sm: references, resolved when they are
-// needed. It is a leaf.
+// Package secret implements references to secrets in configuration files: file:, env:, aws-sm: and
+// gcp-sm:. They are resolved on use. It is a leaf package.
 package secret
 
 import (
@@ -15,15 +14,15 @@ const (
 	masked   = "********"
 )
 
-// Value is a secret, or a reference to one, as it stands in a configuration. It
-// prints redacted in every format. The zero Value means that none was given.
+// Value is a secret or a reference to one in a configuration. It is redacted in all output formats.
+// The zero Value is an unset secret.
 type Value struct {
-	// literal is a pointer because fmt looks through unexported fields.
+	// literal is a pointer because fmt prints unexported fields.
 	literal *string
 	ref     *Ref
 }
 
-// Literal is a value that is the secret itself; "" is no secret.
+// Literal returns a value that is the secret itself. Literal("") is the zero Value.
 func Literal(text string) Value {
 	if text == "" {
 		return Value{}
@@ -31,9 +30,9 @@ func Literal(text string) Value {
 	return Value{literal: &text}
 }
 
-// Parse reads a value: a reference when it begins with a scheme of this package,
-// the secret itself otherwise. "literal:" in front allows a secret that looks
-// like a reference. Errors do not contain the text.
+// Parse parses a value: a reference if it starts with a scheme of this package, otherwise the
+// secret itself. The prefix "literal:" allows secrets that look like a reference. Errors do not
+// contain the text.
 func Parse(text string) (Value, error) {
 	if rest, ok := cutScheme(text, "literal"); ok {
 		return Literal(rest), nil
@@ -48,10 +47,10 @@ func Parse(text string) (Value, error) {
 	return Literal(text), nil
 }
 
-// IsZero reports whether none was given.
+// IsZero reports whether the value is unset.
 func (v Value) IsZero() bool { return v.literal == nil && v.ref == nil }
 
-// Ref is the reference, when the value is one.
+// Ref returns the reference, if the value is one.
 func (v Value) Ref() (Ref, bool) {
 	if v.ref == nil {
 		return Ref{}, false
@@ -59,8 +58,8 @@ func (v Value) Ref() (Ref, bool) {
 	return *v.ref, true
 }
 
-// Reveal is the secret of a literal or resolved value, "" for an unresolved
-// reference. The caller is responsible for where the text goes.
+// Reveal returns the secret of a literal or resolved value, or "" for an unresolved reference. The
+// caller is responsible for keeping it confidential.
 func (v Value) Reveal() string {
 	if v.literal == nil {
 		return ""
@@ -68,14 +67,14 @@ func (v Value) Reveal() string {
 	return *v.literal
 }
 
-// Equal reports whether both are the same secret or the same reference.
+// Equal reports whether both values are the same secret or the same reference.
 func (v Value) Equal(o Value) bool {
 	a, isRef := v.Ref()
 	b, otherRef := o.Ref()
 	return isRef == otherRef && a == b && v.Reveal() == o.Reveal()
 }
 
-// String is redacted, and "" when none was given.
+// String returns the redacted value, or "" if it is unset.
 func (v Value) String() string {
 	if v.IsZero() {
 		return ""
@@ -83,24 +82,24 @@ func (v Value) String() string {
 	return redacted
 }
 
-// Format redacts under every verb.
+// Format redacts the value for every verb.
 func (v Value) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, v.String()) // fmt.State reports its own errors
 }
 
-// LogValue redacts in logs.
+// LogValue redacts the value in logs.
 func (v Value) LogValue() slog.Value { return slog.StringValue(v.String()) }
 
-// MarshalJSON redacts in JSON.
+// MarshalJSON redacts the value in JSON.
 func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.String()) }
 
-// MarshalText redacts wherever text is asked for.
+// MarshalText redacts the value in all text encodings.
 func (v Value) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// MarshalYAML redacts in YAML that is not written through Disclose.
+// MarshalYAML redacts the value in YAML that is not written through Disclose.
 func (v Value) MarshalYAML() (any, error) { return v.String(), nil }
 
-// UnmarshalText reads what Parse reads.
+// UnmarshalText parses the text like Parse.
 func (v *Value) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err != nil {
@@ -110,7 +109,7 @@ func (v *Value) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Conceal is what an administrator may see: the reference, or asterisks.
+// Conceal returns the form shown to administrators: the reference, or asterisks.
 func (v Value) Conceal() string {
 	switch {
 	case v.ref != nil:
@@ -121,7 +120,7 @@ func (v Value) Conceal() string {
 	return ""
 }
 
-// Disclose is what a configuration file needs so that Parse gives v again.
+// Disclose returns the text that Parse converts back to v, for configuration files.
 func (v Value) Disclose() string {
 	if v.ref != nil {
 		return v.ref.String()

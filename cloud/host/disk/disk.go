@@ -1,4 +1,4 @@
-// Package disk puts files, links and the directories that they are in onto a machine.
+// Package disk writes files and symbolic links and creates their directories.
 package disk
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// Replace creates or replaces a file and its directories. A program that runs from it
-// continues.
+// Replace creates or atomically replaces a file and creates its directories. A process that runs
+// the old file is not affected.
 func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -20,7 +20,7 @@ func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return atomicfile.Replace(path, mode, fill)
 }
 
-// From fills a file with all that r has.
+// From returns a function that copies r to a file.
 func From(r io.Reader) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.Copy(w, r)
@@ -28,7 +28,7 @@ func From(r io.Reader) func(io.Writer) error {
 	}
 }
 
-// Link points a symbolic link elsewhere, also in place of a file.
+// Link creates a symbolic link, replacing an existing link or file.
 func Link(to, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("link %s: %w", path, err)

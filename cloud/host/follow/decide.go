@@ -7,48 +7,48 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// State is what the machine remembers of its master across restarts.
+// State is the follower's state on disk.
 type State struct {
-	// Wanted is the last manifest that was read, Applied what stands on the
-	// machine, Good the last of those with which the master served and was well.
+	// Wanted is the last manifest read from the bucket, Applied the manifest in effect on the
+	// machine, Good the last manifest with which the master was healthy in the Serve phase.
 	Wanted  *manifest.Manifest `json:"wanted,omitempty"`
 	Applied *manifest.Manifest `json:"applied,omitempty"`
 	Good    *manifest.Manifest `json:"good,omitempty"`
-	// Started is when Applied was started.
+	// Started is the time at which Applied was started.
 	Started time.Time `json:"started"`
-	// Rejected is the generation that was given up for Good, and Why.
+	// Rejected is the generation that was rolled back to Good, and Why the reason.
 	Rejected int    `json:"rejected,omitempty"`
 	Why      string `json:"why,omitempty"`
 }
 
-// Seen is how the master's unit looks at one moment.
+// Seen is an observation of the master's unit.
 type Seen struct {
-	// Running means that the unit runs, is being started or will be again.
+	// Running reports whether the unit is active, activating or about to be restarted.
 	Running bool
-	// Well means that the master answers that it is well.
+	// Well reports whether the master's health check succeeded.
 	Well bool
 }
 
-// Act is what is to be done next.
+// Act is the next action of a follower.
 type Act string
 
-// The acts.
+// The actions.
 const (
-	// Keep leaves everything as it is.
+	// Keep changes nothing.
 	Keep Act = "keep"
-	// Apply puts what is wanted in place and starts it, or stops the master.
+	// Apply installs the wanted manifest and starts the master, or stops it.
 	Apply Act = "apply"
-	// Adopt takes what is wanted for what stands, because the two differ in
-	// nothing that a master would have to be restarted for.
+	// Adopt records the wanted manifest as applied without a restart, because it does not change
+	// the master's program, files or phase.
 	Adopt Act = "adopt"
-	// Back puts the last good in place again.
+	// Back rolls back to the last good manifest.
 	Back Act = "back"
-	// Start and Stop change the unit only.
+	// Start and Stop only start and stop the unit.
 	Start Act = "start"
 	Stop  Act = "stop"
 )
 
-// Decide is pure: the same state, look and clock always give the same act.
+// Decide returns the next action. It is a pure function of its arguments.
 func Decide(s State, seen Seen, arch string, patience time.Duration, now time.Time) Act {
 	switch {
 	case s.Wanted == nil:
@@ -72,16 +72,16 @@ func Decide(s State, seen Seen, arch string, patience time.Duration, now time.Ti
 	return Keep
 }
 
-// mayGoBack reports whether the installer allows it and there is somewhere to
-// go to. Another program is no such place: the one that is not well may be busy
-// with the store, or have brought it to a form that the older one cannot read.
-// Whether a program is fit is tried on hold, before it serves.
+// mayGoBack reports whether the installer allows a rollback and there is a good manifest with the
+// same program. It never rolls back to another program: the unhealthy one may still be working on
+// the store, or may have migrated it to a format that the older program cannot read. Programs are
+// tested in the Hold phase, before they serve.
 func (s State) mayGoBack(arch string) bool {
 	return s.Applied.Fallback && s.Good != nil && !sameProgram(*s.Good, *s.Applied) && s.Good.Binaries[arch] == s.Applied.Binaries[arch]
 }
 
-// sameProgram reports whether a machine that runs a runs b. The programs of other
-// architectures count: the master hands them out.
+// sameProgram reports whether two manifests have the same phase, programs and files. This includes
+// the programs for other architectures, because the master serves them to agents.
 func sameProgram(a, b manifest.Manifest) bool {
 	return a.Phase == b.Phase && maps.Equal(a.Binaries, b.Binaries) && maps.Equal(a.Files, b.Files)
 }

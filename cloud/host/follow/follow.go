@@ -1,7 +1,7 @@
-// Package follow makes this machine's master what the installer wants it to be:
-// it reads the cluster's manifest from the control bucket, puts the program and
-// the files in place, starts, holds or stops the master, goes back to what was
-// well before where that is allowed, and says in the bucket what came of it.
+// Package follow keeps the master's machine in the state that the installer requests: it reads the
+// cluster's manifest from the control bucket, installs the program and files, starts, holds or
+// stops the master, rolls back to the last healthy configuration if allowed, and writes its status
+// to the bucket.
 package follow
 
 import (
@@ -19,80 +19,78 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Unit is the master's unit.
+// Unit is the systemd unit of the master.
 const Unit = "det-deploy-master.service"
 
-// Every is how often the manifest is asked for. An operator who changes
-// something waits for half of it.
+// Every is the interval at which the manifest is read. On average, a change takes effect after half
+// of it.
 const Every = 30 * time.Second
 
-// EveryBusy is how often while the installer is at work: the machine has no
-// manifest yet, or its master is held or stopped for the next step.
+// EveryBusy is the interval while the installer is at work: there is no manifest yet, or the master
+// is on hold or stopped.
 const EveryBusy = 5 * time.Second
 
-// Patience is how long a master may take to answer before it is given up: a
-// database of some gigabytes that has to be checked after a crash needs a
-// minute or two.
+// Patience is the time a master may take to become healthy before it counts as failed. Checking a
+// database of some gigabytes after a crash takes a minute or two.
 const Patience = 3 * time.Minute
 
-// Bucket is the control bucket.
+// Bucket provides access to the control bucket.
 type Bucket interface {
-	// Changed returns an object and its mark, or nothing when the mark is still
-	// the one given.
+	// Changed returns an object and its ETag or generation, or no data if the object still has the
+	// given mark.
 	Changed(ctx context.Context, key, mark string) (data []byte, now string, err error)
-	// Fetch copies an object.
+	// Fetch downloads an object.
 	Fetch(ctx context.Context, key string, to io.Writer) error
 	// Put writes an object.
 	Put(ctx context.Context, key string, data []byte) error
 }
 
-// Units starts and stops the machine's services. It returns before they did.
+// Units controls the machine's systemd units. It does not wait for a unit to start.
 type Units interface {
 	Restart(ctx context.Context, unit string) error
 	Stop(ctx context.Context, unit string) error
-	// Running reports whether the unit runs, is being started or will be again.
+	// Running reports whether the unit is active, activating or about to be restarted.
 	Running(ctx context.Context, unit string) (bool, error)
 }
 
-// Config is what a follower needs.
+// Config configures a Follower.
 type Config struct {
 	Cluster, Instance string
-	// Arch is this machine's architecture: "amd64".
+	// Arch is the architecture of the machine: "amd64".
 	Arch   string
 	Bucket Bucket
 	Units  Units
-	// Well asks the master whether it is well.
+	// Well checks the health of the master.
 	Well func(context.Context, manifest.Health) error
-	// Root is put before every path, for tests; empty otherwise.
+	// Root is prepended to every path in tests. Otherwise it is empty.
 	Root string
-	// Self is the file of the program that follows. When the master has been
-	// well with another one, Run returns so that the machine starts it instead.
+	// Self is the path of the running executable. Run returns after the master has become healthy
+	// with another program, so that systemd starts that one.
 	Self string
-	// Tell is called with each manifest that is applied: what else on the machine
-	// uses it. It returns whether the program has to be restarted for that; then Run
-	// returns. It may be nil.
+	// Tell notifies other parts of the host service of an applied manifest. If it returns true, the
+	// program must restart to use the new settings, and Run returns. It may be nil.
 	Tell func(manifest.Manifest) (anew bool)
 	Log  *slog.Logger
 	Now  func() time.Time
 }
 
-// Follower follows one cluster's manifest.
+// Follower applies the manifests of one cluster.
 type Follower struct {
 	Config
 
 	state   State
 	mark    string
 	looked  time.Time
-	trouble string // why the last turn could not do all it wanted
-	sick    string // why the master is not well
-	final   bool   // that it says so itself, and waiting will not change it
-	anew    bool   // that the program has to be restarted for something else
+	trouble string // error of the last turn
+	sick    string // why the master is unhealthy
+	final   bool   // whether the master reported this itself, so that waiting is pointless
+	anew    bool   // whether the program must restart for new settings
 
 	said   manifest.Status
 	saidAt time.Time
 }
 
-// New returns a follower that remembers what the machine did before.
+// New returns a follower that continues from the state on disk.
 func New(c Config) (*Follower, error) {
 	f := &Follower{Config: c}
 	err := atomicfile.ReadJSON(f.rootPath(stateFile), "remove it: the machine then takes the manifest from the bucket again", &f.state)
@@ -100,16 +98,16 @@ func New(c Config) (*Follower, error) {
 		return nil, fmt.Errorf("look at what this machine was to run: %w", err)
 	}
 	if f.state.Applied != nil {
-		// The machine may have been off: a master is given its time again.
+		// The machine may have been off, so the master's startup time is counted again.
 		f.state.Started = f.Now()
 		f.notifyApplied(*f.state.Applied)
-		f.anew = false // it begins with it
+		f.anew = false // it starts with these settings
 	}
 	return f, nil
 }
 
-// Run follows until ctx is done, or until the program should be restarted:
-// from another file, or with what else has changed.
+// Run applies manifests until ctx is done, or until the program must restart because of a new
+// version or new settings.
 func (f *Follower) Run(ctx context.Context) error {
 	for {
 		next := f.Turn(ctx)
@@ -130,8 +128,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Turn looks, decides and acts once, and says when to look again. Failures
-// are in the status and are retried: a machine has no caller to return them to.
+// Turn performs one cycle: it observes, decides and acts. It returns the pause until the next
+// cycle. Errors are reported in the status and retried, because there is no caller to handle them.
 func (f *Follower) Turn(ctx context.Context) time.Duration {
 	now := f.Now()
 	var errs []error
@@ -155,8 +153,8 @@ func (f *Follower) Turn(ctx context.Context) time.Duration {
 	return f.nextPause(seen, now)
 }
 
-// nextPause is short while a master is being started, because a user waits for it, and
-// grows with the time that it takes.
+// nextPause returns the pause until the next cycle. While a master starts, the pause is short
+// because a user waits for it, and grows with the elapsed time.
 func (f *Follower) nextPause(seen Seen, now time.Time) time.Duration {
 	a := f.state.Applied
 	if a == nil || a.Phase == manifest.Stop || seen.Well || !f.isStarting(now) {
@@ -165,7 +163,7 @@ func (f *Follower) nextPause(seen Seen, now time.Time) time.Duration {
 	return min(f.pollInterval(), max(time.Second, now.Sub(f.state.Started)/10))
 }
 
-// pollInterval is how often the manifest is read.
+// pollInterval returns the interval at which the manifest is read.
 func (f *Follower) pollInterval() time.Duration {
 	if a := f.state.Applied; a != nil && a.Phase == manifest.Serve {
 		return Every
@@ -178,8 +176,8 @@ func (f *Follower) isStarting(now time.Time) bool {
 	return now.Sub(f.state.Started) < Patience && !f.final
 }
 
-// readManifest asks for the manifest. One that this machine cannot carry out changes
-// nothing here.
+// readManifest reads the manifest if it has changed. It rejects an invalid one without any change
+// to the machine.
 func (f *Follower) readManifest(ctx context.Context) error {
 	data, mark, err := f.Bucket.Changed(ctx, manifest.Key, f.mark)
 	if err != nil {
@@ -223,7 +221,7 @@ func (f *Follower) checkMaster(ctx context.Context) (Seen, error) {
 	return Seen{Running: true, Well: f.sick == ""}, nil
 }
 
-// rememberGood stores the manifest with which the master is healthy.
+// rememberGood records the applied manifest as good if the master is healthy.
 func (f *Follower) rememberGood(seen Seen) {
 	a := f.state.Applied
 	if !seen.Well || a == nil || a.Phase != manifest.Serve || f.state.Good != nil && f.state.Good.Generation == a.Generation {
@@ -234,7 +232,7 @@ func (f *Follower) rememberGood(seen Seen) {
 	f.noteTrouble(errors.Join(f.saveState(), f.pruneFiles()))
 }
 
-// isReplaced reports whether the master has been healthy with another program than the one that runs here.
+// isReplaced reports whether the master is healthy with a program other than the running one.
 func (f *Follower) isReplaced() bool {
 	g := f.state.Good
 	if g == nil || g != f.state.Applied || filepath.Dir(filepath.Dir(f.Self)) != f.rootPath(binDir) {
@@ -249,7 +247,7 @@ func (f *Follower) notifyApplied(m manifest.Manifest) {
 	}
 }
 
-// noteTrouble logs an error when it is new, and when it has ended.
+// noteTrouble logs an error when it first occurs and when it is resolved.
 func (f *Follower) noteTrouble(err error) {
 	was := f.trouble
 	f.trouble = errorText(err)
@@ -262,7 +260,7 @@ func (f *Follower) noteTrouble(err error) {
 	}
 }
 
-// errorText is an error's text, empty without an error.
+// errorText returns the text of an error, or "" for nil.
 func errorText(err error) string {
 	if err == nil {
 		return ""

@@ -25,17 +25,17 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// world is a bucket, a machine's services, and a clock.
+// world is a fake bucket, service manager and clock.
 type world struct {
 	t       *testing.T
 	objects map[string][]byte
-	down    error // what the bucket answers instead
+	down    error // error returned by the bucket
 	gets    int
 	puts    []manifest.Status
 
 	running bool
 	calls   []string
-	sick    map[string]bool // programs, or those with a configuration, that are never well
+	sick    map[string]bool // programs or configurations that never become healthy
 
 	root string
 	now  time.Time
@@ -92,7 +92,7 @@ func (w *world) Stop(context.Context, string) error {
 
 func (w *world) Running(context.Context, string) (bool, error) { return w.running, nil }
 
-// program is what the master's unit would run.
+// program returns the content of the program that the master's unit runs.
 func (w *world) program() string {
 	data, err := os.ReadFile(filepath.Join(w.root, follow.Current, "det-deploy"))
 	if err != nil {
@@ -124,13 +124,13 @@ func (w *world) follower() *follow.Follower {
 	return f
 }
 
-// turn lets the time pass after which the manifest is read again.
+// turn advances the clock past the poll interval and runs one cycle.
 func (w *world) turn(f *follow.Follower) time.Duration {
 	w.now = w.now.Add(follow.Every)
 	return f.Turn(w.t.Context())
 }
 
-// put uploads contents and returns them as a manifest's files.
+// put uploads a file and returns its manifest entry.
 func (w *world) put(content string) manifest.File { return w.upload(content, manifest.FileKey) }
 
 func (w *world) upload(content string, key func(sha256 string) string) manifest.File {
@@ -139,7 +139,7 @@ func (w *world) upload(content string, key func(sha256 string) string) manifest.
 	return manifest.File{Key: key(sum), SHA256: sum, Mode: 0o640}
 }
 
-// want writes a manifest.
+// want writes a manifest to the bucket.
 func (w *world) want(generation int, program, config string, edit ...func(*manifest.Manifest)) {
 	w.t.Helper()
 	m := manifest.Manifest{
@@ -166,7 +166,7 @@ func (w *world) status() manifest.Status {
 }
 
 func (w *world) config() string {
-	data, _ := os.ReadFile(filepath.Join(w.root, manifest.ConfigFile)) // none reads as empty
+	data, _ := os.ReadFile(filepath.Join(w.root, manifest.ConfigFile)) // a missing file reads as empty
 	return string(data)
 }
 
@@ -256,7 +256,7 @@ func TestWhatIsNotWhatWasPromisedIsNotRun(t *testing.T) {
 			if s := w.status(); !s.Ready || !strings.Contains(s.Error, tt.want) {
 				t.Errorf("got %+v, want ready, and the error %s", s, tt.want)
 			}
-			w.want(4, "two", "a: 2") // mended
+			w.want(4, "two", "a: 2") // fixed
 			w.turn(f)
 			if s := w.status(); w.program() != "two" || s.Error != "" {
 				t.Errorf("got %s, %+v; want that what is mended is carried out", w.program(), s)
@@ -300,7 +300,7 @@ func TestAMasterThatIsNotWellGoesBackOnlyWhenItMay(t *testing.T) {
 			if may && w.config() != "a: 1" {
 				t.Errorf("got configuration %s, want the one before", w.config())
 			}
-			f = w.follower() // it remembers
+			f = w.follower() // a restart keeps the state
 			w.turn(f)
 			if got := w.config(); may != (got == "a: 1") {
 				t.Errorf("after a restart: got %s", got)
@@ -353,7 +353,7 @@ func TestTheProgramIsReplacedOnceTheMasterIsWellWithTheNew(t *testing.T) {
 	}
 	w.want(3, "two", "")
 	w.now = w.now.Add(follow.Every)
-	if err := f.Run(t.Context()); err != nil { // returns, or the test hangs
+	if err := f.Run(t.Context()); err != nil { // it returns, otherwise the test hangs
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(w.self); err != nil {
@@ -369,7 +369,7 @@ func TestWhatElseGoesByTheManifestIsStartedAnew(t *testing.T) {
 	logs := ""
 	f.Tell = func(m manifest.Manifest) bool { return m.Logs != logs }
 	w.now = w.now.Add(follow.Every)
-	if err := f.Run(t.Context()); err != nil { // returns, or the test hangs
+	if err := f.Run(t.Context()); err != nil { // it returns, otherwise the test hangs
 		t.Fatal(err)
 	}
 	if s := w.status(); !s.Ready {
@@ -523,7 +523,7 @@ func TestADamagedCopyOfTheManifestIsNamed(t *testing.T) {
 	}
 }
 
-// stateOf is the file in which a machine keeps its manifest.
+// stateOf returns the path of the follower's state file.
 func stateOf(t *testing.T, root string) string {
 	t.Helper()
 	var found []string

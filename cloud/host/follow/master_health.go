@@ -15,10 +15,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// Well asks a master on this machine whether it is well, trusting only the
-// certificates that the manifest names. Root is put before their path.
+// Well checks the health of the master on this machine. It trusts only the certificates named in
+// the manifest. Root is prepended to their path.
 func Well(ctx context.Context, root string, h manifest.Health) error {
-	// A master that takes longer than this to say that it is well is not.
+	// A master that takes longer to respond counts as unhealthy.
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
@@ -56,8 +56,8 @@ func Well(ctx context.Context, root string, h manifest.Health) error {
 	return fmt.Errorf("ask the master whether it is well: %s answers %s", h.URL, resp.Status)
 }
 
-// DownError is a master's own word that it cannot work: waiting is of no use.
+// DownError is a permanent failure reported by the master itself. Waiting does not help.
 type DownError struct{ Reason string }
 
-// Error is the master's reason.
+// Error returns the master's reason.
 func (e *DownError) Error() string { return "the master says that it cannot work: " + e.Reason }

@@ -18,24 +18,24 @@ import (
 	"github.com/det-deploy/det-deploy/internal/checksum"
 )
 
-// Where things stand on the machine.
+// The paths on a machine.
 const (
 	home = "/var/lib/det-deploy"
-	// binDir keeps every program that may still be wanted, by hash.
+	// binDir holds the programs that may still be needed, by checksum.
 	binDir = home + "/bin"
-	// fileDir keeps the files likewise.
+	// fileDir holds the files, by checksum.
 	fileDir   = home + "/files"
 	stateFile = home + "/follow.json"
-	// Current is what the units run: a link into binDir.
+	// Current is a link into binDir that the units run.
 	Current = home + "/current"
-	// Environment is read by the master's unit.
+	// Environment is the environment file of the master's unit.
 	Environment = home + "/master.env"
-	// Hold is what a master is started with that is not to serve yet.
+	// Hold is the content of Environment for a master on hold.
 	Hold = "DET_DEPLOY_MASTER_ARGS=--on-hold\n"
 )
 
-// carryOut does an act. Nothing that runs is touched before everything that
-// takes its place is here and verified.
+// carryOut performs an action. It changes nothing that is running until all replacements are
+// downloaded and verified.
 func (f *Follower) carryOut(ctx context.Context, act Act) error {
 	switch act {
 	case Keep:
@@ -97,7 +97,7 @@ func (f *Follower) fetchAll(ctx context.Context, m *manifest.Manifest) error {
 	return nil
 }
 
-// fetchObject downloads an object, unless its file exists and is whole.
+// fetchObject downloads an object unless its file already has the right checksum.
 func (f *Follower) fetchObject(ctx context.Context, file manifest.File, to string, mode fs.FileMode) error {
 	if have, err := checksum.File(to); err == nil && have == file.SHA256 {
 		return nil
@@ -114,7 +114,7 @@ func (f *Follower) fetchObject(ctx context.Context, file manifest.File, to strin
 	})
 }
 
-// placeFiles copies what was fetched to where it is used.
+// placeFiles copies downloaded files to their destinations.
 func (f *Follower) placeFiles(m *manifest.Manifest) error {
 	for path, file := range m.Files {
 		if err := f.copyFile(file, f.rootPath(path)); err != nil {
@@ -164,7 +164,7 @@ func (f *Follower) copyFile(file manifest.File, to string) error {
 	})
 }
 
-// pruneFiles removes the programs and files that nothing leads back to.
+// pruneFiles deletes programs and files that no remembered manifest refers to.
 func (f *Follower) pruneFiles() error {
 	keep := map[string]bool{}
 	for _, m := range []*manifest.Manifest{f.state.Wanted, f.state.Applied, f.state.Good} {
@@ -192,7 +192,7 @@ func (f *Follower) pruneFiles() error {
 	return errors.Join(errs...)
 }
 
-// unlinkBinaries removes the links to programs of architectures that are no longer wanted.
+// unlinkBinaries deletes the links to programs of architectures that the manifest no longer lists.
 func (f *Follower) unlinkBinaries() (errs []error) {
 	entries, err := os.ReadDir(f.rootPath(manifest.BinariesDir))
 	if err != nil {

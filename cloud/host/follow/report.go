@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// reportStatus writes the status when it changed, and at intervals.
+// reportStatus writes the status after a change and at intervals.
 func (f *Follower) reportStatus(ctx context.Context, seen Seen, now time.Time) {
 	s := f.currentStatus(seen, now)
 	if s.Same(f.said) && now.Sub(f.saidAt) < manifest.StatusEvery {
@@ -29,7 +29,7 @@ func (f *Follower) reportStatus(ctx context.Context, seen Seen, now time.Time) {
 	f.said, f.saidAt = s, now
 }
 
-// currentStatus is what this machine runs and why that is not the manifest.
+// currentStatus returns the applied version and the reason if it differs from the manifest.
 func (f *Follower) currentStatus(seen Seen, now time.Time) manifest.Status {
 	s := manifest.Status{Schema: manifest.StatusSchema, Instance: f.Instance, Error: f.trouble}
 	if f.state.Wanted != nil {

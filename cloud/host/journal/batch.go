@@ -7,27 +7,27 @@ import (
 	"unicode/utf8"
 )
 
-// Event is one line of a stream.
+// Event is one line of a log stream.
 type Event struct {
-	// ID is where the line is in the machine's journal: the same when it is read again.
+	// ID identifies the line in the machine's journal. It is stable across reads.
 	ID   string
 	At   time.Time
 	Text string
 }
 
-// What logs:PutLogEvents takes in one call, as its reference says.
+// The limits of logs:PutLogEvents per call, from its API reference.
 const (
 	maxEvents = 10_000
 	maxBytes  = 1 << 20
 	maxSpan   = 24 * time.Hour
-	// overhead is what every event counts besides its text.
+	// overhead is added to the size of each event.
 	overhead = 26
-	// maxText is the longest text that was ever refused nowhere.
+	// maxText is the longest message in bytes that all endpoints accept.
 	maxText = 256<<10 - overhead
 )
 
-// Split puts events in order of time, as the call demands, and in as many
-// batches as its limits need. Longer texts are cut, empty ones left out.
+// Split sorts events by time, as PutLogEvents requires, and splits them into batches within its
+// limits. It truncates long messages and drops empty ones.
 func Split(events []Event) [][]Event {
 	sorted := slices.Clone(events)
 	slices.SortStableFunc(sorted, func(a, b Event) int { return a.At.Compare(b.At) })
@@ -51,7 +51,7 @@ func Split(events []Event) [][]Event {
 	return batches
 }
 
-// TruncateText shortens a text to a number of bytes, between characters.
+// TruncateText truncates a text to at most size bytes without splitting a character.
 func TruncateText(text string, size int) string {
 	if len(text) <= size {
 		return text

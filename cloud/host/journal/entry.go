@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// entry is one line of the machine's journal.
+// entry is one entry of the machine's journal.
 type entry struct {
 	cursor string
 	stream string
 	event  Event
 }
 
-// Rest is the stream, after the machine's id and a slash, of everything that is
-// not from a unit of ours.
+// Rest is the name, after the instance ID and a slash, of the stream for all units that are not
+// det-deploy's.
 const Rest = "journal"
 
-// streamOf names the stream of a unit: "det-deploy-master.service" becomes
-// "i-0abc/det-deploy-master". A stream for each unit of a machine would be some
-// forty, of which most are never read.
+// streamOf returns the stream of a unit: "det-deploy-master.service" maps to
+// "i-0abc/det-deploy-master". Units of the system share one stream, because a machine has some
+// forty that are rarely read.
 func streamOf(instance, unit string) string {
 	if name, ours := strings.CutSuffix(unit, ".service"); ours && strings.HasPrefix(name, "det-deploy-") {
 		return instance + "/" + name
@@ -29,7 +29,7 @@ func streamOf(instance, unit string) string {
 	return instance + "/" + Rest
 }
 
-// parseEntry reads what `journalctl --output=json` writes for one entry.
+// parseEntry parses one entry from the output of `journalctl --output=json`.
 func parseEntry(line []byte, instance string) (entry, error) {
 	var l struct {
 		Cursor  string `json:"__CURSOR"`
@@ -55,18 +55,18 @@ func parseEntry(line []byte, instance string) (entry, error) {
 	return e, nil
 }
 
-// field is a value of the journal: text, bytes where it is not UTF-8, several
-// where it was given more than once, null where it is too long to show.
+// field is the value of a journal field: a string, an array of bytes if it is not UTF-8, an array
+// of values if the field occurs several times, or null if it is too long.
 type field string
 
-// UnmarshalJSON reads any of these.
+// UnmarshalJSON implements json.Unmarshaler.
 func (f *field) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
 		*f = field(text)
 		return nil
 	}
-	var bytes []uint16 // []byte would be read as base64
+	var bytes []uint16 // []byte would be decoded as base64
 	if json.Unmarshal(data, &bytes) == nil {
 		raw := make([]byte, len(bytes))
 		for i, b := range bytes {

@@ -20,9 +20,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/journal"
 )
 
-// kept is where logs are kept, by stream; refuse is what it answers instead.
+// kept is a fake sink that stores events by stream. It returns refuse if that is set.
 type kept struct {
-	mu      sync.Mutex // guards all
+	mu      sync.Mutex // guards all fields
 	streams map[string][]string
 	refuse  func(stream string) error
 	calls   int
@@ -46,11 +46,11 @@ func (k *kept) Put(_ context.Context, stream string, events []journal.Event) err
 	return nil
 }
 
-// machine is a journal that can be written to, and followed from any cursor.
+// machine is a fake journal that can be appended to, and followed from any cursor.
 type machine struct {
 	lines  []string
 	opened []string
-	gone   bool // the cursor is not in the journal any more
+	gone   bool // whether the cursor is no longer in the journal
 	w      *io.PipeWriter
 }
 
@@ -82,7 +82,7 @@ func line(n int, unit, message string) string {
 	return fmt.Sprintf(`{"__CURSOR":"c%d","__REALTIME_TIMESTAMP":"%d","_SYSTEMD_UNIT":%q,"SYSLOG_IDENTIFIER":"x","MESSAGE":%s}`, n, n*1_000_000, unit, message)
 }
 
-// held looks at what is kept while nobody writes.
+// held calls look under the lock.
 func (k *kept) held(look func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Open follows this machine's journal with journalctl.
+// Open follows the machine's journal with journalctl.
 func Open(ctx context.Context, cursor string) (io.ReadCloser, error) {
 	args := []string{"--follow", "--no-tail", "--all", "--output=json", "--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_SYSTEMD_UNIT"}
 	if cursor == "" {
@@ -21,7 +21,7 @@ func Open(ctx context.Context, cursor string) (io.ReadCloser, error) {
 	c := &child{}
 	c.cmd = exec.CommandContext(ctx, "journalctl", args...) //nolint:gosec // the cursor is the journal's own
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
-	c.cmd.WaitDelay = 5 * time.Second // it has nothing to finish
+	c.cmd.WaitDelay = 5 * time.Second // it has no state to save
 	c.cmd.Stderr = &c.stderr
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
@@ -31,14 +31,14 @@ func Open(ctx context.Context, cursor string) (io.ReadCloser, error) {
 	return c, c.cmd.Start()
 }
 
-// child is a journalctl that runs.
+// child is a running journalctl.
 type child struct {
 	io.Reader
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
 }
 
-// Close waits for its end, and says what it said.
+// Close waits for journalctl to exit. Its error includes the output on stderr.
 func (c *child) Close() error {
 	if err := c.cmd.Wait(); err != nil {
 		return fmt.Errorf("journalctl: %w: %s", err, bytes.TrimSpace(c.stderr.Bytes()))

@@ -1,6 +1,6 @@
-// Package journal carries this machine's journal to where its cloud keeps logs,
-// so that what a machine did can be read when the machine is gone. The journal
-// itself is the buffer: what could not be carried yet is read again.
+// Package journal ships the machine's journal to the log service of its cloud, where it remains
+// available after the machine is deleted. The journal itself is the buffer: entries that were not
+// shipped are read again.
 package journal
 
 import (
@@ -23,47 +23,47 @@ import (
 )
 
 const (
-	// linger is how long a line may wait for others: five calls a second is
-	// what an account has for all its machines together.
+	// linger is the maximum delay for batching lines. An account is limited to five calls per
+	// second, which all its machines share.
 	linger = 5 * time.Second
-	// atOnce is how many lines are carried at once at most.
+	// atOnce is the maximum number of lines per batch.
 	atOnce = 20_000
-	// The pause after a refusal grows from the one to the other.
+	// The pause after an error grows from firstPause to lastPause.
 	firstPause, lastPause = 5 * time.Second, 5 * time.Minute
-	// maxLine is how much of one line of the journal is read.
+	// maxLine is the maximum length of a journal line in bytes.
 	maxLine = 4 << 20
 )
 
-// Sink is where logs are kept.
+// Sink stores log events.
 type Sink interface {
-	// Put appends events to a stream, and creates the stream if it does not exist.
+	// Put appends events to a stream. It creates the stream if it does not exist.
 	Put(ctx context.Context, stream string, events []Event) error
 }
 
-// Config is what a Shipper needs.
+// Config configures a Shipper.
 type Config struct {
-	// Instance is this machine, which begins the name of each of its streams.
+	// Instance is the instance ID, the prefix of all stream names.
 	Instance string
 	Sink     Sink
-	// Open follows the journal from after a cursor, or from this boot's
-	// beginning without one.
+	// Open follows the journal after a cursor, or from the start of the current boot if the cursor
+	// is empty.
 	Open func(ctx context.Context, cursor string) (io.ReadCloser, error)
-	// CursorFile remembers how far the journal was carried.
+	// CursorFile stores the cursor of the last shipped entry.
 	CursorFile string
 	Log        *slog.Logger
 }
 
-// Shipper carries the journal of one machine.
+// Shipper ships the journal of one machine.
 type Shipper struct {
 	Config
 
-	cursor  string // how far the journal was carried
-	reached string // how far it was read
+	cursor  string // cursor of the last shipped entry
+	reached string // cursor of the last read entry
 	waiting []entry
-	refused bool // that this was already said
+	refused bool // whether the current failure is already logged
 }
 
-// New returns a shipper that continues where the last one stopped.
+// New returns a shipper that continues after the last shipped entry.
 func New(c Config) (*Shipper, error) {
 	data, err := os.ReadFile(c.CursorFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func New(c Config) (*Shipper, error) {
 	return &Shipper{Config: c, cursor: strings.TrimSpace(string(data))}, nil
 }
 
-// Run carries until ctx is done, and then what has been read so far.
+// Run ships entries until ctx is done, and then the entries read so far.
 func (s *Shipper) Run(ctx context.Context) error {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -88,14 +88,14 @@ func (s *Shipper) Run(ctx context.Context) error {
 		}
 		s.Log.Warn("the journal ended, reading it again", "err", err)
 		if read == 0 && s.cursor != "" {
-			// What the cursor stands for was removed from the journal.
+			// The entry of the cursor was deleted from the journal.
 			s.cursor = ""
 		}
-		_ = wait.For(ctx, pause) // the loop looks at ctx
+		_ = wait.For(ctx, pause) // the loop checks ctx
 		pause = min(lastPause, 2*pause)
 	}
-	// What was read and not carried is read again, but a machine that is being
-	// removed has no other time.
+	// Unsent entries would be read again after a restart, but a machine that is being deleted has
+	// no other chance to send them.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), linger)
 	defer cancel()
 	if err := s.sendPending(last); err != nil {
@@ -104,7 +104,7 @@ func (s *Shipper) Run(ctx context.Context) error {
 	return nil
 }
 
-// followJournal ships entries until the journal ends, and says how much of it it read.
+// followJournal ships entries until the journal ends. It returns the number of entries read.
 func (s *Shipper) followJournal(ctx context.Context) (read int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -122,7 +122,7 @@ func (s *Shipper) followJournal(ctx context.Context) (read int, err error) {
 	defer func() {
 		stop()
 		err = errors.Join(err, r.Close())
-		for range lines { // wait for its end
+		for range lines { // wait until journalctl exits
 		}
 	}()
 	tick := time.NewTicker(linger)
@@ -166,8 +166,7 @@ func (s *Shipper) readEntries(ctx context.Context, r io.Reader, to chan<- entry)
 	return scan.Err()
 }
 
-// retrySend sends what waits, as often as it takes. Meanwhile nothing more is
-// read.
+// retrySend sends the pending entries and retries after errors. No entries are read meanwhile.
 func (s *Shipper) retrySend(ctx context.Context) {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -183,12 +182,12 @@ func (s *Shipper) retrySend(ctx context.Context) {
 			s.Log.Warn("the journal cannot be carried; retrying", "err", err)
 			s.refused = true
 		}
-		_ = wait.For(ctx, pause) // the loop looks at ctx
+		_ = wait.For(ctx, pause) // the loop checks ctx
 		pause = min(lastPause, 2*pause)
 	}
 }
 
-// sendPending sends what waits and stores the cursor.
+// sendPending sends the pending entries and stores the cursor.
 func (s *Shipper) sendPending(ctx context.Context) error {
 	if s.cursor == s.reached {
 		return nil
@@ -203,7 +202,7 @@ func (s *Shipper) sendPending(ctx context.Context) error {
 				return err
 			}
 		}
-		// What follows may be refused, and this is not to be sent twice.
+		// A later stream may fail, and these entries must not be sent twice.
 		s.waiting = slices.DeleteFunc(s.waiting, func(e entry) bool { return e.stream == stream })
 	}
 	s.cursor = s.reached

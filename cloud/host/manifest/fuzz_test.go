@@ -12,9 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// Whatever is in the control bucket, a machine fetches nothing but what its hash
-// names, writes nowhere by a detour and asks nobody but itself. What is accepted is
-// written and read back the same.
+// For any content of the control bucket, a valid manifest refers only to objects named by their
+// checksum, to clean absolute paths and to the local machine, and encodes and parses to the same
+// value.
 func FuzzParse(f *testing.F) {
 	good, err := whole().Encode()
 	if err != nil {
@@ -55,7 +55,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What a machine says is read back as it was, and a status of another form is refused.
+// A status round-trips through its encoding, and a status with another schema is rejected.
 func FuzzParseStatus(f *testing.F) {
 	f.Add([]byte(`{"schema":"det-deploy.status/v1","generation":3,"version":"1","phase":"serve","ready":true,"at":"2030-01-01T00:00:00Z"}`))
 	f.Add([]byte(`{"schema":"det-deploy.status/v2"}`))

@@ -1,8 +1,6 @@
-// Package manifest says what a master's machine is to run: which program, which
-// files, and whether to serve. The installer writes it into the cluster's
-// control bucket, the machine reads it from there, so that a new version or
-// configuration is a pointer that moves and needs no way into the machine's
-// network.
+// Package manifest defines the manifest of a master's machine: its program, files and phase. The
+// installer writes it to the cluster's control bucket and the machine reads it from there. Upgrades
+// and configuration changes therefore need no network access to the machine.
 package manifest
 
 import (
@@ -10,24 +8,23 @@ import (
 	"fmt"
 )
 
-// Schema names the form of a manifest. A machine refuses another one.
+// Schema is the version of the manifest format. Machines reject any other version.
 const Schema = "det-deploy.manifest/v1"
 
-// Key is the manifest's place in the control bucket.
+// Key is the object name of the manifest in the control bucket.
 const Key = "manifest.json"
 
-// ConfigFile is where the master's configuration stands on its machine.
+// ConfigFile is the path of the master's configuration on its machine.
 const ConfigFile = "/etc/determined/master.yaml"
 
-// DataDir is where the master keeps its data on its machine: on the data volume
-// where there is one.
+// DataDir is the master's data directory on its machine. It is on the data volume if there is one.
 const DataDir = "/var/lib/determined"
 
-// BinariesDir holds the manifest's programs under the names by which a master
-// hands them out, "linux-arm64". It is for the master's binaries_dir.
+// BinariesDir holds links to the manifest's programs, named by platform: "linux-arm64". It is the
+// master's binaries_dir, from which agents download their program.
 const BinariesDir = "/var/lib/det-deploy/binaries"
 
-// Phase is what the master's machine is to do with its master.
+// Phase is the requested state of the master.
 //
 //	Serve ──an upgrade begins──▶ Hold ──committed──▶ Serve
 //	  │                            │
@@ -38,71 +35,69 @@ type Phase string
 const (
 	// Serve runs the master.
 	Serve Phase = "serve"
-	// Hold runs the master so that it answers whether it is well, accepts
-	// nothing and acknowledges nothing: until it serves, the version before it
-	// can still be put back.
+	// Hold runs the master so that it only answers health checks. It accepts and acknowledges
+	// nothing, so that a rollback to the previous version remains possible until it serves.
 	Hold Phase = "hold"
-	// Stop stops the master, and leaves its data as they are.
+	// Stop stops the master and keeps its data.
 	Stop Phase = "stop"
 )
 
-// Manifest is what a master's machine is to run.
+// Manifest is the requested state of a master's machine.
 type Manifest struct {
 	Schema  string `json:"schema"`
 	Cluster string `json:"cluster"`
-	// Generation grows with every write. A machine ignores one that is older
-	// than what it has.
+	// Generation increases with every write. A machine ignores a manifest that is older than its
+	// own.
 	Generation int `json:"generation"`
-	// Version is that of the wanted program, for people and for Status.
+	// Version is the version of the program, for display and for Status.
 	Version string `json:"version"`
 	Phase   Phase  `json:"phase"`
-	// Binaries is the program by architecture ("amd64", "arm64"). The machine's
-	// own is run there; all are served to agents.
+	// Binaries holds the program by architecture ("amd64", "arm64"). The machine runs the one for
+	// its own architecture; the master serves all to agents.
 	Binaries map[string]File `json:"binaries"`
-	// Files is what stands on the machine, by absolute path. A secret is never
-	// among them: configuration refers to it.
+	// Files holds the files of the machine by absolute path. It contains no secrets; configuration
+	// files refer to them.
 	Files map[string]File `json:"files"`
-	// Health is where the master answers on its machine.
+	// Health is the master's health check.
 	Health Health `json:"health"`
-	// Fallback lets the machine go back to the last files that were well with the
-	// same program when these are not in time after their start. It is for Serve
-	// only: a master on hold changed nothing and is judged by who wrote Hold.
+	// Fallback allows a rollback to the last healthy files of the same program if the master does
+	// not become healthy in time. It is valid for Serve only: a master on hold has changed nothing,
+	// and the author of the Hold manifest decides.
 	Fallback bool `json:"fallback,omitempty"`
-	// Logs is the CloudWatch group for the machine's journal. It is empty when
-	// the journal stays on the machine.
+	// Logs is the CloudWatch log group for the machine's journal. If it is empty, logs are not
+	// shipped.
 	Logs string `json:"logs,omitempty"`
-	// Metrics lets the machine report its use to CloudWatch.
+	// Metrics enables CloudWatch metrics of the machine.
 	Metrics bool `json:"metrics,omitempty"`
 }
 
-// Health is where a master answers on its own machine.
+// Health is a health check of the master on its own machine.
 type Health struct {
-	// URL is loopback's: "https://127.0.0.1:8443/health".
+	// URL is a loopback URL: "https://127.0.0.1:8443/health".
 	URL string `json:"url"`
-	// CA is a file of Files that holds the certificates to trust, and Name what
-	// the master's certificate is for. Both are empty for http.
+	// CA is the file in Files that holds the trusted certificates. Name is the server name of the
+	// master's certificate. Both are empty for http.
 	CA   string `json:"ca,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
-// File is one object of the control bucket.
+// File is an object in the control bucket.
 type File struct {
-	// Key is its place in the bucket, SHA256 the hash of its content in lower
-	// case hexadecimal.
+	// Key is the object's name, SHA256 its checksum in lowercase hexadecimal.
 	Key    string `json:"key"`
 	SHA256 string `json:"sha256"`
-	// Mode is its permissions on the machine. Zero means 0600.
+	// Mode is the file mode on the machine. Zero means 0600.
 	Mode Mode `json:"mode,omitempty"`
 }
 
-// BinaryKey is the place of a program with that hash.
+// BinaryKey returns the object name of a program with a checksum.
 func BinaryKey(sha256 string) string { return "bin/" + sha256 + "/det-deploy" }
 
-// FileKey is the place of a file with that hash.
+// FileKey returns the object name of a file with a checksum.
 func FileKey(sha256 string) string { return "files/" + sha256 }
 
-// Parse reads a manifest and validates it. Keys that it does not know are
-// ignored: a machine outlives the installer's next version.
+// Parse parses and validates a manifest. It ignores unknown keys, because newer installers write to
+// older machines.
 func Parse(data []byte) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -114,7 +109,7 @@ func Parse(data []byte) (Manifest, error) {
 	return m, nil
 }
 
-// Encode validates a manifest and writes it.
+// Encode validates and encodes a manifest.
 func (m Manifest) Encode() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("write %s: %w", Key, err)

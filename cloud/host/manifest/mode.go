@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Mode is a file's permissions, written in octal as people know them: "0600".
+// Mode is a file mode, encoded as octal text: "0600".
 type Mode uint32
 
-// Perm is the mode as it is given to a file; zero is for root only.
+// Perm returns the file mode. Zero yields 0600.
 func (m Mode) Perm() fs.FileMode {
 	if m == 0 {
 		return 0o600
@@ -17,13 +17,13 @@ func (m Mode) Perm() fs.FileMode {
 	return fs.FileMode(m)
 }
 
-// String is the mode in octal.
+// String returns the mode in octal.
 func (m Mode) String() string { return fmt.Sprintf("%04o", uint32(m)) }
 
-// MarshalText writes it in octal.
+// MarshalText encodes the mode in octal.
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText reads it in octal.
+// UnmarshalText decodes an octal mode.
 func (m *Mode) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseUint(string(text), 8, 32)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Validate reports everything that is wrong with a manifest, one line each.
+// Validate returns all errors in a manifest, one per line.
 func (m Manifest) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -51,8 +51,8 @@ func (m Manifest) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateFile demands the one key that an object of this hash has: a machine fetches
-// nothing else from the bucket, whatever the manifest says.
+// validateFile requires the object name that belongs to the checksum, so that no manifest makes a
+// machine fetch other objects from the bucket.
 func (f File) validateFile(at string, key func(sha256 string) string) []error {
 	var errs []error
 	if !isSHA256(f.SHA256) {
@@ -66,8 +66,8 @@ func (f File) validateFile(at string, key func(sha256 string) string) []error {
 	return errs
 }
 
-// validateHealth demands loopback: the health check asks this machine's master and no
-// other.
+// validateHealth requires a loopback URL, so that the health check queries this machine's master
+// and no other host.
 func (m Manifest) validateHealth() []error {
 	u, err := url.Parse(m.Health.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {

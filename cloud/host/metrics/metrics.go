@@ -1,6 +1,5 @@
-// Package metrics reports how this machine is used to its cloud: processors,
-// memory, disks and GPUs, so that an operator sees an idle or a full machine
-// without logging in.
+// Package metrics reports the CPU, memory, disk and GPU utilization of the machine to its cloud, so
+// that operators see idle and overloaded machines without logging in.
 package metrics
 
 import (
@@ -14,19 +13,19 @@ import (
 	"time"
 )
 
-// Namespace is where metrics go, the one that Determined's own images use.
+// Namespace is the CloudWatch namespace. Determined's own images use the same.
 const Namespace = "Determined"
 
-// Every is how often it is reported: what clouds keep as one point.
+// Every is the reporting interval, the standard resolution of the clouds' metrics.
 const Every = time.Minute
 
-// The metrics, all in percent. Each is of one machine.
+// The metrics of one machine, in percent.
 const (
 	CPU    = "CPUUtilization"
 	Memory = "MemoryUtilization"
-	// Disk has the dimension Path besides.
+	// Disk has the additional dimension Path.
 	Disk = "DiskUtilization"
-	// GPUBusy and GPUMemory have the dimension GPU besides, its number.
+	// GPUBusy and GPUMemory have the additional dimension GPU, the index of the GPU.
 	GPUBusy   = "GPUUtilization"
 	GPUMemory = "GPUMemoryUtilization"
 )
@@ -34,32 +33,32 @@ const (
 // Point is one value of a metric.
 type Point struct {
 	Metric string
-	// Of is what the value is of, by dimension, besides the machine.
+	// Of holds the dimensions besides the instance.
 	Of      map[string]string
 	Percent float64
 }
 
-// Sink is where points are kept.
+// Sink stores points.
 type Sink interface {
-	// Send writes the points of one moment. What is refused is not sent again.
+	// Send writes the points of one moment. Points are not sent again after an error.
 	Send(ctx context.Context, points []Point, at time.Time) error
 }
 
-// Reporter reports one machine.
+// Reporter reports the metrics of one machine.
 type Reporter struct {
 	Sink Sink
-	// Disks is the directories whose file systems are reported.
+	// Disks are the directories whose file systems are reported.
 	Disks []string
 	Log   *slog.Logger
 
 	last    Ticks
-	refused bool // that this was already said
+	refused bool // whether the current failure is already logged
 	failing string
 }
 
-// Run reports until ctx is done.
+// Run reports metrics until ctx is done.
 func (r *Reporter) Run(ctx context.Context) error {
-	r.collectPoints(ctx) // processors are measured from one look to the next
+	r.collectPoints(ctx) // CPU utilization is measured between two calls
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	for {
@@ -72,7 +71,8 @@ func (r *Reporter) Run(ctx context.Context) error {
 	}
 }
 
-// collectPoints measures. What cannot be measured is left out and logged once.
+// collectPoints measures all metrics. It omits those that cannot be measured and logs the error
+// once.
 func (r *Reporter) collectPoints(ctx context.Context) []Point {
 	var points []Point
 	var errs []error
@@ -94,7 +94,7 @@ func (r *Reporter) collectPoints(ctx context.Context) []Point {
 	for _, path := range r.Disks {
 		percent, err := diskUsage(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // not yet
+		case errors.Is(err, fs.ErrNotExist): // no such file or directory yet
 		case err != nil:
 			errs = append(errs, err)
 		default:
@@ -122,8 +122,7 @@ func (r *Reporter) logTrouble(err error) {
 	r.failing = text
 }
 
-// sendPoints reports points. A report that is refused is lost: the next is a minute
-// away.
+// sendPoints sends points. If it fails, they are dropped: the next ones follow in a minute.
 func (r *Reporter) sendPoints(ctx context.Context, points []Point, now time.Time) {
 	err := r.Sink.Send(ctx, points, now)
 	switch {
@@ -144,9 +143,9 @@ func procStat() (Ticks, error) {
 	return parseStat(text)
 }
 
-// readGPUs asks nvidia-smi. A machine without it has none.
+// readGPUs queries nvidia-smi. It returns no GPUs if the program is not installed.
 func readGPUs(ctx context.Context) ([]GPU, error) {
-	// A driver that hangs is to cost one report and not all.
+	// A driver that hangs must not block later reports.
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "nvidia-smi",

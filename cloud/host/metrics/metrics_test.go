@@ -48,7 +48,7 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// recorder takes reports, or refuses them.
+// recorder is a fake sink that stores reports or returns an error.
 type recorder struct {
 	reports [][]Point
 	err     error
@@ -60,7 +60,7 @@ func (r *recorder) Send(_ context.Context, points []Point, _ time.Time) error {
 }
 
 func TestAReportEachMinute(t *testing.T) {
-	t.Setenv("PATH", "") // no nvidia-smi, and so not parallel
+	t.Setenv("PATH", "") // no nvidia-smi; a test that sets PATH cannot be parallel
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		c := &recorder{err: errors.New("cloudwatch:PutMetricData: not authorized")}
@@ -86,7 +86,7 @@ func TestAReportEachMinute(t *testing.T) {
 				}
 			}
 		}
-		delete(got, "CPUUtilization") // the bubble's minute may be no time at all
+		delete(got, "CPUUtilization") // a minute in a synctest bubble may pass without a CPU tick
 		if d := cmp.Diff(got, map[string]bool{"MemoryUtilization": true, "DiskUtilization Path=/": true}); d != "" {
 			t.Errorf("got -, want +:\n%s", d)
 		}

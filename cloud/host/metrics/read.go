@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ticks is how much time a machine's processors spent since its boot.
+// Ticks is the CPU time of a machine since its boot.
 type Ticks struct{ Busy, All uint64 }
 
-// Percent is how busy they were since an earlier count.
+// Percent returns the utilization since an earlier reading. Known is false if the counters did not
+// advance.
 func (t Ticks) Percent(since Ticks) (percent float64, known bool) {
 	if t.All <= since.All || t.Busy < since.Busy {
 		return 0, false
@@ -23,8 +24,8 @@ func (t Ticks) Percent(since Ticks) (percent float64, known bool) {
 	return 100 * float64(t.Busy-since.Busy) / float64(t.All-since.All), true
 }
 
-// parseStat reads /proc/stat: user, nice, system, idle, iowait, irq, softirq,
-// steal. Guests are counted in user already.
+// parseStat parses /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. Guest time is
+// already included in user.
 func parseStat(text []byte) (Ticks, error) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	fields := strings.Fields(string(line))
@@ -38,14 +39,14 @@ func parseStat(text []byte) (Ticks, error) {
 			return Ticks{}, fmt.Errorf("read /proc/stat: %w", err)
 		}
 		t.All += n
-		if i != 3 && i != 4 { // idle, and idle for want of a disk
+		if i != 3 && i != 4 { // idle and iowait
 			t.Busy += n
 		}
 	}
 	return t, nil
 }
 
-// parseMemory reads from /proc/meminfo how much of the memory is in use.
+// parseMemory returns the memory utilization from /proc/meminfo.
 func parseMemory(text []byte) (percent float64, err error) {
 	found := map[string]float64{}
 	for scan := bufio.NewScanner(bytes.NewReader(text)); scan.Scan(); {
@@ -62,7 +63,7 @@ func parseMemory(text []byte) (percent float64, err error) {
 	return 100 * (all - free) / all, nil
 }
 
-// diskUsage says how much of the file system at a path is in use, as df does.
+// diskUsage returns the utilization of the file system at a path, calculated like df's.
 func diskUsage(path string) (percent float64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
@@ -75,16 +76,15 @@ func diskUsage(path string) (percent float64, err error) {
 	return 100 * used / (used + float64(s.Bavail)), nil
 }
 
-// GPU is one graphics processor at one moment.
+// GPU is a reading of one GPU.
 type GPU struct {
 	Index string
-	// Busy and Memory are in percent.
+	// Busy and Memory are percentages.
 	Busy, Memory float64
 }
 
-// parseGPUs reads what nvidia-smi prints for gpuQuery: "0, 37, 1024, 24576". A
-// value that a card does not have is "[N/A]" or "[Not Supported]"; such a card
-// is left out.
+// parseGPUs parses the output of nvidia-smi for gpuQuery: "0, 37, 1024, 24576". It skips GPUs that
+// report "[N/A]" or "[Not Supported]".
 func parseGPUs(text []byte) []GPU {
 	var gpus []GPU
 	for line := range strings.Lines(string(text)) {

@@ -1,5 +1,5 @@
-// Package notice watches for the cloud's word that this machine will be
-// interrupted, so that what runs on it can be moved before.
+// Package notice watches for interruption notices of the cloud, so that tasks can be moved before
+// the machine is interrupted.
 package notice
 
 import (
@@ -11,33 +11,32 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Every is how often it is looked for at most: what Amazon's guide advises, where an
-// interruption comes two minutes ahead. A cloud that answers when there is something new
-// is asked again once it has answered.
+// Every is the minimum interval between polls. Amazon recommends 5 seconds; its interruption notice
+// comes two minutes ahead. A long-polling cloud is queried again as soon as it has responded.
 const Every = 5 * time.Second
 
-// Read lists the notices that are out for this machine, at once or when that has changed.
-// Those that could be read are returned beside an error.
+// Read returns the pending notices for this machine, at once or after a change. On an error it also
+// returns the notices that could be read.
 type Read func(ctx context.Context) ([]machine.Notice, error)
 
-// Watch remembers the notices that came. It is safe for concurrent use.
+// Watch records notices. It is safe for concurrent use.
 type Watch struct {
 	read    Read
 	log     *slog.Logger
 	now     func() time.Time
-	failing bool // that this was already logged
+	failing bool // whether the current failure is already logged
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	notices []machine.Notice
-	changed chan struct{} // closed when a notice comes
+	changed chan struct{} // closed when a notice arrives
 }
 
-// New returns a watch that has seen nothing yet.
+// New returns a watch without notices.
 func New(read Read, log *slog.Logger, now func() time.Time) *Watch {
 	return &Watch{read: read, log: log, now: now, changed: make(chan struct{})}
 }
 
-// Run watches until ctx is done.
+// Run polls for notices until ctx is done.
 func (w *Watch) Run(ctx context.Context) error {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
@@ -51,8 +50,8 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// Next waits for the first notice after number after. Found is false when ctx
-// was done before one came.
+// Next waits for the first notice with a number greater than after. Found is false if ctx is done
+// first.
 func (w *Watch) Next(ctx context.Context, after int64) (n machine.Notice, found bool) {
 	for {
 		w.mu.Lock()
@@ -72,7 +71,7 @@ func (w *Watch) Next(ctx context.Context, after int64) (n machine.Notice, found 
 	}
 }
 
-// readNotices asks once. What is read twice is one notice.
+// readNotices polls once. A notice that was already recorded is ignored.
 func (w *Watch) readNotices(ctx context.Context) {
 	notices, err := w.read(ctx)
 	for _, n := range notices {
@@ -92,7 +91,7 @@ func (w *Watch) addNotice(n machine.Notice) {
 			return
 		}
 	}
-	// Numbers grow across restarts, because they are read off the clock.
+	// Numbers are taken from the clock, so that they increase across restarts.
 	n.N = w.now().UnixMicro()
 	if last := len(w.notices) - 1; last >= 0 {
 		n.N = max(n.N, w.notices[last].N+1)

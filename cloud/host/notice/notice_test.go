@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// told is the notices that are out.
+// told is a fake source of notices.
 type told struct {
 	mu      sync.Mutex // guards notices
 	notices []machine.Notice

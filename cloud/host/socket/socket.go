@@ -1,5 +1,5 @@
-// Package socket answers what an agent asks of the machine that it runs on, on a
-// Unix socket that only root may open.
+// Package socket serves the machine protocol to the agent, on a Unix socket that only root can
+// open.
 package socket
 
 import (
@@ -19,24 +19,24 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Notices is where notices come from.
+// Notices is a source of notices.
 type Notices interface {
-	// Next waits for the first notice after number after, until ctx is done.
+	// Next waits until ctx is done for the first notice with a number greater than after.
 	Next(ctx context.Context, after int64) (n machine.Notice, found bool)
 }
 
-// Server answers.
+// Server implements the machine protocol.
 type Server struct {
-	// Prove makes a proof for one cluster.
+	// Prove returns a proof for one cluster.
 	Prove   func(ctx context.Context, cluster string) (machine.Proof, error)
 	Notices Notices
 	Log     *slog.Logger
 }
 
-// Listen makes the socket, in place of one that was left behind.
+// Listen creates the socket. It replaces a socket that a previous process left behind.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
-	// The directory is closed first, so that there is no moment at which the
-	// socket is open to others.
+	// The directory's permissions are restricted first, so that the socket is never accessible to
+	// other users.
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
@@ -54,18 +54,18 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve answers until ctx is done.
+// Serve serves requests until ctx is done.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:     s.newHandler(),
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		// An agent asks in one line.
+		// A request of an agent has no large headers.
 		ReadHeaderTimeout: 10 * time.Second,
 	}
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		// Every question hangs on ctx and ends with it.
+		// All requests use ctx and end with it.
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := srv.Shutdown(last); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// one has one notice, and then none.
+// one returns a single notice.
 type one struct{ machine.Notice }
 
 func (o one) Next(ctx context.Context, after int64) (machine.Notice, bool) {
@@ -30,7 +30,7 @@ func (o one) Next(ctx context.Context, after int64) (machine.Notice, bool) {
 func serve(t *testing.T, s *socket.Server) (path string, stop func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run", "m.sock")
-	// What an earlier one left behind does not stop this one.
+	// A socket left behind by an earlier process does not prevent a start.
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestAnAgentIsAnswered(t *testing.T) {
 		_, found, _ := c.Notice(t.Context(), 5)
 		waits <- found
 	}()
-	stop() // also with a question open
+	stop() // also while a request is pending
 	if <-waits {
 		t.Error("got a notice, want none")
 	}

@@ -10,8 +10,8 @@ import (
 	"os/exec"
 )
 
-// growFilesystem resizes an ext4 to its disk, when the disk was enlarged since.
-// It is done before mounting, with a check first as resize2fs demands.
+// growFilesystem grows an ext4 file system after its disk was enlarged. It runs before mounting,
+// after the file system check that resize2fs requires.
 func (v Volume) growFilesystem(ctx context.Context, disk string) error {
 	has, needs, err := diskSizes(disk)
 	if err != nil || has <= needs {
@@ -19,23 +19,22 @@ func (v Volume) growFilesystem(ctx context.Context, disk string) error {
 	}
 	v.Log.Info("the data volume was enlarged, growing its file system", "volume", v.title(), "from", needs, "to", has)
 	err = runTool(ctx, "e2fsck", "-f", "-p", disk)
-	// It ends with 1 when it repaired something by itself.
+	// Exit code 1 of e2fsck means that all errors were corrected.
 	if e, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || e.ExitCode() != 1) {
 		return err
 	}
 	return runTool(ctx, "resize2fs", disk)
 }
 
-// logGrowError logs when a file system could not be enlarged. That is no reason for
-// the cluster to stay down.
+// logGrowError logs a failure to grow the file system. The cluster starts nevertheless.
 func (v Volume) logGrowError(err error) {
 	if err != nil {
 		v.Log.Warn("the data volume keeps the size that it had", "volume", v.title(), "err", err)
 	}
 }
 
-// diskSizes returns how many bytes a disk has, less what is too little for one more
-// group of blocks, and how many its ext4 uses.
+// diskSizes returns the size of a disk in bytes, reduced by the size below which no further block
+// group fits, and the size of its ext4 file system.
 func diskSizes(disk string) (has, uses int64, err error) {
 	f, err := os.Open(disk)
 	if err != nil {
@@ -45,7 +44,7 @@ func diskSizes(disk string) (has, uses int64, err error) {
 	if has, err = f.Seek(0, io.SeekEnd); err != nil {
 		return 0, 0, err
 	}
-	// The superblock is at 1024; its fields are where ext4's layout says.
+	// The superblock is at offset 1024. The field offsets are those of the ext4 disk layout.
 	super := make([]byte, 1024)
 	if _, err := f.ReadAt(super, 1024); err != nil {
 		return 0, 0, fmt.Errorf("read the superblock of %s: %w", disk, err)

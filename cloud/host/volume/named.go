@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// findNamed finds the disk that Google attached under a name: by the link that the rules of
-// Google's images make, and on other images by what the disk says of itself.
+// findNamed finds a disk by the device name that was set when it was attached on Google Cloud. It
+// uses the link created by the udev rules of Google's images or, on other images, the name reported
+// by the disk.
 func (v Volume) findNamed() (disk string, found bool, err error) {
 	disk, err = filepath.EvalSymlinks(filepath.Join(v.devDir(), "disk/by-id", "google-"+v.Name))
 	if err == nil {
@@ -31,10 +32,10 @@ func (v Volume) findNamed() (disk string, found bool, err error) {
 	return "", false, nil
 }
 
-// nameOf is the name that Google has for a disk of the machine's.
+// nameOf returns the Google Cloud device name of a block device.
 func (v Volume) nameOf(block string) (name string, ok bool) {
 	if strings.HasPrefix(block, "nvme") {
-		// A controller that is not Google's, or no disk, is not the volume.
+		// A controller of another vendor or a failed query is not the volume.
 		data, err := identifyNamespace(filepath.Join(v.devDir(), block))
 		if err != nil {
 			return "", false
@@ -53,8 +54,8 @@ func (v Volume) nameOf(block string) (name string, ok bool) {
 	return scsiName(page)
 }
 
-// scsiName reads a disk's name off its page of vital product data 0x83, "device
-// identification" of SCSI's SPC-4, 7.8.6: a designator of the vendor's own.
+// scsiName returns the disk name in a vital product data page 0x83, "device identification" (SCSI
+// SPC-4, 7.8.6): a vendor-specific designator.
 func scsiName(page []byte) (name string, ok bool) {
 	const header, vendorSpecific, association = 4, 0x0, 0x30
 	if len(page) < header {

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// page is a page 0x83 with some designators, each a type and a text.
+// page returns a page 0x83 with designators, each given as type and text.
 func page(designators ...[2]string) []byte {
 	var body []byte
 	for _, d := range designators {
@@ -19,7 +19,7 @@ func page(designators ...[2]string) []byte {
 	return append(binary.BigEndian.AppendUint16([]byte{0, 0x83}, uint16(len(body))), body...) //nolint:gosec // it is short
 }
 
-// The types of designators: the vendor's own, by T10, of a port.
+// The designator types: vendor-specific, T10 vendor ID, and vendor-specific of a target port.
 const (
 	own  = "\x00"
 	t10  = "\x01"
@@ -92,7 +92,7 @@ func link(t *testing.T, to, path string) {
 	}
 }
 
-// What the kernel takes has this size and this place for the buffer's address.
+// The struct must have the size and the field offsets of the kernel's nvme_passthru_cmd.
 func TestTheNVMeCommandIsTheKernels(t *testing.T) {
 	t.Parallel()
 	var c adminCommand

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel's linux/nvme_ioctl.h and the NVM Express specification say.
+// Constants from the kernel's linux/nvme_ioctl.h and the NVM Express specification.
 const (
 	ioctlID    = 0x4E40     // NVME_IOCTL_ID
 	ioctlAdmin = 0xC0484E41 // NVME_IOCTL_ADMIN_CMD
-	// opIdentify asks for the description of a namespace.
+	// opIdentify is the opcode of the Identify command.
 	opIdentify = 0x06
-	// identifySize is that of the answer, and vendorData where the vendor's part begins.
+	// identifySize is the size of the Identify data structure, vendorData the offset of its
+	// vendor-specific part.
 	identifySize = 4096
 	vendorData   = 384
 )
@@ -32,7 +33,7 @@ type adminCommand struct {
 	timeoutMilliseconds, result              uint32
 }
 
-// identifyNamespace asks an NVMe disk what it is.
+// identifyNamespace returns the Identify Namespace data of an NVMe disk.
 func identifyNamespace(disk string) ([]byte, error) {
 	f, err := os.Open(disk)
 	if err != nil {
@@ -56,7 +57,8 @@ func identifyNamespace(disk string) ([]byte, error) {
 	return out, nil
 }
 
-// nvmeName reads the name that Google writes into the description of a disk.
+// nvmeName returns the disk name that Google writes to the vendor-specific part of the Identify
+// data.
 func nvmeName(data []byte) (name string, ok bool) {
 	if len(data) < vendorData {
 		return "", false

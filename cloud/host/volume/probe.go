@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeDisk says what a disk holds: the name of a file system, of a partition table
-// or of whatever else left its mark; nothing when blkid knows none.
+// probeDisk returns the type of the file system, partition table or other signature that blkid
+// finds on a disk. It returns "" if blkid finds none.
 func probeDisk(ctx context.Context, disk string) (kind string, err error) {
 	out, err := exec.CommandContext(ctx, "blkid", "-p", "-o", "export", disk).Output() //nolint:gosec // a disk of the machine's
-	// It ends with 2 when it found nothing, and with 8 when it found several.
+	// blkid exits with 2 if it finds no signature, and with 8 if it finds conflicting ones.
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		switch e.ExitCode() {
 		case 2:
@@ -44,11 +44,12 @@ func probeDisk(ctx context.Context, disk string) (kind string, err error) {
 	return "something unknown", nil
 }
 
-// margin is how much of both ends of a disk must be zeros for it to be blank:
-// everything that marks a disk as used does so within the first or last MiB.
+// margin is the number of bytes at each end of a disk that must be zero for the disk to count as
+// blank. All known signatures are within the first or last MiB.
 const margin = 1 << 20
 
-// checkBlank refuses a disk that holds any data, whether or not it has a name.
+// checkBlank returns an error unless both margins of a disk are zero. It detects data that blkid
+// does not recognize.
 func checkBlank(disk string) error {
 	f, err := os.Open(disk)
 	if err != nil {
@@ -73,7 +74,7 @@ func checkBlank(disk string) error {
 	return nil
 }
 
-// mountedAt says what is mounted at a place.
+// mountedAt returns the device mounted at a path.
 func mountedAt(at string) (from string, mounted bool, err error) {
 	at, err = filepath.Abs(at)
 	if err != nil {
@@ -87,14 +88,14 @@ func mountedAt(at string) (from string, mounted bool, err error) {
 	for scan := bufio.NewScanner(f); scan.Scan(); {
 		left, right, _ := strings.Cut(scan.Text(), " - ")
 		l, r := strings.Fields(left), strings.Fields(right)
-		if len(l) > 4 && len(r) > 1 && l[4] == at { // the last one covers those before
+		if len(l) > 4 && len(r) > 1 && l[4] == at { // a later mount covers earlier ones
 			from, mounted = r[1], true
 		}
 	}
 	return from, mounted, nil
 }
 
-// mountDisk mounts a disk for data and nothing else.
+// mountDisk mounts a data disk without setuid programs and device files.
 func mountDisk(disk, at, kind string) error {
 	return unix.Mount(disk, at, kind, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, "")
 }

@@ -1,7 +1,6 @@
-// Package volume puts the master's data volume in place: it finds the disk that
-// is the volume by its id or name, formats it only when it is blank, lets the file
-// system grow with it, and mounts it. A disk that holds anything is never
-// written to other than by mounting it.
+// Package volume mounts the master's data volume: it finds the disk by volume ID or device name,
+// formats it only if it is blank, grows the file system to the size of the disk, and mounts it. It
+// never formats a disk that contains data.
 package volume
 
 import (
@@ -19,32 +18,31 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Patience is how long a volume may take to be attached: the installer attaches
-// it once the machine runs, and may have been interrupted meanwhile.
+// Patience is the time to wait for a volume to be attached. The installer attaches it after the
+// machine has started, and may be interrupted in between.
 const Patience = 15 * time.Minute
 
-// Label marks a file system as made here.
+// Label is the label of file systems that this package creates.
 const Label = "det-deploy-data"
 
-// Volume is one data volume and its place.
+// Volume is a data volume and its mount point.
 type Volume struct {
-	// ID is the platform's: "vol-0123…". Disks with NVMe carry it as their
-	// serial number.
+	// ID is the EBS volume ID: "vol-0123…". NVMe disks have it as their serial number.
 	ID string
-	// Device is the name under which it is attached, "/dev/sdf", which on types
-	// with Xen is all there is to know it by. It may be empty.
+	// Device is the device name of the attachment, "/dev/sdf". It is the only identification on Xen
+	// instance types. It may be empty.
 	Device string
-	// Name is the name that it is attached under on platforms where the machine knows it by
-	// that: "det-data" on Google's. ID and Device are empty then.
+	// Name is the device name of the attachment on Google Cloud, "det-data", which the machine can
+	// read from the disk. ID and Device are empty then.
 	Name string
-	// At is where it is mounted.
+	// At is the mount point.
 	At string
-	// Sys is /sys and Dev /dev, for tests; empty otherwise.
+	// Sys and Dev replace /sys and /dev in tests. Otherwise they are empty.
 	Sys, Dev string
 	Log      *slog.Logger
 }
 
-// Mount puts the volume in place. Done twice it changes nothing.
+// Mount waits for the volume, prepares and mounts it. It is idempotent.
 func (v Volume) Mount(ctx context.Context) error {
 	disk, err := v.awaitDisk(ctx)
 	if err != nil {
@@ -69,14 +67,14 @@ func (v Volume) Mount(ctx context.Context) error {
 	if err := mountDisk(disk, v.At, kind); err != nil {
 		return fmt.Errorf("mount volume %s (%s, %s) at %s: %w", v.title(), disk, kind, v.At, err)
 	}
-	if kind == "xfs" { // it grows while it is in use, and not otherwise
+	if kind == "xfs" { // xfs grows only while mounted
 		v.logGrowError(runTool(ctx, "xfs_growfs", v.At))
 	}
 	v.Log.Info("the data volume is mounted", "volume", v.title(), "disk", disk, "file_system", kind, "at", v.At)
 	return nil
 }
 
-// awaitDisk finds the volume's disk, as soon as it is attached.
+// awaitDisk waits until the volume is attached and returns its disk.
 func (v Volume) awaitDisk(ctx context.Context) (disk string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -96,7 +94,7 @@ func (v Volume) awaitDisk(ctx context.Context) (disk string, err error) {
 	}
 }
 
-// findDisk looks through the machine's disks.
+// findDisk finds the volume among the machine's disks.
 func (v Volume) findDisk() (disk string, found bool, err error) {
 	if v.Name != "" {
 		return v.findNamed()
@@ -104,7 +102,7 @@ func (v Volume) findDisk() (disk string, found bool, err error) {
 	return v.findSerial()
 }
 
-// findSerial looks for the volume's ID among the serial numbers of the disks.
+// findSerial finds the disk whose serial number is the volume ID.
 func (v Volume) findSerial() (disk string, found bool, err error) {
 	blocks := filepath.Join(v.sysDir(), "block")
 	entries, err := os.ReadDir(blocks)
@@ -122,7 +120,7 @@ func (v Volume) findSerial() (disk string, found bool, err error) {
 			xen[e.Name()] = true
 		}
 	}
-	// Xen calls /dev/sdf xvdf. A disk that has a serial number is not meant.
+	// Xen names /dev/sdf xvdf. Disks with a serial number are excluded.
 	name := strings.Replace(filepath.Base(v.Device), "sd", "xvd", 1)
 	if v.Device != "" && xen[name] {
 		return "/dev/" + name, true, nil
@@ -133,10 +131,10 @@ func (v Volume) findSerial() (disk string, found bool, err error) {
 func (v Volume) sysDir() string { return cmp.Or(v.Sys, "/sys") }
 func (v Volume) devDir() string { return cmp.Or(v.Dev, "/dev") }
 
-// title is what messages call it.
+// title returns the name of the volume for messages.
 func (v Volume) title() string { return cmp.Or(v.ID, v.Name) }
 
-// fileSystem says what the disk holds, after making one if it holds nothing.
+// fileSystem returns the type of the disk's file system. It creates one if the disk is blank.
 func (v Volume) fileSystem(ctx context.Context, disk string) (kind string, err error) {
 	kind, err = probeDisk(ctx, disk)
 	if err != nil {
@@ -156,11 +154,11 @@ func (v Volume) fileSystem(ctx context.Context, disk string) (kind string, err e
 	if _, err := exec.LookPath("mkfs.ext4"); err == nil {
 		return "ext4", runTool(ctx, "mkfs.ext4", "-q", "-F", "-L", Label, "-m", "0", disk)
 	}
-	// xfs takes 12 characters.
+	// xfs labels have at most 12 characters.
 	return "xfs", runTool(ctx, "mkfs.xfs", "-q", "-L", "det-data", disk)
 }
 
-// runTool runs one of the system's tools.
+// runTool runs a system program. Its error includes the output.
 func runTool(ctx context.Context, name string, args ...string) error {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // the arguments are a disk's and ours
 	if errors.Is(err, exec.ErrNotFound) {

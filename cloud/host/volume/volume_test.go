@@ -19,7 +19,7 @@ import (
 
 const id = "vol-0123456789abcdef0"
 
-// disk is a loop device that carries a serial number.
+// disk is a loop device with a fake serial number.
 type disk struct {
 	t         *testing.T
 	file, dev string
@@ -46,7 +46,7 @@ func newDisk(t *testing.T, serial string) *disk {
 	return d
 }
 
-// needs skips where a disk cannot be made.
+// needs skips the test if loop devices or the required programs are not available.
 func needs(t *testing.T) {
 	t.Helper()
 	why := ""
@@ -88,7 +88,7 @@ func (d *disk) run(name string, args ...string) string {
 	return string(out)
 }
 
-// mount mounts as at a boot, and unmounts at the test's end at the latest.
+// mount mounts the disk as at boot and unmounts it at the end of the test.
 func (d *disk) mount(at string) error {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
@@ -115,7 +115,7 @@ func (d *disk) content() []byte {
 	return data
 }
 
-// space is the size of a mounted file system.
+// space returns the size of a mounted file system.
 func space(t *testing.T, at string) uint64 {
 	t.Helper()
 	var s unix.Statfs_t
@@ -153,7 +153,7 @@ func TestABlankVolumeIsFormattedOnceAndGrows(t *testing.T) {
 	}
 }
 
-// On Google's a disk is known by the name that it is attached under, at every boot.
+// On Google Cloud, a disk is found by its device name at every boot.
 func TestANamedVolumeIsMounted(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "")

@@ -16,7 +16,7 @@ import (
 	tasklife "github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// stage is where an experiment with one trial is.
+// stage is the stage of an experiment with one trial.
 type stage = string
 
 const (
@@ -30,7 +30,7 @@ const (
 	deleting  stage = "deleting" // until its files are deleted
 	deleted   stage = "deleted"
 
-	// These last until the machines act.
+	// These stages last until the machines act.
 	pausing  stage = "pausing"
 	resumed  stage = "pausing, and to run again"
 	stopping stage = "stopping"
@@ -45,10 +45,10 @@ func actions() []action {
 	return []action{"create", "pause", "activate", "kill", "cancel", "archive", "delete", "continue"}
 }
 
-// nextStage is the table of what an action leads to. Signalled says that the program was already asked to stop when
-// the action came.
+// nextStage returns the expected stage after an action. Signalled reports that the program had been
+// asked to stop before the action.
 func nextStage(s stage, a action, signalled bool) stage {
-	if a == "create" { // a fork changes nothing about its parent
+	if a == "create" { // a fork does not change its parent
 		return map[bool]stage{true: refused, false: s}[s == deleted]
 	}
 	runs := map[action]stage{"pause": pausing, "activate": s, "kill": stopping, "cancel": stopping}
@@ -62,7 +62,7 @@ func nextStage(s stage, a action, signalled bool) stage {
 		return runs[a]
 	case pausing, resumed:
 		if a == "activate" && !signalled {
-			return s // the caller knows where the run was
+			return s // the caller knows the stage of the run
 		}
 		return again[a]
 	case stopping:
@@ -75,7 +75,7 @@ func nextStage(s stage, a action, signalled bool) stage {
 	return refused
 }
 
-// settled is where an experiment is when the machines have acted.
+// settled returns the stage after the machines have acted.
 func settled(s stage) stage {
 	switch s {
 	case pausing:
@@ -88,7 +88,7 @@ func settled(s stage) stage {
 	return s
 }
 
-// act carries out an action without what follows.
+// act performs an action without reconciling.
 func (w *world) act(id int32, a action) error {
 	var err error
 	switch a {
@@ -111,7 +111,7 @@ func (w *world) reconcileOne(id int32) {
 	}
 }
 
-// runOf is the open allocation of an experiment with one trial, empty for none.
+// runOf returns the open allocation of an experiment with one trial, or "".
 func (w *world) runOf(id int32) rm.AllocationID {
 	for _, a := range w.machine.open() {
 		if r, _ := w.machine.Allocation(a); strings.HasPrefix(string(r.Request.Task), fmt.Sprintf("%d.", id)) {
@@ -121,7 +121,7 @@ func (w *world) runOf(id int32) rm.AllocationID {
 	return ""
 }
 
-// settle lets tasks and machines act until nothing is left to do.
+// settle lets tasks and machines act until nothing changes.
 func (w *world) settle(id int32) {
 	w.Helper()
 	for range 10 {
@@ -142,14 +142,14 @@ func (w *world) settle(id int32) {
 	w.Fatalf("experiment %d does not come to rest", id)
 }
 
-// finishProgram ends a program with 0, without what follows.
+// finishProgram ends a program with 0 without reconciling.
 func (w *world) finishProgram(id rm.AllocationID) {
 	w.Helper()
 	w.changed(id, apiv1.Container_STATE_TERMINATED, &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED})
 	w.endQuietly(id, rm.CauseExited)
 }
 
-// bring creates an experiment and takes it to a stage.
+// bring creates an experiment and brings it to a stage.
 func (w *world) bring(to stage) int32 {
 	w.Helper()
 	made, err := w.x.Create(w.Context(), Order{By: ann(), Config: single, Activate: to != unborn})
@@ -187,7 +187,7 @@ func (w *world) mustAct(id int32, a action) {
 	}
 }
 
-// stageOf is the stage that an experiment shows, whose task agrees with it.
+// stageOf returns the displayed stage of an experiment, and checks that its task agrees.
 func (w *world) stageOf(id int32) stage {
 	w.Helper()
 	x, err := w.x.Get(id)
@@ -218,14 +218,14 @@ func (w *world) stageOf(id int32) stage {
 	return fmt.Sprintf("%s with task %+v, known: %t, and %d held", x.State, task, found, len(kept))
 }
 
-// walk is two actions on an experiment, and how much happens between them.
+// walk is two actions on an experiment, and the events between them.
 type walk struct {
 	from          stage
 	first, second action
 	between       string
 }
 
-// want is the stage that the table leads to after both actions, and which of them it refuses.
+// want returns the expected stage after both actions, and which of them are refused.
 func (k walk) want() (s stage, refusals [2]bool) {
 	s = k.from
 	for i, a := range []action{k.first, k.second} {
@@ -270,7 +270,7 @@ func (k walk) run(w *world) (id int32) {
 		}
 	}
 	w.settle(id)
-	if got := w.stageOf(id); got != want && (want != deleting || k.from != unborn || got != deleted) { // of what never ran there are no files
+	if got := w.stageOf(id); got != want && (want != deleting || k.from != unborn || got != deleted) { // an experiment that never ran has no files
 		w.Errorf("%+v: it ends as %q, want %q", k, got, want)
 	}
 	for _, done := range follows {
@@ -285,7 +285,8 @@ func (k walk) run(w *world) (id int32) {
 	return id
 }
 
-// walks is all pairs in a stage, with nothing between them, after the program was asked to stop, and after it has stopped.
+// walks returns all pairs of actions in a stage: in succession, after the program was asked to stop,
+// and after it has stopped.
 func walks(from stage) []walk {
 	var out []walk
 	for _, first := range actions() {
@@ -299,7 +300,7 @@ func walks(from stage) []walk {
 	return out
 }
 
-// deleteFiles lets the tasks that delete files come and end well, until nothing is being deleted.
+// deleteFiles runs the tasks that delete files until no deletion is pending.
 func (w *world) deleteFiles() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -308,7 +309,7 @@ func (w *world) deleteFiles() {
 	g.Go(func() error { return w.ckpts.Run(ctx) })
 	w.await("all deletions", func() bool {
 		for _, a := range w.machine.open() {
-			if r, _ := w.machine.Allocation(a); !strings.Contains(string(r.Request.Task), ".") { // of no trial
+			if r, _ := w.machine.Allocation(a); !strings.Contains(string(r.Request.Task), ".") { // not a trial
 				w.placeAllocation(a)
 				w.finishProgram(a)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// takeBatch puts several pieces of news into one transaction.
+// takeBatch runs several jobs in one transaction. If the transaction fails, all of them fail.
 func (s *shared) takeBatch(ctx context.Context, e *entry, batch []*job) {
 	x, err := s.workingCopy(ctx, e, batch)
 	if err != nil {
@@ -44,7 +44,8 @@ func (s *shared) takeBatch(ctx context.Context, e *entry, batch []*job) {
 	s.publish(e, x, d)
 }
 
-// runJob lets a job do its part. A refusal is the job's own; every other error is the whole batch's.
+// runJob runs a job. It returns an error if the whole batch must fail; the error of a refused
+// request is stored in the job instead.
 func runJob(ctx context.Context, tx *store.Tx, d *change.Draft, j *job) error {
 	d.Begin(j.by)
 	j.err = j.do(ctx, tx, d)
@@ -57,13 +58,13 @@ func runJob(ctx context.Context, tx *store.Tx, d *change.Draft, j *job) error {
 	return nil
 }
 
-// isRefusal says that an error is the caller's, and that nothing was stored for it.
+// isRefusal reports whether the caller caused the error, so that nothing was stored for it.
 func isRefusal(err error) bool {
 	_, refusal := errors.AsType[*status.Error](err)
 	return refusal
 }
 
-// failAll answers those that were not refused already.
+// failAll fails the jobs that were not refused already.
 func failAll(batch []*job, err error) {
 	for _, j := range batch {
 		if j.err == nil || !isRefusal(j.err) {
@@ -72,7 +73,8 @@ func failAll(batch []*job, err error) {
 	}
 }
 
-// workingCopy is the experiment that a batch is about: the one in memory, or the one in the store.
+// workingCopy returns the experiment for a batch, from memory or from the store. It returns NotFound
+// if the experiment was deleted.
 func (s *shared) workingCopy(ctx context.Context, e *entry, batch []*job) (*change.Experiment, error) {
 	e.state.RLock()
 	open, rec, stale, gone := e.open, *e.rec, e.stale, e.gone
@@ -103,7 +105,7 @@ func (s *shared) workingCopy(ctx context.Context, e *entry, batch []*job) (*chan
 	return x, nil
 }
 
-// publish shows what was stored, and wakes who carries it out.
+// publish makes the stored draft visible and wakes the reconciler and the checkpoint collector.
 func (s *shared) publish(e *entry, x *change.Experiment, d *change.Draft) {
 	e.state.Lock()
 	x.Publish(d)
@@ -125,17 +127,18 @@ func (s *shared) publish(e *entry, x *change.Experiment, d *change.Draft) {
 	}
 }
 
-// isOpen says that an experiment is kept in memory whole.
+// isOpen reports whether the experiment has not ended. Open experiments are kept in memory with
+// their trials.
 func isOpen(x record.Experiment) bool { return !x.State.Over() }
 
-// storeDraft writes what a draft changes.
+// storeDraft writes the changes of a draft.
 func (s *shared) storeDraft(ctx context.Context, tx *store.Tx, d *change.Draft) error {
 	if d.Record.State == lifecycle.Deleted {
 		s.cfg.Quota.Add(tx, d.Record.UserID, quota.Definitions, -d.Record.ModelBytes)
 		return dropExperiment(tx, d.Record)
 	}
 	docs := record.Docs()
-	if d.Before().Events == 0 || !reflect.DeepEqual(d.Record, d.Before()) { // most reports change a trial alone
+	if d.Before().Events == 0 || !reflect.DeepEqual(d.Record, d.Before()) { // most reports change only a trial
 		if err := putExperiment(tx, d.Record); err != nil {
 			return err
 		}
@@ -174,9 +177,9 @@ func putTrial(tx *store.Tx, t record.Trial) error {
 	return record.Docs().Trials.Put(tx, record.Key(t.ID), record.Key(t.Experiment), t.Created, t)
 }
 
-// storeReferences says which checkpoints the experiment needs from now on: new trials what they start
-// from, for as long as they exist, and an open experiment what its trials start from. Of one that has
-// ended its policy decides.
+// storeReferences updates the references to checkpoints: a trial keeps the checkpoint that it
+// started from while the trial exists, and an open experiment keeps the source of its trials. After
+// the experiment has ended, its checkpoint policy applies.
 func (s *shared) storeReferences(tx *store.Tx, d *change.Draft) error {
 	for _, id := range d.Created() {
 		t, _ := d.Trial(id)
@@ -197,7 +200,7 @@ func (s *shared) storeReferences(tx *store.Tx, d *change.Draft) error {
 	return nil
 }
 
-// replaceConfig writes a changed configuration beside what was submitted.
+// replaceConfig stores a changed configuration and keeps the submitted text.
 func replaceConfig(ctx context.Context, tx *store.Tx, d *change.Draft) error {
 	docs, key := record.Docs(), record.Key(d.Record.ID)
 	old, _, err := docs.Configs.Get(ctx, tx, key)
@@ -208,7 +211,7 @@ func replaceConfig(ctx context.Context, tx *store.Tx, d *change.Draft) error {
 	return docs.Configs.Put(tx, key, "", time.Time{}, changed)
 }
 
-// nextID counts what gets numbers; a number is given once, also when what had it was deleted.
+// nextID returns the next ID. IDs of deleted objects are not reused.
 func nextID(ctx context.Context, tx *store.Tx, of string) (int32, error) {
 	counters := record.Docs().Counters
 	d, _, err := counters.Get(ctx, tx, of)

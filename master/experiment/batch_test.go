@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// What the search was told of is not stored: it is rebuilt of what is.
+// The state of the search in memory is discarded and rebuilt from the store.
 func TestAFailedWriteLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// large is an experiment with so many trials at once.
+// large returns a configuration with the given number of concurrent trials.
 func large(trials int) string {
 	return fmt.Sprintf(`
 name: large
@@ -22,7 +22,7 @@ hyperparameters: {lr: {type: double, minval: 0, maxval: 1}}
 `, 2*trials, trials)
 }
 
-// createLarge makes it without starting its tasks.
+// createLarge creates the experiment without starting its tasks.
 func (w *world) createLarge(trials int) {
 	w.Helper()
 	if _, err := w.x.Create(w.Context(), Order{By: ann(), Config: large(trials), Activate: true}); err != nil {
@@ -41,8 +41,8 @@ func (w *world) reportFirst(trial int32) {
 	}
 }
 
-// BenchmarkReportAmongTenThousandTrials is one validation, decided and stored, from its call to the
-// answer.
+// BenchmarkReportAmongTenThousandTrials measures one validation from the call until it is decided
+// and stored.
 func BenchmarkReportAmongTenThousandTrials(b *testing.B) {
 	w := newWorld(b)
 	const trials = 10_000
@@ -54,7 +54,7 @@ func BenchmarkReportAmongTenThousandTrials(b *testing.B) {
 	}
 }
 
-// putEnded stores an experiment that has ended.
+// putEnded stores an ended experiment.
 func putEnded(tx *store.Tx, id int32) error {
 	x := record.Experiment{
 		ID: id, State: lifecycle.Completed, Name: fmt.Sprintf("ended %d", id), UserID: 7, Username: "ann", JobID: fmt.Sprintf("job-%d", id), ProjectID: 1,
@@ -65,8 +65,8 @@ func putEnded(tx *store.Tx, id int32) error {
 	return putExperiment(tx, x)
 }
 
-// BenchmarkRestart opens 10,000 ended experiments and 100 that run, one of them with 10,000 trials of
-// which half were compared.
+// BenchmarkRestart opens 10,000 ended experiments and 100 running ones, one of which has 10,000
+// trials of which half were compared.
 func BenchmarkRestart(b *testing.B) {
 	w := newWorld(b)
 	w.createLarge(10_000)
@@ -114,8 +114,8 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkTrainingReports is 64 programs that report training metrics, each of an experiment of its own
-// or all of one; the answer is given once they are stored.
+// BenchmarkTrainingReports measures 64 programs that report training metrics, of one experiment each
+// or all of the same. A report is answered after it is stored.
 func BenchmarkTrainingReports(b *testing.B) {
 	for name, experiments := range map[string]int{"one": 1, "many": 64} {
 		b.Run(name, func(b *testing.B) {

@@ -16,15 +16,15 @@ import (
 type Checkpointed struct {
 	UUID  string
 	Trial int32
-	// Steps is how far the trial was.
+	// Steps is the number of steps of the trial.
 	Steps int32
-	// Allocation is the one whose token came with the report, empty for a user's.
+	// Allocation is the allocation whose token was sent with the report, empty for a user.
 	Allocation string
 }
 
-// Checkpointed notes a checkpoint as its trial's latest, in the transaction in which put stores it: one that can
-// be trained on from, and that was not reported before. The errors are put's, and have the codes NotFound, and
-// FailedPrecondition for a run that is not the present one.
+// Checkpointed makes a checkpoint the latest one of its trial, in the transaction in which put
+// stores it. A checkpoint that is not usable or was reported before does not change the trial. It
+// returns the errors of put, NotFound, and FailedPrecondition if the report is from an earlier run.
 func (r *reports) Checkpointed(ctx context.Context, c Checkpointed, put func(context.Context, *store.Tx) error) error {
 	return r.changeTrial(ctx, c.Trial, "", func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
 		if !t.MayReport(c.Allocation) {
@@ -54,9 +54,9 @@ func isUsable(ctx context.Context, tx *store.Tx, uuid string) (bool, error) {
 	return found && rec.State.Usable(), err
 }
 
-// Patched takes in that files of a trial's checkpoints are gone, in the transaction in which patch stores it. When
-// its latest cannot be used any more, the trial continues from the one with the most steps that can. The errors
-// are patch's, and have the code NotFound.
+// Patched updates a trial after files of its checkpoints were deleted, in the transaction in which
+// patch stores that. If the latest checkpoint is no longer usable, the trial continues from the
+// usable one with the most steps. It returns the errors of patch and NotFound.
 func (r *reports) Patched(ctx context.Context, trial int32, patch func(context.Context, *store.Tx) error) error {
 	return r.changeTrial(ctx, trial, "", func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
 		if err := patch(ctx, tx); err != nil || t.Life.Latest == "" {
@@ -72,11 +72,12 @@ func (r *reports) Patched(ctx context.Context, trial int32, patch func(context.C
 	})
 }
 
-// mostUses bounds the checkpoints of others that one trial says it uses.
+// mostUses limits the checkpoints that one trial reports to use.
 const mostUses = 1000
 
-// ReportUse takes in that a trial uses a checkpoint, which need not be its own. Said again, the last word counts. The errors have the
-// codes NotFound and FailedPrecondition.
+// ReportUse records that a trial uses a checkpoint, possibly of another trial. A repeated report
+// replaces the earlier one. It returns NotFound, or FailedPrecondition if the trial already uses
+// mostUses checkpoints.
 func (r *reports) ReportUse(ctx context.Context, trial int32, u record.Use) error {
 	return r.changeTrial(ctx, trial, "", func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
 		if _, found, err := checkpoint.Get(ctx, tx, u.Checkpoint); err != nil {
@@ -91,7 +92,8 @@ func (r *reports) ReportUse(ctx context.Context, trial int32, u record.Use) erro
 	})
 }
 
-// Using is the trials that use a checkpoint in a way that matches, by their number.
+// Using returns the IDs of the trials that use a checkpoint in a way that matches accepts, in
+// ascending order.
 func (v *views) Using(ctx context.Context, uuid string, matches func(record.Use) bool) ([]int32, error) {
 	docs, err := record.Docs().Users.ByParent(ctx, v.cfg.Store, uuid)
 	if err != nil {
@@ -101,7 +103,7 @@ func (v *views) Using(ctx context.Context, uuid string, matches func(record.Use)
 	for _, d := range docs {
 		_, t, err := v.readTrial(ctx, d.Value)
 		switch {
-		case status.Of(err) == status.NotFound: // it was deleted meanwhile
+		case status.Of(err) == status.NotFound: // deleted concurrently
 			continue
 		case err != nil:
 			return nil, err

@@ -15,17 +15,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Continuation is another life of an experiment that has ended.
+// Continuation is a request to run an ended experiment again.
 type Continuation struct {
 	By *apiv1.User
 	ID int32
-	// Override is YAML that is laid over the configuration; an experiment with several trials takes none.
+	// Override is YAML that is merged into the configuration. It must be empty for an experiment
+	// with several trials.
 	Override string
 }
 
-// Continue runs an experiment again from the latest checkpoints of its trials: of one that has a
-// single trial, or of a grid or random search those that did not complete. The errors have the codes
-// NotFound, PermissionDenied, InvalidArgument and FailedPrecondition.
+// Continue runs an experiment again from the latest checkpoints of its trials: the trial of a single
+// search, or the trials of a grid or random search that did not complete. It returns NotFound,
+// PermissionDenied, InvalidArgument or FailedPrecondition.
 func (c *creations) Continue(ctx context.Context, o Continuation) (View, error) {
 	e, err := c.reg.find(o.ID)
 	if err != nil {
@@ -71,13 +72,14 @@ func (c *creations) Continue(ctx context.Context, o Continuation) (View, error) 
 	return c.viewOf(e.snapshot(), e), nil
 }
 
-// overlay is the configuration that a continuation changes, nil where it stays.
+// overlay returns the configuration with the override, or nil if there is no override. It returns
+// InvalidArgument if the override is invalid or changes the searcher or the hyperparameters.
 func (c *creations) overlay(ctx context.Context, o Continuation) (*config.Experiment, error) {
 	request, err := config.Parse([]byte(o.Override), "override", nil)
 	if err != nil {
 		return nil, status.New(status.InvalidArgument, "%v", err)
 	}
-	if request.CountValues() <= 1 { // nothing, or {}
+	if request.CountValues() <= 1 { // empty, or {}
 		return nil, nil //nolint:nilnil // see above
 	}
 	old, _, err := loadConfig(ctx, c.cfg.Store, o.ID)
@@ -111,8 +113,8 @@ func (c *creations) overlay(ctx context.Context, o Continuation) (*config.Experi
 	return &x, nil
 }
 
-// checkSameHyperparameters refuses to show other values than the trial has: it keeps those with which
-// its checkpoints were made.
+// checkSameHyperparameters returns an error if the override changes hyperparameters: the trial keeps
+// the values with which its checkpoints were made.
 func checkSameHyperparameters(id int32, old, x config.Experiment) error {
 	before, err := config.Experiment{Hyperparameters: old.Hyperparameters}.Store()
 	if err != nil {

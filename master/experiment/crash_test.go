@@ -16,24 +16,25 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// faults is what happens beside the programs.
+// faults are the faults injected while programs run.
 type faults struct {
-	// restart kills the master after each call, before anything that follows from it is carried out.
+	// restart kills the master after each call, before it reconciles.
 	restart bool
-	// repeat sends each report twice, as a program does that did not get the answer.
+	// repeat sends each report twice, like a program that received no answer.
 	repeat bool
-	// lose takes each run away from its machine after so many reports, 0 for never.
+	// lose removes each run from its machine after this number of reports, 0 for never.
 	lose int
-	// pause pauses the experiment after so many turns, and activates it once nothing runs; 0 for never.
+	// pause pauses the experiment after this number of turns, and activates it once nothing runs; 0
+	// for never.
 	pause int
 	// jump sets the clock back and forth.
 	jump bool
 }
 
-// ordered says that trials report in the same order whatever happens.
+// ordered reports whether trials report in the same order despite the faults.
 func (f faults) ordered() bool { return f.lose == 0 && f.pause == 0 }
 
-// player plays the programs of all trials, each one epoch at a time.
+// player plays the programs of all trials, one epoch at a time.
 type player struct {
 	*world
 
@@ -43,7 +44,7 @@ type player struct {
 	faced int
 }
 
-// outcome is what must be the same whatever happens in between.
+// outcome is the part of the result that faults must not change.
 type outcome struct {
 	State  lifecycle.State
 	Best   search.Number
@@ -63,12 +64,12 @@ func (p *player) fault() {
 	p.reconcile()
 }
 
-// loss is what a trial measures: the better the smaller its learning rate.
+// loss returns the loss of a trial, which is smaller for a smaller learning rate.
 func (w *world) loss(t TrialView, epoch int32) float64 {
 	return math.Round(1000*w.hparams(t.ID)["lr"]/float64(epoch)) / 1000
 }
 
-// epoch trains the program in an allocation for one epoch, and says whether it runs on.
+// epoch trains the program in an allocation for one epoch, and reports whether it is still running.
 func (p *player) epoch(id rm.AllocationID) {
 	p.Helper()
 	request, _ := p.machine.Allocation(id)
@@ -121,7 +122,7 @@ func (p *player) trialOf(task string) TrialView {
 	return TrialView{}
 }
 
-// byTrial orders allocations by their trials: which of them was submitted first is chance.
+// byTrial orders allocations by their trials, because they are submitted in random order.
 func (p *player) byTrial(list []rm.AllocationID) []rm.AllocationID {
 	p.Helper()
 	number := func(id rm.AllocationID) int32 {
@@ -154,7 +155,7 @@ func play(t *testing.T, f faults) outcome {
 	return p.outcome()
 }
 
-// pauseOnce pauses the experiment until all its programs have saved themselves.
+// pauseOnce pauses the experiment until all its programs have saved checkpoints.
 func (p *player) pauseOnce() {
 	p.Helper()
 	if v, _ := p.get(1); v.State != lifecycle.Active {
@@ -170,13 +171,13 @@ func (p *player) pauseOnce() {
 	if n := len(p.machine.open()); n != 0 {
 		p.Fatalf("%d runs while it is paused", n)
 	}
-	if v, _ := p.get(1); v.State == lifecycle.Paused { // the search may have stopped all that ran
+	if v, _ := p.get(1); v.State == lifecycle.Paused { // the search may have stopped all running trials
 		p.ask(1, lifecycle.Activate)
 		p.fault()
 	}
 }
 
-// wantSound checks what holds in whatever order trials report.
+// wantSound checks the properties that hold for any order of reports.
 func (o outcome) wantSound(t *testing.T) {
 	t.Helper()
 	if o.State != lifecycle.Completed || len(o.Trials) != 6 {
@@ -239,7 +240,7 @@ func TestWhateverIsInterruptedTheSameTrialsRunAndStop(t *testing.T) {
 			t.Parallel()
 			got := play(t, f)
 			if got.wantSound(t); !f.ordered() {
-				return // others come before, so that places in rungs differ
+				return // the order of reports differs, and with it the places in rungs
 			}
 			if d := cmp.Diff(got, want); d != "" {
 				t.Errorf("-got +want:\n%s", d)

@@ -24,46 +24,46 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// Order is an experiment as it is submitted.
+// Order is a request to create an experiment.
 type Order struct {
 	By *apiv1.User
-	// Config is YAML, Template the name of one that is laid under it, empty for none.
+	// Config is YAML. Template is the name of a template that is merged below it, or empty.
 	Config, Template string
-	// Project goes before the names in the configuration when it is not 0.
+	// Project overrides the project in the configuration if it is not 0.
 	Project int32
-	// Parent is the experiment whose files it takes when it has none itself, 0 for none.
+	// Parent is the experiment whose files are copied if Files is empty, or 0.
 	Parent int32
-	// Activate starts it at once; otherwise it is paused.
+	// Activate starts the experiment; otherwise it is created paused.
 	Activate bool
-	// ValidateOnly stores nothing.
+	// ValidateOnly validates the order without storing anything.
 	ValidateOnly bool
 	Files        []*apiv1.File
-	// Contents, if not nil, are those of the files, which have none themselves.
+	// Contents returns the contents of the files, which then have none themselves. It may be nil.
 	Contents func(file int) (io.Reader, int64)
-	// Unmanaged experiments run elsewhere. With an external id a repeated order answers with the
-	// experiment of the first.
+	// Unmanaged experiments run outside the cluster. A repeated order with the same ExternalID
+	// returns the existing experiment.
 	Unmanaged  bool
 	ExternalID string
 }
 
-// Created is an experiment that was accepted, or that would be.
+// Created is the result of an accepted order.
 type Created struct {
-	// View has no ID when it was only validated.
+	// View has no ID if the order was only validated.
 	View     View
 	Settings Settings
 	Warnings []string
 }
 
-// creations makes experiments.
+// creations creates experiments.
 type creations struct {
 	*shared
 
-	external sync.Mutex // held while an experiment with an external id is looked for and stored
+	external sync.Mutex // held while looking up and storing an experiment with an external ID
 }
 
-// Create accepts an experiment. The answer is given once it is stored with its first trials. The
-// errors have the codes InvalidArgument, NotFound, PermissionDenied, FailedPrecondition, ResourceExhausted and
-// Unavailable while nothing can run yet.
+// Create creates an experiment and returns after it is stored with its first trials. It returns
+// InvalidArgument, NotFound, PermissionDenied, FailedPrecondition or ResourceExhausted, or
+// Unavailable if the cluster cannot run tasks yet.
 func (c *creations) Create(ctx context.Context, o Order) (Created, error) {
 	if o.ExternalID != "" {
 		return c.createCalled(ctx, o)
@@ -90,7 +90,8 @@ func (c *creations) createNew(ctx context.Context, o Order) (Created, error) {
 	return Created{View: c.viewOf(p.record, nil), Settings: Settings{Config: p.config.Show(), Original: p.original}, Warnings: p.record.Warnings}, nil
 }
 
-// checkCount refuses an experiment elsewhere of a user who has many: each costs no slots and stays in memory.
+// checkCount returns an error if the user has too many unmanaged experiments, because these use no
+// slots and stay in memory.
 func (c *creations) checkCount(o Order) error {
 	if !o.Unmanaged {
 		return nil
@@ -104,15 +105,16 @@ func (c *creations) checkCount(o Order) error {
 	return workspace.CheckCount(o.By, have, "experiments that run elsewhere")
 }
 
-// plan is an experiment that was judged and is not stored.
+// plan is a validated experiment that is not stored yet.
 type plan struct {
 	record   record.Experiment
 	config   config.Experiment
 	original string
 }
 
-// storeExperiment stores an experiment with its files and its first trials. The files are stored
-// first; they are removed again when the experiment is not, and by the next start otherwise.
+// storeExperiment stores an experiment with its files and its first trials. It stores the files
+// first. If the experiment cannot be stored, it deletes them; if that fails as well, the next start
+// of the master does.
 func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error {
 	var err error
 	if err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
@@ -139,7 +141,7 @@ func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error
 	return err
 }
 
-// newDirectory names the directory of an experiment's own in a storage of type shared_fs.
+// newDirectory returns the name of the experiment's directory in a shared_fs storage.
 func newDirectory(experiment int32) string {
 	return masterconfig.OwnDirectory(experiment, uuid.NewString()[:8])
 }
@@ -156,7 +158,7 @@ func (c *creations) saveFiles(ctx context.Context, o Order, id int32) (int64, er
 	return size, definition.Copy(ctx, c.cfg.Store, o.Parent, id, size)
 }
 
-// writeExperiment is the transaction that makes the experiment.
+// writeExperiment stores the experiment and its first trials in one transaction.
 func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
 	stored, err := newConfig(p.original, p.config)
 	if err != nil {
@@ -197,7 +199,7 @@ func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// newRecord is what is kept of an experiment that is submitted.
+// newRecord returns the record of a submitted experiment.
 func newRecord(o Order, x config.Experiment, at time.Time) record.Experiment {
 	state := lifecycle.Paused
 	if o.Activate || o.Unmanaged {
@@ -215,7 +217,7 @@ func newRecord(o Order, x config.Experiment, at time.Time) record.Experiment {
 	return r
 }
 
-// queueOf is what decides when the trials of a configuration are served.
+// queueOf returns the scheduling settings of a configuration.
 func queueOf(x config.Experiment) record.Queue {
 	q := record.Queue{Slots: *x.Resources.SlotsPerTrial, MaxSlots: x.Resources.MaxSlots, Weight: 1}
 	if x.Resources.Priority != nil {
@@ -230,7 +232,7 @@ func queueOf(x config.Experiment) record.Queue {
 	return q
 }
 
-// takeExternalID makes an external id the experiment's, in the transaction that stores it.
+// takeExternalID assigns an external ID to the experiment, in the transaction that stores it.
 func takeExternalID(tx *store.Tx, x record.Experiment) error {
 	if x.ExternalID == "" {
 		return nil
@@ -238,8 +240,8 @@ func takeExternalID(tx *store.Tx, x record.Experiment) error {
 	return record.Docs().External.Put(tx, x.ExternalID, "", time.Time{}, x.ID)
 }
 
-// createCalled is Create of an order with an external id: of programs that begin at the same time, one creates the
-// experiment, and the others find it.
+// createCalled creates an experiment with an external ID. If several programs start at the same
+// time, the first creates the experiment and the others find it.
 func (c *creations) createCalled(ctx context.Context, o Order) (Created, error) {
 	if err := checkExternalID(o.ExternalID); err != nil {
 		return Created{}, err
@@ -257,7 +259,8 @@ func (c *creations) createCalled(ctx context.Context, o Order) (Created, error) 
 	return Created{View: c.viewOf(e.snapshot(), nil), Settings: Settings{Config: asChanged(x, e.snapshot()).Show(), Original: original}}, err
 }
 
-// sameOrder is an experiment that was made of the same order before.
+// sameOrder returns the experiment with the external ID of the order, and false if the ID is unused.
+// It returns an error if the user may not use that experiment or it is being deleted.
 func (c *creations) sameOrder(ctx context.Context, o Order) (*entry, bool, error) {
 	d, found, err := record.Docs().External.Get(ctx, c.cfg.Store, o.ExternalID)
 	if err != nil || !found {
@@ -277,8 +280,8 @@ func (c *creations) sameOrder(ctx context.Context, o Order) (*entry, bool, error
 	return e, true, nil
 }
 
-// adopt is an experiment that is stored. One whose transaction was not known to have succeeded is not in
-// memory yet. The caller holds external.
+// adopt returns a stored experiment and loads it if it is not in memory, which happens if the
+// outcome of its transaction was unknown. The caller holds external.
 func (c *creations) adopt(ctx context.Context, id int32) (*entry, error) {
 	if e, err := c.reg.find(id); err == nil {
 		return e, nil

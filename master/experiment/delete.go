@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// deleteExperiment takes the next step of a deletion: checkpoints first, whose files tasks delete, then logs,
-// then all that is stored.
+// deleteExperiment performs the next step of a deletion: it deletes the checkpoints, whose files are
+// deleted by tasks, then the logs, then the documents.
 func (r *reconciler) deleteExperiment(ctx context.Context, e *entry) error {
 	left, err := r.cfg.Checkpoints.DeleteAll(ctx, e.id)
 	if status.Of(err) == status.FailedPrecondition {
@@ -38,15 +38,15 @@ func (r *reconciler) deleteExperiment(ctx context.Context, e *entry) error {
 	return r.dropDocuments(ctx, e, trials)
 }
 
-// endDeletion notes how a deletion ended; reason is why it failed, empty for one that did not.
+// endDeletion records the result of a deletion. If reason is not empty, the deletion failed.
 func (r *reconciler) endDeletion(ctx context.Context, e *entry, reason string) error {
 	return r.submit(ctx, e, &job{light: true, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		return refuse(d.Requests().EndDeletion(reason))
 	}})
 }
 
-// dropDocuments removes all that is stored of an experiment, the trials in parts: an experiment of
-// 10,000 trials must not keep others waiting.
+// dropDocuments deletes all documents of an experiment. It deletes trials in batches, so that an
+// experiment of 10,000 trials does not block other transactions.
 func (r *reconciler) dropDocuments(ctx context.Context, e *entry, trials []record.Trial) error {
 	const most = 100
 	for len(trials) > 0 {
@@ -59,7 +59,7 @@ func (r *reconciler) dropDocuments(ctx context.Context, e *entry, trials []recor
 	return r.endDeletion(ctx, e, "")
 }
 
-// dropExperiment removes what is stored of an experiment whose trials are gone.
+// dropExperiment deletes the documents of an experiment whose trials are deleted.
 func dropExperiment(tx *store.Tx, x record.Experiment) error {
 	id := x.ID
 	docs, key := record.Docs(), record.Key(id)

@@ -24,21 +24,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// elsewhere is what programs say that no task of the cluster runs: trials of unmanaged experiments.
+// elsewhere handles unmanaged trials, whose programs run outside the cluster.
 type elsewhere struct{ *shared }
 
-// TrialOrder is a trial of an experiment that runs elsewhere.
+// TrialOrder is a request to create an unmanaged trial.
 type TrialOrder struct {
 	By         *apiv1.User
 	Experiment int32
 	Hparams    map[string]any
-	// ExternalID is what it is called elsewhere, empty for nothing. A repeated order with the same answers with the
-	// trial of the first.
+	// ExternalID is the ID of the trial outside the cluster, or empty. A repeated order with the
+	// same ID returns the existing trial.
 	ExternalID string
 }
 
-// CreateTrial stores a trial that runs elsewhere, of an experiment that does; one that has ended continues. The
-// errors have the codes of Ask, InvalidArgument and ResourceExhausted.
+// CreateTrial adds a trial to an unmanaged experiment. An ended experiment continues. It returns the
+// errors of Ask, InvalidArgument or ResourceExhausted.
 func (w *elsewhere) CreateTrial(ctx context.Context, o TrialOrder) (TrialView, error) {
 	e, err := w.reg.find(o.Experiment)
 	if err != nil {
@@ -69,10 +69,12 @@ func (w *elsewhere) CreateTrial(ctx context.Context, o TrialOrder) (TrialView, e
 	return v.trialView(e.snapshot(), t), nil
 }
 
-// valuesEach is as how many hyperparameters a trial counts that has none.
+// valuesEach is added to the number of hyperparameters of every trial, so that trials without any
+// count, too.
 const valuesEach = 10
 
-// countValues counts the hyperparameters of a new trial, and refuses it when its experiment would have too many.
+// countValues counts the hyperparameters of a new trial. It returns ResourceExhausted if the
+// experiment would have too many.
 func countValues(d *change.Draft, o TrialOrder) error {
 	n := valuesEach + hparam.SizeOf(o.Hparams)
 	if d.Record.Values += n; d.Record.Values > config.MostHyperparameters {
@@ -85,7 +87,8 @@ func countValues(d *change.Draft, o TrialOrder) error {
 // longestExternalID is in bytes.
 const longestExternalID = 256
 
-// checkExternalID judges what something is called elsewhere.
+// checkExternalID returns InvalidArgument if an external ID is too long or contains control
+// characters.
 func checkExternalID(id string) error {
 	if len(id) > longestExternalID || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
 		return status.New(status.InvalidArgument, "external id %q: must be text of at most %d bytes without control characters", excerpt.Of(id), longestExternalID)
@@ -93,17 +96,18 @@ func checkExternalID(id string) error {
 	return nil
 }
 
-// Begun is a run of a trial elsewhere.
+// Begun is a run of an unmanaged trial.
 type Begun struct {
 	Run int
-	// Checkpoint is what it continues from, empty for nothing, and Steps how far that is.
+	// Checkpoint is the checkpoint from which the run continues, or empty; Steps is the number of
+	// steps of that checkpoint.
 	Checkpoint string
 	Steps      int32
 }
 
-// StartTrial begins the next run of a trial elsewhere: with resume from its latest checkpoint that can be used. Repeated
-// before the run has said anything, it answers with the same run. The errors have the codes NotFound and
-// FailedPrecondition.
+// StartTrial starts the next run of an unmanaged trial. If resume is true, the run continues from
+// the latest usable checkpoint. A repeated call before the first report of the run returns the same
+// run. It returns NotFound or FailedPrecondition.
 func (w *elsewhere) StartTrial(ctx context.Context, by *apiv1.User, trial int32, resume bool) (Begun, error) {
 	var out Begun
 	err := w.changeTrial(ctx, trial, by.GetUsername(), func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
@@ -121,8 +125,8 @@ func (w *elsewhere) StartTrial(ctx context.Context, by *apiv1.User, trial int32,
 	return out, err
 }
 
-// usableCheckpoint is the checkpoint that a trial continues from: the one it reported last, else the
-// furthest that is left, else what it was to start from.
+// usableCheckpoint returns the checkpoint from which a trial continues: the latest one reported,
+// otherwise the remaining one with the most steps, otherwise the initial one of the trial.
 func usableCheckpoint(ctx context.Context, tx *store.Tx, t record.Trial) (id string, steps int32, err error) {
 	if t.Life.Latest != "" {
 		last, found, err := checkpoint.Get(ctx, tx, t.Life.Latest)
@@ -141,14 +145,14 @@ func usableCheckpoint(ctx context.Context, tx *store.Tx, t record.Trial) (id str
 	return t.Life.WarmStart, 0, err
 }
 
-// Heartbeat notes that the program of a trial elsewhere is there. The errors have the codes NotFound and
+// Heartbeat records that the program of an unmanaged trial is alive. It returns NotFound or
 // FailedPrecondition.
 func (w *elsewhere) Heartbeat(ctx context.Context, trial int32) error {
 	e, t, err := (&views{w.shared}).readTrial(ctx, trial)
 	if err != nil {
 		return err
 	}
-	if e.snapshot().Unmanaged { // the library repeats a refused one all along: no experiment is read for it
+	if e.snapshot().Unmanaged { // checked without loading the experiment, because the library retries refused heartbeats indefinitely
 		if err := change.CheckListened(t); err != nil {
 			return refuse(err)
 		}
@@ -158,7 +162,7 @@ func (w *elsewhere) Heartbeat(ctx context.Context, trial int32) error {
 	})
 }
 
-// hear notes a word of a program about a trial that must run elsewhere.
+// hear records a message from a program. It returns an error if the trial is not unmanaged.
 func hear(d *change.Draft, trial int32) error {
 	if !d.Record.Unmanaged {
 		return fmt.Errorf("change the state of trial %d: the cluster runs it; pause, cancel or kill experiment %d instead", trial, d.Record.ID)
@@ -166,8 +170,8 @@ func hear(d *change.Draft, trial int32) error {
 	return d.Elsewhere().Hear(trial)
 }
 
-// EndTrial notes how a program elsewhere ended: Exited, Failed or Killed. One that has ended stays as it is. The errors have
-// the codes NotFound and FailedPrecondition.
+// EndTrial records the end of an unmanaged program: Exited, Failed or Killed. A trial that has ended
+// does not change. It returns NotFound or FailedPrecondition.
 func (w *elsewhere) EndTrial(ctx context.Context, by *apiv1.User, trial int32, c lifecycle.Cause) error {
 	var ended record.Trial
 	err := w.changeTrial(ctx, trial, by.GetUsername(), func(_ context.Context, _ *store.Tx, d *change.Draft, t record.Trial) error {
@@ -190,8 +194,8 @@ func (w *elsewhere) EndTrial(ctx context.Context, by *apiv1.User, trial int32, c
 	return err
 }
 
-// writeEnd writes into a trial's log how its program ended. The log is for people: a line that cannot be written
-// is none.
+// writeEnd writes the end of a program to the trial's log. Errors are only logged, because the line
+// is informational.
 func (s *shared) writeEnd(ctx context.Context, t record.Trial) {
 	level := log.Info
 	if t.Life.State == lifecycle.Error {
@@ -202,8 +206,8 @@ func (s *shared) writeEnd(ctx context.Context, t record.Trial) {
 	}
 }
 
-// endSilent ends the trials of an experiment elsewhere whose programs were not heard of for too long, and an
-// experiment of which no trial was created.
+// endSilent ends unmanaged trials whose programs sent no heartbeat for too long, and an unmanaged
+// experiment for which no trial was created.
 func (r *reconciler) endSilent(ctx context.Context, e *entry) error {
 	now := r.cfg.Now()
 	if x := e.snapshot(); x.Trials == 0 && lifecycle.IsSilent(later(x.Started, r.since), now) {
@@ -226,7 +230,8 @@ func (r *reconciler) endSilent(ctx context.Context, e *entry) error {
 	return errors.Join(errs...)
 }
 
-// isSilent counts from when this master began to listen.
+// isSilent reports whether a trial sent no heartbeat for too long. The time before the start of this
+// master does not count.
 func (s *shared) isSilent(t record.Trial, now time.Time) bool {
 	return lifecycle.IsSilent(later(later(t.Heard, t.RunBegan), later(t.Created, s.since)), now)
 }
@@ -243,7 +248,7 @@ func (r *reconciler) endSilentTrial(ctx context.Context, e *entry, id int32, now
 	err := r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		ended = record.Trial{}
 		t, found := d.Trial(id)
-		if !found || t.Life.State.Over() || !r.isSilent(t, now) { // it was heard of meanwhile
+		if !found || t.Life.State.Over() || !r.isSilent(t, now) { // a heartbeat arrived meanwhile
 			return nil
 		}
 		if err := d.Elsewhere().EndRun(id, lifecycle.Lost); err != nil {
@@ -258,7 +263,7 @@ func (r *reconciler) endSilentTrial(ctx context.Context, e *entry, id int32, now
 	return err
 }
 
-// refuseElsewhere refuses what cannot be asked of an experiment that the cluster does not run.
+// refuseElsewhere returns FailedPrecondition if the experiment is unmanaged.
 func refuseElsewhere(x record.Experiment, verb, instead string) error {
 	if !x.Unmanaged {
 		return nil
@@ -266,11 +271,12 @@ func refuseElsewhere(x record.Experiment, verb, instead string) error {
 	return status.New(status.FailedPrecondition, "%s experiment %d: it is unmanaged, which means that its programs run outside of the cluster; %s", verb, x.ID, instead)
 }
 
-// ElsewhereTask is whose trial a task is whose program runs elsewhere; false is any other task.
+// ElsewhereTask returns the trial of a task whose program runs outside the cluster, and false for
+// any other task.
 func (v *views) ElsewhereTask(ctx context.Context, id rm.TaskID) (record.TrialTasks, bool, error) {
 	e, err := v.ofTask(id)
 	if err != nil || !e.snapshot().Unmanaged {
-		return record.TrialTasks{}, false, nil //nolint:nilerr // no experiment has it
+		return record.TrialTasks{}, false, nil //nolint:nilerr // not a task of an experiment
 	}
 	x := e.snapshot()
 	t, found := record.Trial{}, false

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// unmanaged is what the library writes for an experiment without settings.
+// unmanaged is the configuration that the library sends for an experiment without settings.
 const unmanaged = `
 name: mine
 data: null
@@ -28,7 +28,7 @@ project: null
 checkpoint_storage: {type: directory, container_path: /home/ann/checkpoints}
 `
 
-// put is the experiment of ann's with an external id.
+// put creates an unmanaged experiment of ann with an external ID.
 func (w *world) put(id string) View {
 	w.Helper()
 	made, err := w.x.Create(w.Context(), Order{By: ann(), Config: unmanaged, Unmanaged: true, ExternalID: id})
@@ -70,7 +70,7 @@ func (w *world) endThere(trial int32, c lifecycle.Cause) {
 	}
 }
 
-// losses is the validations of a trial by step.
+// losses returns the validations of a trial by step.
 func (w *world) losses(trial int32) string {
 	w.Helper()
 	var out []string
@@ -117,7 +117,7 @@ func TestAProgramElsewhereTrainsToItsEnd(t *testing.T) {
 		t.Errorf("got allocations %v, want none: no task of the cluster runs it", open)
 	}
 	w.endThere(trial.ID, lifecycle.Exited)
-	w.endThere(trial.ID, lifecycle.Exited) // its answer was lost
+	w.endThere(trial.ID, lifecycle.Exited) // the first answer was lost
 	v, trials := w.wantState(x.ID, lifecycle.Completed)
 	if v.Progress != 1 || trials[0].Life.State != lifecycle.Completed || v.Open != 0 {
 		t.Errorf("got progress %g and %+v, want all of it done", v.Progress, trials[0].Life)
@@ -150,7 +150,7 @@ func TestTheSameExternalIDsContinueTheSameTrial(t *testing.T) {
 	if again := w.putTrial(x.ID, "t"); again.ID != trial.ID || again.Task() != trial.Task() {
 		t.Fatalf("got trial %d with task %s, want %d with %s", again.ID, again.Task(), trial.ID, trial.Task())
 	}
-	w.wantState(x.ID, lifecycle.Error) // until it begins
+	w.wantState(x.ID, lifecycle.Error) // until the next run starts
 	first := w.begin(trial.ID)
 	if first != (Begun{Run: 2, Checkpoint: saved, Steps: 20}) {
 		t.Errorf("got %+v, want run 2 from %s", first, saved)
@@ -164,7 +164,7 @@ func TestTheSameExternalIDsContinueTheSameTrial(t *testing.T) {
 		t.Errorf("got %s, want what follows the checkpoint replaced", got)
 	}
 	w.beat(trial.ID)
-	if b := w.begin(trial.ID); b.Run != 3 { // it was killed, and started again before it was missed
+	if b := w.begin(trial.ID); b.Run != 3 { // it was killed and restarted before it counted as silent
 		t.Errorf("got run %d, want 3", b.Run)
 	}
 	err := w.x.Report(w.Context(), metric.Report{Trial: int64(trial.ID), Run: 2, Group: metric.Validation, Steps: 90, At: w.now})
@@ -183,7 +183,7 @@ func TestARunThatIgnoresItsCheckpointReplacesWhatItReportsAgain(t *testing.T) {
 	trial := w.putTrial(x.ID, "t")
 	for run, steps := range [][]int32{{10, 20, 30}, {40}, {5, 10}} {
 		w.begin(trial.ID)
-		machine := metric.Report{ // says nothing of where the run continues
+		machine := metric.Report{ // contains no information about the start of the run
 			Trial: int64(trial.ID), Run: int64(run + 1), Group: "gpu", Steps: w.now.UnixMilli(), At: w.now,
 			Values: metric.Values{Averages: map[string]any{"gpu_util": 0.5}},
 		}
@@ -218,7 +218,7 @@ func TestASilentProgramEndsAndIsHeardOfAgain(t *testing.T) {
 	w.reconcile()
 	w.wantState(x.ID, lifecycle.Active)
 	w.now = w.now.Add(time.Second)
-	w.restart() // what was said while no master listened was not missed
+	w.restart() // the time without a master does not count
 	w.reconcile()
 	w.wantState(x.ID, lifecycle.Active)
 	w.now = w.now.Add(lifecycle.Silence + time.Second)
@@ -235,7 +235,7 @@ func TestASilentProgramEndsAndIsHeardOfAgain(t *testing.T) {
 	w.now = w.now.Add(2 * lifecycle.Silence)
 	w.reconcile()
 	w.wantState(x.ID, lifecycle.Error)
-	w.report(trial.ID, 10, map[string]any{"loss": 1.0}) // a report says as much as a heartbeat
+	w.report(trial.ID, 10, map[string]any{"loss": 1.0}) // a report counts as a heartbeat
 	w.wantState(x.ID, lifecycle.Active)
 	w.endThere(trial.ID, lifecycle.Exited)
 	w.wantState(x.ID, lifecycle.Completed)
@@ -256,7 +256,7 @@ func TestWhatNeverBeganIsCanceled(t *testing.T) {
 	if trials[0].Reason != "its program never began" {
 		t.Errorf("got %q", trials[0].Reason)
 	}
-	w.begin(trial.ID) // late, but there
+	w.begin(trial.ID) // started late
 	w.wantState(unbegun.ID, lifecycle.Active)
 }
 
@@ -272,7 +272,7 @@ func TestASearchElsewhereEndsWithItsLastTrial(t *testing.T) {
 		t.Errorf("got progress %g, want one of two", v.Progress)
 	}
 	w.endThere(b.ID, lifecycle.Exited)
-	w.wantState(x.ID, lifecycle.Completed) // not all failed
+	w.wantState(x.ID, lifecycle.Completed) // not all trials failed
 	c := w.putTrial(x.ID, "c")
 	w.wantState(x.ID, lifecycle.Active)
 	w.begin(c.ID)
@@ -375,7 +375,7 @@ func TestAKilledProgramElsewhereIsNotListenedTo(t *testing.T) {
 	}
 	wantRefused(t, w.x.Heartbeat(t.Context(), trial.ID), status.FailedPrecondition, "it was ended by ann", "start it again")
 	wantRefused(t, w.tryReport(trial.ID, 10, map[string]any{"loss": 1.0}), status.FailedPrecondition, "ended by ann")
-	w.endThere(trial.ID, lifecycle.Exited) // how it ends is of no interest any more
+	w.endThere(trial.ID, lifecycle.Exited) // its end has no effect anymore
 	w.wantState(x.ID, lifecycle.Canceled)
 	w.begin(trial.ID)
 	w.wantState(x.ID, lifecycle.Active)
@@ -412,7 +412,7 @@ func TestAProgramThatWasSilentWhenItWasKilledIsNotListenedTo(t *testing.T) {
 	}
 }
 
-// wantOver is the state of an experiment that has ended.
+// wantOver checks that an experiment has ended and returns its state.
 func (w *world) wantOver(id int32) lifecycle.State {
 	w.Helper()
 	v, _ := w.get(id)
@@ -434,7 +434,7 @@ func TestImpossibleHyperparametersElsewhere(t *testing.T) {
 	if got := w.trial(before.ID); got.Life.State != lifecycle.Completed || got.Reason != "its hyperparameters are impossible" {
 		t.Errorf("got %s (%s), want COMPLETED", got.Life.State, got.Reason)
 	}
-	w.begin(after.ID) // the library says that it failed first
+	w.begin(after.ID) // the library reports the failure first
 	w.endThere(after.ID, lifecycle.Failed)
 	if err := w.x.ReportInvalid(t.Context(), after.ID); err != nil {
 		t.Fatal(err)
@@ -442,12 +442,12 @@ func TestImpossibleHyperparametersElsewhere(t *testing.T) {
 	if got := w.trial(after.ID); got.Reason != "its hyperparameters are impossible" {
 		t.Errorf("got %q, want why it failed", got.Reason)
 	}
-	if err := w.x.ReportInvalid(t.Context(), after.ID); err != nil { // its answer was lost
+	if err := w.x.ReportInvalid(t.Context(), after.ID); err != nil { // the first answer was lost
 		t.Fatal(err)
 	}
 }
 
-// Its files are where it ran: no task deletes them, and the records go with the experiment.
+// The files remain where the program ran: no task deletes them, and only the documents are deleted.
 func TestDeletingAnExperimentElsewhereNeedsNoTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -530,7 +530,7 @@ func TestAUserHasABoundedNumberOfExperimentsElsewhere(t *testing.T) {
 	}
 	_, err := w.x.Create(t.Context(), Order{By: ann(), Config: unmanaged, Unmanaged: true, ExternalID: "one more"})
 	wantRefused(t, err, status.ResourceExhausted, "user ann has 10000 experiments that run elsewhere")
-	w.put("first") // which exists
+	w.put("first") // an existing one
 	if _, err := w.x.Create(t.Context(), Order{By: bob(), Config: unmanaged, Unmanaged: true}); err != nil {
 		t.Errorf("another user: %v", err)
 	}

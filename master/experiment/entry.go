@@ -10,36 +10,38 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// entry is one experiment. What happens to it happens in an order: one caller at a time takes all that
-// waits into one transaction, and answers all of it.
+// entry is one experiment in memory. Jobs of one experiment run in order: one of the callers runs
+// all waiting jobs in one transaction and answers the others.
 type entry struct {
 	id int32
 
-	mu      sync.Mutex // guards the two below
+	mu      sync.Mutex // guards waiting and busy
 	waiting []*job
 	busy    bool
 
-	// applied is what the queue was told last; it is the reconciler's.
+	// applied holds the queue settings that the scheduler received last. Only the reconciler uses
+	// it.
 	applied *record.Queue
 
-	state sync.RWMutex // guards what follows; held for moments only
-	// rec is never changed: another takes its place.
+	state sync.RWMutex // guards the fields below; held only briefly
+	// rec is replaced and never modified.
 	rec *record.Experiment
-	// open is the whole experiment while it has not ended, nil otherwise.
+	// open is the experiment with its trials, nil after it has ended.
 	open *change.Experiment
-	// written is the configuration as programs of its trials read it, empty until the first one did.
+	// written is the encoded configuration for programs of trials. It is empty until a trial starts.
 	written program.Written
-	// stale says that the store knows better: a write of which the search knew was not done, or
-	// its outcome is unknown.
+	// stale reports that the copy in memory must be reloaded, because a write failed or its outcome
+	// is unknown.
 	stale bool
-	// gone says that the experiment was deleted.
+	// gone reports that the experiment was deleted.
 	gone bool
 }
 
-// job is one piece of news. Do must refuse before it changes anything that Undo does not take back.
+// job is one change of an experiment. It must return a refusal before it changes anything that Undo
+// does not revert.
 type job struct {
 	by string
-	// light needs neither trials nor the search: an ended experiment is not loaded for it.
+	// light jobs need neither trials nor the search, so that an ended experiment is not loaded.
 	light bool
 	do    func(ctx context.Context, tx *store.Tx, d *change.Draft) error
 
@@ -48,7 +50,8 @@ type job struct {
 	lead chan struct{}
 }
 
-// submit takes a piece of news to the experiment and returns when it is stored, or why it is not.
+// submit runs a job on the experiment. It returns the job's error after the transaction has
+// committed or failed.
 func (s *shared) submit(ctx context.Context, e *entry, j *job) error {
 	j.done, j.lead = make(chan struct{}), make(chan struct{})
 	e.mu.Lock()
@@ -67,7 +70,7 @@ func (s *shared) submit(ctx context.Context, e *entry, j *job) error {
 	batch := e.waiting
 	e.waiting = nil
 	e.mu.Unlock()
-	// Others' news must not fail because this caller has gone.
+	// The jobs of other callers must not fail if this caller cancels.
 	s.takeBatch(context.WithoutCancel(ctx), e, batch)
 	for _, one := range batch {
 		close(one.done)
@@ -80,17 +83,17 @@ func (s *shared) submit(ctx context.Context, e *entry, j *job) error {
 	return j.err
 }
 
-// snapshot is the experiment as it was stored last.
+// snapshot returns a copy of the latest stored record.
 func (e *entry) snapshot() record.Experiment { return *e.stored() }
 
-// stored is snapshot without a copy. It must not be changed.
+// stored returns the latest stored record. The caller must not modify it.
 func (e *entry) stored() *record.Experiment {
 	e.state.RLock()
 	defer e.state.RUnlock()
 	return e.rec
 }
 
-// readOpen calls read with the open experiment, and says whether it is open.
+// readOpen calls read with the open experiment and reports whether the experiment is open.
 func (e *entry) readOpen(read func(*change.Experiment)) bool {
 	e.state.RLock()
 	defer e.state.RUnlock()

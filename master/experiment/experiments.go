@@ -1,14 +1,14 @@
-// Package experiment runs experiments: it accepts them, gives their searches what their trials
-// report, carries out what these decide and what users ask, and remembers all of it through every
-// restart.
+// Package experiment runs experiments. It creates them, passes the reports of trials to their
+// searches, carries out the decisions of the searches and the requests of users, and stores all
+// state so that it survives restarts.
 //
 //	report, request, end of a run ──▶ one transaction: metric, event, trials, experiment ──▶ answer
 //	                                         │
 //	                            documents ───┴──▶ reconcile ──▶ tasks: start, signal, end
 //
-// What happens to one experiment happens in an order of its own: a transaction takes all that waits
-// for it. Tasks are made to match the documents afterwards, level-triggered, so that a master that is
-// killed between both acts when it starts again.
+// The changes of one experiment are ordered: each transaction includes all changes that wait for the
+// experiment. A level-triggered reconciler then makes the tasks match the documents. If the master is
+// killed in between, it reconciles after its next start.
 package experiment
 
 import (
@@ -29,27 +29,27 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// Config is what Open needs. All but Templates, Storage, Quota, Now and Log must be set.
+// Config configures Open. Templates, Storage, Quota, Now and Log are optional.
 type Config struct {
 	Store  *store.Store
 	Tasks  Tasks
 	Places Places
-	// Metrics keeps what programs report, Checkpoints what they save.
+	// Metrics stores reported metrics, Checkpoints reported checkpoints.
 	Metrics     Metrics
 	Checkpoints Checkpoints
-	// Templates is nil where there are none.
+	// Templates may be nil.
 	Templates Templates
-	// Storage is where checkpoints are kept when neither the experiment nor its workspace says.
+	// Storage is the default checkpoint storage of experiments and workspaces.
 	Storage *config.CheckpointStorage
-	// Quota counts what users store; nil has no limit.
+	// Quota limits the storage of each user; nil means no limit.
 	Quota *quota.Quota
-	// Now is the clock; nil is the system's.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Experiments is safe for concurrent use. Each of its parts does one thing with the experiments that
-// all of them share.
+// Experiments holds the experiments. Each of its parts implements one aspect. It is safe for
+// concurrent use.
 type Experiments struct {
 	*creations
 	*requests
@@ -60,13 +60,13 @@ type Experiments struct {
 	*reconciler
 }
 
-// shared is what all parts have: the experiments in memory, and what is around them.
+// shared is the state that all parts use.
 type shared struct {
 	cfg Config
 	reg *registry
-	// dirty is woken when there is something to carry out.
+	// dirty is the queue of experiments to reconcile.
 	dirty *dirty
-	// since is when this master began to listen.
+	// since is the start of this master.
 	since time.Time
 }
 
@@ -75,7 +75,8 @@ var (
 	_ task.LogWatcher = (*Experiments)(nil)
 )
 
-// Open reads the experiments from the store, which must be leased. Nothing is carried out before Reconcile.
+// Open loads the experiments from the store, which must hold its lease. Reconcile must be called to
+// start tasks. It returns an error if a required dependency is missing or the store cannot be read.
 func Open(ctx context.Context, cfg Config) (*Experiments, error) {
 	if cfg.Store == nil || cfg.Tasks == nil || cfg.Places == nil || cfg.Metrics == nil || cfg.Checkpoints == nil {
 		return nil, errors.New("open experiments: store, tasks, places, metrics and checkpoints are all needed")
@@ -98,7 +99,7 @@ func Open(ctx context.Context, cfg Config) (*Experiments, error) {
 	}, nil
 }
 
-// Tasks runs trials; task.Tasks does. All of it may be repeated.
+// Tasks runs the tasks of trials; task.Tasks implements it. All methods are idempotent.
 type Tasks interface {
 	Place(user *apiv1.User, workspaceID int32, pool string, slots *int) (task.Place, error)
 	Admit(user *apiv1.User, order task.StartOrder, asked policy.Asked) (task.Admission, error)
@@ -107,56 +108,57 @@ type Tasks interface {
 	End(ctx context.Context, id rm.TaskID, reason string) error
 	Change(ctx context.Context, job rm.JobID, c rm.Change) error
 	Status(id rm.TaskID) (task.Status, bool)
-	// Held lists the tasks of a job that wait for Start or End.
+	// Held returns the tasks of a job that wait for Start or End.
 	Held(job rm.JobID) []rm.TaskID
 	Forget(ctx context.Context, id rm.TaskID) error
 	DropLog(ctx context.Context, id rm.TaskID) error
 	Write(ctx context.Context, id rm.TaskID, level log.Level, text string) error
 }
 
-// Metrics keeps what programs report; metric.Metrics does.
+// Metrics stores metrics; metric.Metrics implements it.
 type Metrics interface {
-	// Put stores a report, once however often it is repeated, and returns all that is known of the
-	// same group and step. A refusal is a status.Error, upon which the report was not stored and the
-	// transaction may continue. The report's Base is the step of the checkpoint that its run continued
-	// from: the run's first report replaces what earlier runs reported beyond it.
+	// Put stores a report and returns all known metrics of the same group and step. It is
+	// idempotent. If it returns a status.Error, the report was not stored and the transaction may
+	// continue. Base is the step of the checkpoint from which the run continued: the first report of
+	// a run replaces the reports of earlier runs beyond it.
 	Put(ctx context.Context, tx *store.Tx, r metric.Report) (metric.Stored, error)
-	// Delete removes all of a trial, whose reports were counted for a user.
+	// Delete deletes the metrics of a trial, whose size was counted for owner.
 	Delete(tx *store.Tx, trial int64, owner int32) error
 }
 
 var _ Metrics = (*metric.Metrics)(nil)
 
-// Checkpoints keeps what programs save.
+// Checkpoints stores checkpoints.
 type Checkpoints interface {
-	// CheckSource refuses a checkpoint that does not exist or is being deleted, in the transaction
-	// that refers to it from then on.
+	// CheckSource returns an error if the checkpoint does not exist or is being deleted. It is
+	// called in the transaction that adds a reference to it.
 	CheckSource(tx *store.Tx, id string) error
-	// KeepSource makes the checkpoint that the trials of an open experiment start from stay, and ends
-	// that with an empty id. The latest checkpoints of open trials and what trials started from are read from
-	// their documents. It refuses what CheckSource refuses.
+	// KeepSource protects the checkpoint from which the trials of an open experiment start; an empty
+	// ID ends the protection. The checkpoints of trials are protected by their documents. It returns
+	// the errors of CheckSource.
 	KeepSource(tx *store.Tx, experiment int32, id string) error
-	// Collect asks, in the transaction that ends an experiment or changes its policy, for what its
-	// policy does not keep to be deleted. Call Wake once that is stored.
+	// Collect requests the deletion of the checkpoints that the policy does not keep, in the
+	// transaction that ends the experiment or changes its policy. Call Wake after the commit.
 	Collect(tx *store.Tx, experiment int32) error
 	Wake()
-	// DeleteAll marks all checkpoints of an experiment, which is DELETING already, and says how many it has that are
-	// not deleted yet; it is asked again until there are none. It refuses with FailedPrecondition, marking
-	// none, when something else needs one of them.
+	// DeleteAll marks all checkpoints of an experiment for deletion and returns the number of those
+	// that still exist; the caller repeats it until that is 0. The experiment must be DELETING. It
+	// returns FailedPrecondition, and marks no checkpoint, if one of them is in use.
 	DeleteAll(ctx context.Context, experiment int32) (left int, err error)
 }
 
-// Places answers for workspaces and projects; workspace.Workspaces does.
+// Places returns workspaces and projects; workspace.Workspaces implements it.
 type Places interface {
 	Workspace(id int32) (workspace.Workspace, error)
 	Project(id int32) (workspace.Project, error)
 	ProjectNamed(workspace, name string) (workspace.Project, error)
-	// OpenProject refuses a project that takes no experiments, in the transaction that stores one.
+	// OpenProject returns an error if the project does not accept experiments. It is called in the
+	// transaction that stores one.
 	OpenProject(ctx context.Context, tx *store.Tx, id int32) (workspace.Project, error)
 }
 
-// Templates answers for templates.
+// Templates returns templates.
 type Templates interface {
-	// Template is the configuration of a template as it was written. The error has the code NotFound.
+	// Template returns the configuration of a template as submitted, or NotFound.
 	Template(ctx context.Context, name string) ([]byte, error)
 }

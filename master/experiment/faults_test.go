@@ -25,7 +25,7 @@ func (w *world) saveAs(from rm.AllocationID, steps int32, state checkpoint.State
 	return id, w.x.Checkpointed(w.Context(), news, func(ctx context.Context, tx *store.Tx) error { return checkpoint.Put(ctx, tx, rec) })
 }
 
-// mustSave is saveAs that is not refused.
+// mustSave calls saveAs and fails the test on an error.
 func (w *world) mustSave(from rm.AllocationID, steps int32, state checkpoint.State) string {
 	w.Helper()
 	id, err := w.saveAs(from, steps, state)
@@ -42,7 +42,7 @@ func (w *world) wantLatest(why, want string) {
 	}
 }
 
-// removeFiles is a program that deletes a checkpoint of its own.
+// removeFiles reports the deletion of a checkpoint by a program of its trial.
 func (w *world) removeFiles(uuid string) {
 	w.Helper()
 	by := checkpoint.Reporter{Task: w.trial(1).Task()}
@@ -105,7 +105,7 @@ func TestALeftOverOfAnEarlierRunIsRefused(t *testing.T) {
 	}
 }
 
-// hesitant is an owner that fails to say what follows, as one whose store does not answer.
+// hesitant is an owner that fails to answer the end of a run, like one whose store is unavailable.
 type hesitant struct {
 	task.Owner
 
@@ -119,7 +119,7 @@ func (h hesitant) Ended(ctx context.Context, e task.RunEnd) (task.Next, error) {
 	return h.Owner.Ended(ctx, e)
 }
 
-// The resource manager does not ask again for a run that had no place.
+// The resource manager does not report the end again for a run that was never scheduled.
 func TestWhatFollowsARunIsAskedAgainSoon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -139,7 +139,8 @@ func TestWhatFollowsARunIsAskedAgainSoon(t *testing.T) {
 	}
 }
 
-// The client's library would end a program with an error whose first report was taken in.
+// Otherwise the client library would end the program with an error although its first report was
+// stored.
 func TestAnEarlyExitIsSaidAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,7 +167,7 @@ func TestAnEarlyExitIsSaidAgain(t *testing.T) {
 	}
 }
 
-// While a kill is under way each look asks for it again, and nothing is written.
+// While a kill is in progress, each reconciliation repeats it without writing to the store.
 func TestAKillIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -20,14 +20,14 @@ const (
 	lr          = "hyperparameters: {lr: {type: double, minval: 0, maxval: 1}}\n"
 )
 
-// fieldRow is a setting with a value, in place of without, which is the same without it.
+// fieldRow is a configuration with a setting, and the same configuration without it.
 type fieldRow struct {
 	with, without string
-	// program says that the program in the container reads it, and nothing else does.
+	// program reports that only the program in the container reads the setting.
 	program bool
 }
 
-// inSection is a setting of a section with a value.
+// inSection returns a row for a setting of a section.
 func inSection(section, value string) fieldRow {
 	return fieldRow{with: section + ": {" + value + "}\n" + plainSearch, without: plainSearch}
 }
@@ -58,7 +58,7 @@ func forProgram(r fieldRow) fieldRow {
 	return r
 }
 
-// fieldRows is a value for every setting of an experiment.
+// fieldRows returns a value for every setting of an experiment.
 func fieldRows() map[string]fieldRow {
 	rows := map[string]fieldRow{
 		"name": atTop("name: other"), "description": atTop("description: d"), "entrypoint": {with: plainSearch + "entrypoint: other\n", without: plainSearch, program: true},
@@ -161,7 +161,8 @@ func addStorage(rows map[string]fieldRow) {
 	at("connection_string", fieldRow{with: "checkpoint_storage: {type: azure, container: c, connection_string: v}\n" + plainSearch, without: "checkpoint_storage: {type: " + azure + "}\n" + plainSearch})
 }
 
-// fieldsOf is the path of every setting of a type. What reads itself is of one piece.
+// fieldsOf returns the path of every setting of a type. Types that decode themselves count as one
+// setting.
 func fieldsOf(t reflect.Type, at string) []string {
 	var out []string
 	for i := range t.NumField() {
@@ -193,7 +194,7 @@ func wholeTypes() []reflect.Type {
 	}
 }
 
-// judged is what is made of a configuration: by the master, and for the program.
+// judged is the effect of a configuration on the master and on the program.
 type judged struct{ master, program, warnings, refusal string }
 
 func (w *world) judge(text string) judged {
@@ -205,7 +206,7 @@ func (w *world) judge(text string) judged {
 	if err != nil {
 		return judged{refusal: err.Error()}
 	}
-	// Chance is no use of a setting.
+	// Random values are not an effect of a setting.
 	p.record.JobID = ""
 	if strings.HasPrefix(p.record.Name, "Experiment (") {
 		*p.config.Name, p.record.Name = "", ""
@@ -217,14 +218,14 @@ func (w *world) judge(text string) judged {
 	if err != nil {
 		w.Fatal(err)
 	}
-	run.Files, run.Variables, run.TrialInfo = nil, nil, nil // they show the program all that was written
+	run.Files, run.Variables, run.TrialInfo = nil, nil, nil // these contain the whole configuration
 	return judged{
 		master:  fmt.Sprintf("%s\n%+v\n%s\n%s\n%s\n%s\n%d", asText(p.record), order, asText(run), asText(p.config.Search()), asText(p.config.LogPolicies), storageText(p.config), *p.config.MaxRestarts),
 		program: asText(p.config.ShowToTrial()), warnings: warnings,
 	}
 }
 
-// storageText is where checkpoints are kept, without keys.
+// storageText returns the storage of checkpoints without keys.
 func storageText(x config.Experiment) string {
 	v := reflect.ValueOf(x.CheckpointStorage.Typed())
 	for i := range v.NumField() {
@@ -243,7 +244,7 @@ func asText(v any) string {
 	return string(b)
 }
 
-// Every setting is used, named in a warning, or refused: none is taken in silence.
+// Every setting has an effect, causes a warning, or is refused.
 func TestNoSettingOfAnExperimentIsIgnoredInSilence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -32,16 +32,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// machine is the other side of rm.ResourceManager: what outlives a master.
+// machine implements rm.ResourceManager. It survives restarts of the master.
 type machine struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	order    []rm.AllocationID
 	past     map[rm.AllocationID]bool
 	known    map[rm.AllocationID]rm.Request
 	preempts map[rm.AllocationID]string
 	kills    map[rm.AllocationID]string
 	changes  map[rm.JobID]rm.Change
-	// invalid refuses requests, and unchanging changes.
+	// invalid is returned for requests, unchanging for changes.
 	invalid, unchanging error
 }
 
@@ -113,7 +113,7 @@ func (m *machine) PoolSettings() []rm.PoolSettings {
 	return []rm.PoolSettings{{Name: "aux", DefaultAux: true}, {Name: "gpu", DefaultCompute: true, DefaultPriority: 42}}
 }
 
-// open is the allocations that have not ended, in the order in which they came.
+// open returns the allocations that have not ended, in the order of submission.
 func (m *machine) open() []rm.AllocationID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +136,7 @@ func (m *machine) asked(id rm.AllocationID) (preempt, kill bool) {
 	return preempt, kill
 }
 
-// tokens is what nobody checks here.
+// tokens accepts every token.
 type tokens struct{}
 
 func (tokens) Administrator(id int32) bool { return id == 1 }
@@ -147,21 +147,22 @@ func (tokens) NewTaskTokens(int32, string) (own, user token.Text, keep func(*sto
 
 func (tokens) DropAllocation(string) (drop func(*store.Tx) error) { return nil }
 
-// users is ann.
+// users knows only ann.
 type users struct{}
 
 func (users) User(id int32) (*apiv1.User, error) { return &apiv1.User{Id: id, Username: "ann"}, nil }
 
-// world is a master and its machines; restart takes away what a kill -9 takes.
+// world is a master with its machines. restart discards the state that kill -9 would discard.
 type world struct {
 	testing.TB
 
 	path    string
 	machine *machine
 	now     time.Time
-	// own puts something between tasks and experiments; nil is nothing.
+	// own wraps the owner of tasks; it may be nil.
 	own func(task.Owner) task.Owner
-	// limit is how many bytes a user may store, 0 for no limit. Uncounted is a master of a version that has no such limit.
+	// limit is the quota of each user in bytes, 0 for no limit. uncounted simulates a version
+	// without quotas.
 	limit     int64
 	uncounted bool
 
@@ -248,7 +249,7 @@ func (w *world) restart() {
 	w.start()
 }
 
-// reconcile carries out everything once.
+// reconcile reconciles every experiment once.
 func (w *world) reconcile() {
 	w.Helper()
 	for _, e := range w.x.reconciler.reg.all() {
@@ -286,7 +287,7 @@ func (w *world) createOrder(o Order) View {
 	return made.View
 }
 
-// get is an experiment with its trials.
+// get returns an experiment with its trials.
 func (w *world) get(id int32) (View, []TrialView) {
 	w.Helper()
 	v, err := w.x.Get(id)
@@ -309,7 +310,7 @@ func (w *world) trial(id int32) TrialView {
 	return t
 }
 
-// allocationOf is the open allocation of a trial, empty for none.
+// allocationOf returns the open allocation of a trial, or "".
 func (w *world) allocationOf(t TrialView) rm.AllocationID {
 	for _, id := range w.machine.open() {
 		if r, found := w.machine.Allocation(id); found && string(r.Request.Task) == t.Task() {
@@ -356,7 +357,7 @@ func (w *world) changed(id rm.AllocationID, s apiv1.Container_State, exit *agent
 	}
 }
 
-// exit ends a run with a code.
+// exit ends a run with an exit code.
 func (w *world) exit(id rm.AllocationID, code int32) {
 	w.Helper()
 	w.changed(id, apiv1.Container_STATE_TERMINATED, &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Code: code})
@@ -369,7 +370,7 @@ func (w *world) end(id rm.AllocationID, cause rm.Cause) {
 	w.reconcile()
 }
 
-// endQuietly leaves what follows to whoever reconciles.
+// endQuietly ends a run without reconciling.
 func (w *world) endQuietly(id rm.AllocationID, cause rm.Cause) {
 	w.Helper()
 	w.machine.forget(id)
@@ -378,7 +379,7 @@ func (w *world) endQuietly(id rm.AllocationID, cause rm.Cause) {
 	}
 }
 
-// heed acknowledges the signal and ends with 0.
+// heed acknowledges the signal and exits with 0.
 func (w *world) heed(id rm.AllocationID) {
 	w.Helper()
 	if asked, _ := w.machine.asked(id); !asked {
@@ -388,7 +389,7 @@ func (w *world) heed(id rm.AllocationID) {
 	w.reconcile()
 }
 
-// heedQuietly is heed without what follows.
+// heedQuietly is heed without reconciling.
 func (w *world) heedQuietly(id rm.AllocationID) {
 	w.Helper()
 	if _, err := w.tasks.Preempted(w.Context(), id, "asked", w.now.Add(time.Hour)); err != nil {
@@ -401,7 +402,7 @@ func (w *world) heedQuietly(id rm.AllocationID) {
 	w.endQuietly(id, rm.CauseExited)
 }
 
-// report is a validation of a trial's present run.
+// report reports a validation of a trial's current run.
 func (w *world) report(trial, steps int32, metrics map[string]any) {
 	w.Helper()
 	if err := w.tryReport(trial, steps, metrics); err != nil {
@@ -414,7 +415,7 @@ func (w *world) tryReport(trial, steps int32, metrics map[string]any) error {
 	return w.reportRun(trial, w.trial(trial).Life.Run, steps, metrics)
 }
 
-// reportRun is a validation of one run of a trial.
+// reportRun reports a validation of one run of a trial.
 func (w *world) reportRun(trial int32, run int, steps int32, metrics map[string]any) error {
 	return w.x.Report(w.Context(), metric.Report{
 		Trial: int64(trial), Run: int64(run), Group: metric.Validation, Steps: int64(steps), At: w.now,
@@ -430,7 +431,7 @@ func (w *world) ask(id int32, r lifecycle.Request) {
 	w.reconcile()
 }
 
-// save is a checkpoint of a trial.
+// save reports a checkpoint of a trial.
 func (w *world) save(trial, steps int32) string {
 	w.Helper()
 	t := w.trial(trial)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// hparams are the hyperparameters of a trial as its program gets them.
+// hparams returns the hyperparameters that the program of a trial receives.
 func (w *world) hparams(trial int32) map[string]float64 {
 	w.Helper()
 	b, err := w.trial(trial).ReadHparams(w.Context(), w.store)
@@ -75,7 +75,7 @@ func TestHyperparametersOfTrialsOfAnEarlierVersionAreStillRead(t *testing.T) {
 	}
 }
 
-// TestHyperparametersOfTrialsStayOutOfMemory is not parallel: it measures the heap.
+// TestHyperparametersOfTrialsStayOutOfMemory measures the heap and is therefore not parallel.
 func TestHyperparametersOfTrialsStayOutOfMemory(t *testing.T) {
 	w := newWorld(t)
 	const names, trials = 500, 400

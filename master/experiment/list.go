@@ -9,18 +9,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// Query asks for a part of all experiments.
+// Query selects a page of the experiments.
 type Query struct {
 	Filter
 
-	// Order is nil for their numbers.
+	// Order is the order of the page; nil orders by ID.
 	Order      RowOrder
 	Descending bool
-	// Cut says which part of so many is wanted.
+	// Cut returns the range of the page, given the number of matching experiments.
 	Cut func(total int) (from, to int)
 }
 
-// Row is what an experiment is chosen and sorted by. It must not be changed.
+// Row is an experiment for filtering and sorting. It must not be modified.
 type Row struct {
 	*record.Experiment
 
@@ -28,13 +28,13 @@ type Row struct {
 	in    *shared
 }
 
-// Shown is the state that it is shown in; see View.
+// Shown returns the displayed state; see View.
 func (r Row) Shown() string { return r.in.shownOf(r.Experiment, r.entry) }
 
-// RowOrder sorts rows that are in the order of their numbers. Equal ones stay in it.
+// RowOrder sorts rows that are ordered by ID. Rows that compare equal keep that order.
 type RowOrder func(rows []Row, descending bool)
 
-// OrderBy is by a key, which is worked out once for each row.
+// OrderBy returns a RowOrder that sorts by a key, which is computed once for each row.
 func OrderBy[K any](key func(Row) K, compare func(a, b K) int) RowOrder {
 	type keyed struct {
 		key K
@@ -58,8 +58,7 @@ func OrderBy[K any](key func(Row) K, compare func(a, b K) int) RowOrder {
 	}
 }
 
-// Page is a part of the experiments that a query leaves in. Of what is not in the part nothing is
-// copied.
+// Page returns the experiments of a page. It copies only these.
 func (v *views) Page(q Query) []View {
 	rows := v.Rows(q.Filter)
 	switch {
@@ -76,7 +75,7 @@ func (v *views) Page(q Query) []View {
 	return out
 }
 
-// Rows is all experiments that f leaves in, by their number.
+// Rows returns the experiments that match f, ordered by ID.
 func (v *views) Rows(f Filter) []Row {
 	all := v.reg.all()
 	rows := make([]Row, 0, len(all))
@@ -88,25 +87,25 @@ func (v *views) Rows(f Filter) []Row {
 	return rows
 }
 
-// Filter says which experiments are listed. What is empty or nil leaves all in.
+// Filter selects experiments. Empty fields match all.
 type Filter struct {
 	Archived *bool
 	Users    []string
 	UserIDs  []int32
-	// Name and Description are parts of them, upper and lower case alike.
+	// Name and Description match substrings and ignore case.
 	Name        string
 	Description string
-	// Labels must all be there.
+	// Labels must all be present.
 	Labels []string
-	// States are shown ones; ACTIVE stands for all of those that it is shown as.
+	// States are displayed states. ACTIVE matches an active experiment in any displayed state.
 	States  []string
 	Project int32
-	// IDs and NotIDs are sets; the others are bounds, both included, 0 for none.
+	// IDs and NotIDs are sets. FromID and UntilID are inclusive bounds; 0 means no bound.
 	IDs, NotIDs     []int32
 	FromID, UntilID int32
 }
 
-// leavesIn judges all but the state.
+// leavesIn reports whether the experiment matches all criteria except the state.
 func (f Filter) leavesIn(x *record.Experiment) bool {
 	return (f.Archived == nil || *f.Archived == x.Archived) && f.leavesID(x.ID) && f.leavesUser(x) && f.leavesText(x) &&
 		(f.Project == 0 || f.Project == x.ProjectID)

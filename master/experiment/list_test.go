@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// addEnded shows an experiment that has ended, as if it had been read from the store.
+// addEnded adds an ended experiment, as if it had been loaded from the store.
 func (w *world) addEnded(x record.Experiment) {
 	x.State = cmp.Or(x.State, lifecycle.Completed)
 	w.x.reconciler.reg.add(&entry{id: x.ID, rec: &x})
@@ -30,7 +30,7 @@ func idsOf(list []View) (ids []int32) {
 	return ids
 }
 
-// Whatever comes in which order, and whatever goes, a list is in the order of numbers.
+// Lists are ordered by ID, regardless of the order in which experiments are added and removed.
 func TestExperimentsAreInTheOrderOfTheirNumbers(t *testing.T) {
 	t.Parallel()
 	r := newRegistry()
@@ -79,15 +79,15 @@ func TestAPageIsCutFromTheSortedList(t *testing.T) {
 			}
 		}
 	}
-	// Equal ones stay in the order of their numbers, in either direction.
+	// Equal experiments stay ordered by ID in both directions.
 	got := idsOf(w.x.Page(Query{Order: byName, Descending: true, Cut: func(int) (from, to int) { return 0, 6 }}))
 	if d := gocmp.Diff(got, []int32{7, 14, 21, 28, 35, 6}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}
 }
 
-// A list shows the configuration that describing an experiment shows, whatever users have changed, and
-// also of one that an older program stored.
+// Lists and descriptions show the same configuration, including later changes of users, also for
+// experiments that an older version stored.
 func TestAListShowsTheConfigurationOfEach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -119,7 +119,7 @@ func TestAListShowsTheConfigurationOfEach(t *testing.T) {
 	}
 }
 
-// forgetShown makes a configuration what an older program stored.
+// forgetShown rewrites a configuration in the form that an older version stored.
 func (w *world) forgetShown(id int32) {
 	w.Helper()
 	docs, key := record.Docs().Configs, record.Key(id)
@@ -145,7 +145,7 @@ func asJSON(t *testing.T, v map[string]any) (out map[string]any) {
 	return out
 }
 
-// A page of trials is the same from memory and, once they have ended, from the store.
+// A page of trials is the same from memory and, after they have ended, from the store.
 func TestAPageOfTrials(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

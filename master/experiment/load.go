@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// loadAll reads what was stored: open experiments whole.
+// loadAll loads all experiments, open ones with their trials.
 func (s *shared) loadAll(ctx context.Context) error {
 	docs, err := record.Docs().Experiments.All(ctx, s.cfg.Store)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *shared) addLoaded(e *entry) {
 	}
 }
 
-// load reads an experiment whole.
+// load reads an experiment with its trials and search events.
 func load(ctx context.Context, r store.Reader, id int32) (*change.Experiment, error) {
 	docs, key := record.Docs(), record.Key(id)
 	x, found, err := docs.Experiments.Get(ctx, r, key)
@@ -87,7 +87,7 @@ func load(ctx context.Context, r store.Reader, id int32) (*change.Experiment, er
 	return change.Load(x.Value, c, values(trials), events)
 }
 
-// loadConfig reads a configuration, and what was submitted of it.
+// loadConfig reads a configuration and the submitted text.
 func loadConfig(ctx context.Context, r store.Reader, id int32) (c config.Experiment, original string, err error) {
 	d, found, err := record.Docs().Configs.Get(ctx, r, record.Key(id))
 	if err != nil || !found {
@@ -99,7 +99,8 @@ func loadConfig(ctx context.Context, r store.Reader, id int32) (c config.Experim
 	return c, d.Value.Original, nil
 }
 
-// readEvents is the events of some parents by their number: a clock may have jumped back.
+// readEvents returns the events of the parents ordered by number. Their times may be out of order if
+// the clock was set back.
 func readEvents(ctx context.Context, r store.Reader, parents ...string) ([]record.Event, error) {
 	docs, err := record.Docs().Events.ByParents(ctx, r, parents)
 	if err != nil {

@@ -15,7 +15,7 @@ log_policies:
   - {name: hardware, pattern: ".*ECC error.*", action: exclude_node}
 `
 
-// print is a line of a run's program.
+// print writes a log line of a run's program.
 func (w *world) print(id rm.AllocationID, text string) {
 	w.Helper()
 	_, err := w.tasks.AppendLogs(w.Context(), "a1", &agentv1.Logs{

@@ -16,8 +16,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// SweepLogs removes the logs of trials that ended so many days ago as their trial, their experiment or
-// otherwise the cluster says; -1 is for ever.
+// SweepLogs deletes the logs of trials whose retention has expired. The retention in days is that of
+// the trial, otherwise that of the experiment, otherwise days; -1 keeps logs forever. It returns the
+// joined errors of all experiments.
 func (r *reconciler) SweepLogs(ctx context.Context, now time.Time, days int) error {
 	var errs []error
 	for _, e := range r.reg.all() {
@@ -56,7 +57,7 @@ func (r *reconciler) sweepExperiment(ctx context.Context, e *entry, now time.Tim
 	}})
 }
 
-// daysOf is the last number that there is.
+// daysOf returns the last value that is set, or days.
 func daysOf(days int, more ...*int) int {
 	for _, m := range more {
 		if m != nil {
@@ -70,8 +71,8 @@ func isDue(ended time.Time, days int, now time.Time) bool {
 	return days >= 0 && !ended.IsZero() && !now.Before(ended.Add(time.Duration(days)*24*time.Hour))
 }
 
-// logEnd writes into a trial's log what the end of a run led to. The log is for people: a line that
-// cannot be written is none.
+// logEnd writes the end of a run to the trial's log. Errors are only logged, because the line is
+// informational.
 func (r *runs) logEnd(ctx context.Context, t record.Trial) {
 	if t.LastEnd == nil {
 		return
@@ -86,7 +87,7 @@ func (r *runs) logEnd(ctx context.Context, t record.Trial) {
 	}
 }
 
-// What a policy does beside being shown.
+// The actions of log policies.
 const (
 	cancelRetries container.PolicyAction = "cancel_retries"
 	excludeNode   container.PolicyAction = "exclude_node"

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 )
 
-// lines is what a trial's log has.
+// lines returns the log of a trial.
 func (w *world) lines(trial int32) string {
 	w.Helper()
 	all, err := w.tasks.Log(w.Context(), log.Filter{Task: w.trial(trial).Task()}, false)

@@ -10,7 +10,7 @@ import (
 
 const onShared = single + "checkpoint_storage: {type: shared_fs, host_path: /srv, storage_path: in}\n"
 
-// insideOf is the storage_path of an experiment.
+// insideOf returns the storage_path of an experiment.
 func (w *world) insideOf(id int32) string {
 	w.Helper()
 	x, _, err := loadConfig(w.Context(), w.store, id)
@@ -28,7 +28,7 @@ func TestEachExperimentKeepsCheckpointsInADirectoryOfItsOwn(t *testing.T) {
 	if !regexp.MustCompile(`^in/experiment-1-[0-9a-f]{8}$`).MatchString(first) {
 		t.Errorf("got %s, want a directory of its own below storage_path", first)
 	}
-	// The configuration of another experiment is copied, as the client and the web pages do.
+	// The client and the web UI copy configurations of other experiments.
 	w.createOrder(Order{By: root(), Config: strings.Replace(onShared, "storage_path: in", "storage_path: "+first+"/deeper", 1)})
 	if got := w.insideOf(2); !strings.HasPrefix(got, "in/experiment-2-") {
 		t.Errorf("got %s for a copy, want a directory of its own beside", got)

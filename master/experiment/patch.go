@@ -16,30 +16,30 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Patch is what a user changes. What is nil stays.
+// Patch lists the changes that a user requests. Fields that are nil stay unchanged.
 type Patch struct {
 	Name, Description, Notes *string
 	Labels                   *[]string
 	Priority                 *int
 	Weight                   *float64
-	// MaxSlots is taken when SetMaxSlots says so: nil is no limit.
+	// MaxSlots is used if SetMaxSlots is true; nil means no limit.
 	SetMaxSlots bool
 	MaxSlots    *int
 	Pool        *string
-	// Keep is how many checkpoints are kept.
+	// Keep is the new retention of checkpoints.
 	Keep *Keep
 }
 
-// Keep is how many checkpoints a policy keeps.
+// Keep is the number of checkpoints that a policy keeps.
 type Keep struct{ ExperimentBest, TrialBest, TrialLatest int }
 
-// The priorities that a job may have, as in Determined 0.38.1, and the days that logs may be kept.
+// The limits of priorities, as in Determined 0.38.1, and of log retention in days.
 const (
 	highestPriority, lowestPriority = 1, 99
 	mostLogDays                     = 32767
 )
 
-// Patch changes an experiment, also while it runs. The errors have the codes of Ask, and
+// Patch changes an experiment, which may be running. It returns the errors of Ask, or
 // InvalidArgument.
 func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch) (View, error) {
 	e, err := r.reg.find(id)
@@ -81,7 +81,7 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 		return nil
 	}})
 	if err != nil {
-		if p.Weight != nil { // the queue has it already
+		if p.Weight != nil { // the scheduler already has the new weight
 			err = errors.Join(err, r.tellWeight(ctx, e.snapshot(), e.snapshot().Queue.Weight))
 		}
 		return View{}, err
@@ -92,7 +92,7 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 	return r.viewOf(e.snapshot(), e), nil
 }
 
-// checkPool refuses a pool that the trials cannot go to.
+// checkPool returns an error if the trials cannot run in the pool.
 func (r *requests) checkPool(by *apiv1.User, x record.Experiment, pool string) error {
 	space, err := r.workspaceOf(x.ProjectID)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *requests) checkPool(by *apiv1.User, x record.Experiment, pool string) e
 	return err
 }
 
-// checkWeight asks the queue first, which on Kubernetes knows no weights: what is stored would be
-// refused for ever.
+// checkWeight sets the weight in the scheduler before it is stored. The Kubernetes scheduler does
+// not support weights, and a stored weight would be rejected on every attempt.
 func (r *requests) checkWeight(ctx context.Context, by *apiv1.User, x record.Experiment, weight float64) error {
 	if err := checkAllowed(by, x, "change"); err != nil || weight == x.Queue.Weight {
 		return err
@@ -118,7 +118,7 @@ func (r *requests) checkWeight(ctx context.Context, by *apiv1.User, x record.Exp
 	return status.New(status.InvalidArgument, "%v", err)
 }
 
-// tellWeight gives the weight to the queue, where the job is in one.
+// tellWeight sets the weight of the job in the scheduler, if the scheduler has the job.
 func (r *requests) tellWeight(ctx context.Context, x record.Experiment, weight float64) error {
 	err := r.cfg.Tasks.Change(ctx, rm.JobID(x.JobID), rm.Change{Weight: &weight})
 	if errors.Is(err, rm.ErrUnknownJob) {
@@ -154,7 +154,7 @@ func (p Patch) validate() error {
 	return nil
 }
 
-// apply changes a draft and says in words what changed.
+// apply changes a draft and returns a description of each change.
 func (p Patch) apply(d *change.Draft) []string {
 	x := &d.Record
 	words := slices.Concat(
@@ -217,7 +217,7 @@ func checkLabels(labels ...string) error {
 	return nil
 }
 
-// SetLabel adds or removes one label and returns all. The errors have the codes of Ask, and
+// SetLabel adds or removes a label and returns all labels. It returns the errors of Ask, or
 // InvalidArgument.
 func (r *requests) SetLabel(ctx context.Context, by *apiv1.User, id int32, label string, has bool) ([]string, error) {
 	e, err := r.reg.find(id)
@@ -244,8 +244,8 @@ func (r *requests) SetLabel(ctx context.Context, by *apiv1.User, id int32, label
 	return e.snapshot().Labels, err
 }
 
-// RetainLogs says how many days the logs of all trials are kept, -1 for ever. The errors have the
-// codes of Ask, and InvalidArgument.
+// RetainLogs sets the log retention of all trials in days; -1 keeps logs forever. It returns the
+// errors of Ask, or InvalidArgument.
 func (r *requests) RetainLogs(ctx context.Context, by *apiv1.User, id int32, days int) error {
 	e, err := r.reg.find(id)
 	if err != nil {
@@ -262,7 +262,7 @@ func (r *requests) RetainLogs(ctx context.Context, by *apiv1.User, id int32, day
 	}})
 }
 
-// RetainTrialLogs is RetainLogs of one trial.
+// RetainTrialLogs sets the log retention of one trial.
 func (r *requests) RetainTrialLogs(ctx context.Context, by *apiv1.User, trial int32, days int) error {
 	if err := checkDays(days); err != nil {
 		return err
@@ -284,7 +284,7 @@ func checkDays(days int) error {
 	return nil
 }
 
-// changeQueue is a change of the job in its queue.
+// changeQueue applies a change of the job in the queue.
 func (s *shared) changeQueue(ctx context.Context, by *apiv1.User, e *entry, c rm.Change) error {
 	r := requests{s}
 	p := Patch{Priority: c.Priority, Weight: c.Weight, Pool: c.Pool}
@@ -300,7 +300,7 @@ func (s *shared) changeQueue(ctx context.Context, by *apiv1.User, e *entry, c rm
 	if c.AheadOf == nil && c.BehindOf == nil {
 		return nil
 	}
-	// Its place among others is the queue's alone.
+	// Only the scheduler stores the position among other jobs.
 	err := s.cfg.Tasks.Change(ctx, rm.JobID(e.snapshot().JobID), rm.Change{AheadOf: c.AheadOf, BehindOf: c.BehindOf})
 	if err != nil {
 		return status.New(status.InvalidArgument, "%v", err)

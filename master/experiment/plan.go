@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// planExperiment judges an order.
+// planExperiment validates an order.
 func (c *creations) planExperiment(ctx context.Context, o Order) (plan, error) {
 	p := plan{original: o.Config}
 	if err := c.checkParent(o); err != nil {
@@ -54,7 +54,8 @@ func (c *creations) planExperiment(ctx context.Context, o Order) (plan, error) {
 	return p, c.admit(o, &p, place, space)
 }
 
-// readLayers reads what the user wrote, and what of it decides where the experiment goes.
+// readLayers parses the submitted configuration and the template. It also returns the merged
+// settings that determine the project and the resource pool.
 func (c *creations) readLayers(ctx context.Context, o Order) (config.Layers, config.Experiment, error) {
 	var asked config.Experiment
 	layers := config.Layers{
@@ -65,7 +66,7 @@ func (c *creations) readLayers(ctx context.Context, o Order) (config.Layers, con
 	if layers.Request, err = config.Parse([]byte(o.Config), "config", nil); err != nil {
 		return layers, asked, status.New(status.InvalidArgument, "%v", err)
 	}
-	_ = layers.Request.Decode(&asked) // Complete says what is wrong
+	_ = layers.Request.Decode(&asked) // Complete reports the errors
 	if o.Template == "" {
 		return layers, asked, nil
 	}
@@ -80,12 +81,13 @@ func (c *creations) readLayers(ctx context.Context, o Order) (config.Layers, con
 		return layers, asked, status.New(status.InvalidArgument, "%v", err)
 	}
 	var below config.Experiment
-	_ = layers.Template.Decode(&below) // Complete says what is wrong
+	_ = layers.Template.Decode(&below) // Complete reports the errors
 	return layers, asked.Merge(below), nil
 }
 
-// findProject is where the experiment belongs: the project of the order, the one that the
-// configuration names, the parent's, or the one that every cluster has.
+// findProject returns the project of the experiment: that of the order, of the configuration or of
+// the parent, otherwise the default project. It returns an error if the user may not use its
+// workspace.
 func (c *creations) findProject(o Order, x config.Experiment) (workspace.Project, workspace.Workspace, error) {
 	project, err := c.nameProject(o, x)
 	if err != nil {
@@ -124,7 +126,7 @@ func (c *creations) nameProject(o Order, x config.Experiment) (workspace.Project
 	return c.cfg.Places.Project(1)
 }
 
-// placeOf is the pool of the experiment, with what it gives to containers.
+// placeOf returns the resource pool of the experiment with its task container defaults.
 func (c *creations) placeOf(o Order, x config.Experiment, space workspace.Workspace) (task.Place, error) {
 	if o.Unmanaged {
 		return task.Place{}, nil
@@ -136,7 +138,7 @@ func (c *creations) placeOf(o Order, x config.Experiment, space workspace.Worksp
 	return c.cfg.Tasks.Place(o.By, space.ID, pool, x.Resources.SlotsPerTrial)
 }
 
-// checkParent refuses a parent whose files the user would get and may not read.
+// checkParent returns PermissionDenied if the user may not read the files of the parent.
 func (c *creations) checkParent(o Order) error {
 	if o.Parent == 0 || len(o.Files) > 0 {
 		return nil
@@ -148,8 +150,8 @@ func (c *creations) checkParent(o Order) error {
 	return parent.snapshot().CheckReader(o.By, "the files")
 }
 
-// findSource is the checkpoint that all trials start from, and the trial that it is of when the
-// configuration names that. It refuses a checkpoint that the user may not read.
+// findSource returns the checkpoint from which all trials start, and its trial if the configuration
+// names one. It returns PermissionDenied if the user may not read the checkpoint.
 func (c *creations) findSource(ctx context.Context, by *apiv1.User, s config.Searcher) (id string, trial int32, err error) {
 	if s.SourceCheckpointUUID != nil && *s.SourceCheckpointUUID != "" {
 		rec, err := checkpoint.CheckSource(ctx, c.cfg.Store, *s.SourceCheckpointUUID)
@@ -179,7 +181,7 @@ func (c *creations) findSource(ctx context.Context, by *apiv1.User, s config.Sea
 	return rec.UUID, trial, err
 }
 
-// admit asks whether the experiment may run, and ever can.
+// admit checks whether the experiment may run, and whether it can run at some point.
 func (c *creations) admit(o Order, p *plan, place task.Place, space workspace.Workspace) error {
 	if o.Unmanaged {
 		return nil

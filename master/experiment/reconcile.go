@@ -18,18 +18,19 @@ import (
 )
 
 const (
-	// period is how often everything is looked at, whether anything happened or not: a task that was
-	// not ready for what was asked is asked again.
+	// period is the interval at which all experiments are reconciled, so that failed requests to
+	// tasks are retried.
 	period = 2 * time.Second
-	// parallel is how many experiments are carried out at once, and how many trials of one are stopped.
+	// parallel limits the experiments that are reconciled at once, and the trials of one experiment
+	// that are stopped at once.
 	parallel = 16
 )
 
 // reconciler makes the tasks match the documents.
 type reconciler struct{ *shared }
 
-// Reconcile carries out what was decided until ctx ends. It is called once, when tasks can be started.
-// One experiment that takes long keeps no other waiting.
+// Reconcile reconciles experiments until ctx is done. It must be called once, after tasks can be
+// started. A slow experiment does not block others.
 func (r *reconciler) Reconcile(ctx context.Context) error {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -54,13 +55,13 @@ func (r *reconciler) Reconcile(ctx context.Context) error {
 
 func (r *reconciler) wakeAll() {
 	for _, e := range r.reg.all() {
-		if x := e.snapshot(); r.needsWork(x) || isOpen(x) || len(r.cfg.Tasks.Held(rm.JobID(x.JobID))) > 0 { // of what runs elsewhere, programs may have gone
+		if x := e.snapshot(); r.needsWork(x) || isOpen(x) || len(r.cfg.Tasks.Held(rm.JobID(x.JobID))) > 0 { // programs of unmanaged experiments may have stopped sending heartbeats
 			r.dirty.wake(e.id)
 		}
 	}
 }
 
-// reconcileOne carries out what one experiment wants. What fails is tried again by the next tick.
+// reconcileOne reconciles an experiment. It logs errors; the next tick retries.
 func (r *reconciler) reconcileOne(ctx context.Context, id int32) {
 	defer r.dirty.finish(id)
 	if err := r.reconcile(ctx, id); err != nil && ctx.Err() == nil {
@@ -68,12 +69,12 @@ func (r *reconciler) reconcileOne(ctx context.Context, id int32) {
 	}
 }
 
-// needsWork says that there may be something to carry out for an experiment.
+// needsWork reports whether an experiment may need reconciling.
 func (s *shared) needsWork(x record.Experiment) bool {
 	return x.State == lifecycle.Deleting || isOpen(x) && !x.Unmanaged
 }
 
-// reconcile carries out what one experiment wants.
+// reconcile makes the tasks of one experiment match its documents.
 func (r *reconciler) reconcile(ctx context.Context, id int32) error {
 	e, err := r.reg.find(id)
 	if err != nil {
@@ -97,9 +98,9 @@ func (r *reconciler) reconcile(ctx context.Context, id int32) error {
 	if s.workspace, err = r.workspaceOf(x.ProjectID); err != nil {
 		return err
 	}
-	// A queue that refuses a change must not keep runs from being stopped.
+	// Runs must be stopped even if the scheduler rejects a change of the queue.
 	unchanged := r.applyQueue(ctx, e, x)
-	// In their order, so that the first trials are served first.
+	// Started in order, so that the first trials are scheduled first.
 	for _, t := range trials {
 		if err := r.startRun(ctx, s, t); err != nil {
 			return errors.Join(unchanged, err)
@@ -113,8 +114,8 @@ func (r *reconciler) reconcile(ctx context.Context, id int32) error {
 	return errors.Join(unchanged, g.Wait())
 }
 
-// applyQueue makes the job in its queue what the experiment says. A queue that knows no such job hears
-// it with the next task.
+// applyQueue updates the job in the scheduler. If the scheduler does not have the job, the next task
+// sends the settings.
 func (r *reconciler) applyQueue(ctx context.Context, e *entry, x record.Experiment) error {
 	if e.applied != nil && sameQueue(*e.applied, x.Queue) {
 		return nil
@@ -140,9 +141,9 @@ func sameQueue(a, b record.Queue) bool {
 	return a == b && equal(x, y)
 }
 
-// startRun starts the run that the documents have, unless it was started. One that was not is started
-// also when it is to stop: its end is then known like any other's. Of one that has ended it is asked again
-// what follows.
+// startRun starts the current run of a trial unless it was started before. A run that must stop is
+// started, too, so that its end is reported like any other. If the run has ended without a decision,
+// Start asks the owner again.
 func (r *reconciler) startRun(ctx context.Context, s settings, t record.Trial) error {
 	if !t.Life.Running {
 		return nil
@@ -155,7 +156,7 @@ func (r *reconciler) startRun(ctx context.Context, s settings, t record.Trial) e
 	return r.cfg.Tasks.Start(ctx, s.startOrder(t))
 }
 
-// stopRun signals or kills a run that is to stop.
+// stopRun signals or kills a run that must stop.
 func (r *reconciler) stopRun(ctx context.Context, t record.Trial) error {
 	id, want := rm.TaskID(t.Task()), t.Life.Wanted(r.cfg.Now())
 	if want != lifecycle.Signal && want != lifecycle.End {
@@ -164,15 +165,15 @@ func (r *reconciler) stopRun(ctx context.Context, t record.Trial) error {
 	status, found := r.cfg.Tasks.Status(id)
 	switch {
 	case !found || status.Run != t.Life.Run || status.State == tasklife.Terminated:
-		return nil // its end is on its way
+		return nil // the report of its end is pending
 	case want == lifecycle.Signal:
 		return r.cfg.Tasks.Signal(ctx, id, signalReason(t))
 	}
 	return r.cfg.Tasks.End(ctx, id, killReason(t))
 }
 
-// endHeld ends the held tasks that no run will follow in: a trial that waits for its experiment to be activated has no
-// run whose end would end its task when it is killed or canceled.
+// endHeld ends held tasks without a further run. If a paused trial is killed or canceled, no run
+// exists whose end would end the task.
 func (r *reconciler) endHeld(ctx context.Context, e *entry, x record.Experiment) error {
 	held := r.cfg.Tasks.Held(rm.JobID(x.JobID))
 	if len(held) == 0 {
@@ -215,14 +216,14 @@ func killReason(t record.Trial) string {
 	return "killed on request"
 }
 
-// settings is what all trials of an experiment have in common for their tasks.
+// settings are the task settings that all trials of an experiment share.
 type settings struct {
 	record.Experiment
 	order     task.StartOrder
 	workspace int32
 }
 
-// dirty is the experiments that something is to be carried out for. One is taken by one at a time.
+// dirty is a queue of experiments to reconcile. An experiment is taken by only one worker at a time.
 type dirty struct {
 	mu    sync.Mutex // guards ids and taken
 	ids   map[int32]bool
@@ -248,7 +249,8 @@ func (d *dirty) signal() {
 	}
 }
 
-// take is all that are not taken; each is given back by finish.
+// take returns all queued experiments that are not being reconciled. The caller must call finish for
+// each.
 func (d *dirty) take() []int32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -263,7 +265,8 @@ func (d *dirty) take() []int32 {
 	return out
 }
 
-// finish gives one back; when there was news of it meanwhile, it is to be taken again.
+// finish ends the reconciliation of an experiment. If the experiment was queued again meanwhile,
+// take returns it again.
 func (d *dirty) finish(id int32) {
 	d.mu.Lock()
 	delete(d.taken, id)

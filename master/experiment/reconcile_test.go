@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 )
 
-// await waits for a condition with much patience.
+// await waits up to a minute for a condition.
 func (w *world) await(what string, condition func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(time.Minute); !condition(); runtime.Gosched() {

@@ -14,13 +14,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// registry is all experiments.
+// registry holds all experiments.
 type registry struct {
-	mu      sync.RWMutex // guards what follows; held for moments only
+	mu      sync.RWMutex // guards the fields below; held only briefly
 	entries map[int32]*entry
-	// ordered is all of them by number. What a reader has taken of it does not change.
+	// ordered lists the experiments by ID. Slices that readers hold are not modified.
 	ordered []*entry
-	// trials is which experiment the trials belong to that are in memory.
+	// trials maps the trials in memory to their experiments.
 	trials map[int32]int32
 	jobs   map[rm.JobID]int32
 }
@@ -29,7 +29,7 @@ func newRegistry() *registry {
 	return &registry{entries: map[int32]*entry{}, trials: map[int32]int32{}, jobs: map[rm.JobID]int32{}}
 }
 
-// find is one experiment. The error has the code NotFound.
+// find returns an experiment, or NotFound.
 func (r *registry) find(id int32) (*entry, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -40,14 +40,15 @@ func (r *registry) find(id int32) (*entry, error) {
 	return e, nil
 }
 
-// all is every experiment by its number; the caller must not change it.
+// all returns the experiments ordered by ID. The caller must not modify the slice.
 func (r *registry) all() []*entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.ordered
 }
 
-// place is where an experiment is in the order, or belongs. The caller holds the lock.
+// place returns the index of an experiment in the order, or the index at which to insert it. The
+// caller holds the lock.
 func (r *registry) place(id int32) (at int, found bool) {
 	if n := len(r.ordered); n == 0 || r.ordered[n-1].id < id {
 		return n, false
@@ -55,7 +56,7 @@ func (r *registry) place(id int32) (at int, found bool) {
 	return slices.BinarySearchFunc(r.ordered, id, func(e *entry, id int32) int { return cmp.Compare(e.id, id) })
 }
 
-// insert puts an experiment into the order. The caller holds the lock.
+// insert adds an experiment to the order. The caller holds the lock.
 func (r *registry) insert(e *entry) {
 	at, found := r.place(e.id)
 	switch {
@@ -66,14 +67,14 @@ func (r *registry) insert(e *entry) {
 	}
 }
 
-// remove takes an experiment out of the order. The caller holds the lock.
+// remove removes an experiment from the order. The caller holds the lock.
 func (r *registry) remove(id int32) {
 	if at, found := r.place(id); found {
 		r.ordered = slices.Concat(r.ordered[:at], r.ordered[at+1:])
 	}
 }
 
-// add shows a new experiment.
+// add adds a new experiment.
 func (r *registry) add(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +88,8 @@ func (r *registry) add(e *entry) {
 	}
 }
 
-// note follows what a draft made of an experiment. The caller leads it.
+// note updates the registry after a draft of an experiment was stored. Only the caller that runs the
+// batch calls it.
 func (r *registry) note(e *entry, x *change.Experiment, d *change.Draft) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +113,7 @@ func (r *registry) note(e *entry, x *change.Experiment, d *change.Draft) {
 	}
 }
 
-// ofJob is the experiment that is a job. The error has the code NotFound.
+// ofJob returns the experiment of a job, or NotFound.
 func (r *registry) ofJob(job rm.JobID) (*entry, error) {
 	r.mu.RLock()
 	id, found := r.jobs[job]
@@ -122,7 +124,7 @@ func (r *registry) ofJob(job rm.JobID) (*entry, error) {
 	return r.find(id)
 }
 
-// ofTrial is the experiment of a trial. The error has the code NotFound.
+// ofTrial returns the experiment of a trial, or NotFound.
 func (s *shared) ofTrial(ctx context.Context, trial int32) (*entry, error) {
 	s.reg.mu.RLock()
 	id, found := s.reg.trials[trial]

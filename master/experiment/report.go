@@ -14,10 +14,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// reports is what programs say.
+// reports handles the reports of programs.
 type reports struct{ *shared }
 
-// changeTrial takes a piece of news of one trial to its experiment. The error has the code NotFound.
+// changeTrial runs a job on the experiment of a trial. It returns the error of do, or NotFound.
 func (s *shared) changeTrial(ctx context.Context, trial int32, by string,
 	do func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error,
 ) error {
@@ -34,16 +34,17 @@ func (s *shared) changeTrial(ctx context.Context, trial int32, by string,
 	}})
 }
 
-// Report takes in what a program measured. The answer is given once the metrics, what the search made
-// of them, the trial and the experiment are stored; repeated, it changes nothing. Run 0 is the present
-// run, and the report's Base is not read. The errors have the codes NotFound, InvalidArgument, AlreadyExists for other values at the
-// same step, ResourceExhausted for a user who may store nothing more, and FailedPrecondition for a run that is not the present one.
+// Report stores metrics and passes validations to the search. It returns after the metrics, the
+// decision, the trial and the experiment are stored. It is idempotent. Run 0 is the current run;
+// Base is ignored. It returns NotFound, InvalidArgument, AlreadyExists if the step has other values,
+// ResourceExhausted if the user's quota is exceeded, or FailedPrecondition if the run is not the
+// current one.
 func (r *reports) Report(ctx context.Context, m metric.Report) error {
 	if m.Trial < 1 || m.Trial > math.MaxInt32 {
 		return status.Missing("trial", strconv.FormatInt(m.Trial, 10))
 	}
 	return r.changeTrial(ctx, int32(m.Trial), "", func(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
-		if m.Run == 0 { // clients that know of no runs leave it out
+		if m.Run == 0 { // older clients do not send the run
 			m.Run = int64(t.Life.Run)
 		}
 		switch {
@@ -76,8 +77,8 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 	})
 }
 
-// fromProgram takes a word of a trial's program to its experiment. The errors have the codes NotFound, and
-// FailedPrecondition for a program that is not listened to any more.
+// fromProgram runs a job for a program of a trial. It returns NotFound, or FailedPrecondition if
+// reports of the program are no longer accepted.
 func (r *reports) fromProgram(ctx context.Context, trial int32, do func(ctx context.Context, tx *store.Tx, d *change.Draft) error) error {
 	return r.changeTrial(ctx, trial, "", func(ctx context.Context, tx *store.Tx, d *change.Draft, _ record.Trial) error {
 		if err := d.Elsewhere().Hear(trial); err != nil {
@@ -87,7 +88,7 @@ func (r *reports) fromProgram(ctx context.Context, trial int32, do func(ctx cont
 	})
 }
 
-// noteReport takes in what is known of a step that a trial reported.
+// noteReport updates the trial with the known metrics of a step.
 func noteReport(d *change.Draft, trial int32, m metric.Report) error {
 	if metric.IsProfiling(m.Group) {
 		return nil
@@ -100,7 +101,7 @@ func noteReport(d *change.Draft, trial int32, m metric.Report) error {
 	return d.Reports().Validate(trial, steps, m.Values.Averages)
 }
 
-// revalidate reads the validations of a trial again of which a later run has replaced some.
+// revalidate reads the validations of a trial again after a later run has replaced some.
 func revalidate(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Trial) error {
 	if t.Latest == nil || t.Latest.Steps <= t.Base && t.Best.Steps <= t.Base {
 		return nil
@@ -117,7 +118,8 @@ func revalidate(ctx context.Context, tx *store.Tx, d *change.Draft, t record.Tri
 	return nil
 }
 
-// ReportProgress takes in how much of a trial is done, from 0 to 1. The errors have the codes of fromProgram.
+// ReportProgress sets the progress of a trial, between 0 and 1. It returns the errors of
+// fromProgram.
 func (r *reports) ReportProgress(ctx context.Context, trial int32, progress float64) error {
 	return r.fromProgram(ctx, trial, func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		d.Reports().SetProgress(trial, progress)
@@ -125,8 +127,8 @@ func (r *reports) ReportProgress(ctx context.Context, trial int32, progress floa
 	})
 }
 
-// ReportInvalid takes in that a program found its hyperparameters impossible. Repeated while the run
-// lasts, it changes nothing. The errors have the codes NotFound, and InvalidArgument when nothing runs.
+// ReportInvalid records that a program rejected its hyperparameters. It is idempotent during a run.
+// It returns NotFound, or InvalidArgument if the trial is not running.
 func (r *reports) ReportInvalid(ctx context.Context, trial int32) error {
 	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
 		if !d.Reports().SetInvalid(trial) {
@@ -136,7 +138,8 @@ func (r *reports) ReportInvalid(ctx context.Context, trial int32) error {
 	})
 }
 
-// SetRunnerState takes in what a program is doing, in its own words. The errors have the codes of fromProgram.
+// SetRunnerState sets the state that a program reports about itself. It returns the errors of
+// fromProgram.
 func (r *reports) SetRunnerState(ctx context.Context, trial int32, state string) error {
 	return r.fromProgram(ctx, trial, func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		d.Reports().SetRunnerState(trial, state)
@@ -144,7 +147,7 @@ func (r *reports) SetRunnerState(ctx context.Context, trial int32, state string)
 	})
 }
 
-// Metadata is what a program keeps of itself. The error has the code NotFound.
+// Metadata returns the metadata that a program stored for its trial, or NotFound.
 func (r *reports) Metadata(ctx context.Context, trial int32) (map[string]any, error) {
 	if _, err := r.ofTrial(ctx, trial); err != nil {
 		return nil, err
@@ -153,7 +156,8 @@ func (r *reports) Metadata(ctx context.Context, trial int32) (map[string]any, er
 	return d.Value, err
 }
 
-// SetMetadata replaces the metadata of a trial and returns it. The error has the code NotFound.
+// SetMetadata replaces the metadata of a trial and returns it. It returns NotFound if the trial does
+// not exist.
 func (r *reports) SetMetadata(ctx context.Context, trial int32, metadata map[string]any) (map[string]any, error) {
 	err := r.changeTrial(ctx, trial, "", func(_ context.Context, tx *store.Tx, _ *change.Draft, t record.Trial) error {
 		return record.Docs().Metadata.Put(tx, record.Key(trial), record.Key(t.Experiment), time.Time{}, metadata)
@@ -161,13 +165,13 @@ func (r *reports) SetMetadata(ctx context.Context, trial int32, metadata map[str
 	return metadata, err
 }
 
-// StartRun takes in that a run begins to report. The error has the code NotFound.
+// StartRun records that a run starts to report. It returns NotFound if the trial does not exist.
 func (r *reports) StartRun(ctx context.Context, trial int32) error {
 	return r.SetRunnerState(ctx, trial, "")
 }
 
-// BestValidation is the best validation of an experiment by its searcher's metric; false for none.
-// The error has the code NotFound.
+// BestValidation returns the best validation of an experiment by its searcher's metric, and false
+// before the first validation. It returns NotFound if the experiment does not exist.
 func (r *reports) BestValidation(_ context.Context, id int32) (search.Number, bool, error) {
 	e, err := r.reg.find(id)
 	if err != nil {

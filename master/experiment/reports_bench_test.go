@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// BenchmarkReports is 64 trials that each wait until their report is stored with what the
-// search made of it; every tenth is a validation.
+// BenchmarkReports measures 64 trials that each wait until their report is stored with the decision
+// of the search. Every tenth report is a validation.
 func BenchmarkReports(b *testing.B) {
 	w := newWorld(b)
 	x := w.create(fmt.Sprintf("name: many\nentrypoint: train\nsearcher: {name: grid, metric: loss, max_concurrent_trials: 64}\n"+
@@ -20,7 +20,7 @@ func BenchmarkReports(b *testing.B) {
 		b.Fatalf("got %d trials, want 64", len(trials))
 	}
 	var next atomic.Int64
-	b.SetParallelism(32) // times two cores
+	b.SetParallelism(32) // multiplied by GOMAXPROCS, which is 2 here
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		trial := trials[next.Add(1)-1]
@@ -41,7 +41,7 @@ func BenchmarkReports(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "reports/s")
 }
 
-// BenchmarkTrialTasks is what every report asks first, in an experiment of 10,000 trials.
+// BenchmarkTrialTasks measures the authorization of a report in an experiment of 10,000 trials.
 func BenchmarkTrialTasks(b *testing.B) {
 	w := newWorld(b)
 	w.createLarge(10_000)

@@ -53,7 +53,7 @@ func TestASingleTrialIsContinuedWithAnotherConfiguration(t *testing.T) {
 	}
 }
 
-// The trial of a continued experiment has the values of its checkpoints; others are not shown either.
+// The trial keeps the hyperparameters of its checkpoints, so that an override of them is refused.
 func TestAContinuationWithOtherHyperparametersIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -231,7 +231,7 @@ func TestAnotherUsersFilesAndCheckpointsAreNotTaken(t *testing.T) {
 	}
 }
 
-// The keys of a workspace reach every program of an experiment in it.
+// Every program of an experiment in the workspace receives the workspace's keys.
 func TestAWorkspaceGivesItsKeysToItsMembersAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -415,7 +415,7 @@ func TestAnEndedExperimentIsArchivedAndDeleted(t *testing.T) {
 	}
 }
 
-// clean lets the tasks that delete files come, and end well.
+// clean runs the tasks that delete files.
 func (w *world) clean() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())

@@ -11,10 +11,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// requests is what users ask of experiments that there are.
+// requests handles the requests of users for existing experiments.
 type requests struct{ *shared }
 
-// checkAllowed lets owners and administrators change an experiment; everybody may look.
+// checkAllowed returns PermissionDenied unless the user owns the experiment or is an administrator.
+// Every user may read experiments.
 func checkAllowed(by *apiv1.User, x record.Experiment, verb string) error {
 	if by.GetAdmin() || by.GetId() == x.UserID {
 		return nil
@@ -29,7 +30,7 @@ type demand struct {
 	do    func(ctx context.Context, tx *store.Tx, d *change.Draft) error
 }
 
-// ask takes a request of a user to an experiment.
+// ask runs a request of a user on an experiment.
 func (s *shared) ask(ctx context.Context, by *apiv1.User, e *entry, r demand) error {
 	return s.submit(ctx, e, &job{by: by.GetUsername(), light: r.light, do: func(ctx context.Context, tx *store.Tx, d *change.Draft) error {
 		if err := checkAllowed(by, d.Record, r.verb); err != nil {
@@ -39,7 +40,7 @@ func (s *shared) ask(ctx context.Context, by *apiv1.User, e *entry, r demand) er
 	}})
 }
 
-// refuse is a request that the state forbids.
+// refuse converts an error to FailedPrecondition.
 func refuse(err error) error {
 	if err == nil {
 		return nil
@@ -47,8 +48,8 @@ func refuse(err error) error {
 	return status.New(status.FailedPrecondition, "%v", err)
 }
 
-// Ask carries out Pause, Activate, Cancel, Kill or Delete. What is so already stays. The errors have
-// the codes NotFound, PermissionDenied and FailedPrecondition.
+// Ask performs Pause, Activate, Cancel, Kill or Delete. A request that changes nothing succeeds. It
+// returns NotFound, PermissionDenied or FailedPrecondition.
 func (r *requests) Ask(ctx context.Context, by *apiv1.User, id int32, request lifecycle.Request) error {
 	e, err := r.reg.find(id)
 	if err != nil {
@@ -67,8 +68,8 @@ func (r *requests) Ask(ctx context.Context, by *apiv1.User, id int32, request li
 	}})
 }
 
-// Archive takes an ended experiment out of the lists that do not ask for archived ones, or back into
-// them. The errors have the codes of Ask.
+// Archive archives or unarchives an ended experiment. Lists omit archived experiments by default. It
+// returns the errors of Ask.
 func (r *requests) Archive(ctx context.Context, by *apiv1.User, id int32, archived bool) error {
 	e, err := r.reg.find(id)
 	if err != nil {
@@ -87,7 +88,7 @@ func (r *requests) Archive(ctx context.Context, by *apiv1.User, id int32, archiv
 	}})
 }
 
-// KillTrial ends one trial. The errors have the codes of Ask.
+// KillTrial kills one trial. It returns the errors of Ask.
 func (r *requests) KillTrial(ctx context.Context, by *apiv1.User, trial int32) error {
 	return r.changeTrial(ctx, trial, by.GetUsername(), func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
 		if err := checkAllowed(by, d.Record, "kill a trial of"); err != nil {
@@ -97,7 +98,7 @@ func (r *requests) KillTrial(ctx context.Context, by *apiv1.User, trial int32) e
 	})
 }
 
-// Move puts an experiment into another project. The errors have the codes of Ask.
+// Move moves an experiment to another project. It returns the errors of Ask.
 func (r *requests) Move(ctx context.Context, by *apiv1.User, id, project int32) error {
 	e, err := r.reg.find(id)
 	if err != nil {

@@ -23,14 +23,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// runs answers for the tasks of trials.
+// runs implements task.Owner for the tasks of trials.
 type runs struct{ *shared }
 
-// ofTask is the experiment that a task belongs to: "<experiment>.<request>".
+// ofTask returns the experiment of a task, whose ID is "<experiment>.<request>". It returns NotFound
+// for tasks of other kinds.
 func (s *shared) ofTask(id rm.TaskID) (*entry, error) {
 	number, _, found := strings.Cut(string(id), ".")
 	experiment, err := strconv.ParseInt(number, 10, 32)
-	if err != nil || !found { // others are UUIDs, which may begin with the number of an experiment
+	if err != nil || !found { // other task IDs are UUIDs, which may begin with the ID of an experiment
 		return nil, status.Missing("task", string(id))
 	}
 	return s.reg.find(int32(experiment))
@@ -82,7 +83,7 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 	return p, err
 }
 
-// sourceOf is the checkpoint that the next run of a trial starts from.
+// sourceOf returns the checkpoint from which the next run of a trial starts.
 func (r *runs) sourceOf(ctx context.Context, t record.Trial) (program.Source, error) {
 	source := program.Source{UUID: t.Life.Checkpoint()}
 	if source.UUID == "" {
@@ -98,7 +99,8 @@ func (r *runs) sourceOf(ctx context.Context, t record.Trial) (program.Source, er
 	return source, nil
 }
 
-// writeConfig keeps what the programs of all trials read of c, unless it has been changed meanwhile.
+// writeConfig encodes c for the programs of all trials. It caches the result unless the
+// configuration has changed meanwhile.
 func (e *entry) writeConfig(c config.Experiment) (program.Written, error) {
 	w, err := program.Write(c)
 	if err != nil {
@@ -135,12 +137,12 @@ func (r *runs) Ended(ctx context.Context, end task.RunEnd) (task.Next, error) {
 			return nil
 		}
 		if m := t.Matched; m != nil && m.Run == end.Run && len(m.Excluded) > 0 {
-			again = task.Hold // reconcile starts it with an order that excludes the machines
+			again = task.Hold // reconcile starts the next run with an order that excludes the nodes
 		}
 		before := len(d.Events)
 		var err error
 		verdict, err = d.Runs().End(t.ID, end.Run, describeEnd(end))
-		if len(d.Events) > before { // otherwise it was asked before
+		if len(d.Events) > before { // otherwise the end was reported before
 			ended, _ = d.Trial(t.ID)
 		}
 		return err
@@ -160,7 +162,7 @@ func (r *runs) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.
 	return r.changeQueue(ctx, by, e, c)
 }
 
-// describeEnd is the end of a run in the words of the states.
+// describeEnd converts the end of a run to the terms of package lifecycle.
 func describeEnd(end task.RunEnd) lifecycle.RunEnd {
 	out := lifecycle.RunEnd{Heeded: end.Heeded, Reason: end.Status}
 	switch end.Cause {

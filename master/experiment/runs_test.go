@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// programConfig is the configuration that a run's program reads in its environment.
+// programConfig returns the configuration that a run's program receives in its environment.
 func (w *world) programConfig(trial int32, run int) string {
 	w.Helper()
 	t := w.trial(trial)
@@ -25,7 +25,7 @@ func (w *world) programConfig(trial int32, run int) string {
 	return p.Variables[at][len(name):]
 }
 
-// The runs of all trials share what is written of the configuration, until it is changed.
+// The runs of all trials share the encoded configuration until it changes.
 func TestAProgramReadsTheConfigurationAsItIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -48,7 +48,7 @@ func TestATrialThatTheSearchStopsIsToldSoAndEndsCompleted(t *testing.T) {
 	if v, _ := w.get(1); v.Trials != 3 {
 		t.Errorf("got %d trials, want a third in the place of the second", v.Trials)
 	}
-	// What it reports until it ends counts no more.
+	// Its further reports have no effect.
 	w.report(2, 20, map[string]any{"loss": 0.001, "epochs": 4.0})
 	w.heed(second)
 	if got := w.trial(2); got.Life.State != lifecycle.Completed || got.Life.Run != 1 {
@@ -132,7 +132,7 @@ func TestTheBestIsReadAgainWhenALaterRunReplacesIt(t *testing.T) {
 	}
 }
 
-// searched is the inputs that the search had, with their decisions.
+// searched returns the inputs of the search with their decisions.
 func (w *world) searched(id int32) []search.Event {
 	w.Helper()
 	events, err := w.x.History(w.Context(), id)

@@ -15,13 +15,13 @@ import (
 	tasklife "github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// Settings is an experiment's configuration as it is shown, without secrets.
+// Settings is an experiment's configuration without secrets.
 type Settings struct {
 	Config   map[string]any
 	Original string
 }
 
-// Settings reads an experiment's configuration. The error has the code NotFound.
+// Settings returns an experiment's configuration, or NotFound.
 func (v *views) Settings(ctx context.Context, id int32) (Settings, error) {
 	e, err := v.reg.find(id)
 	if err != nil {
@@ -34,7 +34,7 @@ func (v *views) Settings(ctx context.Context, id int32) (Settings, error) {
 	return Settings{Config: asChanged(c, e.snapshot()).Show(), Original: original}, nil
 }
 
-// ShownConfigs are the configurations of experiments as Settings shows them, by their numbers.
+// ShownConfigs returns the configurations of experiments by ID, in the form of Settings.
 func (v *views) ShownConfigs(ctx context.Context, of []View) (map[int32]map[string]any, error) {
 	keys := make([]string, 0, len(of))
 	for _, x := range of {
@@ -64,7 +64,7 @@ func (v *views) ShownConfigs(ctx context.Context, of []View) (map[int32]map[stri
 	return out, nil
 }
 
-// newConfig is what is kept of a configuration.
+// newConfig returns the stored form of a configuration.
 func newConfig(original string, c config.Experiment) (out record.Config, err error) {
 	out.Original = original
 	if out.Complete, err = c.Store(); err != nil {
@@ -76,7 +76,7 @@ func newConfig(original string, c config.Experiment) (out record.Config, err err
 	return out, nil
 }
 
-// changeShown does to what is shown what asChanged does to a configuration.
+// changeShown applies the changes of asChanged to the JSON form of a configuration.
 func changeShown(shown map[string]any, x *record.Experiment) {
 	shown["name"], shown["labels"] = x.Name, listOf(x.Labels)
 	resources := partOf(shown, "resources")
@@ -92,7 +92,7 @@ func changeShown(shown map[string]any, x *record.Experiment) {
 	}
 }
 
-// partOf is a part of what is shown, which is made where there is none.
+// partOf returns a section of the configuration. It creates the section if it is missing.
 func partOf(shown map[string]any, key string) map[string]any {
 	part, ok := shown[key].(map[string]any)
 	if !ok {
@@ -117,7 +117,7 @@ func numberOf(n *int) any {
 	return float64(*n)
 }
 
-// asChanged is a configuration with what users have changed since.
+// asChanged returns a configuration with the later changes of users.
 func asChanged(c config.Experiment, x record.Experiment) config.Experiment {
 	c.Name, c.Labels = &x.Name, x.Labels
 	c.Resources.ResourcePool, c.Resources.Weight, c.Resources.MaxSlots = &x.Queue.Pool, &x.Queue.Weight, x.Queue.MaxSlots
@@ -133,15 +133,14 @@ func asChanged(c config.Experiment, x record.Experiment) config.Experiment {
 	return c
 }
 
-// defaultPreemptionTimeout is how long a trial may take to save itself when no setting says, as in
-// Determined 0.38.1.
+// defaultPreemptionTimeout is the default of preemption_timeout, as in Determined 0.38.1.
 const defaultPreemptionTimeout = time.Hour
 
 func settingsOf(x *change.Experiment) settings {
 	return settings{Experiment: x.Record, order: orderOf(x.Record, x.Config)}
 }
 
-// orderOf is what the tasks of all trials of an experiment have in common.
+// orderOf returns the part of the start order that all trials of an experiment share.
 func orderOf(x record.Experiment, c config.Experiment) task.StartOrder {
 	o := task.StartOrder{
 		Kind: tasklife.Trial, Job: rm.JobID(x.JobID), JobName: x.Name, Entity: strconv.Itoa(int(x.ID)), UserID: x.UserID, Username: x.Username, Unix: x.Unix,
@@ -152,7 +151,7 @@ func orderOf(x record.Experiment, c config.Experiment) task.StartOrder {
 		o.MaxSlots = *x.Queue.MaxSlots
 	}
 	if c.PreemptionTimeout != nil {
-		// An experiment of an earlier version may have more.
+		// Earlier versions had no limit.
 		o.PreemptionTimeout = min(time.Duration(*c.PreemptionTimeout), config.MaxPreemptionTimeout)
 	}
 	if c.Resources.IsSingleNode != nil {
@@ -161,7 +160,7 @@ func orderOf(x record.Experiment, c config.Experiment) task.StartOrder {
 	return o
 }
 
-// startOrder is what the task of one trial is started with.
+// startOrder returns the start order of a trial's task.
 func (s settings) startOrder(t record.Trial) task.StartOrder {
 	o := s.order
 	o.Task, o.Run, o.Workspace = rm.TaskID(t.Task()), t.Life.Run, s.workspace
@@ -175,7 +174,7 @@ func (s settings) startOrder(t record.Trial) task.StartOrder {
 	return o
 }
 
-// workspaceOf is the workspace of a project.
+// workspaceOf returns the workspace of a project.
 func (s *shared) workspaceOf(project int32) (int32, error) {
 	p, err := s.cfg.Places.Project(project)
 	return p.WorkspaceID, err

@@ -12,10 +12,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// storerOf is the user for whom the bytes of an experiment are counted.
+// storerOf returns the user whose quota includes the experiment.
 func storerOf(x record.Experiment) quota.User { return quota.User{ID: x.UserID, Name: x.Username} }
 
-// countStored counts what the experiments of earlier versions have stored.
+// countStored adds the stored data of experiments of earlier versions to the quota.
 func (s *shared) countStored(ctx context.Context) error {
 	return errors.Join(
 		s.cfg.Quota.Count(ctx, quota.Definitions, "experiments", s.sumDefinitions),
@@ -24,7 +24,8 @@ func (s *shared) countStored(ctx context.Context) error {
 	)
 }
 
-// OwnerOfLog is the user whose trial a task runs, in the cluster or elsewhere; false is a task of no trial.
+// OwnerOfLog returns the owner of the trial that a task runs, inside or outside the cluster, and
+// false if the task does not belong to a trial.
 func (v *views) OwnerOfLog(id string) (quota.User, bool) {
 	e, err := v.ofTask(rm.TaskID(id))
 	if err != nil {
@@ -33,7 +34,7 @@ func (v *views) OwnerOfLog(id string) (quota.User, bool) {
 	return storerOf(*e.stored()), true
 }
 
-// sumDefinitions adds up the model definitions of each user's experiments.
+// sumDefinitions returns the size of all model definitions by user.
 func (s *shared) sumDefinitions(context.Context) (map[int32]int64, error) {
 	of := map[int32]int64{}
 	for _, e := range s.reg.all() {
@@ -42,7 +43,7 @@ func (s *shared) sumDefinitions(context.Context) (map[int32]int64, error) {
 	return of, nil
 }
 
-// sumMetrics adds up the reports of the trials of each user's experiments.
+// sumMetrics returns the size of all metrics by user.
 func (s *shared) sumMetrics(ctx context.Context) (map[int32]int64, error) {
 	sizes, err := store.MetricBytesByTrial(ctx, s.cfg.Store)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *shared) sumMetrics(ctx context.Context) (map[int32]int64, error) {
 	return of, nil
 }
 
-// sumLogsElsewhere adds up the logs of trials that no task of the cluster runs.
+// sumLogsElsewhere returns the size of the logs of unmanaged trials by user.
 func (s *shared) sumLogsElsewhere(ctx context.Context) (map[int32]int64, error) {
 	of := map[int32]int64{}
 	var sizes map[string]int64

@@ -15,7 +15,7 @@ import (
 
 func TestModelDefinitionsCountAsStoredUntilTheirExperimentsAreDeleted(t *testing.T) {
 	t.Parallel()
-	const limit = 60_000 // of which logs take some hundreds
+	const limit = 60_000 // includes some hundred bytes of logs
 	w := newWorld(t)
 	w.limit = limit
 	w.restart()
@@ -90,7 +90,7 @@ func TestReportsCountAsStoredUntilTheirExperimentIsDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var left int64 // of the task that deleted checkpoints
+	var left int64 // the log of the task that deleted checkpoints
 	for _, n := range logs {
 		left += n
 	}
@@ -136,7 +136,7 @@ func TestWhatEarlierVersionsStoredOfExperimentsIsCountedOnce(t *testing.T) {
 	}
 }
 
-// random returns bytes that cannot be compressed.
+// random returns incompressible bytes.
 func random(n int) []byte {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{1}).Read(b) //nolint:errcheck // it never fails

@@ -12,23 +12,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// TrialView is a trial as it is shown.
+// TrialView is a trial with its displayed state.
 type TrialView struct {
 	record.Trial
 	Shown string
 }
 
-// TrialQuery asks for a part of the trials of an experiment.
+// TrialQuery selects a page of the trials of an experiment.
 type TrialQuery struct {
-	// Choose leaves some out and sorts. Nil leaves all in, by their number, and then no trial is read but
-	// those of the page.
+	// Choose filters and sorts the trials. Nil keeps all in the order of their IDs; then only the
+	// trials of the page are read.
 	Choose     func([]TrialView) []TrialView
 	Descending bool
-	// Cut says which part of so many is wanted.
+	// Cut returns the range of the page, given the number of matching trials.
 	Cut func(total int) (from, to int)
 }
 
-// TrialPage is a part of the trials of an experiment. The error has the code NotFound.
+// TrialPage returns a page of the trials of an experiment, or NotFound.
 func (v *views) TrialPage(ctx context.Context, id int32, q TrialQuery) ([]TrialView, error) {
 	e, err := v.reg.find(id)
 	if err != nil {
@@ -47,14 +47,14 @@ func (v *views) TrialPage(ctx context.Context, id int32, q TrialQuery) ([]TrialV
 	return chosen[from:to], nil
 }
 
-// Trials is all trials of an experiment by their number. The error has the code NotFound.
+// Trials returns all trials of an experiment ordered by ID, or NotFound.
 func (v *views) Trials(ctx context.Context, id int32) ([]TrialView, error) {
 	return v.TrialPage(ctx, id, TrialQuery{Choose: all, Cut: func(total int) (from, to int) { return 0, total }})
 }
 
 func all(list []TrialView) []TrialView { return list }
 
-// cutTrials is a part of the trials by their number.
+// cutTrials returns a page of the trials in the order of their IDs.
 func (v *views) cutTrials(ctx context.Context, e *entry, q TrialQuery) (trials []record.Trial, err error) {
 	total := e.stored().Trials
 	from, to := q.Cut(total)
@@ -70,7 +70,7 @@ func (v *views) cutTrials(ctx context.Context, e *entry, q TrialQuery) (trials [
 	return trials, err
 }
 
-// storedTrials is a part of the trials of an ended experiment.
+// storedTrials returns a page of the trials of an ended experiment.
 func (v *views) storedTrials(ctx context.Context, id int32, from, n int) ([]record.Trial, error) {
 	docs, err := record.Docs().Trials.PageByParent(ctx, v.cfg.Store, record.Key(id), from, n)
 	if err != nil {
@@ -99,7 +99,7 @@ func (v *views) trialViews(e *entry, trials []record.Trial) []TrialView {
 	return out
 }
 
-// TrialIDs are the numbers of the trials of an experiment, in their order. The error has the code NotFound.
+// TrialIDs returns the IDs of the trials of an experiment in ascending order, or NotFound.
 func (v *views) TrialIDs(ctx context.Context, id int32) (ids []int32, err error) {
 	e, err := v.reg.find(id)
 	if err != nil || e.readOpen(func(x *change.Experiment) { ids = x.TrialIDs() }) {
@@ -130,7 +130,7 @@ func (v *views) trialView(x record.Experiment, t record.Trial) TrialView {
 	return TrialView{Trial: t, Shown: v.show(&x, t.Life.State, running)}
 }
 
-// Trial is one trial. The error has the code NotFound.
+// Trial returns a trial, or NotFound.
 func (v *views) Trial(ctx context.Context, id int32) (TrialView, error) {
 	e, t, err := v.readTrial(ctx, id)
 	if err != nil {
@@ -139,8 +139,8 @@ func (v *views) Trial(ctx context.Context, id int32) (TrialView, error) {
 	return v.trialView(e.snapshot(), t), nil
 }
 
-// TrialTasks is whose trial it is and where it runs. It asks nothing of other trials: who reports is
-// compared with it each time. The error has the code NotFound.
+// TrialTasks returns the owner and the tasks of a trial, or NotFound. It reads only this trial,
+// because it is called for every report to authorize the program.
 func (v *views) TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error) {
 	e, t, err := v.readTrial(ctx, id)
 	if err != nil {
@@ -149,7 +149,7 @@ func (v *views) TrialTasks(ctx context.Context, id int32) (record.TrialTasks, er
 	return record.TrialTasks{Experiment: t.Experiment, Owner: e.snapshot().UserID, Tasks: t.Tasks, Ended: t.Life.State.Over()}, nil
 }
 
-// readTrial is a trial as it is in memory, or in the store.
+// readTrial returns a trial from memory or from the store.
 func (v *views) readTrial(ctx context.Context, id int32) (e *entry, t record.Trial, err error) {
 	if e, err = v.ofTrial(ctx, id); err != nil {
 		return nil, t, err
@@ -161,13 +161,13 @@ func (v *views) readTrial(ctx context.Context, id int32) (e *entry, t record.Tri
 		}
 		t = d.Value
 	}
-	if t.ID == 0 { // it was deleted meanwhile
+	if t.ID == 0 { // deleted concurrently
 		return nil, t, status.Missing("trial", strconv.Itoa(int(id)))
 	}
 	return e, t, nil
 }
 
-// Owner is the user whose experiment a trial belongs to. The error has the code NotFound.
+// Owner returns the ID of the user who owns a trial's experiment, or NotFound.
 func (v *views) Owner(ctx context.Context, trial int32) (userID int32, err error) {
 	e, err := v.ofTrial(ctx, trial)
 	if err != nil {

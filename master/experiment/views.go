@@ -12,18 +12,18 @@ import (
 	tasklife "github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// View is an experiment as it is shown.
+// View is an experiment with its displayed state.
 type View struct {
 	record.Experiment
-	// Shown is its state with the progress of its allocations: one of lifecycle.State, or QUEUED,
-	// PULLING, STARTING or RUNNING.
+	// Shown is the displayed state: a lifecycle.State, or QUEUED, PULLING, STARTING or RUNNING for
+	// the progress of its allocations.
 	Shown string
 }
 
-// views is how experiments are read.
+// views reads experiments.
 type views struct{ *shared }
 
-// OfJob is the experiment that a job is.
+// OfJob returns the experiment of a job, and false if no experiment has the job ID.
 func (v *views) OfJob(id rm.JobID) (x record.Experiment, found bool) {
 	e, err := v.reg.ofJob(id)
 	if err != nil {
@@ -32,7 +32,7 @@ func (v *views) OfJob(id rm.JobID) (x record.Experiment, found bool) {
 	return e.snapshot(), true
 }
 
-// Get is one experiment. The error has the code NotFound.
+// Get returns an experiment, or NotFound.
 func (v *views) Get(id int32) (View, error) {
 	e, err := v.reg.find(id)
 	if err != nil {
@@ -41,12 +41,12 @@ func (v *views) Get(id int32) (View, error) {
 	return v.viewOf(e.snapshot(), e), nil
 }
 
-// viewOf is an experiment as it is shown; e may be nil for one that has no trials.
+// viewOf returns the view of an experiment; e may be nil if it has no trials.
 func (s *shared) viewOf(x record.Experiment, e *entry) View {
 	return View{Experiment: x, Shown: s.shownOf(&x, e)}
 }
 
-// shownOf is the state that an experiment is shown in; e may be nil for one that has no trials.
+// shownOf returns the displayed state of an experiment; e may be nil if it has no trials.
 func (s *shared) shownOf(x *record.Experiment, e *entry) string {
 	var running []lifecycle.Progress
 	if e != nil && x.State == lifecycle.Active && !x.Unmanaged {
@@ -66,7 +66,7 @@ func (s *shared) show(x *record.Experiment, state lifecycle.State, running []lif
 	return lifecycle.Show(state, running)
 }
 
-// progressOf is how far a run is, nothing for one that is not known.
+// progressOf returns the progress of a run, or nothing if the task is unknown.
 func (s *shared) progressOf(r change.Run) []lifecycle.Progress {
 	st, found := s.cfg.Tasks.Status(rm.TaskID(r.Task))
 	if !found || st.Run != r.Run {
@@ -86,7 +86,7 @@ func (s *shared) progressOf(r change.Run) []lifecycle.Progress {
 	return nil
 }
 
-// History is the events of an experiment, the oldest first. The error has the code NotFound.
+// History returns the events of an experiment, oldest first, or NotFound.
 func (v *views) History(ctx context.Context, id int32) ([]record.Event, error) {
 	if _, err := v.reg.find(id); err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (v *views) History(ctx context.Context, id int32) ([]record.Event, error) {
 	return readEvents(ctx, v.cfg.Store, search, others)
 }
 
-// ModelDefinition is the packed files of an experiment in parts, and their size in bytes, 0 for none.
-// The error has the code NotFound.
+// ModelDefinition returns the packed files of an experiment in parts and their total size in bytes,
+// which is 0 without files. It returns NotFound if the experiment does not exist.
 func (v *views) ModelDefinition(ctx context.Context, id int32) (int64, iter.Seq2[[]byte, error], error) {
 	e, err := v.reg.find(id)
 	if err != nil {

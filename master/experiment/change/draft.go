@@ -7,15 +7,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// Draft is what an experiment is about to become. Several pieces of news may go into one. Once the search
-// was told of something, a draft that is not stored leaves the experiment without use: it is to be loaded
-// again. The draft itself is read and stored; its parts Requests, Runs, Reports and Elsewhere change it, each for one
-// kind of news.
+// Draft collects the changes of an experiment for one transaction; it may include several jobs. If a
+// draft cannot be stored after its search has decided something, the experiment must be loaded
+// again. Callers read and store the draft; its parts Requests, Runs, Reports and Elsewhere change
+// it.
 type Draft struct {
 	Record record.Experiment
-	// Config is nil when it stays.
+	// Config is nil if the configuration does not change.
 	Config *config.Experiment
-	// Events are new.
+	// Events are the new events.
 	Events []record.Event
 
 	x      *Experiment
@@ -24,20 +24,20 @@ type Draft struct {
 	newID  func() (int32, error)
 	by     string
 	trials trials
-	// given has the hyperparameters of new trials that programs elsewhere gave.
+	// given holds the hyperparameters of new unmanaged trials.
 	given     map[int32]map[string]any
 	decisions decisions
 	undo      undo
 }
 
-// undo is what a draft was before its latest piece of news.
+// undo holds the values from before the latest job.
 type undo struct {
 	record record.Experiment
 	config *config.Experiment
 	events int
 }
 
-// Draft begins a draft. NewID numbers trials.
+// Draft starts a draft. The function newID returns the ID of a new trial.
 func (x *Experiment) Draft(now time.Time, newID func() (int32, error)) *Draft {
 	d := &Draft{Record: x.Record, x: x, before: x.Record, now: now, newID: newID, given: map[int32]map[string]any{}}
 	d.trials = trials{x: x, changed: map[int32]record.Trial{}}
@@ -45,15 +45,15 @@ func (x *Experiment) Draft(now time.Time, newID func() (int32, error)) *Draft {
 	return d
 }
 
-// Begin starts a piece of news of a user, or of none; Undo takes it back.
+// Begin starts a job for a user, or for no user if by is empty. Undo reverts the job.
 func (d *Draft) Begin(by string) {
 	d.by, d.decisions.made = by, false
 	d.undo = undo{record: d.Record, config: d.Config, events: len(d.Events)}
 	d.trials.begin()
 }
 
-// Undo makes the draft what it was at Begin, and reports whether that was possible: it is not once the
-// search was told of something since.
+// Undo reverts the changes since Begin. It reports false, and changes nothing, if the search has
+// decided something since.
 func (d *Draft) Undo() bool {
 	if d.decisions.made {
 		return false
@@ -64,15 +64,15 @@ func (d *Draft) Undo() bool {
 	return true
 }
 
-// Before is the experiment as it was stored last.
+// Before returns the stored record.
 func (d *Draft) Before() record.Experiment { return d.before }
 
-// Opens says that the experiment is new, or runs again.
+// Opens reports whether the experiment is new or was reopened.
 func (d *Draft) Opens() bool {
 	return !d.Record.State.Over() && (d.before.Events == 0 || d.before.State.Over())
 }
 
-// Settings is the configuration as the draft has it.
+// Settings returns the configuration including changes of the draft.
 func (d *Draft) Settings() config.Experiment {
 	if d.Config != nil {
 		return *d.Config
@@ -80,10 +80,10 @@ func (d *Draft) Settings() config.Experiment {
 	return d.x.Config
 }
 
-// Trial is a trial as the draft has it.
+// Trial returns a trial including changes of the draft.
 func (d *Draft) Trial(id int32) (record.Trial, bool) { return d.trials.get(id) }
 
-// TrialOfTask is the trial that a task runs.
+// TrialOfTask returns the trial that a task runs.
 func (d *Draft) TrialOfTask(task string) (record.Trial, bool) {
 	t, found := d.x.TrialOfTask(task)
 	if !found {
@@ -92,10 +92,10 @@ func (d *Draft) TrialOfTask(task string) (record.Trial, bool) {
 	return d.Trial(t.ID)
 }
 
-// Changed is the trials that the draft changes or creates, by id.
+// Changed returns the changed and created trials, ordered by ID.
 func (d *Draft) Changed() []record.Trial { return d.trials.sorted() }
 
-// Created is the ids of the trials that the draft creates.
+// Created returns the IDs of the trials that the draft creates.
 func (d *Draft) Created() []int32 { return d.trials.created }
 
 // note adds an event.

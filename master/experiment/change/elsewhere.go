@@ -13,15 +13,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// Elsewhere applies to a draft what is reported of an experiment that runs elsewhere: its programs report when
-// trials begin and how they end, and nothing of them is started, signalled or compared here.
+// Elsewhere changes the draft of an unmanaged experiment. Programs outside the cluster report when
+// trials start and end; the cluster does not start, signal or compare them.
 type Elsewhere struct{ d *Draft }
 
-// Elsewhere returns the part of the draft for experiments that run elsewhere.
+// Elsewhere returns the part of the draft for unmanaged experiments.
 func (d *Draft) Elsewhere() Elsewhere { return Elsewhere{d} }
 
-// AddTrial creates a trial of an experiment that runs elsewhere, or returns the one that has the external id
-// already, which may be empty. An experiment that has ended continues.
+// AddTrial creates an unmanaged trial, or returns the existing trial with the external ID, which may
+// be empty. It reopens an ended experiment.
 func (w Elsewhere) AddTrial(externalID string, hparams map[string]any) (record.Trial, error) {
 	if t, found := w.trialCalled(externalID); found {
 		return t, nil
@@ -43,7 +43,7 @@ func (w Elsewhere) AddTrial(externalID string, hparams map[string]any) (record.T
 	return t, w.d.settle()
 }
 
-// trialCalled is the trial with an external id, none for an empty one.
+// trialCalled returns the trial with an external ID, and false if the ID is empty or unused.
 func (w Elsewhere) trialCalled(externalID string) (record.Trial, bool) {
 	if externalID == "" {
 		return record.Trial{}, false
@@ -56,7 +56,7 @@ func (w Elsewhere) trialCalled(externalID string) (record.Trial, bool) {
 	return record.Trial{}, false
 }
 
-// Check refuses what a program may not say of an experiment.
+// Check returns an error if the experiment is managed by the cluster or is being deleted.
 func (w Elsewhere) Check(verb string) error {
 	switch s := w.d.Record.State; {
 	case !w.d.Record.Unmanaged:
@@ -67,7 +67,7 @@ func (w Elsewhere) Check(verb string) error {
 	return nil
 }
 
-// reopen makes an experiment that has ended run again.
+// reopen makes an ended experiment active.
 func (w Elsewhere) reopen() {
 	if !w.d.Record.State.Over() {
 		return
@@ -77,8 +77,8 @@ func (w Elsewhere) reopen() {
 	w.d.note(record.Event{Kind: record.Continued, By: w.d.by, State: lifecycle.Active})
 }
 
-// BeginRun begins the next run of a trial elsewhere, from a checkpoint with so many steps, or from none. Repeated
-// before the run has said anything it answers with the same run.
+// BeginRun starts the next run of an unmanaged trial from a checkpoint with the given number of
+// steps, or from the beginning. If the current run has not reported yet, it returns the same run.
 func (w Elsewhere) BeginRun(id int32, checkpoint string, steps int32) (record.Trial, error) {
 	t, found := w.d.Trial(id)
 	if err := w.Check("start a trial of"); err != nil || !found {
@@ -107,9 +107,9 @@ func (w Elsewhere) BeginRun(id int32, checkpoint string, steps int32) (record.Tr
 	return t, nil
 }
 
-// BaseAt is the step behind which the present run of a trial takes the place of earlier ones, for a report
-// at some steps. A run elsewhere may start anywhere: it takes the place of what is at its first report or beyond, and never of less
-// than what follows the checkpoint it was given.
+// BaseAt returns the step after which the current run replaces the reports of earlier runs. An
+// unmanaged run may start at any step, so its first report determines the base. The base is never
+// beyond the checkpoint from which the run was started.
 func (w Elsewhere) BaseAt(t record.Trial, steps int64) int32 {
 	if !t.Floating {
 		return t.Base
@@ -121,7 +121,7 @@ func (w Elsewhere) BaseAt(t record.Trial, steps int64) int32 {
 	return min(t.Base, first)
 }
 
-// FixBase notes the base of a run upon its first report.
+// FixBase sets the base of a run at its first report.
 func (w Elsewhere) FixBase(id, base int32) {
 	if t, found := w.d.Trial(id); found && t.Floating {
 		t.Base, t.Floating = base, false
@@ -129,7 +129,8 @@ func (w Elsewhere) FixBase(id, base int32) {
 	}
 }
 
-// CheckListened refuses the words of a program elsewhere whose trial was ended.
+// CheckListened returns an error if a user ended the unmanaged trial, so that messages of its
+// program are no longer accepted.
 func CheckListened(t record.Trial) error {
 	if t.Life.State == lifecycle.Canceled && !t.Silent {
 		return fmt.Errorf("trial %d was ended (%s); start it again to continue it", t.ID, t.Reason)
@@ -137,8 +138,9 @@ func CheckListened(t record.Trial) error {
 	return nil
 }
 
-// Hear notes that the program of a trial elsewhere is there. One that had ended for its silence continues. The error
-// says why it is not listened to any more.
+// Hear records a message from the program of an unmanaged trial. It revives a trial that ended
+// because its program was silent. It returns an error if messages of the program are no longer
+// accepted.
 func (w Elsewhere) Hear(id int32) error {
 	t, found := w.d.Trial(id)
 	if !w.d.Record.Unmanaged || !found {
@@ -162,7 +164,8 @@ func (w Elsewhere) Hear(id int32) error {
 	return nil
 }
 
-// EndRun notes how the program of a trial elsewhere ended, and what becomes of the experiment. A trial that has ended stays as it is.
+// EndRun ends the run of an unmanaged trial and, if it was the last one, the experiment. An ended
+// trial does not change.
 func (w Elsewhere) EndRun(id int32, c lifecycle.Cause) error {
 	t, found := w.d.Trial(id)
 	if !w.d.Record.Unmanaged || !found || t.Life.State.Over() {
@@ -176,7 +179,8 @@ func (w Elsewhere) EndRun(id int32, c lifecycle.Cause) error {
 	return w.d.settle()
 }
 
-// EndUnused ends an experiment elsewhere of which no trial was ever created.
+// EndUnused cancels an unmanaged experiment without trials. It returns an error if the experiment
+// has trials or has ended.
 func (w Elsewhere) EndUnused() error {
 	if !w.d.Record.Unmanaged || w.d.Record.Trials > 0 || w.d.Record.State.Over() {
 		return errors.New("end an experiment that is not used: it is")

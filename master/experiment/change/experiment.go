@@ -1,5 +1,6 @@
-// Package change works out what one piece of news makes of an experiment: its record, its trials and
-// its events, with what the search decides. It reads no clock, stores nothing and runs nothing.
+// Package change computes the effect of reports, requests and ends of runs on an experiment: its
+// record, its trials, its events and the decisions of its search. It reads no clock and performs no
+// I/O.
 package change
 
 import (
@@ -11,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// rules is what a configuration says about the life of an experiment.
+// rules are the settings that decide about trials.
 type rules struct {
 	search      search.Config
 	maxRestarts int
@@ -25,23 +26,24 @@ func rulesOf(c config.Experiment) rules {
 	return r
 }
 
-// Experiment is an experiment with its trials, as it was stored last.
+// Experiment is a stored experiment with its trials.
 type Experiment struct {
 	Record record.Experiment
-	// Config is complete; a light experiment has none.
+	// Config is complete. A light experiment has no configuration.
 	Config config.Experiment
 
 	rules rules
 	light bool
-	// trials are in the order in which they were created, which is that of their numbers.
+	// trials are ordered by ID, which is the order of creation.
 	trials []record.Trial
 	byID   map[int32]int
 	byTask map[string]int
-	// search is nil for an experiment that runs elsewhere, and before it is created.
+	// search is nil for unmanaged experiments and for light ones.
 	search *search.State
 }
 
-// Load rebuilds an experiment of what was stored. Events are in their order.
+// Load builds an experiment from its documents. The events must be ordered. It returns an error if
+// the search cannot be rebuilt.
 func Load(x record.Experiment, c config.Experiment, trials []record.Trial, events []record.Event) (*Experiment, error) {
 	out := &Experiment{Record: x, Config: c, rules: rulesOf(c), byID: map[int32]int{}, byTask: map[string]int{}}
 	slices.SortFunc(trials, func(a, b record.Trial) int { return int(a.ID - b.ID) })
@@ -64,7 +66,8 @@ func Load(x record.Experiment, c config.Experiment, trials []record.Trial, event
 	return out, nil
 }
 
-// Light is an experiment that has ended without its trials and its search, for what needs neither.
+// Light returns an ended experiment without its trials and its search, for changes that need
+// neither.
 func Light(x record.Experiment) *Experiment {
 	return &Experiment{Record: x, light: true, byID: map[int32]int{}, byTask: map[string]int{}}
 }
@@ -78,7 +81,7 @@ func (x *Experiment) addTrial(t record.Trial) {
 	}
 }
 
-// Trial is one trial.
+// Trial returns a trial by ID.
 func (x *Experiment) Trial(id int32) (record.Trial, bool) {
 	if at, found := x.byID[id]; found {
 		return x.trials[at], true
@@ -86,7 +89,7 @@ func (x *Experiment) Trial(id int32) (record.Trial, bool) {
 	return record.Trial{}, false
 }
 
-// TrialOfTask is the trial that a task runs or ran.
+// TrialOfTask returns the trial that a task runs or ran.
 func (x *Experiment) TrialOfTask(task string) (record.Trial, bool) {
 	if at, found := x.byTask[task]; found {
 		return x.trials[at], true
@@ -94,16 +97,16 @@ func (x *Experiment) TrialOfTask(task string) (record.Trial, bool) {
 	return record.Trial{}, false
 }
 
-// Trials is all trials, in the order of their ids.
+// Trials returns all trials ordered by ID.
 func (x *Experiment) Trials() []record.Trial { return slices.Clone(x.trials) }
 
-// TrialsFrom is n trials from one on, in the order of their ids.
+// TrialsFrom returns up to n trials from index from on, ordered by ID.
 func (x *Experiment) TrialsFrom(from, n int) []record.Trial {
 	from = min(from, len(x.trials))
 	return slices.Clone(x.trials[from:min(from+n, len(x.trials))])
 }
 
-// TrialIDs are the ids of all trials, in their order.
+// TrialIDs returns the IDs of all trials in ascending order.
 func (x *Experiment) TrialIDs() []int32 {
 	out := make([]int32, len(x.trials))
 	for i := range x.trials {
@@ -118,10 +121,10 @@ type Run struct {
 	Run  int
 }
 
-// RunOf is the latest run of a trial.
+// RunOf returns the latest run of a trial.
 func RunOf(t record.Trial) Run { return Run{Task: t.Task(), Run: t.Life.Run} }
 
-// Runs is all runs that have not ended.
+// Runs returns all runs that have not ended.
 func (x *Experiment) Runs() (out []Run) {
 	for i := range x.trials {
 		if t := &x.trials[i]; t.Life.Running && !t.Life.State.Over() {
@@ -131,7 +134,7 @@ func (x *Experiment) Runs() (out []Run) {
 	return out
 }
 
-// OpenTrials is the trials that have not ended.
+// OpenTrials returns the trials that have not ended.
 func (x *Experiment) OpenTrials() []record.Trial {
 	out := make([]record.Trial, 0, x.Record.Open)
 	for _, t := range x.trials {
@@ -142,7 +145,7 @@ func (x *Experiment) OpenTrials() []record.Trial {
 	return out
 }
 
-// Publish makes what a draft has come to the experiment. It is called once the draft is stored.
+// Publish applies a stored draft to the experiment.
 func (x *Experiment) Publish(d *Draft) {
 	x.Record = d.Record
 	if d.Config != nil {

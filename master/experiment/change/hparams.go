@@ -6,16 +6,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// drawn is a decision of the search with the draws of the trials that it creates, whose ids are in the order of
-// its actions.
+// drawn is a decision of the search with the draws of the trials that it creates. The IDs are in the
+// order of its actions.
 type drawn struct {
 	from    *search.Draws
 	actions []search.Action
 	ids     []int32
 }
 
-// Hparams returns the hyperparameters of the trials that the draft creates. Those of the search are drawn one trial
-// at a time, so that no more than one trial's are in memory.
+// Hparams returns the hyperparameters of the trials that the draft creates. It draws them one trial
+// at a time, so that only those of one trial are in memory.
 func (d *Draft) Hparams() iter.Seq2[int32, map[string]any] {
 	return func(yield func(int32, map[string]any) bool) {
 		for _, id := range d.trials.created {

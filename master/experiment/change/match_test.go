@@ -9,7 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// matchesOf notes what lines of a run match, and returns what is kept of it and the events.
+// matchesOf records matches of log lines of a run. It returns the resulting match and the number of
+// events.
 func matchesOf(list ...record.Match) (record.Match, int) {
 	x := &Experiment{byID: map[int32]int{}, byTask: map[string]int{}}
 	x.addTrial(record.Trial{ID: 1, Tasks: []string{"1.a"}, Life: lifecycle.Trial{State: lifecycle.Active, Run: 2, Running: true}})

@@ -10,8 +10,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// Reopen makes an experiment that has ended run again: a single trial from where it was, of a grid or
-// random search the trials that did not complete. The error says why that cannot be.
+// Reopen makes an ended experiment active: the trial of a single search, or the trials of a grid or
+// random search that did not complete. It returns the IDs of the reopened trials, or an error if the
+// experiment cannot be continued.
 func (q Requests) Reopen() ([]int32, error) {
 	if err := q.checkReopen(); err != nil {
 		return nil, err
@@ -53,8 +54,8 @@ func (q Requests) reopens(t record.Trial) bool {
 	return q.d.x.rules.search.Method == search.Single || t.Life.State != lifecycle.Completed
 }
 
-// reopenTrial gives a trial another task. The numbers of its runs go on: what they report is told
-// apart by them.
+// reopenTrial adds a task to a trial. The run numbers continue, because they identify the reports of
+// a run.
 func reopenTrial(t record.Trial) record.Trial {
 	t.Tasks = append(t.Tasks[:len(t.Tasks):len(t.Tasks)], fmt.Sprintf("%s-%d", t.Tasks[0], len(t.Tasks)))
 	t.Life = lifecycle.Trial{State: lifecycle.Active, Run: t.Life.Run, Latest: t.Life.Latest, WarmStart: t.Life.WarmStart}

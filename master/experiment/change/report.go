@@ -10,13 +10,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// Reports applies what the program of a trial reports to a draft of its experiment.
+// Reports applies the reports of trials to a draft.
 type Reports struct{ d *Draft }
 
-// Reports returns the part of the draft that takes reports.
+// Reports returns the part of the draft for reports.
 func (d *Draft) Reports() Reports { return Reports{d} }
 
-// Train notes how far a trial is, in steps.
+// Train sets the number of completed steps of a trial.
 func (r Reports) Train(id, steps int32) {
 	t, found := r.d.Trial(id)
 	if !found {
@@ -26,7 +26,8 @@ func (r Reports) Train(id, steps int32) {
 	r.d.trials.put(t)
 }
 
-// Validate notes a validation, of which all metrics are given that are known.
+// Validate records a validation and passes it to the search. The metrics are all known metrics of
+// the step. It returns an error if the search fails.
 func (r Reports) Validate(id, steps int32, metrics map[string]any) error {
 	t, found := r.d.Trial(id)
 	metric, ok := readNumber(metrics[r.d.x.rules.search.Metric])
@@ -54,7 +55,8 @@ func (r Reports) noteValidation(t record.Trial, v *record.Best) {
 	r.d.trials.put(t)
 }
 
-// readNumber reads a metric, which may be the text of what JSON has no number for.
+// readNumber converts a metric to a number. Infinities and NaN are strings, because JSON has no
+// numbers for them.
 func readNumber(v any) (search.Number, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -67,7 +69,7 @@ func readNumber(v any) (search.Number, bool) {
 	return 0, false
 }
 
-// isBetter compares validations; what is no number is behind all others.
+// isBetter reports whether validation a is better than b. NaN is worse than any number.
 func (r rules) isBetter(a, b *record.Best) bool {
 	switch {
 	case b == nil || math.IsNaN(float64(b.Metric)):
@@ -78,7 +80,7 @@ func (r rules) isBetter(a, b *record.Best) bool {
 	return a.Metric > b.Metric
 }
 
-// SetProgress notes how much of a trial is done.
+// SetProgress sets the progress of a trial.
 func (r Reports) SetProgress(id int32, progress float64) {
 	t, found := r.d.Trial(id)
 	if !found || t.Life.State.Over() || math.IsNaN(progress) {
@@ -88,8 +90,8 @@ func (r Reports) SetProgress(id int32, progress float64) {
 	r.d.trials.put(t)
 }
 
-// SetInvalid notes that a program found its hyperparameters impossible; false is one that does not
-// run. Repeated, it changes nothing.
+// SetInvalid records that a program rejected its hyperparameters. It reports false if the trial is
+// not running. It is idempotent.
 func (r Reports) SetInvalid(id int32) bool {
 	t, found := r.d.Trial(id)
 	if found && r.d.Record.Unmanaged && t.Life.State == lifecycle.Error {
@@ -107,7 +109,7 @@ func (r Reports) SetInvalid(id int32) bool {
 	return true
 }
 
-// SetRunnerState notes what a program does, in its own words.
+// SetRunnerState sets the state that a program reports about itself.
 func (r Reports) SetRunnerState(id int32, state string) {
 	if t, found := r.d.Trial(id); found {
 		t.RunnerState, t.Heard = state, r.d.now
@@ -115,7 +117,8 @@ func (r Reports) SetRunnerState(id int32, state string) {
 	}
 }
 
-// Checkpoint notes a checkpoint: the next run starts from it, and with none from the beginning.
+// Checkpoint sets the checkpoint from which the next run starts. If uuid is empty, the run starts
+// from the beginning.
 func (r Reports) Checkpoint(id int32, uuid string, steps int32) {
 	t, found := r.d.Trial(id)
 	if !found || t.Life.State.Over() && !r.d.Record.Unmanaged {
@@ -125,8 +128,7 @@ func (r Reports) Checkpoint(id int32, uuid string, steps int32) {
 	r.d.trials.put(t)
 }
 
-// ForgetValidations takes back what was noted of a trial's validations; Revalidate notes those that
-// are left.
+// ForgetValidations removes the validations of a trial. Revalidate adds the remaining ones.
 func (r Reports) ForgetValidations(id int32) {
 	t, found := r.d.Trial(id)
 	if !found {
@@ -144,7 +146,7 @@ func (r Reports) ForgetValidations(id int32) {
 	}
 }
 
-// Revalidate notes a validation that the search knows already.
+// Revalidate records a validation that the search has already processed.
 func (r Reports) Revalidate(id, steps int32, metrics map[string]any) {
 	t, found := r.d.Trial(id)
 	if metric, ok := readNumber(metrics[r.d.x.rules.search.Metric]); found && ok {
@@ -152,7 +154,8 @@ func (r Reports) Revalidate(id, steps int32, metrics map[string]any) {
 	}
 }
 
-// Use notes that a trial uses a checkpoint; false is one that uses as many as it may.
+// Use records that a trial uses a checkpoint. It reports false if the trial already uses the maximum
+// number.
 func (r Reports) Use(id int32, u record.Use, most int) bool {
 	t, found := r.d.Trial(id)
 	if !found {
@@ -167,7 +170,8 @@ func (r Reports) Use(id int32, u record.Use, most int) bool {
 	return true
 }
 
-// explainFailure notes why a program elsewhere failed: the library says that it did first, and then why.
+// explainFailure records why an unmanaged trial failed. The library reports the reason after the
+// failure.
 func (r Reports) explainFailure(t record.Trial) bool {
 	if t.Life.Invalid() {
 		return true

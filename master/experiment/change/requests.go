@@ -8,10 +8,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// Requests applies what users ask of an experiment to a draft of it.
+// Requests applies the requests of users to a draft.
 type Requests struct{ d *Draft }
 
-// Requests returns the part of the draft that carries out requests.
+// Requests returns the part of the draft for requests.
 func (d *Draft) Requests() Requests { return Requests{d} }
 
 // Start creates the first trials.
@@ -21,7 +21,8 @@ func (q Requests) Start() error {
 	return q.d.settle()
 }
 
-// Ask carries out a request. What is so already stays; the error says why a request cannot be.
+// Ask performs a request. A request that changes nothing succeeds. It returns an error if the state
+// does not allow the request.
 func (q Requests) Ask(r lifecycle.Request, reason string) error {
 	if err := q.d.move(r, reason); err != nil {
 		return err
@@ -34,7 +35,7 @@ func (q Requests) Ask(r lifecycle.Request, reason string) error {
 	return q.d.settle()
 }
 
-// EndDeletion notes how a deletion ended; reason is why it failed, empty for one that did not.
+// EndDeletion records the result of a deletion. If reason is not empty, the deletion failed.
 func (q Requests) EndDeletion(reason string) error {
 	to, err := lifecycle.EndDeletion(q.d.Record.State, reason == "")
 	if err != nil {
@@ -45,7 +46,8 @@ func (q Requests) EndDeletion(reason string) error {
 	return nil
 }
 
-// forgetSilence lets no word of its program continue a trial elsewhere that a user has ended.
+// forgetSilence cancels a silent unmanaged trial that a user has ended, so that messages of its
+// program do not revive it.
 func (q Requests) forgetSilence(t record.Trial) {
 	if t.Silent {
 		t.Silent, t.Life.State, t.Reason = false, lifecycle.Canceled, "it was ended by "+q.d.by
@@ -53,7 +55,7 @@ func (q Requests) forgetSilence(t record.Trial) {
 	}
 }
 
-// KillTrial ends one trial.
+// KillTrial kills one trial.
 func (q Requests) KillTrial(id int32) error {
 	t, found := q.d.Trial(id)
 	if found {
@@ -71,12 +73,12 @@ func (q Requests) KillTrial(id int32) error {
 	return q.d.settle()
 }
 
-// Change notes a setting that was changed.
+// Change records a changed setting.
 func (q Requests) Change(what string) {
 	q.d.note(record.Event{Kind: record.Changed, By: q.d.by, Reason: what})
 }
 
-// RetainLogs notes how long the logs of trials are kept, of all when none is named.
+// RetainLogs sets the log retention of the given trials, or of all trials if none is given.
 func (q Requests) RetainLogs(days int, trials ...int32) {
 	for _, t := range q.d.trials.all() {
 		if len(trials) == 0 || slices.Contains(trials, t.ID) {

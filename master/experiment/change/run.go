@@ -7,13 +7,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// Runs applies to a draft what becomes of the runs of its trials.
+// Runs applies the progress of runs to a draft.
 type Runs struct{ d *Draft }
 
-// Runs returns the part of the draft that follows runs.
+// Runs returns the part of the draft for runs.
 func (d *Draft) Runs() Runs { return Runs{d} }
 
-// Place notes that a run was given its machines, in that allocation.
+// Place records the allocation in which a run was scheduled.
 func (r Runs) Place(id int32, run int, allocation string) {
 	t, found := r.d.Trial(id)
 	if !found || !t.Life.Running || t.Life.Run != run || t.Allocation == allocation {
@@ -26,7 +26,8 @@ func (r Runs) Place(id int32, run int, allocation string) {
 	r.d.trials.put(t)
 }
 
-// End notes the end of a run and says what follows, the same for as often as it is asked.
+// End records the end of a run and returns the decision about the next one. A repeated call returns
+// the same decision.
 func (r Runs) End(id int32, run int, e lifecycle.RunEnd) (lifecycle.Verdict, error) {
 	t, found := r.d.Trial(id)
 	switch {
@@ -61,7 +62,7 @@ func (r Runs) End(id int32, run int, e lifecycle.RunEnd) (lifecycle.Verdict, err
 	return t.LastEnd.Next, nil
 }
 
-// verdictOf is what follows the end of a run, by what the trial has become.
+// verdictOf returns the decision after the end of a run, derived from the state of the trial.
 func verdictOf(t record.Trial, run int) lifecycle.Verdict {
 	switch {
 	case t.Life.State.Over():
@@ -72,13 +73,13 @@ func verdictOf(t record.Trial, run int) lifecycle.Verdict {
 	return lifecycle.Held
 }
 
-// Match notes that a line of a run matched a log policy.
+// Match records that a log line of a run matched a log policy.
 func (r Runs) Match(id int32, m record.Match) {
 	t, found := r.d.Trial(id)
 	if !found || m.Run != t.Life.Run {
 		return
 	}
-	if old := t.Matched; old != nil && old.Run == m.Run { // several policies or machines of one run
+	if old := t.Matched; old != nil && old.Run == m.Run { // several policies or nodes of one run
 		m = m.Join(*old)
 		if m.Equal(*old) {
 			return
@@ -89,7 +90,7 @@ func (r Runs) Match(id int32, m record.Match) {
 	r.d.trials.put(t)
 }
 
-// begin begins the runs that are wanted.
+// begin starts the wanted runs.
 func (r Runs) begin() {
 	if r.d.Record.Unmanaged {
 		return
@@ -112,7 +113,7 @@ func (r Runs) begin() {
 	}
 }
 
-// pauseClock adds the time of the present run, which ends now, to that of earlier ones.
+// pauseClock adds the duration of the current run, which ends now, to that of the earlier ones.
 func pauseClock(t record.Trial, now time.Time) record.Trial {
 	if !t.RunBegan.IsZero() {
 		t.Trained += max(0, now.Sub(t.RunBegan))

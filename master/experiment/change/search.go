@@ -8,29 +8,29 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// decisions passes news to the search of an experiment, and carries out on its draft what the search decides.
+// decisions passes inputs to the search and applies its decisions to the draft.
 type decisions struct {
 	d *Draft
-	// inbox is news that the search does not have yet.
+	// inbox holds the inputs that the search has not processed.
 	inbox []news
-	// made is whether the search has decided anything since the latest piece of news began.
+	// made reports whether the search has decided anything in the current job.
 	made bool
-	// drawn has the hyperparameters of the trials that the search creates.
+	// drawn holds the draws of the trials that the search creates.
 	drawn []drawn
 }
 
-// news is an input of the search with what else is noted of it.
+// news is an input of the search with the number of steps for the event.
 type news struct {
 	input search.Input
 	steps int32
 }
 
-// queue adds a piece of news of a trial that has done so many steps.
+// queue adds an input for a trial that has completed the given number of steps.
 func (s *decisions) queue(in search.Input, steps int32) {
 	s.inbox = append(s.inbox, news{input: in, steps: steps})
 }
 
-// settle passes on all news, with what follows from it. An experiment that stops decides nothing more.
+// settle passes all queued inputs to the search. Inputs of a stopping experiment are dropped.
 func (s *decisions) settle() error {
 	for len(s.inbox) > 0 {
 		n := s.inbox[0]
@@ -45,7 +45,8 @@ func (s *decisions) settle() error {
 	return nil
 }
 
-// tellSearch notes a piece of news of the search with its decision, unless it changes nothing.
+// tellSearch passes an input to the search and records the decision. A validation without effect is
+// not recorded.
 func (s *decisions) tellSearch(n news) error {
 	decision, err := s.d.x.search.Decide(n.input)
 	if err != nil {
@@ -80,8 +81,8 @@ func (s *decisions) tellSearch(n news) error {
 	return nil
 }
 
-// carryOut does what the search decided, and returns the id of a new trial. A rank and a drop are the
-// search's own, and finish looks after its end.
+// carryOut applies an action to the draft and returns the ID of a new trial. RankTrial and DropTrial
+// only change the search, and finish handles its end.
 func (s *decisions) carryOut(a search.Action) (int32, error) {
 	switch a.Kind {
 	case search.CreateTrial:
@@ -97,7 +98,7 @@ func (s *decisions) carryOut(a search.Action) (int32, error) {
 	return 0, nil
 }
 
-// createTrial makes a trial that the search wants.
+// createTrial creates a trial for the search.
 func (s *decisions) createTrial(number int, c search.Create) (int32, error) {
 	id, err := s.d.newID()
 	if err != nil {

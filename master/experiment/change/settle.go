@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// settle passes to the search what it has to know, until nothing more follows, ends the experiment when
-// it is over, and begins the runs that are wanted.
+// settle passes pending inputs to the search, ends the experiment if it is over, and starts the
+// wanted runs.
 func (d *Draft) settle() error {
 	if err := d.decisions.settle(); err != nil {
 		return err
@@ -20,10 +20,10 @@ func (d *Draft) settle() error {
 	return nil
 }
 
-// Seal makes the draft ready to be stored.
+// Seal completes the draft before it is stored.
 func (d *Draft) Seal() { d.Record.Progress = d.progress() }
 
-// move takes an experiment and its trials to the state that a request leads to.
+// move changes the state of an experiment and its trials as requested.
 func (d *Draft) move(r lifecycle.Request, reason string) error {
 	to, err := lifecycle.Ask(d.Record.State, r)
 	if err != nil || to == d.Record.State {
@@ -50,15 +50,15 @@ func (d *Draft) move(r lifecycle.Request, reason string) error {
 	return nil
 }
 
-// leave takes a trial elsewhere from its program, which cannot be stopped from here.
+// leave detaches an unmanaged trial from its program, which the cluster cannot stop.
 func (d *Draft) leave(t record.Trial) record.Trial {
 	t = pauseClock(t, d.now)
 	t.Life.Running, t.Reason = false, "it was ended by "+d.by
 	return t
 }
 
-// finish ends an experiment whose search is over and whose trials have ended, and one that was
-// stopping.
+// finish ends an experiment whose search and trials have ended, or that was stopping and has no open
+// trials.
 func (d *Draft) finish() error {
 	running := d.Record.State == lifecycle.Active || d.Record.State == lifecycle.Paused
 	if running && d.Record.Open == 0 && d.isOver() {
@@ -74,7 +74,8 @@ func (d *Draft) finish() error {
 	return nil
 }
 
-// isOver says that no trial is to come: the search says so, and elsewhere the programs, by having ended.
+// isOver reports whether no more trials will be created. Without a search, this is the case after
+// the first trial.
 func (d *Draft) isOver() bool {
 	if d.x.search == nil {
 		return d.Record.Unmanaged && d.Record.Trials > 0
@@ -82,7 +83,7 @@ func (d *Draft) isOver() bool {
 	return d.x.search.Outcome() != ""
 }
 
-// outcome is how an experiment ends whose trials have ended.
+// outcome returns the request that ends an experiment without open trials, and its reason.
 func (d *Draft) outcome() (lifecycle.Request, string) {
 	ends := map[lifecycle.State]int{}
 	var last string
@@ -105,7 +106,7 @@ func (d *Draft) outcome() (lifecycle.Request, string) {
 	return lifecycle.Finish, ""
 }
 
-// progress is how much of the experiment is done.
+// progress returns the progress of the experiment between 0 and 1.
 func (d *Draft) progress() float64 {
 	switch {
 	case d.Record.State == lifecycle.Completed:
@@ -121,7 +122,7 @@ func (d *Draft) progress() float64 {
 	})
 }
 
-// progressElsewhere is the program's word of a single trial, and the share of trials that ended of several.
+// progressElsewhere returns the reported progress of a single trial, or the share of ended trials.
 func (d *Draft) progressElsewhere() float64 {
 	if d.Record.Trials == 1 {
 		return d.trials.all()[0].Progress

@@ -8,14 +8,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// setTrial notes a trial, and what follows when it has ended.
+// setTrial stores a trial in the draft and handles its end.
 func (d *Draft) setTrial(t record.Trial) {
 	if t.Life.State.Over() && t.Ended.IsZero() {
 		t.Ended = d.now
 		t.Reason = d.x.rules.endReason(t)
 		d.Record.Open--
-		// What ends because the whole experiment does is kept from the search, which would start
-		// others in its place.
+		// Trials that end with the experiment are not reported to the search, which would replace
+		// them.
 		if !t.Told && t.Number > 0 && !d.Record.State.Stopping() {
 			t.Told = true
 			d.decisions.queue(search.Input{News: search.Ended, Trial: t.Number, End: endOf(t)}, 0)
@@ -24,7 +24,7 @@ func (d *Draft) setTrial(t record.Trial) {
 	d.trials.put(t)
 }
 
-// endReason is why a trial ended, with what kept the search from comparing it.
+// endReason returns the reason for the end of a trial, and why the search could not compare it.
 func (r rules) endReason(t record.Trial) string {
 	c := r.search
 	if t.Latest != nil || t.Number == 0 || !c.Halving() || t.Life.State != lifecycle.Completed || t.Life.Invalid() {
@@ -33,7 +33,7 @@ func (r rules) endReason(t record.Trial) string {
 	return fmt.Sprintf("%s; it was not compared with others, because it reported no validation metric %q", t.Reason, c.Metric)
 }
 
-// endOf is a trial's end in the words of the search.
+// endOf converts the end of a trial to the terms of package search.
 func endOf(t record.Trial) search.End {
 	switch {
 	case t.Life.State == lifecycle.Error:
@@ -46,8 +46,8 @@ func endOf(t record.Trial) search.End {
 	return search.Completed
 }
 
-// addTrial adds a trial behind all others, which are listed in the order of their creation: also when the clock was set
-// back since the last.
+// addTrial adds a trial. Trials are ordered by their creation time, which therefore never decreases
+// even if the clock was set back.
 func (d *Draft) addTrial(t record.Trial) {
 	if last, found := d.trials.last(); found && t.Created.Before(last.Created) {
 		t.Created = last.Created

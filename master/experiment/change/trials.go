@@ -8,28 +8,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// trials are the trials of an experiment as a draft has them: the stored ones, and over them those that the draft
-// changes or creates.
+// trials holds the trials of a draft: the stored ones, overlaid with the changed and created ones.
 type trials struct {
 	x       *Experiment
 	changed map[int32]record.Trial
-	// created are the ids of the trials that the draft creates, in their order.
+	// created lists the IDs of the trials that the draft creates, in order.
 	created []int32
 	undo    trialsUndo
 }
 
-// trialsUndo is what trials were before the latest piece of news; nil is a trial that it changed first.
+// trialsUndo holds the trials from before the latest job. A nil trial was not yet changed by the
+// draft.
 type trialsUndo struct {
 	changed map[int32]*record.Trial
 	created int
 }
 
-// begin makes undo take back what is noted from now on.
+// begin starts recording for takeBack.
 func (s *trials) begin() {
 	s.undo = trialsUndo{changed: map[int32]*record.Trial{}, created: len(s.created)}
 }
 
-// takeBack makes the trials what they were at begin.
+// takeBack reverts the changes since begin.
 func (s *trials) takeBack() {
 	s.created = s.created[:s.undo.created]
 	for id, t := range s.undo.changed {
@@ -48,7 +48,7 @@ func (s *trials) get(id int32) (record.Trial, bool) {
 	return s.x.Trial(id)
 }
 
-// all is every trial in the order of creation.
+// all returns every trial in the order of creation.
 func (s *trials) all() []record.Trial {
 	out := s.x.Trials()
 	for i, t := range out {
@@ -62,7 +62,7 @@ func (s *trials) all() []record.Trial {
 	return out
 }
 
-// numbered is the trial that the search knows by a number.
+// numbered returns a trial by its position in the search.
 func (s *trials) numbered(number int) (record.Trial, bool) {
 	at := number - 1
 	if at >= 0 && at < len(s.x.trials) {
@@ -74,7 +74,7 @@ func (s *trials) numbered(number int) (record.Trial, bool) {
 	return record.Trial{}, false
 }
 
-// last is the trial that was created last.
+// last returns the trial that was created last.
 func (s *trials) last() (record.Trial, bool) {
 	if n := len(s.created); n > 0 {
 		return s.get(s.created[n-1])
@@ -85,7 +85,7 @@ func (s *trials) last() (record.Trial, bool) {
 	return record.Trial{}, false
 }
 
-// put notes a trial.
+// put stores a trial in the draft.
 func (s *trials) put(t record.Trial) {
 	if _, noted := s.undo.changed[t.ID]; !noted && s.undo.changed != nil {
 		s.undo.changed[t.ID] = nil
@@ -96,7 +96,7 @@ func (s *trials) put(t record.Trial) {
 	s.changed[t.ID] = t
 }
 
-// sorted is the changed and created trials, by id.
+// sorted returns the changed and created trials, ordered by ID.
 func (s *trials) sorted() []record.Trial {
 	return slices.SortedFunc(maps.Values(s.changed), func(a, b record.Trial) int { return cmp.Compare(a.ID, b.ID) })
 }

@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// Silence is how long a program that runs elsewhere may say nothing before its trial ends without it. The
-// library sends a heartbeat each minute.
+// Silence is the time without a message after which an unmanaged trial ends. The library sends a
+// heartbeat every minute.
 const Silence = 5 * time.Minute
 
-// IsSilent says that a program was not heard of for too long. Heard is when it was, or when the master
-// began to listen if that is later: what was said to none is not held against it.
+// IsSilent reports whether a program sent no message for too long. Heard is the time of its last
+// message, or the start of the master if that is later, because messages were lost while the master
+// was down.
 func IsSilent(heard, now time.Time) bool { return now.Sub(heard) > Silence }
 
-// EndElsewhere is a trial whose program runs elsewhere after that has ended, and why in words: the first row that
-// applies.
+// EndElsewhere returns the trial after its unmanaged program has ended, and the reason. The first
+// matching row applies:
 //
 //	trial, and its end                          next
-//	was killed or canceled, by whomever         CANCELED
-//	not heard of, and had never begun           CANCELED
-//	reported impossible hyperparameters         COMPLETED
-//	ended with 0                                COMPLETED
-//	not heard of any more                       ERROR
+//	killed or canceled                          CANCELED
+//	silent, and had never started               CANCELED
+//	reported invalid hyperparameters            COMPLETED
+//	exited with 0                               COMPLETED
+//	silent                                      ERROR
 //	failed, refused                             ERROR
 func (t Trial) EndElsewhere(c Cause) (Trial, string) {
 	began, invalid := t.Run > 0, t.Invalid()
@@ -48,8 +49,8 @@ func (t Trial) EndElsewhere(c Cause) (Trial, string) {
 	return t, "its program failed"
 }
 
-// ResumeElsewhere is a trial whose next run begins elsewhere. A restart is counted when the run before did not end
-// of itself.
+// ResumeElsewhere returns the trial after its next unmanaged run has started. It counts a restart if
+// the previous run did not complete.
 func (t Trial) ResumeElsewhere() Trial {
 	if t.Run > 0 && (t.Running || slices.Contains([]State{Error, Canceled}, t.State)) {
 		t.Restarts++
@@ -59,7 +60,7 @@ func (t Trial) ResumeElsewhere() Trial {
 	return t
 }
 
-// ReviveElsewhere is a trial that ended for its silence, whose program was heard of again.
+// ReviveElsewhere returns the trial after its program, which had been silent, sent a message again.
 func (t Trial) ReviveElsewhere() Trial {
 	t.State, t.Running = Active, t.Run > 0
 	return t

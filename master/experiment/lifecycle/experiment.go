@@ -2,7 +2,7 @@ package lifecycle
 
 import "fmt"
 
-// Request is what a user, the search or the master asks of an experiment.
+// Request is a request to an experiment by a user, the search or the master.
 type Request string
 
 // The requests.
@@ -11,17 +11,17 @@ const (
 	Activate Request = "activate"
 	Cancel   Request = "cancel"
 	Kill     Request = "kill"
-	// Finish is asked by the search, once all trials have ended. Fail is asked when there is no way to
-	// continue, or when all trials failed.
+	// Finish is requested by the search after all trials have ended. Fail is requested if the
+	// experiment cannot continue or all trials failed.
 	Finish Request = "finish"
 	Fail   Request = "fail"
 	Delete Request = "delete"
 )
 
-// Requests is every request.
+// Requests returns all requests.
 func Requests() []Request { return []Request{Pause, Activate, Cancel, Kill, Finish, Fail, Delete} }
 
-// targetState is the state that a request leads to.
+// targetState returns the state that a request leads to.
 func (r Request) targetState() State {
 	switch r {
 	case Pause:
@@ -42,9 +42,9 @@ func (r Request) targetState() State {
 	return ""
 }
 
-// Ask is an experiment's state after a request. What is so already, or is on its way to an end
-// that the request cannot change, stays: requests are repeated when their answers are lost. The
-// error says why a request cannot be.
+// Ask returns the state of an experiment after a request. Requests are idempotent: the state does
+// not change if it is already the requested one, or if the experiment is already ending. It returns
+// an error if the state does not allow the request.
 func Ask(s State, r Request) (State, error) {
 	switch {
 	case r.targetState() == "":
@@ -64,7 +64,7 @@ func Ask(s State, r Request) (State, error) {
 	return next, nil
 }
 
-// refuseRequest says what to do instead.
+// refuseRequest returns an error that suggests an alternative.
 func refuseRequest(s State, r Request) error {
 	switch {
 	case s == Deleting || s == Deleted || s == DeleteFailed:
@@ -77,8 +77,8 @@ func refuseRequest(s State, r Request) error {
 	return fmt.Errorf("%s the experiment: it has ended (%s); continue or fork it", r, s)
 }
 
-// Close is an experiment's state once it knows how many of its trials are open: one that is
-// stopping has ended when none is.
+// Close returns the state of an experiment with the given number of open trials. A stopping
+// experiment ends when it has no open trials.
 func Close(s State, open int) State {
 	if s.Stopping() && open == 0 {
 		return s.terminalState()
@@ -86,7 +86,7 @@ func Close(s State, open int) State {
 	return s
 }
 
-// EndDeletion is an experiment's state when its deletion ended.
+// EndDeletion returns the state of an experiment after its deletion succeeded or failed.
 func EndDeletion(s State, whole bool) (State, error) {
 	if whole {
 		return takeStep("experiment", experimentTable, s, Deleted)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNoStepOutsideTheTables drives an experiment with trials through whatever may happen.
+// TestNoStepOutsideTheTables applies random requests and ends of runs to an experiment with trials.
 func TestNoStepOutsideTheTables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := world{x: rapid.SampledFrom([]State{Active, Paused}).Draw(t, "x"), restarts: rapid.IntRange(0, 3).Draw(t, "restarts")}
@@ -74,7 +74,8 @@ func (w *world) ask(t *rapid.T, r Request) {
 	w.close(t)
 }
 
-// path says whether to can be reached from from; a stop of what does not run is two steps at once.
+// path reports whether state to is reachable from state from. Stopping a trial that is not running
+// takes two steps at once.
 func path(table func(State) []State, from, to State) bool {
 	if from == to || slices.Contains(table(from), to) {
 		return true
@@ -107,8 +108,8 @@ func (w *world) set(t *rapid.T, i int, to Trial) {
 	w.trials[i] = to
 }
 
-// endRun holds that the end of a run leads to exactly one of again, held and over, and that the
-// state says the same.
+// endRun checks that the end of a run leads to exactly one of again, held and over, in agreement
+// with the state.
 func (w *world) endRun(t *rapid.T, i int, e RunEnd) {
 	ran := w.trials[i].Running
 	to, verdict, why := w.trials[i].EndRun(e, w.restarts)
@@ -147,7 +148,7 @@ func (w *world) open() int {
 	return n
 }
 
-// end holds that a kill ends everything once what runs is gone.
+// end checks that a kill ends everything after the runs have ended.
 func (w *world) end(t *rapid.T) {
 	w.ask(t, Kill)
 	for i := range w.trials {

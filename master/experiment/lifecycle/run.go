@@ -5,75 +5,75 @@ import (
 	"slices"
 )
 
-// Cause is why a run ended.
+// Cause is the cause of the end of a run.
 type Cause string
 
 // The causes.
 const (
-	// Exited is a program that ended with 0.
+	// Exited is a program that exited with 0.
 	Exited Cause = "exited"
-	// Failed is a program that ended with anything else, of itself.
+	// Failed is a program that exited with another code without being killed.
 	Failed Cause = "failed"
-	// Killed is a program that was killed on request: a user's, or the master's after the time
-	// that a signal leaves.
+	// Killed is a program that was killed on request, or by the master after it did not heed a
+	// signal in time.
 	Killed Cause = "killed"
-	// Lost is a run that was taken from its trial: its machine was lost, taken back, drained or
-	// disabled, it was evicted, or others came before it.
+	// Lost is a run that lost its machine: the machine failed, was interrupted, drained or disabled,
+	// or the run was evicted or preempted.
 	Lost Cause = "lost"
-	// Refused is a run that can never be: its pool does not exist, or it may not run.
+	// Refused is a run that cannot start: its resource pool does not exist, or it is not permitted.
 	Refused Cause = "refused"
 )
 
-// Causes is every cause.
+// Causes returns all causes.
 func Causes() []Cause { return []Cause{Exited, Failed, Killed, Lost, Refused} }
 
-// RunEnd is how a run ended.
+// RunEnd describes the end of a run.
 type RunEnd struct {
 	Cause Cause
-	// Heeded says that the program acknowledged a signal to stop.
+	// Heeded reports that the program acknowledged a signal to stop.
 	Heeded bool
-	// NoRetry says that a log policy forbids another run after a failure.
+	// NoRetry reports that a log policy forbids another run after a failure.
 	NoRetry bool
-	// Excluded is the machines that log policies take out.
+	// Excluded lists the nodes that log policies exclude.
 	Excluded []string
-	// Reason is the cause in words.
+	// Reason describes the cause.
 	Reason string
 }
 
-// Verdict is what follows the end of a run.
+// Verdict is the decision after the end of a run.
 type Verdict string
 
-// What follows.
+// The decisions.
 const (
-	// Again is another run.
+	// Again starts another run.
 	Again Verdict = "again"
-	// Held is another run once the experiment is activated.
+	// Held starts another run after the experiment is activated.
 	Held Verdict = "held"
-	// Done is the end of the trial.
+	// Done ends the trial.
 	Done Verdict = "over"
 )
 
-// ending is what the end of a run means: the reason in words, the state that follows, in which Active
-// stands for another run, and whether a restart is counted.
+// ending is the effect of the end of a run: the reason, the next state, where Active means another
+// run, and whether a restart is counted.
 type ending struct {
 	rule  string
 	to    State
 	count bool
 }
 
-// judgeEnd is the table of what the end of a run means: the first row that applies.
+// judgeEnd returns the effect of the end of a run. The first matching row applies:
 //
 //	trial, and end of the run                             next
 //	to be killed                                          CANCELED
 //	stopping because the experiment failed                ERROR
 //	stopping otherwise, and the program did not fail      its terminal state
 //	stopping otherwise, and the program failed            ERROR
-//	never placed, pool gone, refused                      ERROR
-//	reported impossible hyperparameters                   COMPLETED
-//	machine lost, taken back, drained; killed on request  next run, no restart counted
-//	ended with 0 and heeded the signal                    next run
-//	ended with 0 and did not                              COMPLETED
-//	failed, and a log policy says cancel_retries          ERROR
+//	never placed, pool deleted, refused                   ERROR
+//	reported invalid hyperparameters                      COMPLETED
+//	machine lost, interrupted, drained; killed on request next run, no restart counted
+//	exited with 0 and heeded the signal                   next run
+//	exited with 0 without heeding a signal                COMPLETED
+//	failed, and a log policy has cancel_retries           ERROR
 //	failed, max_restarts reached                          ERROR
 //	failed                                                next run, a restart counted
 func (t Trial) judgeEnd(e RunEnd, maxRestarts int) ending {
@@ -104,8 +104,7 @@ func (t Trial) judgeEnd(e RunEnd, maxRestarts int) ending {
 	return ending{fmt.Sprintf("it failed; this is restart %d of %d", t.Restarts+1, maxRestarts), Active, true}
 }
 
-// EndRun is a trial after the end of its run, what follows, and why in words. A run's end that was
-// noted already leads to the same again.
+// EndRun returns the trial after the end of its run, the decision and the reason. It is idempotent.
 func (t Trial) EndRun(e RunEnd, maxRestarts int) (Trial, Verdict, string) {
 	if !t.Running {
 		return t, t.verdictOf(), "the end of the run was noted before"

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestWhatTheEndOfARunMeans has a row for each row of the table, and for the order of rows.
+// TestWhatTheEndOfARunMeans has one row for each row of the table, and rows for their order.
 func TestWhatTheEndOfARunMeans(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	invalid := func(t Trial) Trial { return t.ReportInvalid(at) }

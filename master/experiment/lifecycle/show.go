@@ -1,9 +1,9 @@
 package lifecycle
 
-// Progress is how far an allocation is, as clients know it.
+// Progress is the progress of an allocation as displayed to clients.
 type Progress string
 
-// How far an allocation is, the least first.
+// The progress of an allocation in ascending order.
 const (
 	Queued   Progress = "QUEUED"
 	Pulling  Progress = "PULLING"
@@ -24,9 +24,9 @@ func (p Progress) order() int {
 	return 0
 }
 
-// Show is the state that clients are shown: one that is active is as far as its most progressed
-// allocation. Every other is shown as it is; PAUSED is shown at once, while containers may still
-// save themselves.
+// Show returns the displayed state. An active experiment or trial shows the progress of its most
+// advanced allocation. PAUSED is shown immediately, although containers may still be saving
+// checkpoints.
 func Show(s State, allocations []Progress) string {
 	if s != Active {
 		return string(s)

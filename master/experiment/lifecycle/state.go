@@ -1,6 +1,6 @@
-// Package lifecycle decides what becomes of experiments and their trials: which state follows
-// from which request, what is wanted of a trial's run, and what the end of a run leads to.
-// Everything in it is a pure function; time comes in as a value.
+// Package lifecycle implements the state machines of experiments and trials: the states that follow
+// requests, the wanted state of a trial's run, and the effect of the end of a run. All functions are
+// pure; the time is a parameter.
 package lifecycle
 
 import (
@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// State is where an experiment or a trial stands.
+// State is the state of an experiment or a trial.
 //
 //	PAUSED ◀──▶ ACTIVE
 //	   │           │
@@ -20,8 +20,8 @@ import (
 //	         └──▶ STOPPING_ERROR ──────▶ ERROR ──────┘     │   ▼
 //	                                                    DELETE_FAILED
 //
-// A trial has no states of deletion. It may end without stopping first. On its way out it may be
-// killed, by a user or because the experiment failed, and it ends as ERROR when its program fails.
+// A trial has no deletion states and may end without a stopping state. While it is stopping, a user
+// or the failure of the experiment may kill it. It ends in ERROR if its program fails.
 type State string
 
 // The states.
@@ -40,7 +40,7 @@ const (
 	DeleteFailed      State = "DELETE_FAILED"
 )
 
-// States is every state.
+// States returns all states.
 func States() []State {
 	return []State{
 		Active, Paused, StoppingCompleted, StoppingCanceled, StoppingKilled, StoppingError,
@@ -48,7 +48,7 @@ func States() []State {
 	}
 }
 
-// experimentTable is the table of experiments: which states may follow.
+// experimentTable returns the states that may follow a state of an experiment.
 func experimentTable(from State) []State {
 	switch from {
 	case Active:
@@ -68,7 +68,7 @@ func experimentTable(from State) []State {
 	return nil
 }
 
-// trialTable is the table of trials.
+// trialTable returns the states that may follow a state of a trial.
 func trialTable(from State) []State {
 	switch from {
 	case Active, Paused:
@@ -84,15 +84,15 @@ func trialTable(from State) []State {
 	return nil
 }
 
-// Stopping says that the state waits for runs to end.
+// Stopping reports whether the state waits for runs to end.
 func (s State) Stopping() bool { return s.terminalState() != "" }
 
-// Over says that nothing runs and nothing will.
+// Over reports whether no run exists or will start.
 func (s State) Over() bool {
 	return slices.Contains([]State{Completed, Canceled, Error, Deleting, Deleted, DeleteFailed}, s)
 }
 
-// terminalState is what a stopping state leads to, empty for any other.
+// terminalState returns the state that follows a stopping state, and "" for all other states.
 func (s State) terminalState() State {
 	switch s {
 	case StoppingCompleted:
@@ -106,7 +106,7 @@ func (s State) terminalState() State {
 	return ""
 }
 
-// takeStep refuses what the table lacks.
+// takeStep returns an error if the table does not contain the transition.
 func takeStep(what string, table func(State) []State, from, to State) (State, error) {
 	if !slices.Contains(table(from), to) {
 		return from, fmt.Errorf("move the %s: there is no step from %s to %s", what, from, to)

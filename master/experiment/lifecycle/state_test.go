@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// want is every step, written a second time.
+// wantExperiments lists all transitions independently of the code.
 const wantExperiments = `
 ACTIVE: PAUSED STOPPING_COMPLETED STOPPING_CANCELED STOPPING_KILLED STOPPING_ERROR
 PAUSED: ACTIVE STOPPING_COMPLETED STOPPING_CANCELED STOPPING_KILLED STOPPING_ERROR

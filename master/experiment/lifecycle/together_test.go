@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// TestASearchWithItsTrialsEnds plays whole experiments: a search, the states of its trials, pauses,
-// failures, lost machines, and masters that restart and know only what was stored.
+// TestASearchWithItsTrialsEnds runs whole experiments: a search, the states of its trials, pauses,
+// failures, lost machines, and restarts of a master that loads only the stored state.
 func TestASearchWithItsTrialsEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newExperiment(t)
@@ -53,7 +53,7 @@ func newExperiment(t *rapid.T) *experiment {
 	return w
 }
 
-// restart is a master that knows what was stored.
+// restart rebuilds the state from the stored events.
 func (w *experiment) restart(t *rapid.T) {
 	s, err := search.Replay(w.config, w.events)
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *experiment) restart(t *rapid.T) {
 	w.search = s
 }
 
-// tell carries out what the search decides.
+// tell carries out the decision of the search.
 func (w *experiment) tell(t *rapid.T, in search.Input) {
 	e, err := w.search.Handle(in)
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *experiment) tell(t *rapid.T, in search.Input) {
 	}
 }
 
-// set notes a trial, and tells the search of its end once.
+// set updates a trial, and reports its end to the search once.
 func (w *experiment) set(t *rapid.T, i int, trial lifecycle.Trial) {
 	w.trials[i] = trial
 	if !trial.State.Over() || w.told[i] {
@@ -150,7 +150,7 @@ func (w *experiment) step(t *rapid.T) {
 	}
 }
 
-// report is a validation; a run that was lost begins again at an earlier epoch.
+// report reports a validation. A lost run starts again at an earlier epoch.
 func (w *experiment) report(t *rapid.T, i int) {
 	w.trials[i] = w.trials[i].Begin()
 	if !w.trials[i].Running {
@@ -170,7 +170,7 @@ func (w *experiment) endRun(t *rapid.T, i int, e lifecycle.RunEnd) {
 	w.x = lifecycle.Close(w.x, w.open())
 }
 
-// finishOne does what is wanted of the first open trial.
+// finishOne performs the wanted action of the first open trial.
 func (w *experiment) finishOne(t *rapid.T) {
 	for i, trial := range w.trials {
 		switch trial.Wanted(time.Unix(0, 0)) {

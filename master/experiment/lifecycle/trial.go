@@ -5,29 +5,30 @@ import (
 	"time"
 )
 
-// Trial is what decides about a trial.
+// Trial is the state machine of a trial.
 type Trial struct {
 	State State `json:"state"`
-	// Run counts its runs from 1; Running says that the latest has not ended.
+	// Run counts the runs from 1. Running reports that the latest run has not ended.
 	Run     int  `json:"run"`
 	Running bool `json:"running"`
-	// Restarts counts the runs that followed a failure of its program.
+	// Restarts counts the runs that followed a failure of the program.
 	Restarts int `json:"restarts"`
-	// Latest is the checkpoint that the next run starts from, WarmStart the one of the first.
+	// Latest is the checkpoint from which the next run starts, WarmStart that of the first run.
 	Latest    string `json:"latest_checkpoint,omitempty"`
 	WarmStart string `json:"warm_start,omitempty"`
-	// InvalidSince is when its program said that its hyperparameters are impossible.
+	// InvalidSince is the time at which the program rejected its hyperparameters.
 	InvalidSince *time.Time `json:"invalid_since,omitempty"`
-	// Excluded is the machines that it does not run on any more.
+	// Excluded lists the nodes on which the trial must not run.
 	Excluded []string `json:"excluded_nodes,omitempty"`
 }
 
-// NewTrial is a trial of an experiment in state x.
+// NewTrial returns a new trial of an experiment in state x.
 func NewTrial(x State, warmStart string) Trial {
 	return Trial{State: Active, WarmStart: warmStart}.Follow(x)
 }
 
-// Checkpoint is what the next run starts from, empty for nothing.
+// Checkpoint returns the checkpoint from which the next run starts, or "" to start from the
+// beginning.
 func (t Trial) Checkpoint() string {
 	if t.Latest != "" {
 		return t.Latest
@@ -35,11 +36,11 @@ func (t Trial) Checkpoint() string {
 	return t.WarmStart
 }
 
-// Invalid says that its program found its hyperparameters impossible.
+// Invalid reports whether the program rejected its hyperparameters.
 func (t Trial) Invalid() bool { return t.InvalidSince != nil }
 
-// ReportInvalid notes that its program found its hyperparameters impossible. Repeated, or late when
-// nothing runs, it changes nothing.
+// ReportInvalid records that the program rejected its hyperparameters. It changes nothing if that
+// was recorded before or the trial is not running.
 func (t Trial) ReportInvalid(at time.Time) Trial {
 	if t.InvalidSince == nil && t.Running {
 		t.InvalidSince = &at
@@ -47,7 +48,7 @@ func (t Trial) ReportInvalid(at time.Time) Trial {
 	return t
 }
 
-// Follow is a trial after its experiment came to a state.
+// Follow returns the trial after its experiment has changed to state x.
 func (t Trial) Follow(x State) Trial {
 	switch {
 	case t.State.Over():
@@ -63,8 +64,9 @@ func (t Trial) Follow(x State) Trial {
 	return t
 }
 
-// Stop is a trial that is to stop: by the search (StoppingCompleted), by a user, or because the
-// experiment failed. One that is stopping already is only killed. One that does not run has ended.
+// Stop returns the trial after it was stopped: by the search (StoppingCompleted), by a user, or
+// because the experiment failed. A trial that is already stopping can only be killed. A trial that
+// is not running ends.
 func (t Trial) Stop(to State) Trial {
 	if slices.Contains(trialTable(t.State), to) && to.Stopping() {
 		t.State = to
@@ -75,7 +77,7 @@ func (t Trial) Stop(to State) Trial {
 	return t
 }
 
-// Begin is a trial whose next run was submitted. It changes only one of which a run is wanted.
+// Begin returns the trial after its next run was submitted. It changes nothing if no run is wanted.
 func (t Trial) Begin() Trial {
 	if t.State == Active && !t.Running {
 		t.Run++
@@ -84,11 +86,11 @@ func (t Trial) Begin() Trial {
 	return t
 }
 
-// Want is what is wanted of a trial's run.
+// Want is the wanted state of a trial's run.
 type Want string
 
-// What is wanted. Signal is the way of a stop by the search, of a pause, of a cancellation and of a
-// preemption alike: the program saves itself, and is killed when it takes too long.
+// The wanted states. Signal is used for a stop by the search, a pause, a cancellation and a
+// preemption alike: the program saves a checkpoint, and is killed if it takes too long.
 const (
 	Nothing Want = "nothing"
 	Start   Want = "start"
@@ -97,12 +99,11 @@ const (
 	End     Want = "kill"
 )
 
-// graceOfInvalid is how long a program may take to end by itself after it said that its
-// hyperparameters are impossible.
+// graceOfInvalid is the time that a program has to exit after it rejected its hyperparameters.
 const graceOfInvalid = 10 * time.Second
 
-// Wanted is what is wanted of a trial's run now. It is level-triggered: asked again, after a
-// restart too, it says the same until the trial changes.
+// Wanted returns the wanted state of a trial's run. It is level-triggered: the result only changes
+// with the trial, also after a restart of the master.
 func (t Trial) Wanted(now time.Time) Want {
 	switch {
 	case !t.Running && t.State == Active:
@@ -119,5 +120,6 @@ func (t Trial) Wanted(now time.Time) Want {
 	return Signal
 }
 
-// isWithin says that less than a grace has passed. Of a clock that was set back since it is not known how much has.
+// isWithin reports whether less than the grace period has passed. A negative duration, after the
+// clock was set back, counts as expired, because the real duration is unknown.
 func isWithin(passed, grace time.Duration) bool { return passed >= 0 && passed < grace }

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// showCheckpoints adds what is known of a trial's checkpoints.
+// showCheckpoints adds the checkpoints of a trial to its message.
 func (t *Trials) showCheckpoints(ctx context.Context, m *apiv1.Trial, best *record.Best) error {
 	list, err := checkpoint.ListTrials(ctx, t.cfg.Store, m.GetId())
 	if err != nil {
@@ -31,7 +31,8 @@ func (t *Trials) showCheckpoints(ctx context.Context, m *apiv1.Trial, best *reco
 	return err
 }
 
-// showEntry shows a checkpoint whole, of one that was deleted meanwhile what is known.
+// showEntry returns a checkpoint as an API message. If it was deleted concurrently, the message
+// contains only the fields of the entry.
 func (t *Trials) showEntry(ctx context.Context, e checkpoint.Entry) (*apiv1.CheckpointWorkload, error) {
 	r, found, err := checkpoint.Get(ctx, t.cfg.Store, e.UUID)
 	if err != nil {
@@ -54,8 +55,8 @@ func showCheckpoint(r checkpoint.Record) (*apiv1.CheckpointWorkload, error) {
 	}, nil
 }
 
-// checkpointState is a state as clients know it. They know of no deletion that is under way, and
-// describing a trial ends with an error for a checkpoint of which some files were deleted.
+// checkpointState converts a state for clients. The API has no state for a deletion in progress, and
+// `det trial describe` fails on PARTIALLY_DELETED.
 func checkpointState(s checkpoint.State) apiv1.CheckpointWorkload_State {
 	switch s {
 	case checkpoint.Deleting:
@@ -67,7 +68,7 @@ func checkpointState(s checkpoint.State) apiv1.CheckpointWorkload_State {
 	return apiv1.CheckpointWorkload_State(apiv1.CheckpointWorkload_State_value["STATE_"+string(s)])
 }
 
-// countCheckpoints is how many checkpoints trials have, and their bytes.
+// countCheckpoints returns the number of the trials' checkpoints and their size in bytes.
 func (e *Experiments) countCheckpoints(ctx context.Context, trials []int32) (n int32, bytes int64, err error) {
 	list, err := checkpoint.ListTrials(ctx, e.cfg.Store, trials...)
 	for _, r := range list {

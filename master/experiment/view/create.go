@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment"
 )
 
-// Create accepts an experiment, or only says whether it would be.
+// Create creates an experiment, or only validates the request.
 func (e *Experiments) Create(ctx context.Context, by *apiv1.User, r *apiv1.CreateExperimentRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.CreateExperimentResponse, error) {
@@ -41,8 +41,7 @@ func (e *Experiments) create(ctx context.Context, by *apiv1.User, externalID str
 	}, nil
 }
 
-// Put is the experiment with an external id, which is created where there is none. Its programs run outside
-// of the cluster.
+// Put creates an unmanaged experiment with an external ID, or returns the existing one.
 func (e *Experiments) Put(ctx context.Context, by *apiv1.User, externalID string, r *apiv1.CreateExperimentRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.PutExperimentResponse, error) {

@@ -10,8 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// CreateTrial stores a trial whose program runs outside of the cluster. ExternalID is what it is called there, empty
-// for nothing.
+// CreateTrial creates an unmanaged trial. The external ID may be empty.
 func (t *Trials) CreateTrial(ctx context.Context, by *apiv1.User, externalID string, r *apiv1.CreateTrialRequest) (*apiv1.Trial, error) {
 	if !r.GetUnmanaged() {
 		return nil, status.New(status.InvalidArgument, "unmanaged: must be set: trials that the cluster runs are created by their experiment's searcher")
@@ -25,7 +24,7 @@ func (t *Trials) CreateTrial(ctx context.Context, by *apiv1.User, externalID str
 	return t.show(ctx, v)
 }
 
-// StartTrial begins a run of such a trial.
+// StartTrial starts a run of an unmanaged trial.
 func (t *Trials) StartTrial(ctx context.Context, by *apiv1.User, trial int32, resume bool) (*apiv1.StartTrialResponse, error) {
 	b, err := t.cfg.Experiments.StartTrial(ctx, by, trial, resume)
 	if err != nil {
@@ -38,7 +37,7 @@ func (t *Trials) StartTrial(ctx context.Context, by *apiv1.User, trial int32, re
 	return out, nil
 }
 
-// PatchTrial takes in that such a trial's program is there or, with a state, how it ended.
+// PatchTrial records a heartbeat of an unmanaged trial or, if state is terminal, its end.
 func (t *Trials) PatchTrial(ctx context.Context, by *apiv1.User, trial int32, state *apiv1.Trial_State) (*apiv1.Trial, error) {
 	ends := map[apiv1.Trial_State]lifecycle.Cause{
 		apiv1.Trial_STATE_COMPLETED: lifecycle.Exited, apiv1.Trial_STATE_ERROR: lifecycle.Failed, apiv1.Trial_STATE_CANCELED: lifecycle.Killed,
@@ -62,7 +61,7 @@ func (t *Trials) PatchTrial(ctx context.Context, by *apiv1.User, trial int32, st
 	return t.Trial(ctx, trial)
 }
 
-// ReportUse takes in that a trial uses a checkpoint.
+// ReportUse records that a trial uses a checkpoint.
 func (t *Trials) ReportUse(ctx context.Context, r *apiv1.TrialSourceInfo) error {
 	if r.GetTrialSourceInfoType() == apiv1.TrialSourceInfoType_TRIAL_SOURCE_INFO_TYPE_UNSPECIFIED {
 		return status.New(status.InvalidArgument, "trial_source_info_type: must be TRIAL_SOURCE_INFO_TYPE_INFERENCE or TRIAL_SOURCE_INFO_TYPE_FINE_TUNING")
@@ -72,7 +71,8 @@ func (t *Trials) ReportUse(ctx context.Context, r *apiv1.TrialSourceInfo) error 
 	})
 }
 
-// Using is the trials that use a checkpoint. A type, or a model with a version, leaves out those that do otherwise.
+// Using returns the IDs of the trials that use a checkpoint. The type and the model version of the
+// query are optional filters.
 func (t *Trials) Using(ctx context.Context, q *apiv1.TrialSourceInfo) ([]int32, error) {
 	return t.cfg.Experiments.Using(ctx, q.GetCheckpointUuid(), func(u record.Use) bool {
 		how := q.GetTrialSourceInfoType()

@@ -12,10 +12,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment"
 )
 
-// Experiments answers for experiments.
+// Experiments implements the API of experiments.
 type Experiments struct{ cfg Config }
 
-// Experiment is one experiment whole.
+// Experiment returns an experiment with all its fields.
 func (e *Experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error) {
 	v, err := e.cfg.Experiments.Get(id)
 	if err != nil {
@@ -28,13 +28,13 @@ func (e *Experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExper
 	return &apiv1.GetExperimentResponse{Experiment: x, Config: x.GetConfig()}, nil
 }
 
-// Owner is the user who created an experiment.
+// Owner returns the ID of the user who created an experiment.
 func (e *Experiments) Owner(id int32) (int32, error) {
 	v, err := e.cfg.Experiments.Get(id)
 	return v.UserID, err
 }
 
-// CheckReader refuses a user who may not read the content of an experiment.
+// CheckReader returns an error if the user may not read the content of an experiment.
 func (e *Experiments) CheckReader(by *apiv1.User, id int32, content string) error {
 	v, err := e.cfg.Experiments.Get(id)
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *Experiments) CheckReader(by *apiv1.User, id int32, content string) erro
 	return v.CheckReader(by, content)
 }
 
-// BestMetric is the best value of the searcher's metric, nil for none.
+// BestMetric returns the best value of the searcher's metric, or nil before the first validation.
 func (e *Experiments) BestMetric(id int32) (*float64, error) {
 	v, err := e.cfg.Experiments.Get(id)
 	if err != nil || v.Best == nil {
@@ -52,7 +52,8 @@ func (e *Experiments) BestMetric(id int32) (*float64, error) {
 	return new(float64(v.Best.Metric)), nil
 }
 
-// showWhole also reads what lists leave out: the trials.
+// showWhole returns an experiment with the fields that lists omit: its configuration, trials and
+// checkpoints.
 func (e *Experiments) showWhole(ctx context.Context, v experiment.View) (*apiv1.Experiment, error) {
 	x, err := e.showConfigured(ctx, v)
 	if err != nil {
@@ -65,7 +66,7 @@ func (e *Experiments) showWhole(ctx context.Context, v experiment.View) (*apiv1.
 	return x, err
 }
 
-// showConfigured is an experiment with its configuration.
+// showConfigured returns an experiment with its configuration.
 func (e *Experiments) showConfigured(ctx context.Context, v experiment.View) (*apiv1.Experiment, error) {
 	x := e.show(v)
 	s, err := e.cfg.Experiments.Settings(ctx, v.ID)
@@ -80,7 +81,7 @@ func (e *Experiments) showConfigured(ctx context.Context, v experiment.View) (*a
 	return x, nil
 }
 
-// show is an experiment without its configuration.
+// show returns an experiment without its configuration.
 func (e *Experiments) show(v experiment.View) *apiv1.Experiment {
 	x := &apiv1.Experiment{
 		Id: v.ID, Name: v.Name, Description: v.Description, Notes: v.Notes, Labels: v.Labels,
@@ -106,7 +107,7 @@ func (e *Experiments) show(v experiment.View) *apiv1.Experiment {
 	return x
 }
 
-// endOr is when an experiment ended, or now.
+// endOr returns the end of an experiment, or the current time if it has not ended.
 func (c Config) endOr(v experiment.View) time.Time {
 	if v.Ended.IsZero() {
 		return c.Now()
@@ -114,7 +115,8 @@ func (c Config) endOr(v experiment.View) time.Time {
 	return v.Ended
 }
 
-// showPlace names the project; one that was deleted has a number alone.
+// showPlace sets the names of the project and the workspace. If the project was deleted, only its ID
+// is set.
 func (e *Experiments) showPlace(x *apiv1.Experiment, project int32) {
 	x.ProjectId = project
 	p, err := e.cfg.Places.Project(project)

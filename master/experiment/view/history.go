@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// History is what happened to an experiment, the oldest first.
+// History returns the events of an experiment, oldest first.
 func (e *Experiments) History(ctx context.Context, id int32, offset, limit int) (*apiv1.GetExperimentHistoryResponse, error) {
 	all, err := e.cfg.Experiments.History(ctx, id)
 	if err != nil {
@@ -32,7 +32,7 @@ func (e *Experiments) History(ctx context.Context, id int32, offset, limit int) 
 	return out, nil
 }
 
-// history knows the ids of the trials that the search counts from 1.
+// history maps the positions of trials in the search to their IDs.
 type history struct{ ids map[int]int32 }
 
 func (h history) show(v record.Event) *apiv1.ExperimentEvent {
@@ -43,7 +43,7 @@ func (h history) show(v record.Event) *apiv1.ExperimentEvent {
 	return m
 }
 
-// describe is an event in words.
+// describe returns an event as a sentence.
 func (h history) describe(v record.Event) string {
 	switch v.Kind {
 	case record.Created:
@@ -75,8 +75,8 @@ func joinReason(text, reason string) string {
 	return text + ": " + reason
 }
 
-// describeSearch is news of the search and what followed: "trial 7 was stopped at 16 epochs: 0.412 is
-// 5th of 9, 3 go on".
+// describeSearch returns an input of the search and the decision, such as "trial 7 was stopped at 16
+// epochs: 0.412 is 5th of 9, 3 go on".
 func (h history) describeSearch(v record.Event) string {
 	if v.Search == nil {
 		return v.Reason

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// List is the experiments that a request asks for, without what was submitted. What is not in the page
-// is not read.
+// List returns the requested page of experiments without the submitted configurations. It reads only
+// the configurations of the page.
 func (e *Experiments) List(ctx context.Context, r *apiv1.GetExperimentsRequest) (*apiv1.GetExperimentsResponse, error) {
 	out := &apiv1.GetExperimentsResponse{}
 	list := e.cfg.Experiments.Page(experiment.Query{
@@ -40,7 +40,7 @@ func (e *Experiments) List(ctx context.Context, r *apiv1.GetExperimentsRequest) 
 	return out, nil
 }
 
-// Owned are the numbers of the experiments that a request leaves in and that a user may change.
+// Owned returns the IDs of the experiments that match a request and that the user may change.
 func (e *Experiments) Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) (ids []int32) {
 	for _, x := range e.cfg.Experiments.Rows(readFilter(r)) {
 		if by.GetAdmin() || by.GetId() == x.UserID {
@@ -53,7 +53,7 @@ func (e *Experiments) Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) (ids
 func readFilter(r *apiv1.GetExperimentsRequest) experiment.Filter {
 	f := experiment.Filter{
 		Archived: r.Archived, Users: r.GetUsers(), UserIDs: r.GetUserIds(), Name: r.GetName(), Description: r.GetDescription(),
-		Labels: r.GetLabels(), Project: max(r.GetProjectId(), 0), // -1 is any project, as 0 is
+		Labels: r.GetLabels(), Project: max(r.GetProjectId(), 0), // -1 means any project, like 0
 		IDs: r.GetIds(), NotIDs: r.GetExcludedIds(),
 		FromID: r.GetFromId(), UntilID: r.GetToId(),
 	}
@@ -65,12 +65,12 @@ func readFilter(r *apiv1.GetExperimentsRequest) experiment.Filter {
 
 type order[T any] func(a, b T) int
 
-// by orders by a key.
+// by returns an order by a key.
 func by[T any, K cmp.Ordered](key func(T) K) order[T] {
 	return func(a, b T) int { return cmp.Compare(key(a), key(b)) }
 }
 
-// sortBy sorts a list that is in the order of its numbers; equal ones stay in it.
+// sortBy sorts a list that is ordered by ID. Elements that compare equal keep that order.
 func sortBy[T any](list []T, o order[T], descending bool) {
 	slices.SortStableFunc(list, func(a, b T) int {
 		if descending {
@@ -80,7 +80,7 @@ func sortBy[T any](list []T, o order[T], descending bool) {
 	})
 }
 
-// experimentOrder is nil, by the number, where nothing else is at hand.
+// experimentOrder returns nil, which orders by ID, for keys that are not supported.
 func experimentOrder(key apiv1.GetExperimentsRequest_SortBy) experiment.RowOrder {
 	type row = experiment.Row
 	orders := map[apiv1.GetExperimentsRequest_SortBy]experiment.RowOrder{
@@ -104,7 +104,7 @@ func rowsBy[K cmp.Ordered](key func(experiment.Row) K) experiment.RowOrder {
 	return experiment.OrderBy(key, cmp.Compare[K])
 }
 
-// Labels are those in use in a project, 0 for all, the most used first.
+// Labels returns the labels in use in a project, the most used first. Project 0 means all projects.
 func (e *Experiments) Labels(project int32) []string {
 	count := map[string]int{}
 	for _, v := range e.cfg.Experiments.Rows(experiment.Filter{Project: project}) {
@@ -117,7 +117,7 @@ func (e *Experiments) Labels(project int32) []string {
 	})
 }
 
-// compareEnds orders what has not ended behind what has.
+// compareEnds sorts times of running experiments, which are zero, last.
 func compareEnds(a, b time.Time) int {
 	if a.IsZero() != b.IsZero() {
 		if a.IsZero() {
@@ -128,7 +128,7 @@ func compareEnds(a, b time.Time) int {
 	return a.Compare(b)
 }
 
-// compareBest orders what has no validation behind what has.
+// compareBest sorts trials without a validation last.
 func compareBest(a, b *record.Best) int { return cmp.Compare(metricOr(a), metricOr(b)) }
 
 func metricOr(b *record.Best) float64 {
@@ -138,14 +138,14 @@ func metricOr(b *record.Best) float64 {
 	return float64(b.Metric)
 }
 
-// Count is how many experiments there are by the state that they are shown in, without
-// STATE_ and in small letters, and how many trials they have, open ones and ended ones.
+// Count returns the number of experiments by displayed state, in lower case and without STATE_, and
+// the numbers of open and ended trials.
 func (e *Experiments) Count() (states map[string]int, open, ended int) {
 	states = map[string]int{}
 	for _, name := range apiv1.Experiment_State_name {
 		states[strings.ToLower(strings.TrimPrefix(name, "STATE_"))] = 0
 	}
-	// Deleted ones are gone, and active ones are shown as what they do.
+	// Deleted experiments have no record, and active ones are displayed in another state.
 	for _, never := range []string{"unspecified", "active", "deleted"} {
 		delete(states, never)
 	}

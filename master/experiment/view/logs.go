@@ -14,14 +14,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// TaskLogs is what tasks of the cluster write; task.Tasks has these methods.
+// TaskLogs provides the logs of tasks in the cluster; task.Tasks implements it.
 type TaskLogs interface {
 	Ship(ctx context.Context, by *apiv1.User, r *apiv1.PostTaskLogsRequest) error
 	Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error)
 	Owner(ctx context.Context, id string) (userID int32, err error)
 }
 
-// Logs is the logs of all tasks: of those that the cluster runs, and of trials whose programs run elsewhere.
+// Logs provides the logs of all tasks, including unmanaged trials.
 type Logs struct {
 	TaskLogs
 
@@ -30,13 +30,13 @@ type Logs struct {
 	now         func() time.Time
 }
 
-// NewLogs adds the logs of trials that run elsewhere to those of tasks.
+// NewLogs returns the logs of tasks and of unmanaged trials.
 func NewLogs(tasks TaskLogs, x *experiment.Experiments, logs *log.Logs) *Logs {
 	return &Logs{TaskLogs: tasks, experiments: x, logs: logs, now: time.Now}
 }
 
-// Ship keeps lines that a program sends itself, all of one task. The errors have the codes InvalidArgument, NotFound and
-// PermissionDenied.
+// Ship stores log lines that a program sends itself. All lines must be of one task. It returns
+// InvalidArgument, NotFound or PermissionDenied.
 func (l *Logs) Ship(ctx context.Context, by *apiv1.User, r *apiv1.PostTaskLogsRequest) error {
 	if len(r.GetLogs()) == 0 {
 		return nil
@@ -54,7 +54,8 @@ func (l *Logs) Ship(ctx context.Context, by *apiv1.User, r *apiv1.PostTaskLogsRe
 	return l.append(ctx, task, r.GetLogs())
 }
 
-// append stores lines with the time at which they came: the library says of each when its program began.
+// append stores lines with the time of their arrival, because the library sends the start time of
+// the program with every line.
 func (l *Logs) append(ctx context.Context, task string, lines []*apiv1.TaskLog) error {
 	at := l.now()
 	byRank := map[int32]*log.Batch{}
@@ -78,7 +79,7 @@ func (l *Logs) append(ctx context.Context, task string, lines []*apiv1.TaskLog) 
 		}
 		for _, text := range log.SplitReturns(m.GetLog()) {
 			line := log.Line{At: at, Text: text, Level: level, Source: m.GetSource(), Stdtype: m.GetStdtype()}
-			if level == log.Unspecified { // the library leaves it in the text
+			if level == log.Unspecified { // the library leaves the level in the text
 				line = log.ReadHead(line)
 			}
 			b.Lines = append(b.Lines, line)
@@ -92,7 +93,7 @@ func (l *Logs) append(ctx context.Context, task string, lines []*apiv1.TaskLog) 
 	return nil
 }
 
-// Log reads the lines that f asks for; with follow until the trial has ended.
+// Log returns the lines that match f. If follow is set, it continues until the trial has ended.
 func (l *Logs) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error) {
 	where, found, err := l.experiments.ElsewhereTask(ctx, rm.TaskID(f.Task))
 	switch {
@@ -114,10 +115,10 @@ func (l *Logs) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[lo
 	}, nil
 }
 
-// lookEvery is how often it is asked whether a trial elsewhere has ended.
+// lookEvery is the interval at which a followed unmanaged trial is checked for its end.
 const lookEvery = time.Second
 
-// ended is closed when a trial has ended, or is gone.
+// ended returns a channel that is closed when the trial has ended or was deleted.
 func (l *Logs) ended(ctx context.Context, where record.TrialTasks, task string) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -135,7 +136,7 @@ func (l *Logs) ended(ctx context.Context, where record.TrialTasks, task string) 
 	return done
 }
 
-// Owner is the user whose task it is. The error has the code NotFound.
+// Owner returns the ID of the user who owns a task, or NotFound.
 func (l *Logs) Owner(ctx context.Context, id string) (int32, error) {
 	if where, found, err := l.experiments.ElsewhereTask(ctx, rm.TaskID(id)); err != nil || found {
 		return where.Owner, err

@@ -17,12 +17,12 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// ModelDefinition is the gzipped tar of an experiment's files in parts.
+// ModelDefinition returns the gzipped tar archive of an experiment's files in parts, and its size.
 func (e *Experiments) ModelDefinition(ctx context.Context, id int32) (int64, iter.Seq2[[]byte, error], error) {
 	return e.cfg.Experiments.ModelDefinition(ctx, id)
 }
 
-// FileTree is the files of an experiment, by path. Their contents are passed over.
+// FileTree returns the files of an experiment as a tree, without their contents.
 func (e *Experiments) FileTree(ctx context.Context, id int32) ([]*apiv1.FileNode, error) {
 	t := &tree{root: &apiv1.FileNode{IsDir: true}, nodes: map[string]*apiv1.FileNode{}}
 	err := e.readFiles(ctx, id, func(h *tar.Header, r io.Reader) (bool, error) { return true, t.add(h, r) })
@@ -33,10 +33,11 @@ func (e *Experiments) FileTree(ctx context.Context, id int32) ([]*apiv1.FileNode
 	return t.root.GetFiles(), nil
 }
 
-// largestFile is the bytes of a file that is answered whole.
+// largestFile limits the size in bytes of a file that File returns.
 const largestFile = 8 << 20
 
-// File is one file of an experiment.
+// File returns the content of one file of an experiment. It returns InvalidArgument if the file is
+// too large, and NotFound if it does not exist.
 func (e *Experiments) File(ctx context.Context, id int32, name string) (content []byte, err error) {
 	wanted, found := cleanName(name), false
 	err = e.readFiles(ctx, id, func(h *tar.Header, r io.Reader) (bool, error) {
@@ -56,7 +57,7 @@ func (e *Experiments) File(ctx context.Context, id int32, name string) (content 
 	return content, err
 }
 
-// readFiles calls do for each file until it says that it has enough.
+// readFiles calls do for each file until do returns false or an error.
 func (e *Experiments) readFiles(ctx context.Context, id int32, do func(*tar.Header, io.Reader) (more bool, err error)) error {
 	size, parts, err := e.cfg.Experiments.ModelDefinition(ctx, id)
 	if err != nil || size == 0 {
@@ -83,7 +84,7 @@ func (e *Experiments) readFiles(ctx context.Context, id int32, do func(*tar.Head
 	}
 }
 
-// partReader reads parts one after the other.
+// partReader is an io.Reader over a sequence of parts.
 type partReader struct {
 	next func() ([]byte, error, bool)
 	stop func()
@@ -114,7 +115,7 @@ func (r *partReader) Read(b []byte) (int, error) {
 
 func cleanName(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-// tree puts files into their directories, also into those that have no entry of their own.
+// tree builds the tree of files. It adds directories that have no entry in the archive.
 type tree struct {
 	root  *apiv1.FileNode
 	nodes map[string]*apiv1.FileNode
@@ -131,7 +132,7 @@ func (t *tree) add(h *tar.Header, content io.Reader) error {
 	if n.GetIsDir() {
 		return nil
 	}
-	// The kind is found in the first bytes.
+	// DetectContentType reads at most 512 bytes.
 	begin, err := io.ReadAll(io.LimitReader(content, 512))
 	n.ContentLength, n.ContentType = int32(h.Size), http.DetectContentType(begin)
 	return err

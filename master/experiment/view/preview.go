@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// PreviewSearch says which trials a configuration leads to. What only matters once they run may be
-// missing.
+// PreviewSearch returns the trials that a search configuration leads to. Settings that only matter
+// for running trials may be missing.
 func (e *Experiments) PreviewSearch(r *apiv1.PreviewHPSearchRequest) (*apiv1.PreviewHPSearchResponse, error) {
 	x, err := readSearch(r)
 	if err != nil {
@@ -46,7 +46,7 @@ func readSearch(r *apiv1.PreviewHPSearchRequest) (config.Experiment, error) {
 	return x, err
 }
 
-// showUnit is how far a trial goes; one that ends by itself goes as far as it likes.
+// showUnit returns the length of the trials of a group. Trials without a length end by themselves.
 func showUnit(g search.Group) *apiv1.SearchUnit {
 	if g.Units == 0 {
 		return &apiv1.SearchUnit{MaxLength: true}

@@ -9,22 +9,22 @@ import (
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 )
 
-// ReportProgress takes in how much of a trial is done.
+// ReportProgress sets the progress of a trial.
 func (t *Trials) ReportProgress(ctx context.Context, trial int32, done float64) error {
 	return t.cfg.Experiments.ReportProgress(ctx, trial, done)
 }
 
-// ReportInvalid takes in that hyperparameters are impossible.
+// ReportInvalid records that a program rejected its hyperparameters.
 func (t *Trials) ReportInvalid(ctx context.Context, trial int32) error {
 	return t.cfg.Experiments.ReportInvalid(ctx, trial)
 }
 
-// SetRunnerState takes in what a program is doing.
+// SetRunnerState sets the state that a program reports about itself.
 func (t *Trials) SetRunnerState(ctx context.Context, trial int32, state string) error {
 	return t.cfg.Experiments.SetRunnerState(ctx, trial, state)
 }
 
-// StartRun takes in that a run begins to report, and numbers the storage of its checkpoints.
+// StartRun records that a run starts to report, and returns the ID of its checkpoint storage.
 func (t *Trials) StartRun(ctx context.Context, trial int32, storage *structpb.Struct) (*int32, error) {
 	v, err := t.cfg.Experiments.Trial(ctx, trial)
 	if err != nil {
@@ -40,7 +40,7 @@ func (t *Trials) StartRun(ctx context.Context, trial int32, storage *structpb.St
 	return &id, nil
 }
 
-// Metadata is what a program keeps of itself.
+// Metadata returns the metadata that a program stored for its trial.
 func (t *Trials) Metadata(ctx context.Context, trial int32) (*structpb.Struct, error) {
 	all, err := t.cfg.Experiments.Metadata(ctx, trial)
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *Trials) Metadata(ctx context.Context, trial int32) (*structpb.Struct, e
 	return toStruct(all)
 }
 
-// SetMetadata replaces it and answers it.
+// SetMetadata replaces the metadata of a trial and returns it.
 func (t *Trials) SetMetadata(ctx context.Context, trial int32, more *structpb.Struct) (*structpb.Struct, error) {
 	all, err := t.cfg.Experiments.SetMetadata(ctx, trial, more.AsMap())
 	if err != nil {
@@ -58,7 +58,8 @@ func (t *Trials) SetMetadata(ctx context.Context, trial int32, more *structpb.St
 	return toStruct(all)
 }
 
-// RemainingLogDays is how many days the logs of a trial are kept from now on, nil for ever.
+// RemainingLogDays returns the number of days for which the logs of a trial are still kept, or nil
+// if they are kept forever.
 func (t *Trials) RemainingLogDays(ctx context.Context, id int32) (*int32, error) {
 	v, err := t.cfg.Experiments.Trial(ctx, id)
 	if err != nil {

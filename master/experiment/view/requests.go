@@ -12,32 +12,32 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 )
 
-// Ask carries out a request about an experiment.
+// Ask performs a request of a user on an experiment.
 func (e *Experiments) Ask(ctx context.Context, by *apiv1.User, id int32, r lifecycle.Request) error {
 	return e.cfg.Experiments.Ask(ctx, by, id, r)
 }
 
-// Archive takes an experiment out of the usual lists, or back into them.
+// Archive archives or unarchives an experiment.
 func (e *Experiments) Archive(ctx context.Context, by *apiv1.User, id int32, archived bool) error {
 	return e.cfg.Experiments.Archive(ctx, by, id, archived)
 }
 
-// Move puts an experiment into another project.
+// Move moves an experiment to another project.
 func (e *Experiments) Move(ctx context.Context, by *apiv1.User, id, project int32) error {
 	return e.cfg.Experiments.Move(ctx, by, id, project)
 }
 
-// SetLabel adds or removes a label and returns all there are.
+// SetLabel adds or removes a label and returns all labels.
 func (e *Experiments) SetLabel(ctx context.Context, by *apiv1.User, id int32, label string, present bool) ([]string, error) {
 	return e.cfg.Experiments.SetLabel(ctx, by, id, label, present)
 }
 
-// RetainLogs keeps the logs of all trials for so many days, -1 for ever.
+// RetainLogs sets the log retention of all trials in days; -1 keeps logs forever.
 func (e *Experiments) RetainLogs(ctx context.Context, by *apiv1.User, id, days int32) error {
 	return e.cfg.Experiments.RetainLogs(ctx, by, id, int(days))
 }
 
-// Patch changes what is set in p.
+// Patch changes the fields that are set in p.
 func (e *Experiments) Patch(ctx context.Context, by *apiv1.User, p *apiv1.PatchExperiment) (*apiv1.Experiment, error) {
 	change, err := readPatch(p)
 	if err != nil {
@@ -110,12 +110,12 @@ func readResources(out *experiment.Patch, r *apiv1.PatchExperiment_PatchResource
 	return nil
 }
 
-// KillTrial ends one trial.
+// KillTrial kills one trial.
 func (t *Trials) KillTrial(ctx context.Context, by *apiv1.User, id int32) error {
 	return t.cfg.Experiments.KillTrial(ctx, by, id)
 }
 
-// RetainTrialLogs keeps the logs of a trial for so many days, -1 for ever.
+// RetainTrialLogs sets the log retention of a trial in days; -1 keeps logs forever.
 func (t *Trials) RetainTrialLogs(ctx context.Context, by *apiv1.User, id, days int32) error {
 	return t.cfg.Experiments.RetainTrialLogs(ctx, by, id, int(days))
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// Trials answers for trials.
+// Trials implements the API of trials.
 type Trials struct{ cfg Config }
 
-// Trial is one trial whole.
+// Trial returns a trial with all its fields.
 func (t *Trials) Trial(ctx context.Context, id int32) (*apiv1.Trial, error) {
 	v, err := t.cfg.Experiments.Trial(ctx, id)
 	if err != nil {
@@ -35,13 +35,14 @@ func (t *Trials) Trial(ctx context.Context, id int32) (*apiv1.Trial, error) {
 	return m, err
 }
 
-// TrialTasks is whose trial it is and where it runs.
+// TrialTasks returns the owner and the tasks of a trial.
 func (t *Trials) TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error) {
 	return t.cfg.Experiments.TrialTasks(ctx, id)
 }
 
-// List is the trials of an experiment that a request asks for. A page whose trials have very many hyperparameters and
-// metrics ends early; clients ask for the next from its end on.
+// List returns the requested page of an experiment's trials. A page that exceeds pageBytes, because
+// its trials have many hyperparameters and metrics, ends early; clients request the next page from
+// its end.
 func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) (*apiv1.GetExperimentTrialsResponse, error) {
 	x, err := t.cfg.Experiments.Get(r.GetExperimentId())
 	if err != nil {
@@ -75,7 +76,8 @@ func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) 
 	return out, nil
 }
 
-// chooseTrials filters and sorts as a request asks; nil for all of them by their number.
+// chooseTrials returns a function that filters and sorts the trials, or nil if the request selects
+// all trials in the order of their IDs.
 func chooseTrials(r *apiv1.GetExperimentTrialsRequest, now time.Time) func([]experiment.TrialView) []experiment.TrialView {
 	order := trialOrder(r.GetSortBy(), now)
 	if order == nil && len(r.GetStates()) == 0 {
@@ -93,8 +95,8 @@ func chooseTrials(r *apiv1.GetExperimentTrialsRequest, now time.Time) func([]exp
 	}
 }
 
-// filterTrials leaves those in that are shown in one of the states; ACTIVE stands for all that an
-// active trial is shown as.
+// filterTrials returns the trials whose displayed state is one of states. ACTIVE matches an active
+// trial in any displayed state.
 func filterTrials(all []experiment.TrialView, states []apiv1.Trial_State) []experiment.TrialView {
 	if len(states) == 0 {
 		return all
@@ -112,7 +114,7 @@ func filterTrials(all []experiment.TrialView, states []apiv1.Trial_State) []expe
 	return list
 }
 
-// trialOrder is nil for the number.
+// trialOrder returns nil if the trials are ordered by ID.
 func trialOrder(key apiv1.GetExperimentTrialsRequest_SortBy, now time.Time) order[experiment.TrialView] {
 	type view = experiment.TrialView
 	orders := map[apiv1.GetExperimentTrialsRequest_SortBy]order[view]{
@@ -128,7 +130,7 @@ func trialOrder(key apiv1.GetExperimentTrialsRequest_SortBy, now time.Time) orde
 	return orders[key]
 }
 
-// trainedUntil is how long the runs of a trial took.
+// trainedUntil returns the total duration of a trial's runs.
 func trainedUntil(t record.Trial, now time.Time) time.Duration {
 	if t.RunBegan.IsZero() {
 		return t.Trained
@@ -136,7 +138,7 @@ func trainedUntil(t record.Trial, now time.Time) time.Duration {
 	return t.Trained + max(now.Sub(t.RunBegan), 0)
 }
 
-// show is a trial with its validations and checkpoints.
+// show returns a trial with its validations and checkpoints.
 func (t *Trials) show(ctx context.Context, v experiment.TrialView) (*apiv1.Trial, error) {
 	m, err := t.showRecord(ctx, v)
 	if err != nil {
@@ -158,7 +160,7 @@ func (t *Trials) show(ctx context.Context, v experiment.TrialView) (*apiv1.Trial
 	return m, t.showCheckpoints(ctx, m, v.Best)
 }
 
-// showRecord is what is stored of a trial.
+// showRecord returns the fields of a trial that its document contains.
 func (t *Trials) showRecord(ctx context.Context, v experiment.TrialView) (*apiv1.Trial, error) {
 	hparams, err := v.ShowHparams(ctx, t.cfg.Store)
 	if err != nil {
@@ -194,7 +196,7 @@ func orDays(days *int32, otherwise *int) *int32 {
 	return days
 }
 
-// validation is all metrics of a validation; nil for none.
+// validation returns all metrics of a validation, or nil if at is nil.
 func (t *Trials) validation(ctx context.Context, trial int32, at *record.Best) (*apiv1.MetricsWorkload, error) {
 	if at == nil {
 		return nil, nil
@@ -206,7 +208,8 @@ func (t *Trials) validation(ctx context.Context, trial int32, at *record.Best) (
 	return showReport(r, false)
 }
 
-// showReport is a report of metrics; those of single batches are left out unless they are wanted.
+// showReport returns a report of metrics. It includes metrics of single batches only if withBatches
+// is true.
 func showReport(r metric.Report, withBatches bool) (*apiv1.MetricsWorkload, error) {
 	averages, err := toStruct(r.Values.Averages)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package view is experiments and trials as clients of the API see them: it turns what is stored of
-// them into messages, sorts and pages lists, and reads requests.
+// Package view implements the API of experiments and trials: it converts stored documents to
+// messages, sorts and pages lists, and parses requests.
 package view
 
 import (
@@ -18,36 +18,37 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// Config is what New needs. All of it must be set, except for LogDays and Now.
+// Config configures New. LogDays and Now are optional.
 type Config struct {
 	Experiments *experiment.Experiments
-	// Store is read for metrics and checkpoints.
+	// Store provides metrics and checkpoints.
 	Store *store.Store
-	// Metrics has the summaries of what trials report.
+	// Metrics provides the metric summaries of trials.
 	Metrics *metric.Metrics
 	Users   Users
 	Places  Places
-	// LogDays is how long logs are kept where no user says, -1 for ever.
+	// LogDays is the default log retention in days; -1 keeps logs forever.
 	LogDays int
-	// Now is the clock; nil is the system's.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 }
 
-// pageBytes bounds a page of trials, encoded: 5,000 trials with a few metrics, or 100 with as many as a trial may have.
+// pageBytes limits the encoded size of a page. It is the size of 5,000 trials with a few metrics, or
+// of 100 trials with the maximum number.
 const pageBytes = 16 << 20
 
-// Users is who users are; auth.Auth has these methods.
+// Users looks up users; auth.Auth implements it.
 type Users interface {
 	User(id int32) (*apiv1.User, error)
 }
 
-// Places is the workspaces and projects of the cluster; workspace.Workspaces has these methods.
+// Places looks up projects and workspaces; workspace.Workspaces implements it.
 type Places interface {
 	Project(id int32) (workspace.Project, error)
 	Workspace(id int32) (workspace.Workspace, error)
 }
 
-// New is the two halves of the API of experiments.
+// New returns the API of experiments and the API of trials.
 func New(cfg Config) (*Experiments, *Trials) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -55,8 +56,8 @@ func New(cfg Config) (*Experiments, *Trials) {
 	return &Experiments{cfg}, &Trials{cfg}
 }
 
-// toStruct is a value as clients read it: what was read from JSON as it is, all else through JSON,
-// because a Struct does not take our types.
+// toStruct converts a map to a Struct. Values that structpb does not accept are converted through
+// JSON.
 func toStruct(v map[string]any) (*structpb.Struct, error) {
 	if len(v) == 0 {
 		return &structpb.Struct{}, nil
@@ -75,7 +76,7 @@ func toStruct(v map[string]any) (*structpb.Struct, error) {
 	return out, nil
 }
 
-// toTime is nil for a time that is not known.
+// toTime converts a time to a timestamp, and the zero time to nil.
 func toTime(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
@@ -83,7 +84,7 @@ func toTime(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-// cutPage returns the part of a list that apiv1.Page selects, and its bounds.
+// cutPage returns the bounds of the page that apiv1.Page selects.
 func cutPage(total int, offset, limit int32) (from, to int, p *apiv1.Pagination) {
 	p = apiv1.Page(total, offset, limit)
 	return int(p.GetStartIndex()), int(p.GetEndIndex()), p

@@ -13,13 +13,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// workload is one thing that a trial did, with what it is sorted by.
+// workload is a training report, a validation or a checkpoint, with its sort keys.
 type workload struct {
 	steps int64
-	// kind orders what was done at the same step: training, validation, checkpoint.
+	// kind orders workloads of the same step: training, validation, checkpoint.
 	kind int
-	// group is a report's group, and value its value of the metric that is sorted by. The rest of it is read
-	// when it is shown: a trial may have reported more than fits into memory.
+	// group is the group of a report, and value its value of the metric that is sorted by. The other
+	// metrics are read when the workload is shown, because all reports of a trial may not fit into
+	// memory.
 	group string
 	value float64
 	saved checkpoint.Entry
@@ -31,8 +32,8 @@ const (
 	saved
 )
 
-// Workloads is what a trial reported and saved. What is shown is made for the page alone, which ends early when it is
-// large, as that of List does.
+// Workloads returns the requested page of a trial's reports and checkpoints. A page that exceeds
+// pageBytes ends early, as in List.
 func (t *Trials) Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRequest) (*apiv1.GetTrialWorkloadsResponse, error) {
 	if _, err := t.cfg.Experiments.Trial(ctx, r.GetTrialId()); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (t *Trials) Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsReques
 			return nil, err
 		}
 		if !found {
-			continue // a later run has taken it back
+			continue // replaced by a later run
 		}
 		out.Workloads = append(out.Workloads, c)
 		if size += proto.Size(c); size > pageBytes {
@@ -62,7 +63,7 @@ func (t *Trials) Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsReques
 	return out, nil
 }
 
-// readWorkloads reads what the request's filter leaves in.
+// readWorkloads returns the workloads that match the request's filter.
 func (t *Trials) readWorkloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRequest) ([]workload, error) {
 	var list []workload
 	f := r.GetFilter()
@@ -100,7 +101,7 @@ func kindOf(group string) int {
 	return trained
 }
 
-// workloadOrder is by the steps or by the value of a metric; what has none is last.
+// workloadOrder orders by steps, or by the value of a metric with missing values last.
 func workloadOrder(key string) order[workload] {
 	bySteps := func(a, b workload) int {
 		return cmp.Or(cmp.Compare(a.steps, b.steps), cmp.Compare(a.kind, b.kind), a.saved.Reported.Compare(b.saved.Reported))

@@ -1,8 +1,7 @@
-// Package container is what an agent asks of whatever runs its tasks: start
-// a container, signal it, wait for its end, read its output from any point
-// on, find it again after a restart, and remove it when told. Docker and
-// plain processes stand behind it and keep the same contract
-// (test/contract/container).
+// Package container defines the interface between an agent and the runtimes of its tasks: start a
+// container, signal it, wait for its exit, read its output from any position, find it after a
+// restart, and remove it. It is implemented with Docker and with plain processes, which satisfy the
+// same contract (test/contract/container).
 package container
 
 import (
@@ -11,89 +10,86 @@ import (
 	"time"
 )
 
-// Runtime runs containers. Its methods may be called from any goroutine.
-// Containers continue to run when the agent exits or crashes.
+// Runtime runs containers. Its methods are safe for concurrent use. Containers continue to run when
+// the agent exits or crashes.
 type Runtime interface {
-	// Prepare fetches what the container needs, its image above all, and
-	// refuses what this runtime cannot run. It may be repeated.
+	// Prepare fetches the prerequisites of a container, such as its image, and returns an error if
+	// the runtime cannot run it. It may be repeated.
 	Prepare(ctx context.Context, spec Spec, note Note) error
-	// Start makes the container and starts it, after Prepare. It must be
-	// called only for an id that is Absent or Created; what an interrupted
-	// Start left is replaced. The error of a container that never ran is the
-	// reason; it is a *NeverRanError where that is certain, and else Inspect
-	// tells.
+	// Start creates and starts a container, after Prepare. It must only be called for an ID that is
+	// Absent or Created; it replaces the remains of an interrupted Start. If the container
+	// certainly never ran, the error is a *NeverRanError; after any other error, Inspect returns
+	// the outcome.
 	Start(ctx context.Context, spec Spec) error
-	// Inspect says what is known of a container; one that is not there is
-	// Absent and no error.
+	// Inspect returns the status of a container. A container that does not exist is Absent, which
+	// is no error.
 	Inspect(ctx context.Context, id string) (Status, error)
-	// Signal asks a running container to end. One that has ended, or is not
-	// there, is not an error.
+	// Signal asks a running container to stop. It returns nil if the container has exited or does
+	// not exist.
 	Signal(ctx context.Context, id string, sig Signal) error
-	// Wait returns when the container has ended. It may be called any number
-	// of times, and for a container that ended before. The error is ErrGone
-	// for one that vanished without leaving a code.
+	// Wait waits until the container has exited. It may be called repeatedly, also for a container
+	// that has exited before. It returns ErrGone for a container that disappeared without an exit
+	// code.
 	Wait(ctx context.Context, id string) (code int, err error)
-	// Logs reads the output after from, emits it in runs of lines, and
-	// returns nil when the container has ended and everything was emitted.
-	// The error of emit stops it. Reading again after the position of any
-	// line continues with the next, and gives the same lines. The error is
-	// ErrGone for a container that vanished.
+	// Logs reads the output after from, emits it in batches of lines, and returns nil when the
+	// container has exited and all output was emitted. It stops at an error of emit and returns it.
+	// Reading from the position of any line continues with the next line and yields the same lines.
+	// It returns ErrGone for a container that disappeared.
 	Logs(ctx context.Context, id string, from Position, emit func([]Line) error) error
-	// List names the containers of this agent in a cluster, whatever their
-	// phase.
+	// List returns the IDs of the containers of this agent in a cluster, in any phase.
 	List(ctx context.Context, cluster string) ([]string, error)
-	// Remove ends the container if it still runs, and forgets it. One that
-	// is not there is not an error.
+	// Remove kills the container if it is running, and deletes it. It returns nil if the container
+	// does not exist.
 	Remove(ctx context.Context, id string) error
 }
 
-// ErrGone means that a container ran and is no longer there, or that it
-// ended without leaving a code.
+// ErrGone is returned for a container that ran and no longer exists, or that exited without an exit
+// code.
 var ErrGone = errors.New("the container vanished without leaving an exit code")
 
-// ErrNoAnswer means that the engine behind a runtime cannot be reached or does not
-// answer in time. What was asked of it may have happened, or may happen yet.
+// ErrNoAnswer is returned if the engine of a runtime is unreachable or does not answer in time. The
+// requested operation may have happened, or may still happen.
 var ErrNoAnswer = errors.New("the container engine does not answer")
 
-// NeverRanError is an error of Start after which nothing runs or will.
+// NeverRanError is an error of Start for a container that never ran and will not run.
 type NeverRanError struct{ Err error }
 
 func (e *NeverRanError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *NeverRanError) Unwrap() error { return e.Err }
 
-// Note tells the owner of a container something that belongs in its log.
+// Note writes a line of the agent to the container's log.
 type Note func(text string)
 
-// Signal is how a container is asked to end.
+// Signal is a request to stop a container.
 type Signal string
 
-// The signals.
+// Values of Signal.
 const (
 	Terminate Signal = "terminate"
 	Kill      Signal = "kill"
 )
 
-// Phase is how far a container got in its runtime.
+// Phase is the state of a container in its runtime.
 type Phase string
 
-// The phases.
+// Values of Phase.
 const (
 	Absent Phase = "absent"
-	// Created means that it is there and its program was never started.
+	// Created means that the container exists but was never started.
 	Created Phase = "created"
 	Running Phase = "running"
 	Ended   Phase = "ended"
 )
 
-// Status is what a runtime knows of a container.
+// Status is the status of a container in its runtime.
 type Status struct {
 	Phase     Phase
 	Addresses []Address
 }
 
-// Address is where a port of a running container is reached.
+// Address is the address of a port of a running container.
 type Address struct {
 	ContainerIP   string
 	ContainerPort int
@@ -101,23 +97,22 @@ type Address struct {
 	HostPort      int
 }
 
-// Position is a place in a container's output, right after one line. Which
-// fields count is the runtime's affair; the zero Position is the beginning.
+// Position is a position in a container's output, after a line. Each runtime uses different fields;
+// the zero Position is the beginning.
 type Position struct {
-	// Lines counts the lines so far.
+	// Lines is the number of lines before the position.
 	Lines uint64
-	// Stdout and Stderr count the bytes so far.
+	// Stdout and Stderr are the number of bytes before the position.
 	Stdout, Stderr int64
 }
 
-// The streams.
+// Values of Line.Stream.
 const (
 	Stdout = "stdout"
 	Stderr = "stderr"
 )
 
-// MaxLine is the longest line in bytes that is kept whole; longer ones are
-// cut in pieces of this length.
+// MaxLine is the maximum length of a line in bytes. Longer lines are split.
 const MaxLine = 64 << 10
 
 // Line is one line of output.
@@ -125,7 +120,7 @@ type Line struct {
 	At time.Time
 	// Stream is Stdout or Stderr.
 	Stream string
-	// Text has no newline at its end.
+	// Text does not end in a newline.
 	Text []byte
 	// Next is the position after the line.
 	Next Position

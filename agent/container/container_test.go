@@ -78,8 +78,8 @@ func TestSplitterDoesNotCareHowBytesArrive(t *testing.T) {
 	})
 }
 
-// A reader that begins behind any line gets the lines that follow, if it knows whether the
-// byte before was a carriage return.
+// A reader that starts after any line gets the following lines, if it knows whether the byte before
+// was a carriage return.
 func TestReadingGoesOnBehindAnyLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -103,7 +103,7 @@ func TestReadingGoesOnBehindAnyLine(t *testing.T) {
 	})
 }
 
-// drawOutput is what a program printed.
+// drawOutput generates the output of a program.
 func drawOutput(t *rapid.T) []byte {
 	var data []byte
 	for range rapid.IntRange(0, 6).Draw(t, "lines") {
@@ -128,7 +128,7 @@ func compareLines(t *rapid.T, got, want [][]byte) {
 	}
 }
 
-// BenchmarkSplitter cuts lines of some 90 bytes, and the updates of a progress bar.
+// BenchmarkSplitter splits lines of about 90 bytes, and updates of a progress bar.
 func BenchmarkSplitter(b *testing.B) {
 	line := strings.Repeat("x", 89)
 	for name, end := range map[string]string{"lines": "\n", "progress": "\r"} {

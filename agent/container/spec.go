@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Spec is one container to run.
+// Spec describes a container.
 type Spec struct {
 	ID         string
 	Allocation string
 	Agent      string
 	Cluster    string
-	// Type and Description are for people who list containers.
+	// Type and Description are labels for users who list containers.
 	Type        string
 	Description string
 
@@ -22,10 +22,9 @@ type Spec struct {
 	ForcePull bool
 	Auth      Auth
 
-	// Command is the program and its arguments; empty runs what the image
-	// says.
+	// Command is the program and its arguments; if empty, the image's.
 	Command []string
-	// Env is KEY=VALUE; of a repeated key the last one counts.
+	// Env is a list of KEY=VALUE. The last value of a repeated key applies.
 	Env     []string
 	WorkDir string
 	Files   []File
@@ -37,40 +36,37 @@ type Spec struct {
 	// SlotIDs are for the label that lists the devices.
 	SlotIDs []int32
 	ShmSize int64
-	// Memory is the most that the container may use; 0 is no limit. Plain processes
-	// have none.
+	// Memory is the memory limit; 0 means no limit. Plain processes ignore it.
 	Memory      int64
 	NetworkMode string
-	// User is nil for whatever the image, or the agent, runs as.
+	// User is nil for the default user of the image or the agent.
 	User     *User
 	AddCaps  []string
 	DropCaps []string
 	Ports    []int
-	// HostGateway names the host from inside a network of its own; empty
-	// adds no name.
+	// HostGateway is the name of the host in a container with its own network; empty for none.
 	HostGateway string
-	// FixedPaths says that the program reads files at paths it does not learn from
-	// its arguments or variables: a runtime that cannot show Files, Mounts and
-	// WorkDir where they say refuses it in Prepare.
+	// FixedPaths is true if the program uses paths that are not in its arguments or variables. A
+	// runtime that cannot provide Files, Mounts and WorkDir at their paths returns an error in
+	// Prepare.
 	FixedPaths bool
-	// Unset says what a runtime that cannot apply it need not tell the owner.
+	// Unset lists default settings, which a runtime ignores without a notice.
 	Unset Unset
 }
 
-// Unset are settings that have the values which they have where neither the task nor its
-// cluster sets them.
+// Unset marks the settings that neither the task nor its cluster sets explicitly.
 type Unset struct{ Image, ShmSize, NetworkMode bool }
 
-// Vendor is who made the GPUs.
+// Vendor is the vendor of the GPUs.
 type Vendor string
 
-// The vendors.
+// Values of Vendor.
 const (
 	NVIDIA Vendor = "nvidia"
 	AMD    Vendor = "amd"
 )
 
-// Auth is for the registry of the image.
+// Auth contains the credentials for the registry of the image.
 type Auth struct {
 	Username, Password, Auth, Email             string
 	ServerAddress, IdentityToken, RegistryToken string
@@ -82,12 +78,12 @@ func (Auth) String() string { return "‹redacted›" }
 // GoString hides the secrets in %#v.
 func (Auth) GoString() string { return "‹redacted›" }
 
-// File is put into the container before its program starts.
+// File is a file to create in the container before its program starts.
 type File struct {
 	// Path is absolute in the container.
 	Path string
 	Dir  bool
-	// Link, when set, makes a symbolic link.
+	// Link, if set, is the target of a symbolic link.
 	Link     string
 	Content  []byte
 	Mode     uint32
@@ -95,24 +91,24 @@ type File struct {
 	ModTime  time.Time
 }
 
-// Mount shows a directory or file of the host in the container.
+// Mount is a bind mount of a host directory or file.
 type Mount struct {
 	HostPath, ContainerPath string
 	ReadOnly                bool
 	Propagation             string
 }
 
-// Device passes a host device through; Mode is of r, w and m.
+// Device is a host device to pass through; Mode consists of r, w and m.
 type Device struct {
 	HostPath, ContainerPath, Mode string
 }
 
-// User is who the program runs as.
+// User is the user of the program.
 type User struct {
 	UID, GID int
 }
 
-// Validate refuses what no runtime could run.
+// Validate returns an error if no runtime could run the container.
 func (s Spec) Validate() error {
 	if s.ID == "" || strings.ContainsAny(s.ID, "/\x00") || s.ID == "." || s.ID == ".." {
 		return fmt.Errorf("container id %q: must be a plain name", s.ID)
@@ -138,11 +134,11 @@ func (s Spec) Validate() error {
 	return nil
 }
 
-// Unbuffered is in the environment of a task where neither its image nor its order has the variable:
-// Python would otherwise keep its output until a buffer is full or the program ends.
+// Unbuffered is set for a task if neither its image nor its order sets the variable. Python would
+// otherwise buffer its output until the buffer is full or the program exits.
 const Unbuffered = "PYTHONUNBUFFERED=1"
 
-// HasVariable reports whether a list of NAME=value has a name.
+// HasVariable reports whether a list of NAME=value contains a name.
 func HasVariable(env []string, name string) bool {
 	return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 }

@@ -2,43 +2,43 @@ package container
 
 import "bytes"
 
-// Splitter cuts a stream into lines, which end in a newline, a carriage return or both. A
-// program that overwrites its line, as progress bars do, has printed a line each time. What
-// it cuts depends on the bytes alone, never on how they arrive, so that reading again
-// from the end of any line gives the same lines.
+// Splitter splits a stream into lines, which end in a newline, a carriage return or both: each
+// update of a progress bar is a line. The result only depends on the bytes and not on how they
+// arrive, so that reading from the end of any line yields the same lines.
 type Splitter struct {
-	// NewlinesOnly takes carriage returns for text.
+	// NewlinesOnly treats carriage returns as text.
 	NewlinesOnly bool
-	// AfterReturn says that the byte before the next was a carriage return: a newline
-	// now belongs to it.
+	// AfterReturn is true if the previous byte was a carriage return, so that a newline now belongs
+	// to it.
 	AfterReturn bool
 
 	buf []byte
-	// at is where the next line begins in buf. Before plain no newline comes from there on, and before
-	// unreturned no carriage return: each byte is looked at once, for returns in all of buf at a time.
+	// at is the start of the next line in buf. There is no newline in buf[at:plain] and no carriage
+	// return in buf[at:unreturned], so that each byte is scanned once; the scan for returns covers
+	// all of buf.
 	at, plain, unreturned int
-	// returned says that there is a carriage return at unreturned.
+	// returned reports whether there is a carriage return at unreturned.
 	returned bool
-	// passed counts bytes that belong to no line; the next line takes them.
+	// passed is the number of skipped bytes, which count as part of the next line.
 	passed int
 }
 
-// Write takes the next bytes.
+// Write appends p to the stream.
 func (s *Splitter) Write(p []byte) { s.buf = append(s.buf, p...) }
 
-// Cut is one line that a Splitter cut off.
+// Cut is a line returned by a Splitter.
 type Cut struct {
 	// Text is the line without its end, valid until the next Write.
 	Text []byte
-	// Size is how many bytes it took, its end and what was passed over included.
+	// Size is the number of bytes of the line, including its end and skipped bytes.
 	Size int
-	// Newline says that it ended in a newline, and not in a carriage return, at MaxLine
-	// or at the end of the stream.
+	// Newline reports whether the line ended in a newline, rather than in a carriage return, at
+	// MaxLine or at the end of the stream.
 	Newline bool
 }
 
-// Next cuts off one line. With final set a rest without an end is a line too. What a
-// carriage return would overwrite before anything was printed is no line.
+// Next returns the next line. With final set, a rest without an end is a line too. Empty text
+// before a carriage return is skipped.
 func (s *Splitter) Next(final bool) (c Cut, ok bool) {
 	for {
 		if s.AfterReturn && s.at < len(s.buf) {
@@ -64,8 +64,8 @@ func (s *Splitter) Next(final bool) (c Cut, ok bool) {
 	}
 }
 
-// findEnd finds where the next line ends and where the one behind it begins, which is where it
-// begins itself while that is not known.
+// findEnd returns the end of the next line and the start of the line after it. If the line is
+// incomplete, both are its start.
 func (s *Splitter) findEnd(final bool) (end, next int) {
 	limit := min(len(s.buf), s.at+MaxLine+1)
 	if s.plain = max(s.plain, s.at); s.plain < limit {
@@ -93,7 +93,7 @@ func (s *Splitter) findEnd(final bool) (end, next int) {
 	return s.at, s.at
 }
 
-// hasReturn says whether a carriage return comes before the place until.
+// hasReturn reports whether there is a carriage return before until.
 func (s *Splitter) hasReturn(until int) bool {
 	if s.NewlinesOnly {
 		return false
@@ -112,13 +112,13 @@ func (s *Splitter) hasReturn(until int) bool {
 	return s.returned && s.unreturned < until
 }
 
-// skipBytes passes over bytes that belong to no line.
+// skipBytes skips bytes that belong to no line.
 func (s *Splitter) skipBytes(n int) {
 	s.passed += n
 	s.at += n
 }
 
-// compact lets go of the memory of lines that were cut off.
+// compact releases the memory of returned lines.
 func (s *Splitter) compact() {
 	rest := s.buf[s.at:]
 	if len(rest) == 0 {

@@ -22,7 +22,8 @@ func without(id string) map[string]lifecycle.State {
 	return out
 }
 
-// Whatever happens to one file, the other containers are as they were, and so is this one unless it is named.
+// Damage to one file does not affect the other containers, nor its own container unless the damage
+// is reported.
 func TestADamagedFileConcernsOneContainer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -65,7 +66,7 @@ func TestADamagedFileConcernsOneContainer(t *testing.T) {
 	try("another container's", read(t, Entry{d, d.items["runs"]}.recordFile()))
 }
 
-// What a later version wrote is whole: it is not thrown away.
+// A record of a later version is not damaged and is kept.
 func TestAFileOfALaterVersionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -84,7 +85,7 @@ func TestAFileOfALaterVersionIsLeftAlone(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads any bytes as a record and as the last version's orders.
+// FuzzDecode decodes arbitrary bytes as a record and as the previous version's orders.
 func FuzzDecode(f *testing.F) {
 	d := story(f, f.TempDir())
 	for _, it := range d.items {
@@ -144,7 +145,8 @@ func TestOrdersOfTheLastVersionAreConverted(t *testing.T) {
 	}
 }
 
-// Of orders that were cut short or damaged the records before are kept, and never others than were written.
+// If orders are truncated or damaged, the records before the damage are kept, and only records that
+// were written.
 func TestOfDamagedOrdersTheFirstAreConverted(t *testing.T) {
 	t.Parallel()
 	orders := read(t, filepath.Join("testdata", "orders"))

@@ -1,15 +1,15 @@
-// Package disk keeps on disk what an agent needs after it was killed: the orders of its containers, how
-// far each got, how it ended, and the log lines that the master does not have yet.
+// Package disk stores the state of an agent's containers, so that it survives a kill of the agent:
+// orders, states, exits, and the log lines that the master has not acknowledged.
 //
 //	<data_dir>/containers/<id>.json          the order and the state of one container; see record
-//	                      <id>.end           room for the record of its end, so that a full disk does not
+//	                      <id>.end           space for the record of its exit, so that a full disk does not
 //	                                         lose it
-//	                      <id>.json.damaged  a record that could not be read, set aside
+//	                      <id>.json.damaged  an unreadable record, set aside
 //	           logs/<id>.log                 the journal of its lines, from the first on
-//	                <id>.silent              there when a keeper of an earlier version was ending it because
+//	                <id>.silent              exists if a keeper of an earlier version was ending it because
 //	                                         the master did not answer
 //
-// Nothing is synced: after the machine itself has failed its containers are gone as well, and the agent
+// Files are not synced: if the machine itself fails, its containers are lost too, and the agent
 // reports that.
 package disk
 
@@ -42,8 +42,9 @@ func newDisk(dataDir string) *Disk {
 	return &Disk{dir: filepath.Join(dataDir, "containers"), logs: filepath.Join(dataDir, "logs"), items: map[string]*item{}}
 }
 
-// Open reads the records of an earlier agent, also of one of the last version, and removes what is left of
-// containers that are gone. Other users can read none of it: orders hold the tokens of tasks.
+// Open reads the records of an earlier agent, including those of the previous version, and deletes
+// the files of removed containers. The directories are readable only by the owner, because orders
+// contain the tokens of tasks.
 func Open(dataDir string) (*Disk, error) {
 	d := newDisk(dataDir)
 	for _, dir := range []string{d.dir, d.logs} {
@@ -66,7 +67,7 @@ func Open(dataDir string) (*Disk, error) {
 	return d, d.sweep()
 }
 
-// read reads the record of a container. One that is damaged is set aside.
+// read reads the record of a container. A damaged record is renamed.
 func (d *Disk) read(id string) error {
 	path := filepath.Join(d.dir, id+recordSuffix)
 	data, err := os.ReadFile(path)
@@ -82,7 +83,7 @@ func (d *Disk) read(id string) error {
 		d.items[id] = it
 		return nil
 	case errors.Is(err, errBlank):
-		return nil // sweep removes it
+		return nil // sweep deletes it
 	case errors.Is(err, errLater):
 		return &atomicfile.DamagedError{Path: path, Err: err, Fix: "install that version again, or remove the file: its container is then reported as lost"}
 	}
@@ -90,14 +91,15 @@ func (d *Disk) read(id string) error {
 	return os.Rename(path, path+damagedSuffix)
 }
 
-// Damage returns an error for each record that Open could not read, and nil without one. The agent
-// knows nothing any more of these containers.
+// Damage returns an error for each record that Open could not read, or nil. The agent has no
+// information about these containers.
 func (d *Disk) Damage() error { return d.damage }
 
-// maxID is the longest ID of a container in bytes; file names have suffixes, and temporary ones digits.
+// maxID is the maximum length of a container ID in bytes. File names have suffixes, and those of
+// temporary files have digits too.
 const maxID = 230
 
-// Add writes the record of a new container. For one that is already there it returns the existing entry, and
+// Add writes the record of a new container. If the container exists, Add returns its entry and
 // added is false.
 func (d *Disk) Add(order *agentv1.Start) (e Entry, added bool, err error) {
 	id := order.GetContainerId()
@@ -124,7 +126,7 @@ func isPlainName(id string) bool {
 	return id != "" && id != "." && id != ".." && len(id) <= maxID && !strings.ContainsAny(id, "/\x00")
 }
 
-// Entries lists the containers.
+// Entries returns all containers.
 func (d *Disk) Entries() []Entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,7 +137,7 @@ func (d *Disk) Entries() []Entry {
 	return out
 }
 
-// sweep removes the files of containers that are gone, and of writes that were interrupted.
+// sweep deletes the files of removed containers and of interrupted writes.
 func (d *Disk) sweep() error {
 	for dir, suffixes := range map[string][]string{d.dir: {recordSuffix, endSuffix}, d.logs: {logSuffix, silentSuffix}} {
 		files, err := os.ReadDir(dir)

@@ -44,7 +44,7 @@ func add(t testing.TB, d *Disk, order *agentv1.Start, states ...State) Entry {
 	return e
 }
 
-// story has a container that was removed, one that runs, one that has ended and one that was only ordered.
+// story creates a removed container, a running one, an exited one and one that was only ordered.
 func story(t testing.TB, dir string) *Disk {
 	t.Helper()
 	d := openDisk(t, dir)
@@ -64,7 +64,7 @@ func whole() map[string]lifecycle.State {
 	return map[string]lifecycle.State{"runs": lifecycle.Running, "ended": lifecycle.Terminated, "ordered": lifecycle.Assigned}
 }
 
-// states returns those of all containers, by ID.
+// states returns the state of each container, by ID.
 func states(t testing.TB, d *Disk) map[string]lifecycle.State {
 	t.Helper()
 	out := map[string]lifecycle.State{}
@@ -149,7 +149,7 @@ func TestOnlyAnOrderThatWaitsHasItsSecrets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "logs", "x.log"), nil)
-	if err := os.Chmod(filepath.Join(dir, "logs"), 0o755); err != nil { // whoever made it left it open
+	if err := os.Chmod(filepath.Join(dir, "logs"), 0o755); err != nil { // open permissions from an earlier creator
 		t.Fatal(err)
 	}
 	secret := func(id string) *agentv1.Start {
@@ -237,7 +237,7 @@ func TestAKillAtEveryStepLeavesTheStateBeforeOrAfter(t *testing.T) {
 			}
 		}
 	}
-	// A removal that was interrupted leaves no container.
+	// An interrupted removal leaves no container.
 	write(t, e.endFile(), nil)
 	write(t, e.logFile(), nil)
 	if err := os.Remove(e.recordFile()); err != nil {

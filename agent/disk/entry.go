@@ -24,24 +24,24 @@ type item struct {
 	id    string
 	order *agentv1.Start
 
-	// mu guards what follows, and the container's files.
+	// mu guards the fields below and the container's files.
 	mu      sync.Mutex
 	state   State
 	removed bool
 }
 
-// State is how far a container got.
+// State is the state of a container.
 type State struct {
 	State lifecycle.State `json:"state"`
 	// AtMicros is the time of the change, in microseconds since 1970.
 	AtMicros int64 `json:"at_us"`
 	// Exit is set with TERMINATED.
 	Exit *lifecycle.Exit `json:"exit,omitempty"`
-	// Terminate reports whether the container was asked to end.
+	// Terminate reports whether the container was asked to stop.
 	Terminate bool `json:"terminate,omitempty"`
-	// KillAtMicros is when it is killed; 0 is never.
+	// KillAtMicros is the time at which the container is killed, or 0 for never.
 	KillAtMicros int64 `json:"kill_at_us,omitempty"`
-	// Silent reports whether it is killed because the master did not answer.
+	// Silent reports whether the container is killed because the master did not answer.
 	Silent bool `json:"silent,omitempty"`
 }
 
@@ -61,10 +61,10 @@ func (e Entry) silentFile() string { return filepath.Join(e.disk.logs, e.id+sile
 // ID returns the container's ID.
 func (e Entry) ID() string { return e.id }
 
-// Start returns the order. Of a container that an earlier agent started it has no secrets.
+// Start returns the order. If an earlier agent started the container, it contains no secrets.
 func (e Entry) Start() *agentv1.Start { return e.order }
 
-// State returns the state that was saved last.
+// State returns the last saved state.
 func (e Entry) State() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,7 +74,7 @@ func (e Entry) State() State {
 // errRemoved is returned for an entry that was removed.
 var errRemoved = errors.New("it was removed")
 
-// SetState saves how far the container got. When it returns the state outlives the agent.
+// SetState saves the state. When it returns, the state survives a kill of the agent.
 func (e Entry) SetState(s State) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,10 +101,10 @@ func (e Entry) save(s State) error {
 	return atomicfile.WriteUnsynced(e.recordFile(), data, 0o600)
 }
 
-// endRoom is set aside for a state with the message of its exit, in bytes.
+// endRoom is the space in bytes reserved for a state with its exit message.
 const endRoom = 4 << 10
 
-// reserve takes the room that the record of the end will need.
+// reserve allocates the space for the record of the exit.
 func (e Entry) reserve() error {
 	data, err := encodeRecord(e.order, State{State: lifecycle.Terminated})
 	if err != nil {
@@ -113,8 +113,8 @@ func (e Entry) reserve() error {
 	return os.WriteFile(e.endFile(), make([]byte, len(data)+endRoom), 0o600)
 }
 
-// saveEnd writes the last record of a container into the file that reserve made, and renames it. Neither
-// needs room on a full disk, unless the file system writes elsewhere what is overwritten (Btrfs, ZFS).
+// saveEnd writes the last record of a container into the file that reserve created, and renames it.
+// Neither needs space on a full disk, except on copy-on-write file systems (Btrfs, ZFS).
 func (e Entry) saveEnd(data []byte) error {
 	f, err := os.OpenFile(e.endFile(), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -130,14 +130,14 @@ func (e Entry) saveEnd(data []byte) error {
 // Journal opens the container's log lines.
 func (e Entry) Journal() (*journal.Journal, error) { return journal.Open(e.logFile()) }
 
-// Silenced reports whether a keeper, which agents of an earlier version had beside them, was ending
-// the container because the master did not answer.
+// Silenced reports whether a keeper, a process of agents of an earlier version, was ending the
+// container because the master did not answer.
 func (e Entry) Silenced() bool {
 	_, err := os.Lstat(e.silentFile())
 	return err == nil
 }
 
-// Remove removes the container's files. The journal must be closed.
+// Remove deletes the container's files. The journal must be closed.
 func (e Entry) Remove() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -151,7 +151,8 @@ func (e Entry) Remove() error {
 	return nil
 }
 
-// removeFiles removes the record first: the next agent sweeps the files that an interrupted removal leaves.
+// removeFiles deletes the record first, so that the next agent sweeps the remaining files of an
+// interrupted removal.
 func (e Entry) removeFiles() error {
 	for _, name := range []string{e.recordFile(), e.endFile(), e.silentFile(), e.logFile()} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -19,28 +19,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// The last version had the orders and states of all containers in one file, which is read for one release. Its
-// records are, little endian:
+// The previous version stored the orders and states of all containers in one file, which is
+// supported for one release. Its records are, little endian:
 //
-//	 0  length of what follows the checksum   4
-//	 4  kind                                  1
-//	 5  zero                                  3
-//	 8  CRC-32C of kind and what follows      4
-//	12  length of the container's id          2
+//	 0  length of the part after the checksum  4
+//	 4  kind                                   1
+//	 5  zero                                   3
+//	 8  CRC-32C of kind and the part after     4
+//	12  length of the container's id           2
 //	14  id, and then the text
 const (
 	ordersHead   = 12
 	orderKind    = 1 // an order as the master sent it
-	trimmedKind  = 2 // an order without its secrets, in the place of the whole one
+	trimmedKind  = 2 // an order without its secrets, replacing the complete one
 	stateKind    = 3 // a State as JSON
-	overwritten  = 4 // a record that was removed where it stood: the rest of it is zeros
+	overwritten  = 4 // a record that was removed in place: the rest is zeros
 	ordersDamage = "look for a failing disk: containers whose orders were there are reported as lost"
 )
 
 func ordersFile(dataDir string) string { return filepath.Join(dataDir, "orders") }
 
-// convertOrders writes the records of the last version's containers, and removes its file. An agent that is
-// killed meanwhile does it again.
+// convertOrders writes records for the containers of the previous version and deletes its file. If
+// the agent is killed meanwhile, the next one repeats the conversion.
 func (d *Disk) convertOrders(path string) error {
 	items, damage, err := readOrders(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *Disk) convertOrders(path string) error {
 	d.damage = damage
 	for _, it := range items {
 		e := Entry{d, it}
-		_ = e.reserve() // without it the end needs room on the disk
+		_ = e.reserve() // without the reservation, the exit needs space on the disk
 		if err := e.save(it.state); err != nil {
 			return fmt.Errorf("convert the order of container %s: %w", it.id, err)
 		}
@@ -60,15 +60,15 @@ func (d *Disk) convertOrders(path string) error {
 	return nil
 }
 
-// readOrders reads up to the first record that is not whole: of one whose length may be wrong, it is not known
-// where the next begins. The last write of an agent that was killed is reported as damage, too.
+// readOrders reads records up to the first incomplete one: if its length may be wrong, the start of
+// the next record is unknown. The last write of an agent that was killed is reported as damage too.
 func readOrders(path string) (items map[string]*item, damage, err error) {
 	rest, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("read the orders of the last version: %w", err)
 	}
 	items = map[string]*item{}
-	for len(bytes.Trim(rest, "\x00")) > 0 { // a machine that failed leaves zeros
+	for len(bytes.Trim(rest, "\x00")) > 0 { // a failed machine leaves zeros
 		n, err := applyOrder(items, rest)
 		if err != nil {
 			return items, &atomicfile.DamagedError{Path: path, Err: err, Fix: ordersDamage}, nil
@@ -80,7 +80,7 @@ func readOrders(path string) (items map[string]*item, damage, err error) {
 
 var errNotWhole = errors.New("a record and all that follows are not as they were written")
 
-// applyOrder takes the first record of data, of n bytes, into items.
+// applyOrder parses the first record of data, of n bytes, and applies it to items.
 func applyOrder(items map[string]*item, data []byte) (n int, err error) {
 	if len(data) < ordersHead {
 		return 0, errNotWhole
@@ -109,7 +109,7 @@ func applyOrder(items map[string]*item, data []byte) (n int, err error) {
 	case kind == stateKind && it != nil:
 		err = json.Unmarshal(text, &it.state)
 	case kind == orderKind, kind == trimmedKind:
-		// Behind an order is its state, unless that was cut short.
+		// An order is followed by its state, unless the file was truncated.
 		it := &item{id: id, order: new(agentv1.Start), state: State{State: lifecycle.Assigned}}
 		if kind == trimmedKind {
 			it.state.State = lifecycle.Running
@@ -120,8 +120,8 @@ func applyOrder(items map[string]*item, data []byte) (n int, err error) {
 	return n, err
 }
 
-// Count returns the number of containers of a data_dir whose end the master does not know yet. It changes
-// nothing: an agent may be running, also one of the last version.
+// Count returns the number of containers in a data_dir whose exit the master has not acknowledged.
+// It is read-only, because an agent may be running, even one of the previous version.
 func Count(dataDir string) (int, error) {
 	ids, err := listIDs(newDisk(dataDir).dir)
 	if err != nil {

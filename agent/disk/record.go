@@ -19,24 +19,25 @@ import (
 
 // record describes one container. Its file is a sealed record.
 type record struct {
-	// Version is that of the format; an agent refuses a later one.
+	// Version is the version of the format. An agent rejects a later one.
 	Version int `json:"version"`
-	// Order is an agentv1.Start. Binary, it keeps the fields of a master that is newer than this agent.
+	// Order is an agentv1.Start. The binary encoding keeps the fields of a master that is newer
+	// than this agent.
 	Order []byte `json:"order"`
 	State State  `json:"state"`
 }
 
 const recordVersion = 1
 
-// sealed is a record with its CRC-32, because a disk that fails may change the text of an order without
-// making it invalid.
+// sealed is a record with its CRC-32, because a failing disk may change the text of an order
+// without making it invalid.
 type sealed struct {
 	CRC32  uint32          `json:"crc32"`
 	Record json.RawMessage `json:"record"`
 }
 
-// encodeRecord returns the content of a container's file. A restarted agent starts no container that was
-// RUNNING or TERMINATED: these are saved without their secrets.
+// encodeRecord returns the content of a container's file. Containers that are RUNNING or TERMINATED
+// are saved without secrets, because a restarted agent does not start them.
 func encodeRecord(order *agentv1.Start, s State) ([]byte, error) {
 	if s.State == lifecycle.Running || s.State == lifecycle.Terminated {
 		order = withoutSecrets(order)
@@ -52,8 +53,9 @@ func encodeRecord(order *agentv1.Start, s State) ([]byte, error) {
 	return json.Marshal(sealed{crc32.ChecksumIEEE(text), text})
 }
 
-// withoutSecrets returns what an agent needs of a container that it does not start: its identity, and whether
-// it ends when the master does not answer. Tokens, passwords, variables and files are left out.
+// withoutSecrets returns the part of an order that an agent needs for a container that it does not
+// start: its identity, and whether it ends when the master does not answer. It omits tokens,
+// passwords, variables and files.
 func withoutSecrets(s *agentv1.Start) *agentv1.Start {
 	return &agentv1.Start{
 		ContainerId: s.GetContainerId(), AllocationId: s.GetAllocationId(), TaskId: s.GetTaskId(),
@@ -69,8 +71,8 @@ var (
 	errLater    = errors.New("a later version wrote it")
 )
 
-// decodeRecord returns errBlank for a file that a failing machine left without content; its container is
-// gone with the machine.
+// decodeRecord decodes a record. It returns errBlank for a file that a failing machine left without
+// content; its container is lost with the machine.
 func decodeRecord(id string, data []byte) (*item, error) {
 	if len(bytes.Trim(data, "\x00")) == 0 {
 		return nil, errBlank
@@ -99,7 +101,7 @@ func decodeRecord(id string, data []byte) (*item, error) {
 	return &item{id: id, order: &order, state: r.State}, nil
 }
 
-// listIDs lists the containers that have a record.
+// listIDs returns the IDs of the containers that have a record.
 func listIDs(dir string) (ids []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

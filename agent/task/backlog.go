@@ -8,22 +8,22 @@ import (
 	"github.com/det-deploy/det-deploy/agent/journal"
 )
 
-// unsentBytes is the most of one container's output that waits on this machine for a
-// master that does not take it: what comes then is dropped, so that a task cannot fill
-// the disk of all.
+// unsentBytes is the maximum output per container that is stored while the master does not
+// acknowledge it. Further output is dropped, so that a task cannot fill the machine's disk.
 const unsentBytes = 1 << 30
 
-// dropStep is how many bytes are dropped until the journal says so. Runtimes keep more
-// than that of what was emitted, so that an agent that is killed meanwhile finds it.
+// dropStep is the number of dropped bytes after which the journal records the loss. Runtimes retain
+// more emitted output than that, so that the agent that follows a killed one finds it.
 const dropStep = 8 << 20
 
-// backlog writes lines to the journal while there is room, and says how many it dropped.
+// backlog writes lines to the journal while there is space, and records the number of dropped
+// lines.
 type backlog struct {
 	journal *journal.Journal
 	most    int64
 
-	lines, bytes int                // dropped, and not yet said
-	behind       container.Position // after the last of them
+	lines, bytes int                // dropped and not yet recorded
+	behind       container.Position // the position after the last of them
 }
 
 func (b *backlog) appendLines(lines []container.Line) error {
@@ -42,7 +42,7 @@ func (b *backlog) appendLines(lines []container.Line) error {
 	return b.noteDropped()
 }
 
-// noteDropped puts what was dropped into the journal.
+// noteDropped records the dropped lines in the journal.
 func (b *backlog) noteDropped() error {
 	if b.lines == 0 {
 		return nil

@@ -43,7 +43,7 @@ func TestOutputThatTheMasterDoesNotTakeIsBounded(t *testing.T) {
 		t.Errorf("the journal is %d lines behind what was dropped", behind)
 	}
 	held := j.Next()
-	if err := j.Release(held); err != nil { // the master is back
+	if err := j.Release(held); err != nil { // the master is connected again
 		t.Fatal(err)
 	}
 	print()

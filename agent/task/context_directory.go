@@ -19,33 +19,32 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Limits of one context directory, in bytes and entries. Clients refuse to
-// send more than 95 MB of files; ours leave room and keep a broken archive
-// from filling the agent's memory.
+// Limits of a context directory, in bytes and entries. Clients send at most 95 MB of files; the
+// limits are higher, and prevent a malformed archive from exhausting the agent's memory.
 const (
 	maxPacked         = 256 << 20
 	maxContextBytes   = 512 << 20
 	maxContextEntries = 200_000
 )
 
-// contextSource is where a task's files are.
+// contextSource locates the files of a task.
 type contextSource struct {
 	Client *http.Client
 	// Master is the master's URL, without a path.
 	Master string
 	Task   string
-	// Token is the allocation's.
+	// Token is the token of the allocation.
 	Token string
 }
 
-// awayError is a master that gave no answer, or none that stays: the files can be had later.
+// awayError is a temporary failure: the master did not answer, or may answer later.
 type awayError struct{ error }
 
-// Unwrap is why there was no answer.
+// Unwrap returns the cause.
 func (e awayError) Unwrap() error { return e.error }
 
-// fetchContext asks the master for the files of a task, and places them below dir. The error is an awayError for a
-// master that is to be asked again.
+// fetchContext downloads the files of a task from the master, with paths below dir. It returns an
+// awayError if the request should be retried.
 func fetchContext(ctx context.Context, s contextSource, dir string) ([]container.File, error) {
 	address := s.Master + "/api/v1/tasks/" + url.PathEscape(s.Task) + "/context_directory"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -80,8 +79,8 @@ func fetchContext(ctx context.Context, s contextSource, dir string) ([]container
 	return unpackContext(base64.NewDecoder(base64.StdEncoding, strings.NewReader(answer.B64Tgz)), dir)
 }
 
-// refusedFiles is an answer without files: one of a server that starts, stops or has too much to do may be another
-// one later. A fault of the master's, 500, is the container's end.
+// refusedFiles classifies a response without files. The statuses of a server that is starting,
+// stopping or overloaded become an awayError. An internal error (500) fails the container.
 func refusedFiles(resp *http.Response, err error) error {
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
@@ -150,16 +149,16 @@ func readEntry(h *tar.Header, r io.Reader, dir string) (f container.File, skip b
 	}
 }
 
-// isLocalPath says whether a clean path stays below where it starts.
+// isLocalPath reports whether a clean path stays below its starting directory.
 func isLocalPath(name string) bool {
 	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
 }
 
-// restartTime is what a restart of the master may take before a task's log says that it waits.
+// restartTime is how long the master may be away before the task's log mentions it.
 const restartTime = 30 * time.Second
 
-// fetchFiles asks until the master answers, or ctx ends: a master that is started again is no reason to give a
-// container up.
+// fetchFiles retries until the master answers or ctx ends, because a restart of the master must not
+// fail a container.
 func (u *Task) fetchFiles(ctx context.Context) ([]container.File, error) {
 	dir := u.Order.GetSpec().GetWorkDir()
 	if dir == "" {

@@ -124,7 +124,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A master that is killed while it answers is asked again once it has started.
+// The request is retried if the master is killed while it answers.
 func TestFilesAreAskedForAgain(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// beginEnforcing has a wish that the container end carried out from now on until stop is called,
-// which waits. Few containers are asked to end: there is no goroutine until one is.
+// beginEnforcing starts enforcing requests to end the container, until stop is called, which waits.
+// It starts a goroutine only on the first request, because few containers get one.
 func (u *Task) beginEnforcing(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -28,8 +28,8 @@ func (u *Task) beginEnforcing(ctx context.Context) (stop func()) {
 	}
 }
 
-// enforceEnd carries out the wish that the container end. SIGTERM may take long to send: a runtime
-// waits until there is a program that it can reach. SIGKILL does not wait for that.
+// enforceEnd carries out requests to end the container. SIGTERM may be delayed, because a runtime
+// waits for a process that can receive it; SIGKILL is not.
 func (u *Task) enforceEnd(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -61,7 +61,7 @@ func (u *Task) enforceEnd(ctx context.Context) {
 	}
 }
 
-// sendTerminate sends SIGTERM, and tries again until that succeeds.
+// sendTerminate sends SIGTERM and retries until it succeeds.
 func (u *Task) sendTerminate(ctx context.Context) {
 	for {
 		again := u.sendSignal(ctx, container.Terminate)
@@ -76,7 +76,7 @@ func (u *Task) sendTerminate(ctx context.Context) {
 	}
 }
 
-// sendSignal sends one, and returns when to try again if that failed.
+// sendSignal sends a signal. If that fails, it returns a channel that fires when to retry.
 func (u *Task) sendSignal(ctx context.Context, s container.Signal) <-chan time.Time {
 	u.Log.Info("ending container", "signal", string(s))
 	if err := u.cfg.Runtime.Signal(ctx, u.ID(), s); err != nil && ctx.Err() == nil {

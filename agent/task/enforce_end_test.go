@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// unreachable is a runtime whose containers have no program yet that SIGTERM could reach.
+// unreachable is a runtime whose containers have no process yet that could receive SIGTERM.
 type unreachable struct {
 	container.Runtime
 

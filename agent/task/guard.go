@@ -14,18 +14,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// Guard looks at the machine before a container is made: where the paths that it asks
-// for lead, and whether they reach what no task may have. It knows what of this machine no task may have, besides policy.Guarded.
+// Guard checks the mounts and devices of a container before it is created: it resolves their paths
+// and rejects those that reach a protected path, such as policy.Guarded and the agent's own files.
 type Guard struct {
 	own []string
-	// plain says that tasks are processes of the machine: they have its network whatever
-	// they ask for.
+	// plain is true if tasks are plain processes, which use the machine's network without
+	// requesting it.
 	plain bool
-	// table is where the kernel lists the mounts; empty is its usual place.
+	// table is the file with the kernel's mount table; if empty, /proc/self/mountinfo.
 	table string
 }
 
-// NewGuard guards the paths that are the agent's own. Empty paths are skipped.
+// NewGuard returns a guard that protects the agent's own paths. Empty paths are skipped.
 func NewGuard(own ...string) Guard {
 	var g Guard
 	for _, p := range own {
@@ -36,13 +36,13 @@ func NewGuard(own ...string) Guard {
 	return g
 }
 
-// ForProcesses is the same guard for tasks that are processes of the machine.
+// ForProcesses returns the guard for tasks that are plain processes.
 func (g Guard) ForProcesses() Guard {
 	g.plain = true
 	return g
 }
 
-// requested is what a spec asks for that is not had without asking.
+// requested returns the privileges that a spec requests.
 func (g Guard) requested(s *agentv1.Spec) policy.Asked {
 	asked := policy.OfSpec(s)
 	if g.plain {
@@ -51,9 +51,8 @@ func (g Guard) requested(s *agentv1.Spec) policy.Asked {
 	return asked
 }
 
-// Resolve is the spec with every path of the machine followed to where it leads, or an
-// error that names what is refused. It is asked right before a container is made: what
-// it found is what is mounted.
+// Resolve returns the spec with all host paths resolved, or an error that names the rejected ones.
+// It is called right before a container is created, so that the checked paths are the mounted ones.
 func (g Guard) Resolve(s *agentv1.Spec) (*agentv1.Spec, error) {
 	asked := g.requested(s)
 	if len(asked.Mounts)+len(asked.Devices) == 0 {
@@ -85,7 +84,7 @@ func (g Guard) Resolve(s *agentv1.Spec) (*agentv1.Spec, error) {
 	return out, policy.Check(resolvePolicy(policy.FromAPI(s.GetPolicy())), asked)
 }
 
-// walk follows the paths of one spec.
+// walk resolves the paths of one spec.
 type walk struct {
 	guarded []guarded
 	never   []policy.Violation
@@ -107,8 +106,8 @@ func (w *walk) followLinks(field, path string) string {
 	return real
 }
 
-// followStorage follows the directory that a storage's is in, which may be a link. No link may lead on from
-// there: tasks write in it, and would be given the checkpoints of others.
+// followStorage resolves the parent directory of a storage, which may be a link. Links below it are
+// rejected, because tasks write there and could reach the checkpoints of others.
 func (w *walk) followStorage(asked policy.Mount, m *agentv1.Mount) {
 	above := w.followLinks(asked.Field, m.GetStorage())
 	rel, err := filepath.Rel(m.GetStorage(), asked.Path)
@@ -118,7 +117,7 @@ func (w *walk) followStorage(asked policy.Mount, m *agentv1.Mount) {
 	m.Storage = above
 }
 
-// guarded is one path that no task may have, under every name it has here.
+// guarded is a protected path with all its names on this machine.
 type guarded struct {
 	path  string
 	names []string
@@ -131,7 +130,7 @@ func (g guarded) checkReached(asked, real string) string {
 			return g.refusalText(asked, real)
 		}
 	}
-	// The same file under a name that no table of mounts tells: a hard link.
+	// A hard link: the same file under a name that is not in the mount table.
 	if info, err := os.Stat(real); err == nil && g.info != nil && os.SameFile(info, g.info) {
 		return g.refusalText(asked, real)
 	}
@@ -146,7 +145,7 @@ func (g guarded) refusalText(asked, real string) string {
 	return fmt.Sprintf("%s would reach %s, which is given to no task", where, g.path)
 }
 
-// guardedPaths lists the paths that no task may have, as the machine's mounts are now.
+// guardedPaths returns the protected paths according to the machine's current mounts.
 func (g Guard) guardedPaths() ([]guarded, error) {
 	file := g.table
 	if file == "" {
@@ -161,7 +160,7 @@ func (g Guard) guardedPaths() ([]guarded, error) {
 	for _, p := range append(policy.Guarded(), g.own...) {
 		real, err := resolveLinks(p)
 		if err != nil {
-			real = p // a link to nowhere, or one that this agent may not follow
+			real = p // a dangling link, or one that this agent may not follow
 		}
 		item := guarded{path: p, names: append(table.pathNames(real), p)}
 		if info, err := os.Stat(real); err == nil {
@@ -172,8 +171,8 @@ func (g Guard) guardedPaths() ([]guarded, error) {
 	return out, nil
 }
 
-// resolvePolicy is the policy with what its own paths lead to. A path below another that is
-// allowed is not followed: who may write there could lead it elsewhere.
+// resolvePolicy adds the targets of links to a policy. A path below another allowed path is not
+// resolved, because users with write access could redirect it.
 func resolvePolicy(p policy.Policy) policy.Policy {
 	var more policy.Policy
 	for i, h := range p.HostPaths {
@@ -199,7 +198,7 @@ func isNested(paths []policy.HostPath, i int) bool {
 	return false
 }
 
-// resolveLinks follows links. Of a path that is not there, the part that is.
+// resolveLinks resolves symbolic links. If the path does not exist, it resolves the existing part.
 func resolveLinks(path string) (string, error) {
 	path = filepath.Clean(path)
 	real, err := filepath.EvalSymlinks(path)
@@ -219,13 +218,12 @@ func resolveLinks(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), nil
 }
 
-// mount is one row of the table of mounts: the part root of a file system stands at
-// point.
+// mount is a row of the mount table: the subtree root of a file system is mounted at point.
 type mount struct{ device, root, point string }
 
 type mounts []mount
 
-// parseMountinfo reads /proc/self/mountinfo.
+// parseMountinfo parses /proc/self/mountinfo.
 func parseMountinfo(table string) mounts {
 	var out mounts
 	for line := range strings.Lines(table) {
@@ -236,13 +234,13 @@ func parseMountinfo(table string) mounts {
 	return out
 }
 
-// unescapeOctal decodes the four characters that the kernel writes in octal.
+// unescapeOctal decodes the four characters that the kernel escapes in octal.
 func unescapeOctal(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// pathNames are all places where a path can be seen: its file system may be mounted, in
-// whole or in part, more than once.
+// pathNames returns all paths of a file, because its file system may be mounted several times,
+// wholly or in part.
 func (t mounts) pathNames(path string) []string {
 	out := []string{path}
 	var on mount

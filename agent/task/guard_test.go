@@ -11,8 +11,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// machine is a directory that stands for a machine: an agent's directory, an engine's
-// socket, and data that tasks may mount.
+// machine is a directory that represents a machine: an agent's directory, an engine's socket, and
+// data that tasks may mount.
 type machine struct{ data, agent, socket string }
 
 func newMachine(t *testing.T) machine {
@@ -51,7 +51,7 @@ func (m machine) link(t *testing.T, to, name string) string {
 
 func (m machine) guard() Guard { return NewGuard(m.agent, m.socket, "") }
 
-// order mounts one path under a policy that allows the data.
+// order returns a spec that mounts one path, with a policy that allows the data directory.
 func (m machine) order(path string) *agentv1.Spec {
 	return &agentv1.Spec{
 		Mounts: []*agentv1.Mount{{HostPath: path, ContainerPath: "/x"}}, User: &agentv1.User{Uid: 1000},
@@ -133,7 +133,8 @@ func TestALinkOutOfWhatIsAllowedIsNotAllowed(t *testing.T) {
 	}
 }
 
-// A trial may replace what is in its own directory, the checkpoint that another one starts from included.
+// A trial may replace files in its own directory, including the mount point of the checkpoint that
+// it starts from.
 func TestNoLinkLeadsToOtherCheckpoints(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -179,7 +180,7 @@ func TestAnAllowedPathMayBeALink(t *testing.T) {
 	if _, err := m.guard().Resolve(s); err != nil {
 		t.Error(err)
 	}
-	// Below another allowed path whoever writes there could have made it.
+	// Users with write access to another allowed path could have created the link.
 	s = m.order(m.link(t, "/etc", "mine"))
 	s.Policy.HostPaths = append(s.Policy.HostPaths, &apiv1.TaskPolicy_HostPath{Path: filepath.Join(m.data, "mine")})
 	if _, err := m.guard().Resolve(s); err == nil {
@@ -190,8 +191,8 @@ func TestAnAllowedPathMayBeALink(t *testing.T) {
 func TestOtherNamesOfAMountAreKnown(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	// The agent's directory stands twice more: under /copy with all around it, and its
-	// containers alone under /part.
+	// The agent's directory is mounted twice more: under /copy with its parent, and its containers
+	// alone under /part.
 	table := filepath.Join(t.TempDir(), "mountinfo")
 	rows := "1 0 8:1 / / rw - ext4 /dev/sda rw\n" +
 		"2 1 8:1 " + filepath.Dir(m.agent) + " /copy\\040of rw - ext4 /dev/sda rw\n" +

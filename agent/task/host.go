@@ -9,29 +9,28 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// hostGateway is what a container with a network of its own calls its host.
+// hostGateway is the name of the host in a container with its own network.
 const hostGateway = "host.docker.internal"
 
-// Host is what tasks learn about where they run. It is a value: a new
-// welcome makes a new one.
+// Host describes the agent and master to tasks. It is immutable; each welcome creates a new one.
 type Host struct {
 	AgentID   string
 	ClusterID string
 	MasterID  string
 	Slots     []*apiv1.Device
 
-	// Scheme, masterHost and masterPort are the master as tasks reach it.
+	// Scheme, MasterHost and MasterPort form the master's address as seen by tasks.
 	Scheme     string
 	MasterHost string
 	MasterPort int
-	// MasterCert is the CA to trust, as PEM; noVerify trusts anyone.
+	// MasterCert is the trusted CA as PEM; NoVerify disables the verification.
 	MasterCert     []byte
 	MasterCertName string
 	NoVerify       bool
-	// Proxies are KEY=VALUE.
+	// Proxies is a list of KEY=VALUE.
 	Proxies []string
-	// Docker says that tasks may have a network of their own, and network which
-	// that is for those that name none; empty is the engine's.
+	// Docker reports whether tasks may have their own network. Network is the default network of
+	// tasks; if empty, the engine's.
 	Docker  bool
 	Network string
 }
@@ -57,8 +56,8 @@ func (h Host) devicesOfIDs(ids []int32) []*apiv1.Device {
 	return out
 }
 
-// gatewayName is empty where the host's own address will do, and where the master has
-// a name of its own.
+// gatewayName returns the name of the host for containers, or "" if the master's address works in a
+// container.
 func (h Host) gatewayName() string {
 	if h.Docker && (isLoopback(h.MasterHost) || h.MasterHost == hostGateway) {
 		return hostGateway
@@ -66,8 +65,7 @@ func (h Host) gatewayName() string {
 	return ""
 }
 
-// networkOf is the network of a task: the agent's where the order names none of its
-// own.
+// networkOf returns the network of a task: the requested one, or the agent's default.
 func (h Host) networkOf(s *agentv1.Spec) string {
 	if mode := s.GetNetworkMode(); OwnNetwork(mode) != "" || h.Network == "" || !h.Docker {
 		return mode
@@ -75,8 +73,8 @@ func (h Host) networkOf(s *agentv1.Spec) string {
 	return h.Network
 }
 
-// environOf is the agent's part of a task's environment. The master's part
-// comes after it and wins.
+// environOf returns the agent's part of a task's environment. The master's part is appended and
+// takes precedence.
 func (h Host) environOf(o *agentv1.Start, devices []*apiv1.Device) []string {
 	master := h.MasterHost
 	if mode := h.networkOf(o.GetSpec()); h.gatewayName() != "" && mode != "host" {
@@ -108,9 +106,9 @@ func (h Host) environOf(o *agentv1.Start, devices []*apiv1.Device) []string {
 	return append(env, h.gpuVisibility(devices)...)
 }
 
-// gpuVisibility hides the GPUs that are not the task's. UUIDs are the same inside and
-// outside of a container, while indices start again at 0; AMD's are all passed through,
-// so there it is indices.
+// gpuVisibility returns the variables that hide the GPUs of other tasks. UUIDs are the same inside
+// and outside of a container, while indices restart at 0. AMD GPUs are all passed through, so
+// indices are used.
 func (h Host) gpuVisibility(mine []*apiv1.Device) []string {
 	var t apiv1.Device_Type
 	for _, d := range h.Slots {
@@ -137,7 +135,7 @@ func (h Host) gpuVisibility(mine []*apiv1.Device) []string {
 	}
 }
 
-// slotIDs is a JSON list.
+// slotIDs returns a JSON list.
 func slotIDs(ids []int32) string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
@@ -153,7 +151,7 @@ func isLoopback(name string) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// OwnNetwork is empty where the engine's own will do.
+// OwnNetwork returns the name of a custom network, or "" for the engine's default.
 func OwnNetwork(name string) string {
 	if name == "default" || name == "bridge" {
 		return ""

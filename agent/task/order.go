@@ -22,12 +22,12 @@ const (
 	certPath = "/run/determined/etc/ssl/master.crt"
 )
 
-// runHook runs the startup hook in the shell that becomes the program, so
-// that what the hook exports is there; a command of it that fails ends the
-// task with its code. Hooks are written for bash where there is one.
+// runHook runs the startup hook in the shell that then executes the program, so that exported
+// variables are inherited. If a command of the hook fails, the task exits with its code. Hooks are
+// written for bash if it is installed.
 const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c 'set -e; . "$0"; set +e; exec "$@"' "$h" "$@"`
 
-// specOf turns an order into what a runtime runs.
+// specOf converts an order into a container spec.
 func specOf(o *agentv1.Start, h Host) container.Spec {
 	s := o.GetSpec()
 	devices := h.devicesOfIDs(o.GetDeviceIds())
@@ -70,8 +70,8 @@ func unsetOf(all []agentv1.Spec_Setting) container.Unset {
 	}
 }
 
-// infoFiles are those in which programs learn where they run. One holds the task's token;
-// they are for the task's user alone.
+// infoFiles returns the files with the cluster and resource information for programs in the task.
+// One contains the task's token, so only the task's user can read them.
 func infoFiles(s container.Spec) []container.File {
 	files := []container.File{
 		{Path: agentv1.ClusterInfoPath, Content: agentv1.ClusterInfo(s.Env), Mode: 0o600},
@@ -128,7 +128,7 @@ func devicesOf(devices []*agentv1.HostDevice) []container.Device {
 	return out
 }
 
-// gpusOf lists the GPUs among the devices; one machine has one vendor's.
+// gpusOf returns the GPUs among the devices. A machine has GPUs of one vendor.
 func gpusOf(devices []*apiv1.Device) (uuids []string, v container.Vendor) {
 	for _, d := range devices {
 		switch d.GetType() {
@@ -144,7 +144,7 @@ func gpusOf(devices []*apiv1.Device) (uuids []string, v container.Vendor) {
 	return uuids, v
 }
 
-// refuseOrder finds what an order asks for that no agent can do.
+// refuseOrder returns the reason why an order is invalid for this agent, or "".
 func refuseOrder(o *agentv1.Start, h Host) string {
 	for _, id := range o.GetDeviceIds() {
 		if !h.hasDevice(id) {

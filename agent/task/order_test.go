@@ -144,7 +144,7 @@ func TestWhatIsUnsetIsToldToTheRuntime(t *testing.T) {
 		agentv1.Spec_SETTING_IMAGE:        {Image: true},
 		agentv1.Spec_SETTING_SHM_SIZE:     {ShmSize: true},
 		agentv1.Spec_SETTING_NETWORK_MODE: {NetworkMode: true},
-		99:                                {}, // of a later master
+		99:                                {}, // from a later master
 	} {
 		s := specOf(&agentv1.Start{ContainerId: "id", Spec: &agentv1.Spec{Unset: []agentv1.Spec_Setting{set}}}, testHost(apiv1.Device_TYPE_CPU))
 		if s.Unset != want {

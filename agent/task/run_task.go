@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// retryPause is between two tries of what a runtime or a disk refused.
+	// retryPause is the delay before retrying a failed call of a runtime or a disk operation.
 	retryPause = time.Second
-	// logPatience is how long the output of an ended container is tried to
-	// be read before its end is reported without the rest.
+	// logPatience limits reading the output of an exited container. Then the exit is reported
+	// without the rest.
 	logPatience = 30 * time.Second
-	// cleanPatience bounds the removal of one container.
+	// cleanPatience limits the removal of one container.
 	cleanPatience = time.Minute
 )
 
-// errEndWanted ends a start.
+// errEndWanted is returned by a start that was canceled.
 var errEndWanted = errors.New("it was ended before it had started")
 
-// Live runs the task. It returns nil when the unit is to be forgotten
-// and everything of it is gone, or the context's error, which leaves the
-// container as it is for the next agent.
+// Live runs the task. It returns nil when the task has been forgotten and everything is removed, or
+// the context's error, which leaves the container for the next agent.
 func (u *Task) Live(ctx context.Context) error {
 	life, cancel := u.beginLife(ctx)
 	defer cancel()
@@ -39,7 +38,7 @@ func (u *Task) Live(ctx context.Context) error {
 	return u.cleanUp(ctx)
 }
 
-// beginLife is a context that ends with ctx, and when the unit is forgotten.
+// beginLife returns a context that ends with ctx, or when the task is forgotten.
 func (u *Task) beginLife(ctx context.Context) (context.Context, context.CancelFunc) {
 	life, cancel := context.WithCancel(ctx)
 	u.mu.Lock()
@@ -50,7 +49,7 @@ func (u *Task) beginLife(ctx context.Context) (context.Context, context.CancelFu
 	return life, cancel
 }
 
-// runToEnd brings the container to its end.
+// runToEnd runs the container until it exits.
 func (u *Task) runToEnd(ctx context.Context) {
 	if u.View().State.State == lifecycle.Terminated {
 		return
@@ -67,8 +66,8 @@ func (u *Task) runToEnd(ctx context.Context) {
 	u.advanceTo(lifecycle.Terminated, &exit, nil)
 }
 
-// startAndWatch starts or finds the container and stays with it. The error is why
-// it never ran.
+// startAndWatch starts the container, or finds it, and waits until it exits. It returns an error if
+// the container never ran.
 func (u *Task) startAndWatch(ctx context.Context) (lifecycle.Exit, error) {
 	status, err := u.inspectContainer(ctx)
 	if err != nil {
@@ -87,7 +86,7 @@ func (u *Task) startAndWatch(ctx context.Context) (lifecycle.Exit, error) {
 	return u.watchContainer(ctx), nil
 }
 
-// NotStarted is the end of a container that never ran.
+// NotStarted returns the exit of a container that never ran.
 func NotStarted(err error) lifecycle.Exit {
 	if health.LackOf(err) != "" {
 		return lifecycle.Exit{Kind: lifecycle.NotStarted, Message: health.Explain(err), NotHere: true}
@@ -95,8 +94,9 @@ func NotStarted(err error) lifecycle.Exit {
 	return lifecycle.Exit{Kind: lifecycle.NotStarted, Message: err.Error()}
 }
 
-// inspectContainer asks until the runtime answers: a daemon that restarts is no reason
-// to give a container up. One that was never asked to start it need not be waited for.
+// inspectContainer retries until the runtime answers, because a restart of the Docker daemon must
+// not fail a container. It returns an error without retrying if the runtime was never asked to
+// start the container.
 func (u *Task) inspectContainer(ctx context.Context) (container.Status, error) {
 	for {
 		s, err := u.cfg.Runtime.Inspect(ctx, u.ID())
@@ -111,8 +111,8 @@ func (u *Task) inspectContainer(ctx context.Context) (container.Status, error) {
 	}
 }
 
-// startOnce starts the container, unless it is unwanted by then. The error is
-// ErrGone for one that ran before and is no longer there.
+// startOnce starts the container unless it was canceled. It returns ErrGone if the container ran
+// before and no longer exists.
 func (u *Task) startOnce(ctx context.Context) (container.Status, error) {
 	h, err := u.cfg.Host(ctx)
 	if err != nil {
@@ -132,16 +132,16 @@ func (u *Task) startOnce(ctx context.Context) (container.Status, error) {
 	u.mu.Unlock()
 	if err == nil {
 		u.cfg.Started()
-		if !h.Docker && len(u.Order.GetSpec().GetPorts()) == 0 { // a plain process has the addresses of its ports
+		if !h.Docker && len(u.Order.GetSpec().GetPorts()) == 0 { // a plain process only has addresses for its ports
 			return container.Status{Phase: container.Running}, nil
 		}
 		return u.inspectContainer(ctx)
 	}
-	u.cfg.Failed(err) // now: what follows may wait for the runtime
+	u.cfg.Failed(err) // now, because the next steps may wait for the runtime
 	if _, certain := errors.AsType[*container.NeverRanError](err); certain || !u.mayHaveStarted() {
 		return container.Status{}, u.orEndWanted(err)
 	}
-	// A start that was cut short may have happened all the same.
+	// A canceled start may have succeeded anyway.
 	s, ierr := u.inspectContainer(ctx)
 	if ierr == nil && (s.Phase == container.Running || s.Phase == container.Ended) {
 		return s, nil
@@ -149,7 +149,7 @@ func (u *Task) startOnce(ctx context.Context) (container.Status, error) {
 	return s, u.orEndWanted(err)
 }
 
-// orEndWanted is why a start failed: what was asked for goes first.
+// orEndWanted returns errEndWanted if the container was asked to stop, else err.
 func (u *Task) orEndWanted(err error) error {
 	if u.endWanted() {
 		return errEndWanted
@@ -186,7 +186,7 @@ func (u *Task) startContainer(ctx context.Context, h Host) error {
 	if err := u.cfg.Runtime.Prepare(ctx, spec, u.logNote); err != nil {
 		return err
 	}
-	// While the image was pulled a path may have come to lead elsewhere.
+	// A path may have changed its target while the image was pulled.
 	if real, err = u.cfg.Guard.Resolve(u.Order.GetSpec()); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (u *Task) startContainer(ctx context.Context, h Host) error {
 	return u.cfg.Runtime.Start(ctx, spec)
 }
 
-// logNote puts a sentence of the agent's into the container's log.
+// logNote writes a line of the agent to the container's log.
 func (u *Task) logNote(text string) {
 	if err := u.Journal.Note(time.Now(), text); err != nil {
 		u.Log.Warn("cannot write to the container's log", "err", err, "text", text)
@@ -205,8 +205,8 @@ func (u *Task) logNote(text string) {
 	u.cfg.Changed(u.ID())
 }
 
-// watchContainer reads the output of a running container, ends it when asked to, and
-// waits for both its end and that of its output.
+// watchContainer copies the output of a running container, stops it on request, and waits for the
+// end of both the container and its output.
 func (u *Task) watchContainer(ctx context.Context) lifecycle.Exit {
 	stop := u.beginEnforcing(ctx)
 	defer stop()
@@ -218,7 +218,7 @@ func (u *Task) watchContainer(ctx context.Context) lifecycle.Exit {
 	return exit
 }
 
-// waitForEnd asks until the runtime knows how the container ended.
+// waitForEnd retries until the runtime returns the exit of the container.
 func (u *Task) waitForEnd(ctx context.Context) lifecycle.Exit {
 	for {
 		code, err := u.cfg.Runtime.Wait(ctx, u.ID())
@@ -237,9 +237,9 @@ func (u *Task) waitForEnd(ctx context.Context) lifecycle.Exit {
 	}
 }
 
-// copyLogs copies the output to the journal, from where the journal ends, until the container
-// has ended and all of it is there. It gives up when that cannot be done for logPatience after
-// the end.
+// copyLogs copies the output to the journal, starting at the journal's position, until the
+// container has exited and its output is complete. It gives up if that fails for logPatience after
+// the exit.
 func (u *Task) copyLogs(ctx context.Context) error {
 	var giveUp time.Time
 	keep := &backlog{journal: u.Journal, most: unsentBytes}
@@ -267,20 +267,20 @@ func (u *Task) copyLogs(ctx context.Context) error {
 	}
 }
 
-// hasEnded asks the runtime; one that does not answer does not say so.
+// hasEnded reports whether the container has exited; false if the runtime does not answer.
 func (u *Task) hasEnded(ctx context.Context) bool {
 	s, err := u.cfg.Runtime.Inspect(ctx, u.ID())
 	return err == nil && s.Phase != container.Running
 }
 
-// cleanUp removes the container and what is on disk of it.
+// cleanUp removes the container and its files on disk.
 func (u *Task) cleanUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanPatience)
 	defer cancel()
 	for {
 		err := u.removeContainer(ctx)
 		if err == nil {
-			// First: Remove removes its file.
+			// Close first, because Remove deletes its file.
 			return errors.Join(u.Journal.Close(), u.entry.Remove())
 		}
 		u.Log.Warn("cannot remove container, trying again", "err", err)

@@ -2,7 +2,7 @@ package task
 
 import "github.com/det-deploy/det-deploy/agent/lifecycle"
 
-// Silence kills a container that may be run again elsewhere.
+// Silence kills the container if the master may restart it elsewhere.
 func (u *Task) Silence(why string) {
 	if !u.Order.GetRerun() {
 		return
@@ -17,8 +17,8 @@ func (u *Task) Silence(why string) {
 	}
 }
 
-// orSilenced replaces the end of a container that silence has killed: the code is not the
-// program's own.
+// orSilenced replaces the exit of a container that Silence killed, because its exit code is not
+// from the program.
 func (u *Task) orSilenced(exit lifecycle.Exit) lifecycle.Exit {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -28,5 +28,5 @@ func (u *Task) orSilenced(exit lifecycle.Exit) lifecycle.Exit {
 	return lifecycle.Exit{Kind: lifecycle.Lost, Silent: true, Message: "it had no answer from the master for the reconnect wait, and ended what is run again elsewhere"}
 }
 
-// killedCode is the code of a program that SIGKILL ended, as shells give it.
+// killedCode is the exit code of a process killed by SIGKILL, as in shells.
 const killedCode = 128 + 9

@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// makeStorage makes the directories of a storage that a task writes checkpoints in, and the places in
-// them where other checkpoints are mounted.
+// makeStorage creates the directories for a task's checkpoints in the storage, and the mount points
+// of other checkpoints in them.
 func makeStorage(s *agentv1.Spec) error {
 	var own []*agentv1.Mount
 	for _, m := range s.GetMounts() {
@@ -35,7 +35,7 @@ func makeStorage(s *agentv1.Spec) error {
 	return nil
 }
 
-// makePlace makes the directory over which a checkpoint is mounted, in that of the task.
+// makePlace creates the mount point of a checkpoint in the task's own directory.
 func makePlace(own []*agentv1.Mount, m *agentv1.Mount, u *agentv1.User) error {
 	if _, err := os.Stat(m.GetHostPath()); err != nil {
 		return fmt.Errorf("the checkpoint to start from is not on this machine: %w", err)
@@ -48,8 +48,8 @@ func makePlace(own []*agentv1.Mount, m *agentv1.Mount, u *agentv1.User) error {
 	return nil
 }
 
-// makeOwn makes a directory below one that the machine must have, with the permissions of that. It
-// follows no link.
+// makeOwn creates a directory below an existing one, with the same permissions. It does not follow
+// links.
 func makeOwn(above, dir string, u *agentv1.User) error {
 	rel, err := filepath.Rel(above, dir)
 	if err != nil || rel == "." {
@@ -74,7 +74,7 @@ func makeOwn(above, dir string, u *agentv1.User) error {
 	return giveOwn(root, rel, like, u)
 }
 
-// makeLike makes one directory where there is none.
+// makeLike creates one directory unless it exists.
 func makeLike(root *os.Root, name string, like fs.FileInfo) error {
 	err := root.Mkdir(name, 0o700)
 	if errors.Is(err, fs.ErrExist) {
@@ -87,11 +87,12 @@ func makeLike(root *os.Root, name string, like fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	return root.Chmod(name, like.Mode().Perm()) // Mkdir's are cut by the agent's mask
+	return root.Chmod(name, like.Mode().Perm()) // the umask of the agent applies to Mkdir
 }
 
-// giveOwn gives a directory to the task's user. One that has no account of its own writes by the
-// permissions, and a file system may refuse the change: an NFS server with root_squash.
+// giveOwn changes the owner of a directory to the task's user. A user without an account has access
+// through the permissions. A file system may reject the change, such as NFS with root_squash; that
+// is no error.
 func giveOwn(root *os.Root, name string, like fs.FileInfo, u *agentv1.User) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// storageOf is an order for a trial that keeps checkpoints in a directory of its own, and starts from another's.
+// storageOf returns the spec of a trial that stores checkpoints in its own directory and starts
+// from another trial's checkpoint.
 func storageOf(dir string) *agentv1.Spec {
 	own, other := filepath.Join(dir, "in", "own"), filepath.Join(dir, "other")
 	return &agentv1.Spec{Mounts: []*agentv1.Mount{
@@ -88,7 +89,7 @@ func TestCheckpointsAreMadeInNoOtherPlace(t *testing.T) {
 	}
 }
 
-// putInPlace puts a link, or a file, where the checkpoint is to be mounted.
+// putInPlace creates a link or a file at the mount point of the checkpoint.
 func putInPlace(dir, to string) error {
 	at := filepath.Join(dir, "in", "own")
 	if err := os.MkdirAll(at, 0o700); err != nil {

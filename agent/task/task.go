@@ -1,5 +1,5 @@
-// Package task runs one container of a task for an agent: from the order on disk, over
-// its files and what the machine refuses it, to the end that the master has heard of.
+// Package task runs the container of a task on an agent: it checks the order, prepares the files,
+// starts the container and reports its exit until the master acknowledges it.
 package task
 
 import (
@@ -17,29 +17,29 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Config is what tasks need of their agent.
+// Config configures tasks.
 type Config struct {
 	Runtime container.Runtime
-	// Guard keeps tasks from what would give them the machine.
+	// Guard protects the machine from mounts and devices of tasks.
 	Guard Guard
-	// Host waits for the first welcome and returns what tasks learn of their host.
+	// Host waits for the first welcome and returns the description of the host.
 	Host func(context.Context) (Host, error)
-	// Client asks the master, whose URL has no path, for the files of a task.
+	// Client requests the files of a task from Master, a URL without a path.
 	Client *http.Client
 	Master string
-	// Changed is called with a container's id after every change that the master
-	// should hear of, and Passing after one that another follows soon.
+	// Changed is called with a container ID after each change to report to the master, and Passing
+	// after a change that is soon followed by another.
 	Changed, Passing func(id string)
-	// Failed is called with why a container did not start, and Started when one did.
+	// Failed is called with the error of a container that did not start, and Started when one did.
 	Failed  func(error)
 	Started func()
-	// Keep leaves ended containers for people to look at.
+	// Keep retains exited containers for inspection.
 	Keep bool
 	Log  *slog.Logger
 }
 
-// Task is one container of this agent, from the order on disk until the
-// master has heard its end. One goroutine runs it; sessions read its state.
+// Task is a container of this agent, from the order on disk until the master has acknowledged its
+// exit. One goroutine runs it; sessions read its state.
 type Task struct {
 	Order   *agentv1.Start
 	Journal *journal.Journal
@@ -47,25 +47,25 @@ type Task struct {
 	cfg     Config
 	entry   disk.Entry
 
-	// poke tells of a wish to end the container.
+	// poke wakes enforceEnd after a request to end the container.
 	poke chan struct{}
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu        sync.Mutex
 	state     disk.State
 	addresses []container.Address
-	acked     uint64 // lines that the master has
+	acked     uint64 // lines that the master has acknowledged
 	unread    string // why lines could not be read back
 	forgotten bool
 	ran       bool               // the master knows that it ran
 	asked     bool               // the runtime may have been asked to start it
-	giveUp    context.CancelFunc // ends a start that is no longer wanted
-	endLife   context.CancelFunc // ends all that is done for the container; nil before
-	enforce   func()             // has a wish to end the running container carried out
+	giveUp    context.CancelFunc // cancels a start
+	endLife   context.CancelFunc // cancels everything done for the container; nil before
+	enforce   func()             // starts enforcing requests to end the running container
 }
 
-// Open makes the task of an order on disk. Asked says that an earlier agent may have
-// started its container.
+// Open creates the task of an order on disk. asked is true if an earlier agent may have started its
+// container.
 func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, error) {
 	state := entry.State()
 	j, err := entry.Journal()
@@ -73,7 +73,7 @@ func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, er
 		return nil, err
 	}
 	if state.AtMicros == 0 {
-		state.AtMicros = time.Now().UnixMicro() // it is not known, as after a write that was cut short
+		state.AtMicros = time.Now().UnixMicro() // unknown, for example after an interrupted write
 	}
 	if o.GetRerun() && entry.Silenced() && state.State != lifecycle.Terminated {
 		state.Silent, state.KillAtMicros = true, time.Now().UnixMicro()
@@ -85,10 +85,10 @@ func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, er
 	}, nil
 }
 
-// ID is the container's.
+// ID returns the container ID.
 func (u *Task) ID() string { return u.Order.GetContainerId() }
 
-// View is what a session sees of a unit.
+// View is a snapshot of a task for a session.
 type View struct {
 	State     disk.State
 	Addresses []container.Address
@@ -98,7 +98,7 @@ type View struct {
 	Forgotten bool
 }
 
-// View is what the task is now.
+// View returns a snapshot of the task.
 func (u *Task) View() View {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -108,8 +108,8 @@ func (u *Task) View() View {
 	}
 }
 
-// advanceTo moves to a later state, on disk first. A state that the unit is in
-// already is no step; an agent that was killed while it pulled pulls again.
+// advanceTo moves to a later state, which is saved to disk first. It does nothing for the current
+// state: an agent that was killed during a pull pulls again.
 func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []container.Address) {
 	passing := to == lifecycle.Pulling || to == lifecycle.Starting
 	u.mu.Lock()
@@ -119,8 +119,8 @@ func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []c
 		s.State, s.AtMicros, s.Exit = next, time.Now().UnixMicro(), exit
 		u.state = s
 		u.addresses = addresses
-		// On the way to Running there is nothing to remember: a restarted
-		// agent begins again, and writing is most of what a short task costs.
+		// The states before Running are not saved: a restarted agent begins again, and writing is
+		// most of the cost of a short task.
 		if !passing {
 			u.saveState()
 		}
@@ -138,18 +138,18 @@ func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []c
 	}
 }
 
-// saveState stores the state; the caller holds mu, so that states reach the disk in
-// their order. Where that fails the task continues in memory: a full disk is no reason
-// to lose a running task, and a restarted agent learns the rest from the runtime. Until
-// the next state is stored, the order on disk keeps its tokens.
+// saveState saves the state. The caller holds mu, so that states are saved in order. If that fails,
+// the task continues in memory, because a full disk must not fail a running task; a restarted agent
+// gets the rest from the runtime. Until the next state is saved, the order on disk contains its
+// tokens.
 func (u *Task) saveState() {
 	if err := u.entry.SetState(u.state); err != nil {
 		u.Log.Error("cannot write state; a restarted agent may not know it", "err", err)
 	}
 }
 
-// RequestEnd is the master's wish that the container end: politely, and by force
-// after grace, where -1 is never.
+// RequestEnd requests the end of the container: with SIGTERM if politely is set, and with SIGKILL
+// after grace; -1 means never.
 func (u *Task) RequestEnd(politely bool, grace time.Duration) {
 	u.mu.Lock()
 	if u.state.State == lifecycle.Terminated {
@@ -178,28 +178,28 @@ func (u *Task) RequestEnd(politely bool, grace time.Duration) {
 	}
 }
 
-// endWanted says that an end was asked for, or that the master does not know it.
+// endWanted reports whether the end was requested or the task was forgotten.
 func (u *Task) endWanted() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.state.Terminate || u.state.KillAtMicros != 0 || u.forgotten
 }
 
-// mayHaveStarted says that only the runtime knows whether the container runs.
+// mayHaveStarted reports whether the runtime may have started the container.
 func (u *Task) mayHaveStarted() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.asked
 }
 
-// setAsked notes that the runtime is asked now.
+// setAsked records that the runtime is asked to start the container.
 func (u *Task) setAsked() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.asked = true
 }
 
-// Forget forgets the unit, running or not.
+// Forget cancels and removes the task, running or not.
 func (u *Task) Forget() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -209,20 +209,20 @@ func (u *Task) Forget() {
 	}
 }
 
-// AckLogs says that the master has the lines before next.
+// AckLogs records that the master has the lines before next.
 func (u *Task) AckLogs(next uint64) {
 	u.mu.Lock()
 	u.acked = max(u.acked, min(next, u.Journal.Next()))
 	acked := u.acked
 	u.mu.Unlock()
-	// Without the lock: a disk may take long, and sessions ask how the unit is.
+	// Without the lock, because a disk may be slow and sessions read the state of the task.
 	if err := u.Journal.Release(acked); err != nil {
 		u.Log.Warn("cannot give back the room of log lines that the master has", "err", err)
 	}
 }
 
-// SetAcked takes the last state that the master has stored: a container that
-// ran is not started again, even if this disk does not know.
+// SetAcked records the last state that the master has stored. A container that ran is not started
+// again, even if its state on this disk was lost.
 func (u *Task) SetAcked(acked apiv1.Container_State) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -235,7 +235,7 @@ func (u *Task) hasRun() bool {
 	return u.ran || u.state.State == lifecycle.Running
 }
 
-// SetUnread notes why the output of the container cannot be read to its end.
+// SetUnread records why the output of the container cannot be read completely.
 func (u *Task) SetUnread(why string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/journal"
 )
 
-// A disk may take long to give room back; meanwhile sessions ask how the unit is.
+// A disk may be slow to free space; meanwhile sessions read the state of the task.
 func TestRoomOfLinesIsGivenBackWithoutTheUnitsLock(t *testing.T) {
 	t.Parallel()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "log"))
@@ -23,7 +23,7 @@ func TestRoomOfLinesIsGivenBackWithoutTheUnitsLock(t *testing.T) {
 	for i := range lines {
 		lines[i].Text = bytes.Repeat([]byte("x"), 8<<10)
 	}
-	// The journal cannot give back room then, of which the log is told on the spot.
+	// The journal cannot free space, and logs that immediately.
 	if err := errors.Join(j.Append(lines), j.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestRoomOfLinesIsGivenBackWithoutTheUnitsLock(t *testing.T) {
 	}
 }
 
-// lockSeer is a log that looks whether the unit is locked.
+// lockSeer is a log handler that checks whether the task is locked.
 type lockSeer struct {
 	unit   *Task
 	lines  int

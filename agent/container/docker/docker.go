@@ -1,9 +1,8 @@
-// Package docker runs an agent's containers through a Docker Engine of API
-// version 1.41 or newer.
+// Package docker runs an agent's containers through a Docker Engine with API version 1.41 or newer.
 //
-// The engine keeps what an agent must not lose: containers are found again by
-// their labels, exit codes by inspection, and output in the engine's own log
-// files, which are read from the start and counted for as long as they are whole.
+// The engine stores what must survive the agent: containers are found by their labels, exit codes
+// by inspection, and output in the engine's log files, which are read from the start and counted
+// until they are rotated.
 package docker
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// Labels by which people and agents find containers.
+// Labels that identify containers for users and agents.
 const (
 	labelType        = "ai.determined.container.type"
 	labelID          = "ai.determined.container.id"
@@ -31,38 +30,37 @@ const (
 	labelDevices     = "ai.determined.container.devices"
 )
 
-// Options says which engine, and for whom.
+// Options configures a Runtime.
 type Options struct {
-	// Host is the engine's address, like unix:///run/docker.sock; empty takes
-	// DOCKER_HOST, or the usual socket.
+	// Host is the engine's address, like unix:///run/docker.sock. If empty, DOCKER_HOST or the
+	// default socket is used.
 	Host string
-	// Agent is the id of the agent whose containers these are.
+	// Agent is the ID of the agent that owns the containers.
 	Agent string
-	// HostIP is where other machines reach published ports.
+	// HostIP is the address at which other machines reach published ports.
 	HostIP string
-	// Network is made when a container wants it and it is missing.
+	// Network is created if a container uses it and it does not exist.
 	Network string
-	// Runtime is the engine's runtime for containers; empty is its own default.
+	// Runtime is the engine's runtime for containers; empty for the engine's default.
 	Runtime string
 }
 
-// Runtime runs containers. Make one with New.
+// Runtime runs containers. Use New to create one.
 type Runtime struct {
 	opts Options
 	api  *client.Client
-	// init says that the engine has an init program, which reaps what a task
-	// leaves behind.
+	// init is true if the engine has an init program, which reaps zombie processes.
 	init bool
-	// root is where the engine keeps images and containers, as it says.
+	// root is the engine's directory for images and containers.
 	root string
 }
 
 var _ container.Runtime = (*Runtime)(nil)
 
-// firstTimeout bounds the first question to an engine.
+// firstTimeout is the timeout of the first requests to an engine.
 const firstTimeout = 10 * time.Second
 
-// New connects to an engine; the error says why it does not answer.
+// New connects to an engine. It returns an error if the engine does not answer.
 func New(ctx context.Context, o Options) (*Runtime, error) {
 	ctx, cancel := context.WithTimeout(ctx, firstTimeout)
 	defer cancel()
@@ -74,14 +72,12 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("ask the docker engine about itself: %w", err), r.Close())
 	}
-	// The engine's word for a program that is not there; empty is one that
-	// does not tell its commit.
+	// The engine reports "N/A" for a missing program, and "" for one of an unknown commit.
 	r.init, r.root = info.Info.InitCommit.ID != "N/A", info.Info.DockerRootDir
 	return r, nil
 }
 
-// Reach is New for looking at containers and ending them: it asks the engine nothing
-// but whether it is there.
+// Reach connects to an engine to inspect and stop containers. Unlike New, it only pings the engine.
 func Reach(ctx context.Context, o Options) (*Runtime, error) {
 	opts := []client.Opt{client.FromEnv}
 	if o.Host != "" {
@@ -97,17 +93,17 @@ func Reach(ctx context.Context, o Options) (*Runtime, error) {
 	return &Runtime{opts: o, api: api}, nil
 }
 
-// Close lets go of the engine; containers go on.
+// Close closes the connection to the engine; containers keep running.
 func (r *Runtime) Close() error { return r.api.Close() }
 
-// HasInit says whether tasks run below the engine's init program. Without it
-// zombies of a task stay until the task ends.
+// HasInit reports whether tasks run under the engine's init program. Without it, zombie processes
+// of a task remain until the task exits.
 func (r *Runtime) HasInit() bool { return r.init }
 
-// containerName is a container's in the engine.
+// containerName returns the name of a container in the engine.
 func containerName(id string) string { return "det-deploy-" + id }
 
-// Inspect asks the engine.
+// Inspect queries the engine.
 func (r *Runtime) Inspect(ctx context.Context, id string) (container.Status, error) {
 	var c client.ContainerInspectResult
 	err := askSoon(ctx, func(ctx context.Context) (err error) {
@@ -127,8 +123,8 @@ func (r *Runtime) Inspect(ctx context.Context, id string) (container.Status, err
 	return s, nil
 }
 
-// phaseOf reads the engine's state. One whose program could not be executed
-// never started, whatever else the engine calls it.
+// phaseOf converts the engine's state. A container whose program could not be executed counts as
+// never started, regardless of the engine's name for its state.
 func phaseOf(s *engine.State) container.Phase {
 	switch {
 	case s == nil || s.Status == engine.StateCreated:
@@ -140,8 +136,8 @@ func phaseOf(s *engine.State) container.Phase {
 	}
 }
 
-// publishedAddresses are the published ports, or the host's own where the container
-// has no network of its own.
+// publishedAddresses returns the addresses of the published ports, or the host's if the container
+// uses the host network.
 func (r *Runtime) publishedAddresses(c engine.InspectResponse) []container.Address {
 	var out []container.Address
 	if c.HostConfig != nil && c.HostConfig.NetworkMode.IsHost() {
@@ -167,27 +163,27 @@ func (r *Runtime) publishedAddresses(c engine.InspectResponse) []container.Addre
 				continue
 			}
 			out = append(out, container.Address{ContainerIP: ip, ContainerPort: int(port.Num()), HostIP: r.opts.HostIP, HostPort: host})
-			break // the same port over IPv6 is the same address to others
+			break // the IPv6 binding of the same port is redundant
 		}
 	}
 	return out
 }
 
-// Signal passes on SIGTERM or SIGKILL.
+// Signal sends SIGTERM or SIGKILL.
 func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) error {
 	signal := "SIGTERM"
 	if sig == container.Kill {
 		signal = "SIGKILL"
 	}
 	_, err := r.api.ContainerKill(ctx, containerName(id), client.ContainerKillOptions{Signal: signal})
-	// A conflict is the engine's word for "it does not run".
+	// The engine returns a conflict if the container is not running.
 	if err == nil || cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) {
 		return nil
 	}
 	return fmt.Errorf("signal container %s: %w", id, err)
 }
 
-// Wait asks the engine to wait.
+// Wait waits through the engine.
 func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 	s, err := r.Inspect(ctx, id)
 	if err != nil {
@@ -228,7 +224,7 @@ func (r *Runtime) List(ctx context.Context, cluster string) ([]string, error) {
 	}
 	var ids []string
 	for _, c := range found.Items {
-		// What the engine filters is looked at again before it is removed.
+		// Check the engine's filter, because the result is used to remove containers.
 		if c.Labels[labelAgent] == r.opts.Agent && c.Labels[labelCluster] == cluster && c.Labels[labelID] != "" {
 			ids = append(ids, c.Labels[labelID])
 		}
@@ -236,7 +232,7 @@ func (r *Runtime) List(ctx context.Context, cluster string) ([]string, error) {
 	return ids, nil
 }
 
-// Remove kills and removes, volumes without a name included.
+// Remove kills and deletes the container and its anonymous volumes.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
 	_, err := r.api.ContainerRemove(ctx, containerName(id), client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if err == nil || cerrdefs.IsNotFound(err) {

@@ -47,7 +47,7 @@ func TestDocker(t *testing.T) {
 	t.Run("contract", func(t *testing.T) {
 		t.Parallel()
 		containertest.Suite{
-			// Each rule is an agent of its own on the one engine.
+			// Each rule uses a separate agent ID on the shared engine.
 			New: func(t *testing.T) container.Runtime { return &scoped{connect(t, t.Name()), t.Name()} },
 			Again: func(t *testing.T, r container.Runtime) container.Runtime {
 				old := r.(*scoped)
@@ -164,21 +164,20 @@ func TestDocker(t *testing.T) {
 	})
 }
 
-// scoped gives the containers of one rule names of their own: the rules run
-// side by side on one engine.
+// scoped makes the containers of each rule unique, because the rules run in parallel on one engine.
 type scoped struct {
 	*Runtime
 	agent string
 }
 
-// Start makes the container the rule's agent's.
+// Start sets the agent of the container to the rule's.
 func (s *scoped) Start(ctx context.Context, spec container.Spec) error {
 	spec.Agent = s.agent
 	return s.Runtime.Start(ctx, spec)
 }
 
-// startsOnce holds a second start to what the first, of an agent that was
-// killed, has left: half a container is completed, a whole one stays.
+// startsOnce tests a second start after an interrupted first one: a partial container is completed,
+// a complete one stays.
 func startsOnce(t *testing.T, r *Runtime) {
 	spec := script("again", "sleep 600")
 	options, err := r.createOptions(spec)
@@ -242,7 +241,7 @@ stat -c %F /dev/mine; ls /ro; touch /ro/x 2>/dev/null || echo read-only`)
 	}
 }
 
-// testDefaultEnviron holds which variables a task has of those that we give where nobody else does.
+// testDefaultEnviron tests the variables that a task gets if neither image nor order sets them.
 func testDefaultEnviron(t *testing.T, d *dockertest.Daemon, r *Runtime) {
 	t.Helper()
 	const own = "det-deploy-test:with-variables"
@@ -286,7 +285,7 @@ func testDefaultEnviron(t *testing.T, d *dockertest.Daemon, r *Runtime) {
 	}
 }
 
-// frame is one piece of output as the engine sends it.
+// frame encodes a piece of output like the engine.
 func frame(stream byte, text string) []byte {
 	text = "2026-11-21T05:00:00.123456789Z " + text
 	b := binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))
@@ -297,7 +296,7 @@ func demuxed(data []byte, from container.Position) ([]string, error) {
 	return readFrames(data, from, nil)
 }
 
-// readFrames reads a log to its end. All lines go into all too, if there is one.
+// readFrames reads a log to its end. It also appends all lines to all, if not nil.
 func readFrames(data []byte, from container.Position, all *[]container.Line) (got []string, err error) {
 	emit := func(lines []container.Line) error {
 		if all != nil {
@@ -347,7 +346,7 @@ func TestProgressIsWorthALine(t *testing.T) {
 	}
 }
 
-// isBounded looks at the program from the machine.
+// isBounded inspects the process from the machine.
 func isBounded(t *testing.T, r *Runtime) {
 	spec := script("bounded", "sleep 600")
 	spec.Memory = 64 << 20

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// answerTimeout is how long an engine may take to answer a small question.
+	// answerTimeout is the timeout of a short request to the engine.
 	answerTimeout = 20 * time.Second
-	// watchInterval is how often it is asked one while it carries out a large one.
+	// watchInterval is the interval between pings during a long request.
 	watchInterval = 10 * time.Second
 )
 
-// shortOf is how the engine tells that its machine has run out of something: in the
-// last words of its text. For the last two it must be the engine that could not start a
-// program: a task with little memory may meet them too.
+// shortOf maps the last words of the engine's error messages to a lack of its machine. ENOMEM and
+// EAGAIN only count if the engine failed to start a program, because a task with little memory may
+// return them too.
 var shortOf = []struct {
 	err   error
 	where string
@@ -37,8 +37,8 @@ var shortOf = []struct {
 	{unix.EAGAIN, "fork/exec "},
 }
 
-// translateError turns an error of the engine's client into one that says whose fault it is. What
-// the engine refuses is the task's fault: such texts end with words of the task's.
+// translateError classifies an error of the engine's client. Errors that reject a request are the
+// task's, because such messages end with text from the task.
 func translateError(err error) error {
 	switch {
 	case err == nil:
@@ -51,7 +51,7 @@ func translateError(err error) error {
 	if p, ok := errors.AsType[*pullError](err); ok && !p.isEngines() {
 		return err
 	}
-	text := strings.TrimSuffix(err.Error(), ": unknown") // containerd's word for an error without a kind
+	text := strings.TrimSuffix(err.Error(), ": unknown") // containerd's suffix for an error without a kind
 	for _, s := range shortOf {
 		if strings.Contains(text, s.where) && strings.HasSuffix(text, ": "+s.err.Error()) {
 			return &shortError{err, s.err}
@@ -60,26 +60,26 @@ func translateError(err error) error {
 	return err
 }
 
-// shortError is an error of the engine in its own words, and what they mean.
+// shortError is an error of the engine and the error that it represents.
 type shortError struct{ engine, means error }
 
 func (e *shortError) Error() string   { return e.engine.Error() }
 func (e *shortError) Unwrap() []error { return []error{e.engine, e.means} }
 
-// pullError is why an image could not be pulled. Most of what it may say is the word of the
-// image's registry, which the task's owner may run: such a text begins with what the
-// engine asked for, or with a registry's code.
+// pullError is an error of an image pull. Most of its text may come from the image's registry,
+// which may belong to the task's owner. Such a text begins with the engine's request or with a
+// registry's error code.
 type pullError struct{ error }
 
 func (e *pullError) Unwrap() error { return e.error }
 
-// isEngines says that the text is of the engine's own work on its disk, as it begins.
+// isEngines reports whether the error is from the engine's own disk operations.
 func (e *pullError) isEngines() bool {
 	text := strings.TrimPrefix(e.Error(), "Error response from daemon: ")
 	return slices.ContainsFunc(enginesOwn(), func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
-// enginesOwn is how such texts begin, with Docker's own store of images and containerd's.
+// enginesOwn returns the prefixes of such errors, for Docker's image store and containerd's.
 func enginesOwn() []string {
 	return []string{
 		"failed to register layer: ", "write /", "open /", "mkdir /", "fork/exec /",
@@ -87,15 +87,14 @@ func enginesOwn() []string {
 	}
 }
 
-// askSoon asks the engine something that it must answer soon.
+// askSoon calls the engine with answerTimeout.
 func askSoon(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, container.ErrNoAnswer)
 	defer cancel()
 	return withCause(ctx, ask(ctx))
 }
 
-// askWatched asks the engine something that may take long, for as long as it answers
-// small questions meanwhile.
+// askWatched calls the engine without a timeout, as long as the engine answers pings meanwhile.
 func (r *Runtime) askWatched(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watching := make(chan struct{})
@@ -125,7 +124,7 @@ func (r *Runtime) watchEngine(ctx context.Context, giveUp context.CancelCauseFun
 	}
 }
 
-// withCause adds why a request was cancelled to its error.
+// withCause adds the cause of a canceled request to its error.
 func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, container.ErrNoAnswer) {
 		return fmt.Errorf("%w (%w)", cause, err)
@@ -133,9 +132,8 @@ func withCause(ctx context.Context, err error) error {
 	return translateError(err)
 }
 
-// Answers asks the engine whether it is there, and whether its disk has room: images
-// and containers need not be on the agent's own. A disk that cannot be looked at from
-// here is the engine's affair.
+// Answers returns an error if the engine does not answer or its disk is full; the engine may use
+// another disk than the agent. An inaccessible disk is ignored.
 func (r *Runtime) Answers(ctx context.Context) error {
 	err := askSoon(ctx, func(ctx context.Context) error {
 		_, err := r.api.Ping(ctx, client.PingOptions{})

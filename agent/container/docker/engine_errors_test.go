@@ -30,7 +30,7 @@ func TestOnlyTheEnginesOwnWordsMeanThatItsMachineLacksSomething(t *testing.T) {
 		{"open /x: too many open files in system", cerrdefs.ErrInternal, unix.ENFILE},
 		{"fork/exec /usr/bin/containerd-shim: cannot allocate memory", cerrdefs.ErrInternal, unix.ENOMEM},
 		{"fork/exec /usr/bin/runc: resource temporarily unavailable", cerrdefs.ErrInternal, unix.EAGAIN},
-		// What a task can have the engine say.
+		// Messages that a task can cause.
 		{"error during container init: cannot allocate memory", cerrdefs.ErrInternal, nil},
 		{`exec: "x: no space left on device": executable file not found in $PATH`, cerrdefs.ErrInternal, nil},
 		{"bind source path does not exist: /x: no space left on device", cerrdefs.ErrInvalidArgument, nil},
@@ -70,7 +70,7 @@ func TestARegistrysWordsDoNotMakeAMachineSick(t *testing.T) {
 		{daemon + "write /var/lib/docker/tmp/GetImageBlob1: no space left on device", unix.ENOSPC},
 		{"failed to extract layer sha256:1: mkdir /x: disk quota exceeded: unknown", unix.EDQUOT},
 		{"failed to register layer: fork/exec /proc/self/exe: cannot allocate memory", unix.ENOMEM},
-		// What a task can have the engine say.
+		// Messages that a task can cause.
 		{"unknown: failed to register layer: write /x: no space left on device", nil},
 		{daemon + "toomanyrequests: no space left on device", nil},
 		{`Head "https://mine/v2/x": malformed MIME header line: x: no space left on device`, nil},
@@ -88,7 +88,7 @@ func TestARegistrysWordsDoNotMakeAMachineSick(t *testing.T) {
 	}
 }
 
-// A pull is what a registry answers: here by an engine's stream of what it says.
+// A pull error contains the registry's message, here sent by a fake engine.
 func TestAnErrorOfAPullIsMarked(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -106,7 +106,7 @@ func TestAnErrorOfAPullIsMarked(t *testing.T) {
 	}
 }
 
-// kindError has a kind as those of the engine's client have, and not in its text.
+// kindError has a kind like the errors of the engine's client, which is not in its text.
 type kindError struct{ text, kind error }
 
 func (e *kindError) Error() string   { return e.text.Error() }

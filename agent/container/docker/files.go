@@ -27,8 +27,8 @@ func (r *Runtime) copyFiles(ctx context.Context, s container.Spec) error {
 	return err
 }
 
-// archiveFiles lists the missing directories as well: those that the engine
-// creates while it unpacks are accessible to root only.
+// archiveFiles includes missing parent directories, because those that the engine creates while
+// unpacking are accessible only to root.
 func archiveFiles(s container.Spec) ([]byte, error) {
 	files := slices.Clone(s.Files)
 	if isUnder(s.WorkDir, "/run/determined") {
@@ -62,8 +62,8 @@ func archiveFiles(s container.Spec) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// writeParents writes the directories above a file, outermost first. Those at the
-// top, like /tmp and /etc, belong to the image and keep their modes.
+// writeParents writes the directories above a file, outermost first. Top-level directories like
+// /tmp and /etc belong to the image and keep their modes.
 func writeParents(w *tar.Writer, s container.Spec, dir string, done map[string]bool) error {
 	dir = path.Clean(dir)
 	if strings.Count(dir, "/") < 2 || done[dir] {

@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// Prepare refuses what can never be run, and pulls the image if it is not there, or
-// always when asked to.
+// Prepare returns an error for a container that cannot run, and pulls the image if it is missing or
+// ForcePull is set.
 func (r *Runtime) Prepare(ctx context.Context, spec container.Spec, note container.Note) error {
 	return r.askWatched(ctx, func(ctx context.Context) error { return r.prepareImage(ctx, spec, note) })
 }
@@ -54,7 +54,7 @@ func (r *Runtime) pullImage(ctx context.Context, spec container.Spec, note conta
 	if a == (container.Auth{}) {
 		var err error
 		if a, err = loginFor(ctx, loginFile(), spec.Image); err != nil {
-			// What the image's registry thinks of strangers is its own answer.
+			// The pull proceeds without a login, and the registry decides.
 			note("this agent's own logins at registries are not used: " + err.Error())
 		}
 	}
@@ -87,7 +87,8 @@ func (r *Runtime) pullImage(ctx context.Context, spec container.Spec, note conta
 	return nil
 }
 
-// pullProgress returns what is worth a log line: not the hundred steps of each layer.
+// pullProgress formats a progress message for the log. It returns "" for the many steps of each
+// layer.
 func pullProgress(id, status string) string {
 	switch status {
 	case "", "Waiting", "Downloading", "Extracting", "Verifying Checksum", "Pulling fs layer", "Download complete":

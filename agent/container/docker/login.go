@@ -17,26 +17,26 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// logins is the part of Docker's own configuration that says who this user is at
-// which registry: what `docker login` writes.
+// logins is the part of Docker's configuration with the credentials of this user, as written by
+// `docker login`.
 type logins struct {
 	Auths map[string]struct {
 		Auth          string `json:"auth"`
 		IdentityToken string `json:"identitytoken"`
 	} `json:"auths"`
-	// Helpers are programs that know, by registry; Store is for all others.
+	// Helpers are credential helpers by registry; Store is the helper for all others.
 	Helpers map[string]string `json:"credHelpers"`
 	Store   string            `json:"credsStore"`
 }
 
-// hub is what Docker's configuration calls its own registry.
+// hub is the key of Docker Hub in Docker's configuration.
 const hub = "https://index.docker.io/v1/"
 
-// helperTimeout is how long a credential helper may take; some ask a cloud.
+// helperTimeout is the timeout of a credential helper, some of which call a cloud API.
 const helperTimeout = 30 * time.Second
 
-// loginFor returns this user's credentials for the registry of an image; empty
-// without a login. They are read each time, because registry tokens last for hours.
+// loginFor returns this user's credentials for the registry of an image, or an empty Auth without a
+// login. It reads them each time, because registry tokens expire after hours.
 func loginFor(ctx context.Context, file, image string) (container.Auth, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func decodeLogin(server, auth, identity string) (container.Auth, error) {
 	return a, nil
 }
 
-// registryOf is the registry of an image, as Docker's configuration names it.
+// registryOf returns the registry of an image, as named in Docker's configuration.
 func registryOf(image string) string {
 	first, _, found := strings.Cut(image, "/")
 	if !found || !strings.ContainsAny(first, ".:") && first != "localhost" || first == "docker.io" {
@@ -87,8 +87,8 @@ func registryOf(image string) string {
 	return first
 }
 
-// askHelper speaks the protocol of Docker's credential helpers. One that knows
-// nothing of the registry is no error.
+// askHelper runs a Docker credential helper. It returns an empty Auth if the helper has no
+// credentials for the registry.
 func askHelper(ctx context.Context, helper, server string) (container.Auth, error) {
 	if strings.ContainsAny(helper, "/\\") {
 		return container.Auth{}, fmt.Errorf("credential helper %q: must be a name", helper)
@@ -117,13 +117,13 @@ func askHelper(ctx context.Context, helper, server string) (container.Auth, erro
 	return a, nil
 }
 
-// loginFile is where Docker keeps the configuration of this user.
+// loginFile returns the path of Docker's configuration of this user.
 func loginFile() string {
 	if dir := os.Getenv("DOCKER_CONFIG"); dir != "" {
 		return filepath.Join(dir, "config.json")
 	}
 	home, err := os.UserHomeDir()
-	if err != nil { // a unit without HOME is root's
+	if err != nil { // a systemd unit without HOME runs as root
 		home = "/root"
 	}
 	return filepath.Join(home, ".docker", "config.json")

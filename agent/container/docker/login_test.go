@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// It changes PATH, so that it cannot run beside others.
+// Not parallel, because it changes PATH.
 func TestLoginsAreThoseOfDockersOwnConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	helper := `#!/bin/sh

@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// maxFrame bounds a frame in bytes; the engine writes pieces of 16 KiB.
+	// maxFrame is the maximum size of a frame in bytes; the engine writes pieces of 16 KiB.
 	maxFrame = 4 << 20
-	// maxRun is how many lines are emitted at once.
+	// maxRun is the maximum number of lines emitted at once.
 	maxRun = 1000
 )
 
-// Logs reads the engine's log from its start and skips the lines before from: the engine
-// keeps pieces in the order in which they came, so the same lines come out each time. Of
-// a log that was rotated the start is gone, and the piece is looked for where the lines
-// ended. A followed log may end a piece too early, and so what is left after the
-// container's end is read once more without following.
+// Logs reads the engine's log from its start and skips the lines before from. The engine returns
+// the pieces in a fixed order, so the lines are the same each time. If the log was rotated and its
+// start is gone, Logs looks for the piece at which reading ended. A followed log may end before the
+// last piece, so after the container's exit the rest is read again without following.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
 	known := map[int64]bool{}
 	read := func(d *demux, follow bool) error { return r.readLog(ctx, id, d, follow) }
@@ -50,8 +49,8 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 	return rest.emitRest()
 }
 
-// readOn reads the log. It starts again at its last position when timestamps go back, or when
-// the log's start was rotated away and the piece at which reading ended has to be found.
+// readOn reads the log. It restarts at its last position if timestamps go back, or if the log's
+// start was rotated away and the piece at which reading ended has to be found.
 func readOn(as demux, follow bool, read func(d *demux, follow bool) error) (*demux, error) {
 	for {
 		d := as
@@ -77,14 +76,14 @@ var (
 	errFound     = errors.New("found")
 )
 
-// sought says whether the piece at whose end a reading begins was in the log, whose first
-// piece was written at a time then.
+// sought is the result of a search for the piece at which a reading ended: whether the log
+// contained it, and the time of the log's first piece.
 type sought struct {
 	first int64
 	found bool
 }
 
-// nextPosition is the position at which the next reading continues.
+// nextPosition returns the position at which the next reading continues.
 func (d *demux) nextPosition() container.Position {
 	if d.next.Lines > d.from.Lines {
 		return d.next
@@ -92,16 +91,16 @@ func (d *demux) nextPosition() container.Position {
 	return d.from
 }
 
-// backError is a piece that is no later than the one before it in its stream. Either clocks
-// were set, or the engine, which began another file, sends all of that file again: then
-// reading again from the last line returns what is next.
+// backError is returned for a piece that is not newer than its predecessor in the stream. Either
+// the clock was set back, or the engine, which has begun another file, resends that whole file.
+// Both are handled by reading again from the last line.
 type backError struct{ at int64 }
 
 func (e *backError) Error() string {
 	return "the engine goes back to " + time.Unix(0, e.at).UTC().Format(time.RFC3339Nano)
 }
 
-// readLog takes the whole log apart.
+// readLog reads and demultiplexes the whole log.
 func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool) error {
 	body, err := r.api.ContainerLogs(ctx, containerName(id), client.ContainerLogsOptions{
 		ShowStdout: true, ShowStderr: true, Timestamps: true, Follow: follow,
@@ -122,32 +121,32 @@ func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool)
 	return nil
 }
 
-// demux takes frames apart:
+// demux parses the engine's frames:
 //
 //	0  stream: 1 stdout, 2 stderr   1
 //	1  zero                         3
 //	4  length, big endian           4
 //	8  time, a space, a piece of a line or its end
 //
-// Positions count lines. For a log of which the start is gone they also hold when its
-// first piece was written and how many lines were cut from longer ones since the last
-// newline, as bytes of stdout: see packPosition; and when the piece with that newline was, as
-// bytes of stderr, in nanoseconds since 1970. They are 0 from agents that knew neither.
-// Agents that took carriage returns for text counted other lines: a log that such a one
-// began to read is counted as it did, to its end.
+// Positions count lines. To find a position in a log whose start is gone, they also contain, as
+// bytes of stdout, the time of the first piece and the number of lines split from long ones since
+// the last newline (see packPosition), and as bytes of stderr, the time of the piece with that
+// newline in nanoseconds since 1970. Both are 0 in positions of older agents. Older agents also
+// treated carriage returns as text and counted different lines; a log that such an agent began to
+// read is counted the same way to its end.
 type demux struct {
 	from    container.Position
 	emit    func([]container.Line) error
 	next    container.Position // after the last line that was cut
 	begun   bool
-	seeks   bool // only whether the piece at which from is can be found
+	seeks   bool // only search for the piece of position from
 	sought  sought
-	look    bool           // for the piece at which from is
-	skip    int            // lines without a newline that were emitted after it
-	first   int64          // microseconds: when the log's first piece was written
-	inside  int            // lines since the last that ended in a newline
+	look    bool           // skip pieces up to the one of position from
+	skip    int            // number of emitted lines without a newline after it
+	first   int64          // time of the log's first piece, in microseconds
+	inside  int            // number of lines since the last one with a newline
 	returns bool           // a carriage return ends a line
-	known   map[int64]bool // the times of pieces to which the log went back
+	known   map[int64]bool // times of pieces to which the log went back
 	run     []container.Line
 	splits  [2]container.Splitter
 	at      [2]time.Time
@@ -214,8 +213,8 @@ func (d *demux) takeFrame(stream int, frame []byte) error {
 	return d.cutLines(stream, false)
 }
 
-// seekPiece ends at the piece at which from is. Pieces of one long line have the same time, and
-// only the last of them ends it.
+// seekPiece returns errFound at the piece of position from. The pieces of a long line have the same
+// time, and only the last one ends it.
 func (d *demux) seekPiece(at int64, ends bool) error {
 	if !d.begun {
 		d.begun, d.sought.first = true, at
@@ -226,15 +225,15 @@ func (d *demux) seekPiece(at int64, ends bool) error {
 	return nil
 }
 
-// goesBack says that a piece is no later than the one before it in its stream. Pieces of
-// one long line have the same time.
+// goesBack reports whether a piece is not newer than its predecessor in the stream. The pieces of a
+// long line have the same time.
 func (d *demux) goesBack(stream int, at time.Time) bool {
 	return at.Before(d.at[stream]) || d.whole[stream] && at.Equal(d.at[stream])
 }
 
-// checkFirst sees the first piece, and whether it is the one that always was. If it is not, and
-// the piece at from is gone too, the lines between were never read. Timestamps do not
-// tell: clocks are set, and a long line has the time of its first piece.
+// checkFirst compares the log's first piece with the one of the position. If the start is gone, and
+// the piece of position from too, the lines between were lost, and it emits a notice. Timestamps
+// cannot tell, because clocks are set and a long line has the time of its first piece.
 func (d *demux) checkFirst(at time.Time) error {
 	was, inside, returns := unpackPosition(d.from.Stdout)
 	d.begun, d.first, d.returns = true, at.UnixMicro(), returns || d.from.Lines == 0
@@ -257,17 +256,16 @@ func (d *demux) checkFirst(at time.Time) error {
 	return nil
 }
 
-// insideBits are those of a position that count lines without a newline, above them one
-// says that a carriage return ends a line. Of a line that is longer than so many, some is
-// emitted again once the start of the log is gone.
+// insideBits is the number of bits of a position that count lines without a newline. The bit above
+// is set if a carriage return ends a line. Of a line split into more parts, some are emitted again
+// if the start of the log is gone.
 const (
 	insideBits = 11
 	returnsBit = 1 << insideBits
 )
 
-// packPosition makes one number of a time in microseconds since 1970, a count and whether a
-// carriage return ends a line. Without a count it is the time in nanoseconds, to which
-// returns adds one.
+// packPosition encodes a time in microseconds since 1970, a count and whether a carriage return
+// ends a line. If the count is 0, the result is the time in nanoseconds, plus 1 with returns.
 func packPosition(first int64, inside int, returns bool) int64 {
 	mark, bit := int64(0), int64(0)
 	if returns {
@@ -306,10 +304,11 @@ func (d *demux) cutLines(stream int, final bool) error {
 	}
 }
 
-// isNew counts a line whose last piece was written at a time, if it was not emitted yet.
+// isNew counts a line whose last piece has the time at, and reports whether it was not emitted
+// before.
 func (d *demux) isNew(at int64, ends bool) bool {
 	if d.look {
-		d.look = !ends || at != d.from.Stderr // what comes after it is new
+		d.look = !ends || at != d.from.Stderr // everything after it is new
 		return false
 	}
 	d.inside++

@@ -8,8 +8,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// ensureNetwork makes the network of the agent's tasks when it is missing. Another
-// agent may do so at the same moment.
+// ensureNetwork creates the network of the agent's tasks if it does not exist. It ignores a
+// conflict, because another agent may create it at the same moment.
 func (r *Runtime) ensureNetwork(ctx context.Context, name string) error {
 	if name == "" || name != r.opts.Network {
 		return nil

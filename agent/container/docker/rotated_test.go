@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// piece is a piece of output that was written at a time.
+// piece is a piece of output with a time in seconds.
 func piece(stream byte, second int, text string) []byte {
 	text = time.Unix(int64(second), 0).UTC().Format(time.RFC3339Nano) + " " + text
 	b := binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))
@@ -19,7 +19,7 @@ func piece(stream byte, second int, text string) []byte {
 
 func second(n int) int64 { return time.Unix(int64(n), 0).UnixNano() }
 
-// What is left of a log goes on where reading ended.
+// Reading a rotated log continues where it ended.
 func TestALogWithoutItsStartIsReadOn(t *testing.T) {
 	t.Parallel()
 	const dropped = "output was dropped here: the engine keeps so much, and it was not read in time"
@@ -72,8 +72,8 @@ func TestALogWithoutItsStartIsReadOn(t *testing.T) {
 	}
 }
 
-// A line that is too long is cut, and reading goes on from each of the places, also when
-// the start of the log is gone.
+// A line that is too long is split, and reading continues from each part, also when the start of
+// the log is gone.
 func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
 	t.Parallel()
 	const pieces = 20
@@ -93,7 +93,7 @@ func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
 		if err != nil || len(lines) < 8 {
 			t.Fatalf("%s: got %d lines and %v, want the long one cut", name, len(lines), err)
 		}
-		for i := 1; i < len(all); i++ { // its first line is gone, and was read
+		for i := 1; i < len(all); i++ { // the first line is gone but was read
 			for rest, data := range map[string][]byte{"whole": whole, "rotated": slices.Concat(long, end)} {
 				got, err := readFrames(data, all[i].Next, nil)
 				if err != nil || !slices.Equal(got, lines[i+1:]) {
@@ -104,8 +104,8 @@ func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
 	}
 }
 
-// A progress bar that ends its lines with carriage returns only is read on behind each of
-// them, also when the start of the log is gone; both ends together are one.
+// Reading the output of a progress bar with carriage returns continues after each update, also when
+// the start of the log is gone. A carriage return followed by a newline is one end.
 func TestAProgressBarIsReadOnFromEachOfItsLines(t *testing.T) {
 	t.Parallel()
 	bar := slices.Concat(
@@ -128,8 +128,8 @@ func TestAProgressBarIsReadOnFromEachOfItsLines(t *testing.T) {
 	}
 }
 
-// The lines that an agent counted that took carriage returns for text are counted so by
-// the agent after it.
+// Lines counted by an agent that treated carriage returns as text are counted the same way by its
+// successor.
 func TestALogIsCountedAsItWasBegun(t *testing.T) {
 	t.Parallel()
 	data := slices.Concat(piece(1, 100, "1%\r2%\r3%\n"), piece(1, 101, "4%\r5%\n"), piece(1, 102, "6%\r7%\n"))

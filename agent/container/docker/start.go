@@ -18,9 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Start creates the container, copies its files into it, and starts it. It may
-// find that an earlier agent's start, which was cut short, has happened after
-// all; then there is nothing to do.
+// Start creates the container, copies its files into it, and starts it. It does nothing if the
+// interrupted start of an earlier agent has succeeded.
 func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	return r.askWatched(ctx, func(ctx context.Context) error {
 		env, err := r.defaultEnviron(ctx, spec)
@@ -37,12 +36,12 @@ func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	})
 }
 
-// defaultEnviron is the variables that neither the image nor the order has. An account that the
-// image does not know has no home there, and the engine would say /.
+// defaultEnviron returns the variables that neither the image nor the order sets. It sets HOME for
+// users without an account in the image, for which the engine would set /.
 func (r *Runtime) defaultEnviron(ctx context.Context, s container.Spec) ([]string, error) {
 	var image []string
 	switch found, err := r.api.ImageInspect(ctx, s.Image); {
-	case cerrdefs.IsNotFound(err): // the engine says so better when the container is made
+	case cerrdefs.IsNotFound(err): // creating the container returns a better error
 	case err != nil:
 		return nil, fmt.Errorf("look for image %s: %w", s.Image, err)
 	case found.Config != nil:
@@ -76,18 +75,18 @@ func (r *Runtime) startWith(ctx context.Context, spec container.Spec, options cl
 }
 
 const (
-	// createPatience bounds the wait for what an earlier agent has asked of the
-	// engine and the engine still carries out.
+	// createPatience limits the wait for requests of an earlier agent that are still in progress in
+	// the engine.
 	createPatience = 30 * time.Second
 	createPause    = 50 * time.Millisecond
 )
 
-// createContainer returns the engine's own name for a container that has not run, made
-// now or by an earlier start that was cut short; "" when there is one that has.
+// createContainer creates a container and returns the engine's ID for it. If an interrupted start
+// has created it, it returns that ID, or "" if the container has already run.
 //
-// Requests of an agent that was killed may still be under way in the engine.
-// They find, or leave, the same container: it is made from the same order, its
-// files are written again, and nothing but its end removes it.
+// Requests of a killed agent may still be in progress in the engine. They find or create the same
+// container, because it is created from the same order, its files are written again, and it is only
+// removed after its exit.
 func (r *Runtime) createContainer(ctx context.Context, options client.ContainerCreateOptions) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, createPatience)
 	defer cancel()
@@ -125,8 +124,7 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 		Image: s.Image, Env: s.Env, WorkingDir: s.WorkDir, Labels: labelsOf(s), ExposedPorts: exposed,
 	}
 	if len(s.Command) > 0 {
-		// The whole command line is the task's; the image's entrypoint has no
-		// part in it.
+		// The task's command replaces the image's entrypoint and command.
 		config.Entrypoint, config.Cmd = s.Command[:1], s.Command[1:]
 	}
 	if s.User != nil {
@@ -135,11 +133,11 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 	host := &engine.HostConfig{
 		NetworkMode: engine.NetworkMode(s.NetworkMode), PortBindings: published,
 		ShmSize: s.ShmSize, CapAdd: s.AddCaps, CapDrop: droppedCaps(s), Mounts: mountsOf(s.Mounts),
-		// A program that is root by its file's word, as sudo is, stays who started it.
+		// Setuid programs such as sudo do not gain privileges.
 		SecurityOpt: []string{"no-new-privileges"},
 		Resources:   engine.Resources{Memory: s.Memory, MemorySwap: s.Memory},
-		// One local file as long as the container: an engine that begins another while the
-		// output is followed may pass over lines, or send some again (Docker 20.10).
+		// Use one local file without rotation: an engine that begins another file while the output
+		// is followed may skip or repeat lines (Docker 20.10).
 		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1000t"}},
 		Init:      &r.init,
 		Runtime:   r.opts.Runtime,
@@ -151,9 +149,9 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 	return client.ContainerCreateOptions{Config: config, HostConfig: host, Name: containerName(s.ID)}, nil
 }
 
-// droppedCaps is what a task loses. Of what engines give to every container, two are of use
-// to those only who want out of it: to make devices in a directory of the machine, and
-// to speak on the network in the name of other tasks. They are there for who asks.
+// droppedCaps returns the capabilities to drop. Of the engine's defaults, MKNOD and NET_RAW are
+// mostly useful for attacks: creating devices in a directory of the machine, and spoofing other
+// tasks on the network. Tasks may request them.
 func droppedCaps(s container.Spec) []string {
 	out := slices.Clone(s.DropCaps)
 	for _, name := range []string{"MKNOD", "NET_RAW"} {
@@ -208,9 +206,8 @@ func mountsOf(mounts []container.Mount) []mount.Mount {
 	return out
 }
 
-// giveDevices passes host devices and GPUs through. NVIDIA's come by the
-// engine's device driver; AMD's are plain devices that every GPU shares, and
-// the environment says which are the task's.
+// giveDevices passes through host devices and GPUs. NVIDIA GPUs use the engine's device driver. AMD
+// GPUs share device files, and environment variables select those of the task.
 func giveDevices(res *engine.Resources, s container.Spec) {
 	for _, d := range s.Devices {
 		addDevice(res, d)

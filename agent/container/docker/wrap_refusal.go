@@ -10,14 +10,14 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// wrapRefusal finds what the engine would refuse only when it makes the container: after an
-// image of many gigabytes was pulled in vain.
+// wrapRefusal returns errors that the engine would only return on creating the container, after
+// pulling an image of many gigabytes.
 func (r *Runtime) wrapRefusal(s container.Spec) error {
 	if _, err := r.createOptions(s); err != nil {
 		return err
 	}
 	if !strings.HasPrefix(r.api.DaemonHost(), "unix://") {
-		return nil // the engine sees another machine's files
+		return nil // the engine uses another machine's files
 	}
 	for _, m := range s.Mounts {
 		if isMissing(m.HostPath) {
@@ -32,7 +32,8 @@ func (r *Runtime) wrapRefusal(s container.Spec) error {
 	return nil
 }
 
-// isMissing is true only where a path does not exist: the engine may see more than this agent.
+// isMissing reports whether a path does not exist. Other errors are ignored, because the engine may
+// have access.
 func isMissing(p string) bool {
 	_, err := os.Stat(p)
 	return errors.Is(err, fs.ErrNotExist)

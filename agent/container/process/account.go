@@ -14,21 +14,21 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// account is whom a task of runc's runs as.
+// account is the user of a runc task.
 type account struct {
 	container.User
 
-	// claimed says that it is one of Accounts, which another task has later.
+	// claimed is true for a user of Accounts, which is reused by later tasks.
 	claimed bool
-	// groups are those that it has besides, to reach its GPUs.
+	// groups are supplementary groups for access to GPUs.
 	groups []uint32
-	// umask is the task's, or nil for the agent's.
+	// umask is the task's umask, or nil for the agent's.
 	umask *uint32
-	// rootless says that it is the agent's own user, in a user namespace in which that is root.
+	// rootless is true for the agent's own user, mapped to root in a user namespace.
 	rootless bool
 }
 
-// inside is the account as the task sees it.
+// inside returns the account as seen by the task.
 func (a account) inside() specs.User {
 	if a.rootless {
 		return specs.User{}
@@ -36,14 +36,13 @@ func (a account) inside() specs.User {
 	return specs.User{UID: uint32(a.UID), GID: uint32(a.GID), AdditionalGids: a.groups, Umask: a.umask}
 }
 
-// ownAccount is the agent's own.
+// ownAccount returns the agent's own account.
 func ownAccount() account {
 	return account{User: container.User{UID: os.Geteuid(), GID: os.Getegid()}, rootless: true}
 }
 
-// accountOf chooses whom a task runs as: a user of its own, or the account that its owner is
-// linked to. Links to root are not followed. It is noted in the directory before anything can
-// run as it.
+// accountOf selects the user of a task: a claimed one, or the account linked to its owner, except
+// root. It records the user in the directory before any process runs as it.
 func (r *Runtime) accountOf(d dir, spec container.Spec) (account, error) {
 	if isolated := r.machine.notIsolated == nil; !isolated {
 		return ownAccount(), nil
@@ -58,17 +57,18 @@ func (r *Runtime) accountOf(d dir, spec container.Spec) (account, error) {
 		}
 		who.User, who.claimed = container.User{UID: uid, GID: uid}, true
 		if spec.FixedPaths {
-			// A task of an experiment leaves what it writes open to the next one, which runs as
-			// another user: they write into one directory of checkpoints, and a third deletes
-			// them. Who sees that directory at all is decided by who may look into its parent.
+			// Experiments share a checkpoint directory among tasks of different users: one task
+			// writes checkpoints, the next continues from them and a third deletes them. Their
+			// files must be accessible to all; the permissions of the parent directory protect them
+			// from other users.
 			who.umask = new(uint32)
 		}
 	}
 	return who, d.replaceFile("user", strconv.Itoa(who.UID)+"\n")
 }
 
-// ownedBy gives every file of the task to its user: which users the archive of a
-// client speaks of means nothing here.
+// ownedBy returns the spec with all files owned by the task's user. The users in a client's archive
+// do not exist on this machine.
 func ownedBy(spec container.Spec, u container.User) container.Spec {
 	spec.User = &u
 	spec.Files = slices.Clone(spec.Files)
@@ -78,8 +78,8 @@ func ownedBy(spec container.Spec, u container.User) container.Spec {
 	return spec
 }
 
-// userEnviron is the environment that a user has in the files of a task. Python asks for the
-// name of a user that /etc/passwd does not have; such a one has a home in the task's files.
+// userEnviron returns the environment variables of a user. For a user that is not in /etc/passwd it
+// sets the name, which Python requires, and a home directory among the task's files.
 func userEnviron(uid int, files string) []string {
 	name, home := "task-"+strconv.Itoa(uid), files
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
@@ -88,14 +88,14 @@ func userEnviron(uid int, files string) []string {
 	return append(inheritedEnviron(), "HOME="+home, "USER="+name, "LOGNAME="+name)
 }
 
-// gpuGroups are the groups that may use the machine's GPUs, where access is restricted.
+// gpuGroups returns the groups with access to the machine's GPUs, if access is restricted.
 func gpuGroups(gpus []string) []uint32 {
 	if len(gpus) == 0 {
 		return nil
 	}
 	var out []uint32
 	for _, pattern := range []string{"/dev/nvidia*", "/dev/kfd", "/dev/dri/renderD*"} {
-		nodes, _ := filepath.Glob(pattern) // the pattern is good
+		nodes, _ := filepath.Glob(pattern) // the pattern is valid
 		for _, n := range nodes {
 			var st unix.Stat_t
 			if unix.Stat(n, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Mode&0o006 == 0o006 {

@@ -14,21 +14,21 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Accounts is a range of Unix user IDs without accounts: a task runs as one of
-// them, and no other task of this machine gets that ID until everything the task left
-// is removed. The group ID is the same number.
+// Accounts is a range of Unix user IDs without accounts. A task runs as one of them, and no other
+// task of this machine gets that ID until all files of the task are deleted. The group ID is the
+// same number.
 type Accounts struct {
 	First, Last int
-	// Dir says which task has which user, for all agents of the machine: a file
-	// named like the user has the directory of its task in it. It is on disk, as
-	// what tasks write is: that outlives the machine's memory until its agent removes it.
+	// Dir records the claims of all agents of the machine: a file named after the user ID contains
+	// the directory of its task. It is on disk, because the files of tasks survive a reboot until
+	// their agent deletes them.
 	Dir string
 }
 
-// containsUID says whether a user is one of them.
+// containsUID reports whether uid is in the range.
 func (a Accounts) containsUID(uid int) bool { return uid >= a.First && uid <= a.Last }
 
-// check returns why tasks cannot have users of their own, or nil.
+// check returns the reason why tasks cannot have their own users, or nil.
 func (a Accounts) check() error {
 	if a.Last == 0 {
 		return errors.New("task_users is empty")
@@ -39,7 +39,7 @@ func (a Accounts) check() error {
 	return a.checkUID()
 }
 
-// checkUID refuses a range that contains the ID of an existing account.
+// checkUID returns an error if the range contains the ID of an existing account.
 func (a Accounts) checkUID() error {
 	for _, f := range []struct {
 		path  string
@@ -57,8 +57,8 @@ func (a Accounts) checkUID() error {
 	return nil
 }
 
-// takenLine finds the first line of a file like /etc/passwd whose number is in the
-// range; with size, the next field says how many numbers the line stands for.
+// takenLine returns the first line of a file like /etc/passwd whose number is in the range. With
+// size, the next field is the size of the line's range.
 func (a Accounts) takenLine(path string, field int, size bool) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,14 +93,14 @@ func (a Accounts) takenLine(path string, field int, size bool) (string, error) {
 
 func (a Accounts) ownerFile(uid int) string { return filepath.Join(a.Dir, strconv.Itoa(uid)) }
 
-// lockAccounts excludes the machine's other agents until unlock is called.
+// lockAccounts locks out the machine's other agents until unlock is called.
 func (a Accounts) lockAccounts() (unlock func(), err error) {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	l := flock.New(filepath.Join(a.Dir, "lock"), flock.SetPermissions(0o600))
 	err = l.Lock()
-	for errors.Is(err, syscall.EINTR) { // as on network file systems
+	for errors.Is(err, syscall.EINTR) { // occurs on network file systems
 		err = l.Lock()
 	}
 	if err != nil {

@@ -17,25 +17,25 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// taskRoot is where an isolated task sees all of its own files; each is at its own path,
-// too. Outside of tasks it is an empty directory.
+// taskRoot is the path at which an isolated task sees all of its files, in addition to their own
+// paths. Outside of tasks it is an empty directory.
 const taskRoot = "/run/det-deploy-task"
 
-// bundle is what runc is told of one task.
+// bundle is the runc configuration of one task.
 type bundle struct {
 	d    dir
 	spec container.Spec
 	who  account
-	// env is the environment of the program, in which of a repeated variable the last counts.
+	// env is the environment of the program. The last value of a repeated variable applies.
 	env    []string
 	places []place
 	hidden []string
 	limits Limits
-	// files is the limit of open files that the agent was started with.
+	// files is the limit of open files with which the agent was started.
 	files *specs.POSIXRlimit
 }
 
-// write makes the task's view of the machine and config.json.
+// write creates the task's view of the machine and config.json.
 func (b bundle) write() error {
 	at := b.d.filePath("view")
 	if err := mkdirOpen(at); err != nil {
@@ -52,10 +52,10 @@ func (b bundle) write() error {
 	return b.d.replaceFile("config.json", string(data))
 }
 
-// config is the runtime specification of the task.
+// config returns the OCI runtime specification of the task.
 func (b bundle) config(root string, machine []specs.Mount) specs.Spec {
 	return specs.Spec{
-		Version: "1.0.2", // what runc 1.1 knows
+		Version: "1.0.2", // supported by runc 1.1
 		Root:    &specs.Root{Path: root},
 		Process: b.process(),
 		Mounts:  append(append(machine, b.ownMounts()...), b.placeMounts()...),
@@ -63,7 +63,7 @@ func (b bundle) config(root string, machine []specs.Mount) specs.Spec {
 	}
 }
 
-// process runs the wrapper as the task's user, with no capabilities.
+// process runs the wrapper as the task's user, without capabilities.
 func (b bundle) process() *specs.Process {
 	p := &specs.Process{
 		User:            b.who.inside(),
@@ -76,13 +76,13 @@ func (b bundle) process() *specs.Process {
 	if b.files != nil {
 		p.Rlimits = append(p.Rlimits, *b.files)
 	}
-	if most := b.limits.Processes; most > 0 && b.who.claimed { // of others' users it would count all processes
+	if most := b.limits.Processes; most > 0 && b.who.claimed { // for other users the limit would count all of their processes
 		p.Rlimits = append(p.Rlimits, specs.POSIXRlimit{Type: "RLIMIT_NPROC", Hard: uint64(most), Soft: uint64(most)})
 	}
 	return p
 }
 
-// ownMounts are the directories that each task has for itself.
+// ownMounts returns the mounts of the task's private directories.
 func (b bundle) ownMounts() []specs.Mount {
 	out := []specs.Mount{{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}}
 	for _, p := range privateBinds {
@@ -103,7 +103,7 @@ func (b bundle) ownMounts() []specs.Mount {
 	return out
 }
 
-// isDir reports whether the machine has a directory, and no link, at a path.
+// isDir reports whether p is a directory, and not a link to one.
 func isDir(p string) bool {
 	info, err := os.Lstat(p)
 	return err == nil && info.IsDir()
@@ -135,7 +135,7 @@ func (b bundle) linux() *specs.Linux {
 		return l
 	}
 	l.CgroupsPath = b.d.cgroup()
-	// Who may use a device is decided by its permissions, as outside.
+	// The permissions of a device file control access, as outside of the container.
 	l.Resources = &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: true, Access: "rwm"}}}
 	if most := b.limits.Processes; most > 0 {
 		l.Resources.Pids = &specs.LinuxPids{Limit: &most}
@@ -146,14 +146,14 @@ func (b bundle) linux() *specs.Linux {
 	return l
 }
 
-// cgroup is the control group of a container. Its name follows from the whole path: other agents of
-// the machine may have containers of the same id.
+// cgroup returns the control group of a container. Its name is derived from the whole path, because
+// other agents of the machine may have containers with the same ID.
 func (d dir) cgroup() string {
 	sum := sha256.Sum256([]byte(d))
 	return "/det-deploy/" + hex.EncodeToString(sum[:16])
 }
 
-// smallest is the smaller of two limits, of which 0 is none.
+// smallest returns the smaller of two limits; 0 means no limit.
 func smallest(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -161,13 +161,14 @@ func smallest(a, b int64) int64 {
 	return min(a, b)
 }
 
-// hasBundle reports whether the task has, or was about to have, a container of runc's.
+// hasBundle reports whether the task has a runc container, or was about to get one.
 func (d dir) hasBundle() bool {
 	_, err := os.Lstat(d.filePath("config.json"))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// resolveMounts follows the links of what is to be mounted, and refuses what no task may have.
+// resolveMounts resolves the links of mount sources. It returns an error for a source within a
+// hidden directory.
 func resolveMounts(mounts []container.Mount, hidden []string) ([]container.Mount, error) {
 	out := slices.Clone(mounts)
 	for i, m := range out {

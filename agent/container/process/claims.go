@@ -11,16 +11,16 @@ import (
 	"sync"
 )
 
-// claims are the users that this agent gives to its tasks.
+// claims allocates user IDs to the tasks of this agent.
 type claims struct {
 	Accounts
 
-	// mu is held by who has the machine's lock or waits for it: that keeps a thread.
+	// mu is held while waiting for or holding the machine's lock, which blocks a thread.
 	mu sync.Mutex
 }
 
-// claimUID gives the task in d, which exists, a user ID of its own. The search starts
-// where the last one ended, so that an ID is not reused at once.
+// claimUID allocates a user ID to the task in the existing directory d. The search starts after the
+// last allocated ID, so that an ID is not reused immediately.
 func (c *claims) claimUID(d dir) (uid int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,8 +60,8 @@ func writeAt(f *os.File, text string) error {
 	return err
 }
 
-// isFree says whether no task has this user: a claim ends with the task's directory,
-// so that one of an agent that was killed while it removed a task is no claim.
+// isFree reports whether a user ID is unclaimed. A claim ends when the task's directory is removed,
+// so that a leftover of an agent that was killed during a removal does not count.
 func (c *claims) isFree(uid int) bool {
 	owner, err := os.ReadFile(c.ownerFile(uid))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,13 +73,13 @@ func (c *claims) isFree(uid int) bool {
 	return isGone(string(owner))
 }
 
-// isGone says that a task's directory is not there any more.
+// isGone reports whether a task's directory no longer exists.
 func isGone(owner string) bool {
 	_, err := os.Lstat(owner)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// releaseUID gives the user of a task back, when its directory is gone.
+// releaseUID releases the user ID of a task whose directory is removed.
 func (c *claims) releaseUID(uid int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *claims) releaseUID(uid int) error {
 		return err
 	}
 	defer unlock()
-	if !c.isFree(uid) { // another task has it already
+	if !c.isFree(uid) { // already claimed by another task
 		return nil
 	}
 	if err := os.Remove(c.ownerFile(uid)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// startContained starts a task in a container of runc's, which shares the machine's file system
-// and network.
+// startContained starts a task in a runc container that shares the machine's file system and
+// network.
 func (r *Runtime) startContained(ctx context.Context, d dir, spec container.Spec) error {
 	who, err := r.accountOf(d, spec)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *Runtime) startContained(ctx context.Context, d dir, spec container.Spec
 		return d.sandbox().forgetSpec()
 	}
 	err = fmt.Errorf("start the process: %w", err)
-	files.close() // otherwise its lock is held here
+	files.close() // otherwise this process keeps its lock
 	if derr := d.sandbox().delete(context.WithoutCancel(ctx)); derr != nil {
 		return errors.Join(err, derr)
 	}
@@ -39,7 +39,7 @@ func (r *Runtime) startContained(ctx context.Context, d dir, spec container.Spec
 	return &container.NeverRanError{Err: err}
 }
 
-// prepareBundle lays out the directory, and opens what the task is to have.
+// prepareBundle creates the directory and the bundle, and opens the task's files.
 func (r *Runtime) prepareBundle(d dir, spec container.Spec, who account, m machine) (files taskFiles, err error) {
 	if !who.rootless {
 		spec = ownedBy(spec, who.User)
@@ -71,18 +71,18 @@ func (r *Runtime) prepareBundle(d dir, spec container.Spec, who account, m machi
 	return files, b.write()
 }
 
-// taskEnviron is the whole environment of a task's program.
+// taskEnviron returns the complete environment of a task's program.
 func taskEnviron(who account, spec container.Spec) []string {
 	env := inheritedEnviron()
 	if !who.rootless {
 		env = userEnviron(who.UID, taskRoot)
 	}
-	// Of a repeated variable the last counts.
+	// Environ keeps the last value of a repeated variable.
 	cmd := exec.Cmd{Env: append(append(env, spec.Env...), "PWD="+workDir(spec))}
 	return cmd.Environ()
 }
 
-// giveTo makes what is the task's own, beside its files.
+// giveTo creates the task's tmp directory and gives its files to the task's user.
 func (d dir) giveTo(who account, files taskFiles) error {
 	if err := os.Mkdir(d.filePath("tmp"), 0o700); err != nil || who.rootless {
 		return err
@@ -94,20 +94,20 @@ func (d dir) giveTo(who account, files taskFiles) error {
 	)
 }
 
-// streams are a task's for runc, which hands them on.
+// streams implements runc.IO with the files of a task.
 type streams taskFiles
 
-// Set has runc start with them.
+// Set makes runc start with the files.
 func (s streams) Set(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = s.stdout, s.stderr }
 
-// Stdin is none: a task reads nothing.
+// Stdin returns nil, because a task has no standard input.
 func (streams) Stdin() io.WriteCloser { return nil }
 
-// Stdout is none: a task writes to its own file.
+// Stdout returns nil, because a task writes to a file.
 func (streams) Stdout() io.ReadCloser { return nil }
 
-// Stderr is none: a task writes to its own file.
+// Stderr returns nil, because a task writes to a file.
 func (streams) Stderr() io.ReadCloser { return nil }
 
-// Close leaves the files to who opened them.
+// Close does nothing; the caller closes the files.
 func (streams) Close() error { return nil }

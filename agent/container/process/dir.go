@@ -18,43 +18,44 @@ import (
 
 // dir is the directory of one container:
 //
-//	status  locked as long as the task lives; its first line is the id of the wrapper as
-//	        that sees it, written before the program starts, its second the program's
-//	        exit code, written when it has ended
-//	killed  there when the agent has killed the container
+//	status  locked while the task is running; its first line is the process ID of the wrapper in
+//	        its PID namespace, written before the program starts; its second is the program's
+//	        exit code, written when it has exited
+//	killed  exists if the agent has killed the container
 //	ports   the ports of the task
 //	user    the Unix user of an isolated task
 //	stdout, stderr
 //	        the output
-//	root/   the container's own paths, root/run/determined among them; a link where they
+//	root/   the container's own paths, including root/run/determined; a link if they
 //	        are elsewhere: see lendFiles
 //
-// and where the task has a container of runc's (see bundle):
+// If the task has a runc container (see bundle), it also contains:
 //
 //	config.json, state/, pid
-//	        what runc is told, what it keeps, and the id of the first process
-//	view/   the machine's directories as the task sees them
-//	tmp/    what the task sees as /tmp
+//	        the runc configuration, runc's state, and the ID of the first process
+//	view/   the machine's directories as seen by the task
+//	tmp/    the task's /tmp
 //
-// Only root/ and tmp/ are the task's. A line counts only with its newline, so that one cut
-// short counts as not written.
+// Only root/ and tmp/ belong to the task. A line without a newline, such as a truncated one, counts
+// as not written.
 type dir string
 
 func (d dir) filePath(name string) string { return filepath.Join(string(d), name) }
 
-// isOwn says whether the directory is the agent's.
+// isOwn reports whether the directory belongs to the agent's user.
 func (d dir) isOwn() bool {
 	var st unix.Stat_t
 	return unix.Lstat(string(d), &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
-// openFile opens a file of the directory itself.
+// openFile opens a file of the directory.
 func (d dir) openFile(name string, flag int) (*os.File, error) {
 	return openOwn(d.filePath(name), flag)
 }
 
-// openOwn opens a file of the agent's. Anything but a file of its own there was planted: a
-// link leads to another user's file, and a pipe blocks its reader.
+// openOwn opens a file of the agent. It returns an error for links, pipes and files with several
+// names, which a task may have planted: a link leads to another user's file, and a pipe blocks its
+// reader.
 func openOwn(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -80,7 +81,7 @@ func (d dir) readFile(name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// replaceFile writes a file in place of anything that has its name.
+// replaceFile writes a file, replacing anything with its name.
 func (d dir) replaceFile(name, text string) error {
 	if err := os.RemoveAll(d.filePath(name)); err != nil {
 		return err
@@ -93,8 +94,8 @@ func (d dir) replaceFile(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// isolatedUser says whether the task has namespaces, and which user it runs as. A
-// directory that is not the agent's own may say anything.
+// isolatedUser returns the user of an isolated task. It ignores the record in a directory that does
+// not belong to the agent, because it cannot be trusted.
 func (d dir) isolatedUser() (uid int, isolated bool) {
 	if !d.isOwn() {
 		return 0, false
@@ -107,7 +108,7 @@ func (d dir) isolatedUser() (uid int, isolated bool) {
 	return uid, isolated && err == nil
 }
 
-// readPhase follows from the lock and the lines:
+// readPhase derives the phase from the lock and the lines:
 //
 //	code   lock   id
 //	yes    –      –     Ended
@@ -136,7 +137,7 @@ func (d dir) phaseOf(s status, alive bool) container.Phase {
 	}
 }
 
-// inspectStatus is isAlive and then readStatus, with the file opened once.
+// inspectStatus combines isAlive and readStatus, but opens the file once.
 func (d dir) inspectStatus() (s status, alive bool, err error) {
 	f, err := d.openFile("status", os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +158,7 @@ func (d dir) inspectStatus() (s status, alive bool, err error) {
 	return s, alive, err
 }
 
-// isAlive says whether the task's parent holds its lock.
+// isAlive reports whether the status file is locked by the task's parent.
 func (d dir) isAlive() (bool, error) {
 	f, err := d.openFile("status", os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,17 +172,17 @@ func (d dir) isAlive() (bool, error) {
 }
 
 func isLocked(f *os.File) (bool, error) {
-	// Shared, so that two who look at once do not take each other for it.
+	// Use a shared lock, so that concurrent checks do not detect each other.
 	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, nil
 	}
-	// A process that is being made right now may have this file open until its program
-	// starts, and would keep the lock of a directory that a task gets.
+	// Unlock explicitly: a process that is being forked may have this file open until it executes,
+	// and would keep the lock.
 	return false, errors.Join(err, unix.Flock(int(f.Fd()), unix.LOCK_UN))
 }
 
-// status is what the task's parent wrote.
+// status is the content of the status file, written by the task's parent.
 type status struct {
 	started bool
 	pid     int
@@ -210,7 +211,7 @@ func parseStatus(d dir, data []byte) (s status, err error) {
 	return s, nil
 }
 
-// firstNumber takes one complete line off data.
+// firstNumber parses and removes the first complete line of data.
 func firstNumber(data *[]byte) (n int, found bool, err error) {
 	line, rest, complete := bytes.Cut(*data, []byte{'\n'})
 	if !complete {
@@ -221,8 +222,7 @@ func firstNumber(data *[]byte) (n int, found bool, err error) {
 	return n, err == nil, err
 }
 
-// exitCode is what the program left: its own, or 137 when the agent killed its
-// parent along with it.
+// exitCode returns the program's exit code, or 137 if the agent killed it together with its parent.
 func (d dir) exitCode(s status) (int, error) {
 	if s.ended {
 		return s.code, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// BenchmarkFollow is the promise of 100 ms, for 99 of 100 lines, from a line that is printed until
-// its follower has it. Each task prints the time as 20 lines, 50 ms apart.
+// BenchmarkFollow measures the latency from printing a line to its arrival at a follower; the
+// promise is 100 ms for 99 of 100 lines. Each task prints the time in 20 lines, 50 ms apart.
 func BenchmarkFollow(b *testing.B) {
 	r, err := New(b.Context(), Options{Dir: b.TempDir()})
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 )
 
-// What follows is for tasks that the release before has started, until they have ended. Their
-// directories are in memory, below a link, with links of their own to what they have on
-// disk; those that are not isolated were started without a wrapper, by a process that stays
-// until its last task has ended. The lock and the lines of the status file are as now.
-// It can go with the next release.
+// The code below handles tasks of the previous release until they exit. Their directories are in
+// memory, below a link, with links to their files on disk. Tasks without isolation were started
+// without a wrapper, by a process that stays until its last task has exited. The lock and the lines
+// of the status file are unchanged. Remove it in the next release.
 
 // Links in the directory of such a container.
 const (
@@ -22,7 +21,7 @@ const (
 // outputs are the names of a task's streams.
 var outputs = [...]string{"stdout", "stderr"}
 
-// outputFiles are where the output of each stream is.
+// outputFiles returns the paths of the output files.
 func (d dir) outputFiles() (out [len(outputs)]string) {
 	at, former := d.leadsTo(formerOutput)
 	for i, name := range outputs {
@@ -33,7 +32,8 @@ func (d dir) outputFiles() (out [len(outputs)]string) {
 	return out
 }
 
-// leadsTo follows a link of the agent's. A directory that is not the agent's own may say anything.
+// leadsTo reads a link in a directory of the agent. It ignores links in a directory that does not
+// belong to the agent, because they cannot be trusted.
 func (d dir) leadsTo(link string) (at string, found bool) {
 	if !d.isOwn() {
 		return "", false
@@ -42,7 +42,7 @@ func (d dir) leadsTo(link string) (at string, found bool) {
 	return at, err == nil
 }
 
-// removeFormer removes what the links lead to.
+// removeFormer deletes the targets of the links.
 func (d dir) removeFormer() error {
 	var errs []error
 	if at, found := d.leadsTo(formerFiles); found {
@@ -58,8 +58,8 @@ func (d dir) removeFormer() error {
 	return errors.Join(errs...)
 }
 
-// SweepFormer removes what the release before kept in a data directory for its tasks, once none
-// is left. Others are the paths beside its directory of tasks.
+// SweepFormer deletes the files of the previous release in a data directory once it has no tasks.
+// others are the paths next to its directory of tasks.
 func SweepFormer(tasks string, others ...string) error {
 	entries, err := os.ReadDir(tasks)
 	if len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// startFormer starts a task as an earlier version did.
+// startFormer starts a task like an earlier version.
 func startFormer(t *testing.T, r *Runtime, spec container.Spec) {
 	t.Helper()
 	d := r.containerDir(spec.ID)
@@ -62,8 +62,8 @@ func TestTasksOfAFormerVersionGoOn(t *testing.T) {
 	}
 }
 
-// What the last release left of a task that has ended is read and removed, and then what it kept
-// for its next tasks.
+// The files of an exited task of the previous release are read and removed, and then its
+// directories.
 func TestTasksOfAFormerVersionAreReadAndRemoved(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

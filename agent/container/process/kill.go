@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// killPatience is how long a shell gets to write the code of a program
-	// that was killed, before it is killed as well.
+	// killPatience is how long a shell may take to write the exit code of a killed program, before
+	// the shell is killed too.
 	killPatience = 5 * time.Second
 	killInterval = 10 * time.Millisecond
 )
 
-// Signal asks the group to end, or ends everything it can find.
+// Signal sends SIGTERM to the process group, or kills all processes of the container.
 func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) error {
 	d := r.containerDir(id)
 	pid, err := d.awaitPID(ctx)
@@ -34,7 +34,7 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 	if sig == container.Terminate {
 		return d.terminateGroup(ctx, pid)
 	}
-	// What keeps the note from being written must not keep the task alive.
+	// A failure to write the file must not keep the task alive.
 	noted := d.replaceFile("killed", "")
 	if err := errors.Join(noted, d.killProcesses(ctx, pid)); err != nil {
 		return fmt.Errorf("kill process %s: %w", id, err)
@@ -42,8 +42,9 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 	return nil
 }
 
-// terminateGroup sends SIGTERM to the process group. The wrapper is part of it and survives; one
-// that has not started the program yet would swallow the signal, so the program is waited for.
+// terminateGroup sends SIGTERM to the process group. The wrapper is in the group and survives.
+// Before it has started the program it would swallow the signal, so terminateGroup waits for the
+// program.
 func (d dir) terminateGroup(ctx context.Context, pid int) error {
 	_, isolated := d.isolatedUser()
 	for (isolated || d.hasBundle() || isShell(pid)) && !programRuns(d, pid) {
@@ -62,18 +63,17 @@ func (d dir) terminateGroup(ctx context.Context, pid int) error {
 	return err
 }
 
-// isShell reports whether the first process of a task is a wrapper. The last release started
+// isShell reports whether the first process of a task is a wrapper. The previous release started
 // plain tasks without one.
 func isShell(pid int) bool {
 	args := bytes.Split(commandLine(pid), []byte{0})
 	return len(args) > shellName && string(args[0]) == "/bin/sh" && string(args[1]) == "-c" && string(args[shellName]) == wrapperName
 }
 
-// shellName is the argument that is a shell's name for itself.
+// shellName is the index of the argument with the shell's name ($0).
 const shellName = 3
 
-// programRuns looks for a process of the container that is no copy of the
-// shell.
+// programRuns reports whether the container has a process that is not a copy of the shell.
 func programRuns(d dir, shell int) bool {
 	own := commandLine(shell)
 	for _, p := range listMembers(d, shell) {
@@ -84,14 +84,14 @@ func programRuns(d dir, shell int) bool {
 	return false
 }
 
-// commandLine is empty for a process that is gone.
+// commandLine returns the command line of a process, or nil if it has exited.
 func commandLine(pid int) []byte {
 	line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	return line
 }
 
-// awaitPID returns the id of the first process of a living task, and 0 without one. One that
-// has the lock and has no id yet is about to have it.
+// awaitPID returns the ID of the first process of a running task, or 0 without one. If the task has
+// the lock but no ID yet, awaitPID waits for it.
 func (d dir) awaitPID(ctx context.Context) (int, error) {
 	for {
 		alive, err := d.isAlive()
@@ -114,7 +114,7 @@ func (d dir) awaitPID(ctx context.Context) (int, error) {
 	}
 }
 
-// pid is the id of the first process, if that has been started.
+// pid returns the ID of the first process, if it has been started.
 func (d dir) pid(ctx context.Context) (pid int, found bool, err error) {
 	if d.hasBundle() {
 		return d.sandbox().firstProcess(ctx)
@@ -123,15 +123,15 @@ func (d dir) pid(ctx context.Context) (pid int, found bool, err error) {
 	return s.pid, s.started, err
 }
 
-// ownsProcess reports whether a process is the container's. Before there was isolation, the
-// status file of a task with a user of its own was within this user's reach, and
-// root must not signal whatever it names.
+// ownsProcess reports whether a process belongs to the container. Before isolation existed, a task
+// with its own user could write its status file, and root must not signal an arbitrary process
+// named there.
 func (d dir) ownsProcess(pid int) bool {
 	return os.Geteuid() != 0 || d.isOwn() || listMarked(pid, markVariable(d))
 }
 
-// killProcesses kills every process of the container but the wrapper, again and again
-// until the code is written: a program may be starting others meanwhile.
+// killProcesses kills all processes of the container except the wrapper, repeatedly until the exit
+// code is written, because a program may start others meanwhile.
 func (d dir) killProcesses(ctx context.Context, pid int) error {
 	if _, isolated := d.isolatedUser(); isolated || d.hasBundle() {
 		return d.killInit(ctx, pid)
@@ -156,14 +156,14 @@ func (d dir) killProcesses(ctx context.Context, pid int) error {
 	}
 }
 
-// killInit kills the first process of a task with processes of its own. The kernel ends all
-// others, and it is not gone before they are.
+// killInit kills the first process of a task with a PID namespace. The kernel then kills all others
+// and reports the exit of the first process after theirs.
 func (d dir) killInit(ctx context.Context, pid int) error {
 	f, err := openProcess(pid)
 	if errors.Is(err, unix.ESRCH) {
 		return d.pollEnd(ctx)
 	}
-	if err != nil { // a kernel without the call
+	if err != nil { // a kernel without pidfd_open
 		_ = unix.Kill(pid, unix.SIGKILL)
 		return d.pollEnd(ctx)
 	}
@@ -177,8 +177,7 @@ func (d dir) killInit(ctx context.Context, pid int) error {
 	return awaitReadable(ctx, f)
 }
 
-// awaitNobody waits until no process of a user is left, which then may be another
-// task's.
+// awaitNobody waits until a user has no processes, so that its ID can be reused.
 func awaitNobody(ctx context.Context, uid int) error {
 	for hasProcesses(uid) {
 		if err := wait.For(ctx, killInterval); err != nil {
@@ -188,11 +187,11 @@ func awaitNobody(ctx context.Context, uid int) error {
 	return nil
 }
 
-// hasProcesses says whether processes of a user run: those of a task whose agent and
-// directory were removed by hand may outlive its claim.
+// hasProcesses reports whether a user has running processes, such as those of a task whose agent
+// and directory were removed manually.
 //
-// Who has none, the kernel says at once; on a machine with many processes, looking at each of them
-// would be most of what the start of a short task takes.
+// The kernel immediately reports a user without processes. On a machine with many processes,
+// checking each of them would be most of the cost of starting a short task.
 func hasProcesses(uid int) bool {
 	if _, err := unix.Getpriority(unix.PRIO_USER, uid); errors.Is(err, unix.ESRCH) {
 		return false
@@ -207,8 +206,8 @@ func hasProcesses(uid int) bool {
 	})
 }
 
-// killAll stops all of them before it kills the first, so that none sees another
-// die, says so, or starts the next. Errors mean that one is gone already.
+// killAll stops all processes before it kills them, so that none reacts to the death of another.
+// Errors mean that a process has exited.
 func killAll(pids []int) {
 	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
 		for _, p := range pids {
@@ -217,8 +216,8 @@ func killAll(pids []int) {
 	}
 }
 
-// sweepProcesses kills what a plain program left behind in its group. Its id may be another
-// process's by now; the mark in the environment tells.
+// sweepProcesses kills processes that a plain program left in its group. The group ID may have been
+// reused by another process; the mark in the environment identifies them.
 func (d dir) sweepProcesses(s status) {
 	if !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
 		return
@@ -228,22 +227,21 @@ func (d dir) sweepProcesses(s status) {
 		p, runs := readProcess(pid)
 		return runs && p.session == s.pid
 	}
-	if slices.ContainsFunc(left, isIn) { // the session is the task's still
+	if slices.ContainsFunc(left, isIn) { // the session still belongs to the task
 		left = append(listMembers(d, s.pid), s.pid)
 	}
 	killAll(left)
 }
 
-// markKey is the variable by which the processes of a container are known: a
-// directory is one container's of one agent, on a machine of many.
+// markKey is the environment variable that marks the processes of a container. Its value, the
+// directory, is unique among the agents of a machine.
 const markKey = "DET_DEPLOY_TASK_DIR"
 
-// proc is one line of the process table.
+// proc is one entry of the process table.
 type proc struct{ pid, parent, session int }
 
-// listMembers are the processes of a container without its first: those of that one's
-// session, its descendants, and those that carry the container's
-// directory in their environment.
+// listMembers returns the processes of a container except the first one: its session, its
+// descendants, and the processes with the container's directory in their environment.
 func listMembers(d dir, first int) []int {
 	table := processTable()
 	in := map[int]bool{}
@@ -268,7 +266,7 @@ func listMembers(d dir, first int) []int {
 	return out
 }
 
-// markVariable is the variable as it stands in a process's environment.
+// markVariable returns the variable as encoded in a process's environment.
 func markVariable(d dir) []byte { return []byte(markKey + "=" + string(d) + "\x00") }
 
 func listMarked(pid int, mark []byte) bool {
@@ -286,7 +284,7 @@ func processTable() []proc {
 	return out
 }
 
-// listProcesses is the numbers of all processes, those included that have ended and are still listed.
+// listProcesses returns the IDs of all processes, including zombies.
 func listProcesses() []int {
 	f, err := os.Open("/proc")
 	if err != nil {
@@ -306,7 +304,7 @@ func listProcesses() []int {
 	return out
 }
 
-// readProcess is a process that runs.
+// readProcess reads the entry of a running process.
 func readProcess(pid int) (proc, bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -315,8 +313,8 @@ func readProcess(pid int) (proc, bool) {
 	return parseStat(pid, string(stat))
 }
 
-// parseStat reads parent and session, which come after the name in brackets
-// that may hold anything.
+// parseStat parses parent and session, after the name in parentheses, which may contain any
+// character.
 func parseStat(pid int, stat string) (proc, bool) {
 	i := strings.LastIndexByte(stat, ')')
 	if i < 0 {

@@ -11,9 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// lendFiles puts the paths of a task that is not isolated below another directory, where the
-// task's user cannot reach those of the agent: an agent of root's often lives below a
-// directory that root keeps for itself. A link stands in their place.
+// lendFiles places the paths of a task without isolation below another directory if the task's user
+// cannot reach the agent's data_dir, which is often below a directory that only root can enter. It
+// leaves a link in their place.
 func (d dir) lendFiles(below string, u *container.User) error {
 	if credentialOf(u) == nil || canReach(string(d), *u) {
 		return nil
@@ -22,7 +22,7 @@ func (d dir) lendFiles(below string, u *container.User) error {
 		return fmt.Errorf("run as user %d, who cannot reach %s: make its parents passable, or choose another data_dir", u.UID, d)
 	}
 	at := filepath.Join(below, filepath.Base(string(d)))
-	// Whatever the agent's umask, others pass and do not look.
+	// Chmod regardless of the umask: other users may traverse the directory but not list it.
 	if err := errors.Join(os.MkdirAll(below, 0o711), os.Chmod(below, 0o711), giveBack(at)); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (d dir) lendFiles(below string, u *container.User) error {
 	return errors.Join(os.Lchown(at, u.UID, u.GID), os.Symlink(at, d.filePath("root")))
 }
 
-// giveBackLent removes the paths of the task where they are elsewhere.
+// giveBackLent deletes the paths of the task that are elsewhere.
 func (d dir) giveBackLent() error {
 	at, lent := d.lentFiles()
 	if !lent {
@@ -44,8 +44,8 @@ func (d dir) giveBackLent() error {
 	return giveBack(at)
 }
 
-// lentFiles is where the paths of the task are, if they are elsewhere. A directory that is
-// not the agent's own may say anything.
+// lentFiles returns the directory of the task's paths, if it is elsewhere. It ignores a link in a
+// directory that does not belong to the agent, because it cannot be trusted.
 func (d dir) lentFiles() (at string, found bool) {
 	if !d.isOwn() {
 		return "", false
@@ -54,7 +54,7 @@ func (d dir) lentFiles() (at string, found bool) {
 	return at, err == nil && filepath.Base(at) == filepath.Base(string(d))
 }
 
-// canReach says whether a user may enter every directory above p, and p itself.
+// canReach reports whether a user may traverse p and every directory above it.
 func canReach(p string, u container.User) bool {
 	for ; ; p = filepath.Dir(p) {
 		var st unix.Stat_t

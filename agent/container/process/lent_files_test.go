@@ -13,9 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// An agent that is gone leaves nothing behind where the next one starts; what another
-// agent's task has stays, also where its agent's directory cannot be seen, and so does
-// what says nothing of itself.
+// The files of removed agents are swept when the next one starts. Those of another agent's task
+// stay, also if its agent's directory is inaccessible, and so do directories without an owner link.
 func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

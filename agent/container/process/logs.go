@@ -13,20 +13,20 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// followInterval is how often the files are looked at.
+// followInterval is the interval between reads of the files.
 const followInterval = 50 * time.Millisecond
 
-// readSize is how much of a file is read at once.
+// readSize is the number of bytes read at once.
 const readSize = 256 << 10
 
-// readBuffers are of readSize: most tasks have little to read.
+// readBuffers pools buffers of readSize, because most tasks have little output.
 var readBuffers = sync.Pool{New: func() any {
 	b := make([]byte, readSize)
 	return &b
 }}
 
-// Logs reads both files. Lines of one stream are in order; between the
-// streams the order is that of reading.
+// Logs reads both files. Lines of one stream are in order; lines of different streams are in the
+// order of reading.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
 	t, err := r.containerDir(id).openTail(from)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 	err = t.followOutput(ctx, ended, emit)
 	cancel()
 	if !t.final {
-		// The goroutine must not outlive the call; its error is the context's.
+		// Wait for the goroutine; its error is that of the context.
 		if werr := <-ended; err == nil {
 			err = werr
 		}
@@ -51,7 +51,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 	return err
 }
 
-// tail is where reading stands in the two files.
+// tail is the reading position in the two files.
 type tail struct {
 	out, err stream
 	next     container.Position
@@ -64,9 +64,9 @@ type stream struct {
 	name  string
 	file  *os.File
 	at    int64
-	found int64 // its size when it was opened
+	found int64 // size when the file was opened
 	split container.Splitter
-	freed int64 // bytes at the start that the file system has back
+	freed int64 // number of bytes at the start that were returned to the file system
 }
 
 func (d dir) openTail(from container.Position) (*tail, error) {
@@ -76,7 +76,7 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 		if files[i], err = openOwn(name, os.O_RDWR); err == nil {
 			continue
 		}
-		_ = files[0].Close() // of none it is an error
+		_ = files[0].Close() // on a nil file it returns an error
 		if i == 0 && errors.Is(err, fs.ErrNotExist) {
 			return nil, container.ErrGone
 		}
@@ -95,7 +95,7 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 	return t, nil
 }
 
-// inspectFile notes the size of the file, and whether reading begins behind a carriage
+// inspectFile records the size of the file, and whether the byte before the position is a carriage
 // return.
 func (s *stream) inspectFile() error {
 	info, err := s.file.Stat()
@@ -120,7 +120,7 @@ func (t *tail) close() {
 	_ = t.err.file.Close()
 }
 
-// followOutput reads until the channel reports the end, and then what was left.
+// followOutput reads until the channel reports the exit, and then the rest.
 func (t *tail) followOutput(ctx context.Context, ended <-chan error, emit func([]container.Line) error) error {
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
@@ -132,7 +132,7 @@ func (t *tail) followOutput(ctx context.Context, ended <-chan error, emit func([
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-ended:
-			// A task that vanished has an end, too.
+			// A task that disappeared has a last line too.
 			t.final = true
 			if err != nil && !errors.Is(err, container.ErrGone) {
 				return err
@@ -143,7 +143,7 @@ func (t *tail) followOutput(ctx context.Context, ended <-chan error, emit func([
 	}
 }
 
-// drainLines emits all there is.
+// drainLines emits all available lines.
 func (t *tail) drainLines(emit func([]container.Line) error) error {
 	for {
 		more := false

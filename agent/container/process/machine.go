@@ -18,40 +18,39 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// machine is what a machine lets tasks have.
+// machine describes the features that a machine supports for tasks.
 type machine struct {
-	// notIsolated is why tasks are not isolated, or nil.
+	// notIsolated is the reason why tasks are not isolated, or nil.
 	notIsolated error
-	// notPlaced is why the files of tasks are not at the paths that they should have, or
-	// nil.
+	// notPlaced is the reason why the files of tasks are not at fixed paths, or nil.
 	notPlaced error
-	// notLimited is why tasks have not all of the limits that were asked for, or nil.
+	// notLimited is the reason why not all requested limits apply, or nil.
 	notLimited error
-	// limits are those that tasks have.
+	// limits are the limits that apply to tasks.
 	limits Limits
-	// files is the limit of open files that this process was started with.
+	// files is the limit of open files with which this process was started.
 	files *specs.POSIXRlimit
 }
 
-// tryPatience bounds the start of a task that does nothing.
+// tryPatience is the timeout of the test task.
 const tryPatience = 30 * time.Second
 
-// NoRuncError is a machine without the program that isolates tasks.
+// NoRuncError is returned if runc is not installed.
 type NoRuncError struct{}
 
 func (NoRuncError) Error() string { return "runc is not installed on this machine" }
 
-// Hint names the package.
+// Hint returns an example command that installs it.
 func (NoRuncError) Hint() string {
 	return "install it, as with apt-get install runc, and restart the agent"
 }
 
-// tryMachine finds out what tasks can have by starting one.
+// tryMachine detects the supported features by running a test task.
 func (r *Runtime) tryMachine(ctx context.Context) (m machine) {
 	m.limits, m.files = r.opts.Limits, inheritedFiles(ctx)
 	m.notIsolated = r.opts.Accounts.check()
 	if m.notIsolated != nil && os.Geteuid() == 0 {
-		m.notPlaced = m.notIsolated // root's own tasks are plain
+		m.notPlaced = m.notIsolated // root's tasks without isolation are plain processes
 		m.limits, m.notLimited = Limits{}, unlimited(r.opts.Limits, m.notIsolated)
 		return m
 	}
@@ -78,8 +77,8 @@ func unlimited(asked Limits, why error) error {
 	return why
 }
 
-// makeOwnDirs makes the directories of the machine at which all tasks see what is theirs, so that
-// none needs a /run of its own. Those of an agent that is not root have one.
+// makeOwnDirs creates the mount points of the tasks' private files on the machine, so that tasks do
+// not need a private /run. Tasks of an agent that is not root have one.
 func makeOwnDirs() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -87,7 +86,7 @@ func makeOwnDirs() error {
 	return errors.Join(os.MkdirAll(taskRoot, 0o755), os.MkdirAll(runDir, 0o755))
 }
 
-// tryLimits starts a task with the limits that were asked for, and one without if that fails.
+// tryLimits runs a test task with the requested limits, and without limits if that fails.
 func (r *Runtime) tryLimits(ctx context.Context, m *machine) error {
 	ctx, cancel := context.WithTimeout(ctx, tryPatience)
 	defer cancel()
@@ -110,13 +109,13 @@ func (r *Runtime) tryLimits(ctx context.Context, m *machine) error {
 	return nil
 }
 
-// tryTask starts a task that looks at itself.
+// tryTask runs a task that reads its own process entry.
 func (r *Runtime) tryTask(ctx context.Context, m machine) (err error) {
 	d := dir(r.opts.Dir + "-try")
 	remove := func() error {
 		return errors.Join(d.sandbox().delete(context.WithoutCancel(ctx)), os.RemoveAll(string(d)))
 	}
-	if err := errors.Join(remove(), os.Mkdir(string(d), 0o700)); err != nil { // of an agent that was killed
+	if err := errors.Join(remove(), os.Mkdir(string(d), 0o700)); err != nil { // remains of an agent that was killed
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
@@ -144,7 +143,7 @@ func (r *Runtime) tryTask(ctx context.Context, m machine) (err error) {
 	return err
 }
 
-// lastMessage is the last of the lines that runc logs as JSON.
+// lastMessage returns the last error in a JSON log of runc.
 func lastMessage(log []byte) string {
 	text := ""
 	for line := range bytes.Lines(log) {
@@ -158,8 +157,8 @@ func lastMessage(log []byte) string {
 	return text
 }
 
-// inheritedFiles is the limit of open files that this process was started with, as its children
-// have it; nil is what it has now. Go has raised its own, and runc raises it as well.
+// inheritedFiles returns the limit of open files with which this process was started, or nil to
+// keep the current limit. Go raises its soft limit at startup, and so does runc.
 func inheritedFiles(ctx context.Context) *specs.POSIXRlimit {
 	out, err := exec.CommandContext(ctx, "/bin/sh", "-c", "ulimit -Sn").Output()
 	if err != nil {

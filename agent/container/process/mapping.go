@@ -9,10 +9,9 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// mapping is for machines that do not let a task have its files where they belong. It
-// turns paths of the container into paths of the host, wherever they stand as a whole: as an argument, after the "=" of one, as a variable's
-// value or an element of its list. Paths inside a script are out of its
-// reach; DET_RUN_DIR is for these.
+// mapping translates container paths to host paths, for machines without fixed paths. It replaces
+// whole values: an argument, the part after its "=", the value of a variable or an element of its
+// list. It does not replace paths inside a script, which can use DET_RUN_DIR.
 type mapping struct {
 	root     string
 	prefixes []string
@@ -39,7 +38,7 @@ func (m mapping) covers(p string) bool {
 	return slices.ContainsFunc(m.prefixes, func(prefix string) bool { return isWithin(p, prefix) })
 }
 
-// mapPath maps a path that belongs to the container, and leaves others.
+// mapPath translates a path of the container and returns others unchanged.
 func (m mapping) mapPath(p string) string {
 	if !m.covers(p) {
 		return p
@@ -47,7 +46,7 @@ func (m mapping) mapPath(p string) string {
 	return filepath.Join(m.root, p)
 }
 
-// mapSpec maps what the program is started with.
+// mapSpec translates the work directory, command and environment of a program.
 func (m mapping) mapSpec(s container.Spec) container.Spec {
 	s.WorkDir, s.Command, s.Env = m.mapPath(workDir(s)), m.mapArgs(s.Command), m.mapEnv(s.Env)
 	return s

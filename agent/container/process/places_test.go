@@ -15,7 +15,7 @@ import (
 	containertest "github.com/det-deploy/det-deploy/test/contract/container"
 )
 
-// placing is a runtime that shows tasks their files where they belong.
+// placing returns a runtime with fixed paths, or skips the test.
 func placing(t *testing.T) *Runtime {
 	t.Helper()
 	r := newRuntime(t)
@@ -25,7 +25,7 @@ func placing(t *testing.T) *Runtime {
 	return r
 }
 
-// unplaced is a runtime on a machine that lets nobody make namespaces.
+// unplaced returns a runtime on a machine without namespaces.
 func unplaced(t *testing.T) *Runtime {
 	t.Helper()
 	r := newPlain(t)
@@ -63,7 +63,7 @@ func TestWhatNeedsNamespacesIsRefusedWithoutThem(t *testing.T) {
 	}
 }
 
-// Each line is a task; what it looks for is where its specification says.
+// Each entry is a task that checks files at the specified paths.
 func TestFilesOfTasksAreWhereTheySay(t *testing.T) {
 	t.Parallel()
 	data := openDir(t)
@@ -130,7 +130,7 @@ func TestFilesOfTasksAreWhereTheySay(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(data, "file")); err != nil {
 			t.Errorf("after removal of the tasks: %v; a mount must not be emptied", err)
 		}
-		_ = os.RemoveAll("/tmp/determined-test") // places of tasks that are plain
+		_ = os.RemoveAll("/tmp/determined-test") // directories of plain tasks
 		made, _ := filepath.Glob("/tmp/determined-test-new-*")
 		for _, p := range made {
 			_ = os.Remove(p)
@@ -138,7 +138,7 @@ func TestFilesOfTasksAreWhereTheySay(t *testing.T) {
 	})
 }
 
-// In a user namespace a task writes as the agent's user.
+// In a user namespace, a task writes as the agent's user.
 func TestRootlessTasksWriteAsTheAgentsUser(t *testing.T) {
 	t.Parallel()
 	r := placing(t)
@@ -146,7 +146,7 @@ func TestRootlessTasksWriteAsTheAgentsUser(t *testing.T) {
 		t.Skip("tasks of root's have users of their own")
 	}
 	spec := script("user", "umask; touch new")
-	spec.User = &container.User{} // as of a task whose owner has no account
+	spec.User = &container.User{} // as for a task whose owner has no account
 	want, err := exec.CommandContext(t.Context(), "sh", "-c", "umask").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -176,8 +176,8 @@ func TestWhatIsBelowAnotherIsMountedAfterIt(t *testing.T) {
 	}
 }
 
-// What a mount needs and the machine does not have is made for the task alone, and nothing where
-// others could have it made elsewhere.
+// Missing mount points are created for the task only, and rejected where other users could redirect
+// their creation.
 func TestNothingIsMadeOnTheMachine(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -189,7 +189,7 @@ func TestNothingIsMadeOnTheMachine(t *testing.T) {
 		"/etc/nologin":           "",
 		"/usr/lib/no/such/place": "",
 		"/lib/no-such":           "",
-		open + "/new":            "", // in the task's own /tmp
+		open + "/new":            "", // in the task's private /tmp
 	} {
 		spec := script("at"+strings.ReplaceAll(at, "/", "-"), "cat "+at)
 		spec.Mounts = []container.Mount{{HostPath: filepath.Join(data, "file"), ContainerPath: at}}

@@ -1,15 +1,15 @@
-// Package process runs an agent's containers as processes of the machine, for hosts
-// without Docker. What it can do depends on the machine:
+// Package process runs an agent's containers as processes of the machine, for hosts without Docker.
+// The available features depend on the machine:
 //
-//	root, with runc          isolated: a Unix user, processes, /tmp and paths of its own
-//	other users, with runc   placed: the agent's user, with paths of its own
+//	root, with runc          isolated: a private Unix user, processes, /tmp and paths
+//	other users, with runc   placed: the agent's user, with private paths
 //	without runc             plain: the agent's user, its files below the agent's directory
 //
-// Runtime.Isolation and Runtime.FixedPaths report which of these holds, and why.
+// Runtime.Isolation and Runtime.FixedPaths return the reasons for missing features.
 //
-// Around each program is a shell that holds a lock, and writes the exit code to a file
-// (see wrapper), so that a task outlives its agent and an agent that was killed reads
-// what became of it. With runc, that shell is the first process of the task.
+// Each program is started by a shell that holds a lock and writes the exit code to a file (see
+// wrapper), so that a task survives its agent and the next agent can read its result. With runc,
+// that shell is the first process of the task.
 package process
 
 import (
@@ -29,65 +29,67 @@ import (
 
 // Options configures a Runtime.
 type Options struct {
-	// Dir holds one directory for each container.
+	// Dir contains one directory per container.
 	Dir string
-	// Former holds the containers of the release before, until they are removed; it may
-	// be empty. See former.go.
+	// Former contains the containers of the previous release until they are removed. It may be
+	// empty; see former.go.
 	Former string
-	// HostIP is where other machines reach the ports of tasks.
+	// HostIP is the address at which other machines reach the ports of tasks.
 	HostIP string
-	// Accounts are for isolated tasks; without any, none is isolated.
+	// Accounts are the user IDs for isolated tasks; if empty, tasks are not isolated.
 	Accounts Accounts
-	// Hidden are directories and sockets that no isolated task sees or mounts;
-	// Dir is always one.
+	// Hidden lists directories and sockets that isolated tasks can neither see nor mount, in
+	// addition to Dir.
 	Hidden []string
-	// Lent has the paths of plain tasks whose users cannot reach Dir; without it these
-	// tasks are refused.
+	// Lent contains the paths of plain tasks whose users cannot reach Dir. If empty, Start returns
+	// an error for these tasks.
 	Lent string
-	// Limits bound each task that has a container of runc's.
+	// Limits are the limits of each task with a runc container.
 	Limits Limits
 }
 
-// Limits bound one task.
+// Limits limits the resources of one task.
 type Limits struct {
-	// Processes is the number of processes and threads; 0 is no limit.
+	// Processes is the maximum number of processes and threads; 0 means no limit.
 	Processes int64
-	// Memory is in bytes; 0 is no limit.
+	// Memory is in bytes; 0 means no limit.
 	Memory int64
 }
 
-// Runtime runs processes. Make one with New.
+// Runtime runs processes. Use New to create one.
 type Runtime struct {
 	opts Options
-	// machine is what the machine lets tasks have.
+	// machine describes the features that the machine supports.
 	machine machine
-	// hidden are the real paths of what no task may see.
+	// hidden are the real paths that no task may see.
 	hidden []string
 	claims claims
 }
 
 var _ container.Runtime = (*Runtime)(nil)
 
-// New makes the directory and the runtime on it. It starts a task to find out what the machine allows.
+// New creates the directory and returns a runtime that uses it. It runs a test task to detect the
+// features of the machine.
 func New(ctx context.Context, o Options) (*Runtime, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", o.Dir, err)
 	}
 	o.Dir = dir
-	// What the agent's own parent left open must not live on in tasks, which
-	// outlive both. A kernel without the call leaves it open.
+	// Tasks must not inherit descriptors that the agent's parent left open. On a kernel without the
+	// call they do.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	// Others may pass, not look: a task may run as another user.
+	// Mode 0711: tasks may run as other users, which need to traverse the directory but not list
+	// it.
 	if err := os.MkdirAll(o.Dir, 0o711); err != nil {
 		return nil, fmt.Errorf("make the directory of processes: %w", err)
 	}
 	r := &Runtime{opts: o, claims: claims{Accounts: o.Accounts}}
 	for _, p := range append([]string{o.Dir, o.Former}, o.Hidden...) {
 		if p == "" {
-			continue // a file that this agent does not have; it would be the working directory
+			continue // an unset file; EvalSymlinks would return the working directory
 		}
-		// What is not there now may come later, under this name.
+		// A path that does not exist yet may be created later under this name.
 		if real, err := filepath.EvalSymlinks(p); err == nil {
 			p = real
 		}
@@ -99,21 +101,21 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Isolation is nil when tasks are isolated from the machine and from each other,
-// and otherwise the reason why they are not: then each may do whatever this
-// agent's user may, also to the agent and to other tasks.
+// Isolation returns nil if tasks are isolated from the machine and from each other, or else the
+// reason. Without isolation a task may do whatever this agent's user may, including to the agent
+// and to other tasks.
 func (r *Runtime) Isolation() error { return r.machine.notIsolated }
 
-// FixedPaths is nil when the files, mounts and work directory of tasks are where they say,
-// and otherwise the reason why they are not, with what to change: then they are below
-// other directories, and only tasks that can do with it run.
+// FixedPaths returns nil if the files, mounts and work directory of tasks are at the specified
+// paths, or else the reason and a remedy. Without fixed paths they are below other directories, and
+// only tasks that support that can run.
 func (r *Runtime) FixedPaths() error { return r.machine.notPlaced }
 
-// Unlimited is nil when Limits hold for each task, and otherwise the reason why not.
+// Unlimited returns nil if Limits apply to each task, or else the reason.
 func (r *Runtime) Unlimited() error { return r.machine.notLimited }
 
-// List names the containers that have a directory; a directory belongs to
-// one agent of one cluster.
+// List returns the containers that have a directory. A directory belongs to one agent of one
+// cluster.
 func (r *Runtime) List(context.Context, string) ([]string, error) {
 	var ids []string
 	for _, at := range []string{r.opts.Dir, r.opts.Former} {
@@ -128,7 +130,7 @@ func (r *Runtime) List(context.Context, string) ([]string, error) {
 	return ids, nil
 }
 
-// Inspect reads what the wrapper left.
+// Inspect reads the files written by the wrapper.
 func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error) {
 	d := r.containerDir(id)
 	phase, err := d.readPhase()
@@ -151,7 +153,7 @@ func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error
 	return s, nil
 }
 
-// Remove kills what is left and removes the directory.
+// Remove kills the remaining processes and deletes the directory.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
 	if err := r.remove(ctx, r.containerDir(id), id); err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)
@@ -178,7 +180,7 @@ func (r *Runtime) remove(ctx context.Context, d dir, id string) error {
 	return nil
 }
 
-// endProcesses ends what is left of a task, if anything is.
+// endProcesses kills the remaining processes of a task.
 func (r *Runtime) endProcesses(ctx context.Context, d dir, id string) error {
 	s, alive, err := d.inspectStatus()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newRuntime isolates tasks where the test may.
+// newRuntime returns a runtime that isolates tasks if the test runs as root.
 func newRuntime(t *testing.T) *Runtime {
 	t.Helper()
 	o := plainOptions(t)
@@ -36,7 +36,7 @@ func newRuntime(t *testing.T) *Runtime {
 	return withOptions(t, o)
 }
 
-// newPlain never does.
+// newPlain returns a runtime without isolation.
 func newPlain(t *testing.T) *Runtime {
 	t.Helper()
 	return withOptions(t, plainOptions(t))
@@ -44,12 +44,12 @@ func newPlain(t *testing.T) *Runtime {
 
 func plainOptions(t *testing.T) Options {
 	t.Helper()
-	// Not t.TempDir, which other users cannot pass.
+	// Not t.TempDir, which other users cannot traverse.
 	lent, err := os.MkdirTemp("", "lent") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(lent) }) // what is left of a temporary directory hurts nobody
+	t.Cleanup(func() { _ = os.RemoveAll(lent) }) // leftovers in a temporary directory are harmless
 	if err := os.Chmod(lent, 0o711); err != nil {
 		t.Fatal(err)
 	}
@@ -66,17 +66,17 @@ func withOptions(t *testing.T, o Options) *Runtime {
 	return r
 }
 
-// removeAll leaves neither processes nor control groups of a test behind.
+// removeAll removes the remaining processes and control groups of a test.
 func removeAll(ctx context.Context, r *Runtime) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	ids, _ := r.List(ctx, "") // what is left of a test hurts nobody
+	ids, _ := r.List(ctx, "") // leftovers of a test are harmless
 	for _, id := range ids {
 		_ = r.Remove(ctx, id)
 	}
 }
 
-// openDir is a temporary directory through which other users may pass.
+// openDir returns a temporary directory that other users can traverse.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// The tests of this file hold for an agent that is not root, too.
+// Runs the tests of this file as an agent that is not root.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -128,8 +128,8 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A process that another test makes meanwhile would have the file open for writing until
-	// its own program starts, and this one could not be started.
+	// A process forked by a parallel test would have the file open for writing until it executes,
+	// and the exec would fail with ETXTBSY.
 	syscall.ForkLock.RLock()
 	err = os.WriteFile(filepath.Join(dir, "test"), program, 0o755)
 	syscall.ForkLock.RUnlock()
@@ -249,7 +249,7 @@ func TestPortsAreThoseOfTheHost(t *testing.T) {
 	}
 }
 
-// A process that left its group and its parent still carries the mark.
+// A process that left its group and its parent still has the mark.
 func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
 	t.Parallel()
 	r := unplaced(t)
@@ -296,7 +296,7 @@ func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
 	})
 }
 
-// A descriptor that the agent inherited is nobody's business in a task.
+// Tasks do not inherit a descriptor of the agent.
 func TestTasksInheritNoDescriptors(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open(os.DevNull)
@@ -316,7 +316,7 @@ func TestTasksInheritNoDescriptors(t *testing.T) {
 	}
 }
 
-// A signal right after the start is the program's, not the shell's.
+// A signal right after the start reaches the program, not the shell.
 func TestTerminateRightAfterTheStart(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t)
@@ -334,7 +334,7 @@ func TestTerminateRightAfterTheStart(t *testing.T) {
 	}
 }
 
-// A machine that lost power leaves an id and neither lock nor code.
+// A machine that lost power leaves an ID without a lock or an exit code.
 func TestAVanishedShellIsGone(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -388,7 +388,7 @@ func benchmarkShortTask(b *testing.B, isolated bool) {
 	if why := r.Isolation(); isolated && why != nil {
 		b.Skip(why)
 	}
-	// As many at once as a small agent may have.
+	// As many at once as on a small agent.
 	b.SetParallelism(8)
 	own, children := measure.Processor(), measure.ProcessorOfChildren()
 	b.RunParallel(func(pb *testing.PB) {
@@ -423,7 +423,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Fatalf("in 20 s it never came about that %s", what)
 }
 
-// The agent's directory is often below one that its user keeps for itself, as /root is.
+// The agent's data_dir is often below a directory that only its user can enter, such as /root.
 func TestALinkedAccountReachesItsFilesWithoutIsolation(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

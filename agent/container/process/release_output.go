@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// tailKept is how much of a file stays behind the reader, for people to look at.
+	// tailKept is the number of bytes before the reading position that are kept for inspection.
 	tailKept = 16 << 20
-	// releaseStep is how much is given back at a time.
+	// releaseStep is the number of bytes released at a time.
 	releaseStep = 4 << 20
-	// lagMost is how far a task may be ahead of the reader, and lagLeft how far it is
-	// when the rest was passed over.
+	// If a task is more than lagMost bytes ahead of the reader, the reader skips to lagLeft bytes
+	// before the end.
 	lagMost = 512 << 20
 	lagLeft = 16 << 20
 )
 
-// releaseFile punches a hole where the emitted lines were: the journal has them on disk. A
-// file system without holes keeps them.
+// releaseFile punches a hole over the emitted lines, which are in the journal on disk. File systems
+// without support for holes keep the space allocated.
 func (t *tail) releaseFile() {
 	t.out.releaseRead(t.next.Stdout)
 	t.err.releaseRead(t.next.Stderr)
@@ -32,13 +32,13 @@ func (s *stream) releaseRead(emitted int64) {
 	if to <= s.freed {
 		return
 	}
-	_ = unix.Fallocate(int(s.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, to) // see release
+	_ = unix.Fallocate(int(s.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, to) // see releaseFile
 	s.freed = to
 }
 
-// catchUp passes over what a task wrote that writes faster than it can be read, and
-// returns a line that says so. What was there when reading began, while no agent ran,
-// says nothing of that; and nothing comes after the end.
+// catchUp skips output of a task that writes faster than it can be read, and returns a line with
+// the number of skipped bytes. Output that was written before reading began, while no agent ran,
+// does not count as lag; neither does output after the exit.
 func (t *tail) catchUp(s *stream) ([]container.Line, error) {
 	if t.final {
 		return nil, nil
@@ -58,7 +58,7 @@ func (t *tail) catchUp(s *stream) ([]container.Line, error) {
 	return []container.Line{{At: time.Now(), Stream: s.name, Text: text, Next: t.next}}, nil
 }
 
-// streamPosition is how far the stream was emitted.
+// streamPosition returns the position up to which the stream was emitted.
 func (t *tail) streamPosition(s *stream) *int64 {
 	if s.name == container.Stdout {
 		return &t.next.Stdout

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// output is the directory of a task that has printed.
+// output returns the directory of a task that has written output.
 func output(t *testing.T) (d dir, stdout *os.File) {
 	t.Helper()
 	d = dir(t.TempDir())
@@ -84,8 +84,7 @@ func TestOutputThatWasReadTakesNoRoom(t *testing.T) {
 	}
 }
 
-// hurry makes a file longer by more than a reader may lag, with a hole that takes no
-// room, and ends it with a line.
+// hurry extends a file beyond lagMost with a hole that uses no space, and appends a line.
 func hurry(t *testing.T, f *os.File) {
 	t.Helper()
 	info, err := f.Stat()
@@ -127,7 +126,7 @@ func TestATaskThatIsTooFarAheadIsPassedOver(t *testing.T) {
 	}
 }
 
-// What a task wrote while no agent ran, or before its end, is read however long it is.
+// Output written while no agent ran or before the exit is read regardless of its size.
 func TestOutputThatWaitedIsRead(t *testing.T) {
 	t.Parallel()
 	d, stdout := output(t)

@@ -18,22 +18,22 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// sandbox is the container that runc has for a task, if it has one.
+// sandbox is the runc container of a task, if it has one.
 type sandbox struct{ d dir }
 
 func (d dir) sandbox() sandbox { return sandbox{d} }
 
-// runc is the program, with what it keeps of this one container in the directory. On a
-// machine that was started again that is of no use, as runc finds out by itself.
+// runc returns a client that keeps the container's state in its directory. After a reboot the state
+// is stale, which runc detects.
 func (s sandbox) runc() *runc.Runc {
 	return &runc.Runc{
 		Root: s.d.filePath("state"), Log: s.d.filePath("runc.log"), LogFormat: runc.JSON,
-		// A signal for the agent's own group must not end it half-way.
+		// A signal to the agent's process group must not interrupt it.
 		Setpgid: true,
 	}
 }
 
-// run starts the container that config.json describes, and leaves it.
+// run starts the container of config.json and returns while it is running.
 func (s sandbox) run(ctx context.Context, id string, f taskFiles) error {
 	_, err := s.runc().Run(ctx, runcID(id), string(s.d), &runc.CreateOpts{
 		IO: streams(f), Detach: true, PidFile: s.d.filePath("pid"), NoNewKeyring: true, ExtraFiles: []*os.File{f.status},
@@ -47,7 +47,7 @@ func (s sandbox) run(ctx context.Context, id string, f taskFiles) error {
 	return err
 }
 
-// runcID is what runc calls a container; it takes fewer characters than we do.
+// runcID returns the runc ID of a container. runc permits fewer characters.
 func runcID(id string) string {
 	return strings.Map(func(c rune) rune {
 		if c < 0x80 && (c == '_' || c == '-' || c == '.' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
@@ -57,10 +57,10 @@ func runcID(id string) string {
 	}, id)
 }
 
-// runcLogMost bounds how much of its log is read, in bytes.
+// runcLogMost is the maximum number of bytes of runc's log to read.
 const runcLogMost = 64 << 10
 
-// lastError is what runc has logged last, or empty.
+// lastError returns the last error in runc's log, or "".
 func (s sandbox) lastError() string {
 	f, err := s.d.openFile("runc.log", os.O_RDONLY)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s sandbox) lastError() string {
 	return lastMessage(data)
 }
 
-// name is what runc calls the container, found by what it keeps of it; empty is none.
+// name returns the runc ID of the container, found in runc's state, or "".
 func (s sandbox) name() (string, error) {
 	known, err := filepath.Glob(filepath.Join(s.d.filePath("state"), "*"))
 	if err != nil || len(known) == 0 {
@@ -83,17 +83,17 @@ func (s sandbox) name() (string, error) {
 	return filepath.Base(known[0]), nil
 }
 
-// forgetSpec empties config.json once runc has read it: the task's variables have tokens. That the
-// file is there tells tasks with a container from others.
+// forgetSpec truncates config.json after runc has read it, because the task's variables contain
+// tokens. The file itself stays: it identifies tasks with a container.
 func (s sandbox) forgetSpec() error {
 	err := os.Truncate(s.d.filePath("config.json"), 0)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is being removed
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the container is being removed
 		return fmt.Errorf("remove the variables of the task from the disk: %w", err)
 	}
 	return nil
 }
 
-// delete ends what is left of a container and has runc forget it.
+// delete kills the container's remaining processes and deletes it from runc.
 func (s sandbox) delete(ctx context.Context) error {
 	id, err := s.name()
 	if err != nil || id == "" {
@@ -105,15 +105,15 @@ func (s sandbox) delete(ctx context.Context) error {
 	return nil
 }
 
-// firstProcess is the id of the container's first process on the machine; found is false as long
-// as runc has not started one.
+// firstProcess returns the host ID of the container's first process. found is false until runc has
+// started one.
 func (s sandbox) firstProcess(ctx context.Context) (pid int, found bool, err error) {
 	if data, err := s.d.readFile("pid"); err == nil {
 		if pid, err := strconv.Atoi(string(bytes.TrimSpace(data))); err == nil {
 			return pid, true, nil
 		}
 	}
-	// runc, or its agent, was killed before the file was written.
+	// runc or the agent was killed before the file was written.
 	id, err := s.name()
 	if err != nil || id == "" {
 		return 0, false, err
@@ -125,7 +125,8 @@ func (s sandbox) firstProcess(ctx context.Context) (pid int, found bool, err err
 	return c.Pid, true, nil
 }
 
-// runs reports whether the container has its first process, by more than that one's id.
+// runs reports whether the container's first process is running, according to runc, which checks
+// more than the process ID.
 func (s sandbox) runs(ctx context.Context) (bool, error) {
 	id, err := s.name()
 	if err != nil || id == "" {
@@ -138,8 +139,8 @@ func (s sandbox) runs(ctx context.Context) (bool, error) {
 	return c.Status != "stopped", nil
 }
 
-// await waits until the first process of a container has ended, and with it all others. It
-// gives the lock back before they are gone.
+// await waits until the first process of a container has exited, and thereby all others. The lock
+// is released before they have exited.
 func (s sandbox) await(ctx context.Context) error {
 	for {
 		pid, found, err := s.firstProcess(ctx)
@@ -147,11 +148,11 @@ func (s sandbox) await(ctx context.Context) error {
 			return err
 		}
 		if found {
-			// An agent that was killed right after the start has not done it.
+			// An agent that was killed right after the start may not have done it.
 			return errors.Join(s.forgetSpec(), s.awaitFirst(ctx, pid))
 		}
 		if alive, err := s.d.isAlive(); err != nil || !alive {
-			return err // it was never started
+			return err // the container was never started
 		}
 		if err := wait.For(ctx, pollInterval); err != nil {
 			return err
@@ -165,10 +166,10 @@ func (s sandbox) awaitFirst(ctx context.Context, pid int) error {
 		return nil
 	}
 	if err != nil {
-		return s.d.pollEnd(ctx) // a kernel without the call
+		return s.d.pollEnd(ctx) // a kernel without pidfd_open
 	}
 	defer func() { _ = f.Close() }()
-	// Otherwise it may be another process with its id.
+	// Make sure that the ID was not reused by another process.
 	alive, err := s.d.isAlive()
 	if err == nil && !alive {
 		alive, err = s.runs(ctx)

@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// The runs of a trial are users of their own: what one saves the next continues, and a third
-// deletes.
+// The runs of a trial have different users: the next run continues from a checkpoint of the
+// previous one, and a third task deletes it.
 func TestTasksOfExperimentsShareWhatTheyWrite(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)

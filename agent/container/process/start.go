@@ -15,7 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// Prepare refuses what a plain process cannot have, and says what it ignores.
+// Prepare returns an error for settings that a plain process does not support, and logs the
+// settings that it ignores.
 func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container.Note) error {
 	if err := spec.Validate(); err != nil {
 		return err
@@ -30,8 +31,8 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 	return nil
 }
 
-// Start lays out the directory and starts the program. It does not wait for
-// it: one that does not exist ends with 127, and says so in its log.
+// Start creates the directory and starts the program. It does not wait for the program: if the
+// program does not exist, the task exits with 127 and an error in its log.
 func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	spec.User = runnableUser(spec.User)
 	d := dir(filepath.Join(r.opts.Dir, spec.ID))
@@ -47,7 +48,7 @@ func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	return nil
 }
 
-// makeAnew makes the directory, in the place of what an interrupted start left.
+// makeAnew creates the directory. It first removes the remains of an interrupted start.
 func (r *Runtime) makeAnew(ctx context.Context, d dir, spec container.Spec) error {
 	err := os.Mkdir(string(d), 0o700)
 	if errors.Is(err, fs.ErrExist) {
@@ -59,12 +60,12 @@ func (r *Runtime) makeAnew(ctx context.Context, d dir, spec container.Spec) erro
 	if err != nil || credentialOf(spec.User) == nil {
 		return err
 	}
-	// The user passes to what is its own, whatever the agent's umask, and looks at
-	// nothing else.
+	// Mode 0711 regardless of the umask: the user traverses the directory to its own files and
+	// cannot list it.
 	return os.Chmod(string(d), 0o711)
 }
 
-// startPlain starts a task as the agent's own user, or as the one that was asked for.
+// startPlain starts a task as the agent's user or as the requested one.
 func (r *Runtime) startPlain(d dir, spec container.Spec) error {
 	if err := d.lendFiles(r.opts.Lent, spec.User); err != nil {
 		return err
@@ -84,14 +85,14 @@ func (r *Runtime) startPlain(d dir, spec container.Spec) error {
 	}
 	spec = newMapping(root, spec).mapSpec(spec)
 	cmd := exec.Command("/bin/sh", wrapped(spec.Command)[1:]...) //nolint:noctx // it outlives the agent
-	// Of a repeated variable the last counts.
+	// The last value of a repeated variable applies.
 	cmd.Env, cmd.Dir = append(append(env, spec.Env...), markKey+"="+string(d)), workDir(spec)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credentialOf(spec.User)}
 	return startWrapped(cmd, f)
 }
 
-// inheritedEnviron is what a task sees of the agent's own environment, and what holds where its order
-// does not say otherwise.
+// inheritedEnviron returns the variables that a task inherits from the agent, and defaults for
+// variables that its order does not set.
 func inheritedEnviron() []string {
 	out := []string{container.Unbuffered}
 	for _, key := range []string{"PATH", "HOME", "LANG", "TZ"} {
@@ -102,8 +103,8 @@ func inheritedEnviron() []string {
 	return out
 }
 
-// runnableUser is nil, the agent's own user, in the place of root where the agent is not: root
-// is whom tasks run as whose owners have no account of their own.
+// runnableUser returns nil, the agent's own user, instead of root if the agent is not root. Tasks
+// of owners without a linked account are ordered as root.
 func runnableUser(u *container.User) *container.User {
 	if u != nil && u.UID == 0 && os.Getuid() != 0 {
 		return nil
@@ -111,7 +112,7 @@ func runnableUser(u *container.User) *container.User {
 	return u
 }
 
-// credentialOf is nil when nothing has to be switched.
+// credentialOf returns nil if the process does not need to switch users.
 func credentialOf(u *container.User) *syscall.Credential {
 	if u == nil || u.UID == os.Getuid() && u.GID == os.Getgid() {
 		return nil
@@ -119,7 +120,8 @@ func credentialOf(u *container.User) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
 }
 
-// checkSpec lists what a plain process cannot have and a task would rely on.
+// checkSpec returns an error for a setting that a plain process does not support and a task would
+// rely on.
 func (r *Runtime) checkSpec(s container.Spec) error {
 	switch {
 	case len(s.Command) == 0:
@@ -156,8 +158,8 @@ func (r *Runtime) checkSpec(s container.Spec) error {
 	return nil
 }
 
-// ignoredSettings says in one line what was set and has no meaning for a plain process. What was
-// not set is no news, and a line in the log of each task is not free.
+// ignoredSettings returns one line with the explicit settings that have no effect for a plain
+// process, or "". It omits defaults, because every task would log them.
 func (r *Runtime) ignoredSettings(s container.Spec) string {
 	var what []string
 	if s.Image != "" && !s.Unset.Image {
@@ -183,7 +185,7 @@ func (r *Runtime) ignoredSettings(s container.Spec) string {
 	return "this agent runs tasks without Docker; ignored: " + strings.Join(what, ", ")
 }
 
-// isShellName reports whether a shell has variables of a name.
+// isShellName reports whether name is a valid name of a shell variable.
 func isShellName(name string) bool {
 	for i, c := range name {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {

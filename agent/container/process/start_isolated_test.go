@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// isolating is a runtime that isolates, or the test is not for this user.
+// isolating returns a runtime with isolation, or skips the test.
 func isolating(t *testing.T) *Runtime {
 	t.Helper()
 	r := newRuntime(t)
@@ -29,7 +29,7 @@ func isolating(t *testing.T) *Runtime {
 	return r
 }
 
-// outcome runs a script as a task and returns what it said and its code.
+// outcome runs a script as a task and returns its output and exit code.
 func outcome(t *testing.T, r *Runtime, spec container.Spec) (said string, code int) {
 	t.Helper()
 	if err := start(t, r, spec); err != nil {
@@ -51,7 +51,7 @@ func outcome(t *testing.T, r *Runtime, spec container.Spec) (said string, code i
 	return b.String(), code
 }
 
-// Each line is something that a task tries; none may succeed.
+// Each entry is an attempt of a task that must fail.
 func TestIsolatedTasksReachNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -107,8 +107,8 @@ func TestIsolatedTasksReachNothingOfOthers(t *testing.T) {
 	}
 }
 
-// The first process is the task's user. It cannot be ended from inside, and what it notes of the
-// end cannot be written to.
+// The first process runs as the task's user. It cannot be killed from inside, and its status file
+// cannot be written.
 func TestTheWrapperOfAnIsolatedTaskStays(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -123,7 +123,7 @@ func TestTheWrapperOfAnIsolatedTaskStays(t *testing.T) {
 	}
 }
 
-// What one task sets of a descriptor that another shares, it sets for both.
+// Flags that one task sets on a shared descriptor would affect the other.
 func TestIsolatedTasksShareNoDescriptor(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -158,8 +158,8 @@ func TestIsolatedTasksShareNoDescriptor(t *testing.T) {
 	}
 }
 
-// The first process of a task is root: it must run no program that the task puts where
-// the machine's is, nor load a library of the task's.
+// The first process of a task is root. It must not run a program or load a library that the task
+// has put in the place of the machine's.
 func TestIsolatedTasksGiveRootNoPrograms(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -198,7 +198,7 @@ func TestIsolatedTasksGiveRootNoPrograms(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		_, _ = r.Wait(t.Context(), spec.ID) // without a shell nothing notes the end
+		_, _ = r.Wait(t.Context(), spec.ID) // without a shell the exit is not recorded
 		if said := string(said); strings.Contains(said, "it runs as 0") || strings.Contains(said, "liboops") && strings.Contains(said, "mount") {
 			t.Errorf("task %d: got %q: root runs a program of the task's", i, said)
 		}
@@ -282,7 +282,7 @@ func TestALinkedAccountIsTheTasksUser(t *testing.T) {
 	}
 }
 
-// A setting that names no file hides nothing, wherever the agent works.
+// An unset path hides nothing, not even the working directory.
 func TestWhatIsNotSetIsNotHidden(t *testing.T) {
 	t.Parallel()
 	o := plainOptions(t)
@@ -297,7 +297,7 @@ func TestWhatIsNotSetIsNotHidden(t *testing.T) {
 	}
 }
 
-// Programs that leave their session and their parent end with the task.
+// Programs that leave their session and their parent are killed with the task.
 func TestDaemonsOfIsolatedTasksDie(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -345,7 +345,7 @@ func processesOf(uid int) []int {
 	return out
 }
 
-// A task may outlive its agent and its directory.
+// A task may survive its agent and its directory.
 func TestAUserWithProcessesIsNotGivenToATask(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -413,7 +413,7 @@ func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
 	}
 }
 
-// A user that was given back may be another agent's by then.
+// A released user ID may be claimed by another agent by then.
 func TestAnothersClaimIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	a := Accounts{First: 65536, Last: 65536, Dir: t.TempDir()}
@@ -429,7 +429,7 @@ func TestAnothersClaimIsLeftAlone(t *testing.T) {
 		}
 	}
 	claim(&one, first)
-	if err := os.Remove(string(first)); err != nil { // and its agent is killed here
+	if err := os.Remove(string(first)); err != nil { // the agent is killed at this point
 		t.Fatal(err)
 	}
 	claim(&other, second)
@@ -449,7 +449,7 @@ func TestARangeThatSomebodyHasIsRefused(t *testing.T) {
 	}
 }
 
-// Who owned the directory of a task of the former version could put links into it.
+// The owner of a task directory of the former version could put links into it.
 func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -503,7 +503,7 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A status file that names another's process does not get it killed.
+// A status file with the ID of another process does not cause it to be killed.
 func TestNobodyElseIsKilled(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -525,7 +525,7 @@ func TestNobodyElseIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Before there was isolation the directory was a user's.
+	// Before isolation existed, the directory belonged to the task's user.
 	if err := errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_EX), os.Chown(string(d), 1234, 1234)); err != nil {
 		t.Fatal(err)
 	}
@@ -542,7 +542,7 @@ func TestNobodyElseIsKilled(t *testing.T) {
 	}
 }
 
-// A task that an agent of the former version started is found, killed and removed.
+// A task started by an agent of the former version is found, killed and removed.
 func TestTasksOfAnAgentWithoutIsolationGoOn(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
@@ -552,7 +552,7 @@ func TestTasksOfAnAgentWithoutIsolationGoOn(t *testing.T) {
 	startFormer(t, former, spec)
 	r = withOptions(t, Options{Dir: t.TempDir(), Former: former.opts.Dir, Accounts: r.opts.Accounts})
 	d := r.containerDir("old")
-	// Then, the whole directory was the user's.
+	// In that version the whole directory belonged to the task's user.
 	if err := os.Chown(string(d), 1234, 1234); err != nil {
 		t.Fatal(err)
 	}
@@ -577,8 +577,8 @@ func TestTasksOfAnAgentWithoutIsolationGoOn(t *testing.T) {
 	}
 }
 
-// A task that forks without end ends itself, and one that takes too much memory is ended; others
-// do not notice.
+// A fork bomb hits its limit, and a task that uses too much memory is killed; other tasks are not
+// affected.
 func TestIsolatedTasksHaveLimits(t *testing.T) {
 	t.Parallel()
 	o := isolating(t).opts
@@ -598,7 +598,7 @@ func TestIsolatedTasksHaveLimits(t *testing.T) {
 	}
 }
 
-// The unit of an agent has a umask that leaves others nothing.
+// The agent's systemd unit has a umask that denies other users all access.
 func TestIsolatedTasksDoNotDependOnTheAgentsUmask(t *testing.T) {
 	t.Parallel()
 	isolating(t)
@@ -609,7 +609,7 @@ func TestIsolatedTasksDoNotDependOnTheAgentsUmask(t *testing.T) {
 	}
 }
 
-// The variables of a task, its tokens among them, leave the disk when it has started.
+// The variables of a task, including its tokens, are removed from disk once it has started.
 func TestIsolatedTasksLeaveNoVariablesOnDisk(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lenderSuffix ends the name of the link beside a lent directory that says which
-// process it belongs to. Only the agent's user writes there.
+// lenderSuffix is the suffix of the link next to a lent directory that contains the owning
+// container's directory. Only the agent's user can write there.
 const lenderSuffix = ".lender"
 
-// noteLender notes, before it is made, that what is lent at a path is d's.
+// noteLender records d as the owner of the lent directory at, before that is created.
 func noteLender(d dir, at string) error {
 	if err := os.Remove(at + lenderSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -24,14 +24,13 @@ func noteLender(d dir, at string) error {
 	return os.Symlink(string(d), at+lenderSuffix)
 }
 
-// giveBack removes what was lent to a task, and who says whose it was.
+// giveBack deletes a lent directory and its owner link.
 func giveBack(at string) error {
 	return errors.Join(os.RemoveAll(at), os.RemoveAll(at+lenderSuffix))
 }
 
-// SweepLent removes from below what was lent by agents of this machine that are gone:
-// whatever belongs to a process of which there is no directory any more. What does not
-// say whose it is stays.
+// SweepLent deletes the lent directories in below whose containers no longer exist, such as those
+// of removed agents. Directories without an owner link stay.
 func SweepLent(below string) error {
 	entries, err := os.ReadDir(below)
 	if errors.Is(err, os.ErrNotExist) {
@@ -52,7 +51,7 @@ func SweepLent(below string) error {
 		}
 		lender, err := os.Readlink(filepath.Join(below, e.Name()))
 		if err != nil || filepath.Base(lender) != id {
-			continue // not a mark of ours
+			continue // not a valid owner link
 		}
 		if info, err := e.Info(); err == nil && hasEnded(dir(lender), info.ModTime(), booted) {
 			errs = append(errs, giveBack(filepath.Join(below, id)))
@@ -64,9 +63,9 @@ func SweepLent(below string) error {
 	return nil
 }
 
-// hasEnded reports that no process uses what d has borrowed since a time. Where not even the
-// directory of all processes is there, the agent may run where this one cannot look, on
-// a volume or in a mount namespace of its own; its tasks end with the machine.
+// hasEnded reports whether no process uses the files lent to d since the given time. If the parent
+// of d does not exist either, the agent may run where this one has no access, on another volume or
+// in another mount namespace; then its tasks count as running until the next reboot.
 func hasEnded(d dir, since, booted time.Time) bool {
 	if _, err := os.Lstat(string(d)); !errors.Is(err, os.ErrNotExist) {
 		return false
@@ -77,7 +76,7 @@ func hasEnded(d dir, since, booted time.Time) bool {
 	return !slices.ContainsFunc(processTable(), func(p proc) bool { return listMarked(p.pid, markVariable(d)) })
 }
 
-// bootTime is when this machine started, by its clock of now.
+// bootTime returns the time at which this machine booted, according to its current clock.
 func bootTime() (time.Time, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

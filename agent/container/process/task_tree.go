@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// runDir is where the files of every task live; see mapping.
+// runDir is the directory of every task's files; see mapping.
 const runDir = "/run/determined"
 
 func workDir(s container.Spec) string {
@@ -23,9 +23,8 @@ func workDir(s container.Spec) string {
 	return s.WorkDir
 }
 
-// layOut makes the task's own paths below root: files first, then mounts, so that no
-// file is ever written through a mount onto the host. With mountpoints, the mounts
-// are made later, and only their places now.
+// layOut creates the task's paths below root. It writes the files before the mounts, so that no
+// file is written through a mount onto the host. With mountpoints, it creates mount points only.
 func (d dir) layOut(spec container.Spec, mountpoints bool) (root string, err error) {
 	root = d.filePath("root")
 	if err := os.Mkdir(root, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -55,11 +54,11 @@ func (d dir) writePorts(ports []int) error {
 	return d.replaceFile("ports", b.String())
 }
 
-// tree is a container's paths below a directory that nothing escapes.
+// tree is a container's paths below a directory that links cannot escape.
 type tree struct {
 	root  *os.Root
 	owner *container.User
-	// mountpoints makes places for mounts rather than links.
+	// mountpoints creates mount points instead of links.
 	mountpoints bool
 }
 
@@ -83,7 +82,7 @@ func (t tree) fill(spec container.Spec) error {
 	return nil
 }
 
-// mkdir makes the directories that are missing, for the task's user.
+// mkdir creates missing directories, owned by the task's user.
 func (t tree) mkdir(name string) error {
 	if name == "." {
 		return nil
@@ -134,8 +133,8 @@ func (t tree) put(f container.File) error {
 
 func (t tree) writeFile(f container.File, name string) error {
 	if f.Mode&0o111 != 0 {
-		// A process that is forked meanwhile has the file open for writing until its own
-		// program starts, and the task could not execute it: "text file busy".
+		// A process that is forked during the write has the file open for writing until it
+		// executes, and the task could not execute the file (ETXTBSY, "text file busy").
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 	}
@@ -150,12 +149,11 @@ func (t tree) writeFile(f container.File, name string) error {
 	return t.root.Chtimes(name, f.ModTime, f.ModTime)
 }
 
-// hasOwner reports whether a file is given to whom it belongs. An agent that is not root runs
-// every task as itself, and so owns every file.
+// hasOwner reports whether to change the owner of a file. An agent that is not root runs every task
+// as itself, and already owns every file.
 func hasOwner(f container.File) bool { return os.Getuid() == 0 && (f.UID != 0 || f.GID != 0) }
 
-// mount shows a path of the host as a symbolic link, or makes a place for it where that is
-// among the task's own files.
+// mount creates a symbolic link to a host path, or a mount point for it.
 func (t tree) mount(m container.Mount) error {
 	name := relPath(m.ContainerPath)
 	if _, err := t.root.Lstat(name); err == nil {
@@ -177,7 +175,7 @@ func (t tree) mount(m container.Mount) error {
 	return t.root.WriteFile(name, nil, 0o600)
 }
 
-// relPath is a container's path below its root.
+// relPath returns a container path relative to the container's root.
 func relPath(p string) string {
 	if p = path.Clean(p); p == "/" {
 		return "."

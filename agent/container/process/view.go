@@ -17,35 +17,35 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// A task of runc's sees the machine's own files, with some of its own in their midst. Its root
-// directory, below dir.view, has an entry for each of the machine's, on which that is mounted,
-// and entries for what the machine does not have. So nothing is ever made on the machine for
-// a mount: where a mount belongs into a directory of the machine's that lacks its
-// place, the task gets a directory in place of that one which is made in the same way.
+// A runc task sees the machine's files together with its own. Its root directory, dir.view, has an
+// entry for each entry of the machine's root, on which that is mounted, and entries for paths that
+// the machine does not have. No mount point is ever created on the machine: if a mount needs one in
+// a directory of the machine that lacks it, the task gets a replacement of that directory, built
+// the same way.
 
-// place is a path at which a task sees something of its own.
+// place is a path at which a task sees its own files or a mount.
 type place struct {
-	// Path is what the task calls it.
+	// path is the path in the task.
 	path string
-	// source is where it is on the machine.
+	// source is the path on the machine.
 	source   string
 	readOnly bool
 	options  []string
-	// own says that it is the task's own files, which have places for all mounts.
+	// own is true for the task's own files, which contain mount points for all mounts.
 	own bool
 }
 
-// entriesMost bounds the entries of a directory that is made for a task.
+// entriesMost is the maximum number of entries of a directory that is replaced.
 const entriesMost = 2000
 
-// Directories of which each task has its own, on disk and in memory.
+// Directories that are private to each task, on disk and in memory.
 var (
 	privateBinds  = []string{"/tmp", "/var/tmp"}
 	privateMounts = []string{"/dev/shm", "/dev/mqueue", "/run/lock"}
 )
 
-// placesOf lists what a task sees at paths of its own: its mounts, and its files, which are
-// below root. Of these, what is below a mount is the mount's.
+// placesOf returns the mounts of a task and the paths of its files, which are stored below root.
+// Paths within a mount are omitted.
 func placesOf(root string, spec container.Spec) []place {
 	var out []place
 	for _, m := range spec.Mounts {
@@ -61,25 +61,25 @@ func placesOf(root string, spec container.Spec) []place {
 			out = append(out, place{path: p, source: filepath.Join(root, p), own: true})
 		}
 	}
-	// What is below another comes after it.
+	// Outer places come before nested ones.
 	slices.SortStableFunc(out, func(a, b place) int { return cmp.Compare(len(a.path), len(b.path)) })
 	return out
 }
 
-// view makes the root directory of a task.
+// view builds the root directory of a task.
 type view struct {
 	// at is the directory to fill.
 	at string
-	// made are the machine's directories of which the task has another, by their real paths.
+	// made contains the real paths of the machine's directories that are replaced.
 	made map[string]bool
-	// trusting leaves out that others than root may change the directories above a place:
-	// they are the agent's own user.
+	// trusting skips the check whether users other than root can change the directories above a
+	// place, because the task runs as the agent's own user.
 	trusting bool
 	mounts   []specs.Mount
 }
 
-// makeView makes the root directory at a path, with the given places, and returns the mounts
-// that fill it. The paths of the places become those at which they are mounted.
+// makeView creates the root directory at a path, with the given places, and returns its mounts. It
+// sets the path of each place to its mount point.
 func makeView(at string, places []place, trusting bool) ([]specs.Mount, error) {
 	v := view{at: at, made: map[string]bool{"/": true}, trusting: trusting}
 	missing := make([]bool, len(places))
@@ -108,12 +108,12 @@ func makeView(at string, places []place, trusting bool) ([]specs.Mount, error) {
 	return v.mounts, nil
 }
 
-// isPrivate reports whether a path is in a directory that each task has for itself.
+// isPrivate reports whether a path is in a private directory.
 func isPrivate(p string) bool {
 	return slices.ContainsFunc(slices.Concat(privateBinds, privateMounts), func(dir string) bool { return isWithin(p, dir) })
 }
 
-// enclosing is the innermost of the places in which a path is.
+// enclosing returns the innermost place that contains a path.
 func enclosing(places []place, p string) (outer place, found bool) {
 	for _, o := range places {
 		if isWithin(p, o.path) {
@@ -123,9 +123,10 @@ func enclosing(places []place, p string) (outer place, found bool) {
 	return outer, found
 }
 
-// checkNested refuses a mount in another mount that has no place for it. Who may write in the outer
-// one could put a link there by the time it is mounted, and have an empty place made where that
-// leads: experiments have such mounts, in a directory that only their own tasks write in.
+// checkNested returns an error for a mount within another mount that has no mount point for it. A
+// user with write access to the outer one could replace the mount point with a link, and an empty
+// file or directory would be created at its target. Experiments have such mounts, in a directory
+// that only their own tasks can write.
 func checkNested(outer place, p string) error {
 	if outer.own {
 		return nil
@@ -141,8 +142,8 @@ func checkNested(outer place, p string) error {
 	return nil
 }
 
-// resolve follows the links of a path, and notes which directories are to be made if
-// the machine does not have all of it.
+// resolve resolves the links of a path, and records the directories to replace if part of it does
+// not exist on the machine.
 func (v *view) resolve(p string) (real string, missing bool, err error) {
 	rest := ""
 	for {
@@ -173,8 +174,8 @@ func (v *view) resolve(p string) (real string, missing bool, err error) {
 	return full, rest != "", nil
 }
 
-// checkDir refuses a directory that others may change while the task is started: they could have
-// something mounted, or made, where they may not.
+// checkDir returns an error for a directory that other users can change during the start of a task:
+// they could redirect a mount or the creation of a mount point.
 func (v *view) checkDir(dir string) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
@@ -186,7 +187,7 @@ func (v *view) checkDir(dir string) error {
 	return nil
 }
 
-// expand fills the task's directory in the place of one of the machine's.
+// expand fills the replacement of a directory of the machine.
 func (v *view) expand(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -196,14 +197,14 @@ func (v *view) expand(dir string) error {
 		return fmt.Errorf("%s has more than %d entries; choose another container_path", dir, entriesMost)
 	}
 	for _, e := range entries {
-		if err := v.show(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) { // gone meanwhile
+		if err := v.show(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			return err
 		}
 	}
 	return nil
 }
 
-// show gives the task an entry of a directory of the machine's.
+// show creates the entry for a path of the machine.
 func (v *view) show(p string) error {
 	info, err := os.Lstat(p)
 	if err != nil {
@@ -228,14 +229,14 @@ func (v *view) show(p string) error {
 			return v.expand(p)
 		}
 		if p == "/proc" {
-			return nil // it has its own
+			return nil // mounted separately
 		}
 	}
 	v.mounts = append(v.mounts, specs.Mount{Destination: p, Type: "bind", Source: p, Options: []string{"rbind"}})
 	return nil
 }
 
-// mkdirAs makes a directory like another.
+// mkdirAs creates a directory with the mode of another.
 func mkdirAs(p string, like fs.FileInfo) error {
 	if err := os.Mkdir(p, 0o755); err != nil {
 		return err
@@ -243,7 +244,7 @@ func mkdirAs(p string, like fs.FileInfo) error {
 	return os.Chmod(p, like.Mode().Perm()|like.Mode()&fs.ModeSticky)
 }
 
-// makePlace makes what the machine does not have of the path of a place.
+// makePlace creates the mount point of a place.
 func (v *view) makePlace(p place) error {
 	info, err := os.Stat(p.source)
 	if err != nil {
@@ -259,7 +260,7 @@ func (v *view) makePlace(p place) error {
 	return os.WriteFile(at, nil, 0o600)
 }
 
-// mkdirOpen makes the directories of a path that are missing, for all users whatever the agent's umask.
+// mkdirOpen creates missing directories with mode 0755 regardless of the umask.
 func mkdirOpen(p string) error {
 	err := os.Mkdir(p, 0o755)
 	if errors.Is(err, fs.ErrExist) {

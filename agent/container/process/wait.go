@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// pollInterval is how often a lock is looked at that cannot be waited for.
+	// pollInterval is the interval between checks of a lock if waiting is not possible.
 	pollInterval = 50 * time.Millisecond
-	// lookInterval is how often it is looked at while its process is waited for: a
-	// task's wrapper may close it before it ends.
+	// lookInterval is the interval between checks of the lock while waiting for its process,
+	// because a task's wrapper may release it before it exits.
 	lookInterval = time.Second
 )
 
-// Wait returns when the task has ended; then nothing of its group, or of its container, is left.
+// Wait waits until the task has exited and no process of its group or container is left.
 func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 	d := r.containerDir(id)
 	s, err := d.awaitEnd(ctx)
@@ -34,7 +34,7 @@ func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 	return code, nil
 }
 
-// awaitEnd returns what the wrapper wrote.
+// awaitEnd returns the final status written by the wrapper.
 func (d dir) awaitEnd(ctx context.Context) (status, error) {
 	if d.hasBundle() {
 		if err := d.sandbox().await(ctx); err != nil {
@@ -62,8 +62,8 @@ func (d dir) awaitEnd(ctx context.Context) (status, error) {
 	}
 }
 
-// awaitProcess waits until a process has ended, or the lock is free. That the lock is held after
-// the descriptor was opened proves that it is no other process with the same id.
+// awaitProcess waits until a process has exited, or the lock is released. If the lock is held after
+// the descriptor was opened, the process ID has not been reused.
 func (d dir) awaitProcess(ctx context.Context, pid int) error {
 	f, err := openProcess(pid)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d dir) awaitProcess(ctx context.Context, pid int) error {
 	}
 }
 
-// openProcess opens a descriptor that becomes readable when the process has ended.
+// openProcess opens a descriptor that becomes readable when the process has exited.
 func openProcess(pid int) (*os.File, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -95,13 +95,13 @@ func openProcess(pid int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "pidfd"), nil
 }
 
-// awaitReadable waits until the process behind the descriptor has ended.
+// awaitReadable waits until the process of the descriptor has exited.
 func awaitReadable(ctx context.Context, f *os.File) error {
-	if err := f.SetReadDeadline(time.Time{}); err != nil { // an earlier wait was given up
+	if err := f.SetReadDeadline(time.Time{}); err != nil { // reset after an earlier canceled wait
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() {
-		// Ends the read below; an error would mean that it has ended.
+		// Interrupt the read below; an error means that it has returned.
 		_ = f.SetReadDeadline(time.Unix(1, 0))
 	})
 	defer stop()
@@ -126,7 +126,7 @@ func awaitReadable(ctx context.Context, f *os.File) error {
 	return errors.Join(err, pollErr)
 }
 
-// pollEnd waits for the lock to become free.
+// pollEnd waits until the lock is released.
 func (d dir) pollEnd(ctx context.Context) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

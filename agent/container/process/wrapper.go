@@ -10,28 +10,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wrapper runs a program and notes its end. It has the status file open as 3, and with it
-// the lock on that; the program has neither. It survives the signals that ask the
-// program to end, and writes its own messages nowhere. It is the task's user, and a task
-// that interferes with it harms itself: see dir.readPhase for what a missing line means.
+// wrapper runs a program and records its exit code. It has the status file open as descriptor 3,
+// and thereby its lock; the program has neither. It ignores the signals that ask the program to
+// stop, and discards its own messages. It runs as the task's user, and a task that interferes with
+// it only harms itself: see dir.readPhase for missing lines.
 const wrapper = `trap : HUP INT QUIT TERM
 exec 4>&2 2>/dev/null
 echo "$$" >&3 || exit 125
 (exec "$@" 2>&4 3>&- 4>&-)
 echo "$?" >&3`
 
-// wrapped is the command that runs a program in the wrapper.
+// wrapped returns the command that runs a program in the wrapper.
 func wrapped(command []string) []string {
 	return append([]string{"/bin/sh", "-c", wrapper, wrapperName}, command...)
 }
 
-// wrapperName is what the wrapper is called in its command line.
+// wrapperName is the name ($0) of the wrapper in its command line.
 const wrapperName = "det-deploy-task"
 
-// taskFiles are what the wrapper has open.
+// taskFiles are the open files of the wrapper.
 type taskFiles struct{ status, stdout, stderr *os.File }
 
-// openFiles makes the files of a task, with the lock held.
+// openFiles creates and locks the files of a task.
 func (d dir) openFiles() (f taskFiles, err error) {
 	defer func() {
 		if err != nil {
@@ -44,8 +44,8 @@ func (d dir) openFiles() (f taskFiles, err error) {
 	if err := unix.Flock(int(f.status.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return f, fmt.Errorf("lock the container: %w", err)
 	}
-	// One that cannot write its lines on a full disk would lose the end of the
-	// task. A file system that cannot set room aside goes without.
+	// Reserve space, because on a full disk the exit of the task would be lost. It is no error if
+	// the file system does not support that.
 	err = unix.Fallocate(int(f.status.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, statusRoom)
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return f, fmt.Errorf("set room aside for the end of the task: %w", err)
@@ -57,8 +57,8 @@ func (d dir) openFiles() (f taskFiles, err error) {
 	return f, err
 }
 
-// chown gives the output to a user, who may open /dev/stdout and /dev/stderr, and
-// reaches them in no other way.
+// chown gives the output files to a user, who can only open them through /dev/stdout and
+// /dev/stderr.
 func (f taskFiles) chown(uid, gid int) error {
 	return errors.Join(f.stdout.Chown(uid, gid), f.stderr.Chown(uid, gid))
 }
@@ -72,12 +72,12 @@ func (f taskFiles) close() {
 }
 
 const (
-	// statusRoom holds both lines of the status file, in bytes.
+	// statusRoom is the size of both lines of the status file, in bytes.
 	statusRoom = 64
 	logFlags   = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 )
 
-// startWrapped starts a program as a process of the machine, in a session of its own.
+// startWrapped starts a program as a process of the machine, in a new session.
 func startWrapped(cmd *exec.Cmd, f taskFiles) error {
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.stdout, f.stderr, []*os.File{f.status}
 	if cmd.SysProcAttr == nil {
@@ -87,7 +87,7 @@ func startWrapped(cmd *exec.Cmd, f taskFiles) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	// Its end is found by the lock, as that of an earlier agent's task is.
+	// The exit is detected through the lock, as for tasks of an earlier agent.
 	go func() { _ = cmd.Wait() }()
 	return nil
 }

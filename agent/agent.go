@@ -1,7 +1,6 @@
-// Package agent runs tasks on one machine for a master: it starts the
-// containers that the master orders, ships their output, reports their end,
-// and loses none of these when it, the master or the network between them
-// fails.
+// Package agent runs tasks on one machine for a master: it starts the containers that the master
+// orders, ships their output and reports their exit. Orders, states and output are on disk, so that
+// none of them is lost if the agent, the master or the network between them fails.
 package agent
 
 import (
@@ -24,24 +23,24 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Config is everything an agent needs to run.
+// Config configures an agent.
 type Config struct {
 	// Settings is a valid agent.yaml.
 	Settings config.Agent
-	// Version is this program's.
+	// Version is the version of the running program.
 	Version string
 	Log     *slog.Logger
-	// DockerHost is the engine's address; empty takes DOCKER_HOST, or the
-	// usual socket.
+	// DockerHost is the address of the Docker Engine. If empty, the agent uses DOCKER_HOST or the
+	// default socket.
 	DockerHost string
-	// Overlay reads a configuration that the master sends to agents which it
-	// launched, over the agent's own. Nil refuses such a master.
+	// Overlay merges a configuration from the master into the agent's own. If nil, the agent
+	// rejects configurations from a master.
 	Overlay func(document []byte) (config.Agent, error)
-	// Program is this program's file, which a master may replace. Empty is one
-	// that it may not.
+	// Program is the path of the running program, which an update from the master replaces. If
+	// empty, the agent does not update itself.
 	Program string
 
-	// machine is asked for what only a launched machine knows.
+	// machine proves the identity of a launched machine and reports its interruption notices.
 	machine Machine
 }
 
@@ -53,32 +52,33 @@ type Agent struct {
 	guard    task.Guard
 	devices  []*apiv1.Device
 	hostname string
-	// notIsolated and noFixedPaths are why tasks do not have these here; empty if they do.
+	// notIsolated and noFixedPaths are the reasons why tasks are not isolated or their files are
+	// not at fixed paths; empty if they are.
 	notIsolated, noFixedPaths string
 	client                    *http.Client
-	// welcomed is closed at the first welcome.
+	// welcomed is closed on the first welcome.
 	welcomed chan struct{}
-	// spawn runs the goroutine of a unit with a context that ends with the
-	// agent, which waits for it.
+	// spawn runs a goroutine of a task with a context that is canceled when the agent stops. The
+	// agent waits for it.
 	spawn func(func(context.Context))
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu      sync.Mutex
 	host    task.Host
 	tasks   map[string]*task.Task
 	session *session
-	// health is whether the machine can start containers; unwell wakes who looks.
+	// health reports whether the machine can start containers; unwell wakes watchHealth.
 	health health.State
 	unwell chan struct{}
-	// notice is what the machine announced last.
+	// notice is the latest interruption notice of the machine.
 	notice *agentv1.Notice
-	// following says that the master's program is being fetched. swapped is
-	// closed when it has taken this one's place.
+	// following is true while the master's program is being downloaded. swapped is closed when the
+	// program has been replaced.
 	following bool
 	swapped   chan struct{}
 }
 
-// Hello says what the agent has and knows.
+// Hello returns the agent's greeting: its identity, slots, health and containers.
 func (a *Agent) Hello() *agentv1.Hello {
 	h := &agentv1.Hello{
 		AgentId: a.host.AgentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
@@ -93,8 +93,8 @@ func (a *Agent) Hello() *agentv1.Hello {
 	return h
 }
 
-// Serve drops what the master does not know, and speaks with it about the
-// rest.
+// Serve removes the containers that the master does not know, then exchanges messages with the
+// master until the connection breaks.
 func (a *Agent) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) error {
 	if err := a.checkOverlay(w.GetAgentConfig()); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (a *Agent) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) err
 	return s.runSession(ctx)
 }
 
-// removeBeside removes orphans beside the session, which an engine that hangs must not
-// hold up; stop ends it, and waits.
+// removeBeside removes orphaned containers in the background, so that an engine that hangs does not
+// block the session. stop cancels the removal and waits for it.
 func (a *Agent) removeBeside(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -126,7 +126,8 @@ func (a *Agent) removeBeside(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// takeWelcome takes over what a welcome says.
+// takeWelcome applies a welcome: it stores the IDs of the cluster and the master, forgets the
+// containers that the master does not know, and resumes the others from the acknowledged positions.
 func (a *Agent) takeWelcome(w *agentv1.Welcome, s *session) {
 	known := map[string]*agentv1.Known{}
 	for _, k := range w.GetContainers() {
@@ -162,8 +163,8 @@ func (a *Agent) takeWelcome(w *agentv1.Welcome, s *session) {
 	}
 }
 
-// startFollowing fetches the master's program, once at a time. The session ends when it is
-// there.
+// startFollowing starts downloading the master's program unless a download is already running. When
+// the program has been replaced, the session ends.
 func (a *Agent) startFollowing(w *agentv1.Welcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -183,11 +184,10 @@ func (a *Agent) startFollowing(w *agentv1.Welcome) {
 	})
 }
 
-// orphanPatience bounds one look for orphans.
+// orphanPatience is the timeout for finding and removing orphaned containers.
 const orphanPatience = time.Minute
 
-// removeOrphans removes containers that no order speaks of: those of an agent
-// whose disk was lost.
+// removeOrphans removes containers without an order, such as those of an agent whose disk was lost.
 func (a *Agent) removeOrphans(ctx context.Context) error {
 	a.mu.Lock()
 	cluster := a.host.ClusterID
@@ -216,7 +216,8 @@ func (a *Agent) removeOrphans(ctx context.Context) error {
 	return nil
 }
 
-// addTask makes a unit of an order, unless there is one.
+// addTask stores an order and starts its task. It does nothing if the task exists, and returns an
+// error if the machine cannot start containers.
 func (a *Agent) addTask(o *agentv1.Start) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -236,7 +237,7 @@ func (a *Agent) addTask(o *agentv1.Start) error {
 	return nil
 }
 
-// adoptTask brings a unit to life, which an earlier agent may have started; the caller
+// adoptTask runs the task of a stored order, which an earlier agent may have started. The caller
 // holds mu.
 func (a *Agent) adoptTask(entry disk.Entry, o *agentv1.Start, asked bool) error {
 	u, err := task.Open(task.Config{
@@ -268,7 +269,7 @@ func (a *Agent) adoptTask(entry disk.Entry, o *agentv1.Start, asked bool) error 
 	return nil
 }
 
-// restoreTasks brings what is on disk to life.
+// restoreTasks runs the tasks of all orders on disk.
 func (a *Agent) restoreTasks() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -292,7 +293,7 @@ func (a *Agent) touchPassing(id string) {
 	}
 }
 
-// currentSession is nil without a connection.
+// currentSession returns the session of the current connection, or nil without one.
 func (a *Agent) currentSession() *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -315,12 +316,12 @@ func (a *Agent) listTasks() []*task.Task {
 	return out
 }
 
-// keepsContainers says whether ended containers stay for people to look at.
+// keepsContainers reports whether exited containers are kept for inspection.
 func (a *Agent) keepsContainers() bool {
 	return a.cfg.Settings.ContainerAutoRemoveDisabled && a.host.Docker
 }
 
-// awaitHost waits for the first welcome: until then the agent does not know its cluster.
+// awaitHost waits for the first welcome, which contains the cluster ID.
 func (a *Agent) awaitHost(ctx context.Context) (task.Host, error) {
 	select {
 	case <-ctx.Done():

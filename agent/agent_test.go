@@ -76,7 +76,7 @@ func runConfig(t testing.TB, c Config) *running {
 	return r
 }
 
-// wait returns why the agent ended by itself.
+// wait returns the error with which the agent stopped.
 func (r *running) wait() error {
 	r.t.Helper()
 	select {
@@ -131,7 +131,7 @@ func fromOrderToEnd(t *testing.T, older bool) {
 	}
 }
 
-// awaitEmpty waits until nothing is left of any container.
+// awaitEmpty waits until all files and orders of containers are removed.
 func awaitEmpty(t testing.TB, dataDir string) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
@@ -201,7 +201,7 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 	if c := p.awaitEnd("../evil"); c.exit.GetKind() != agentv1.Exit_KIND_NOT_STARTED {
 		t.Errorf("got %v for an id with slashes", c.exit)
 	}
-	// It was never kept, so it is not reported either.
+	// The order was not stored, so the agent does not report it.
 	p.mu.Lock()
 	delete(p.containers, "../evil")
 	p.mu.Unlock()
@@ -228,7 +228,7 @@ func TestAHookRunsBeforeTheProgram(t *testing.T) {
 	}
 }
 
-// Nothing is acknowledged, the connection breaks, and all is said again.
+// Without acknowledgements, a reconnecting agent resends everything.
 func TestEverythingIsSaidAgainAfterAReconnect(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
@@ -245,7 +245,7 @@ func TestEverythingIsSaidAgainAfterAReconnect(t *testing.T) {
 	}
 	p.mu.Lock()
 	p.mute = false
-	c.lines = c.lines[:400] // the store lost what it had not acknowledged
+	c.lines = c.lines[:400] // the store lost the unacknowledged lines
 	p.mu.Unlock()
 	p.disconnect()
 	p.awaitEnd("c")
@@ -254,7 +254,7 @@ func TestEverythingIsSaidAgainAfterAReconnect(t *testing.T) {
 	}
 }
 
-// An agent that is stopped leaves its tasks; the next one takes them over.
+// A stopped agent leaves its tasks running and the next one takes them over.
 func TestAStoppedAgentLeavesItsTasks(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
@@ -263,7 +263,7 @@ func TestAStoppedAgentLeavesItsTasks(t *testing.T) {
 	p.start("c", "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 6")
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
 	first.halt()
-	// A task sees its own files, and may not see those of this test.
+	// A task sees its own files, but not those of this test.
 	file := filepath.Join(s.DataDir, "tasks", "c", "root", "run", "determined", "workdir", "go")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -300,7 +300,7 @@ func TestATaskThatVanishedIsLost(t *testing.T) {
 	p.start("c", "sleep 600")
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
 	first.halt()
-	// The machine lost power, and the directory of processes with it.
+	// The machine lost power, and the process directory with it.
 	processes, err := process.New(t.Context(), process.Options{Dir: filepath.Join(s.DataDir, "tasks")})
 	if err != nil {
 		t.Fatal(err)
@@ -382,7 +382,7 @@ func TestTheFirstConnectionIsRetriedAndTheHookRuns(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	s := settings(t, p)
-	s.MasterPort = 1 // nobody listens there
+	s.MasterPort = 1 // nothing listens on this port
 	s.AgentReconnectAttempts = 2
 	mark := filepath.Join(t.TempDir(), "mark")
 	s.Hooks.OnConnectionLost = []string{"touch", mark}
@@ -449,7 +449,7 @@ func TestDocker(t *testing.T) {
 		o.Spec.Image, o.Spec.NetworkMode = dockertest.Image, "host"
 		o.Spec.Files = []*apiv1.File{{Path: "/run/determined/workdir/f", Type: '0', Content: []byte("file"), Mode: 0o644}}
 	}
-	// A container that goes on while its agent is restarted.
+	// The container keeps running while its agent restarts.
 	p.start("long", `cat f; echo; echo "$DET_MASTER_HOST"; while [ ! -e go ]; do sleep 0.05; done; echo done; exit 7`, docker)
 	long := p.containers["long"]
 	p.await("it speaks", func() bool { return len(long.lines) == 2 })
@@ -465,7 +465,7 @@ func TestDocker(t *testing.T) {
 	if m := p.awaitEnd("missing"); m.exit.GetKind() != agentv1.Exit_KIND_NOT_STARTED || !strings.Contains(m.exit.GetMessage(), "pull image") {
 		t.Errorf("got %v", m.exit)
 	}
-	// Somebody removed it by hand.
+	// The container was removed manually.
 	p.start("gone", "echo here; sleep 600", docker)
 	gone := p.containers["gone"]
 	p.await("it speaks", func() bool { return len(gone.lines) == 1 })
@@ -478,7 +478,8 @@ func TestDocker(t *testing.T) {
 	run.halt()
 }
 
-// What happens in a moment is told at once: a short task is an end and, mostly, a state before it.
+// Messages of the same moment are combined: a short task causes an exit and usually one state
+// before it.
 func TestAShortTaskIsFewMessages(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
@@ -491,14 +492,13 @@ func TestAShortTaskIsFewMessages(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Two, and four without gathering. On a machine that is busy a state may be told by itself.
+	// Two, and four if they are not combined. On a busy machine a state may be sent separately.
 	if p.messages > tasks*7/2 {
 		t.Errorf("got %d messages of %d tasks", p.messages, tasks)
 	}
 }
 
-// BenchmarkShortTasks is an agent with plain processes and a master in this
-// process, a hundred tasks at a time.
+// BenchmarkShortTasks runs 100 tasks at a time with plain processes and a master in this process.
 func BenchmarkShortTasks(b *testing.B) {
 	p := newPeer(b)
 	runConfig(b, Config{Settings: settings(b, p), Version: "bench", Log: slog.New(slog.DiscardHandler)})

@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// instant is a runtime whose containers have ended as soon as they were started, after one line if
-// they are to speak; those of which the name begins with long run until they are ended.
+// instant is a runtime whose containers exit as soon as they are started, after one line if they
+// write. Containers whose name starts with "long" run until they are stopped.
 type instant struct{ closingRuntime }
 
 func (instant) Inspect(context.Context, string) (container.Status, error) {
@@ -41,15 +41,15 @@ func (instant) Logs(ctx context.Context, id string, from container.Position, emi
 	return nil
 }
 
-// BenchmarkBesideTheRuntime is what a short task costs an agent besides its process, with the
-// other end of the connection, which reads and answers: also while others run.
+// BenchmarkBesideTheRuntime measures the agent's cost of a short task besides its process,
+// including the other end of the connection, also while other tasks run.
 func BenchmarkBesideTheRuntime(b *testing.B) {
 	for _, kind := range []string{"silent", "speaks"} {
 		var grown measure.Growth
 		for _, others := range []int{10, 100, 1000} {
 			b.Run(fmt.Sprintf("%s/others=%d", kind, others), func(b *testing.B) {
 				took := benchmarkBeside(b, kind, others)
-				if b.N >= 100 { // one alone is mostly what comes once
+				if b.N >= 100 { // a single run mostly measures one-time costs
 					grown.See("a short task beside others", b.N, took, 1)
 				}
 			})
@@ -60,7 +60,7 @@ func BenchmarkBesideTheRuntime(b *testing.B) {
 	}
 }
 
-// benchmarkBeside returns milliseconds of processor time.
+// benchmarkBeside returns milliseconds of CPU time.
 func benchmarkBeside(b *testing.B, kind string, others int) float64 {
 	p := newPeer(b)
 	log, err := os.Create(filepath.Join(b.TempDir(), "log"))
@@ -106,7 +106,7 @@ func benchmarkBeside(b *testing.B, kind string, others int) float64 {
 	return took
 }
 
-// withVariables makes an order as large as those of a master are.
+// withVariables adds environment variables to an order to make it as large as a master's.
 func withVariables(o *agentv1.Start) {
 	for n := range 30 {
 		o.Spec.Environment = append(o.Spec.Environment, "DET_VARIABLE_"+strconv.Itoa(n)+"="+strings.Repeat("x", 40))

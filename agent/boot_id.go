@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// bootID is the kernel's own name for this run of it, the same in all of the machine's
-// containers; empty where it cannot be read.
+// bootID returns the kernel's random boot ID, which is the same in all containers of the machine.
+// It is empty if it cannot be read.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(bytes.TrimSpace(id))

@@ -14,7 +14,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// A container whose order cannot be read is ended: its master starts it elsewhere. The others run on.
+// A container whose order cannot be read is removed and its master restarts it elsewhere. The
+// others keep running.
 func TestOfDamagedOrdersTheWholeAreKept(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
@@ -37,7 +38,7 @@ func TestOfDamagedOrdersTheWholeAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.mu.Lock()
-	delete(p.containers, "damaged") // the master takes it for lost, as it is not reported
+	delete(p.containers, "damaged") // the master considers an unreported container lost
 	p.mu.Unlock()
 	run(t, s)
 	p.await("it is back", func() bool { return len(p.hellos) == 2 && len(p.hellos[1].GetContainers()) == 1 })
@@ -48,7 +49,7 @@ func TestOfDamagedOrdersTheWholeAreKept(t *testing.T) {
 	if err := os.Remove(path + ".damaged"); err != nil {
 		t.Errorf("got %v, want it set aside", err)
 	}
-	awaitEmpty(t, s.DataDir) // the damaged one's process among it
+	awaitEmpty(t, s.DataDir) // including the process of the damaged one
 }
 
 func TestDamageOfWhatAnAgentRemembersIsNamed(t *testing.T) {

@@ -22,36 +22,34 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// retryPause is between two tries of what was refused.
+// retryPause is the delay between attempts.
 const retryPause = time.Second
 
 const (
-	// followTimeout bounds the transfer of a program of some 100 MB.
+	// followTimeout is the timeout for downloading a program of about 100 MB.
 	followTimeout = 10 * time.Minute
-	// trialTimeout is how long a new program may take to say its version.
+	// trialTimeout is the timeout for running "version" with a new program.
 	trialTimeout = 20 * time.Second
-	// Of followMost changes within followWindow at most, all may be an operator's
-	// upgrades and ways back; more are two masters that disagree.
+	// An agent updates at most followMost times within followWindow. An operator may upgrade and
+	// roll back that often; more updates mean that two masters of different versions take turns.
 	followMost   = 3
 	followWindow = time.Hour
 )
 
-// SupersededError ends an agent whose program was replaced by its master's. Who
-// gets it runs Program in this process's place; containers go on.
+// SupersededError is returned by an agent whose program was replaced by the master's. The caller
+// executes Program in place of this process; containers keep running.
 type SupersededError struct{ Program string }
 
-// Error says what happened.
 func (e *SupersededError) Error() string { return "this agent's program was replaced by its master's" }
 
-// followed is when the program was replaced of late.
+// followed records the times of recent updates.
 type followed struct {
 	At []time.Time `json:"at"`
 }
 
-// followMaster replaces this agent's program by the one that the master hands out for
-// machines like this one, if the master's version is another. The error is a
-// *SupersededError when that is done; that it cannot be done is no reason to stop,
-// and is said in the log.
+// followMaster replaces the agent's program with the master's for this platform if their versions
+// differ, and then returns a *SupersededError. If the update fails, it logs a warning and returns
+// nil, so that the agent continues with its own version.
 func followMaster(ctx context.Context, cfg Config, client *http.Client, w *agentv1.Welcome) error {
 	platform := "linux-" + runtime.GOARCH
 	wanted := w.GetPrograms()[platform]
@@ -78,13 +76,13 @@ func followMaster(ctx context.Context, cfg Config, client *http.Client, w *agent
 	return &SupersededError{cfg.Program}
 }
 
-// followsMaster says whether this agent runs what its master does.
+// followsMaster reports whether the agent updates itself to the master's version.
 func (cfg Config) followsMaster() bool {
 	return cfg.Program != "" && (cfg.Settings.AutoUpdate || cfg.Settings.Launched())
 }
 
-// mayFollow keeps an agent between two masters from changing for ever, and notes
-// that it changes.
+// mayFollow records an update and returns an error if there were too many recently, so that an
+// agent between two masters does not update forever.
 func mayFollow(dir string, now time.Time) error {
 	file := filepath.Join(dir, "followed.json")
 	var f followed
@@ -108,7 +106,7 @@ func mayFollow(dir string, now time.Time) error {
 	return atomicfile.Write(file, data, 0o600)
 }
 
-// programSource downloads the program from the master.
+// programSource returns a function that downloads the program from the master.
 func programSource(cfg Config, client *http.Client, platform string) func(context.Context) (io.ReadCloser, error) {
 	url := cfg.Settings.Scheme() + "://" + masterAddress(cfg.Settings) + "/binaries/" + platform
 	return func(ctx context.Context) (io.ReadCloser, error) {
@@ -127,8 +125,8 @@ func programSource(cfg Config, client *http.Client, platform string) func(contex
 	}
 }
 
-// installProgram puts a program in the place of another one, as a whole or not at all,
-// after it was seen to be the one that is wanted and to run here.
+// installProgram downloads a program, verifies its checksum, runs it once and atomically replaces
+// the current one.
 func installProgram(ctx context.Context, program string, open func(context.Context) (io.ReadCloser, error), wanted string) error {
 	program, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -156,8 +154,9 @@ func installProgram(ctx context.Context, program string, open func(context.Conte
 	return next.Commit()
 }
 
-// tryProgram runs a program that was written a moment ago. A container's process that was
-// forked meanwhile has it open until its own exec; so long the system refuses to run it.
+// tryProgram runs "version" with a program that was just written. Exec fails with ETXTBSY while a
+// container's process that was forked during the write still has the file open, until its own exec;
+// tryProgram retries.
 func tryProgram(ctx context.Context, program string) error {
 	for {
 		out, err := exec.CommandContext(ctx, program, "version").CombinedOutput()
@@ -170,13 +169,13 @@ func tryProgram(ctx context.Context, program string) error {
 	}
 }
 
-// fetchProgram writes the program and verifies its checksum.
+// fetchProgram downloads the program and verifies its checksum.
 func fetchProgram(ctx context.Context, to *atomicfile.Pending, open func(context.Context) (io.ReadCloser, error), wanted string) error {
 	from, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = from.Close() }() // it was only read
+	defer func() { _ = from.Close() }() // opened for reading only
 	h := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(to, h), from); err != nil {
 		return err

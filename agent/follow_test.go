@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// hands has the master hand out a program that runs.
+// hands makes the master serve a program.
 func (p *peer) hands(text string) (sum string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -24,7 +24,7 @@ func (p *peer) hands(text string) (sum string) {
 	return sum
 }
 
-// following is an agent that may replace a file in place of its own program.
+// following returns the configuration of an agent that may replace a file in place of its program.
 func following(t *testing.T, p *peer) Config {
 	t.Helper()
 	_, socket := newHost(t, "i-1")

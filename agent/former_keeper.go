@@ -15,15 +15,15 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// keeperPatience is how long a keeper that was killed may take to end.
+// keeperPatience is the timeout for a killed keeper to exit.
 const keeperPatience = 10 * time.Second
 
-// endFormerKeeper ends the process that an agent of the version before left beside itself to end
-// preemptible tasks in its place, and removes its files. Its lock is of the kind whose owner the
-// kernel names, so that no process ID in a file has to be trusted. The caller has the lock of dir.
+// endFormerKeeper kills the keeper of an earlier version, a process that ended preemptible tasks in
+// the agent's place, and removes its files. The kernel reports the owner of its POSIX lock, so no
+// process ID in a file has to be trusted. The caller holds the lock of dir.
 //
-// It is for agents that are updated from the last version with keepers. Remove it with this file in the
-// release after the first one without them.
+// It serves updates from the last version with keepers. Remove this file in the release after the
+// first one without them.
 func endFormerKeeper(ctx context.Context, dir string) error {
 	name := filepath.Join(dir, "keeper")
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -43,7 +43,7 @@ func endFormerKeeper(ctx context.Context, dir string) error {
 	return nil
 }
 
-// endLockHolder kills the process that holds the lock of f, and waits until it is gone.
+// endLockHolder kills the process that holds the lock of f and waits until it has exited.
 func endLockHolder(ctx context.Context, f *os.File) error {
 	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
 	defer cancel()
@@ -54,7 +54,7 @@ func endLockHolder(ctx context.Context, f *os.File) error {
 		}
 		if pid == 0 {
 			if last != 0 {
-				// After an update in place it is a child of this very process.
+				// After an update in place it is a child of this process.
 				_, _ = unix.Wait4(last, nil, 0, nil)
 			}
 			return nil
@@ -73,7 +73,7 @@ func endLockHolder(ctx context.Context, f *os.File) error {
 	}
 }
 
-// lockHolder returns the ID of the process that has the lock of f, or 0.
+// lockHolder returns the ID of the process that holds the lock of f, or 0.
 func lockHolder(f *os.File) (pid int, err error) {
 	l := &unix.Flock_t{Type: unix.F_WRLCK}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, l); err != nil || l.Type == unix.F_UNLCK {

@@ -17,10 +17,10 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// keeperCommand makes this test program what agents of the version before had beside them.
+// keeperCommand runs this test program as the keeper of an earlier version.
 const keeperCommand = "keep"
 
-// beFormerKeeper holds the lock of a data_dir as a keeper did.
+// beFormerKeeper holds the lock of a data_dir like a keeper.
 func beFormerKeeper(dir string) int {
 	f, err := os.OpenFile(filepath.Join(dir, "keeper"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
@@ -36,7 +36,7 @@ func beFormerKeeper(dir string) int {
 	return 0
 }
 
-// startFormerKeeper starts one and returns when it has the lock.
+// startFormerKeeper starts a keeper and returns when it holds the lock.
 func startFormerKeeper(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -47,7 +47,7 @@ func startFormerKeeper(t *testing.T, dir string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // it may have ended
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // it may have exited
 	for end := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(dir, "keeper.log")); err == nil {
 			return cmd
@@ -60,17 +60,17 @@ func startFormerKeeper(t *testing.T, dir string) *exec.Cmd {
 
 func wantNoKeeper(t *testing.T, dir string) {
 	t.Helper()
-	if left, _ := filepath.Glob(filepath.Join(dir, "keeper*")); len(left) != 0 { // the pattern is good
+	if left, _ := filepath.Glob(filepath.Join(dir, "keeper*")); len(left) != 0 { // the pattern is valid
 		t.Errorf("%v are left", left)
 	}
 }
 
-// After an update in place the former keeper is a child of this very process.
+// After an update in place the former keeper is a child of this process.
 func TestAFormerKeeperIsEndedAndReaped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd := startFormerKeeper(t, dir)
-	for range 2 { // the second finds nothing
+	for range 2 { // the second call finds nothing
 		if err := endFormerKeeper(t.Context(), dir); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,8 @@ func TestAFormerKeeperIsEndedAndReaped(t *testing.T) {
 	}
 }
 
-// The next agent ends the keeper of the version before, and finishes what that had begun to end.
+// The next agent kills the keeper of the earlier version and completes the termination it had
+// begun.
 func TestAnAgentFinishesWhatAFormerKeeperBegan(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)

@@ -13,8 +13,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Whatever a master says, the agent neither falls over nor writes outside its
-// directory.
+// No message from a master makes the agent panic or write outside its directory.
 func FuzzTake(f *testing.F) {
 	add := func(m *agentv1.MasterMessage) {
 		data, err := proto.Marshal(m)

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// startFailed notes why a container did not start: where it is for what this machine
-// lacks, nothing new is taken until a probe finds it well.
+// startFailed records a failed container start. If the cause is a lack of the machine, such as a
+// full disk, the agent rejects new containers until a probe succeeds.
 func (a *Agent) startFailed(err error) {
 	l := health.LackOf(err)
 	if l == "" {
@@ -23,8 +23,8 @@ func (a *Agent) startFailed(err error) {
 
 func (a *Agent) startWorked() { a.setHealth(nil, health.State.Started) }
 
-// setHealth changes what is known of the machine, and tells the master and the log of
-// what they do not know. Only the log is told all of err.
+// setHealth updates the health of the machine, and reports a change to the master and the log. Only
+// the log gets the full error.
 func (a *Agent) setHealth(err error, change func(health.State) health.State) (changed bool) {
 	a.mu.Lock()
 	was := a.health
@@ -32,7 +32,7 @@ func (a *Agent) setHealth(err error, change func(health.State) health.State) (ch
 	now, s := a.health, a.session
 	changed = now.Lack != was.Lack
 	if changed && s != nil {
-		s.announceHealth(healthOf(now)) // under the lock: in their order
+		s.announceHealth(healthOf(now)) // under the lock, to keep the order
 	}
 	a.mu.Unlock()
 	switch {
@@ -45,7 +45,7 @@ func (a *Agent) setHealth(err error, change func(health.State) health.State) (ch
 	return changed
 }
 
-// watchHealth probes a machine that is sick until it is well, for as long as ctx lasts.
+// watchHealth probes an unhealthy machine until it is healthy, repeatedly until ctx ends.
 func (a *Agent) watchHealth(ctx context.Context) {
 	probe := health.Probe{Dir: a.cfg.Settings.DataDir}
 	if engine, ok := a.runtime.(interface{ Answers(context.Context) error }); ok {
@@ -71,7 +71,7 @@ func (a *Agent) watchHealth(ctx context.Context) {
 	}
 }
 
-// causeOf is empty for a probe that found nothing.
+// causeOf returns the cause of a failed probe, or "" if the probe succeeded.
 func causeOf(l health.Lack, err error) string {
 	if l == "" {
 		return ""
@@ -85,7 +85,7 @@ func (a *Agent) healthState() health.State {
 	return a.health
 }
 
-// healthNow is nil for an agent that is well.
+// healthNow returns the health of an unhealthy machine, or nil.
 func (a *Agent) healthNow() *agentv1.Health {
 	s := a.healthState()
 	if !s.Sick() {
@@ -117,7 +117,7 @@ func lackOf(l health.Lack) agentv1.Health_Lack {
 	return agentv1.Health_LACK_UNSPECIFIED
 }
 
-// announceHealth has the writer say how the agent is.
+// announceHealth sends the health to the master.
 func (s *session) announceHealth(h *agentv1.Health) {
 	s.mu.Lock()
 	s.direct = append(s.direct, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Health{Health: h}})

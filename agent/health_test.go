@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/dockertest"
 )
 
-// lack is what the agent has said last of its health.
+// lack returns the latest health that the agent reported.
 func (p *peer) lack() agentv1.Health_Lack {
 	if len(p.healths) == 0 {
 		return agentv1.Health_LACK_UNSPECIFIED
@@ -24,8 +24,8 @@ func (p *peer) lack() agentv1.Health_Lack {
 	return p.healths[len(p.healths)-1].GetLack()
 }
 
-// A full disk is no fault of the task: the agent says that it is not here, takes
-// nothing, and is well again when there is room.
+// A full disk is not an error of the task: the agent reports that the container did not start,
+// rejects new ones, and recovers when there is space again.
 func TestAFullDiskIsNotTheTasksFault(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
@@ -36,7 +36,7 @@ func TestAFullDiskIsNotTheTasksFault(t *testing.T) {
 	if c := p.awaitEnd("before"); c.exit.GetNotHere() || c.exit.GetKind() != agentv1.Exit_KIND_EXITED {
 		t.Fatalf("got %v, want it to run", c.exit)
 	}
-	awaitEmpty(t, s.DataDir) // what is removed later makes room
+	awaitEmpty(t, s.DataDir) // later removals would free space
 	ballast := filepath.Join(s.DataDir, "ballast")
 	fill(t, ballast)
 	p.start("full", "exit 0")
@@ -49,7 +49,7 @@ func TestAFullDiskIsNotTheTasksFault(t *testing.T) {
 	if c := p.awaitEnd("refused"); !c.exit.GetNotHere() || c.received > 0 {
 		t.Errorf("while it is sick: got %v, received %d times", c.exit, c.received)
 	}
-	// A master that hears it for the first time hears of it at once.
+	// A reconnecting master gets the health with the hello.
 	hellos := len(p.hellos)
 	p.disconnect()
 	p.await("it is back", func() bool { return len(p.hellos) > hellos })
@@ -82,7 +82,7 @@ func TestOnlyTheAgentsLogHasAllOfWhyAStartFailed(t *testing.T) {
 	}
 }
 
-// smallDisk puts a disk of its own at dir.
+// smallDisk mounts a small file system at dir.
 func smallDisk(t *testing.T, dir string) {
 	t.Helper()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0711"); err != nil {
@@ -91,7 +91,7 @@ func smallDisk(t *testing.T, dir string) {
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }) // the agent may have files open
 }
 
-// fill writes until there is no room.
+// fill writes until the disk is full.
 func fill(t *testing.T, file string) {
 	t.Helper()
 	f, err := os.Create(file)
@@ -101,11 +101,11 @@ func fill(t *testing.T, file string) {
 	for err == nil {
 		_, err = f.Write(make([]byte, 4096))
 	}
-	_ = f.Close() // the disk is full, which was the point
+	_ = f.Close() // the disk is full, as intended
 }
 
-// dockerStops is the engine stopped as by kill -STOP: its agent says that it is not
-// here, and starts containers again when the engine goes on.
+// dockerStops suspends the engine as kill -STOP does: the agent reports that the container did not
+// start, and starts containers again when the engine resumes.
 func dockerStops(t *testing.T, d *dockertest.Daemon, p *peer, docker func(*agentv1.Start)) {
 	t.Helper()
 	p.start("runs", "while [ ! -e go ]; do sleep 0.05; done; exit 5", docker)

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// processLimits are what a runtime of plain processes cannot give to tasks; nil is nothing.
+// processLimits reports the features that a runtime of plain processes lacks; nil means none.
 type processLimits interface {
 	Isolation() error
 	FixedPaths() error
 }
 
-// describeLimits is why tasks are not isolated here, and why their files are not at fixed
-// paths, as the master is to know it; both are empty where they are. It warns of both at once.
+// describeLimits returns the reasons why tasks are not isolated and why their files are not at
+// fixed paths, for the master; a reason is empty if the feature is available. It logs one warning
+// for both.
 func describeLimits(cfg Config, p processLimits) (notIsolated, noFixedPaths string) {
 	var follows, because []string
 	if err := p.Isolation(); err != nil {
@@ -36,12 +37,12 @@ func describeLimits(cfg Config, p processLimits) (notIsolated, noFixedPaths stri
 	return notIsolated, noFixedPaths
 }
 
-// reasonWithRemedy is an error with what to do about it, on one line.
+// reasonWithRemedy formats an error and its remedy on one line.
 func reasonWithRemedy(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", "; ") + "; " + remedyOf(err)
 }
 
-// remedyOf is an error's own hint, or what helps in any case.
+// remedyOf returns the hint of an error, or a general one.
 func remedyOf(err error) string {
 	if hinted, ok := errors.AsType[interface {
 		error

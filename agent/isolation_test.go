@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 )
 
-// limited is a runtime that lacks something.
+// limited is a runtime that lacks isolation or fixed paths.
 type limited struct{ isolation, paths error }
 
 func (l limited) Isolation() error  { return l.isolation }
@@ -68,8 +68,8 @@ func TestTheMasterLearnsWhatTasksDoNotHaveHere(t *testing.T) {
 	}
 }
 
-// An agent that cannot isolate tasks starts, and its master learns why, unless the agent is told
-// that whoever may submit tasks may have the machine.
+// An agent that cannot isolate tasks starts and reports the reason to its master, unless it is
+// configured to trust all users who may submit tasks.
 func TestTasksThatAreNotIsolatedNeedTrust(t *testing.T) {
 	t.Parallel()
 	for _, trusts := range []bool{false, true} {
@@ -77,7 +77,7 @@ func TestTasksThatAreNotIsolatedNeedTrust(t *testing.T) {
 		s := settings(t, p)
 		s.TaskUsers, s.TrustUsers = "", trusts
 		run(t, s)
-		p.start("c", "exit 4") // an administrator's: the master knows whose it is
+		p.start("c", "exit 4") // an administrator's task: the master knows the owner
 		if c := p.awaitEnd("c"); c.exit.GetCode() != 4 {
 			t.Errorf("got %v", c.exit)
 		}
@@ -89,7 +89,7 @@ func TestTasksThatAreNotIsolatedNeedTrust(t *testing.T) {
 	}
 }
 
-// Where they are isolated, no trust is needed.
+// With isolation, no trust is needed.
 func TestIsolatedTasksNeedNoTrust(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

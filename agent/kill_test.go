@@ -19,17 +19,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// victimDir makes this test program an agent, with the settings that are in
-// the directory.
+// victimDir names the environment variable that runs this test program as an agent with the
+// settings in the named directory.
 const victimDir = "DET_DEPLOY_TEST_AGENT"
 
 type victimSettings struct {
 	Host string
 	Port int
 	Dir  string
-	// Docker is the address of an engine for its tasks; without one they are processes.
+	// Docker is the address of the engine; if empty, tasks are plain processes.
 	Docker string
-	// Plain has its tasks not isolated, also where they can be.
+	// Plain disables isolation.
 	Plain bool
 }
 
@@ -62,8 +62,8 @@ func beVictim(dir string) int {
 	return 0
 }
 
-// An agent is killed at random moments while its tasks start, talk and end.
-// Each task ends once with its own code, and each line comes once, in order.
+// An agent is killed at random moments while its tasks start, write and exit. Each task must exit
+// once with its own code, and each line must arrive once, in order.
 func TestKillNineLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, plain := range map[string]bool{"isolated": false, "plain": true} {
@@ -90,7 +90,7 @@ func TestKillNineLosesNothing(t *testing.T) {
 	}
 }
 
-// storm is an agent in a process of its own that is killed while it has tasks.
+// storm is an agent in a separate process that is killed while it has tasks.
 type storm struct {
 	t      *testing.T
 	p      *peer
@@ -117,7 +117,7 @@ func newStorm(t *testing.T, plain bool) *storm {
 
 func (s *storm) data() string { return filepath.Join(s.dir, "data") }
 
-// startTask starts one whose lines and code say which it is. Each run of it adds a line to a file.
+// startTask starts a task whose lines and exit code identify it. Each run appends a line to a file.
 func (s *storm) startTask(i int) {
 	id := fmt.Sprintf("t%d", i)
 	s.p.start(id, fmt.Sprintf(
@@ -127,7 +127,7 @@ func (s *storm) startTask(i int) {
 
 func (s *storm) runs(i int) string { return filepath.Join(s.dir, fmt.Sprintf("runs-%d", i)) }
 
-// checkEnd waits for the end of a task.
+// checkEnd waits for a task to exit and checks its exit code and lines.
 func (s *storm) checkEnd(i int) {
 	s.t.Helper()
 	id := fmt.Sprintf("t%d", i)

@@ -22,7 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// host answers an agent on its socket, as det-deploy host run does.
+// hostUnit answers an agent on its socket like det-deploy host run.
 type hostUnit struct {
 	mu       sync.Mutex
 	instance string
@@ -63,7 +63,7 @@ func newHost(t *testing.T, instance string) (h *hostUnit, socket string) {
 	_ = srv.Listener.Close()
 	srv.Listener = l
 	srv.Start()
-	t.Cleanup(srv.Close) // waits for what is being answered
+	t.Cleanup(srv.Close) // waits for requests in progress
 	return h, socket
 }
 
@@ -74,7 +74,7 @@ func (h *hostUnit) announce(n machine.Notice) {
 	h.notices = append(h.notices, n)
 }
 
-// launched is an agent of a machine that the peer launched.
+// launched returns the configuration of an agent on a machine that the peer launched.
 func launched(t *testing.T, p *peer, socket string) Config {
 	t.Helper()
 	s := settings(t, p)
@@ -249,7 +249,7 @@ func TestNoticesArePassedOnInEveryConnection(t *testing.T) {
 	}
 }
 
-// A master that is away cannot ask the tasks to stop.
+// A disconnected master cannot ask the tasks to stop.
 func TestAMachineThatGoesAsksItsTasksToStopByItself(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)

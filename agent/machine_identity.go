@@ -18,16 +18,16 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Machine is what an agent asks of the launched machine that it runs on.
+// Machine is the interface of an agent to the launched machine it runs on.
 type Machine interface {
-	// Proof proves to a cluster which machine this is.
+	// Proof returns a proof of the machine's identity for a cluster.
 	Proof(ctx context.Context, cluster string) (machine.Proof, error)
-	// Notice waits for the first notice after number after; found is false when
-	// none came for a while.
+	// Notice waits for the first notice with a number greater than after. found is false if none
+	// arrived before a timeout.
 	Notice(ctx context.Context, after int64) (n machine.Notice, found bool, err error)
 }
 
-// machineOf is nil for a static agent.
+// machineOf returns the machine of a launched agent, or nil for a static agent.
 func machineOf(s config.Agent) Machine {
 	switch {
 	case s.MachineSocket != "":
@@ -39,22 +39,22 @@ func machineOf(s config.Agent) Machine {
 	}
 }
 
-// selfFile keeps what a launched machine knows of itself.
+// selfFile stores the machine's identity and state of preparation.
 const selfFile = "machine.json"
 
-// self is what a launched machine knows of itself over restarts.
+// self is the persisted state of a launched machine.
 type self struct {
-	// Instance is which machine this is. Everything else of another machine,
-	// from whose disk this one was copied, is not this one's.
+	// Instance is the ID of the instance. If it differs from the current one, the disk was copied
+	// from another machine and the rest of the state is discarded.
 	Instance string `json:"instance"`
-	// Prepared says that the machine was set up, Failure why it could not be;
-	// it is tried once.
+	// Prepared is true after the machine was set up. Failure is the error if the setup failed; it
+	// is not retried.
 	Prepared bool   `json:"prepared,omitempty"`
 	Failure  string `json:"failure,omitempty"`
 }
 
-// identifyMachine asks the machine which one it is until it answers. A disk that was
-// another machine's is cleared of what that one was told.
+// identifyMachine asks for the machine's identity until it gets an answer. If the disk was copied
+// from another machine, it deletes that machine's credential and configuration.
 func identifyMachine(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) (self, error) {
 	proof, err := askProof(ctx, m, s, log)
 	if err != nil {
@@ -73,7 +73,7 @@ func identifyMachine(ctx context.Context, m Machine, s config.Agent, log *slog.L
 	return now, writeSelf(s.DataDir, now)
 }
 
-// askProof repeats the question: the unit that answers may start after this one.
+// askProof retries, because the unit that answers may start after the agent.
 func askProof(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) (machine.Proof, error) {
 	told := ""
 	for {
@@ -116,7 +116,7 @@ func writeSelf(dir string, s self) error {
 
 func credentialFile(s config.Agent) string { return filepath.Join(s.DataDir, "credential") }
 
-// proveWith is nil for a static agent.
+// proveWith returns a function that proves the machine's identity, or nil for a static agent.
 func proveWith(m Machine, s config.Agent) func(context.Context) (link.Proof, error) {
 	if m == nil {
 		return nil
@@ -129,5 +129,5 @@ func proveWith(m Machine, s config.Agent) func(context.Context) (link.Proof, err
 	}
 }
 
-// proofPatience is how long a machine may take to prove itself.
+// proofPatience is the timeout for one proof.
 const proofPatience = 20 * time.Second

@@ -19,9 +19,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// peer plays the master at the other end of a real websocket. It keeps what
-// it was told the way a master does: a line is known by its number, a state
-// by its container, and what does not fit is an error.
+// peer plays the master at the other end of a real websocket. Like a master, it stores lines by
+// number and states by container; an inconsistent message is an error.
 type peer struct {
 	t      testing.TB
 	server *httptest.Server
@@ -31,13 +30,13 @@ type peer struct {
 	hellos     []*agentv1.Hello
 	containers map[string]*told
 	faults     []string
-	// refuse, when set, answers hello instead of a welcome.
+	// refuse, if set, answers a hello with a refusal instead of a welcome.
 	refuse func(*agentv1.Hello) *agentv1.Refusal
-	// credential is given with each welcome.
+	// credential is sent with each welcome.
 	credential string
 	// config is sent with each welcome.
 	config []byte
-	// prepare is sent to who prepares, version and programs to everyone.
+	// prepare is sent to preparing machines; version and programs to all agents.
 	prepare    *agentv1.Preparation
 	version    string
 	programs   map[string]string
@@ -47,19 +46,19 @@ type peer struct {
 	healths    []*agentv1.Health
 	// wait is the reconnect wait of each welcome.
 	wait time.Duration
-	// mute keeps acknowledgements back.
+	// mute suppresses acknowledgements.
 	mute bool
-	// messages counts what agents say after their hello, ends the containers that have ended.
+	// messages counts the agents' messages after the hello; ends counts exited containers.
 	messages, ends int
-	// older is a master that takes no change for a receipt.
+	// older emulates a master that does not accept a change as a receipt.
 	older   bool
 	context string
 }
 
-// told is what the peer knows of one container.
+// told is the peer's knowledge of one container.
 type told struct {
 	start     *agentv1.Start
-	received  int // by a message of its own, and confirmed by that or a change
+	received  int // counts separate receipts; a change confirms too
 	confirmed bool
 	lines     []*agentv1.Line
 	states    []apiv1.Container_State
@@ -133,7 +132,7 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// greet answers hello. What is sent at the same time comes after it.
+// greet answers a hello. Other messages are sent after the answer.
 func (p *peer) greet(ctx context.Context, conn *websocket.Conn, h *agentv1.Hello) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +161,7 @@ func write(ctx context.Context, conn *websocket.Conn, m *agentv1.MasterMessage) 
 	return conn.Write(ctx, websocket.MessageBinary, data)
 }
 
-// welcome is the answer to hello, and again what was not received.
+// welcome returns the answer to a hello, and the orders that were not received.
 func (p *peer) welcome(conn *websocket.Conn, h *agentv1.Hello) []*agentv1.MasterMessage {
 	p.hellos = append(p.hellos, h)
 	if p.refuse != nil {
@@ -299,7 +298,7 @@ func (p *peer) takeChange(ch *agentv1.Change) *agentv1.MasterMessage {
 	}}}
 }
 
-// start orders a script, now or at the next welcome.
+// start orders a script, now or with the next welcome.
 func (p *peer) start(id, script string, change ...func(*agentv1.Start)) {
 	s := &agentv1.Start{
 		ContainerId: id, AllocationId: id + ".1", TaskId: "task-" + id,
@@ -323,7 +322,7 @@ func (p *peer) signal(id string, kind agentv1.Signal_Kind, grace time.Duration) 
 	}}})
 }
 
-// send is lost without a connection, as on a real wire.
+// send sends a message. Without a connection the message is lost, as on a real network.
 func (p *peer) send(m *agentv1.MasterMessage) {
 	p.mu.Lock()
 	conn := p.conn
@@ -343,8 +342,8 @@ func (p *peer) disconnect() {
 	}
 }
 
-// await waits until is holds of what the peer knows, for longer than the minute
-// after which an agent that is sick is probed at the latest.
+// await waits until is returns true. It waits longer than the minute within which an unhealthy
+// agent is probed.
 func (p *peer) await(what string, is func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

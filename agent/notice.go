@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// noticePause is between two questions of which the first was not answered.
+	// noticePause is the delay after a failed query for notices.
 	noticePause = 5 * time.Second
-	// lastCall is how long before its machine goes an agent asks tasks to stop by
-	// itself: a master that can be reached has done so long before. lastGrace is
-	// how long they then have.
+	// The agent asks tasks to stop lastCall before the machine is interrupted, with a grace period
+	// of lastGrace. A reachable master has done so long before.
 	lastCall  = 25 * time.Second
 	lastGrace = 15 * time.Second
 )
 
-// watchMachine passes on what the machine announces until ctx ends.
+// watchMachine forwards the machine's notices to the master until ctx ends.
 func (a *Agent) watchMachine(ctx context.Context, m Machine) {
 	var after int64
 	told := ""
@@ -33,7 +32,7 @@ func (a *Agent) watchMachine(ctx context.Context, m Machine) {
 				told = err.Error()
 				a.cfg.Log.Warn("the machine cannot be asked for notices, asking again", "err", err)
 			}
-			_ = wait.For(ctx, noticePause) // an ended context ends the loop
+			_ = wait.For(ctx, noticePause) // the loop ends when ctx is canceled
 		case found:
 			told, after = "", n.N
 			a.cfg.Log.Warn("this machine may be interrupted", "kind", string(n.Kind), "at", n.At, "reason", n.Reason)
@@ -45,7 +44,7 @@ func (a *Agent) watchMachine(ctx context.Context, m Machine) {
 	}
 }
 
-// passOn tells the master, now and in every later connection.
+// passOn sends a notice to the master, now and after each reconnect.
 func (a *Agent) passOn(n machine.Notice) {
 	m := &agentv1.Notice{Kind: agentv1.Notice_KIND_REBALANCE, AtUs: n.At.UnixMicro(), Reason: n.Reason}
 	if n.Kind == machine.Interruption {
@@ -60,7 +59,7 @@ func (a *Agent) passOn(n machine.Notice) {
 	}
 }
 
-// callLast asks what still runs to stop shortly before the machine goes.
+// callLast asks the remaining tasks to stop shortly before the machine is interrupted.
 func (a *Agent) callLast(ctx context.Context, at time.Time) {
 	if wait.For(ctx, time.Until(at.Add(-lastCall))) != nil {
 		return
@@ -70,7 +69,7 @@ func (a *Agent) callLast(ctx context.Context, at time.Time) {
 	}
 }
 
-// announceNotice has the writer say a notice.
+// announceNotice sends a notice to the master.
 func (s *session) announceNotice(n *agentv1.Notice) {
 	s.mu.Lock()
 	s.direct = append(s.direct, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Notice{Notice: n}})

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// hung is a runtime whose engine says nothing of what it runs.
+// hung is a runtime whose engine does not answer List.
 type hung struct {
 	closingRuntime
-	asked chan struct{} // closed by the first question
-	until chan struct{} // closed when the test is over
+	asked chan struct{} // closed by the first call
+	until chan struct{} // closed when the test ends
 }
 
-// List waits for longer than the agent has patience.
+// List blocks for longer than orphanPatience.
 func (h hung) List(context.Context, string) ([]string, error) {
 	close(h.asked)
 	<-h.until

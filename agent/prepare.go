@@ -15,23 +15,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// preparer sets a launched machine up before it is an agent: the master admits it by the
-// proof of its identity and sends its configuration, and it runs the scripts of its pool
-// once. The connection may break meanwhile; the scripts continue.
+// preparer sets up a launched machine before it becomes an agent: the master admits it by its proof
+// of identity and sends its configuration, and the preparer runs the startup scripts of the
+// resource pool once. The scripts continue if the connection breaks.
 type preparer struct {
 	cfg  Config
 	host string
-	// orders has the first welcome, done is closed when it is carried out.
+	// orders receives the first welcome; done is closed when it has been carried out.
 	orders chan *agentv1.Welcome
 	done   chan struct{}
-	// err is why it ended, to be read after done.
+	// err is the result, to be read after done is closed.
 	err error
 }
 
 var _ link.Peer = (*preparer)(nil)
 
-// setUpMachine returns when the machine may be an agent, or never, when it could not be
-// set up: then it says so for as long as it is left running.
+// setUpMachine returns nil when the machine is set up. If the setup fails, it keeps reporting the
+// failure to the master until ctx ends.
 func setUpMachine(ctx context.Context, cfg Config, me self) error {
 	if me.Prepared {
 		return nil
@@ -60,15 +60,15 @@ func setUpMachine(ctx context.Context, cfg Config, me self) error {
 	return g.Wait()
 }
 
-// Hello asks to be told how to set this machine up.
+// Hello requests the setup of this machine.
 func (p *preparer) Hello() *agentv1.Hello {
 	return &agentv1.Hello{
 		AgentId: p.cfg.Settings.AgentID, Version: p.cfg.Version, Hostname: p.host, Preparing: true,
 	}
 }
 
-// Serve waits with the master until the machine is set up. Where that fails it
-// stays, so that the master knows that the machine will not come.
+// Serve keeps the connection until the machine is set up. If the setup fails, it reports the
+// failure and stays connected, so that the master does not wait for the machine.
 func (p *preparer) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) error {
 	if err := storeOverlay(p.cfg, w.GetAgentConfig()); err != nil {
 		return &link.Final{Err: err}
@@ -81,7 +81,7 @@ func (p *preparer) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) 
 	defer cancel()
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		for { // nothing is said here but refusals and the end
+		for { // the master sends only refusals here, or closes the connection
 			if _, err := c.Receive(gctx); err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func (p *preparer) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) 
 	return err
 }
 
-// carryOut does what the first welcome says, and notes how that ended.
+// carryOut executes the first welcome and stores the result.
 func (p *preparer) carryOut(ctx context.Context, client *http.Client, me self) error {
 	var w *agentv1.Welcome
 	select {

@@ -29,22 +29,22 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// agentsPath is where a master expects its agents.
+// agentsPath is the master's endpoint for agents.
 const agentsPath = "/agents"
 
-// errReconfigured restarts the agent with the configuration that its master sent.
+// errReconfigured restarts the agent with a configuration from the master.
 var errReconfigured = errors.New("the master sent another configuration")
 
-// Run runs an agent until ctx ends, which is no error and leaves its
-// containers running for the next agent on the same data_dir; or until the
-// master asks it to shut down; or until the master refuses it or cannot be reached
-// any more.
+// Run runs an agent until ctx ends, the master asks it to shut down, the master rejects it or the
+// master stays unreachable. If ctx ends, Run returns nil and the containers keep running for the
+// next agent with the same data_dir.
 func Run(ctx context.Context, cfg Config) error {
 	if problems := config.Unbuilt(cfg.Settings); len(problems) > 0 {
 		return fmt.Errorf("start agent: %s: %s", problems[0].Path, problems[0].Text)
 	}
 	dir := cfg.Settings.DataDir
-	// Others may pass, not look: tasks may run as other users below it.
+	// Mode 0711: tasks may run as other users, which need to traverse the directory but not list
+	// it.
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return fmt.Errorf("make data_dir: %w", err)
 	}
@@ -70,7 +70,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 }
 
-// becomeAgent finds out which machine this is and sets it up.
+// becomeAgent identifies the machine and sets it up.
 func becomeAgent(ctx context.Context, cfg Config) (Config, error) {
 	me, err := identifyMachine(ctx, cfg.machine, cfg.Settings, cfg.Log)
 	if ctx.Err() != nil {
@@ -83,7 +83,7 @@ func becomeAgent(ctx context.Context, cfg Config) (Config, error) {
 	return cfg, setUpMachine(ctx, cfg, me)
 }
 
-// switchOff runs hooks.on_join_refused when the master did not launch the machine.
+// switchOff runs hooks.on_join_refused if the master reports that it did not launch the machine.
 func switchOff(ctx context.Context, cfg Config, err error) error {
 	hook := cfg.Settings.Hooks.OnJoinRefused
 	r, refused := errors.AsType[*link.RefusedError](err)
@@ -93,7 +93,7 @@ func switchOff(ctx context.Context, cfg Config, err error) error {
 	return errors.Join(err, link.RunHook(ctx, "on_join_refused", hook, cfg.Log))
 }
 
-// linkOf says whom to call, and how else to reach it.
+// linkOf returns the connection settings and an HTTP client for the master.
 func linkOf(cfg Config) (link.Config, *http.Client, error) {
 	s := cfg.Settings
 	tlsConfig, err := tlsOf(s)
@@ -113,7 +113,7 @@ func linkOf(cfg Config) (link.Config, *http.Client, error) {
 	}, client, nil
 }
 
-// runOnce is an agent with one configuration.
+// runOnce runs an agent with one configuration.
 func runOnce(ctx context.Context, cfg Config) error {
 	a, err := newAgent(ctx, cfg)
 	if err != nil {
@@ -122,9 +122,9 @@ func runOnce(ctx context.Context, cfg Config) error {
 	return a.runLink(ctx, cfg)
 }
 
-// runLink has an agent that was built serve its master, and closes what it has open.
+// runLink connects the agent to its master until the link ends, then releases its resources.
 func (a *Agent) runLink(ctx context.Context, cfg Config) error {
-	defer func() { _ = a.runtime.Close() }() // nothing waits to be written
+	defer func() { _ = a.runtime.Close() }() // nothing is buffered
 	links, client, err := linkOf(cfg)
 	if err != nil {
 		return err
@@ -152,11 +152,12 @@ func (a *Agent) runLink(ctx context.Context, cfg Config) error {
 	}
 	if cfg.machine != nil {
 		a.spawn(func(ctx context.Context) { a.watchMachine(ctx, cfg.machine) })
-		// Background processes of the pool's scripts continue to write.
+		// Background processes of the startup scripts may still write.
 		a.spawn(func(ctx context.Context) { script.Bound(ctx, startupScript(cfg.Settings.DataDir)) })
 		a.spawn(func(ctx context.Context) { script.Bound(ctx, containerStartupScript(cfg.Settings.DataDir)) })
 	}
-	// Before the master answers: its answer renews a lease that ended while no agent ran.
+	// Before the first connection, because the master's answer would renew a lease that expired
+	// while no agent was running.
 	a.endOverdue(links.Lease)
 	a.spawn(func(ctx context.Context) { a.watchLease(ctx, links.Lease) })
 	a.spawn(a.watchHealth)
@@ -167,7 +168,7 @@ func (a *Agent) runLink(ctx context.Context, cfg Config) error {
 	return err
 }
 
-// newAgent looks at the machine.
+// newAgent detects the slots, opens the disk and selects a runtime.
 func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 	s := cfg.Settings
 	hostname, err := os.Hostname()
@@ -215,7 +216,8 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// guardOf keeps tasks from what this agent has, and from the engine it asks.
+// guardOf returns a guard that denies tasks bind mounts of the agent's own files and of the Docker
+// socket.
 func guardOf(cfg Config) task.Guard {
 	s := cfg.Settings
 	engine := cfg.DockerHost
@@ -233,7 +235,7 @@ func guardOf(cfg Config) task.Guard {
 	return task.NewGuard(append(own, s.ProtectedPaths...)...)
 }
 
-// describeMaster fills in what tasks learn of the master.
+// describeMaster sets the fields of the host that tasks need to reach the master.
 func (a *Agent) describeMaster(s config.Agent) error {
 	h := &a.host
 	h.Scheme = s.Scheme()
@@ -269,7 +271,7 @@ func proxiesOf(s config.Agent) []string {
 	return out
 }
 
-// tlsOf is nil without TLS.
+// tlsOf returns the TLS configuration, or nil without TLS.
 func tlsOf(s config.Agent) (*tls.Config, error) {
 	t := s.Security.TLS
 	if !t.Enabled {
@@ -283,7 +285,7 @@ func tlsOf(s config.Agent) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read security.tls.master_cert: %w", err)
 	}
-	// The master's own CA, and no other.
+	// Trust only the configured CA.
 	c.RootCAs = x509.NewCertPool()
 	if !c.RootCAs.AppendCertsFromPEM(cert) {
 		return nil, fmt.Errorf("security.tls.master_cert %s: there is no certificate in it", t.MasterCert)
@@ -305,11 +307,11 @@ func visibleGPUs(s config.Agent) string {
 	return os.Getenv("CUDA_VISIBLE_DEVICES")
 }
 
-// lockPatience is for a child of the last agent that was killed while it made
-// one: for a moment it holds what its parent held.
+// lockPatience is how long to wait for the lock: a forked child of an agent that was killed holds
+// its parent's lock until it executes.
 const lockPatience = 2 * time.Second
 
-// lockDir keeps a second agent off the same directory.
+// lockDir locks a data_dir, or returns an error if another agent holds the lock.
 func lockDir(ctx context.Context, name string) (unlock func(), err error) {
 	l := flock.New(name, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
@@ -324,10 +326,10 @@ func lockDir(ctx context.Context, name string) (unlock func(), err error) {
 	return nil, errors.Join(err, l.Close())
 }
 
-// overlayFile keeps what the master sent.
+// overlayFile returns the file of the configuration that the master sent.
 func overlayFile(s config.Agent) string { return filepath.Join(s.DataDir, "agent.yaml") }
 
-// withOverlay puts the master's configuration over the agent's own.
+// withOverlay merges the stored configuration of the master into the agent's own.
 func withOverlay(cfg Config) (Config, error) {
 	document, err := os.ReadFile(overlayFile(cfg.Settings))
 	if errors.Is(err, fs.ErrNotExist) || cfg.Overlay == nil {
@@ -342,8 +344,8 @@ func withOverlay(cfg Config) (Config, error) {
 	return cfg, nil
 }
 
-// overlayConfig puts a document over the agent's configuration. Who and where the agent
-// is stays: its directory is locked, and holds the credential that was welcomed.
+// overlayConfig merges a document into the agent's configuration. It keeps the data_dir, which is
+// locked and contains the credential, and the agent ID of a launched machine.
 func overlayConfig(cfg Config, document []byte) (config.Agent, error) {
 	s, err := cfg.Overlay(document)
 	s.DataDir = cfg.Settings.DataDir
@@ -353,8 +355,8 @@ func overlayConfig(cfg Config, document []byte) (config.Agent, error) {
 	return s, err
 }
 
-// checkOverlay stores a configuration that differs from the one in force and
-// has the agent restart.
+// checkOverlay stores a configuration that differs from the current one and returns
+// errReconfigured, which restarts the agent.
 func (a *Agent) checkOverlay(document []byte) error {
 	if len(document) == 0 {
 		return nil
@@ -375,7 +377,7 @@ func (a *Agent) checkOverlay(document []byte) error {
 	return &link.Final{Err: errReconfigured}
 }
 
-// storeOverlay keeps what the master sent for the next start.
+// storeOverlay stores the master's configuration for the next start.
 func storeOverlay(cfg Config, document []byte) error {
 	if len(document) == 0 {
 		return nil

@@ -14,13 +14,14 @@ import (
 	"github.com/det-deploy/det-deploy/agent/task"
 )
 
-// closingRuntime is a runtime that holds a connection.
+// closingRuntime is a runtime with a connection to close.
 type closingRuntime interface {
 	container.Runtime
 	Close() error
 }
 
-// chooseRuntime makes what container_runtime asks for.
+// chooseRuntime returns the runtime that container_runtime selects. With "auto" it returns plain
+// processes if Docker is not running.
 func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRuntime, error) {
 	wanted := cfg.Settings.ContainerRuntime
 	if wanted == config.RuntimeProcess {
@@ -44,8 +45,8 @@ func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRunt
 	}
 }
 
-// ownRuntime is empty where the engine's own will do. runc is what nearly every
-// engine has, and what files name that were written for no other.
+// ownRuntime returns the OCI runtime to request, or "" for the engine's default. "runc" counts as
+// the default, because nearly every engine has it and many files set it without need.
 func ownRuntime(name string) string {
 	if name == "runc" {
 		return ""
@@ -53,10 +54,10 @@ func ownRuntime(name string) string {
 	return name
 }
 
-// plain is a runtime of processes.
+// plain is a runtime of plain processes.
 type plain struct{ *process.Runtime }
 
-// Close leaves tasks to themselves.
+// Close does nothing: tasks keep running.
 func (plain) Close() error { return nil }
 
 func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
@@ -65,7 +66,7 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("task_users: %w", err)
 	}
-	if err := process.SweepLent(lentDir); err != nil { // it is another agent's, and only takes room
+	if err := process.SweepLent(lentDir); err != nil { // they belong to another agent and only use disk space
 		cfg.Log.Warn("files of tasks whose agent is gone are left", "err", err)
 	}
 	former := filepath.Join(s.DataDir, "processes")
@@ -95,30 +96,29 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	return plain{r}, nil
 }
 
-// limitsAreSet reports whether the limits of tasks are other than the default.
+// limitsAreSet reports whether the task limits differ from the defaults.
 func limitsAreSet(s config.Agent) bool {
 	return s.TaskProcessLimit != 0 && s.TaskProcessLimit != config.DefaultTaskProcessLimit || s.TaskMemoryLimit > 0
 }
 
-// taskUsersDir says which task has which user, for all agents of this machine.
+// taskUsersDir records the user of each task, for all agents of the machine.
 const taskUsersDir = "/var/lib/det-deploy/task-users"
 
-// lentDir has the files of tasks that run as other users and without isolation, where
-// these cannot reach the agent's data_dir.
+// lentDir contains the files of tasks that run as other users without isolation, which cannot reach
+// the agent's data_dir.
 const lentDir = "/var/lib/det-deploy-tasks"
 
-// hiddenFromTasks is what no task may see on this machine, wherever it is isolated:
-// configurations with keys and tokens, what proves which machine this is, and the
-// sockets of those who run containers.
+// hiddenFromTasks lists the paths that are hidden from isolated tasks: configurations with keys and
+// tokens, the identity proof of the machine, and the sockets of container engines.
 func hiddenFromTasks() []string {
 	return []string{
 		"/etc/determined", "/var/lib/determined-agent", "/var/lib/determined", "/var/lib/det-deploy", "/run/det-deploy",
 		"/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio",
-		"/run/det-deploy-tasks", "/dev/shm/det-deploy-tasks", // of the release before
+		"/run/det-deploy-tasks", "/dev/shm/det-deploy-tasks", // of the previous release
 	}
 }
 
-// hostIP is this machine's address on the way to the master. Nothing is sent.
+// hostIP returns the machine's address on the route to the master. It sends no packets.
 func hostIP(ctx context.Context, s config.Agent) string {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", masterAddress(s))
 	if err != nil {

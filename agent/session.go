@@ -17,35 +17,35 @@ import (
 )
 
 const (
-	// shutdownGrace is between asking containers to end and killing them when
-	// the master sends the agent home, and shutdownPatience bounds it all.
+	// shutdownGrace is the time between asking containers to stop and killing them when the master
+	// asks the agent to shut down. shutdownPatience limits the whole shutdown.
 	shutdownGrace    = 10 * time.Second
 	shutdownPatience = 60 * time.Second
 )
 
-// session is what one connection has said already. Everything else is on
-// disk, so that the next connection can say it again.
+// session is the state of one connection: which messages it has sent. Everything else is on disk,
+// so that the next connection can resend it.
 type session struct {
 	agent *Agent
 	conn  *link.Conn
-	// changeConfirms says that the master takes a change for the receipt of the order as well.
+	// changeConfirms is true if the master accepts a state change as the receipt of the order too.
 	changeConfirms bool
 
-	// cursors belong to the writer.
+	// cursors is only used by the writer.
 	cursors map[string]*cursor
-	// shutdown is closed when the master sends the agent home.
+	// shutdown is closed when the master asks the agent to shut down.
 	shutdown chan struct{}
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu          sync.Mutex
-	work        map[string]bool // containers to look at
+	work        map[string]bool // containers to check
 	unconfirmed map[string]bool // orders to confirm
 	direct      []*agentv1.AgentMessage
-	timed       bool // what is kept back will be looked at
+	timed       bool // a timer for delayed messages is running
 	more        chan struct{}
 }
 
-// cursor is how far the writer is with one container.
+// cursor is the state and the number of log lines sent for one container.
 type cursor struct {
 	sent  apiv1.Container_State
 	lines uint64
@@ -62,8 +62,8 @@ func newSession(a *Agent, c *link.Conn, w *agentv1.Welcome) *session {
 	return s
 }
 
-// runSession speaks until the connection breaks or the master sends the agent home,
-// which gives nil.
+// runSession exchanges messages until the connection breaks. It returns nil if the master asked the
+// agent to shut down.
 func (s *session) runSession(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,8 +100,8 @@ func (s *session) readMessages(ctx context.Context) error {
 	}
 }
 
-// takeMessage acts on one message. Any may come twice, late, or for a container that
-// is long gone.
+// takeMessage handles one message. Any message may be repeated, late, or for a container that no
+// longer exists.
 func (s *session) takeMessage(m *agentv1.MasterMessage) {
 	switch b := m.GetBody().(type) {
 	case *agentv1.MasterMessage_Start:
@@ -127,8 +127,8 @@ func (s *session) takeMessage(m *agentv1.MasterMessage) {
 	}
 }
 
-// takeStart writes the order down and owes the confirmation. An order that
-// cannot be kept is a container that never starts.
+// takeStart stores an order and schedules its confirmation. If the order cannot be stored, it
+// reports that the container did not start.
 func (s *session) takeStart(o *agentv1.Start) {
 	id := o.GetContainerId()
 	err := s.agent.addTask(o)
@@ -146,7 +146,7 @@ func (s *session) takeStart(o *agentv1.Start) {
 	s.wakeLater()
 }
 
-// refuseStart ends a container that is never started; the caller holds mu.
+// refuseStart reports a container that was not started as terminated. The caller holds mu.
 func (s *session) refuseStart(o *agentv1.Start, why error) {
 	exit := task.NotStarted(why)
 	s.direct = append(s.direct, changeMessage(o, lifecycle.Terminated, time.Now().UnixMicro(), &exit))
@@ -172,8 +172,8 @@ func (s *session) takeSignal(sig *agentv1.Signal) {
 	}
 }
 
-// takeAck forgets a container whose end is stored. States before it need no
-// acknowledgement here: the welcome of the next connection names the last.
+// takeAck forgets a container when its exit is acknowledged. Earlier states need no handling,
+// because the welcome of the next connection contains the last acknowledged state.
 func (s *session) takeAck(a *agentv1.Ack) {
 	u := s.agent.taskOf(a.GetContainerId())
 	if u != nil && a.GetState() == apiv1.Container_STATE_TERMINATED && u.View().State.State == lifecycle.Terminated {
@@ -184,7 +184,7 @@ func (s *session) takeAck(a *agentv1.Ack) {
 // errShutdown ends a session whose agent was asked to shut down.
 var errShutdown = errors.New("the agent was asked to shut down")
 
-// awaitShutdown ends the containers when the master says so, and then the
+// awaitShutdown waits for the master's request to shut down, stops the containers and then ends the
 // session.
 func (s *session) awaitShutdown(ctx context.Context) error {
 	select {
@@ -206,7 +206,7 @@ func (s *session) awaitShutdown(ctx context.Context) error {
 	return errShutdown
 }
 
-// endAll kills what runs, for a master that starts it elsewhere.
+// endAll kills all containers, because the master restarts them elsewhere.
 func (a *Agent) endAll(ctx context.Context) {
 	for _, u := range a.listTasks() {
 		u.RequestEnd(false, 0)
@@ -221,7 +221,7 @@ func (a *Agent) endAll(ctx context.Context) {
 	}
 }
 
-// countLiving counts the containers that have not ended.
+// countLiving returns the number of containers that have not exited.
 func (a *Agent) countLiving() int {
 	n := 0
 	for _, u := range a.listTasks() {

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// batchSize is how much text in bytes one message of lines carries.
+	// batchSize is the maximum text in one message of log lines, in bytes.
 	batchSize = 256 << 10
-	// window is how many lines of one container may be under way.
+	// window is the maximum number of unacknowledged log lines per container.
 	window = 50_000
-	// sendPause is between two times that the agent sends what there is: much that happens at a
-	// time is told together.
+	// sendPause is the delay between writes, which combines messages of the same moment.
 	sendPause = 2 * time.Millisecond
-	// passingTime is how long that is kept back which mostly is over by then: that an order
-	// was received, and the states on the way to running.
+	// passingTime delays messages that usually become obsolete: receipts of orders and the states
+	// before running.
 	passingTime = 10 * time.Millisecond
 )
 
-// touchContainer has the writer look at a container.
+// touchContainer schedules a container for the writer.
 func (s *session) touchContainer(id string) {
 	s.mu.Lock()
 	s.work[id] = true
@@ -34,7 +33,7 @@ func (s *session) touchContainer(id string) {
 	wakeWaiter(s.more)
 }
 
-// touchPassing has the writer look at a container with others, or after passingTime.
+// touchPassing schedules a container for the writer, with the next write or after passingTime.
 func (s *session) touchPassing(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +41,7 @@ func (s *session) touchPassing(id string) {
 	s.wakeLater()
 }
 
-// wakeLater wakes the writer after passingTime; the caller holds mu.
+// wakeLater wakes the writer after passingTime. The caller holds mu.
 func (s *session) wakeLater() {
 	if s.timed {
 		return
@@ -56,7 +55,7 @@ func (s *session) wakeLater() {
 	})
 }
 
-// writeMessages sends what is due, a little of each container in turn.
+// writeMessages sends pending messages, a batch per container in turn.
 func (s *session) writeMessages(ctx context.Context) error {
 	for {
 		if err := s.writeAll(ctx); err != nil {
@@ -85,7 +84,7 @@ func (s *session) writeAll(ctx context.Context) error {
 	}
 }
 
-// pending is what is to be said.
+// pending is the set of messages to send.
 type pending struct {
 	direct      []*agentv1.AgentMessage
 	unconfirmed map[string]bool
@@ -123,7 +122,7 @@ func (s *session) writePending(ctx context.Context, p pending) error {
 	return s.confirmOrders(ctx, p.unconfirmed)
 }
 
-// confirmOrders says that orders are on the disk, and takes them out of ids.
+// confirmOrders acknowledges stored orders and removes them from ids.
 func (s *session) confirmOrders(ctx context.Context, ids map[string]bool) error {
 	for id := range ids {
 		err := s.conn.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: id}}})
@@ -135,8 +134,8 @@ func (s *session) confirmOrders(ctx context.Context, ids map[string]bool) error 
 	return nil
 }
 
-// sendContainer says the state of one container and some of its lines; where more is
-// to be said it comes round again. Told says that a state was among it.
+// sendContainer sends the state of one container and one batch of its lines; if lines remain, it
+// schedules the container again. It reports whether it sent a state.
 func (s *session) sendContainer(ctx context.Context, id string) (told bool, err error) {
 	u := s.agent.taskOf(id)
 	if u == nil {
@@ -160,15 +159,14 @@ func (s *session) sendContainer(ctx context.Context, id string) (told bool, err 
 	if err := s.sendLines(ctx, u, c, v); err != nil {
 		return told, err
 	}
-	// The end comes behind all lines.
+	// The exit is sent after all lines.
 	if complete := v.Acked >= v.Lines || v.Unread != ""; complete && s.isNews(c, v) {
 		return true, s.sendState(ctx, u, c, v)
 	}
 	return told, nil
 }
 
-// isNews says that the master was not told of the state. That the order is there is no state to
-// tell of.
+// isNews reports whether the master does not have the state yet. Assigned is not sent.
 func (*session) isNews(c *cursor, v task.View) bool {
 	return v.State.State != lifecycle.Assigned && c.sent < v.State.State.Proto()
 }
@@ -187,7 +185,7 @@ func (s *session) sendLines(ctx context.Context, u *task.Task, c *cursor, v task
 		u.Log.Error("cannot read log lines back", "err", err)
 		u.SetUnread(fmt.Sprintf("log lines from %d on could not be read back: %v", c.lines, err))
 		s.touchContainer(u.ID())
-		return nil // the end of the container tells of it
+		return nil // the exit message of the container contains the error
 	}
 	m := &agentv1.Logs{
 		ContainerId: u.ID(), AllocationId: u.Order.GetAllocationId(), FirstSeq: c.lines,
@@ -203,7 +201,7 @@ func (s *session) sendLines(ctx context.Context, u *task.Task, c *cursor, v task
 	return s.conn.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: m}})
 }
 
-// changeOf is the unit's state as a message.
+// changeOf returns the message for the task's state.
 func changeOf(u *task.Task, v task.View) *agentv1.AgentMessage {
 	exit := v.State.Exit
 	if exit != nil && v.Unread != "" {

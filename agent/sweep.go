@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/disk"
 )
 
-// Sweep ends and removes every container of an agent that does not run any more
-// and is not to come back. It may be repeated; an agent that runs is refused.
+// Sweep kills and removes all containers of an agent that has stopped for good. It is safe to
+// repeat, and returns an error if the agent is running.
 func Sweep(ctx context.Context, cfg Config) error {
 	dir := cfg.Settings.DataDir
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func Sweep(ctx context.Context, cfg Config) error {
 	for _, id := range left {
 		errs = append(errs, plain.Remove(ctx, id))
 	}
-	// What the disk knows and no directory of a process stands for ran elsewhere.
+	// Orders on disk without a process directory ran in another runtime.
 	r, err := chooseRuntime(ctx, cfg, cfg.Settings.AgentID)
 	if err != nil {
 		return errors.Join(append(errs, err)...)

@@ -8,19 +8,19 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// leaseLook is how often the lease is looked at. It is what the end of a container may
-// be late by, of the five seconds that the master allows.
+// leaseLook is the interval between checks of the lease. It delays the end of a container, for
+// which the master allows five seconds.
 const leaseLook = 250 * time.Millisecond
 
-// watchLease ends what the master starts elsewhere, once it has not answered for so
-// long that it does.
+// watchLease ends preemptible tasks when the lease expires, because the master then starts them
+// elsewhere.
 func (a *Agent) watchLease(ctx context.Context, held *lease.Lease) {
 	for wait.For(ctx, leaseLook) == nil {
 		a.endOverdue(held)
 	}
 }
 
-// endOverdue ends what may be run again elsewhere if the lease is over.
+// endOverdue ends the tasks that may be restarted elsewhere if the lease has expired.
 func (a *Agent) endOverdue(held *lease.Lease) {
 	silent, over := held.Over()
 	if !over {

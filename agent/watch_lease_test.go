@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	// leasedWait is the reconnect wait of the agents below while their tasks have to live,
-	// also on a busy machine, and shortWait once these may end.
+	// leasedWait is the reconnect wait while the tasks have to survive, also on a busy machine.
+	// shortWait is the wait when they may end.
 	leasedWait = 20 * time.Second
 	shortWait  = 4 * time.Second
-	// overdueMost is how long after the end of the wait a program may be seen on a busy
-	// machine; the master allows five seconds.
+	// overdueMost is how long after the wait a process may still run on a busy machine; the master
+	// allows five seconds.
 	overdueMost = 30 * time.Second
 )
 
-// leased is an agent in a process of its own, with a task that may be run again elsewhere
-// and one that may not.
+// leased is an agent in a separate process with two tasks: one may be restarted elsewhere, the
+// other may not.
 type leased struct {
 	*peer
 	t      testing.TB
 	dir    string
 	victim *victim
-	// again and only are how long the two tasks sleep, by which they are known.
+	// again and only are the sleep times of the two tasks, which identify their processes.
 	again, only string
-	// ids are the containers', by the same order: an engine has one of each name.
+	// ids are the IDs of the containers in the same order; names are unique in an engine.
 	ids [2]string
 }
 
@@ -91,7 +91,7 @@ func (k *leased) eventually(what string, is func() error) {
 	k.t.Fatalf("in a minute it never came about that %s: %v", what, err)
 }
 
-// shorten has the agent come again and learn a wait after which its task may end soon.
+// shorten makes the agent reconnect and learn shortWait.
 func (k *leased) shorten() {
 	k.t.Helper()
 	k.mu.Lock()
@@ -111,7 +111,7 @@ func (k *leased) shorten() {
 	})
 }
 
-// cutOff has the agent find no master until mend is called.
+// cutOff rejects the agent's connections until mend is called.
 func (k *leased) cutOff() (mend func()) {
 	set := func(refuse func(*agentv1.Hello) *agentv1.Refusal) {
 		k.mu.Lock()
@@ -123,7 +123,7 @@ func (k *leased) cutOff() (mend func()) {
 	return func() { set(nil) }
 }
 
-// live watches both tasks for a time.
+// live checks for the duration d that both tasks are running.
 func (k *leased) live(d time.Duration) {
 	k.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
@@ -133,7 +133,7 @@ func (k *leased) live(d time.Duration) {
 	}
 }
 
-// ends waits until what may be run again is gone, and nothing else.
+// ends waits until the restartable task has ended, and checks that the other one is running.
 func (k *leased) ends(began time.Time) {
 	k.t.Helper()
 	k.eventually("what is run again elsewhere is gone", func() error { return wants(k.again, 0, k.only, 1) })
@@ -144,7 +144,7 @@ func (k *leased) ends(began time.Time) {
 	}
 }
 
-// reports waits for what a later agent, or this one, says of the end.
+// reports waits until this agent or a later one reports the exit.
 func (k *leased) reports() {
 	k.t.Helper()
 	c := k.awaitEnd(k.ids[0])
@@ -158,7 +158,7 @@ func (k *leased) reports() {
 	}
 }
 
-// nap is how long nobody else sleeps.
+// nap returns a sleep time that no other process uses.
 func nap(n int) string { return fmt.Sprintf("600.%06d%d", time.Now().UnixNano()%1_000_000, n) }
 
 func wants(again string, copies int, only string, others int) error {
@@ -169,7 +169,7 @@ func wants(again string, copies int, only string, others int) error {
 }
 
 func sleepers(nap string) (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is good
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, f := range files {
 		if line, err := os.ReadFile(f); err == nil && string(line) == "sleep\x00"+nap+"\x00" {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f))) // it is a number
@@ -179,7 +179,7 @@ func sleepers(nap string) (pids []int) {
 	return pids
 }
 
-// stop stops the agent's process until the test goes on, or ends.
+// stop suspends the agent's process until goOn is called or the test ends.
 func (v *victim) stop(t testing.TB) (goOn func()) {
 	t.Helper()
 	signal := func(sig syscall.Signal) {
@@ -188,11 +188,11 @@ func (v *victim) stop(t testing.TB) (goOn func()) {
 		}
 	}
 	signal(syscall.SIGSTOP)
-	t.Cleanup(func() { _ = v.cmd.Process.Signal(syscall.SIGCONT) }) // it may have ended
+	t.Cleanup(func() { _ = v.cmd.Process.Signal(syscall.SIGCONT) }) // it may have exited
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// end ends the agent as its supervisor does.
+// end interrupts the agent as its supervisor does.
 func (v *victim) end() {
 	v.t.Helper()
 	if err := v.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -203,7 +203,7 @@ func (v *victim) end() {
 	}
 }
 
-// An agent that is stopped ends nothing; it does when it goes on, before it finds its master.
+// A suspended agent ends no tasks; when it resumes, it ends them before it reaches its master.
 func stoppedAgent(t *testing.T, k *leased) {
 	t.Helper()
 	k.shorten()
@@ -217,7 +217,7 @@ func stoppedAgent(t *testing.T, k *leased) {
 	k.reports()
 }
 
-// So does the next agent after one that was killed.
+// The agent started after a killed one ends them too.
 func killedAgent(t *testing.T, k *leased) {
 	t.Helper()
 	k.shorten()
@@ -241,7 +241,7 @@ func TestTheNextAgentEndsWhatIsRunElsewhere(t *testing.T) {
 	killedAgent(t, newLeased(t, ""))
 }
 
-// The lease ended while there was no agent, and the next one reaches its master at once.
+// The lease expired while no agent was running, and the next one reaches its master immediately.
 func TestAnAnswerDoesNotReviveTheLeaseOfAnEarlierAgent(t *testing.T) {
 	t.Parallel()
 	k := newLeased(t, "")
@@ -253,7 +253,7 @@ func TestAnAnswerDoesNotReviveTheLeaseOfAnEarlierAgent(t *testing.T) {
 	k.reports()
 }
 
-// An agent that is killed and started again while it is cut off has no longer lease than before.
+// An agent that is killed and restarted while disconnected keeps its lease and does not extend it.
 func TestALeaseEndsThoughTheAgentIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	k := newLeased(t, "")
@@ -275,7 +275,7 @@ func TestContainersOfAnAgentThatIsStoppedOrKilled(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { killedAgent(t, newLeased(t, d.Host, inDocker)) })
 }
 
-// The task goes on with the next agent for longer than the wait.
+// The task runs with the next agent for longer than the wait.
 func TestTheNextAgentRenewsTheLease(t *testing.T) {
 	t.Parallel()
 	k := newLeased(t, "")
@@ -284,7 +284,7 @@ func TestTheNextAgentRenewsTheLease(t *testing.T) {
 	k.live(leasedWait + shortWait)
 }
 
-// A full disk keeps a lease neither from being renewed nor from ending.
+// A full disk prevents neither the renewal of a lease nor its end.
 func TestALeaseNeedsNoRoomOnTheDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

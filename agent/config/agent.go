@@ -1,5 +1,5 @@
-// Package config is agent.yaml: what an agent must know to join its master and
-// to run tasks on its machine. It is a leaf.
+// Package config defines agent.yaml, the configuration of an agent. It imports no other package of
+// the agent.
 package config
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Agent is a whole agent.yaml.
+// Agent is the content of agent.yaml.
 type Agent struct {
 	ConfigFile string `yaml:"config_file" doc:"File that was read, or is to be read when set by flag or environment"`
 	Log        Log    `yaml:"log" doc:"What the agent logs about itself"`
@@ -65,16 +65,16 @@ type Agent struct {
 	Fluent *document.Raw `yaml:"fluent" doc:"No effect: agents ship logs themselves"`
 }
 
-// Hooks are commands run on events.
+// Hooks are commands that run on events.
 type Hooks struct {
 	OnConnectionLost []string `yaml:"on_connection_lost" doc:"Command and its arguments, run when the agent gives up its master"`
 	OnJoinRefused    []string `yaml:"on_join_refused" doc:"Command and its arguments, run when the master does not want this machine; on machines that a master launched it switches them off"`
 }
 
-// Paths are where an agent.yaml is looked for when none is named.
+// Paths returns the default locations of agent.yaml.
 func Paths() []string { return []string{"/etc/determined/agent.yaml"} }
 
-// DefaultAgent is what an agent is before the user says anything.
+// DefaultAgent returns the default configuration.
 func DefaultAgent() Agent {
 	return Agent{
 		ConfigFile:       "/etc/determined/agent.yaml",
@@ -87,17 +87,17 @@ func DefaultAgent() Agent {
 		TaskProcessLimit: DefaultTaskProcessLimit,
 		BindIP:           "0.0.0.0",
 		BindPort:         9090,
-		// For ever: an upgrade of the master may take longer than any number of
-		// attempts, and an agent that gives up kills its tasks.
+		// Retry forever: an upgrade of the master may take longer than any number of attempts, and
+		// an agent that gives up kills its tasks.
 		AgentReconnectAttempts: 0,
 		AgentReconnectBackoff:  document.Seconds(5 * time.Second),
 	}
 }
 
-// SetDefaults makes a the default agent.
+// SetDefaults sets a to the default configuration.
 func (a *Agent) SetDefaults() { *a = DefaultAgent() }
 
-// Port is the port of the master.
+// Port returns the port of the master.
 func (a Agent) Port() int {
 	switch {
 	case a.MasterPort != 0:
@@ -109,7 +109,7 @@ func (a Agent) Port() int {
 	}
 }
 
-// Scheme is http, or https when the connection is protected by TLS.
+// Scheme returns "https" with TLS and "http" without.
 func (a Agent) Scheme() string {
 	if a.Security.TLS.Enabled {
 		return "https"
@@ -117,11 +117,10 @@ func (a Agent) Scheme() string {
 	return "http"
 }
 
-// Launched says that a master launched this machine, which proves by itself
-// which one it is.
+// Launched reports whether a master launched this machine, which then proves its own identity.
 func (a Agent) Launched() bool { return a.MachineSocket != "" || a.MachineSecretFile != "" }
 
-// Validate lists every rule that a breaks.
+// Validate returns an error for each invalid setting.
 func (a Agent) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e := a.Log.Validate(at("log"))

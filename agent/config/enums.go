@@ -4,7 +4,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// The kinds of slots an agent can offer. SlotGPU is an older name of SlotCUDA.
+// Slot types. SlotGPU is an older name of SlotCUDA.
 const (
 	SlotAuto = "auto"
 	SlotCUDA = "cuda"
@@ -14,20 +14,20 @@ const (
 	SlotNone = "none"
 )
 
-// The ways to run tasks.
+// Container runtimes.
 const (
 	RuntimeAuto    = "auto"
 	RuntimeDocker  = "docker"
 	RuntimeProcess = "process"
 )
 
-// Log is what the agent logs about itself.
+// Log configures the agent's own log.
 type Log struct {
 	Level string `yaml:"level" doc:"trace, debug, info, warn, error or fatal"`
 	Color bool   `yaml:"color" doc:"Colour on a terminal"`
 }
 
-// Validate checks the level.
+// Validate returns an error if the level is unknown.
 func (l Log) Validate(path string) document.Errors {
 	return document.OneOf(document.Join(path, "level"), l.Level, []string{"trace", "debug", "info", "warn", "error", "fatal"})
 }

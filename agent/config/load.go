@@ -4,28 +4,26 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Warning is something that is accepted and does not do what its author may
-// expect.
+// Warning describes a setting that is valid but may not have the expected effect.
 type Warning = document.Problem
 
-// Loaded is a configuration with what is known of its origin.
+// Loaded is a configuration and the origin of its settings.
 type Loaded struct {
 	Agent    Agent
 	Warnings []Warning
-	// Document knows the line, flag or variable of each setting.
+	// Document locates each setting: the line, flag or variable.
 	Document *document.Document
 }
 
-// Load reads the first of files that exists and puts what was given by flag and
-// environment over it. With no files named it looks in Paths and is content with
-// none; a file that is named must exist. The error is document.Errors when the
-// configuration is wrong, with every complaint.
+// Load reads the first of files that exists and applies the given flags and environment variables
+// to it. Without files it searches Paths, where a missing file is no error; a named file must
+// exist. If the configuration is invalid, Load returns document.Errors with all problems.
 func Load(files []string, given []document.Given) (Agent, []Warning, error) {
 	l, err := LoadDocument(files, given)
 	return l.Agent, l.Warnings, err
 }
 
-// LoadDocument is Load for those who show where settings come from.
+// LoadDocument is like Load, but also returns the origin of the settings.
 func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 	d, err := document.First("agent.yaml", files, Paths())
 	if err != nil {
@@ -34,13 +32,13 @@ func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 	return decodeConfig(d, given)
 }
 
-// Parse reads a configuration from memory; name is used in messages.
+// Parse parses a configuration; name is used in messages.
 func Parse(data []byte, name string) (Agent, []Warning, error) {
 	l, err := ParseDocument(data, name, nil)
 	return l.Agent, l.Warnings, err
 }
 
-// ParseDocument is Parse for a configuration over which flags and variables go.
+// ParseDocument is like Parse, but applies flags and environment variables.
 func ParseDocument(data []byte, name string, given []document.Given) (Loaded, error) {
 	d, err := document.Parse(data, name)
 	if err != nil {
@@ -58,8 +56,8 @@ func decodeConfig(d *document.Document, given []document.Given) (Loaded, error) 
 	return Loaded{Agent: a, Warnings: d.Locate(a.Warnings(d.Given)), Document: d}, problems.Err()
 }
 
-// Warnings lists the settings that change nothing; given reports whether the
-// author wrote a setting.
+// Warnings returns a warning for each setting without effect. given reports whether a setting was
+// set explicitly.
 func (a Agent) Warnings(given func(path string) bool) document.Errors {
 	var w document.Errors
 	w.Check(!given("config_file"), "config_file", "has no effect: the file is chosen by --config-file or DET_CONFIG_FILE")
@@ -82,8 +80,8 @@ func (a Agent) Warnings(given func(path string) bool) document.Errors {
 	return w
 }
 
-// Unbuilt lists every setting of a that is valid and whose feature does not exist
-// yet; an agent refuses to start with any of them.
+// Unbuilt returns a problem for each valid setting whose feature is not implemented. An agent with
+// such a setting does not start.
 func Unbuilt(a Agent) []document.Problem {
 	var e document.Errors
 	e.Check(!a.APIEnabled, "api_enabled", "serving profiles is not built yet; remove the setting")

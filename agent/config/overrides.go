@@ -2,14 +2,14 @@ package config
 
 import "github.com/det-deploy/det-deploy/internal/document"
 
-// Overrides is every setting of the agent that can be given by flag or
-// environment: all but commands of hooks, what has no effect, and the
-// machine's identity, which the platform or the operator writes once, at setup.
+// Overrides returns the settings that can be given by flag or environment variable. It omits hook
+// commands, settings without effect, and the machine's identity, which the platform or the operator
+// writes once during setup.
 func Overrides() []document.Override {
 	var rows []document.Override
 	for _, e := range document.Reference(DefaultAgent()) {
 		switch {
-		case e.Path == "config_file": // chosen before anything is read
+		case e.Path == "config_file": // selected before any file is read
 		case e.Path == "machine_socket", e.Path == "machine_secret_file", e.Path == "cluster_id":
 		case e.Kind == "mapping", e.Kind == "raw", e.Kind == "list of text":
 		default:

@@ -2,12 +2,12 @@ package config
 
 import "github.com/det-deploy/det-deploy/internal/document"
 
-// Security is how the connection to the master is protected.
+// Security configures the connection to the master.
 type Security struct {
 	TLS TLS `yaml:"tls" doc:"Encryption"`
 }
 
-// TLS is how the connection is encrypted and who is trusted.
+// TLS configures encryption and trust of the connection.
 type TLS struct {
 	Enabled        bool   `yaml:"enabled" doc:"Use TLS"`
 	SkipVerify     bool   `yaml:"skip_verify" doc:"Do not check the master's certificate"`
@@ -17,7 +17,7 @@ type TLS struct {
 	ClientKey      string `yaml:"client_key" doc:"Private key file of this agent"`
 }
 
-// Validate checks that the settings do not contradict each other.
+// Validate returns an error for each conflicting setting.
 func (t TLS) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Own lists the settings that are the agent's own to know: where its master is,
-// and who it is itself. A master that sends a configuration does not change them.
+// Own returns the settings that a configuration from the master does not change: the master's
+// address and the agent's identity.
 func Own() []string {
 	return []string{
 		"config_file", "master_host", "master_port", "security", "agent_id", "resource_pool", "join_token_file",
@@ -18,9 +18,8 @@ func Own() []string {
 	}
 }
 
-// ParseSent reads settings that a master is to send, a JSON object, as an agent would
-// on its machine, and lists those of them that are the agent's Own, which it passes
-// over. Name is used in messages.
+// ParseSent parses settings that a master is going to send, a JSON object, like an agent does. It
+// skips the agent's Own settings and returns their names. name is used in messages.
 func ParseSent(sent []byte, name string) (a Agent, own []string, err error) {
 	var settings map[string]json.RawMessage
 	if err := json.Unmarshal(sent, &settings); err != nil {
@@ -35,7 +34,7 @@ func ParseSent(sent []byte, name string) (a Agent, own []string, err error) {
 			delete(settings, key)
 		}
 	}
-	settings["master_host"] = json.RawMessage(`"master"`) // every agent has one
+	settings["master_host"] = json.RawMessage(`"master"`) // required in every configuration
 	data, err := json.Marshal(settings)
 	if err != nil {
 		return Agent{}, own, fmt.Errorf("read %s: %w", name, err)
@@ -44,9 +43,8 @@ func ParseSent(sent []byte, name string) (a Agent, own []string, err error) {
 	return a, own, err
 }
 
-// LoadUnder is LoadDocument with what a master sent over the file, setting by
-// setting, and under what was given by flag and environment. Of what was sent, the
-// agent's Own settings are passed over.
+// LoadUnder is like LoadDocument, but merges settings sent by a master: they override the file and
+// are overridden by flags and environment variables. It skips the agent's Own settings.
 func LoadUnder(files []string, sent []byte, given []document.Given) (Loaded, error) {
 	d, err := document.First("agent.yaml", files, Paths())
 	if err != nil {
@@ -65,7 +63,7 @@ func LoadUnder(files []string, sent []byte, given []document.Given) (Loaded, err
 	return decodeConfig(d, given)
 }
 
-// putOver sets a key, or in a mapping the keys below it.
+// putOver sets a key; mappings are merged.
 func putOver(into document.Map, key string, n document.Node) {
 	old, found := into.Get(key)
 	if found {

@@ -9,8 +9,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// detectCPU is one slot for all cores: a task on a machine without GPUs has the
-// whole machine.
+// detectCPU returns one slot for all cores, so that a task on a machine without GPUs gets the whole
+// machine.
 func detectCPU(o Options) []*apiv1.Device {
 	return []*apiv1.Device{{
 		Brand: fmt.Sprintf("%s x %d cores", orUnknown(o.CPUModel), max(o.Cores, 1)),
@@ -19,7 +19,7 @@ func detectCPU(o Options) []*apiv1.Device {
 	}}
 }
 
-// artificialSlots makes n slots that stand for nothing, for tests and load.
+// artificialSlots returns n fake slots for tests and load generation.
 func artificialSlots(agentID string, n int) []*apiv1.Device {
 	out := make([]*apiv1.Device, n)
 	for i := range out {
@@ -33,7 +33,8 @@ func artificialSlots(agentID string, n int) []*apiv1.Device {
 	return out
 }
 
-// derivedUUID is the same for the same agent and name after every restart.
+// derivedUUID returns a UUID that depends only on the agent ID and the name, so that it survives
+// restarts.
 func derivedUUID(agentID, name string) string {
 	sum := sha256.Sum256([]byte(agentID + "\x00" + name))
 	id := uuid.UUID(sum[:16])

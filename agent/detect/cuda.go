@@ -12,12 +12,11 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// card is one GPU as its vendor's tool describes it.
+// card is a GPU as reported by the vendor's tool.
 type card struct {
 	index       int
 	brand, uuid string
-	// parts are the MIG instances of a GPU that is split; it is then no slot
-	// itself.
+	// parts are the MIG instances of a partitioned GPU. They are slots in its place.
 	parts []card
 }
 
@@ -26,8 +25,7 @@ var (
 	migLine = regexp.MustCompile(`^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)]+)\)\s*$`)
 )
 
-// detectCUDA asks nvidia-smi for the GPUs, and for the instances of those that MIG
-// has split.
+// detectCUDA runs nvidia-smi to list the GPUs and their MIG instances.
 func detectCUDA(ctx context.Context, o Options) ([]*apiv1.Device, error) {
 	out, err := runTool(ctx, o.Run, "nvidia-smi", "--query-gpu=index,name,uuid", "--format=csv,noheader")
 	if err != nil {
@@ -69,8 +67,7 @@ func parseQuery(out []byte) ([]card, error) {
 	return cards, nil
 }
 
-// addParts reads the list of nvidia-smi -L, where the instances of a GPU are
-// indented below it.
+// addParts parses the output of nvidia-smi -L, where MIG instances are indented below their GPU.
 func addParts(cards []card, out []byte) error {
 	var current *card
 	for line := range strings.Lines(string(out)) {
@@ -103,8 +100,8 @@ func byUUID(cards []card, uuid string) *card {
 	return nil
 }
 
-// cudaDevices numbers whole GPUs by their index, as nvidia-smi does. Where
-// MIG is in use indices say nothing, and slots are numbered in order.
+// cudaDevices numbers GPUs by their index, as nvidia-smi does. With MIG, indices are not unique and
+// slots are numbered in order.
 func cudaDevices(cards []card) ([]*apiv1.Device, error) {
 	var slots []card
 	split := false
@@ -119,8 +116,8 @@ func cudaDevices(cards []card) ([]*apiv1.Device, error) {
 	return newDevices(slots, apiv1.Device_TYPE_CUDA, split)
 }
 
-// newDevices are the devices that a master receives. It refuses an agent whose ids or UUIDs do not
-// tell its devices apart, so that a tool that says such things is not believed.
+// newDevices returns the devices to announce to the master. It returns an error for duplicate or
+// out-of-range IDs and UUIDs, which indicate a broken tool.
 func newDevices(slots []card, t apiv1.Device_Type, renumber bool) ([]*apiv1.Device, error) {
 	out := make([]*apiv1.Device, len(slots))
 	ids, uuids := map[int]bool{}, map[string]bool{}

@@ -1,6 +1,5 @@
-// Package detect finds the slots of a machine: its NVIDIA or AMD GPUs, or
-// all of its cores as one slot, or any number of artificial ones. It asks the
-// vendors' own tools and says what they answered when they fail.
+// Package detect detects the slots of a machine: NVIDIA or AMD GPUs, all CPU cores as one slot, or
+// artificial slots. It runs the vendors' tools and returns their error output if they fail.
 package detect
 
 import (
@@ -11,64 +10,62 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// SlotType says which devices become slots.
+// SlotType selects the devices that become slots.
 type SlotType string
 
-// The slot types, as agent.yaml spells them.
+// Values of slot_type in agent.yaml.
 const (
-	// Auto takes NVIDIA GPUs, else AMD GPUs, else the CPU.
+	// Auto selects NVIDIA GPUs, else AMD GPUs, else the CPU.
 	Auto SlotType = "auto"
-	// GPU takes NVIDIA GPUs, else AMD GPUs, and insists on finding one.
+	// GPU selects NVIDIA GPUs, else AMD GPUs, and fails without any.
 	GPU  SlotType = "gpu"
 	CUDA SlotType = "cuda"
 	ROCm SlotType = "rocm"
 	CPU  SlotType = "cpu"
-	// None makes an agent for auxiliary tasks only.
+	// None creates no slots; the agent runs auxiliary tasks only.
 	None SlotType = "none"
 )
 
-// ErrNoDevice means that an explicit slot type found nothing.
+// ErrNoDevice is returned if an explicit slot type matches no device.
 var ErrNoDevice = errors.New("no such device on this machine")
 
-// ErrNoTool is what a Runner returns for a program that is not installed.
+// ErrNoTool is returned by a Runner for a program that is not installed.
 var ErrNoTool = errors.New("program is not installed")
 
-// Runner runs one program and returns what it wrote. It stands at the edge so
-// that detection is tested from recorded answers.
+// Runner runs a program and returns its output. Tests replace it with recorded outputs.
 type Runner func(ctx context.Context, name string, args ...string) (Output, error)
 
-// Output is what a program left. Code is its exit code.
+// Output is the output and exit code of a program.
 type Output struct {
 	Stdout, Stderr []byte
 	Code           int
 }
 
-// Options says what to look for.
+// Options configures the detection.
 type Options struct {
 	SlotType SlotType
-	// VisibleGPUs is a comma-separated list of indices or UUIDs, as in
-	// CUDA_VISIBLE_DEVICES; empty shows all.
+	// VisibleGPUs is a comma-separated list of indices or UUIDs, as in CUDA_VISIBLE_DEVICES. If
+	// empty, all GPUs are visible.
 	VisibleGPUs string
-	// ArtificialSlots, when positive, wins over SlotType.
+	// ArtificialSlots, if positive, overrides SlotType.
 	ArtificialSlots int
-	// AgentID seeds the UUIDs of what has none of its own.
+	// AgentID seeds the UUIDs of devices without their own.
 	AgentID string
-	// CPUModel and Cores describe the processor.
+	// CPUModel and Cores describe the CPU.
 	CPUModel string
 	Cores    int
 	Run      Runner
 }
 
-// Found is what a machine has.
+// Found is the result of a detection.
 type Found struct {
 	Devices []*apiv1.Device
-	// Problems are tools that are there and failed while SlotType did not
-	// insist on them.
+	// Problems are the errors of installed tools that SlotType does not require.
 	Problems []error
 }
 
-// Devices looks for slots. A tool that is absent is no error with Auto; with
-// an explicit slot type whatever goes wrong is.
+// Devices detects the slots. With Auto, a missing tool is no error; an explicit slot type returns
+// every error.
 func Devices(ctx context.Context, o Options) (Found, error) {
 	if o.ArtificialSlots > 0 {
 		return Found{Devices: artificialSlots(o.AgentID, o.ArtificialSlots)}, nil
@@ -111,7 +108,7 @@ func requireDevices(d []*apiv1.Device, err error, t SlotType) (Found, error) {
 	return Found{Devices: d}, nil
 }
 
-// detectGPUs tries the vendors in turn and keeps what went wrong.
+// detectGPUs tries NVIDIA, then AMD, and collects the errors.
 func detectGPUs(ctx context.Context, o Options) Found {
 	var f Found
 	for _, look := range []func(context.Context, Options) ([]*apiv1.Device, error){detectCUDA, detectROCm} {

@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// answers are recorded outputs, by the beginning of the command line.
+// answers are recorded outputs, keyed by the beginning of the command line.
 type answers map[string]answer
 
 type answer struct {

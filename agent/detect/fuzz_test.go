@@ -9,9 +9,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 )
 
-// Whatever a vendor's tool prints, either it is refused or every device can be
-// announced: with an id and a UUID of its own, as the master asks, and the same ones
-// when the same is read again.
+// For any output of a vendor's tool, detection either fails or returns devices with unique IDs and
+// UUIDs, as the master requires, and the same output yields the same devices.
 func FuzzDevices(f *testing.F) {
 	recorded := func(name string) []byte {
 		data, err := os.ReadFile("testdata/" + name)

@@ -14,7 +14,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// detectROCm asks rocm-smi for the AMD GPUs.
+// detectROCm runs rocm-smi to list the AMD GPUs.
 func detectROCm(ctx context.Context, o Options) ([]*apiv1.Device, error) {
 	out, err := runTool(ctx, o.Run, "rocm-smi", "--showproductname", "--showuniqueid", "--json")
 	if err != nil {
@@ -63,8 +63,8 @@ func parseROCm(out []byte) ([]card, error) {
 	return cards, nil
 }
 
-// firstField ignores case, which differs between releases of rocm-smi. Of two fields
-// that differ by nothing else it is always the same one.
+// firstField returns the first non-empty field of names. It ignores case, which differs between
+// releases of rocm-smi, and is deterministic for keys that differ only in case.
 func firstField(fields map[string]any, names ...string) string {
 	for _, name := range names {
 		for _, key := range slices.Sorted(maps.Keys(fields)) {

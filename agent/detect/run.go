@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// toolTimeout bounds one call of a vendor's tool. nvidia-smi without the
-// persistence daemon takes seconds for each GPU.
+// toolTimeout is the timeout of a vendor's tool. Without the persistence daemon nvidia-smi takes
+// seconds per GPU.
 const toolTimeout = 60 * time.Second
 
-// Exec is the Runner that runs programs of this machine.
+// Exec is a Runner that executes programs on this machine.
 func Exec(ctx context.Context, name string, args ...string) (Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolTimeout)
 	defer cancel()
@@ -35,9 +35,9 @@ func Exec(ctx context.Context, name string, args ...string) (Output, error) {
 	return o, errors.Join(err, ctx.Err())
 }
 
-// Processor describes this machine's CPU for Options.
+// Processor returns the CPU model and the number of cores.
 func Processor() (model string, cores int) {
-	// Without /proc the model stays unknown; the slot is the same.
+	// Without /proc the model is unknown; the slot is the same.
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(info)) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
@@ -48,7 +48,7 @@ func Processor() (model string, cores int) {
 	return model, runtime.NumCPU()
 }
 
-// runTool calls a tool and turns a bad end into an error with the tool's words.
+// runTool runs a tool. If it fails, the error contains its output.
 func runTool(ctx context.Context, r Runner, name string, args ...string) ([]byte, error) {
 	line := strings.Join(append([]string{name}, args...), " ")
 	out, err := r(ctx, name, args...)
@@ -58,7 +58,7 @@ func runTool(ctx context.Context, r Runner, name string, args ...string) ([]byte
 	if out.Code != 0 {
 		said := bytes.TrimSpace(out.Stderr)
 		if len(said) == 0 {
-			said = bytes.TrimSpace(out.Stdout) // where nvidia-smi puts most complaints
+			said = bytes.TrimSpace(out.Stdout) // nvidia-smi writes most errors to stdout
 		}
 		return nil, fmt.Errorf("run %s: exit code %d: %s", line, out.Code, said)
 	}

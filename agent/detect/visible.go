@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// visibleOnly keeps the cards that the list names by index, by UUID or by the
-// beginning of one, in the order of the machine. A name that fits nothing is
-// an error: a GPU that fell off the bus should not pass for a wish.
+// visibleOnly returns the cards that the list selects by index, UUID or UUID prefix, in the order
+// of the machine. It returns an error for an entry that matches no card, because a GPU that fell
+// off the bus should not go unnoticed.
 func visibleOnly(cards []card, list string) ([]card, error) {
 	if strings.TrimSpace(list) == "" {
 		return cards, nil
@@ -38,7 +38,7 @@ func visibleOnly(cards []card, list string) ([]card, error) {
 	return out, nil
 }
 
-// matchesItem says whether item names the card or one of its parts.
+// matchesItem reports whether item selects the card or one of its parts.
 func (c card) matchesItem(item string) bool {
 	if n, err := strconv.Atoi(item); err == nil {
 		return n == c.index
@@ -54,8 +54,8 @@ func (c card) matchesItem(item string) bool {
 	return false
 }
 
-// keepParts drops the parts of a split card that the list does not name, unless
-// it names the card as a whole.
+// keepParts returns the card with the selected parts, or with all of them if the list selects the
+// whole card.
 func (c card) keepParts(list string) card {
 	whole := card{index: c.index, uuid: c.uuid}
 	var kept []card

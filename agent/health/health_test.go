@@ -32,7 +32,7 @@ func TestWhatIsTheMachinesFaultAndNotTheTasks(t *testing.T) {
 		{&container.NeverRanError{Err: os.NewSyscallError("open", unix.ENFILE)}, Descriptors},
 		{unix.ENOMEM, Memory},
 		{fmt.Errorf("start the process: %w", fork), Processes},
-		{fmt.Errorf("lock the container: %w", unix.EWOULDBLOCK), ""}, // another has it
+		{fmt.Errorf("lock the container: %w", unix.EWOULDBLOCK), ""}, // another agent holds the lock
 		{fmt.Errorf("inspect container: %w", container.ErrNoAnswer), Engine},
 		{fmt.Errorf("keep: %w", &SickError{Lack: Memory}), Memory},
 	} {
@@ -127,7 +127,7 @@ func TestAProbeOfAWholeMachineFindsNothing(t *testing.T) {
 	if l, err := (Probe{Dir: dir}).Run(t.Context()); l != "" || err != nil {
 		t.Errorf("got %q, %v", l, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 { // the pattern is good
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 { // the pattern is valid
 		t.Errorf("the probe leaves %q", left)
 	}
 }
@@ -155,13 +155,13 @@ func TestAProbeSeesAFullDisk(t *testing.T) {
 	if l != Disk || !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("got %q, %v, want a full disk", l, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 { // the pattern is good
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 { // the pattern is valid
 		t.Errorf("the probe leaves %q", left)
 	}
 }
 
-// probed is the variable that makes this test program probe a machine on which it may
-// open next to nothing.
+// probed is the environment variable that makes this test program run a probe with a very low limit
+// of open files.
 const probed = "DET_DEPLOY_TEST_PROBE"
 
 func TestAProbeSeesFewDescriptors(t *testing.T) {

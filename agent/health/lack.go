@@ -1,6 +1,5 @@
-// Package health decides whether a machine can start containers: which failure of a
-// start is the machine's and not the task's, when the machine is looked at again, and
-// what is tried then.
+// Package health tracks whether a machine can start containers. It classifies failed starts as
+// caused by the machine or by the task, schedules probes of an unhealthy machine and runs them.
 package health
 
 import (
@@ -13,20 +12,20 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// Lack is what a machine has run out of; empty for nothing.
+// Lack is a resource that a machine has run out of, or "".
 type Lack string
 
-// What a machine may lack.
+// Values of Lack.
 const (
 	Disk        Lack = "disk"
 	Descriptors Lack = "descriptors"
 	Memory      Lack = "memory"
 	Processes   Lack = "processes"
-	// Engine is a container engine that does not answer.
+	// Engine means that the container engine does not answer.
 	Engine Lack = "engine"
 )
 
-// lacks is every error that is the machine's fault, whatever the task.
+// lacks lists the errors that are caused by the machine regardless of the task.
 var lacks = []struct {
 	err  error
 	lack Lack
@@ -39,8 +38,7 @@ var lacks = []struct {
 	{container.ErrNoAnswer, Engine},
 }
 
-// LackOf finds what a machine lacks by why a container did not start; empty where that
-// is the task's affair.
+// LackOf returns the lack that caused a failed start, or "" if the task caused it.
 func LackOf(err error) Lack {
 	if sick, ok := errors.AsType[*SickError](err); ok {
 		return sick.Lack
@@ -49,7 +47,7 @@ func LackOf(err error) Lack {
 	return lack
 }
 
-// Explain is err with what is lacking first: masters repeat the beginning of a text.
+// Explain formats err with its cause first, because masters display the beginning of a text.
 func Explain(err error) string {
 	text := err.Error()
 	if _, cause := findLack(err); cause != nil && cause.Error() != text {
@@ -58,8 +56,8 @@ func Explain(err error) string {
 	return text
 }
 
-// Cause is what is lacking in words that all may read: err itself may name a task's image
-// or a path. The lack is that of err.
+// Cause describes a lack for all users, while err may contain the image or paths of a task. l is
+// the lack of err.
 func Cause(l Lack, err error) string {
 	if sick, ok := errors.AsType[*SickError](err); ok {
 		return sick.Reason
@@ -73,7 +71,7 @@ func Cause(l Lack, err error) string {
 	return "a probe of it failed; the agent's log says how"
 }
 
-// findLack returns the lack of an error, and the error of the table that it matched.
+// findLack returns the lack of an error and the matching error in the table.
 func findLack(err error) (Lack, error) {
 	for _, l := range lacks {
 		if errors.Is(err, l.err) {
@@ -86,13 +84,14 @@ func findLack(err error) (Lack, error) {
 	return "", nil
 }
 
-// cannotFork tells EAGAIN of a new process from EAGAIN of a lock or a socket.
+// cannotFork reports whether err is EAGAIN from creating a process, rather than from a lock or a
+// socket.
 func cannotFork(err error) bool {
 	p, ok := errors.AsType[*fs.PathError](err)
 	return ok && p.Op == "fork/exec" && errors.Is(p.Err, unix.EAGAIN)
 }
 
-// SickError is why a sick agent does not start what it is asked to.
+// SickError is returned when an unhealthy agent rejects a container.
 type SickError struct {
 	Lack   Lack
 	Reason string

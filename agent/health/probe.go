@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// probeSize is what is written to the disk in bytes: an order, the files of a small
-	// task and its first lines.
+	// probeSize is the number of bytes written to the disk: an order, the files of a small task and
+	// its first lines.
 	probeSize = 1 << 20
-	// probeFiles is how many descriptors are opened at once: those of a few starts.
+	// probeFiles is the number of descriptors opened at once, enough for a few starts.
 	probeFiles = 32
-	// probePatience bounds a program that does nothing, and the engine's answer.
+	// probePatience is the timeout of the process and of the engine's answer.
 	probePatience = 20 * time.Second
 )
 
-// Probe tries what every start of a container needs.
+// Probe checks the resources that every start of a container needs.
 type Probe struct {
 	// Dir is the agent's data_dir.
 	Dir string
-	// Engine asks the container engine whether it answers; nil without an engine.
+	// Engine returns an error if the container engine does not answer. It is nil without an engine.
 	Engine func(context.Context) error
 }
 
-// Run returns what is lacking and the error that shows it, or nothing. A ctx that ends
-// shows nothing.
+// Run returns the first lack and its error, or "" and nil if the machine is healthy. If ctx ends,
+// Run finds no lack.
 func (p Probe) Run(ctx context.Context) (Lack, error) {
 	steps := []struct {
-		lack Lack // of an error that does not say it by itself
+		lack Lack // used if the error itself does not imply one
 		try  func(context.Context) error
 	}{
 		{Disk, p.tryDisk},
@@ -57,7 +57,7 @@ func (p Probe) Run(ctx context.Context) (Lack, error) {
 	return "", nil
 }
 
-// tryDisk writes a file as far as the medium.
+// tryDisk writes a file and syncs it.
 func (p Probe) tryDisk(context.Context) error {
 	name := filepath.Join(p.Dir, "probe")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -82,8 +82,7 @@ func tryDescriptors(context.Context) (err error) {
 	return nil
 }
 
-// tryProcess runs a program that does nothing. A machine without a shell cannot be
-// tried so, and is not sick for that.
+// tryProcess runs a shell that does nothing. A machine without a shell counts as healthy.
 func tryProcess(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()

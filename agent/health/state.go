@@ -3,17 +3,17 @@ package health
 import "time"
 
 const (
-	// firstPause is until the first probe, and maxPause the longest between two.
+	// firstPause is the delay before the first probe; maxPause is the maximum delay between two.
 	firstPause = time.Second
 	maxPause   = time.Minute
-	// relapse is how soon after its recovery a machine that lacks something again is
-	// one whose probes do not show what its starts need: it is believed ever later.
+	// A machine that fails again within relapse after its recovery has probes that do not cover the
+	// needs of its starts, so the delay before its next recovery grows.
 	relapse = 5 * time.Minute
 )
 
-// State is whether a machine can start containers. The zero State is well.
+// State is the health of a machine. The zero State is healthy.
 //
-//	      a start fails for what the machine lacks
+//	     a start fails because of a lack
 //	┌──▶ Well ──────────────────────────────▶ Sick ──┐ a probe fails:
 //	│     │ ▲                                  │  ▲  │ the next one after
 //	│     └─┘ a container starts:              │  └──┘ twice the pause
@@ -21,25 +21,24 @@ const (
 //	│         begins with short pauses         │
 //	└───────────── a probe succeeds ───────────┘
 //
-// A machine that fails again soon after it recovered continues with twice its last
-// pause.
+// A machine that fails again soon after its recovery continues with twice its last pause.
 type State struct {
-	// Lack is what the machine lacks; empty for one that is well.
+	// Lack is the current lack, or "" if the machine is healthy.
 	Lack Lack
-	// Reason is the cause of it, which all may read.
+	// Reason is the cause, without details of a task.
 	Reason string
-	// Since is when it began to be as it is.
+	// Since is the time of the last change.
 	Since time.Time
-	// Next is when a sick machine is probed.
+	// Next is the time of the next probe of an unhealthy machine.
 	Next time.Time
 
 	pause time.Duration
 }
 
-// Sick says that the machine takes nothing.
+// Sick reports whether the machine is unhealthy and rejects containers.
 func (s State) Sick() bool { return s.Lack != "" }
 
-// Err is why a sick machine starts nothing, and nil for one that is well.
+// Err returns a *SickError for an unhealthy machine, or nil.
 func (s State) Err() error {
 	if !s.Sick() {
 		return nil
@@ -47,10 +46,10 @@ func (s State) Err() error {
 	return &SickError{Lack: s.Lack, Reason: s.Reason}
 }
 
-// Failed notes a start that failed for what the machine lacks.
+// Failed returns the state after a start failed because of a lack.
 func (s State) Failed(l Lack, reason string, now time.Time) State {
 	if s.Sick() {
-		return s // its probes decide what follows
+		return s // its probes decide
 	}
 	pause := firstPause
 	if s.pause > 0 && now.Sub(s.Since) < relapse {
@@ -59,7 +58,7 @@ func (s State) Failed(l Lack, reason string, now time.Time) State {
 	return State{Lack: l, Reason: reason, Since: now, Next: now.Add(pause), pause: pause}
 }
 
-// Started notes that a container has started, which no probe shows as well.
+// Started returns the state after a container has started, which is better evidence than a probe.
 func (s State) Started() State {
 	if !s.Sick() {
 		s.pause = 0
@@ -67,7 +66,7 @@ func (s State) Started() State {
 	return s
 }
 
-// Probed notes what a probe of a sick machine found: nothing that it lacks, or what.
+// Probed returns the state after a probe of an unhealthy machine. An empty lack means success.
 func (s State) Probed(l Lack, reason string, now time.Time) State {
 	if !s.Sick() {
 		return s

@@ -1,7 +1,6 @@
-// Package journal keeps the log lines of one container on disk until the
-// master has them: numbered from 0, each with the position in its source after
-// which reading continues, so that an agent that was killed loses no line and
-// sends none twice.
+// Package journal stores the log lines of one container on disk until the master acknowledges them.
+// Lines are numbered from 0. Each is stored with the position in its source where reading
+// continues, so that an agent that was killed neither loses a line nor sends one twice.
 package journal
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// Line is one line with its number.
+// Line is a numbered log line.
 type Line struct {
 	Seq    uint64
 	At     time.Time
@@ -26,29 +25,28 @@ type Line struct {
 	Text   []byte
 }
 
-// indexStep is the distance in lines of the places that are remembered for
-// reading from the middle.
+// indexStep is the number of lines between entries of the offset index.
 const indexStep = 512
 
-// Journal is one open journal. Its methods may be called from any goroutine.
+// Journal is an open journal. Its methods are safe for concurrent use.
 type Journal struct {
 	name string
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu    sync.Mutex
-	file  *os.File // nil until there is a line
-	shut  bool     // it was closed
+	file  *os.File // nil until the first line
+	shut  bool     // closed
 	next  uint64
 	pos   container.Position
 	size  int64
-	index []int64 // the offset of each line whose number is a multiple of indexStep
-	first uint64  // the number of the first line that is kept
-	freed int64   // the bytes before it, of which the file system has most back
+	index []int64 // offsets of the lines whose number is a multiple of indexStep
+	first uint64  // number of the first retained line
+	freed int64   // bytes before it, most of which were returned to the file system
 	buf   []byte
 }
 
-// Open opens a journal, whose file is made with its first line. A last record that was cut short by the end of
-// the agent, and whatever follows it, is cut off.
+// Open opens a journal; the file is created with the first line. If the agent was killed during a
+// write, Open truncates the file at the first incomplete record.
 func Open(name string) (*Journal, error) {
 	j := &Journal{name: name}
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -65,7 +63,7 @@ func Open(name string) (*Journal, error) {
 	return j, nil
 }
 
-// makeFile makes the file before its first line; the caller holds mu.
+// makeFile creates the file if it does not exist. The caller holds mu.
 func (j *Journal) makeFile() (err error) {
 	if j.shut {
 		return os.ErrClosed
@@ -77,7 +75,7 @@ func (j *Journal) makeFile() (err error) {
 	return err
 }
 
-// recoverRecords reads every record up to the first that is not whole.
+// recoverRecords reads all records up to the first incomplete one.
 func (j *Journal) recoverRecords() error {
 	if err := j.recoverFirst(); err != nil {
 		return err
@@ -98,7 +96,7 @@ func (j *Journal) recoverRecords() error {
 	}
 }
 
-// countRecord counts one record of n bytes.
+// countRecord adds a record of n bytes to the index and counters.
 func (j *Journal) countRecord(pos container.Position, n int64) {
 	if j.next%indexStep == 0 {
 		j.index = append(j.index, j.size)
@@ -108,8 +106,7 @@ func (j *Journal) countRecord(pos container.Position, n int64) {
 	j.size += n
 }
 
-// Append writes lines behind the last one. When it returns they outlive the
-// agent.
+// Append appends lines. When it returns, they survive a kill of the agent.
 func (j *Journal) Append(lines []container.Line) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -139,29 +136,29 @@ func (j *Journal) Append(lines []container.Line) error {
 	return nil
 }
 
-// Note writes a line of the agent's own, which moves no place in the source.
+// Note appends a line written by the agent, which does not advance the position in the source.
 func (j *Journal) Note(at time.Time, text string) error {
 	return j.Append([]container.Line{{
 		At: at, Stream: container.Stderr, Text: []byte(text), Next: j.Position(),
 	}})
 }
 
-// Next is the number that the next line will have.
+// Next returns the number of the next line.
 func (j *Journal) Next() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.next
 }
 
-// Position is the place in the source after the last line.
+// Position returns the position in the source after the last line.
 func (j *Journal) Position() container.Position {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.pos
 }
 
-// Read returns lines from a number on: as many as fit in size bytes of text,
-// at least one, none at the end.
+// Read returns lines starting at a number, up to size bytes of text but at least one line. At the
+// end it returns none. It returns an error if the lines have been released.
 func (j *Journal) Read(from uint64, size int) ([]Line, error) {
 	start, skipTo, end, ok := j.locateLines(from)
 	if !ok {
@@ -170,7 +167,7 @@ func (j *Journal) Read(from uint64, size int) ([]Line, error) {
 	if from < j.First() {
 		return nil, fmt.Errorf("read log journal at line %d: the master had acknowledged all before line %d, and they are gone", from, j.First())
 	}
-	// No more than there is: most tasks say little.
+	// Do not buffer more than there is, because most tasks write little.
 	r := bufio.NewReaderSize(io.NewSectionReader(j.file, start, end-start), int(min(end-start, 64<<10)))
 	var out []Line
 	for sum := 0; sum < size; {
@@ -189,7 +186,7 @@ func (j *Journal) Read(from uint64, size int) ([]Line, error) {
 	return out, nil
 }
 
-// lineOverhead is what a line costs beyond its text.
+// lineOverhead is the size of a line without its text.
 const lineOverhead = 32
 
 func (j *Journal) locateLines(from uint64) (start int64, line uint64, end int64, ok bool) {
@@ -202,7 +199,7 @@ func (j *Journal) locateLines(from uint64) (start int64, line uint64, end int64,
 	return j.index[i], i * indexStep, j.size, true
 }
 
-// Close closes the file, once.
+// Close closes the file. Further calls do nothing.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -96,7 +96,7 @@ func TestLinesComeBackFromAnyNumber(t *testing.T) {
 	}
 }
 
-// Wherever the file ends, what is whole stays, and writing goes on.
+// Wherever the file is truncated, the complete records remain and appending continues.
 func TestATornRecordIsCut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

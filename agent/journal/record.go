@@ -12,27 +12,27 @@ import (
 
 // A record is, little endian:
 //
-//	 0  length of what follows the checksum   4
-//	 4  CRC-32C of what follows               4
-//	 8  number of the line                    8
-//	16  time, microseconds since 1970         8
-//	24  lines, stdout bytes, stderr bytes    24
-//	48  stream: 1 stdout, 2 stderr, 3 none    1
+//	 0  length of the part after the checksum   4
+//	 4  CRC-32C of the part after the checksum  4
+//	 8  number of the line                      8
+//	16  time, microseconds since 1970           8
+//	24  lines, stdout bytes, stderr bytes      24
+//	48  stream: 1 stdout, 2 stderr, 3 none      1
 //	49  text
 //
-// The first record of stream 3 says that lines begin with its number, at the offset that
-// stands where bytes of stdout are counted otherwise.
+// If the first record has stream 3, the retained lines begin with its number, at the offset stored
+// in the field for stdout bytes.
 const (
 	prefixSize = 8
 	fixedSize  = 41
-	// maxRecord bounds what a broken length can ask for.
+	// maxRecord limits the allocation for a corrupt length.
 	maxRecord = fixedSize + 2*container.MaxLine
 )
 
-// skipStream marks the record that is no line.
+// skipStream marks a record without a line.
 const skipStream = "none"
 
-// errTorn means a record that is not whole.
+// errTorn is returned for an incomplete record.
 var errTorn = errors.New("the record is not whole")
 
 type record struct {
@@ -66,8 +66,8 @@ func recordChecksum(b []byte) uint32 {
 	return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
 }
 
-// readRecord reads one record of n bytes. The error is io.EOF between two
-// records, and errTorn inside one.
+// readRecord reads one record of n bytes. It returns io.EOF between two records and errTorn inside
+// one.
 func readRecord(r io.Reader) (rec record, n int, err error) {
 	var prefix [prefixSize]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {

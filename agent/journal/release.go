@@ -11,26 +11,27 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// releaseStep is how many bytes are given back at a time.
+// releaseStep is the minimum number of bytes to release at a time.
 const releaseStep = 4 << 20
 
-// First is the number of the first line that is kept.
+// First returns the number of the first retained line.
 func (j *Journal) First() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.first
 }
 
-// Held is how many bytes the kept lines take.
+// Held returns the size of the retained lines in bytes.
 func (j *Journal) Held() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.size - j.freed
 }
 
-// Release punches a hole where the lines before next were, some time later: the master has
-// them. A record at the start of the file says where the rest begins. A file system
-// without holes keeps them.
+// Release discards lines before next, which the master has acknowledged: once they take at least
+// releaseStep bytes, it punches a hole in the file. A record at the start of the file contains the
+// offset of the first retained line. File systems without support for holes keep the space
+// allocated.
 func (j *Journal) Release(next uint64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -44,7 +45,7 @@ func (j *Journal) Release(next uint64) error {
 		return fmt.Errorf("write log journal: %w", err)
 	}
 	j.first, j.freed = i*indexStep, to
-	// The first block has the record that was just written.
+	// The first block contains the record that was just written.
 	err := unix.Fallocate(int(j.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, holeStart, to-holeStart)
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("give back the room of log lines: %w", err)
@@ -52,14 +53,14 @@ func (j *Journal) Release(next uint64) error {
 	return nil
 }
 
-// holeStart is behind the record that says where lines begin, in a block of its own.
+// holeStart is the offset of the hole, after the block of the record that locates the lines.
 const holeStart = 64 << 10
 
-// recoverFirst finds out where the kept lines begin.
+// recoverFirst reads the position of the first retained line.
 func (j *Journal) recoverFirst() error {
 	rec, _, err := readRecord(bufio.NewReader(io.NewSectionReader(j.file, 0, prefixSize+maxRecord)))
 	if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
-		return nil // recover sees it
+		return nil // recoverRecords handles it
 	}
 	if err != nil || rec.line.Stream != skipStream {
 		return err

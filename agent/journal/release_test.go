@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// onDisk is how many bytes a file really takes.
+// onDisk returns the allocated size of a file in bytes.
 func onDisk(t *testing.T, name string) int64 {
 	t.Helper()
 	var st unix.Stat_t
@@ -23,7 +23,7 @@ func onDisk(t *testing.T, name string) int64 {
 	return st.Blocks * 512
 }
 
-// long are lines of a kilobyte.
+// long returns lines of one kilobyte.
 func long(from, n int) []container.Line {
 	out := lines(from, n)
 	for i := range out {
@@ -41,7 +41,7 @@ func TestWhatTheMasterHasTakesNoRoom(t *testing.T) {
 		if err := j.Append(long(i, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		if err := j.Release(uint64(i)); err != nil { // the last thousand is under way
+		if err := j.Release(uint64(i)); err != nil { // the last thousand is unacknowledged
 			t.Fatal(err)
 		}
 		if got := onDisk(t, name); got > most || j.Held() > most {
@@ -75,7 +75,7 @@ func TestWhatTheMasterHasTakesNoRoom(t *testing.T) {
 	}
 }
 
-// An agent that is killed between the two steps of a release finds the lines.
+// If an agent is killed between the two steps of a release, the next one finds the lines.
 func TestLinesAreFoundWithTheirRoomNotYetGivenBack(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "log")

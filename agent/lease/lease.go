@@ -1,5 +1,4 @@
-// Package lease bounds how long an agent may run what its master starts elsewhere when the
-// master does not hear of the agent.
+// Package lease limits how long a disconnected agent runs tasks that its master restarts elsewhere.
 package lease
 
 import (
@@ -13,45 +12,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Term is a lease at one time. Both are 0 until they are known.
+// Term is a lease at one moment. Both fields are 0 until they are known.
 type Term struct {
 	// Length is the master's reconnect wait.
 	Length time.Duration
-	// From is when it began, since the machine started.
+	// From is the start of the lease, as time since boot.
 	From time.Duration
 }
 
-// Over reports whether the master has not answered for the wait. Without a length or an
-// answer there is no lease to end.
+// Over reports whether the lease has expired. A lease without a length or an answer never expires.
 func (t Term) Over(now time.Duration) bool {
 	return t.Length > 0 && t.From > 0 && now >= t.From+t.Length
 }
 
-// Lease is how long the agent may run what its master starts elsewhere when it does
-// not hear of the agent.
+// Lease limits how long an agent without a connection to its master runs tasks that the master
+// restarts elsewhere.
 //
 //	agent   ping ─────────── answered: good for the wait from here ──────▶ ends it
-//	master      ▲ it was heard                          loses the agent ──── wait + margin ──▶ starts it elsewhere
+//	master      ▲ received                       loses the agent ──── wait + margin ──▶ starts it elsewhere
 //
-// It is counted from when the question was asked that the master answered: the
-// master had the link at that time or later, so that its own count begins no sooner.
-// It is kept in a file: an agent that is killed and started again while its master
-// does not hear of it has no longer lease than before. A nil lease is never over.
+// It starts when the agent sent the ping that the master answered. The master had the connection
+// then or later, so its own wait begins no earlier. The lease is stored in a file, so that an agent
+// that is killed and restarted while disconnected does not extend it. A nil lease never expires.
 type Lease struct {
 	boot string
-	file *os.File // nil for one that is not kept
+	file *os.File // nil if the lease is not stored
 
-	// saving orders the changes, so that the file has the latest. Over does not wait for it: a disk
-	// that hangs must not keep a lease from ending.
+	// saving orders the writes, so that the file contains the latest term. Over does not wait for
+	// it, because a disk that hangs must not prolong a lease.
 	saving sync.Mutex
 	mu     sync.Mutex // guards term
 	term   Term
 }
 
-// File returns the name of the file for the lease of a data_dir.
+// File returns the name of the lease file of a data_dir.
 func File(dataDir string) string { return filepath.Join(dataDir, "lease") }
 
-// Open takes up the lease of an earlier agent of this machine's present run.
+// Open opens the lease file. It keeps the lease of an earlier agent if the machine has not rebooted
+// since.
 func Open(name string) (*Lease, error) {
 	boot, err := bootID()
 	if err != nil {
@@ -62,20 +60,20 @@ func Open(name string) (*Lease, error) {
 		return nil, fmt.Errorf("open lease: %w", err)
 	}
 	l := &Lease{boot: boot, file: f}
-	l.term, _ = readTerm(f, boot) // what cannot be read is no lease yet
+	l.term, _ = readTerm(f, boot) // an unreadable file means no lease yet
 	return l, nil
 }
 
-// bootID tells one run of the machine from the next.
+// bootID returns the boot ID of the machine.
 func bootID() (string, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id)), err
 }
 
-// recordFormat is the run of the machine, the length and the time, always as long.
+// recordFormat contains the boot ID, the length and the start. All records have the same size.
 const recordFormat = "%s %20d %20d\n"
 
-// maxRecord holds every record.
+// maxRecord is the size of the read buffer, larger than any record.
 const maxRecord = 128
 
 func readTerm(f *os.File, boot string) (Term, error) {
@@ -95,9 +93,8 @@ func readTerm(f *os.File, boot string) (Term, error) {
 	return Term{time.Duration(length), time.Duration(from)}, nil
 }
 
-// change makes a change and writes the lease where it was, which needs no room on a full disk.
-// One that could not be written is that of before, and ends sooner for an agent that is
-// started again.
+// change updates the lease and overwrites its record, which needs no space on a full disk. If the
+// write fails, the file keeps the older lease, which expires earlier for a restarted agent.
 func (l *Lease) change(do func(*Term)) {
 	if l == nil {
 		return
@@ -121,36 +118,36 @@ func (l *Lease) Close() error {
 	return l.file.Close()
 }
 
-// Now is the time since the machine started, with that during which it was
-// suspended: a machine that wakes up is late by all of it.
+// Now returns the time since boot, including the time during which the machine was suspended, so
+// that a lease expires during a suspension.
 func Now() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return 0 // every Linux since 2.6.39 has the clock; without it no lease ends
+		return 0 // every Linux since 2.6.39 has the clock; without it no lease expires
 	}
 	return time.Duration(ts.Nano())
 }
 
-// Learn takes the master's reconnect wait.
+// Learn sets the length of the lease, the master's reconnect wait.
 func (l *Lease) Learn(length time.Duration) {
 	l.change(func(t *Term) { t.Length = length })
 }
 
-// Answered renews the lease: the master has answered what it was asked at that time.
+// Answered renews the lease: the master has answered a message that was sent at the time asked.
 func (l *Lease) Answered(asked time.Duration) {
 	l.change(func(t *Term) { t.From = max(t.From, asked) })
 }
 
-// Wait is the master's reconnect wait; 0 until it is known.
+// Wait returns the master's reconnect wait, or 0 if it is unknown.
 func (l *Lease) Wait() time.Duration { return l.now().Length }
 
-// Over reports whether the master has not answered for the wait, and what that is.
+// Over reports whether the lease has expired, and returns its length.
 func (l *Lease) Over() (wait time.Duration, over bool) {
 	t := l.now()
 	return t.Length, t.Over(Now())
 }
 
-// now is the lease at this time.
+// now returns the current term.
 func (l *Lease) now() Term {
 	if l == nil {
 		return Term{}

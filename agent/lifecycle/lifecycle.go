@@ -1,5 +1,4 @@
-// Package lifecycle is what a container goes through on its agent, and how
-// it may end.
+// Package lifecycle defines the states of a container on its agent and the kinds of its exit.
 package lifecycle
 
 import (
@@ -9,17 +8,17 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// State is how far a container got. States only go forward.
+// State is the state of a container. States only advance.
 //
 //	Assigned ──▶ Pulling ──▶ Starting ──▶ Running ──▶ Terminated
 //	    │           │            │                        ▲
 //	    └───────────┴────────────┴──does not start────────┘
 //
-// A container that is found running after a restart of its agent goes to
-// Running from wherever its agent was killed.
+// A container that is found running after a restart of its agent advances to Running from the state
+// in which the agent was killed.
 type State string
 
-// The states.
+// Values of State.
 const (
 	Assigned   State = "ASSIGNED"
 	Pulling    State = "PULLING"
@@ -28,7 +27,7 @@ const (
 	Terminated State = "TERMINATED"
 )
 
-// nextStates lists what may follow each state.
+// nextStates returns the states that may follow s.
 func nextStates(s State) []State {
 	switch s {
 	case Assigned:
@@ -44,8 +43,9 @@ func nextStates(s State) []State {
 	}
 }
 
-// To moves from s to a later state. An agent that was killed while it pulled
-// or started does so again: staying in its state is no step.
+// To returns the state after a transition from s. It returns an error if the transition is not
+// allowed, also for the current state: an agent that was killed while it pulled an image or started
+// a container repeats that step.
 func (s State) To(to State) (State, error) {
 	for _, n := range nextStates(s) {
 		if n == to {
@@ -55,36 +55,36 @@ func (s State) To(to State) (State, error) {
 	return s, fmt.Errorf("a container cannot go from %s to %s", s, to)
 }
 
-// Proto is the state on the wire.
+// Proto returns the state as an API value.
 func (s State) Proto() apiv1.Container_State {
 	return apiv1.Container_State(apiv1.Container_State_value["STATE_"+string(s)])
 }
 
-// Before says whether s comes before a state on the wire.
+// Before reports whether s precedes the API state p.
 func (s State) Before(p apiv1.Container_State) bool { return s.Proto() < p }
 
-// Kind is how a container ended.
+// Kind is the kind of a container's exit.
 type Kind string
 
-// The kinds.
+// Values of Kind.
 const (
 	Exited     Kind = "exited"
 	NotStarted Kind = "not_started"
 	Lost       Kind = "lost"
 )
 
-// Exit is how a container ended, and with what.
+// Exit describes the exit of a container.
 type Exit struct {
 	Kind    Kind   `json:"kind"`
 	Code    int    `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Silent says that the agent ended the container because its master did not answer.
+	// Silent reports whether the agent killed the container because its master did not answer.
 	Silent bool `json:"silent,omitempty"`
-	// NotHere says that the container did not start for what the agent's machine lacks.
+	// NotHere reports whether the container did not start because of a lack of the agent's machine.
 	NotHere bool `json:"not_here,omitempty"`
 }
 
-// Proto is the exit on the wire.
+// Proto returns the exit as an API message.
 func (e Exit) Proto() *agentv1.Exit {
 	kind := agentv1.Exit_KIND_EXITED
 	switch e.Kind {

@@ -6,24 +6,24 @@ import (
 	"net/http/httptrace"
 )
 
-// beyond is an address of no machine (RFC 5737), which any default route leads to.
+// beyond is a documentation address (RFC 5737), reachable only over the default route.
 const beyond = "192.0.2.1:9"
 
-// traceAddress notes which address of this machine a connection begins at.
+// traceAddress stores the local address of the connection in local.
 func traceAddress(ctx context.Context, local *net.Addr) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(c httptrace.GotConnInfo) { *local = c.Conn.LocalAddr() },
 	})
 }
 
-// addressOf is the IP at which other machines find this one: that of its connection to
-// the master, or of its default route where the master is on the same machine. It is
-// empty where both are unknown.
+// addressOf returns the IP address at which other machines reach this one: the local address of its
+// connection to the master, or that of the default route if the master is on the same machine. It
+// returns "" if both are unknown.
 func addressOf(ctx context.Context, local net.Addr) string {
 	if tcp, ok := local.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		return tcp.IP.String()
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", beyond) // nothing is sent
+	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", beyond) // UDP: no packets are sent
 	if err != nil {
 		return ""
 	}
@@ -34,8 +34,8 @@ func addressOf(ctx context.Context, local net.Addr) string {
 	return ""
 }
 
-// interfaceAddresses are the addresses at which other machines may find this one, of each
-// network interface the first, IPv4 before IPv6.
+// interfaceAddresses returns an address of this machine per network interface: the first one, IPv4
+// before IPv6.
 func interfaceAddresses() map[string]string {
 	out := map[string]string{}
 	interfaces, err := net.Interfaces()

@@ -34,7 +34,8 @@ func (silent) Hello() *agentv1.Hello { return &agentv1.Hello{} }
 
 func (silent) Serve(context.Context, *Conn, *agentv1.Welcome) error { return nil }
 
-// A hello says it, beside a master on the same machine that of the machine's network.
+// The hello contains the machine's address. If the master is on the same machine, it contains the
+// address of the machine's network.
 func TestAHelloSaysWhereThisMachineIs(t *testing.T) {
 	t.Parallel()
 	heard := make(chan string, 1)

@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// proveIdentity adds the credential of an earlier welcome to hello, or where there is
-// none a proof of which machine this is, or the join token.
+// proveIdentity adds the stored credential to the hello, or without one a proof of the machine's
+// identity or the join token.
 func (l *link) proveIdentity(ctx context.Context, h *agentv1.Hello) error {
 	credential, err := l.readCredential()
 	if err != nil {
@@ -48,8 +48,8 @@ func (l *link) proveIdentity(ctx context.Context, h *agentv1.Hello) error {
 	return nil
 }
 
-// finalUnlessLacking makes an error final that no new connection would help. What a machine lacks
-// for now is tried again.
+// finalUnlessLacking wraps err in a *Final if a new connection would not help. Errors caused by a
+// lack of the machine are retried.
 func finalUnlessLacking(err error) error {
 	if health.LackOf(err) != "" {
 		return err
@@ -57,8 +57,8 @@ func finalUnlessLacking(err error) error {
 	return &Final{Err: err}
 }
 
-// keepCredential stores what a welcome brought, or one that could not be stored before.
-// On a full disk it stays in memory: the agent continues with its containers.
+// keepCredential stores the credential of a welcome, or an earlier one that could not be stored. On
+// a full disk it is kept in memory, so that the agent continues with its containers.
 func (l *link) keepCredential(credential string) error {
 	credential = cmp.Or(credential, l.unstored)
 	err := storeCredential(l.cfg.CredentialFile, credential)
@@ -71,8 +71,8 @@ func (l *link) keepCredential(credential string) error {
 	return nil
 }
 
-// readCredential returns nothing where the file does not exist. A damaged one is dropped: the
-// master would refuse it and could not say why.
+// readCredential returns "" if the file does not exist. It deletes a damaged credential, because
+// the master would reject it without a useful reason.
 func (l *link) readCredential() (string, error) {
 	name := l.cfg.CredentialFile
 	data, err := os.ReadFile(name)
@@ -103,7 +103,7 @@ func credentialDamage(text string) error {
 	return nil
 }
 
-// readSecret returns nothing for a file that is not there.
+// readSecret returns "" if the file does not exist.
 func readSecret(name string) (string, error) {
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func readSecret(name string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// storeCredential replaces the file, which other users may not read.
+// storeCredential replaces the credential file, which only its owner can read.
 func storeCredential(name, credential string) error {
 	if credential == "" {
 		return nil
@@ -123,8 +123,7 @@ func storeCredential(name, credential string) error {
 	return nil
 }
 
-// dropCredential forgets one that is no longer good; dropped is false when
-// there was none.
+// dropCredential deletes an invalid credential. dropped is false if there was none.
 func dropCredential(name string) (dropped bool, err error) {
 	err = os.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {

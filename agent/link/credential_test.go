@@ -61,11 +61,11 @@ func TestADamagedCredentialIsNamedAndAJoinTokenShown(t *testing.T) {
 	}
 }
 
-// keptIn is the variable that makes this test program keep a credential on a machine that
-// has nothing to store it with.
+// keptIn is the environment variable that makes this test program keep a credential on a machine
+// that cannot store it.
 const keptIn = "DET_DEPLOY_TEST_CREDENTIAL"
 
-// A master that welcomes an agent again gives it no other credential.
+// A master does not send another credential to an agent that reconnects.
 func TestACredentialThatCouldNotBeStoredIsKeptOverReconnects(t *testing.T) {
 	t.Parallel()
 	if file := os.Getenv(keptIn); file != "" {

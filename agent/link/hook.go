@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// hookTimeout is how long a hook may take. It usually switches the machine off.
+// hookTimeout is the timeout of a hook, which usually switches the machine off.
 const hookTimeout = 2 * time.Minute
 
-// RunHook runs the command of a hook of agent.yaml.
+// RunHook runs the command of a hook in agent.yaml.
 func RunHook(ctx context.Context, name string, argv []string, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()

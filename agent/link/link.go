@@ -1,6 +1,5 @@
-// Package link holds an agent's one connection to its master: a websocket
-// that the agent opens, opens again for as long as the master may need to
-// come back, and gives up only when it was told so.
+// Package link maintains the connection of an agent to its master: a websocket that the agent opens
+// and reopens until its configured number of attempts is exhausted or the master rejects it.
 package link
 
 import (
@@ -17,87 +16,86 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// Peer is the agent behind a link.
+// Peer is the agent at the end of a link.
 type Peer interface {
-	// Hello says what the agent knows; the link adds the protocol and the
-	// proof of identity.
+	// Hello returns the agent's greeting. The link adds the protocol and the proof of identity.
 	Hello() *agentv1.Hello
-	// Serve speaks with the master until the connection or ctx ends, or
-	// until the master sends the agent away. Any error but a *Final is a
-	// lost connection; nil ends the link.
+	// Serve exchanges messages with the master until the connection or ctx ends, or until the
+	// master asks the agent to shut down. Any error other than a *Final counts as a lost
+	// connection; nil ends the link.
 	Serve(ctx context.Context, c *Conn, w *agentv1.Welcome) error
 }
 
-// Config says whom to call and how long to try.
+// Config configures a link.
 type Config struct {
-	// URL is ws:// or wss://, with the path.
+	// URL is a ws:// or wss:// URL with a path.
 	URL string
-	// TLS is nil for the system's certificates.
+	// TLS is the TLS configuration. If nil, the system's certificates are used.
 	TLS *tls.Config
-	// CredentialFile keeps what a welcome brought.
+	// CredentialFile stores the credential of a welcome.
 	CredentialFile string
-	// JoinTokenFile holds what a static agent brings the first time; empty
-	// for one that needs none.
+	// JoinTokenFile contains the join token of a static agent, which it sends with its first hello.
+	// Empty if it needs none.
 	JoinTokenFile string
-	// Prove makes a proof of which machine this is, which a launched one brings
-	// instead of a join token. It is nil for a static agent.
+	// Prove returns a proof of the machine's identity, which a launched machine sends instead of a
+	// join token. It is nil for a static agent.
 	Prove func(ctx context.Context) (Proof, error)
-	// Attempts is how often a lost or first connection is tried; 0 is for ever.
+	// Attempts is the number of attempts to connect or reconnect; 0 means unlimited.
 	Attempts int
-	// Backoff is the pause between attempts.
+	// Backoff is the delay between attempts.
 	Backoff time.Duration
-	// OnLost is a command to run when the attempts are used up.
+	// OnLost is a command to run when all attempts have failed.
 	OnLost []string
-	// Lease is renewed by every answer of the master; it may be nil.
+	// Lease is renewed by each answer of the master. It may be nil.
 	Lease *lease.Lease
 	Log   *slog.Logger
 }
 
-// Proof is which machine this is, in a form that the master checks.
+// Proof is a machine identity proof for the master to verify.
 type Proof struct {
 	Kind string
 	Data []byte
 }
 
-// unknownPatience is how long a launched machine that has never joined believes a
-// master which says that it has not launched it: the answer to the call that made
-// the machine may have been lost, and is asked for again within minutes.
+// unknownPatience is how long a launched machine that has never joined retries although its master
+// does not know it. The response to the cloud API call that created the machine may have been lost;
+// the master repeats the query within minutes.
 const unknownPatience = 10 * time.Minute
 
-// ErrLost means that every attempt to reach the master has failed.
+// ErrLost is returned when all attempts to reach the master have failed.
 var ErrLost = errors.New("the master cannot be reached")
 
-// Final wraps an error of Serve that no new connection would help.
+// Final wraps an error of Serve that a new connection would not fix.
 type Final struct{ Err error }
 
-// Error is the wrapped one's.
+// Error returns the message of the wrapped error.
 func (f *Final) Error() string { return f.Err.Error() }
 
-// Unwrap gives the wrapped one.
+// Unwrap returns the wrapped error.
 func (f *Final) Unwrap() error { return f.Err }
 
-// RefusedError is a master's answer to hello.
+// RefusedError is returned when the master rejects the agent.
 type RefusedError struct {
 	Reason string
 	final  bool
 	rejoin bool
-	// unwanted is a machine that the master did not launch, or not any more.
+	// unwanted means that the master did not launch the machine or has terminated it
 	unwanted bool
 	revoked  bool
 }
 
-// Error gives the master's reason.
+// Error returns the master's reason.
 func (e *RefusedError) Error() string { return "the master refuses this agent: " + e.Reason }
 
-// Unwanted says that this machine is not one of the master's: one that was launched
-// for it has no reason to go on.
+// Unwanted reports whether the machine is not one of the master's. A machine that was launched for
+// the master should then switch off.
 func (e *RefusedError) Unwanted() bool { return e.unwanted }
 
-// Revoked says that an administrator has revoked this agent: what it runs is started
-// elsewhere and must end.
+// Revoked reports whether an administrator revoked this agent. Its containers must be killed,
+// because the master starts them elsewhere.
 func (e *RefusedError) Revoked() bool { return e.revoked }
 
-// Hint is what to do about it.
+// Hint returns a suggested fix.
 func (e *RefusedError) Hint() string {
 	if e.revoked && !e.unwanted {
 		return "have an administrator run `det-deploy agent admit`, and give this agent a new join token"
@@ -108,7 +106,7 @@ func (e *RefusedError) Hint() string {
 	return "check agent_id, resource_pool, join_token_file and the version of this agent against the master's"
 }
 
-// Run connects p with its master until ctx ends, which is no error.
+// Run keeps p connected to its master until ctx ends, and then returns nil.
 func Run(ctx context.Context, cfg Config, p Peer) error {
 	l := &link{cfg: cfg, peer: p, began: time.Now()}
 	failed := 0
@@ -131,23 +129,23 @@ func Run(ctx context.Context, cfg Config, p Peer) error {
 		if cfg.Attempts > 0 && failed > cfg.Attempts {
 			return l.giveUp(ctx, failed)
 		}
-		_ = wait.For(ctx, backoffAfter(cfg, failed)) // an ended context ends the loop
+		_ = wait.For(ctx, backoffAfter(cfg, failed)) // the loop ends when ctx is canceled
 	}
 }
 
 type link struct {
 	cfg  Config
 	peer Peer
-	// last is the failure that was logged last; the same one again is not news.
+	// last is the last logged failure; repetitions are not logged.
 	last string
-	// unstored is a credential for which there was no room on the disk.
+	// unstored is a credential that could not be stored because the disk was full.
 	unstored string
-	// began is when the first attempt was made.
+	// began is the time of the first attempt.
 	began time.Time
 }
 
-// classifyError tells apart what ends the link, what is tried again at once, and a
-// lost connection.
+// classifyError distinguishes errors that end the link, errors to retry at once, and a lost
+// connection.
 func (l *link) classifyError(err error) (again bool, final error) {
 	if f, ok := errors.AsType[*Final](err); ok {
 		return false, f.Err
@@ -184,10 +182,10 @@ func (l *link) giveUp(ctx context.Context, failed int) error {
 	return errors.Join(err, RunHook(ctx, "on_connection_lost", l.cfg.OnLost, l.cfg.Log))
 }
 
-// backoffAfter is the configured backoff where attempts are counted, so that attempts ×
-// backoff is the time that the user meant. Where they are not, it grows to
-// it, because most masters are back within a second. It varies by a fifth to
-// keep a thousand agents from calling at the same moment.
+// backoffAfter returns the configured backoff if attempts are limited, so that attempts × backoff
+// is the intended time. With unlimited attempts it grows up to that, because most masters are back
+// within a second. It varies by a fifth, so that a thousand agents do not reconnect at the same
+// moment.
 func backoffAfter(cfg Config, failed int) time.Duration {
 	d := cfg.Backoff
 	if cfg.Attempts == 0 {

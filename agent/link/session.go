@@ -20,30 +20,30 @@ import (
 )
 
 const (
-	// dialTimeout bounds connecting and the exchange of hello and welcome.
+	// dialTimeout limits connecting and the exchange of hello and welcome.
 	dialTimeout = 20 * time.Second
-	// pingInterval is the longest pause between pings. It keeps proxies from closing an idle
-	// connection, most of which wait for a minute, and is shorter than the 10 s after which
-	// a master asks on its own.
+	// pingInterval is the maximum interval between pings. It prevents proxies from closing an idle
+	// connection, usually after a minute, and is shorter than the 10 s after which a master sends
+	// its own pings.
 	pingInterval = 9 * time.Second
-	// pingTimeout is when a connection without an answer counts as lost.
+	// pingTimeout is the time without an answer after which a connection counts as lost.
 	pingTimeout = 20 * time.Second
-	// maxMessage bounds one message in bytes: an order carries the files of
-	// its task, of which clients send up to 95 MiB.
+	// maxMessage is the maximum size of a message in bytes. An order contains the files of its
+	// task; clients send up to 95 MiB of files.
 	maxMessage = 128 << 20
 )
 
-// Conn carries messages of one connection.
+// Conn sends and receives messages on one connection.
 type Conn struct {
 	ws *websocket.Conn
-	// in has the message that is read, for the next one.
+	// in is the read buffer, reused between messages.
 	in bytes.Buffer
 }
 
-// keptBuffer is how many bytes a message may have whose memory is kept for the next.
+// keptBuffer is the maximum capacity in bytes of a read buffer to reuse.
 const keptBuffer = 64 << 10
 
-// Send sends one message. It may be called from any goroutine.
+// Send sends one message. It is safe for concurrent use.
 func (c *Conn) Send(ctx context.Context, m *agentv1.AgentMessage) error {
 	data, err := proto.Marshal(m)
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *Conn) Send(ctx context.Context, m *agentv1.AgentMessage) error {
 	return nil
 }
 
-// Receive waits for one message. Only one goroutine may call it. The error is
-// a *RefusedError when the master sends the agent away.
+// Receive waits for one message. Only one goroutine may call it. It returns a *RefusedError if the
+// master rejects the agent.
 func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 	kind, r, err := c.ws.Reader(ctx)
 	if err == nil {
@@ -70,7 +70,7 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 		return nil, errors.New("receive from the master: a text frame; is this the agents' address of a master?")
 	}
 	var m agentv1.MasterMessage
-	if err := proto.Unmarshal(c.in.Bytes(), &m); err != nil { // which copies what it keeps
+	if err := proto.Unmarshal(c.in.Bytes(), &m); err != nil { // Unmarshal copies the data
 		return nil, fmt.Errorf("decode message of the master: %w", err)
 	}
 	if c.in.Cap() > keptBuffer {
@@ -84,7 +84,7 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 	return &m, nil
 }
 
-// connectOnce connects, introduces the agent, and serves until the end.
+// connectOnce connects, sends the hello, and serves the peer until the connection ends.
 func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -94,7 +94,7 @@ func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 		return false, err
 	}
 	reconnectWait := time.Duration(w.GetReconnectWaitUs()) * time.Microsecond
-	// In this order: a wait that has become shorter is none of the last answer.
+	// In this order: a shorter wait does not apply to the lease of the previous answer.
 	l.cfg.Lease.Answered(asked)
 	l.cfg.Lease.Learn(reconnectWait)
 	defer func() { _ = c.ws.CloseNow() }()
@@ -106,7 +106,7 @@ func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		// Whatever ends serving ends the pings.
+		// Any end of Serve stops the pings.
 		defer cancel()
 		return l.peer.Serve(gctx, c, w)
 	})
@@ -118,7 +118,7 @@ func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 	return true, err
 }
 
-// dialMaster dials and says hello.
+// dialMaster connects and exchanges hello and welcome.
 func (l *link) dialMaster(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	hello := l.peer.Hello()
 	hello.Protocol = agentv1.Protocol
@@ -161,14 +161,13 @@ func (c *Conn) sendHello(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 	return w, nil
 }
 
-// keepAlive notices a connection that died without a word, and renews the lease. A ping in
-// each third of the wait that is given up after a quarter leaves two fifths to connect
-// again. Pings come at random within the last half of that time, so that agents that were welcomed
-// together do not ping together.
+// keepAlive detects dead connections and renews the lease. One ping per third of the wait, with a
+// timeout of a quarter, leaves two fifths of the wait to reconnect. Pings are sent at a random time
+// within the last half of the interval, so that agents welcomed together do not ping together.
 func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, reconnectWait time.Duration) error {
 	interval := clampDuration(reconnectWait/3, time.Second, pingInterval)
 	for {
-		_ = wait.For(ctx, interval/2+rand.N(interval/2)) // a ping asks ctx as well
+		_ = wait.For(ctx, interval/2+rand.N(interval/2)) // ping checks ctx too
 		asked := lease.Now()
 		err := c.ping(ctx, clampDuration(reconnectWait/4, time.Second, pingTimeout))
 		switch {
@@ -181,7 +180,7 @@ func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, reconnectWait ti
 	}
 }
 
-// clampDuration is d within bounds; most where there is none.
+// clampDuration limits d to [least, most]. It returns most if d is not positive.
 func clampDuration(d, least, most time.Duration) time.Duration {
 	if d <= 0 {
 		return most

@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// outputMost is how long the output of a script may grow, in bytes, and outputKept
-	// how much of its end stays then.
+	// outputMost is the size in bytes at which the output of a script is truncated, and outputKept
+	// is the size of the retained end.
 	outputMost = 64 << 20
 	outputKept = 1 << 20
-	// boundPause is how often it is measured: what is written meanwhile is what the
-	// output may be longer by.
+	// boundPause is the interval between checks of the size. The output can exceed the limit by the
+	// amount written in between.
 	boundPause = 250 * time.Millisecond
 )
 
-// Bound keeps the output of a script, and of what it has started in the background, from
-// filling the disk, until ctx ends. A file that is not there needs nothing.
+// Bound truncates the output of a script and its background processes when it becomes too long,
+// until ctx ends, so that it does not fill the disk. A missing file is ignored.
 func Bound(ctx context.Context, s Script) {
 	tick := time.NewTicker(boundPause)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		_ = truncateOutput(s.Output()) // it is tried again
+		_ = truncateOutput(s.Output()) // it is retried
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
 	}
-	_ = truncateOutput(s.Output()) // what was written last
+	_ = truncateOutput(s.Output()) // the latest output
 }
 
-// truncateOutput drops all but the end of a file that has grown too long. Its writers append.
+// truncateOutput truncates a file that is too long to its end. The writers append.
 func truncateOutput(name string) error {
 	info, err := os.Stat(name)
 	if err != nil || info.Size() <= outputMost {
@@ -53,15 +53,15 @@ func truncateOutput(name string) error {
 		end = rest
 	}
 	kept := append(fmt.Appendf(nil, "(some %d bytes of output were dropped here)\n", info.Size()-int64(len(end))), end...)
-	if err := f.Truncate(0); err != nil { // first: the disk may be full
+	if err := f.Truncate(0); err != nil { // before the write, because the disk may be full
 		return err
 	}
 	_, err = f.Write(kept)
 	return err
 }
 
-// cutTries is how often the end is read until nothing was written meanwhile; who writes
-// without a pause loses some more.
+// cutTries is the number of attempts to read the end without a concurrent write. If a process
+// writes continuously, some more output is lost.
 const cutTries = 10
 
 func steadyEnd(f *os.File) (end []byte, err error) {
@@ -76,7 +76,7 @@ func steadyEnd(f *os.File) (end []byte, err error) {
 	return end, err
 }
 
-// lastBytes are the last n bytes of a file at most.
+// lastBytes returns up to n bytes from the end of a file.
 func lastBytes(f *os.File, n int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -85,7 +85,7 @@ func lastBytes(f *os.File, n int64) ([]byte, error) {
 	buf := make([]byte, min(n, info.Size()))
 	read, err := f.ReadAt(buf, info.Size()-int64(len(buf)))
 	if read == len(buf) {
-		err = nil // the end of the file is no error
+		err = nil // io.EOF is no error
 	}
 	return buf[:read], err
 }

@@ -5,12 +5,11 @@ import (
 	"os/exec"
 )
 
-// initMounts is the mount namespace of the machine's first process.
+// initMounts is the mount namespace of the machine's init process.
 const initMounts = "/proc/1/ns/mnt"
 
-// onMachine has a command run in the mount namespace of the machine. An agent's unit has
-// one of its own, and what a script mounts there would be seen neither by containers nor
-// after the agent's end.
+// onMachine wraps a command so that it runs in the machine's mount namespace. The agent's systemd
+// unit has its own, whose mounts would be invisible to containers and disappear with the agent.
 func onMachine(argv []string) []string {
 	enter, err := exec.LookPath("nsenter")
 	if err != nil || !inUnit() {
@@ -19,8 +18,9 @@ func onMachine(argv []string) []string {
 	return append([]string{enter, "--mount=" + initMounts, "--root=/proc/1/root", "--"}, argv...)
 }
 
-// inUnit reports whether this process sees the machine's root in a mount namespace of its
-// own. In a container the root is another, and in a user's session nothing may be entered.
+// inUnit reports whether this process has the machine's root in a separate mount namespace. It
+// returns false in a container, which has another root, and in a user's session, which may not
+// enter the namespace.
 func inUnit() bool {
 	own, err1 := os.Readlink("/proc/self/ns/mnt")
 	first, err2 := os.Readlink(initMounts)

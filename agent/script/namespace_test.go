@@ -10,11 +10,11 @@ import (
 	"github.com/det-deploy/det-deploy/agent/script"
 )
 
-// inDirectory has this test's program run a script in a directory, instead of tests.
+// inDirectory makes this test program run a script in a directory instead of tests.
 const inDirectory = "TEST_RUN_SCRIPT_IN"
 
-// An agent's unit has a mount namespace of its own. What a script mounts is there for the
-// containers of the machine, too.
+// An agent's systemd unit has its own mount namespace. Mounts of a script must be visible to the
+// containers of the machine too.
 func TestAScriptMountsForTheWholeMachine(t *testing.T) {
 	if dir := os.Getenv(inDirectory); dir != "" {
 		s := script.Script{Name: "startup_script", Text: []byte("readlink /proc/self/ns/mnt /proc/1/ns/mnt"), File: filepath.Join(dir, "s")}
@@ -28,7 +28,7 @@ func TestAScriptMountsForTheWholeMachine(t *testing.T) {
 		t.Skip("enters mount namespaces; run as root")
 	}
 	dir := t.TempDir()
-	// A machine of its own, whose first process is a shell, and a unit in it.
+	// A container whose first process is a shell, and a unit in it.
 	const machine = `unshare --mount "$0" "-test.run=^TestAScriptMountsForTheWholeMachine$"; exit $?`
 	c := exec.CommandContext(t.Context(), "unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", machine, os.Args[0])
 	c.Env = append(os.Environ(), inDirectory+"="+dir)

@@ -1,6 +1,6 @@
-// Package script runs what a pool's owner wrote for the machines of the pool. The
-// output of a script may hold secrets: the machine's administrator can read it, and the
-// error of a failed script has its last lines.
+// Package script runs the startup scripts of a resource pool on its machines. The output of a
+// script may contain secrets: it is readable by the machine's administrator, and the error of a
+// failed script contains its last lines.
 package script
 
 import (
@@ -16,31 +16,31 @@ import (
 	"unicode/utf8"
 )
 
-// Script is a program as text.
+// Script is the text of a program.
 type Script struct {
-	// Name is what its author calls it: "startup_script".
+	// Name is the name of the setting, such as "startup_script".
 	Name string
 	Text []byte
-	// File is where it is put. Its output goes beside it.
+	// File is the path to which the script is written. Its output is written next to it.
 	File string
-	// Env is KEY=VALUE over this process's own environment.
+	// Env is a list of KEY=VALUE that extends the process environment.
 	Env []string
 }
 
-// Output is where a script's output goes, readable by this user alone.
+// Output returns the file of the script's output, which only its owner can read.
 func (s Script) Output() string { return s.File + ".log" }
 
 const (
-	// tailBytes and tailLines bound the output of a failed script in its error: enough
-	// for an error and what led to it.
+	// tailBytes and tailLines limit the output in the error of a failed script: enough for an error
+	// and its context.
 	tailBytes = 4 << 10
 	tailLines = 20
-	// killPatience is how long its processes may take to die with it.
+	// killPatience is how long to wait for the script's processes after it was killed.
 	killPatience = 5 * time.Second
 )
 
-// Run runs a script to its end. What it starts in the background continues. The
-// error has the last lines of its output.
+// Run runs a script and waits until it exits. Its background processes continue. The error contains
+// the last lines of the output.
 func Run(ctx context.Context, s Script) error {
 	if err := os.WriteFile(s.File, s.Text, 0o700); err != nil {
 		return fmt.Errorf("run %s: %w", s.Name, err)
@@ -49,7 +49,7 @@ func Run(ctx context.Context, s Script) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", s.Name, err)
 	}
-	defer func() { _ = out.Close() }() // the script has its own
+	defer func() { _ = out.Close() }() // the script has its own descriptor
 	argv := onMachine(interpreterOf(s))
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Env = append(os.Environ(), s.Env...)
@@ -63,7 +63,7 @@ func Run(ctx context.Context, s Script) error {
 	return nil
 }
 
-// runBounded runs the command while the output is kept short.
+// runBounded runs the command and limits the size of its output.
 func runBounded(ctx context.Context, c *exec.Cmd, s Script) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -74,12 +74,13 @@ func runBounded(ctx context.Context, c *exec.Cmd, s Script) error {
 	return err
 }
 
-// interpreterOf is what runs the script: what its first line says, or a shell.
+// interpreterOf returns the command line of the script: the interpreter of its first line, or a
+// shell.
 func interpreterOf(s Script) []string {
 	first, _, _ := bytes.Cut(s.Text, []byte("\n"))
 	if line, found := strings.CutPrefix(string(first), "#!"); found {
 		if argv := strings.Fields(line); len(argv) > 0 {
-			return append(argv, s.File) // by itself it could not run where files may not be executed
+			return append(argv, s.File) // direct execution fails on a file system mounted with noexec
 		}
 	}
 	if _, err := os.Stat("/bin/bash"); err == nil {
@@ -88,13 +89,13 @@ func interpreterOf(s Script) []string {
 	return []string{"/bin/sh", s.File}
 }
 
-// outputTail is the last lines of a file, for the end of an error.
+// outputTail returns the last lines of a file, formatted for the end of an error.
 func outputTail(name string) string {
 	f, err := os.Open(name)
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	text, err := lastBytes(f, tailBytes)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return ""

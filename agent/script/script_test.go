@@ -49,7 +49,7 @@ func TestTheOutputOfAScriptIsBounded(t *testing.T) {
 	const most = 64 << 20
 	s := script.Script{
 		Name: "startup_script", File: filepath.Join(t.TempDir(), "s"),
-		// In the background it goes on when the script has ended.
+		// The background process continues after the script has exited.
 		Text: []byte("yes 'so much' | head -c 150000000; sleep 1; (until [ -e $0.go ]; do sleep 0.1; done; yes 'and more' | head -c 150000000; sleep 1; echo; echo the end) & echo the last line; exit 7"),
 	}
 	err := script.Run(t.Context(), s)

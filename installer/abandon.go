@@ -8,21 +8,21 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Abandoned is what giving an upgrade up came to.
+// Abandoned is the result of abandoning an upgrade.
 type Abandoned struct {
-	// From is the release that was given up, and To the one that serves again.
+	// From is the abandoned release, and To the restored one.
 	From record.Release `json:"from"`
 	To   record.Release `json:"to"`
-	// Backup is where the store was kept, as far as it was.
+	// Backup is the location of the backup, or "" if the upgrade had not made one.
 	Backup string `json:"backup"`
-	// Changed is false when there was nothing to give up.
+	// Changed is false if no upgrade had to be abandoned.
 	Changed bool `json:"changed"`
 }
 
-// errNoWayBack is a platform whose upgrades only end by themselves.
+// errNoWayBack reports that the platform does not support Abandon.
 var errNoWayBack = errors.New("upgrades on this platform cannot be given up")
 
-// PlanAbandon looks, and says what Abandon would do.
+// PlanAbandon returns the result that Abandon would have. It changes nothing.
 func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
 	target, able := in.Deployment.(Abandonable)
 	if !able {
@@ -39,9 +39,9 @@ func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
 	return in.decideAbandon(s)
 }
 
-// Abandon gives up an upgrade that is under way or stuck, and leads back to the release
-// that ran before. The store has to be untouched: once a new master has answered it
-// refuses. It may be repeated.
+// Abandon stops an upgrade in progress, or a stuck one, and restores the previous release. It
+// returns an error if a new master has answered, because that may have changed the store. It may be
+// repeated.
 func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 	target, able := in.Deployment.(Abandonable)
 	if !able {
@@ -65,7 +65,8 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 	return done, err
 }
 
-// decideAbandon decides which way leads back, or why none does. It is pure.
+// decideAbandon decides how to restore the previous release, or returns an error if that is
+// impossible. It is pure.
 func (in *Installer) decideAbandon(s Observation) (Abandoned, error) {
 	at := StandingOf(s)
 	switch at {
@@ -91,7 +92,7 @@ func (in *Installer) decideAbandon(s Observation) (Abandoned, error) {
 	return a, nil
 }
 
-// errUnknownFormer is an upgrade of which nothing says what it led from.
+// errUnknownFormer reports that neither the record nor the platform knows the previous release.
 var errUnknownFormer = errors.New("neither the record nor the platform says what ran before; run upgrade again, with the old program or the new one")
 
 func (s *session) goBack(ctx context.Context, target Abandonable, a Abandoned) error {

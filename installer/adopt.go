@@ -7,11 +7,11 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// ErrRecorded is a cluster that has a record and needs no other.
+// ErrRecorded reports that the cluster has a record already.
 var ErrRecorded = errors.New("the cluster has a record")
 
-// Adopt writes the record of a cluster whose own is lost: the installer's settings
-// and release. It changes nothing else.
+// Adopt writes a new record for a cluster that has lost its own, with the installer's settings and
+// release. It changes nothing else.
 func (in *Installer) Adopt(ctx context.Context) error {
 	s := &session{Installer: in, action: "adopt"}
 	return runPhases(

@@ -11,8 +11,8 @@ import (
 	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
-// A look at the platform reads the record too, and may fail of it first: what is said is what to do
-// about the record.
+// Planning reads the record too and may fail on it first. The reported error must be the one that
+// explains how to repair the record.
 func TestWhatIsWrongWithTheRecordIsSaidFirst(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

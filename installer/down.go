@@ -13,18 +13,17 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// rounds bounds how often down looks again at what the running cluster may have
-// launched while it went.
+// rounds limits how often Down plans again, to delete objects that the cluster launched during the
+// removal.
 const rounds = 3
 
-// PlanDown looks and says what Down would do. It sees what lists do not show
-// yet: what is known by name is looked at, and what was lately created is
-// waited for, with a limit.
+// PlanDown returns the plan of Down. It includes objects that lists do not show yet: it looks up
+// known names, and waits up to a limit for recent creations to appear.
 func (in *Installer) PlanDown(ctx context.Context, deleteData bool) (plan.Plan, error) {
 	return in.planDown(ctx, deleteData, nil)
 }
 
-// planDown waits for nothing of a nonce that was seen before, and may be gone since.
+// planDown does not wait for nonces in seen, whose objects may have been deleted.
 func (in *Installer) planDown(ctx context.Context, deleteData bool, seen map[string]bool) (plan.Plan, error) {
 	if err := in.awaitIntents(ctx, seen); err != nil {
 		return plan.Plan{}, err
@@ -38,9 +37,9 @@ func (in *Installer) planDown(ctx context.Context, deleteData bool, seen map[str
 	})
 }
 
-// Down carries out the agreed plan, looks a second time, and returns what became
-// of everything. Only what is left is an error. The record goes last, and stays
-// while something is left.
+// Down executes the confirmed plan, takes a second inventory, and returns the outcome of every
+// object. It returns an error if objects remain. The record is deleted last, and only if nothing
+// remains.
 func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool) (Receipt, error) {
 	s := &session{Installer: in, action: "down"}
 	look := func(ctx context.Context) (plan.Plan, error) { return in.PlanDown(ctx, deleteData) }
@@ -56,7 +55,7 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 		}},
 		phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
 		phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
-			if in.LateLists { // an up that was killed may have made something just before
+			if in.LateLists { // an interrupted `up` may have created something just before
 				if err := wait.For(ctx, time.Until(settled)); err != nil {
 					return err
 				}
@@ -70,8 +69,8 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 	return receipt, err
 }
 
-// makeReceipt makes the second inventory. Objects that were created since the first are
-// removed too: a cluster that is being uninstalled may still launch a machine.
+// makeReceipt takes the second inventory. It also deletes objects created since the first, because
+// a cluster may still launch machines while it is being removed.
 func (s *session) makeReceipt(ctx context.Context, done plan.Plan, look func(context.Context) (plan.Plan, error)) (Receipt, error) {
 	r := newReceipt(s.Cluster, done)
 	for range rounds {
@@ -91,7 +90,7 @@ func (s *session) makeReceipt(ctx context.Context, done plan.Plan, look func(con
 	return r, r.Err()
 }
 
-// awaitGone waits, with a limit, until the lists do not show what was just removed.
+// awaitGone waits, up to a limit, until lists no longer show the deleted objects.
 func (s *session) awaitGone(ctx context.Context, r Receipt, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
 	var now plan.Plan
 	err := pollUntil(ctx, s.settleLimit(), func() (bool, error) {
@@ -114,7 +113,7 @@ func (s *session) deleteRecord(ctx context.Context) error {
 	return nil
 }
 
-// noncesIn are the nonces of what a plan has seen.
+// noncesIn returns the nonces of the objects in a plan.
 func noncesIn(p plan.Plan) map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range p.Steps {
@@ -125,8 +124,8 @@ func noncesIn(p plan.Plan) map[string]bool {
 	return out
 }
 
-// awaitIntents waits, with a limit, until everything that was created under a
-// nonce shows in the inventory, but for nonces that were seen there before.
+// awaitIntents waits, up to a limit, until the inventory shows everything that was created under a
+// nonce, except the nonces in seen.
 func (in *Installer) awaitIntents(ctx context.Context, seen map[string]bool) error {
 	r, _, found, err := record.Read(ctx, in.Store)
 	if err != nil || !found {
@@ -155,8 +154,8 @@ func showsAll(fs []resource.Found, intents map[string]record.Intent) bool {
 	return true
 }
 
-// pollUntil repeats look until it reports true or limit has passed; running out of time
-// is not an error.
+// pollUntil calls ask until it returns true or an error, or limit has passed. It returns nil after
+// limit.
 func pollUntil(ctx context.Context, limit time.Duration, ask func() (bool, error)) error {
 	deadline := time.Now().Add(limit)
 	for {

@@ -27,13 +27,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// deployment is cloudtest's target with nothing to check and nobody to wait for.
+// deployment is cloudtest's target without checks, and ready at once.
 type deployment struct{ *cloudtest.Target }
 
 func (deployment) Checks() []doctor.Check                    { return nil }
 func (deployment) Ready(context.Context, func(string)) error { return nil }
 
-// stage is a world, its record, and what is wanted in it.
+// stage is a world, its record, and the number of requested machines.
 type stage struct {
 	world    *cloudtest.World
 	store    *recordtest.Memory
@@ -48,7 +48,7 @@ func newStage() *stage {
 	return &stage{world: w, store: &recordtest.Memory{Before: w.Store}, machines: 2, size: "100", zone: "a"}
 }
 
-// operator is a new process, of a person called who.
+// operator returns an installer as a new process of that user.
 func (s *stage) operator(who string) *installer.Installer {
 	gate := new(resource.Gate)
 	return &installer.Installer{
@@ -81,8 +81,7 @@ func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, e
 	return in.Down(ctx, p, deleteData)
 }
 
-// resume lets the next operator go on at once, without waiting for the lease of
-// the one who was killed: that is when lists lag most.
+// resume lets the next operator take over the lease of a killed one at once, while lists still lag.
 func (s *stage) resume() {
 	s.world.Revive()
 	s.dead = func(record.Holder) bool { return true }
@@ -105,7 +104,7 @@ func wantNothingToDo(t *testing.T, s *stage) {
 	}
 	if !p.Empty() {
 		var b strings.Builder
-		_ = p.Render(&b) // a strings.Builder does not fail
+		_ = p.Render(&b) // a strings.Builder never returns an error
 		t.Errorf("got a plan with something to do, want none:\n%s", b.String())
 	}
 }
@@ -117,7 +116,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// bubble runs a test with a clock of its own.
+// bubble runs a test in a synctest bubble.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -156,7 +155,7 @@ func TestChangesAreMadeAndThenThePlanIsEmpty(t *testing.T) {
 	}
 }
 
-// calls counts the changing calls of f in a world without faults.
+// calls returns the number of changing calls of f in a world without faults.
 func calls(t *testing.T, prepare, f func(*stage, context.Context) error) int {
 	t.Helper()
 	n := 0
@@ -170,8 +169,8 @@ func calls(t *testing.T, prepare, f func(*stage, context.Context) error) int {
 	return n
 }
 
-// Whatever call fails, and however, the same command continues: nothing is
-// missing, nothing is there twice, and down leaves nothing.
+// Whichever call fails, a second run of the command finishes: nothing is missing or duplicated, and
+// `down` deletes everything.
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for _, flow := range []struct {
@@ -232,8 +231,7 @@ func (s *stage) downAll(ctx context.Context) error {
 	return err
 }
 
-// An up that was killed anywhere is taken down at once, without another up and
-// while the lists still lag.
+// `down` deletes everything that an interrupted `up` has created, although lists still lag.
 func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	t.Parallel()
 	n := calls(t, (*stage).nothing, (*stage).up)
@@ -244,7 +242,7 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) {
 					s := newStage()
 					s.world.Lag = 5 * time.Second
 					s.world.FailAt(i, fault)
-					_ = s.up(t.Context()) // it is meant to fail
+					_ = s.up(t.Context()) // it has to fail
 					s.resume()
 					_, err := s.down(t.Context(), true)
 					must(t, err)
@@ -270,7 +268,7 @@ func TestDownKeepsDataAndSaysWhy(t *testing.T) {
 	})
 }
 
-// What was there and was removed is not waited for to appear.
+// Down does not wait for objects that it deleted itself to appear.
 func TestDownDoesNotWaitForWhatItHasRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
@@ -335,7 +333,7 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 		p, err := ann.Plan(t.Context())
 		must(t, err)
 		outcomes := make(chan error, 2)
-		for _, in := range []*installer.Installer{ann, bob} { // who agreed to the same plan
+		for _, in := range []*installer.Installer{ann, bob} { // who confirmed the same plan
 			go func() { outcomes <- in.Up(t.Context(), p) }()
 		}
 		won := 0
@@ -381,7 +379,7 @@ func TestPlanningChangesNothing(t *testing.T) {
 		if got := s.world.Calls(); got != 0 {
 			t.Errorf("got %d changing calls, want none", got)
 		}
-		// And if a resource tried to, it would not get through.
+		// The gate also rejects changes of a resource.
 		wanted, err := in.Deployment.Wanted()
 		must(t, err)
 		bucket := wanted[slices.IndexFunc(wanted, func(r resource.Resource) bool { return r.Kind() == "bucket" })]
@@ -414,7 +412,7 @@ func TestInterruptionFinishesTheStepInHand(t *testing.T) {
 		if !slices.Contains(s.world.Live(), "network/main") {
 			t.Error("the step in hand was not finished")
 		}
-		must(t, s.up(t.Context())) // the lease was given back: no waiting
+		must(t, s.up(t.Context())) // the lease was released: no waiting
 		wantLive(t, s, whole)
 	})
 }

@@ -2,18 +2,17 @@ package installer
 
 import "github.com/det-deploy/det-deploy/installer/plan"
 
-// Health is how a cluster is, and what is not as it should be.
+// Health is the condition of a cluster, with its problems.
 type Health struct {
-	// State is running, degraded when something is not as it should be, or absent when
-	// only what was kept is there.
+	// State is running, degraded if there are problems, or absent if only retained objects exist.
 	State State
-	// Wrong lists what is not as it should be, a sentence each.
+	// Wrong lists the problems, one sentence each.
 	Wrong []string
-	// Try is what to do about the first of it.
+	// Try is the remedy for the first problem that has one.
 	Try string
 }
 
-// Add notes something that is not as it should be, and what to do about it.
+// Add adds a problem and its remedy.
 func (h *Health) Add(text, try string) {
 	h.Wrong = append(h.Wrong, text)
 	if h.Try == "" {
@@ -24,7 +23,7 @@ func (h *Health) Add(text, try string) {
 	}
 }
 
-// AddSteps notes what up would change, or would refuse to.
+// AddSteps adds the changes that `up` would make or refuse.
 func (h *Health) AddSteps(p plan.Plan, try string) {
 	for _, s := range p.Steps {
 		if !s.Verb.Changes() && s.Verb != plan.Refuse {

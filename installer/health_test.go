@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
-// Everything because of which a cluster is degraded is named, what up refuses too.
+// Health lists every cause of a degraded state, including the steps that `up` refuses.
 func TestHealthNamesWhatDiffers(t *testing.T) {
 	t.Parallel()
 	h := installer.Health{State: installer.Running}

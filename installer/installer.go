@@ -1,5 +1,5 @@
-// Package installer holds the operations on a whole cluster, the same for every
-// platform: plan, up, status, upgrade and down. Each reads as its table of contents.
+// Package installer implements the operations on a cluster, the same for every platform: plan, up,
+// status, upgrade and down.
 package installer
 
 import (
@@ -16,61 +16,59 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Deployment is one cluster on one platform, as far as the installer knows it.
+// Deployment is one cluster on one platform.
 type Deployment interface {
 	resource.Target
 
-	// Wanted lists all resources of the cluster. They are made new by each
-	// call and have learned nothing yet.
+	// Wanted returns all resources of the cluster. Each call returns new resources.
 	Wanted() ([]resource.Resource, error)
 
-	// Checks lists what has to hold before anything is changed.
+	// Checks returns the preflight checks.
 	Checks() []doctor.Check
 
-	// Ready waits until the cluster answers, reporting what it waits for. It is
-	// ErrNotAwaited when it was asked not to wait.
+	// Ready waits until the cluster answers, and reports its progress. It returns ErrNotAwaited if
+	// it was configured not to wait.
 	Ready(ctx context.Context, tell func(string)) error
 }
 
-// Installer works on one cluster.
+// Installer operates on one cluster.
 type Installer struct {
 	Cluster string
-	// Platform is the platform's name: "local".
+	// Platform is the name of the platform, such as "local".
 	Platform string
-	// Settings are remembered for the next run.
+	// Settings are recorded for the next run.
 	Settings map[string]string
-	// Release is what Up has the cluster run; it is remembered too.
+	// Release is the release that Up installs; it is recorded too.
 	Release    record.Release
 	Deployment Deployment
 	Store      record.Store
-	// Gate is the one that the deployment's clients ask.
+	// Gate is asked by the deployment's clients before each change.
 	Gate *resource.Gate
-	// Holder says who is at work; Dead knows holders that do not live any more.
+	// Holder identifies this process. Dead reports whether another holder is known to have died.
 	Holder record.Holder
 	Dead   func(record.Holder) bool
 	Emit   event.Sink
-	// SideBySide makes the checks beside the plan: where each answer is a while on its way.
+	// SideBySide runs the checks concurrently with planning, for platforms with slow calls.
 	SideBySide bool
-	// LateLists is true where a list shows an object only seconds after it was made: Down
-	// then looks a second time no sooner than lists have settled.
+	// LateLists reports that lists show new objects only after some seconds. Down then takes its
+	// second inventory no sooner than lists have settled.
 	LateLists bool
-	// Apply bounds the work; its zero value has good defaults.
+	// Apply configures the execution; its zero value has good defaults.
 	Apply apply.Config
 }
 
-// ErrPlanChanged is a world that changed between the plan that was agreed to
-// and the lock.
+// ErrPlanChanged reports that the cluster changed between the confirmation of a plan and the lock.
 var ErrPlanChanged = errors.New("the cluster has changed since the plan was made")
 
-// ErrNotAwaited is a cluster that was not waited for: whether it answers is not known.
+// ErrNotAwaited reports that Ready did not wait, so that it is unknown whether the cluster answers.
 var ErrNotAwaited = errors.New("the cluster was not waited for")
 
-// Check makes every check and changes nothing.
+// Check runs all checks. It changes nothing.
 func (in *Installer) Check(ctx context.Context) doctor.Report {
 	return doctor.Run(ctx, in.Deployment.Checks())
 }
 
-// Plan looks and says what Up would do. A dry run is this and no more.
+// Plan returns the plan of Up. It changes nothing.
 func (in *Installer) Plan(ctx context.Context) (plan.Plan, error) {
 	wanted, err := in.Deployment.Wanted()
 	if err != nil {
@@ -79,8 +77,8 @@ func (in *Installer) Plan(ctx context.Context) (plan.Plan, error) {
 	return plan.Compute(ctx, plan.Request{Cluster: in.Cluster, Wanted: wanted, Target: in.Deployment})
 }
 
-// Survey makes every check, and says what Up would do. It changes nothing. An error is of
-// the plan: a check that fails is in the report, and counts more.
+// Survey runs all checks and returns the plan of Up. It changes nothing. The error is that of the
+// plan; failed checks are in the report and take precedence.
 func (in *Installer) Survey(ctx context.Context) (doctor.Report, plan.Plan, error) {
 	if !in.SideBySide {
 		report := in.Check(ctx)
@@ -98,7 +96,7 @@ func (in *Installer) Survey(ctx context.Context) (doctor.Report, plan.Plan, erro
 	return report, p, err
 }
 
-// changedError is ErrPlanChanged with what there is to do now.
+// changedError is ErrPlanChanged with the new plan's summary.
 type changedError struct{ summary string }
 
 func (e *changedError) Error() string { return fmt.Sprintf("%s (now: %s)", ErrPlanChanged, e.summary) }

@@ -10,26 +10,27 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
-// Mover is a Deployment that can be made in another zone while it holds no data.
+// Mover is a Deployment that can move to another zone while it holds no data.
 type Mover interface {
-	// Move chooses another zone after the platform had no capacity for the resource with
-	// an ID. Its error is that refusal, with what the user can do, where there is no other
-	// zone or the user chose this one.
+	// Move chooses another zone after the platform reported no capacity for the resource of that
+	// ID. If there is no other zone, or the user chose this one, it returns the refusal with a
+	// remedy.
 	Move(ctx context.Context, id string, refusal error) (Moved, error)
 }
 
-// Moved is a deployment that is to be made in another zone.
+// Moved is a deployment in another zone.
 type Moved struct {
-	// Settings are remembered for the next run.
+	// Settings are recorded for the next run.
 	Settings map[string]string
-	// Message is the reason, for a person: "us-west-2a has no capacity for m6i.large; trying us-west-2b".
+	// Message explains the move to the user: "us-west-2a has no capacity for m6i.large; trying
+	// us-west-2b".
 	Message string
 }
 
-// applyMoving applies p. While nothing else fails than one resource for want of capacity, it
-// moves the deployment and applies the new plan, without asking: the user agreed to a
-// cluster in any zone. It is remembered before a disk is deleted, so that a run which is
-// killed is continued in the new zone.
+// applyMoving applies p. If the only failure is one resource without capacity, it moves the
+// deployment and applies the new plan, without another confirmation, because the user agreed to a
+// cluster in any zone. It records the move before it deletes a disk, so that an interrupted run
+// continues in the new zone.
 func (s *session) applyMoving(ctx context.Context, p plan.Plan) error {
 	mover, movable := s.Deployment.(Mover)
 	for {

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// pausedKey holds beside the record the nodes that are kept from tasks, so that a
-	// killed upgrade leaves none switched off unknown.
+	// pausedKey stores, next to the record, the nodes that were disabled, so that the next run can
+	// enable them after an interrupted upgrade.
 	pausedKey = "paused.json"
-	// resumeLimit bounds switching nodes on again after an interruption.
+	// resumeLimit limits enabling the nodes after an interruption.
 	resumeLimit = time.Minute
 )
 
-// pausable is what a pause needs of a master.
+// pausable is the part of a master's API that Pause uses.
 type pausable interface {
 	Agents(ctx context.Context) ([]*apiv1.Agent, error)
 	Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error)
@@ -33,21 +33,21 @@ type pausable interface {
 
 var _ pausable = (*client.Client)(nil)
 
-// Pause keeps tasks from running while a master is replaced.
+// Pause stops tasks while a master is replaced.
 //
-//	note the nodes ─▶ nothing starts ─▶ is all that runs preemptible? ─▶ preempt it ─▶ (upgrade) ─▶ let all start
-//	                                       └───────no: let all start, refuse
+//	record the nodes ─▶ disable them ─▶ are all tasks preemptible? ─▶ preempt ─▶ (upgrade) ─▶ enable
+//	                                       └───────no: enable, return an error
 type Pause struct {
 	Master pausable
 	Store  record.Store
 	// Left counts the pods of tasks.
 	Left  func(context.Context) (int, error)
 	Notef func(format string, args ...any)
-	// Limit is how long tasks have to stop; Every is the time between two checks.
+	// Limit is how long tasks have to stop; Every is the polling interval.
 	Limit, Every time.Duration
 }
 
-// Begin stops what runs. Whatever goes wrong, End undoes it.
+// Begin stops the running tasks. If it fails, call End to undo it.
 func (p Pause) Begin(ctx context.Context) error {
 	if err := p.stopTasks(ctx); err != nil {
 		return fmt.Errorf("pause tasks: %w", err)
@@ -74,7 +74,7 @@ func (p Pause) stopTasks(ctx context.Context) error {
 	return p.emptyNodes(ctx, ids)
 }
 
-// unstoppableJobs are the running jobs that would not be run again.
+// unstoppableJobs returns the running jobs that are not preemptible.
 func unstoppableJobs(jobs []*apiv1.Job) []string {
 	var out []string
 	for _, j := range jobs {
@@ -85,8 +85,7 @@ func unstoppableJobs(jobs []*apiv1.Job) []string {
 	return out
 }
 
-// noteNodes writes down the nodes on which tasks may start now, beside those of an earlier
-// run that did not come to its end.
+// noteNodes records the enabled nodes, in addition to those of an earlier run that was interrupted.
 func (p Pause) noteNodes(ctx context.Context) ([]string, error) {
 	agents, err := p.Master.Agents(ctx)
 	if err != nil {
@@ -112,7 +111,7 @@ func (p Pause) noteNodes(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-// Noted reads what was written down; nothing when nothing was.
+// Noted returns the recorded nodes, or none.
 func (p Pause) Noted(ctx context.Context) (ids []string, version string, err error) {
 	o, err := p.Store.Get(ctx, pausedKey)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -127,8 +126,7 @@ func (p Pause) Noted(ctx context.Context) (ids []string, version string, err err
 	return ids, o.Version, nil
 }
 
-// disableNodes lets nothing start on the nodes, and has what runs there killed unless they
-// are to drain.
+// disableNodes disables the nodes. Unless drain is set, the master kills their tasks.
 func (p Pause) disableNodes(ctx context.Context, ids []string, drain bool) error {
 	for _, id := range ids {
 		if _, err := p.Master.DisableAgent(ctx, id, drain); err != nil && client.KindOf(err) != client.NotFound {
@@ -138,8 +136,8 @@ func (p Pause) disableNodes(ctx context.Context, ids []string, drain bool) error
 	return nil
 }
 
-// End lets tasks start again on the nodes that were written down. It may be repeated,
-// also by a later run, and continues after an interruption.
+// End enables the recorded nodes. It may be repeated, also by a later run, and continues after an
+// interruption.
 func (p Pause) End(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resumeLimit)
 	defer cancel()
@@ -156,19 +154,18 @@ func (p Pause) End(ctx context.Context) error {
 	return p.Store.Delete(ctx, pausedKey, version)
 }
 
-// unstoppableError refuses to stop what would not be run again.
+// unstoppableError reports tasks that are not preemptible and would be lost.
 type unstoppableError struct{ tasks []string }
 
 func (e *unstoppableError) Error() string {
 	return "these are not preemptible, and once stopped would not be run again: " + strings.Join(e.tasks, ", ")
 }
 
-// Hint says what to do about them.
 func (*unstoppableError) Hint() string {
 	return "wait for their end or kill them, or leave --pause-tasks out: pods of tasks go on through an upgrade"
 }
 
-// KeptError is a master that could not be asked to let tasks start again.
+// KeptError reports that the nodes could not be enabled.
 type KeptError struct {
 	Nodes []string
 	Err   error
@@ -177,7 +174,6 @@ type KeptError struct {
 func (e *KeptError) Error() string { return fmt.Sprintf("let tasks start again: %v", e.Err) }
 func (e *KeptError) Unwrap() error { return e.Err }
 
-// Hint says what does it.
 func (e *KeptError) Hint() string {
 	return "when the master answers run the same command again, or `det-deploy agent enable " + strings.Join(e.Nodes, " ") + "`"
 }

@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// DefaultPauseLimit is how long tasks have to stop, when nothing else is said: enough for
-	// a program to write a checkpoint, and what one that heeds no signal keeps the
-	// upgrade waiting.
+	// DefaultPauseLimit is the default time for tasks to stop: enough for a program to write a
+	// checkpoint. A task that ignores signals delays the upgrade by this time.
 	DefaultPauseLimit = 2 * time.Minute
-	// killLimit is how long killed pods may take to go: they have some 15 s to end,
-	// and a node that is slow to tell a while.
+	// killLimit is how long killed pods may take to terminate: they have a grace period of some 15
+	// s, and a slow node reports the end late.
 	killLimit = 5 * time.Minute
 )
 
 // emptyNodes returns when no pod of a task is left on the nodes:
 //
-//	preempt what runs ─▶ wait p.Limit ─▶ switch the nodes off, which kills ─▶ wait killLimit ─▶ give up
+//	preempt tasks ─▶ wait p.Limit ─▶ disable the nodes, which kills ─▶ wait killLimit ─▶ give up
 func (p Pause) emptyNodes(ctx context.Context, ids []string) error {
 	if err := p.preemptTasks(ctx); err != nil {
 		return err
@@ -40,7 +39,7 @@ func (p Pause) emptyNodes(ctx context.Context, ids []string) error {
 	return fmt.Errorf("%d pods of tasks are still there after %s; `kubectl get pods -l determined` shows them", left, killLimit)
 }
 
-// preemptTasks asks everything that runs to save itself and stop.
+// preemptTasks asks all running tasks to checkpoint and stop.
 func (p Pause) preemptTasks(ctx context.Context) error {
 	all, err := p.Master.Tasks(ctx)
 	if err != nil {
@@ -48,7 +47,7 @@ func (p Pause) preemptTasks(ctx context.Context) error {
 	}
 	for id, a := range all {
 		if len(a.GetResources()) == 0 {
-			continue // it waits
+			continue // queued
 		}
 		if err := p.Master.Preempt(ctx, id); err != nil && client.KindOf(err) != client.NotFound {
 			return err
@@ -57,8 +56,8 @@ func (p Pause) preemptTasks(ctx context.Context) error {
 	return nil
 }
 
-// waitForPods waits until no pod of a task is left, or limit has passed, and returns how many
-// are.
+// waitForPods waits until no pod of a task is left or limit has passed, and returns the number of
+// remaining pods.
 func (p Pause) waitForPods(ctx context.Context, limit time.Duration) (left int, err error) {
 	end := time.NewTimer(limit)
 	defer end.Stop()

@@ -15,16 +15,15 @@ import (
 	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
-// nodes is a master's API, as far as pausing asks it.
+// nodes is a fake of the master API that Pause uses.
 type nodes struct {
 	state map[string]string
 	jobs  []*apiv1.Job
 	pods  int
-	// preempted are the allocations that were asked to stop, and deaf says that they
-	// do not.
+	// preempted lists the allocations that were asked to stop; deaf makes them ignore that.
 	preempted []string
 	deaf      bool
-	// lost makes every switch to that state fail.
+	// lost makes every change to that state fail.
 	lost string
 }
 
@@ -103,14 +102,14 @@ func TestPausedTasksComeBackAndNodesThatWereOffStayOff(t *testing.T) {
 	if d := cmp.Diff(n.state, map[string]string{"a": "draining", "b": "draining", "c": "off"}); d != "" || n.pods != 0 || !slices.Equal(n.preempted, []string{"train.1"}) {
 		t.Errorf("paused: got %d pods, preempted %v, want none and train.1, and -, want +:\n%s", n.pods, n.preempted, d)
 	}
-	delete(n.state, "b") // a node may go meanwhile
+	delete(n.state, "b") // a node may disappear meanwhile
 	if err := p.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(n.state, map[string]string{"a": "on", "c": "off"}); d != "" {
 		t.Errorf("resumed: got -, want +:\n%s", d)
 	}
-	n.state["a"] = "off" // by somebody, later
+	n.state["a"] = "off" // disabled by another user later
 	if err := p.End(t.Context()); err != nil || n.state["a"] != "off" {
 		t.Errorf("resumed again: got %s and %v, want nothing done", n.state["a"], err)
 	}
@@ -155,7 +154,7 @@ func TestAKilledPauseIsTakenBackByTheNextRun(t *testing.T) {
 	}
 	n.lost = ""
 	p := n.pause(t, store)
-	if err := p.Begin(t.Context()); err != nil { // which finds them off
+	if err := p.Begin(t.Context()); err != nil { // finds them disabled
 		t.Fatal(err)
 	}
 	if err := p.End(t.Context()); err != nil {

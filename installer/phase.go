@@ -10,29 +10,27 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-// undoLimit is how long taking back all phases may take after a failure, unless
-// they ask for more. It has
-// to outlast one slow call to a platform, and not a person's patience.
+// undoLimit is the default limit of undoing all phases after a failure. It must outlast one slow
+// platform call without trying a user's patience.
 const undoLimit = 30 * time.Second
 
-// phase is one of the few stages of an operation that are procedures. What exists is a
-// resource and not a phase.
+// phase is a stage of an operation that is a procedure. Objects that exist are resources, not
+// phases.
 type phase struct {
-	// Name is a verb phrase: "lock the cluster".
+	// Name is a verb phrase, such as "lock the cluster".
 	Name string
-	// Do carries the stage out.
+	// Do executes the phase.
 	Do func(context.Context) error
-	// Undo takes it back after a later stage failed. It is nil where running
-	// the operation again continues.
+	// Undo reverts the phase after a later one failed. It is nil if running the operation again
+	// continues.
 	Undo func(context.Context) error
-	// Limit is how much longer than undoLimit taking back may take because of
-	// this phase.
+	// Limit is the time that this phase adds to undoLimit.
 	Limit time.Duration
 }
 
-// runPhases carries out phases in order and reports to sink. When one fails, or ctx is
-// cancelled between two, the phases already done are undone in reverse under a
-// context that outlives the interruption, and every error met is joined.
+// runPhases executes phases in order and reports to sink. If one fails, or ctx is cancelled between
+// two, it undoes the completed phases in reverse order with a context that is not cancelled, and
+// returns all errors joined.
 func runPhases(ctx context.Context, sink event.Sink, phases ...phase) error {
 	for i, p := range phases {
 		if err := runPhase(ctx, sink, p); err != nil {

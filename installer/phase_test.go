@@ -84,7 +84,7 @@ func TestRunPhasesTellsEachPhase(t *testing.T) {
 	sink := func(e event.Event) {
 		got = append(got, string(e.Type)+" "+e.Subject+" "+e.Kind+" "+e.Hint)
 	}
-	_ = runPhases( // the error is the previous test's business
+	_ = runPhases( // the previous test checks the error
 		t.Context(), sink,
 		phase{Name: "look", Do: func(context.Context) error { return nil }},
 		phase{Name: "act", Do: func(context.Context) error {

@@ -11,22 +11,22 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
-// ReceiptSchema names the version of a receipt's JSON form.
+// ReceiptSchema names the version of a receipt's JSON format.
 const ReceiptSchema = "det-deploy.receipt/v1"
 
-// Receipt is what became of everything that belonged to a cluster.
+// Receipt is the outcome of Down for every object of a cluster.
 type Receipt struct {
 	Schema  string `json:"schema"`
 	Cluster string `json:"cluster"`
-	// Removed is gone. Kept is there on purpose, each with its reason. Left is
-	// there against our will.
+	// Removed objects were deleted. Kept objects were kept on purpose, each for a reason. Left
+	// objects could not be deleted.
 	Removed []resource.Found `json:"removed"`
 	Kept    []resource.Found `json:"kept"`
 	Left    []resource.Found `json:"left"`
 }
 
-// KeptReceipt is the receipt of a cluster of which there is nothing to remove:
-// what an earlier `down` has kept is still kept.
+// KeptReceipt returns the receipt of a cluster without objects to delete. It lists the objects that
+// an earlier `down` kept.
 func KeptReceipt(p plan.Plan) Receipt { return newReceipt(p.Cluster, p) }
 
 func newReceipt(cluster string, done plan.Plan) Receipt {
@@ -43,7 +43,7 @@ func newReceipt(cluster string, done plan.Plan) Receipt {
 	return r
 }
 
-// addDeleted counts what done deleted as removed.
+// addDeleted adds the objects that done deleted to Removed.
 func (r *Receipt) addDeleted(done plan.Plan) {
 	for _, f := range toDelete(done) {
 		if !r.countsAny([]resource.Found{f}) {
@@ -52,7 +52,7 @@ func (r *Receipt) addDeleted(done plan.Plan) {
 	}
 }
 
-// countsAny reports whether one of fs counts as removed.
+// countsAny reports whether one of fs is in Removed.
 func (r *Receipt) countsAny(fs []resource.Found) bool {
 	for _, f := range fs {
 		for _, gone := range r.Removed {
@@ -64,7 +64,7 @@ func (r *Receipt) countsAny(fs []resource.Found) bool {
 	return false
 }
 
-// Render writes the receipt for people.
+// Render writes the receipt as text.
 func (r Receipt) Render(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Cluster %s: %d removed, %d kept, %d left.\n", r.Cluster, len(r.Removed), len(r.Kept), len(r.Left))
@@ -80,7 +80,7 @@ func (r Receipt) Render(w io.Writer) error {
 	return nil
 }
 
-// Err returns what is left, or nil.
+// Err returns a *LeftError if objects are left, and nil otherwise.
 func (r Receipt) Err() error {
 	if len(r.Left) == 0 {
 		return nil
@@ -88,12 +88,12 @@ func (r Receipt) Err() error {
 	return &LeftError{r.Left}
 }
 
-// LeftError is something of a cluster that down could not remove.
+// LeftError reports objects of a cluster that Down could not delete.
 type LeftError struct {
 	Left []resource.Found
 }
 
-// Error names what is left.
+// Error names the objects.
 func (e *LeftError) Error() string {
 	names := make([]string, len(e.Left))
 	for i, f := range e.Left {
@@ -102,13 +102,12 @@ func (e *LeftError) Error() string {
 	return "still there after everything was removed: " + strings.Join(names, ", ")
 }
 
-// Hint says how to go on.
 func (e *LeftError) Hint() string {
 	return "run the same command again; it continues with what is left"
 }
 
 func toDelete(p plan.Plan) []resource.Found {
-	out := []resource.Found{} // a list in JSON, and not null
+	out := []resource.Found{} // an empty JSON list in place of null
 	for _, s := range p.Steps {
 		if s.Verb == plan.Delete {
 			out = append(out, s.Found)

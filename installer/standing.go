@@ -6,8 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Standing is the state of a cluster between two releases, by its record and by what its
-// master is set to run:
+// Standing is the state of a cluster with respect to upgrades, derived from its record and
+// from the release and mode that its master is set to run:
 //
 //	Missing ──install──▶ Unproven ──the master answers──▶ Serving ◀──────────────────┐
 //	                      │    ▲                           │  ▲                       │
@@ -26,42 +26,42 @@ import (
 //	                           Serving ◀──abandon── Ill ◀──another user's upgrade──────┘
 type Standing string
 
-// The standings.
+// The states.
 const (
-	// Missing is a cluster without a master.
+	// Missing: the cluster has no master.
 	Missing Standing = "missing"
-	// Unproven is one whose master has never answered, of whatever release.
+	// Unproven: the master of the first release has never answered.
 	Unproven Standing = "unproven"
-	// Serving is one that no upgrade is under way of.
+	// Serving: no upgrade is in progress.
 	Serving Standing = "serving"
-	// Ill runs what has never answered, though a release before it has, and det-deploy
-	// knows of no upgrade.
+	// Ill: the current release has never answered but an earlier one has, and no upgrade is
+	// recorded.
 	Ill Standing = "ill"
-	// Lost has its master stopped, and no record says for what.
+	// Lost: the master is stopped, and no upgrade is recorded.
 	Lost Standing = "lost"
-	// Begun has its way back written down, and the old master serves.
+	// Begun: the previous release is recorded, and the old master still serves.
 	Begun Standing = "begun"
-	// Halted has its master stopped, or on hold.
+	// Halted: the master is stopped or on hold.
 	Halted Standing = "halted"
-	// Committed may have a new master; it was not set to run yet.
+	// Committed: the upgrade is committed, but the new master is not set to serve yet.
 	Committed Standing = "committed"
-	// Stuck has a new master that has never answered.
+	// Stuck: the new master is set to serve and has never answered.
 	Stuck Standing = "stuck"
-	// Taken has a new master that answers: what it writes the old one cannot read.
+	// Taken: the new master has answered. The old one cannot read the data that it writes.
 	Taken Standing = "taken"
-	// Returned has its old master back after the commit.
+	// Returned: the old master runs again after the commit.
 	Returned Standing = "returned"
 )
 
-// Standings are all of them, in the order of the drawing.
+// Standings returns all states in the order of the diagram.
 func Standings() []Standing {
 	return []Standing{Missing, Unproven, Serving, Ill, Lost, Begun, Halted, Committed, Stuck, Taken, Returned}
 }
 
-// Act is what a user may do about a cluster's release.
+// Act is a user's action on a cluster's release.
 type Act string
 
-// The acts.
+// The actions.
 const (
 	ActInstall   Act = "install"
 	ActUpgrade   Act = "upgrade"
@@ -69,10 +69,11 @@ const (
 	ActUninstall Act = "uninstall"
 )
 
-// Instead is the act that leads on where a is refused, and a itself where it works.
-// Uninstall works everywhere. Of Ill it tells what holds for another release than the one
-// that runs: install may always repair that one. Of Serving and Lost it tells what holds
-// for install of the release that runs; of another one, install names upgrade.
+// Instead returns the action that leads on in state s if a would be rejected, and a itself if it
+// works. Uninstall always works. For Ill, it assumes that a installs another release than the
+// current one, because installing the current one is always allowed as a repair. For Serving and
+// Lost, it assumes an installation of the current release; for another one, install's error names
+// upgrade.
 func (s Standing) Instead(a Act) Act {
 	if a == ActUninstall {
 		return a
@@ -88,7 +89,7 @@ func (s Standing) Instead(a Act) Act {
 	case Serving, Lost:
 		return a
 	case Ill:
-		return ActAbandon // its program cannot even write a backup
+		return ActAbandon // the old program cannot even write a backup
 	case Begun, Halted, Committed, Stuck, Returned:
 		if a == ActInstall {
 			return ActUpgrade
@@ -100,17 +101,17 @@ func (s Standing) Instead(a Act) Act {
 	return a
 }
 
-// Observation is what was observed of a cluster's release.
+// Observation is the observed state of a cluster's release.
 type Observation struct {
-	// Upgrade is the one that the record has under way, or nil.
+	// Upgrade is the upgrade in progress according to the record, or nil.
 	Upgrade *record.Upgrade
-	// Runs and Mode are what the master is set to.
+	// Runs and Mode are the release and mode that the master is set to run.
 	Runs record.Release
 	Mode Mode
-	// Answered is true when Runs has answered since it was set to run; Proven when any
-	// release of the cluster ever has.
+	// Answered reports whether Runs has answered since it was set, and Proven whether any release
+	// of the cluster ever has.
 	Answered, Proven bool
-	// Former is what ran before Runs, as far as the platform remembers.
+	// Former is the release before Runs, if the platform remembers it.
 	Former record.Release
 }
 
@@ -132,7 +133,7 @@ func StandingOf(s Observation) Standing {
 	case !s.Former.IsZero():
 		return Ill
 	}
-	return Serving // it is not well, and no other release would be better
+	return Serving // unhealthy, but no other release would be better
 }
 
 func underWay(u record.Upgrade, s Observation) Standing {
@@ -152,27 +153,27 @@ func underWay(u record.Upgrade, s Observation) Standing {
 	return Stuck
 }
 
-// Abandonable is an Upgradable that remembers what ran before, so that an upgrade can be
-// given up.
+// Abandonable is an Upgradable that remembers the previous release, so that an upgrade can be
+// abandoned.
 type Abandonable interface {
 	Upgradable
 
-	// ReadHistory looks whether the master has answered, and what ran before it: it fills in
-	// Former, and Answered and Proven where it knows more than the record.
+	// ReadHistory sets Former to the previous release, and Answered and Proven if the platform
+	// knows more than the record.
 	ReadHistory(ctx context.Context, s *Observation) error
 
-	// Return has the master run a release that ran before, as it did then, and returns
-	// when it answers. It may be repeated.
+	// Return makes the master run a previous release with its former configuration, and waits until
+	// it answers. It may be repeated.
 	Return(ctx context.Context, r record.Release, tell func(string)) error
 
-	// Finish has the master run what is wanted, which has answered before, and returns
-	// when it does again. Unlike SetMode it never goes back to what ran before: the store
-	// is not that one's any more. It may be repeated.
+	// Finish makes the master run the requested release, which has answered before, and waits until
+	// it answers again. Unlike SetMode, it never returns to the previous release, which can no
+	// longer use the store. It may be repeated.
 	Finish(ctx context.Context, tell func(string)) error
 }
 
-// ObserveRelease puts together what there is to see. Where the platform does not report it, what runs is
-// taken to have answered.
+// ObserveRelease combines the record with the state of the platform. If the platform does not
+// report whether the master answered, it assumes so.
 func ObserveRelease(ctx context.Context, target Upgradable, r record.Record) (Observation, error) {
 	runs, mode, err := target.Runs(ctx)
 	s := Observation{Upgrade: r.Upgrade, Runs: runs, Mode: mode, Answered: true, Proven: true}

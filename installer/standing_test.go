@@ -45,7 +45,7 @@ func TestWhereAClusterStands(t *testing.T) {
 	}
 }
 
-// Each act works, or the one that it names does.
+// In every state, each action either works or names one that does.
 func TestNoStandingIsADeadEnd(t *testing.T) {
 	t.Parallel()
 	for _, s := range installer.Standings() {
@@ -61,8 +61,8 @@ func TestNoStandingIsADeadEnd(t *testing.T) {
 	}
 }
 
-// remembering is a deployment that remembers what ran before, and of which nobody can see
-// whether its master has answered.
+// remembering is a deployment that remembers the previous release, but cannot report whether its
+// master has answered.
 type remembering struct{ upgradable }
 
 var _ installer.Abandonable = remembering{}
@@ -80,15 +80,15 @@ func (r remembering) Finish(ctx context.Context, _ func(string)) error {
 	return r.act(ctx, "finish", func() { r.m.tell("it is finished") })
 }
 
-// unfollowed is one whose upgrades end after the commit.
+// unfollowed is a deployment whose upgrades stop after the commit.
 type unfollowed struct{ remembering }
 
 func (unfollowed) WaitForAgents(context.Context, record.Release, func(string)) error {
 	return errors.New("the line is cut")
 }
 
-// That a new master has answered is written down, and from there nothing leads back,
-// whatever is seen of it later.
+// The first answer of a new master is recorded, and afterwards the upgrade cannot be undone,
+// whatever the platform reports later.
 func TestAnAnswerIsRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m := running(t)
@@ -122,7 +122,7 @@ func TestAnAnswerIsRemembered(t *testing.T) {
 			t.Errorf("got %q, want %q: the master that answers is not told to go back", m.story, want)
 		}
 		wantAt(installer.Serving)
-		m.release = record.Release{Version: "v3"} // somebody else's upgrade
+		m.release = record.Release{Version: "v3"} // an upgrade by another user
 		wantAt(installer.Ill)
 	})
 }

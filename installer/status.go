@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
-// State is how a cluster is, seen from outside.
+// State is the overall state of a cluster.
 //
 //	Absent ──up──▶ Running ◀──up──▶ Degraded
 //	   ▲              │                │
@@ -16,16 +16,15 @@ type State string
 
 // The states.
 const (
-	// Absent means that nothing of it exists but what was kept on purpose.
+	// Absent means that only retained objects exist.
 	Absent State = "absent"
-	// Running means that everything is as it should be.
+	// Running means that nothing is missing or differs.
 	Running State = "running"
-	// Degraded means that something is missing or differs; `up` closes it.
+	// Degraded means that something is missing or differs; `up` repairs it.
 	Degraded State = "degraded"
 )
 
-// Status looks at everything and changes nothing. The plan says what `up` would
-// do about it.
+// Status returns the state of the cluster and the plan of `up`. It changes nothing.
 func (in *Installer) Status(ctx context.Context) (State, plan.Plan, error) {
 	p, err := in.Plan(ctx)
 	if err != nil {
@@ -34,8 +33,8 @@ func (in *Installer) Status(ctx context.Context) (State, plan.Plan, error) {
 	return StateOf(p), p, nil
 }
 
-// StateOf is the state of a cluster by what up would do. What was kept on purpose does not make a cluster exist, nor does
-// what it shares with others.
+// StateOf derives the state of a cluster from the plan of `up`. Retained objects, and those shared
+// with other clusters, do not make a cluster exist.
 func StateOf(p plan.Plan) State {
 	exists := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Found.Exists() && s.Found.Retain == "" && !s.Found.Shared })
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Up carries out the agreed plan and returns when the cluster answers.
+// Up executes the confirmed plan and returns when the cluster answers.
 func (in *Installer) Up(ctx context.Context, agreed plan.Plan) error {
 	s := &session{Installer: in, action: "up"}
 	var fresh plan.Plan
@@ -25,7 +25,8 @@ func (in *Installer) Up(ctx context.Context, agreed plan.Plan) error {
 			fresh, err = s.comparePlans(ctx, agreed, in.Plan)
 			return err
 		}},
-		// No undo: running up again continues. What was made is noted beside the wait.
+		// This phase is not undone, because another `up` continues it. The outcome of creations is
+		// recorded during the wait.
 		phase{
 			Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyMoving(ctx, fresh) },
 			Undo: func(context.Context) error { return s.settleIntents() },
@@ -35,18 +36,18 @@ func (in *Installer) Up(ctx context.Context, agreed plan.Plan) error {
 	)
 }
 
-// session is an operation that holds, or is about to hold, the lease.
+// session is an operation that holds, or will hold, the lease.
 type session struct {
 	*Installer
 	action string
 	lease  *record.Lease
 	book   *record.Book
 	shut   func()
-	// settle notes which creations have happened, where apply has left that for later.
+	// settle records the outcome of creations, if apply left that for later.
 	settle func() error
 }
 
-// acquireLease takes the lease, opens the record, and has its place finished.
+// acquireLease takes the lease, opens the record, and waits until its store is complete.
 func (s *session) acquireLease(ctx context.Context) error {
 	if err := s.takeLease(ctx); err != nil {
 		return err
@@ -86,9 +87,9 @@ func (s *session) releaseLease(ctx context.Context) error {
 	return s.lease.Release(ctx)
 }
 
-// comparePlans looks again, now that the lease is held, and refuses when the plan is not the
-// agreed one. Beside that it opens the record, and has its place finished. A look reads the record too:
-// what is wrong with it is said by opening it, which knows what to do.
+// comparePlans plans again under the lease, and returns an error if the plan differs from the
+// confirmed one. It opens the record concurrently. Planning reads the record too; an error of
+// opening it takes precedence, because that one has a remedy.
 func (s *session) comparePlans(ctx context.Context, agreed plan.Plan, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
 	var fresh plan.Plan
 	var opened error
@@ -122,7 +123,7 @@ func (s *session) applyPlan(ctx context.Context, p plan.Plan) error {
 	return apply.Run(ctx, p, c)
 }
 
-// settleIntents notes which creations have happened, if that is left to do.
+// settleIntents records the outcome of creations, if that is still to do.
 func (s *session) settleIntents() error {
 	settle := s.settle
 	if settle == nil {
@@ -132,7 +133,7 @@ func (s *session) settleIntents() error {
 	return settle()
 }
 
-// awaitReady waits for the cluster, and beside that has noted what was made.
+// awaitReady waits for the cluster, and meanwhile records the outcome of creations.
 func (s *session) awaitReady(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(s.settleIntents)

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Mode is how a master's machine is to run its program.
+// Mode is how a master's machine runs its program.
 //
 //	Serve ──stop──▶ Stop ──start on hold──▶ Hold ──commit──▶ Serve, the new one
 //	  ▲               │                      │
@@ -19,58 +19,57 @@ type Mode string
 
 // The modes.
 const (
-	// Serve is the master as users know it.
+	// Serve runs the master normally.
 	Serve Mode = "serve"
-	// Hold is a master that tries the store on a copy and accepts nothing.
+	// Hold runs a master that tests a copy of the store and accepts no requests.
 	Hold Mode = "hold"
-	// Stop is no master. The machine, its disk and its address stay.
+	// Stop runs no master. The machine, its disk and its address stay.
 	Stop Mode = "stop"
 )
 
-// Upgradable is a Deployment whose master can be given another program while its
-// data stays where it is. All calls may be repeated.
+// Upgradable is a Deployment whose master can switch to another program and keep its data. All
+// calls may be repeated.
 type Upgradable interface {
 	Deployment
 
-	// Runs says what the master's machine is set to run, and how. It is zero when
+	// Runs returns the release and mode that the master's machine is set to run. They are zero if
 	// there is no master.
 	Runs(ctx context.Context) (record.Release, Mode, error)
 
-	// UploadPrograms brings the programs of a release to where the machines of the cluster
-	// find them, reporting what it waits for. Nothing uses them yet.
+	// UploadPrograms uploads the programs of a release for the machines of the cluster, and reports
+	// its progress. Nothing uses them yet.
 	UploadPrograms(ctx context.Context, r record.Release, tell func(string)) error
 
-	// SetMode has the master's machine run r in a mode, and returns when it does: for
-	// Serve when it answers, for Hold when it has reported that it could serve, for
-	// Stop when nothing writes the store any more. An error says what it
-	// reported instead.
+	// SetMode makes the master's machine run r in a mode and waits until it does: for Serve, until
+	// it answers; for Hold, until it reports that it could serve; for Stop, until no process writes
+	// to the store. An error includes the report of the machine.
 	SetMode(ctx context.Context, r record.Release, m Mode, tell func(string)) error
 
-	// Backup copies the store, which no master writes, for the case that the upgrade
-	// turns out to be wrong, and says where. Of is what its programs wrote.
+	// Backup copies the store, while no master writes to it, in case the upgrade has to be
+	// reverted. It returns the location. Of is the release that wrote the store.
 	Backup(ctx context.Context, of record.Release, tell func(string)) (where string, err error)
 
-	// WaitForAgents waits until the agents run r, or says that they will by themselves.
+	// WaitForAgents waits until the agents run r, or reports that they will switch by themselves.
 	WaitForAgents(ctx context.Context, r record.Release, tell func(string)) error
 }
 
-// backLimit is how long the way back may take: the old master has to be told, to
-// start and to answer. A machine looks every 30 s what it is to run.
+// backLimit limits the way back, in which the old master has to be started and to answer. A machine
+// polls its manifest every 30 s.
 const backLimit = 5 * time.Minute
 
-// Upgraded is what an upgrade came to.
+// Upgraded is the result of an upgrade.
 type Upgraded struct {
 	From record.Release `json:"from"`
 	To   record.Release `json:"to"`
-	// Backup is where the store was kept before.
+	// Backup is the location of the backup.
 	Backup string `json:"backup"`
-	// Changed is false when the cluster ran To already.
+	// Changed is false if the cluster already ran To.
 	Changed bool `json:"changed"`
 }
 
-// Upgrade brings the cluster to another release. Until it is committed, whatever
-// goes wrong puts the old master back on the untouched store; after a kill the same
-// command continues. It returns when the cluster answers.
+// Upgrade changes the release of the cluster. If it fails before the commit, it restores the old
+// master on the unchanged store; after a kill, the same command continues. It returns when the
+// cluster answers.
 func (in *Installer) Upgrade(ctx context.Context, to record.Release) (Upgraded, error) {
 	target, able := in.Deployment.(Upgradable)
 	if !able {
@@ -87,7 +86,7 @@ func (in *Installer) Upgrade(ctx context.Context, to record.Release) (Upgraded, 
 		phase{Name: "stop the master", Do: u.stopOld},
 		phase{Name: "back up the store", Do: u.backUp},
 		phase{Name: "try the new master on hold", Do: u.tryNew},
-		phase{Name: "commit", Do: u.commitUpgrade}, // no way back from here
+		phase{Name: "commit", Do: u.commitUpgrade}, // cannot be undone from here
 		phase{Name: "wait for the cluster", Do: u.awaitReady},
 		phase{Name: "let the agents follow", Do: u.awaitAgents},
 		phase{Name: "unlock the cluster", Do: u.releaseLease},
@@ -95,20 +94,20 @@ func (in *Installer) Upgrade(ctx context.Context, to record.Release) (Upgraded, 
 	return Upgraded{u.From, to, u.Backup, u.changed}, err
 }
 
-// upgrade is one under way. What of it is in the record survives the process.
+// upgrade is an upgrade in progress. The embedded Upgrade is recorded and survives the process.
 type upgrade struct {
 	*session
 	record.Upgrade
 
 	target Upgradable
-	// changed is false when there is nothing to do but to see that it is so.
+	// changed is false if the cluster already runs the release and only has to be verified.
 	changed bool
-	// mode is how the master was found.
+	// mode is the master's mode at the start.
 	mode Mode
 }
 
-// readState decides which release this upgrade starts from, and whether another upgrade
-// has to be finished first.
+// readState decides from which release this upgrade starts, and whether another upgrade has to be
+// finished first.
 func (u *upgrade) readState(ctx context.Context) error {
 	observed, err := ObserveRelease(ctx, u.target, u.book.Record())
 	if err != nil {
@@ -118,7 +117,7 @@ func (u *upgrade) readState(ctx context.Context) error {
 	u.mode = mode
 	at := StandingOf(observed)
 	if begun != nil && (at == Returned || at == Committed) {
-		begun.Committed, begun.Answered = false, false // the new one was not told to serve, or was taken back
+		begun.Committed, begun.Answered = false, false // the new master was not set to serve, or the old one was restored
 	}
 	if begun != nil && at == Taken {
 		begun.Answered = true
@@ -127,7 +126,7 @@ func (u *upgrade) readState(ctx context.Context) error {
 	case begun != nil && begun.Committed && !begun.To.Same(u.To):
 		return &unfinishedError{to: begun.To, abandon: u.abandonCommand(at)}
 	case begun != nil:
-		begun.To = u.To // another one may be tried from the same old one
+		begun.To = u.To // another release may be tried from the same old one
 		u.Upgrade, u.changed = *begun, true
 		return nil
 	case at == Missing:
@@ -138,7 +137,7 @@ func (u *upgrade) readState(ctx context.Context) error {
 	u.From = runs
 	u.changed = !runs.Same(u.To) || mode != Serve
 	if mode != Serve {
-		u.From = record.Release{} // the record is lost in the middle of one: the way back is not known
+		u.From = record.Release{} // the record was lost during an upgrade: the previous release is unknown
 	}
 	return nil
 }
@@ -179,8 +178,8 @@ func (u *upgrade) stopOld(ctx context.Context) error {
 	return u.target.SetMode(ctx, u.From, Stop, u.progressOf("stop the master"))
 }
 
-// backUp keeps the store once: one that was kept before the master last served
-// would lack what it wrote then.
+// backUp makes one backup. It repeats a backup from before the master last served, which would lack
+// later writes.
 func (u *upgrade) backUp(ctx context.Context) error {
 	if !u.changed || u.Committed || u.From.IsZero() || u.Backup != "" && u.mode != Serve {
 		return nil
@@ -200,8 +199,8 @@ func (u *upgrade) tryNew(ctx context.Context) error {
 	return u.target.SetMode(ctx, u.To, Hold, u.progressOf("try the new master on hold"))
 }
 
-// commitUpgrade stores the commit first: the new master may serve as soon as it is told
-// to, even if this process dies.
+// commitUpgrade records the commit first, because the new master may serve as soon as it is set to,
+// even if this process dies.
 func (u *upgrade) commitUpgrade(ctx context.Context) error {
 	if !u.changed {
 		return nil
@@ -209,7 +208,7 @@ func (u *upgrade) commitUpgrade(ctx context.Context) error {
 	was := u.Committed
 	u.Committed = true
 	if err := u.saveUpgrade(ctx); err != nil {
-		u.Committed = was // unless it was before, it has not been told to serve: there is a way back
+		u.Committed = was // unless it was committed before, the master was not set to serve, so that the upgrade can be undone
 		return err
 	}
 	err := u.serveNew(ctx)
@@ -227,7 +226,7 @@ func (u *upgrade) commitUpgrade(ctx context.Context) error {
 	return u.saveUpgrade(ctx)
 }
 
-// serveNew has the new master serve. It does not roll back once that has answered.
+// serveNew makes the new master serve. It does not roll back a master that has answered.
 func (u *upgrade) serveNew(ctx context.Context) error {
 	if target, able := u.target.(Abandonable); able && u.Answered {
 		return target.Finish(ctx, u.progressOf("commit"))
@@ -235,8 +234,8 @@ func (u *upgrade) serveNew(ctx context.Context) error {
 	return u.target.SetMode(ctx, u.To, Serve, u.progressOf("commit"))
 }
 
-// standingAfter is the standing of the cluster after a failed commit, as far as it can be
-// seen.
+// standingAfter returns the state of the cluster after a failed commit, or Stuck if it cannot be
+// read.
 func (u *upgrade) standingAfter(ctx context.Context) Standing {
 	s, err := ObserveRelease(ctx, u.target, u.book.Record())
 	if err != nil {
@@ -253,7 +252,7 @@ func (in *Installer) absentError() *AbsentError {
 	return e
 }
 
-// abandonCommand is the command that abandons an upgrade, empty if the platform has none.
+// abandonCommand returns the command that abandons the upgrade, or "" if the platform has none.
 func (in *Installer) abandonCommand(at Standing) string {
 	if _, able := in.Deployment.(Abandonable); !able || at.Instead(ActAbandon) != ActAbandon {
 		return ""
@@ -261,7 +260,7 @@ func (in *Installer) abandonCommand(at Standing) string {
 	return in.commandFor(ActAbandon)
 }
 
-// commandFor is the command line for an action, for a user to copy.
+// commandFor returns the command line of an action, for a user to copy.
 func (in *Installer) commandFor(a Act) string { return formatCommand(in.Platform, in.Cluster, a) }
 
 func formatCommand(platform, cluster string, a Act) string {

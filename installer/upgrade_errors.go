@@ -7,23 +7,22 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// AbsentError is a cluster that has no master to work on.
+// AbsentError reports that the cluster has no master.
 type AbsentError struct {
 	Cluster string
-	// Command makes one; empty is `up`.
+	// Command installs one; empty means `up`.
 	Command string
 }
 
 func (e *AbsentError) Error() string { return fmt.Sprintf("cluster %s has no master", e.Cluster) }
 
-// Hint says how to get one.
+// Hint names the command.
 func (e *AbsentError) Hint() string { return "run `" + cmp.Or(e.Command, "up") + "` for it first" }
 
-// unfinishedError is an upgrade that went past the point of no return and was not
-// finished.
+// unfinishedError reports a committed upgrade that is not finished.
 type unfinishedError struct {
 	to record.Release
-	// abandon is the command that gives it up, or empty.
+	// abandon is the command that abandons it, or "".
 	abandon string
 }
 
@@ -35,7 +34,7 @@ func (e *unfinishedError) Hint() string {
 	return fmt.Sprintf("run upgrade with det-deploy %s first, then upgrade again", e.to) + orAbandon(e.abandon)
 }
 
-// orAbandon adds the command that gives an upgrade up.
+// orAbandon returns a phrase with the command that abandons an upgrade, or "".
 func orAbandon(command string) string {
 	if command == "" {
 		return ""
@@ -43,12 +42,11 @@ func orAbandon(command string) string {
 	return "; or give it up with `" + command + "`"
 }
 
-// UnderWayError refuses to bring a cluster up in the middle of an upgrade: what is on
-// hold would begin to serve untried.
+// UnderWayError reports an upgrade in progress to `up`, which would make an untested master serve.
 type UnderWayError struct {
 	Cluster string
 	To      record.Release
-	// Abandon is the command that gives it up, or empty.
+	// Abandon is the command that abandons it, or "".
 	Abandon string
 }
 
@@ -56,13 +54,12 @@ func (e *UnderWayError) Error() string {
 	return fmt.Sprintf("an upgrade of cluster %s to %s is under way", e.Cluster, e.To)
 }
 
-// Hint says how to finish it.
+// Hint names the command that finishes it.
 func (e *UnderWayError) Hint() string {
 	return "run `det-deploy upgrade --cluster-id " + e.Cluster + "` to finish it" + orAbandon(e.Abandon)
 }
 
-// CommittedError is a new master that does not serve although it could when it was
-// tried.
+// CommittedError reports that the new master does not serve, although it passed its test on hold.
 type CommittedError struct {
 	Upgrade record.Upgrade
 	Err     error
@@ -76,7 +73,7 @@ func (e *CommittedError) Error() string {
 
 func (e *CommittedError) Unwrap() error { return e.Err }
 
-// Hint says how to go on.
+// Hint names the commands that continue.
 func (e *CommittedError) Hint() string {
 	again := "run the same command again; it continues from here" + orAbandon(e.abandon)
 	if e.Upgrade.Backup == "" {
@@ -85,11 +82,11 @@ func (e *CommittedError) Hint() string {
 	return again + ". The store as it was before is in " + e.Upgrade.Backup
 }
 
-// ReleaseError is a program that differs from the one that the cluster runs.
+// ReleaseError reports that this program differs from the one that the cluster runs.
 type ReleaseError struct {
 	Cluster   string
 	Runs, Own record.Release
-	// Command upgrades: "det-deploy local upgrade".
+	// Command is the command that upgrades, such as "det-deploy local upgrade".
 	Command string
 }
 
@@ -100,13 +97,12 @@ func (e *ReleaseError) Error() string {
 	return fmt.Sprintf("cluster %s runs det-deploy %s and this is %s", e.Cluster, e.Runs.Version, e.Own.Version)
 }
 
-// Hint says what changes it.
+// Hint names the command.
 func (e *ReleaseError) Hint() string {
 	return fmt.Sprintf("run `%s` to bring the cluster to this one, or use det-deploy %s", e.Command, e.Runs.Version)
 }
 
-// TakenBackError is a new master that did not come to serve, after which the old one does
-// again.
+// TakenBackError reports that the new master did not start to serve and the old one was restored.
 type TakenBackError struct{ Err error }
 
 func (e *TakenBackError) Error() string {
@@ -115,7 +111,7 @@ func (e *TakenBackError) Error() string {
 
 func (e *TakenBackError) Unwrap() error { return e.Err }
 
-// StandingError refuses an act where another one leads on.
+// StandingError reports that an action is impossible in the state of the cluster.
 type StandingError struct {
 	Cluster, Platform string
 	At                Standing
@@ -136,7 +132,7 @@ func (e *StandingError) Error() string {
 	return fmt.Sprintf("cluster %s is %s", e.Cluster, e.At)
 }
 
-// Hint names the act that leads on.
+// Hint names the action that leads on.
 func (e *StandingError) Hint() string {
 	next := e.At.Instead(e.Act)
 	hint := "run `" + formatCommand(e.Platform, e.Cluster, next) + "`"

@@ -21,7 +21,7 @@ var (
 	newRelease = record.Release{Version: "v2", Programs: map[string]string{"linux-amd64": "22"}}
 )
 
-// machine is a master's machine: what it was told to run, and what came of it.
+// machine is a fake of the master's machine.
 type machine struct {
 	world   *cloudtest.World
 	release record.Release
@@ -29,7 +29,7 @@ type machine struct {
 	offered []string
 	// unable is a release whose master cannot serve.
 	unable string
-	// story is what the store saw: who served, who tried it, when it was kept.
+	// story lists the events of the store: which release served or tested it, and backups.
 	story []string
 }
 
@@ -82,7 +82,7 @@ func (u upgradable) Backup(ctx context.Context, of record.Release, _ func(string
 
 func (u upgradable) WaitForAgents(context.Context, record.Release, func(string)) error { return nil }
 
-// running is a stage whose cluster is up and runs the old release.
+// running returns a stage whose cluster runs the old release.
 func running(t *testing.T) (*stage, *machine) {
 	t.Helper()
 	s := newStage()
@@ -150,9 +150,9 @@ func TestAMasterThatCannotServeIsTakenBack(t *testing.T) {
 	})
 }
 
-// Whatever call fails, and however: before the commit the old master serves again,
-// or, after a kill, the same command finishes. The new one never serves a store that
-// it has not tried and that was not kept as the old one left it.
+// After any fault before the commit, the old master serves again or, after a kill, the same command
+// finishes. The new master never serves a store that it has not tested, or without a backup of the
+// old master's last state.
 func TestUpgradeContinuesAfterAnyFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -193,8 +193,8 @@ func TestUpgradeContinuesAfterAnyFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// wantKeptAndTried checks that between the last time the old one served and the
-// first time the new one did, the store was kept and then tried.
+// wantKeptAndTried checks that the store was backed up and then tested after the old master last
+// served and before the new one first did.
 func wantKeptAndTried(t *testing.T, story []string) {
 	t.Helper()
 	served := slices.Index(story, "v2 serves")
@@ -247,7 +247,7 @@ func TestUpgradeWithAnotherProgramWhileOneIsUnderWay(t *testing.T) {
 	}
 }
 
-// remember changes the record as a process does that has the lease.
+// remember changes the record under the lease.
 func (s *stage) remember(t *testing.T, edit func(*record.Record)) {
 	t.Helper()
 	lease, err := record.Acquire(t.Context(), record.Request{Cluster: "lab", Store: s.store, Holder: record.Holder{Owner: "ann", Nonce: "x"}})
@@ -271,7 +271,7 @@ func TestUpgradeOfWhatIsNotThere(t *testing.T) {
 	})
 }
 
-// A record that was lost in the middle leaves one way: forward.
+// After the record is lost during an upgrade, the upgrade can only be finished.
 func TestUpgradeWithTheRecordLostInTheMiddle(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m := running(t)
@@ -303,7 +303,7 @@ func TestAdoptWritesARecordOnce(t *testing.T) {
 	})
 }
 
-// What is on hold must not begin to serve because somebody runs up.
+// `up` must not make a master on hold serve.
 func TestUpRefusesInTheMiddleOfAnUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, _ := running(t)

@@ -1,5 +1,5 @@
-// Package apply carries out a plan: each step after those it needs, a few side
-// by side, reporting what it does. It never decides what is to be done.
+// Package apply executes a plan. It runs each step after the steps it needs, several concurrently,
+// and reports events. All decisions are made by package plan.
 package apply
 
 import (
@@ -15,20 +15,20 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultParallel keeps below the burst of changing calls that the strictest
-	// platform grants (EC2: 5 RunInstances at once, 50 other changes).
+	// DefaultParallel is below the burst of changing calls that the strictest platform allows (EC2:
+	// 5 RunInstances at once, 50 other changes).
 	DefaultParallel = 16
-	// DefaultSettle bounds the wait for an object whose creation may have
-	// happened to show in a list. EC2's lists lag a few seconds as a rule.
+	// DefaultSettle limits the wait for an object to appear in a list when its creation may have
+	// succeeded. EC2's lists usually lag a few seconds.
 	DefaultSettle = 15 * time.Second
-	// DefaultStepLimit bounds one step: the slowest thing a platform does for
-	// us in one call is to start a managed database.
+	// DefaultStepLimit limits one step. The slowest single call of any platform creates a managed
+	// database.
 	DefaultStepLimit = 30 * time.Minute
 )
 
-// Journal writes creations down before they are asked for. Intend is called, if only with
-// nothing. What has a name of its own, by which it is found again, is changed beside that;
-// everything else waits until it has returned.
+// Journal records creations before they are requested. Run always calls Intend, even without IDs.
+// Meanwhile it creates resources with fixed names, which can be found without the journal; all
+// other changes wait until Intend has returned.
 type Journal interface {
 	Intend(ctx context.Context, ids ...string) (map[string]resource.Intent, error)
 	Renew(ctx context.Context, ids ...string) (map[string]resource.Intent, error)
@@ -36,17 +36,17 @@ type Journal interface {
 	Forget(ctx context.Context, ids ...string) error
 }
 
-// Config is what a plan is applied with. Journal and Target are required.
+// Config configures Run. Journal and Target are required.
 type Config struct {
 	Journal Journal
 	Target  resource.Target
-	// Check is the lease's: it is asked before every step.
+	// Check returns an error if the lease is lost. It is called before every step.
 	Check func(context.Context) error
 	// Note reports the current action, for users who wait for the lease.
 	Note func(action string)
 	Emit event.Sink
-	// Later takes what is left when every step is done: to note which creations have
-	// happened. Nil has it noted before Run returns.
+	// Later receives the function that records the outcome of the creations, after all steps. If it
+	// is nil, Run calls that function itself before it returns.
 	Later func(settle func() error)
 
 	Parallel  int
@@ -54,10 +54,9 @@ type Config struct {
 	StepLimit time.Duration
 }
 
-// Run carries out p. When a step fails, those that need it are not tried and
-// the others are; when ctx is cancelled, the steps in hand are finished and no
-// other begins. All errors are joined in an Error. Planning again and running
-// that plan continues.
+// Run executes p. If a step fails, Run skips the steps that need it and continues with the others;
+// if ctx is cancelled, it finishes the running steps and starts no others. It returns all errors
+// joined in an Error. To continue, make a new plan and run that.
 func Run(ctx context.Context, p plan.Plan, c Config) error {
 	if err := p.Refusal(); err != nil {
 		return err
@@ -109,8 +108,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// visitJob runs one job and reports it. The job outlives ctx's cancellation: a step in
-// progress is finished, but for its waits.
+// visitJob runs one job and reports its events. When ctx is cancelled, the job finishes its current
+// call but ends its waits.
 func (r *run) visitJob(ctx context.Context, i int) error {
 	j := r.jobs[i]
 	if !j.isNamed() {

@@ -15,20 +15,20 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// glance is the pause between two looks for an object that may have been made.
+// glance is the interval between two searches for an object that may have been created.
 const glance = time.Second
 
-// run is one application of a plan.
+// run is one execution of a plan.
 type run struct {
 	Config
 	jobs []job
-	// recorded is closed when the intents are stored, or when intendErr says why not.
+	// recorded is closed when the intents are stored or intendErr is set.
 	recorded  chan struct{}
 	intendErr error
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	intents map[string]resource.Intent
-	outcome map[string]bool // Nonced IDs: true made, false known to have had no effect
+	outcome map[string]bool // by nonced ID: true if created, false if known to have had no effect
 	done    int
 }
 
@@ -39,8 +39,8 @@ func (r *run) countDone() int {
 	return r.done
 }
 
-// recordIntents stores every creation that must happen once, in one write, before any of
-// them is asked for. It also writes when there are none, for what else has to be stored.
+// recordIntents stores all creations that must happen exactly once, in one write, before the first
+// of them. It writes even if there are none, to store other pending changes of the record.
 func (r *run) recordIntents(ctx context.Context, p plan.Plan) error {
 	var fresh, again []string
 	for _, s := range p.Steps {
@@ -69,8 +69,8 @@ func (r *run) recordIntents(ctx context.Context, p plan.Plan) error {
 	return nil
 }
 
-// closeIntents records the outcome of the intents. A run that dies before leaves them
-// open, and the next one looks before it creates.
+// closeIntents records the outcome of the intents. If a run dies before this, they stay open, and
+// the next run searches for the objects before it creates them.
 func (r *run) closeIntents(ctx context.Context, p plan.Plan) error {
 	var made, void []string
 	for _, s := range p.Steps {
@@ -116,13 +116,13 @@ func (r *run) createResource(ctx context.Context, j job) error {
 	return err
 }
 
-// createOnce makes res under its nonce. It creates at once when the nonce is
-// new; otherwise, and after a lost reply, it looks first, for as long as a list
-// may lag:
+// createOnce creates res under its nonce. If the nonce is new, it creates the object at
+// once. If the nonce was used before, or after a lost reply, it first searches for the object
+// for as long as lists may lag:
 //
 //	new ──▶ create ──lost reply──▶ look ──found──▶ done
 //	                    ▲           │
-//	tried before ───────┼──▶ look ──┘ (nothing found: create, once more)
+//	tried before ───────┼──▶ look ──┘ (not found: create, once more)
 func (r *run) createOnce(ctx context.Context, res resource.Resource, n resource.Nonced) error {
 	r.mu.Lock()
 	in := r.intents[res.ID()]
@@ -132,7 +132,7 @@ func (r *run) createOnce(ctx context.Context, res resource.Resource, n resource.
 		if found || err != nil {
 			return err
 		}
-		if in.Made { // it was there and is gone: its nonce went with it
+		if in.Made { // it was deleted since, and a deleted object's nonce is not reused
 			fresh, err := r.Journal.Renew(ctx, res.ID())
 			if err != nil {
 				return err
@@ -151,8 +151,8 @@ func (r *run) createOnce(ctx context.Context, res resource.Resource, n resource.
 	return n.CreateOnce(ctx, in.Nonce)
 }
 
-// lookFor waits, with a limit, for an object made under nonce, and has res learn
-// its identity. Of two, the one that is not in use goes.
+// lookFor searches, up to a limit, for an object created under nonce, and sets the identity of res
+// from it. If there are two, it deletes the unused one.
 func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Nonced, nonce string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*r.Settle)
 	defer cancel()
@@ -180,8 +180,8 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 	}
 }
 
-// completeCreation does the remaining calls of a creation whose reply was lost, where it
-// takes more than one: a gateway is created, and then attached.
+// completeCreation makes the remaining calls of a creation whose reply was lost, for objects that
+// take several: a gateway is created and then attached.
 func completeCreation(ctx context.Context, res resource.Resource, drift []resource.Drift) error {
 	u, ok := res.(resource.Updater)
 	if !ok || len(drift) == 0 || slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Replace }) {
@@ -202,7 +202,7 @@ func (r *run) deleteSpares(ctx context.Context, made []resource.Found, used reso
 	return nil
 }
 
-// retryOnce repeats an idempotent call whose first reply was lost.
+// retryOnce repeats an idempotent call if the first reply was lost.
 func retryOnce(call func() error) error {
 	err := call()
 	if cloud.KindOf(err) == cloud.Ambiguous {
@@ -211,7 +211,7 @@ func retryOnce(call func() error) error {
 	return err
 }
 
-// ignoreNotFound treats NotFound as the success of a deletion.
+// ignoreNotFound returns nil for NotFound errors, because the object is deleted already.
 func ignoreNotFound(err error) error {
 	if cloud.KindOf(err) == cloud.NotFound {
 		return nil
@@ -219,7 +219,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// hadNoEffect reports whether a refused call is known to have had no effect.
+// hadNoEffect reports whether a failed call is known to have had no effect.
 func hadNoEffect(err error) bool {
 	switch cloud.KindOf(err) {
 	case cloud.Denied, cloud.Quota, cloud.NoCapacity, cloud.Invalid:

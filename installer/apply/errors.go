@@ -8,40 +8,39 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
-// StepError is a step that failed. The hint is its cause's.
+// StepError reports a failed step. It has the hint of its cause.
 type StepError struct {
 	Verb plan.Verb
 	ID   string
 	Err  error
 }
 
-// Error reads "create aws/instance/master: …".
+// Error returns a text such as "create aws/instance/master: …".
 func (e *StepError) Error() string { return fmt.Sprintf("%s %s: %s", e.Verb, e.ID, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// Error is a plan that was not carried out to its end.
+// Error reports that a plan was not completed.
 type Error struct {
 	// Left and Total count steps.
 	Left, Total int
-	// Err joins what went wrong; it holds context.Canceled after an
-	// interruption.
+	// Err joins the errors of the steps; after an interruption, it includes context.Canceled.
 	Err error
 
-	failed []error // what Err joins
+	failed []error // the errors in Err
 }
 
-// Error lists what went wrong, and says how much is left.
+// Error lists the errors and the number of remaining steps.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s\n%d of %d steps are left; nothing needs cleaning up, run the same command again to continue",
 		e.Err, e.Left, e.Total)
 }
 
-// Unwrap gives what went wrong.
+// Unwrap returns the joined errors.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Only returns the step that failed, when nothing else went wrong.
+// Only returns the failed step if it is the only error.
 func (e *Error) Only() (s *StepError, found bool) {
 	if len(e.failed) != 1 {
 		return nil, false
@@ -49,7 +48,8 @@ func (e *Error) Only() (s *StepError, found bool) {
 	return errors.AsType[*StepError](e.failed[0])
 }
 
-// Because returns e with another cause of the only step that failed.
+// Because returns a copy of e that replaces the cause of the only failed step. If several steps
+// failed, it joins the cause to them.
 func (e *Error) Because(cause error) error {
 	s, found := e.Only()
 	if !found {
@@ -59,7 +59,7 @@ func (e *Error) Because(cause error) error {
 	return &Error{Left: e.Left, Total: e.Total, Err: because, failed: []error{because}}
 }
 
-// joinErrors joins the errors of jobs; nil when all are done.
+// joinErrors joins the errors of jobs; it returns nil if all are done.
 func joinErrors(ctx context.Context, jobs []job, errs []error, closing error) error {
 	left := 0
 	var real []error

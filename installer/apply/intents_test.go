@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
-// journal stores intents when it is let to, or fails.
+// journal waits for let before it stores intents, and then returns err.
 type journal struct {
 	let chan struct{}
 	err error
@@ -32,7 +32,7 @@ func (j journal) Renew(context.Context, ...string) (map[string]resource.Intent, 
 func (journal) Settle(context.Context, ...string) error { return nil }
 func (journal) Forget(context.Context, ...string) error { return nil }
 
-// thing is made with a name of its own, and nameless under a nonce.
+// thing has a fixed name; nameless is created under a nonce.
 type thing struct {
 	resource.Resource
 
@@ -49,8 +49,8 @@ func (n nameless) CreateOnce(context.Context, string) error { n.made(n.id); retu
 
 func (nameless) Made(context.Context, string) ([]resource.Found, error) { return nil, nil }
 
-// runBesideIntents applies a plan of a thing with a name and one without, and returns what
-// was made. The intents are stored once the one with a name is made.
+// runBesideIntents applies a plan of a named and a nameless resource and returns the IDs it
+// created. The intents are stored only after the named one is created.
 func runBesideIntents(t *testing.T, err error) ([]string, error) {
 	t.Helper()
 	j := journal{let: make(chan struct{}), err: err}
@@ -70,7 +70,7 @@ func runBesideIntents(t *testing.T, err error) ([]string, error) {
 	return made, runErr
 }
 
-// What has a name is made while the intents are on their way, and only that.
+// A resource with a fixed name is created before the intents are stored; others are not.
 func TestOnlyWhatHasNoNameWaitsForTheIntents(t *testing.T) {
 	t.Parallel()
 	made, err := runBesideIntents(t, nil)
@@ -89,7 +89,7 @@ func TestNothingWithoutANameIsMadeWithoutItsIntent(t *testing.T) {
 	}
 }
 
-// What is left for later is asked for once, and only when every step is done.
+// Later is called once, after all steps.
 func TestIntentsAreSettledLater(t *testing.T) {
 	t.Parallel()
 	j := journal{let: make(chan struct{})}

@@ -7,22 +7,22 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
-// job is a step, or one half of a replacement.
+// job is a step, or one of the two halves of a replacement.
 type job struct {
 	node plan.Node
 	verb plan.Verb
 	step plan.Step
 }
 
-// isNamed reports whether the job creates something with a name of its own. However the
-// command ends, that is found again without the record.
+// isNamed reports whether the job creates a resource with a fixed name. Such a resource can be
+// found without the record if the command is interrupted.
 func (j job) isNamed() bool {
 	_, nonced := j.step.Resource.(resource.Nonced)
 	return j.verb == plan.Create && j.step.Verb == plan.Create && !nonced
 }
 
-// jobsOf turns p into what is to be done. A replacement becomes a deletion and a
-// creation; deletions go before those of what they need, as creations come after:
+// jobsOf splits p into jobs. A replacement becomes a deletion and a creation. Resources are
+// created after those that they need, and deleted before them:
 //
 //	delete vm ──▶ delete net ──▶ create net ──▶ create vm
 func jobsOf(p plan.Plan) []job {
@@ -65,8 +65,8 @@ func jobsOf(p plan.Plan) []job {
 	return append(deletes, others...)
 }
 
-// Graph returns what Run does for p in its order, each by the verb and the subject of its
-// events ("create aws/vpc"), with what goes before it.
+// Graph returns the jobs that Run executes for p, in order. Each is named like its events ("create
+// aws/vpc") and lists the jobs that it waits for.
 func Graph(p plan.Plan) []plan.Node {
 	all := jobsOf(p)
 	names := make(map[string]string, len(all))

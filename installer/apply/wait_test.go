@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// held is a thing whose deletion waits for a foreign object.
+// held is a resource whose deletion waits for a foreign object.
 type held struct{ thing }
 
 func (h held) Delete(ctx context.Context) error {
@@ -21,7 +21,7 @@ func (h held) Delete(ctx context.Context) error {
 	return wait.ForWanted(ctx, time.Hour)
 }
 
-// free is a thing that can be deleted after a minute of calls, which nothing interrupts.
+// free is a resource whose deletion takes a minute of calls and ignores cancellation.
 type free struct{ thing }
 
 func (f free) Delete(ctx context.Context) error {

@@ -1,5 +1,5 @@
-// Package event is what an operation reports while it runs, to a person watching
-// and to a program reading. It is a leaf: every package that carries out work imports it.
+// Package event defines the progress events of an operation, for display and for programs. It
+// imports no package that does work, because all of those import it.
 package event
 
 import (
@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Schema names the version of the JSON form. Fields may be added under the same
-// name; none is renamed or removed without a new one.
+// Schema names the version of the JSON format. Fields may be added to a version, but are not
+// renamed or removed.
 const Schema = "det-deploy.event/v1"
 
-// Type says what happened.
+// Type is the kind of an event.
 type Type string
 
 // The types of events. Each subject starts once, may progress, and ends once,
@@ -22,22 +22,22 @@ type Type string
 //	Started ──▶ Progress … ──▶ Done
 //	                      └──▶ Failed
 const (
-	// Started means that work on the subject began.
+	// Started reports that work on the subject began.
 	Started Type = "started"
-	// Progress is a sentence about work in progress.
+	// Progress carries a message about work in progress.
 	Progress Type = "progress"
-	// Done means that the subject is as wanted.
+	// Done reports success.
 	Done Type = "done"
-	// Failed means that it is not, and Error says why.
+	// Failed reports a failure, which Error describes.
 	Failed Type = "failed"
 )
 
-// Scope says what kind of thing the subject is.
+// Scope is the kind of the subject.
 type Scope string
 
 // The scopes of events.
 const (
-	// Phase is a stage of an operation: "lock the cluster".
+	// Phase is a stage of an operation, such as "lock the cluster".
 	Phase Scope = "phase"
 	// Step is one step of a plan; the subject is the resource.
 	Step Scope = "step"
@@ -45,11 +45,11 @@ const (
 
 // Event is one line of an operation's progress.
 type Event struct {
-	// Schema is always Schema, so that a line can be read by itself.
+	// Schema is always the constant Schema, so that each line is self-contained.
 	Schema string `json:"schema"`
-	// Time is when it happened, in UTC.
+	// Time is the time of the event in UTC.
 	Time time.Time `json:"time"`
-	// Type is started, progress, done or failed.
+	// Type is one of started, progress, done and failed.
 	Type Type `json:"type"`
 	// Scope is phase or step.
 	Scope Scope `json:"scope"`
@@ -57,25 +57,23 @@ type Event struct {
 	Subject string `json:"subject"`
 	// Verb is the step's verb: create, update, replace, delete.
 	Verb string `json:"verb,omitempty"`
-	// Message is a sentence for people, on progress.
+	// Message describes the progress to a user.
 	Message string `json:"message,omitempty"`
-	// Took is the time since the start, on done and failed, in milliseconds.
+	// Took is the time since the start in milliseconds, for done and failed.
 	Took int64 `json:"took_ms,omitempty"`
-	// Ended and Total count the steps that ended and that the plan has.
+	// Ended is the number of steps that have ended, and Total that of all steps of the plan.
 	Ended int `json:"ended,omitempty"`
 	Total int `json:"total,omitempty"`
-	// Error, Kind and Hint describe a failure: what happened, the kind of
-	// refusal, and what to do next.
+	// Error, Kind and Hint describe a failure: the error, the kind of refusal, and a remedy.
 	Error string `json:"error,omitempty"`
 	Kind  string `json:"kind,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 }
 
-// Sink receives events one at a time. A sink must not block for long: work
-// waits for it.
+// Sink receives events one at a time. It must not block for long, because the work waits for it.
 type Sink func(Event)
 
-// Emit stamps e and passes it on. A nil sink drops it.
+// Emit adds the schema and time to e and calls s. A nil sink drops it.
 func (s Sink) Emit(e Event) {
 	if s == nil {
 		return
@@ -85,8 +83,7 @@ func (s Sink) Emit(e Event) {
 	s(e)
 }
 
-// Serial returns a sink that passes events from several goroutines to s one at
-// a time.
+// Serial returns a sink that serializes the calls of s.
 func Serial(s Sink) Sink {
 	if s == nil {
 		return nil
@@ -99,9 +96,9 @@ func Serial(s Sink) Sink {
 	}
 }
 
-// JSON returns a sink that writes one object a line to w. What the reader of a
-// closed pipe misses does not stop the work.
+// JSON returns a sink that writes one JSON object per line to w. It ignores errors, so that a
+// closed pipe does not stop the work.
 func JSON(w io.Writer) Sink {
 	enc := json.NewEncoder(w)
-	return func(e Event) { _ = enc.Encode(e) } // see above: progress is told, never depended on
+	return func(e Event) { _ = enc.Encode(e) } // progress is optional, see above
 }

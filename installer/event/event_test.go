@@ -48,7 +48,7 @@ func TestANilSinkDropsEvents(t *testing.T) {
 
 func TestSerialPassesOneEventAtATime(t *testing.T) {
 	t.Parallel()
-	n := 0 // not synchronised here: that is what Serial is for
+	n := 0 // not synchronized: Serial must do that
 	s := event.Serial(func(event.Event) { n++ })
 	var wg sync.WaitGroup
 	for range 50 {

@@ -2,7 +2,7 @@ package event
 
 import "github.com/det-deploy/det-deploy/cloud"
 
-// Fail returns e as the failure err, with its kind and the first hint in it.
+// Fail returns e as a failed event with the text, kind and first hint of err.
 func (e Event) Fail(err error) Event {
 	e.Type = Failed
 	e.Error = err.Error()
@@ -13,7 +13,7 @@ func (e Event) Fail(err error) Event {
 	return e
 }
 
-// Hint returns the first hint in err's tree that says something.
+// Hint returns the first non-empty hint in err's tree.
 func Hint(err error) string {
 	switch x := err.(type) { //nolint:errorlint // walks the tree itself: errors.As would stop at a hint that is empty
 	case interface{ Hint() string }:

@@ -12,16 +12,15 @@ import (
 	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
-// leaf is the master's key and certificate, signed by the cluster's CA for its
-// fixed name and its address. It is renewed before it expires, and when the address
-// changes.
+// leaf is the master's key and certificate, signed by the cluster's CA for its fixed name and its
+// address. It is renewed before it expires and when the address changes.
 type leaf struct {
 	*watched
 
 	c       *Cluster
 	ca      StoredSecret
 	address Address
-	// signed is true once the value was made.
+	// signed is set once the certificate is made.
 	signed bool
 
 	mu   sync.Mutex // guards cert
@@ -30,13 +29,13 @@ type leaf struct {
 
 var _ resource.Updater = (*leaf)(nil)
 
-// errNoLeaf refuses to store a certificate that is not signed.
+// errNoLeaf reports an attempt to store a certificate before it is signed.
 func errNoLeaf() (secret.Value, error) {
 	return secret.Value{}, errors.New("store the master's certificate: it is not signed yet")
 }
 
-// authoritySecret is the cluster's CA. Only the installer
-// reads its key, to sign the master's certificates.
+// authoritySecret returns the cluster's CA. Only the installer reads its key, to sign the master's
+// certificates.
 func (c *secrets) authoritySecret() StoredSecret {
 	return c.Vault.Secret(Secret{Name: caSecret, Generate: func() (secret.Value, error) {
 		ca, err := pki.NewAuthority("det-deploy CA of cluster "+c.Common.Cluster, c.Now())
@@ -44,10 +43,10 @@ func (c *secrets) authoritySecret() StoredSecret {
 	}})
 }
 
-// Needs the CA and the address that it is for.
+// Needs returns the CA and the address in the certificate.
 func (l *leaf) Needs() []string { return []string{l.ca.ID(), l.address.ID()} }
 
-// Find looks at it, and whether it still holds.
+// Find reads the certificate and reports drift if it must be renewed.
 func (l *leaf) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found, drift, err := l.watched.Find(ctx)
 	if err != nil || !found.Exists() {
@@ -64,7 +63,7 @@ func (l *leaf) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	return found, drift, nil
 }
 
-// staleReason says why the certificate has to be renewed; it is empty if it need not be.
+// staleReason returns the reason to renew the certificate, or "" if it is valid.
 func (l *leaf) staleReason(ctx context.Context) (string, error) {
 	ca, err := l.ca.Read(ctx)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -90,7 +89,7 @@ func (l *leaf) hostNames() []string {
 	return []string{internalName(l.c.Common.Cluster), l.address.PublicIP()}
 }
 
-// Create signs one and stores it.
+// Create signs and stores a certificate.
 func (l *leaf) Create(ctx context.Context) error {
 	if err := l.signLeaf(ctx); err != nil {
 		return err
@@ -98,7 +97,7 @@ func (l *leaf) Create(ctx context.Context) error {
 	return l.watched.Create(ctx)
 }
 
-// Update signs another one where the old one does not hold.
+// Update signs and stores a new certificate.
 func (l *leaf) Update(ctx context.Context, drift []resource.Drift) error {
 	if err := l.signLeaf(ctx); err != nil {
 		return err
@@ -107,7 +106,7 @@ func (l *leaf) Update(ctx context.Context, drift []resource.Drift) error {
 	return l.watched.Update(ctx, append(drift, resource.Drift{Path: "value", Have: "another one", Want: "the new one"}))
 }
 
-// signLeaf signs once, so that a repeated call stores the same value.
+// signLeaf signs only once, so that a repeated call stores the same value.
 func (l *leaf) signLeaf(ctx context.Context) error {
 	if l.signed {
 		return nil
@@ -134,7 +133,7 @@ func (l *leaf) signLeaf(ctx context.Context) error {
 
 func openPair(text secret.Value) pki.Pair { return pki.Split([]byte(text.Reveal())) }
 
-// authorityPEM is the CA's certificate.
+// authorityPEM returns the CA's certificate.
 func (l *leaf) authorityPEM(ctx context.Context) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,11 +148,11 @@ func (l *leaf) authorityPEM(ctx context.Context) ([]byte, error) {
 	return l.cert, nil
 }
 
-// internalName is what a cluster's certificate is for besides its address. It
-// resolves nowhere: agents reach the master by its address and expect this name.
+// internalName returns the fixed name in a cluster's certificate. It has no DNS record: agents
+// connect to the master's address and expect this name.
 func internalName(cluster string) string { return "master." + cluster + ".det-deploy.internal" }
 
-// staleLeafReason says why a leaf has to be renewed; it is empty if it need not be.
+// staleLeafReason returns the reason to renew a leaf, or "" if it is valid.
 func staleLeafReason(leaf, ca pki.Pair, hosts []string, now time.Time) string {
 	cert, _, err := leaf.Open()
 	if err != nil {

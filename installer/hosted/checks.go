@@ -13,8 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// Checks is the checks that are the same in every cloud: programs and version
-// before what is brought.
+// Checks returns the checks common to all clouds: programs and version, before existing resources.
 func (c *Cluster) Checks() []doctor.Check {
 	out := []doctor.Check{
 		{Name: "programs", Look: c.checkPrograms},
@@ -26,7 +25,8 @@ func (c *Cluster) Checks() []doctor.Check {
 	return out
 }
 
-// SecretChecks is one for each secret of this machine that the cluster keeps.
+// SecretChecks returns a check for each secret that is read on this computer and stored for the
+// cluster.
 func (c *Cluster) SecretChecks() []doctor.Check {
 	var out []doctor.Check
 	for _, name := range slices.Sorted(maps.Keys(c.given)) {
@@ -35,14 +35,14 @@ func (c *Cluster) SecretChecks() []doctor.Check {
 	return out
 }
 
-// Exists reports whether the cluster is there, or may be. A rule that is younger
-// than a cluster must not stop who works on it: it warns there.
+// Exists reports whether the cluster exists, or may exist. A rule that is newer than a cluster must
+// not block its operators, so for an existing cluster such a check only warns.
 func (c *Cluster) Exists(ctx context.Context) bool {
 	runs, _, err := c.Runs(ctx)
 	return err != nil || !runs.IsZero()
 }
 
-// FailNew is Fail for a cluster that is to be made, and Unsure for one that exists.
+// FailNew returns a failure for a new cluster and a warning for an existing one.
 func (c *Cluster) FailNew(ctx context.Context, found, needed, fix string) doctor.Result {
 	if c.Exists(ctx) {
 		return doctor.Unsure(found, needed, fix)
@@ -88,7 +88,7 @@ func (c *Cluster) checkVersion(ctx context.Context) doctor.Result {
 	return doctor.Passed("%s, as the cluster", c.Version)
 }
 
-// checkOwnSecret passes when a secret can be read here, or was stored before.
+// checkOwnSecret passes if a secret can be read on this computer or is stored already.
 func (c *Cluster) checkOwnSecret(ctx context.Context, name string) doctor.Result {
 	const needed = "a secret that can be read here, or that an earlier run has stored"
 	here := c.given[name]
@@ -105,9 +105,9 @@ func (c *Cluster) checkOwnSecret(ctx context.Context, name string) doctor.Result
 	return doctor.Passed("is stored")
 }
 
-// CheckConfiguration reads what the master and the agents will run with as they will,
-// before there is a machine on which they would refuse to start. Imagined stands for
-// what the cloud has not named yet.
+// CheckConfiguration parses the configuration as the master and its agents will, before there is a
+// machine on which they would fail to start. Imagined holds stand-ins for names that the cloud has
+// not assigned yet.
 func (c *masterFile) CheckConfiguration(imagined Live, err error) doctor.Result {
 	const needed = "settings with which the master and its agents start"
 	var data []byte
@@ -135,13 +135,13 @@ func (c *masterFile) CheckConfiguration(imagined Live, err error) doctor.Result 
 	return doctor.Passed("master.yaml and agent.yaml can be read")
 }
 
-// inFragment gives problems that the user's own settings caused their lines there.
+// inFragment adds line numbers of the user's fragment to the problems that it causes.
 func (c *masterFile) inFragment(problems document.Errors) document.Errors {
 	const flag = "master-config-file"
 	return config.LocateInFragment(c.Settings[flag], "--"+flag, problems)
 }
 
-// checkAgentSettings lists what is wrong with agents.config.
+// checkAgentSettings lists the problems of agents.config.
 func (c *masterFile) checkAgentSettings() []string {
 	raw := c.Agents.Config.JSON()
 	if raw == nil {

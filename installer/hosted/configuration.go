@@ -15,45 +15,41 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 )
 
-// secretsFile lists which version of each secret the master uses: a new version
-// makes its machine restart it.
+// secretsFile lists the version of each secret that the master uses. Its machine restarts the
+// master when a version changes.
 const secretsFile = "/etc/determined/secrets.json"
 
-// settingsKey keeps the cluster's settings in the control bucket, beside the
-// record: a lost record is rebuilt from it.
+// settingsKey holds a copy of the cluster's settings in the control bucket, from which a lost
+// record is restored.
 const settingsKey = "settings.json"
 
-// configuration is the manifest with the files it names: what the master's
-// machine is to run.
+// configuration is the manifest of the master's machine and the files that it names.
 type configuration struct {
 	c        *Cluster
 	manifest *manifests.Cache
-	// needs is everything that the files mention.
+	// needs lists the resources to which the files refer.
 	needs []string
-	// live tells what the cloud calls things; complete is false while one of them
-	// is not there.
+	// live returns the names assigned by the cloud; complete is false while one of them is unknown.
 	live func() (l Live, complete bool, err error)
 	// secrets are those that the master reads.
 	secrets []*watched
-	// leaf signs for the master; nil with a certificate of the user's own.
+	// leaf is the master's certificate; it is nil if the user provides one.
 	leaf *leaf
-	// settings are those of the whole cluster, as they are remembered.
+	// settings are the recorded settings of the cluster.
 	settings map[string]string
 }
 
 var _ resource.Updater = (*configuration)(nil)
 
-// ID is "<cloud>/manifest/master".
 func (f *configuration) ID() string { return f.c.resourceID(KindManifest, "master") }
 
-// Kind is KindManifest.
 func (*configuration) Kind() string { return KindManifest }
 
-// Needs everything that it mentions.
+// Needs returns the resources to which the files refer.
 func (f *configuration) Needs() []string { return f.needs }
 
-// Find compares the stored manifest with the wanted one. A
-// manifest that says to stop is none: it is what `down` leaves behind.
+// Find compares the stored manifest with the requested one. A manifest that stops the master counts
+// as missing, because `down` leaves one behind.
 func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	m, err := f.manifest.Get(ctx)
 	if err != nil || m.Schema == "" || m.Phase == manifest.Stop {
@@ -105,7 +101,7 @@ func (f *configuration) Create(ctx context.Context) error {
 		return fmt.Errorf("write %s: something that it mentions is not there", f.ID())
 	}
 	if m.Generation > 0 && have.Phase == m.Phase && len(manifests.Compare(have, m)) == 0 {
-		return f.storeSettings(ctx) // a machine has nothing to do with settings
+		return f.storeSettings(ctx) // the machine does not use the settings, so the order does not matter
 	}
 	if err := f.writeFiles(ctx, m, content); err != nil {
 		return err
@@ -113,8 +109,7 @@ func (f *configuration) Create(ctx context.Context) error {
 	return f.c.Manifests.Write(ctx, m, status)
 }
 
-// writeFiles writes the settings and the files where the manifest refers to them,
-// concurrently.
+// writeFiles writes the settings and the files of the manifest, concurrently.
 func (f *configuration) writeFiles(ctx context.Context, m manifest.Manifest, content map[string][]byte) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.storeSettings(ctx) })
@@ -137,31 +132,31 @@ func (f *configuration) storeSettings(ctx context.Context) error {
 	return f.c.Manifests.Put(ctx, settingsKey, data)
 }
 
-// Update is Create: the manifest moves at once to the new files.
+// Update is Create: writing the manifest switches to the new files at once.
 func (f *configuration) Update(ctx context.Context, _ []resource.Drift) error { return f.Create(ctx) }
 
-// Delete leaves it in place: it is replaced when something that it mentions is,
-// and the machine uses the old one until then.
+// Delete keeps the manifest. It is replaced after the resources it refers to, and the machine uses
+// the old one until then.
 func (*configuration) Delete(context.Context) error { return nil }
 
-// Configuration is what the master's machine runs, as resources.
+// Configuration holds the resources that the master's machine runs.
 type Configuration struct {
-	// Programs are det-deploy for each architecture, Rest is the secrets,
-	// certificates and the manifest.
+	// Programs are the det-deploy programs by architecture. Rest are the secrets, certificates and
+	// the manifest.
 	Programs, Rest []resource.Resource
-	// MasterSecrets are the names of the cluster's own secrets that the master reads.
+	// MasterSecrets are the names of the cluster's secrets that the master reads.
 	MasterSecrets []string
 
 	manifest *manifests.Cache
 }
 
-// With lists all of it, with the master's address between the programs and what is signed
-// for it.
+// With returns all resources, with the master's address before the certificate that is signed for
+// it.
 func (p Configuration) With(address Address) []resource.Resource {
 	return slices.Concat(p.Programs, []resource.Resource{address}, p.Rest)
 }
 
-// ProgramIDs are the IDs of the programs.
+// ProgramIDs returns the IDs of the programs.
 func (p Configuration) ProgramIDs() []string {
 	ids := make([]string, len(p.Programs))
 	for i, r := range p.Programs {
@@ -170,19 +165,19 @@ func (p Configuration) ProgramIDs() []string {
 	return ids
 }
 
-// Drawn is what a configuration is drawn from.
+// Drawn holds the inputs of a configuration.
 type Drawn struct {
-	// Settings are those of the whole cluster, as they are remembered.
+	// Settings are the recorded settings of the cluster.
 	Settings map[string]string
-	// Address is the master's, among the cluster's resources.
+	// Address is the resource of the master's address.
 	Address Address
-	// Needs is the IDs of what the cloud names and Live tells. Live is incomplete
-	// while one of them does not exist.
+	// Needs lists the IDs of the resources whose names Live returns. Live is incomplete while one
+	// of them does not exist.
 	Needs []string
 	Live  func() (l Live, complete bool, err error)
 }
 
-// Configure draws what the master's machine runs.
+// Configure returns the configuration of the master's machine.
 func (c *Cluster) Configure(d Drawn) (Configuration, error) {
 	p := Configuration{manifest: &manifests.Cache{From: c.Manifests}}
 	archs, err := c.Machines.Architectures()
@@ -215,7 +210,7 @@ func (c *Cluster) Configure(d Drawn) (Configuration, error) {
 	return p, nil
 }
 
-// ProgramSums is the hashes of the programs that the cluster runs, or is to run, by
+// ProgramSums returns the hashes of the programs that the cluster runs or will run, by
 // architecture.
 func (c *Cluster) ProgramSums(ctx context.Context, p Configuration) (map[string]string, error) {
 	sums := make(map[string]string, len(p.Programs))

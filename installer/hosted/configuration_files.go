@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// wantedManifest is the manifest as it should be, with the content of its files. Ready is
-// false while something that they mention does not exist.
+// wantedManifest returns the requested manifest and the content of its files. Ready is false while
+// a resource to which they refer does not exist.
 func (f *configuration) wantedManifest(ctx context.Context, have manifest.Manifest) (m manifest.Manifest, content map[string][]byte, ready bool, err error) {
 	l, ready, err := f.live()
 	if err != nil || !ready {
@@ -52,7 +52,7 @@ func (f *configuration) wantedManifest(ctx context.Context, have manifest.Manife
 	return m, content, true, nil
 }
 
-// masterFiles are the files on the master's machine. None of them is secret.
+// masterFiles returns the files on the master's machine. None of them is secret.
 func (f *configuration) masterFiles(ctx context.Context, l Live) (map[string][]byte, bool, error) {
 	config, err := f.c.masterYAML(l)
 	if err != nil {
@@ -75,8 +75,8 @@ func (f *configuration) masterFiles(ctx context.Context, l Live) (map[string][]b
 	return out, authority != nil, nil
 }
 
-// readSigned reads concurrently the versions of the secrets and, where the cluster signs
-// its master's certificate itself, that certificate. What does not exist is nil.
+// readSigned concurrently reads the versions of the secrets and, if the cluster has its own CA, the
+// CA's certificate. Missing values are nil.
 func (f *configuration) readSigned(ctx context.Context) (versions map[string]string, authority []byte, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
@@ -95,8 +95,7 @@ func (f *configuration) readSigned(ctx context.Context) (versions map[string]str
 	return versions, authority, g.Wait()
 }
 
-// secretVersions are the cloud's names of the current values of the secrets, nil while
-// one has no value.
+// secretVersions returns the current versions of the secrets, or nil if one of them has no value.
 func (f *configuration) secretVersions(ctx context.Context) (map[string]string, error) {
 	all := make([]string, len(f.secrets))
 	g, ctx := errgroup.WithContext(ctx)

@@ -9,18 +9,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// firstUser is who a new cluster has as its administrator.
+// firstUser is the administrator of a new cluster.
 const firstUser = "admin"
 
-// Credentials is how to log in the first time.
+// Credentials are for the first login.
 type Credentials struct {
 	URL  string
 	User string
-	// Password is the initial one; it may have been changed since.
+	// Password is the initial password, which may have been changed.
 	Password secret.Value
 }
 
-// Credentials reads the first password of the administrator, and where to use it.
+// Credentials returns the master's URL and the initial credentials of the administrator.
 func (c *Cluster) Credentials(ctx context.Context) (Credentials, error) {
 	e, err := c.Endpoint(ctx)
 	if err != nil {
@@ -34,21 +34,21 @@ func (c *secrets) firstPassword(ctx context.Context) (secret.Value, error) {
 	return c.readSecret(ctx, c.Common.InitialPassword, passwordSecret)
 }
 
-// DeterminedPassword reads the first password of the user determined, which is that of
-// the administrator where there is only one.
+// DeterminedPassword returns the initial password of the user determined, which may be the
+// administrator's.
 func (c *secrets) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 	if c.Common.DeterminedPassword.IsZero() && !c.Common.InitialPassword.IsZero() {
 		return c.firstPassword(ctx)
 	}
 	p, err := c.readSecret(ctx, c.Common.DeterminedPassword, determinedSecret)
 	if cloud.KindOf(err) == cloud.NotFound {
-		return c.firstPassword(ctx) // a version before this one made one for both
+		return c.firstPassword(ctx) // earlier versions generated one password for both users
 	}
 	return p, err
 }
 
-// readSecret reads the secret that v refers to: where the user keeps it, or where `up`
-// has put it.
+// readSecret reads the secret that v refers to, from the user's secret or from the copy that `up`
+// has stored.
 func (c *secrets) readSecret(ctx context.Context, v secret.Value, name string) (secret.Value, error) {
 	if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {
 		return c.Vault.ReadForeign(ctx, ref)
@@ -56,14 +56,15 @@ func (c *secrets) readSecret(ctx context.Context, v secret.Value, name string) (
 	return c.Vault.Secret(Secret{Name: name}).Read(ctx)
 }
 
-// hasDeterminedPassword reports whether determined has a first password of its own.
+// hasDeterminedPassword reports whether determined has its own initial password.
 func (c *secrets) hasDeterminedPassword() bool {
 	return !c.Common.DeterminedPassword.IsZero() || c.makesDeterminedPassword()
 }
 
-// WantsDeterminedPassword reports whether `up` generates a password for the user determined:
-// the settings have no initial password, which both users would have, and no earlier
-// version generated one for both. This version stores that of determined first.
+// WantsDeterminedPassword reports whether `up` generates a password for the user determined. It
+// does unless the settings have an initial password, which applies to both users, or an earlier
+// version generated one for both. That version is recognized by the missing password of determined,
+// which this version stores first.
 func (c *secrets) WantsDeterminedPassword(ctx context.Context) (bool, error) {
 	if !c.Common.InitialPassword.IsZero() || !c.Common.DeterminedPassword.IsZero() {
 		return false, nil

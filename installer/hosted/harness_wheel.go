@@ -15,13 +15,13 @@ import (
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
-// wheelDir is where the wheel of the client's library is on the master's machine.
+// wheelDir is the directory of the harness wheel on the master's machine.
 const wheelDir = "/var/lib/det-deploy/harness"
 
-// wheelMost is as much as a master reads, in bytes.
+// wheelMost is the maximum size that a master reads, in bytes.
 const wheelMost = 64 << 20
 
-// wheelFile is the wheel on the master's machine, empty where the cluster is given none.
+// wheelFile returns the path of the wheel on the master's machine, or "" if none is configured.
 func (c *masterFile) wheelFile() string {
 	if c.Common.Tasks.HarnessWheel == "" {
 		return ""
@@ -29,8 +29,8 @@ func (c *masterFile) wheelFile() string {
 	return path.Join(wheelDir, filepath.Base(c.Common.Tasks.HarnessWheel))
 }
 
-// readWheel reads the wheel on this machine. A cluster that has one of its name keeps that
-// where this machine has none: commands are not bound to the machine that gave it.
+// readWheel reads the wheel on this computer. If the file is missing here but the cluster has a
+// wheel of that name, it returns the stored one, so that other computers can run commands too.
 func (c *masterFile) readWheel(have manifest.Manifest) (content []byte, stored manifest.File, err error) {
 	given := c.Common.Tasks.HarnessWheel
 	info, err := os.Stat(given)
@@ -69,7 +69,7 @@ func (f *configuration) addWheel(have manifest.Manifest, m *manifest.Manifest, c
 	return nil
 }
 
-// checkWheel looks for the wheel before anything is made.
+// checkWheel checks that the wheel is readable, before anything is created.
 func (c *Cluster) checkWheel(ctx context.Context) doctor.Result {
 	const needed = "a wheel that can be read"
 	have, err := c.Manifests.Read(ctx)
@@ -82,7 +82,7 @@ func (c *Cluster) checkWheel(ctx context.Context) doctor.Result {
 	return doctor.Passed("%s", c.Common.Tasks.HarnessWheel)
 }
 
-// storedFile is a file as a manifest refers to it.
+// storedFile returns the manifest's reference to a file.
 func storedFile(data []byte) manifest.File {
 	sum := sha256.Sum256(data)
 	text := hex.EncodeToString(sum[:])

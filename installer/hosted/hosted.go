@@ -1,7 +1,7 @@
-// Package hosted is a cluster whose master's machine follows a manifest in a
-// control bucket, whatever cloud it is in: what the machine is to run, with which
-// secrets and certificates, how it is waited for, upgraded and stopped, and what
-// has to hold before. It asks its cloud through small interfaces.
+// Package hosted implements clusters whose master runs on a machine in a cloud and follows a
+// manifest in a control bucket. It is independent of the cloud: it writes the manifest, secrets and
+// certificates, runs checks, and waits for, upgrades and stops the master. Clouds implement its
+// small interfaces.
 package hosted
 
 import (
@@ -23,25 +23,26 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// Options is what a person wants of this run of the program.
+// Options are the user's options for one run of the program.
 type Options struct {
-	// Settings is what is remembered of the cluster, without what is known.
+	// Settings are the recorded settings of the cluster, without resolved facts.
 	Settings map[string]string
-	// Version is that of this program, and Programs are its files.
+	// Version is the version of this program, and Programs are its files.
 	Version  string
 	Programs program.Set
-	// Secrets reads the secrets of this machine that the settings refer to.
+	// Secrets reads secrets on this computer to which the settings refer.
 	Secrets secret.Resolver
-	// NoWait leaves Ready as soon as every resource exists; NoVerify as soon as the
-	// master answers.
+	// NoWait makes Ready return as soon as every resource exists; NoVerify, as soon as the master
+	// answers.
 	NoWait, NoVerify bool
-	// Refusals lists what a master refuses of a valid configuration when it starts.
+	// Refusals returns the problems for which a master would refuse to start with a valid
+	// configuration.
 	Refusals func(config.Master) document.Errors
-	// Ask talks to the master; nil dials it.
+	// Ask connects to the master; nil dials it.
 	Ask func(probe.Endpoint) (probe.Master, error)
 	// Open opens a program; nil opens the file.
 	Open func(path string) (io.ReadSeekCloser, error)
-	// Now is the time and Pause waits; nil is the clock's.
+	// Now and Pause default to the real clock.
 	Now   func() time.Time
 	Pause func(ctx context.Context, d time.Duration) error
 	Log   *slog.Logger
@@ -65,55 +66,54 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Words is how a cloud is spoken of.
+// Words are the terms of a cloud.
 type Words struct {
-	// Noun begins the IDs of resources, and is the command: "aws".
+	// Noun is the prefix of resource IDs and the subcommand: "aws".
 	Noun string
-	// Scheme is that of references to the cloud's own store of secrets, which is
-	// called Vault.
+	// Scheme is the scheme of references to the cloud's secret store, and Vault the name of that
+	// store.
 	Scheme secret.Scheme
 	Vault  string
-	// MasterHost is how agents' configuration names the master's address inside of
-	// the network.
+	// MasterHost is the placeholder for the master's internal address in the agents' configuration.
 	MasterHost string
-	// Inbound names the flag that lists who may reach the master.
+	// Inbound is the flag that lists the addresses that may reach the master.
 	Inbound string
 }
 
-// Objects is the control bucket. Writes go through the engine's gate, but for
-// those of record.Store, which the lease is made of.
+// Objects is the control bucket. Writes ask the engine's gate, except those of record.Store, which
+// implement the lease.
 type Objects interface {
 	record.Store
 	// Has reports whether an object exists.
 	Has(ctx context.Context, key string) (bool, error)
-	// Upload writes one object, whatever was there before.
+	// Upload creates or replaces one object.
 	Upload(ctx context.Context, key string, body io.ReadSeeker) error
-	// Erase removes one object. It may be repeated.
+	// Erase deletes one object. It may be repeated.
 	Erase(ctx context.Context, key string) error
 }
 
-// Address is the master's fixed address.
+// Address is the master's fixed public address.
 type Address interface {
 	resource.Resource
-	// PublicIP is empty until Find or Create has learned it.
+	// PublicIP returns the address, or "" before Find or Create.
 	PublicIP() string
 }
 
-// Machines is what is known of the cluster's machines.
+// Machines describes the cluster's machines.
 type Machines interface {
-	// Architectures lists those for which programs are needed: "amd64", "arm64".
+	// Architectures returns the architectures for which programs are needed: "amd64", "arm64".
 	Architectures() ([]string, error)
 }
 
-// Disk is the disk with the master's data.
+// Disk is the master's data disk.
 type Disk interface {
-	// Keep makes a copy under a name, once, and says where.
+	// Keep makes a copy of that name unless it exists, and returns its location.
 	Keep(ctx context.Context, name string) (where string, err error)
 }
 
-// Marked is what carries the cluster's mark, but for the control bucket with what is in it.
+// Marked is the set of objects with the cluster's mark, without the control bucket and its content.
 type Marked interface {
-	// Kinds has what others need first.
+	// Kinds returns the kinds in order of deletion: dependents first.
 	Kinds() []string
 	// Inventory lists all objects of a cluster.
 	Inventory(ctx context.Context, cluster string) ([]resource.Found, error)
@@ -121,33 +121,34 @@ type Marked interface {
 	Remove(ctx context.Context, f resource.Found) error
 }
 
-// Parts is what a cluster asks of its cloud.
+// Parts are the parts of a cluster that a cloud implements.
 type Parts struct {
 	Words    Words
 	Objects  Objects
 	Vault    Vault
 	Machines Machines
 	Disk     Disk
-	// Address returns the master's address, not yet looked for.
+	// Address returns the master's address as a resource, before Find.
 	Address func() Address
-	// Logs is where machines log to. With Metrics they send their load there, too.
+	// Logs is the log group or bucket of the machines. With Metrics, they also send utilization
+	// metrics.
 	Logs    string
 	Metrics bool
-	// Marked is what the cluster consists of in its cloud.
+	// Marked is the set of the cluster's objects in its cloud.
 	Marked Marked
 }
 
-// Setup is what a cluster is made of.
+// Setup configures a cluster.
 type Setup struct {
 	Options
 	Parts
 
-	// Common is what the cluster should be, and Agents what its machines have in common.
+	// Common is the requested configuration, and Agents the settings common to all agents.
 	Common spec.Common
 	Agents spec.Agents
 	// Aux is the pool of tasks without slots.
 	Aux spec.Pool
-	// MakesDeterminedPassword says that the user determined has a generated password.
+	// MakesDeterminedPassword reports whether the password of the user determined is generated.
 	MakesDeterminedPassword func() bool
 }
 
@@ -157,20 +158,20 @@ type Cluster struct {
 	*secrets
 	masterFile
 
-	// Manifests is the manifest of the master's machine, and its status.
+	// Manifests holds the manifest of the master's machine and its status.
 	Manifests *manifests.Bucket
 }
 
-// secrets is what the cluster keeps in its cloud's store.
+// secrets manages the cluster's secrets in the cloud's secret store.
 type secrets struct {
 	*Setup
 
-	// given are those of this machine.
+	// given are the secrets that were read on this computer.
 	given map[string]given
 }
 
-// New returns a cluster, having read the secrets of this machine that it refers
-// to. It asks the cloud nothing.
+// New returns a cluster. It reads the secrets on this computer to which the settings refer, and
+// makes no calls to the cloud.
 func New(ctx context.Context, s Setup) *Cluster {
 	s.setDefaults()
 	kept := &secrets{Setup: &s}

@@ -10,13 +10,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 )
 
-// Kinds has what others need first. A master is stopped before anything else goes.
+// Kinds returns the kinds in order of deletion: dependents first. The manifest comes last, so that
+// deletion, which is in reverse, stops the master first.
 func (c *Cluster) Kinds() []string {
 	return slices.Concat([]string{KindProgram}, c.Marked.Kinds(), []string{KindManifest})
 }
 
-// Inventory lists everything that carries the cluster's mark, but for the control
-// bucket, which goes with the record. A manifest by which a machine serves is listed.
+// Inventory lists everything with the cluster's mark, except the control bucket, which is deleted
+// with the record. It includes the manifest unless that stops the master.
 func (c *Cluster) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
 	var all []resource.Found
 	var f resource.Found

@@ -18,35 +18,35 @@ import (
 )
 
 const (
-	// MasterPort is where the master answers, with TLS always.
+	// MasterPort is the master's port. It always uses TLS.
 	MasterPort = 8443
 	// FirstAgentPort is the first port on which the master and agents reach agents.
 	FirstAgentPort = 1024
-	// LastAgentPort is the last one.
+	// LastAgentPort is the last such port.
 	LastAgentPort = 65535
-	// InternetPort is the one on which machines reach the internet.
+	// InternetPort is the port on which machines reach the internet.
 	InternetPort = 443
-	// dataDir is where the machine mounts the data volume.
+	// dataDir is the mount point of the data volume.
 	dataDir = "/var/lib/determined"
-	// caFile is the CA on the master's machine.
+	// caFile is the CA certificate on the master's machine.
 	caFile = "/etc/determined/ca.pem"
-	// certFile is a certificate of the user's own.
+	// certFile is the user's certificate on the master's machine.
 	certFile = "/etc/determined/master.pem"
 )
 
-// Live is what master.yaml says of things that the cloud names, known once they
-// are there.
+// Live holds the parts of master.yaml with names assigned by the cloud, known once the resources
+// exist.
 type Live struct {
-	// Storage is for checkpoints.
+	// Storage is the storage for checkpoints.
 	Storage config.CheckpointStorage
 	Pools   []config.Pool
 }
 
-// masterFile is master.yaml, and whom its clients trust.
+// masterFile writes master.yaml and determines which CA its clients trust.
 type masterFile struct{ *secrets }
 
-// masterYAML is what the cluster's master reads. Secrets are references: nothing
-// in it is secret.
+// masterYAML returns the master.yaml of the cluster. It contains references to secrets, but no
+// secrets.
 func (c *masterFile) masterYAML(l Live) ([]byte, error) {
 	s := c.Common
 	m := config.DefaultMaster()
@@ -103,22 +103,22 @@ func (c *masterFile) setTasks(d *container.Defaults) error {
 	return nil
 }
 
-// NewPool is a pool of master.yaml, without its provider.
+// NewPool returns a pool of master.yaml without its provider.
 func (c *masterFile) NewPool(name string, p spec.Pool) config.Pool {
 	out := config.DefaultPool(name)
 	out.Description, out.MaxAuxContainersPerAgent, out.TaskPolicy = p.Description, p.MaxAuxTasks, p.TaskPolicy
 	out.SlotPrice = p.SlotPrice
-	// As long as an agent tries: its tasks wait for it.
+	// As long as an agent retries, because its tasks wait for it.
 	a := c.Agents
 	out.AgentReconnectWait = document.Duration(a.ReconnectBackoff) * document.Duration(a.ReconnectAttempts)
 	return out
 }
 
-// NewElastic is what providers of all clouds have in common.
+// NewElastic returns the provider settings common to all clouds.
 func (c *masterFile) NewElastic(p spec.Pool) (provider.Elastic, error) {
 	a := c.Agents
 	e := provider.DefaultElastic()
-	// The master knows its own address; the certificate is for a name.
+	// The master fills in its own address; the certificate is for a name.
 	e.MasterURL = fmt.Sprintf("https://%s:%d", c.Words.MasterHost, MasterPort)
 	e.MasterCertName = c.certName()
 	e.StartupScript = document.NewSecret(cmp.Or(p.StartupScript, a.StartupScript))
@@ -148,10 +148,9 @@ func (c *masterFile) NewElastic(p spec.Pool) (provider.Elastic, error) {
 	return e, err
 }
 
-// overlayMaster writes m with the user's own settings over it, and reads the result
-// back as the master will.
+// overlayMaster merges the user's settings over m and parses the result as the master will.
 func (c *masterFile) overlayMaster(m config.Master) ([]byte, error) {
-	data, err := document.MarshalWithSecrets(m) // startup scripts are of a type that hides itself
+	data, err := document.MarshalWithSecrets(m) // startup scripts have a type that is redacted by default
 	if err != nil {
 		return nil, fmt.Errorf("write master.yaml: %w", err)
 	}
@@ -176,8 +175,8 @@ func (c *masterFile) overlayMaster(m config.Master) ([]byte, error) {
 	return data, nil
 }
 
-// refuseOwned refuses to put anything over what the machine, its rules and its agents go
-// by.
+// refuseOwned returns an error if the user's settings change values on which the machine, its
+// firewall rules and its agents depend.
 func refuseOwned(m, over config.Master) error {
 	var e document.Errors
 	check := func(same bool, key string) {
@@ -192,8 +191,8 @@ func refuseOwned(m, over config.Master) error {
 	return e.Err()
 }
 
-// refuseSecrets refuses a master.yaml with a secret written out: the file is kept in
-// the control bucket.
+// refuseSecrets returns an error if master.yaml contains a secret in plain text, because the file
+// is stored in the control bucket.
 func refuseSecrets(m config.Master) error {
 	for _, p := range m.ResourcePools {
 		if p.Provider == nil {
@@ -209,7 +208,7 @@ func refuseSecrets(m config.Master) error {
 	return nil
 }
 
-// ownCA is what agents and clients trust where the certificate is the user's.
+// ownCA returns the CA that agents and clients trust if the user provides the certificate.
 func (c *masterFile) ownCA() []byte {
 	if c.Common.TLS.CA != "" {
 		return []byte(c.Common.TLS.CA)
@@ -224,7 +223,7 @@ func (c *masterFile) ownCA() []byte {
 	}
 }
 
-// certName is the name in the master's certificate.
+// certName returns the name in the master's certificate.
 func (c *masterFile) certName() string {
 	return cmp.Or(c.Common.TLS.Name, internalName(c.Common.Cluster))
 }

@@ -10,28 +10,27 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// MasterPlace is where the master's machine is to be, and where else it may be.
+// MasterPlace is the location of the master's machine and the alternatives.
 type MasterPlace struct {
-	// Type is its type of machine, and Zone where it is to be.
+	// Type is the machine type, and Zone the chosen zone.
 	Type, Zone string
-	// Zones lists where it may be, in order of preference.
+	// Zones lists the possible zones in order of preference.
 	Zones []string
-	// Bound says what binds it to Zone: "which --zone names"; empty for nothing.
+	// Bound is the reason why the machine must be in Zone, such as "which --zone names", or "".
 	Bound string
-	// Fix is what the user can do when there is no capacity in any zone that it may be in,
-	// and Wait when it is to stay in Zone.
+	// Fix is the remedy if no possible zone has capacity, and Wait the remedy for staying in Zone.
 	Fix, Wait string
 }
 
-// Search looks for a zone with capacity for the master's machine. It lasts for one run.
+// Search finds a zone with capacity for the master's machine. It is used for one run.
 type Search struct {
 	tried    []string
 	refusals []error
 }
 
-// Next returns the zone to try after that of p refused the machine, with a sentence for the
-// user. Disks lists those of the cluster: a master stays where its data is. Where there is
-// no such zone, the error is the refusal with what the user can do.
+// Next returns the zone to try after p's zone has rejected the machine, with a message for the
+// user. Disks lists those of the cluster, because a master stays in the zone of its data. If no
+// zone is left, Next returns the refusal with a remedy.
 func (s *Search) Next(ctx context.Context, p MasterPlace, refusal error, disks func(context.Context) ([]resource.Found, error)) (zone, message string, err error) {
 	if p.Bound != "" {
 		return "", "", p.refuse(p.Fix, fmt.Errorf("%s, %s, has no capacity for %s: %w", p.Zone, p.Bound, p.Type, refusal))

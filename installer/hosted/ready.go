@@ -17,16 +17,16 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// answerLimit is how long a master that its machine says is well may take to
-// answer from here: a security group's rule takes a moment to count.
+// answerLimit is how long a healthy master may be unreachable from this computer, because new
+// firewall rules take effect with a delay.
 const answerLimit = 2 * time.Minute
 
-// Endpoint looks where the master answers. It is a refusal of kind NotFound while
-// the cluster has no address.
+// Endpoint returns the address of the master. It returns an error of kind NotFound if the cluster
+// has no address.
 func (c *Cluster) Endpoint(ctx context.Context) (probe.Endpoint, error) {
 	address := c.Address()
 	var e probe.Endpoint
-	var trustErr error // counts less than that there is no address
+	var trustErr error // the error of a missing address takes precedence
 	g, both := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		_, _, err := address.Find(both)
@@ -49,7 +49,7 @@ func (c *Cluster) Endpoint(ctx context.Context) (probe.Endpoint, error) {
 	return e, trustErr
 }
 
-// trustedEndpoint is the CA and the name with which to trust the master.
+// trustedEndpoint returns the CA and server name with which to verify the master.
 func (c *Cluster) trustedEndpoint(ctx context.Context) (probe.Endpoint, error) {
 	if c.Common.TLS.Own() {
 		return probe.Endpoint{CA: c.ownCA(), Name: c.Common.TLS.Name}, nil
@@ -58,8 +58,8 @@ func (c *Cluster) trustedEndpoint(ctx context.Context) (probe.Endpoint, error) {
 	return probe.Endpoint{CA: ca}, err
 }
 
-// Ready waits until the master runs what the manifest says, answers over TLS as this
-// cluster's, and has had a task run.
+// Ready waits until the master runs the manifest, answers over TLS as this cluster's master, and
+// has run a test task.
 func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 	if c.NoWait {
 		return installer.ErrNotAwaited
@@ -104,7 +104,7 @@ func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 	return c.runTrial(ctx, master, password, tell)
 }
 
-// waitUntilAnswers waits until the master answers, and is this cluster's.
+// waitUntilAnswers waits until the master answers, and verifies that it is this cluster's.
 func (c *Cluster) waitUntilAnswers(ctx context.Context, e probe.Endpoint, tell func(string)) (probe.Master, error) {
 	master, err := c.Ask(e)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Cluster) waitUntilAnswers(ctx context.Context, e probe.Endpoint, tell f
 	}
 }
 
-// unreachableError is a master that is well and does not answer from here.
+// unreachableError reports that a healthy master does not answer from this computer.
 type unreachableError struct {
 	url     string
 	inbound string
@@ -148,8 +148,8 @@ func (e *unreachableError) Hint() string {
 	return "add this machine's address to the admitted ones (" + e.inbound + " takes the whole list), or run the command from a machine that is admitted"
 }
 
-// runTrial runs a small task in the pool of tasks without slots. A password that was
-// changed since is not known here: then it is skipped, for lack of a user to run it as.
+// runTrial runs a small task in the pool of tasks without slots. It skips the task if the password
+// has been changed, because there is no other user to run it as.
 func (c *Cluster) runTrial(ctx context.Context, master probe.Master, password secret.Value, tell func(string)) error {
 	ok, err := master.Login(ctx, firstUser, password.Reveal())
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *Cluster) runTrial(ctx context.Context, master probe.Master, password se
 		return nil
 	}
 	tell("running a task in pool " + spec.AuxPool)
-	// A machine for it has to start, and may have to wait for another.
+	// The task needs a new machine, and the launch may have to wait for another.
 	limit := time.Duration(c.Aux.StartingPeriod) + 10*time.Minute
 	return master.Try(ctx, probe.Trial{Noun: c.Words.Noun, Pool: spec.AuxPool, Limit: limit, Pause: c.Pause, Tell: tell})
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// KnownSetting is the name under which what is known of a cluster is remembered.
+// KnownSetting is the setting that records the resolved facts of a cluster.
 const KnownSetting = "resolved"
 
-// ReadKnown reads what Remember wrote.
+// ReadKnown reads the facts that Remember has written.
 func ReadKnown[T any](settings map[string]string) (T, error) {
 	var known, none T
 	if settings[KnownSetting] == "" {
@@ -24,7 +24,7 @@ func ReadKnown[T any](settings map[string]string) (T, error) {
 	return known, nil
 }
 
-// Remember is settings with what is known, for the record.
+// Remember returns settings with the resolved facts, for the record.
 func Remember(settings map[string]string, known any) (map[string]string, error) {
 	data, err := json.Marshal(known)
 	if err != nil {
@@ -38,18 +38,16 @@ func Remember(settings map[string]string, known any) (map[string]string, error) 
 	return out, nil
 }
 
-// Recovered is what could be read back of a cluster whose record is lost.
+// Recovered holds the settings of a cluster whose record was lost.
 type Recovered struct {
-	// Settings is what the record would say.
+	// Settings are those for the new record.
 	Settings map[string]string
-	// Whole is true when they are a copy, and false when they were read off live
-	// objects: those do not tell of pools, nor of anything that only configuration
-	// has.
+	// Whole reports that Settings are a full copy. If it is false, they were read from live
+	// objects, which do not show pools or other values of the configuration.
 	Whole bool
 }
 
-// ReadCopy reads a cluster's settings back from the copy in the control bucket,
-// where there is one. It changes nothing.
+// ReadCopy reads the settings from the copy in the control bucket. It changes nothing.
 func (c *Cluster) ReadCopy(ctx context.Context) (r Recovered, found bool, err error) {
 	o, err := c.Objects.Get(ctx, settingsKey)
 	switch {

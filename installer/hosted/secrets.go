@@ -22,38 +22,37 @@ const (
 	caSecret         = "tls-ca-key"
 )
 
-// Secret is what a cluster keeps in its cloud's store of secrets.
+// Secret is a secret of the cluster in the cloud's secret store.
 type Secret struct {
-	// Name identifies it: "admin-password".
+	// Name identifies it, such as "admin-password".
 	Name string
-	// Given is the user's value. A stored one that differs is replaced.
+	// Given is the user's value. It replaces a different stored one.
 	Given secret.Value
-	// Generate makes the value where none is given. It is asked once: a stored
-	// value stays.
+	// Generate generates a value if none is given. It is called once: a stored value stays.
 	Generate func() (secret.Value, error)
-	// OpensData keeps it as long as the data that it opens.
+	// OpensData keeps the secret as long as the data that it opens.
 	OpensData bool
 }
 
-// StoredSecret is such a secret, as the engine and the master's machine see it.
+// StoredSecret is a secret as seen by the engine and the master's machine.
 type StoredSecret interface {
 	resource.Resource
 	resource.Updater
-	// Give has another value stored by the next Create or Update.
+	// Give sets the value that the next Create or Update stores.
 	Give(v secret.Value)
-	// Read reads the value. It is a refusal of kind NotFound when there is none.
+	// Read reads the value. It returns an error of kind NotFound if there is none.
 	Read(ctx context.Context) (secret.Value, error)
-	// Version identifies a value. It is empty when there is none.
+	// Version identifies the current value. It is empty if there is none.
 	Version(ctx context.Context) (string, error)
 }
 
-// Vault is a cloud's store of secrets.
+// Vault is the secret store of a cloud.
 type Vault interface {
-	// Secret is one of the cluster's own.
+	// Secret returns a secret of the cluster.
 	Secret(s Secret) StoredSecret
-	// FullName is how one of the cluster's own is referred to.
+	// FullName returns the name of a cluster's secret in the store.
 	FullName(name string) string
-	// ReadForeign reads one that is the user's.
+	// ReadForeign reads a secret of the user.
 	ReadForeign(ctx context.Context, ref secret.Ref) (secret.Value, error)
 }
 
@@ -62,9 +61,9 @@ type watched struct {
 	StoredSecret
 
 	name string
-	// pending is true when Find saw that its value is about to change.
+	// pending is set while Find has found a change of the value that is not stored yet.
 	pending bool
-	// after are the resources that must exist before it.
+	// after lists the resources that must exist first.
 	after []string
 }
 
@@ -74,32 +73,31 @@ func (c *secrets) watchSecret(s Secret) *watched {
 
 var _ resource.Updater = (*watched)(nil)
 
-// Needs lists what must exist before it.
+// Needs returns the resources that must exist first.
 func (w *watched) Needs() []string { return w.after }
 
-// Find looks at it, and remembers whether its value is about to change.
+// Find reads the secret, and records whether its value is about to change.
 func (w *watched) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found, drift, err := w.StoredSecret.Find(ctx)
 	w.pending = err == nil && (!found.Exists() || slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Path == "value" }))
 	return found, drift, err
 }
 
-// Create stores it.
+// Create stores the secret.
 func (w *watched) Create(ctx context.Context) error {
 	err := w.StoredSecret.Create(ctx)
 	w.pending = w.pending && err != nil
 	return err
 }
 
-// Update stores the value that was given.
+// Update stores the given value.
 func (w *watched) Update(ctx context.Context, drift []resource.Drift) error {
 	err := w.StoredSecret.Update(ctx, drift)
 	w.pending = w.pending && err != nil
 	return err
 }
 
-// currentVersion is the cloud's name of the current value, empty while that is about to
-// change.
+// currentVersion returns the current version, or "" if the value is about to change.
 func (w *watched) currentVersion(ctx context.Context) (string, error) {
 	if w.pending {
 		return "", nil
@@ -107,13 +105,13 @@ func (w *watched) currentVersion(ctx context.Context) (string, error) {
 	return w.Version(ctx)
 }
 
-// referenceOf is a reference to a secret of the cluster, as configuration has it.
+// referenceOf returns the reference to a secret of the cluster for configuration files.
 func (c *secrets) referenceOf(name string) string {
 	return secret.Ref{Scheme: c.Words.Scheme, Name: c.Vault.FullName(name)}.String()
 }
 
-// resolveReference is where the master finds a secret that the user referred to: in their
-// own store, or where `up` copies it.
+// resolveReference returns the reference by which the master finds a secret of the user: in the
+// user's secret store, or in the copy that `up` stores.
 func (c *secrets) resolveReference(v secret.Value, name string) string {
 	if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {
 		return ref.String()
@@ -121,16 +119,14 @@ func (c *secrets) resolveReference(v secret.Value, name string) string {
 	return c.referenceOf(name)
 }
 
-// isForeign reports whether the user keeps a secret in the cloud's store by
-// themselves.
+// isForeign reports whether a value refers to a secret that the user keeps in the cloud's store.
 func (c *secrets) isForeign(v secret.Value) bool {
 	ref, ok := v.Ref()
 	return ok && ref.Scheme == c.Words.Scheme
 }
 
-// keptSecret is a secret that the user refers to as a file or variable of this machine.
-// It is read now and stored; on a machine that does not have it, the stored one
-// stays.
+// keptSecret returns a secret that the user gives as a file or variable of this computer. It is
+// read now and stored; on a computer without it, the stored value stays.
 func (c *secrets) keptSecret(name string) *watched {
 	here := c.given[name]
 	return c.watchSecret(Secret{
@@ -141,13 +137,13 @@ func (c *secrets) keptSecret(name string) *watched {
 	})
 }
 
-// given is a secret of this machine, or why it cannot be read.
+// given is a secret read on this computer, or the error of reading it.
 type given struct {
 	value secret.Value
 	err   error
 }
 
-// readGiven reads the secrets of this machine that the spec refers to.
+// readGiven reads the secrets on this computer to which the spec refers.
 func (c *secrets) readGiven(ctx context.Context) {
 	c.given = make(map[string]given)
 	for name, v := range c.referredSecrets() {
@@ -165,8 +161,7 @@ func (c *secrets) readGiven(ctx context.Context) {
 	}
 }
 
-// referredSecrets are the secrets that the spec may refer to, by the name under which the
-// cluster stores them.
+// referredSecrets returns the secrets to which the spec may refer, by their names in the cluster.
 func (c *secrets) referredSecrets() map[string]secret.Value {
 	s := c.Common
 	return map[string]secret.Value{
@@ -175,11 +170,12 @@ func (c *secrets) referredSecrets() map[string]secret.Value {
 	}
 }
 
-// newPassword keeps the rule of Determined, whatever the letters are.
+// newPassword returns a random password. The prefix satisfies Determined's rules for any random
+// text.
 func newPassword() (secret.Value, error) { return secret.Literal("dD1-" + rand.Text()), nil }
 
-// ownSecrets lists the secrets that the cluster keeps and the master reads, but for
-// a certificate of the cluster's own CA.
+// ownSecrets returns the stored secrets that the master reads, except a certificate signed by the
+// cluster's CA.
 func (c *secrets) ownSecrets() []*watched {
 	var out []*watched
 	if c.Common.InitialPassword.IsZero() {
@@ -196,18 +192,17 @@ func (c *secrets) ownSecrets() []*watched {
 	return out
 }
 
-// generatedSecret is a password that the settings do not have.
+// generatedSecret returns a generated password.
 func (c *secrets) generatedSecret(name string) *watched {
 	return c.watchSecret(Secret{Name: name, OpensData: true, Generate: newPassword})
 }
 
-// opensData reports whether a secret is of use only with the data, and kept with it.
+// opensData reports whether a secret is only useful with the data, and is kept with it.
 func opensData(name string) bool {
 	return slices.Contains([]string{passwordSecret, determinedSecret, databaseSecret}, name)
 }
 
-// ForeignSecrets lists the secrets in the cloud's store that are the user's and that
-// the master reads.
+// ForeignSecrets returns the user's secrets in the cloud's store that the master reads.
 func (c *secrets) ForeignSecrets() []string {
 	var out []string
 	for _, v := range c.referredSecrets() {
@@ -219,7 +214,7 @@ func (c *secrets) ForeignSecrets() []string {
 	return slices.Compact(out)
 }
 
-// checkFirstPassword refuses a first password that the master would refuse.
+// checkFirstPassword returns an error if the master would reject an initial password.
 func checkFirstPassword(name string, v secret.Value) error {
 	setting, found := map[string]string{passwordSecret: "initial_password", determinedSecret: "initial_determined_password"}[name]
 	if !found || password.Strong(v.Reveal()) {

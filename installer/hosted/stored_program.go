@@ -14,14 +14,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted/program"
 )
 
-// The kinds that the control bucket holds.
+// The kinds of objects in the control bucket.
 const (
 	KindProgram  = "program"
 	KindManifest = "manifest"
 )
 
-// storedProgram is det-deploy for one architecture in the control bucket, by its hash.
-// The one that the cluster runs already stays: only an upgrade brings another.
+// storedProgram is the det-deploy program for one architecture in the control bucket, named by its
+// hash. A cluster keeps the program that it runs; only an upgrade stores another.
 type storedProgram struct {
 	c        *Cluster
 	arch     string
@@ -30,21 +30,18 @@ type storedProgram struct {
 
 var _ resource.Described = (*storedProgram)(nil)
 
-// ID is "<cloud>/program/" and the architecture.
 func (p *storedProgram) ID() string { return p.c.resourceID(KindProgram, p.arch) }
 
-// Kind is KindProgram.
 func (*storedProgram) Kind() string { return KindProgram }
 
-// Needs nothing.
+// Needs returns nil: the program depends on no other resource.
 func (*storedProgram) Needs() []string { return nil }
 
-// Find looks whether it is there. A cluster that runs none yet, looked at by who
-// brings none, has none: it can be shown and taken down all the same.
+// Find looks for the program in the bucket. It does not fail if the cluster runs no program yet and
+// none was given, so that such a cluster can be shown and deleted.
 func (p *storedProgram) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	mine, brought := p.c.Programs[p.arch]
-	// As a rule the cluster runs the one that is brought, which can be looked for while it is
-	// read which it runs.
+	// Usually the cluster runs the given program, so look for that while reading the manifest.
 	var m manifest.Manifest
 	var exists bool
 	var manifestErr, err error
@@ -77,7 +74,7 @@ func (p *storedProgram) Find(ctx context.Context) (resource.Found, []resource.Dr
 	return resource.Found{Kind: KindProgram, ID: key, Name: p.arch}, nil, nil
 }
 
-// wantedSum is the hash of the program that the cluster runs or will run.
+// wantedSum returns the hash of the program that the cluster runs or will run.
 func (p *storedProgram) wantedSum(ctx context.Context) (string, error) {
 	m, err := p.manifest.Get(ctx)
 	if err != nil {
@@ -93,12 +90,12 @@ func (p *storedProgram) wantedSum(ctx context.Context) (string, error) {
 	return mine.SHA256, nil
 }
 
-// Describe is its version.
+// Describe returns the version.
 func (p *storedProgram) Describe() []string {
 	return []string{"det-deploy " + p.c.Version + " for linux/" + p.arch}
 }
 
-// Create uploads it and tells the user the progress.
+// Create uploads the program and reports the progress.
 func (p *storedProgram) Create(ctx context.Context) error {
 	sum, err := p.wantedSum(ctx)
 	if err != nil {
@@ -114,13 +111,13 @@ func (p *storedProgram) Create(ctx context.Context) error {
 	return p.c.uploadProgram(ctx, mine, func(what string) { resource.Tell(ctx, what) })
 }
 
-// uploadProgram puts a program where machines look for it.
+// uploadProgram uploads a program to the control bucket.
 func (c *Cluster) uploadProgram(ctx context.Context, p program.File, tell func(string)) error {
 	f, err := c.Open(p.Path)
 	if err != nil {
 		return fmt.Errorf("read the program %s: %w", p.Path, err)
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // only read
 	body, err := program.WatchUpload(f, c.Now, tell)
 	if err != nil {
 		return fmt.Errorf("read the program %s: %w", p.Path, err)
@@ -128,10 +125,10 @@ func (c *Cluster) uploadProgram(ctx context.Context, p program.File, tell func(s
 	return c.Objects.Upload(ctx, manifest.BinaryKey(p.SHA256), body)
 }
 
-// Delete leaves it: it goes with the bucket.
+// Delete keeps the program, which is deleted with the bucket.
 func (*storedProgram) Delete(context.Context) error { return nil }
 
-// errMissing refuses a cluster for whose machines there is no program.
+// errMissing reports that no program is available for some machines.
 func errMissing(archs []string) error {
 	return &cloud.Error{
 		Kind: cloud.Invalid, Op: "find det-deploy for " + strings.Join(archs, ", "),

@@ -16,7 +16,7 @@ import (
 
 const platform = "linux-"
 
-// Release is what this program would bring.
+// Release returns the release of this program.
 func (c *Cluster) Release() record.Release {
 	r := record.Release{Version: c.Version, Programs: map[string]string{}}
 	for arch, sum := range c.Programs.Sums() {
@@ -25,7 +25,7 @@ func (c *Cluster) Release() record.Release {
 	return r
 }
 
-// Runs says what the machine is set to run.
+// Runs returns the release and mode that the machine is set to run.
 func (c *Cluster) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
 	m, err := c.Manifests.Read(ctx)
 	if err != nil || m.Schema == "" {
@@ -38,8 +38,8 @@ func (c *Cluster) Runs(ctx context.Context) (record.Release, installer.Mode, err
 	return r, installer.Mode(m.Phase), nil
 }
 
-// UploadPrograms uploads the programs of r that are not there. All that the cluster's
-// machines need must be among them.
+// UploadPrograms uploads the missing programs of r. It returns an error if r lacks an architecture
+// that the machines need.
 func (c *Cluster) UploadPrograms(ctx context.Context, r record.Release, tell func(string)) error {
 	archs, err := c.Machines.Architectures()
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Cluster) UploadPrograms(ctx context.Context, r record.Release, tell fun
 	return nil
 }
 
-// SetMode has the machine run r in a mode.
+// SetMode makes the machine run r in a mode.
 func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.Mode, tell func(string)) error {
 	have, status, err := c.Manifests.ReadBoth(ctx)
 	if err != nil {
@@ -115,13 +115,13 @@ func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.
 	return nil
 }
 
-// Backup copies the data disk. An external database is its owner's to back up.
+// Backup copies the data disk. The owner of an external database has to back that up.
 func (c *Cluster) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
 	m, err := c.Manifests.Read(ctx)
 	if err != nil {
 		return "", err
 	}
-	// One backup a stop: repeating the command finds it again.
+	// The name makes repeated commands find the backup of the same stop.
 	where, err := c.Disk.Keep(ctx, fmt.Sprintf("before-generation-%d", m.Generation+1))
 	if err != nil {
 		return "", fmt.Errorf("back up what %s wrote: %w", of, err)
@@ -132,15 +132,15 @@ func (c *Cluster) Backup(ctx context.Context, of record.Release, _ func(string))
 	return where, nil
 }
 
-// WaitForAgents returns at once: agents ask their master for its program when it answers
-// with another version, and go over to it without losing a task.
+// WaitForAgents returns at once. Agents download the new program when their master answers with
+// another version, and switch to it without losing tasks.
 func (c *Cluster) WaitForAgents(_ context.Context, r record.Release, tell func(string)) error {
 	tell("agents go over to " + r.String() + " by themselves, without losing tasks")
 	return nil
 }
 
-// Newer refuses to bring an existing cluster up with another version than it runs:
-// that is an upgrade, which keeps a way back.
+// Newer returns an error if `up` would change the version of an existing cluster, because only an
+// upgrade can be undone.
 func Newer(runs, mine record.Release, cluster string) error {
 	if runs.Version == "" || runs.Version == mine.Version {
 		return nil
@@ -159,8 +159,8 @@ func (e *versionError) Hint() string {
 	return "det-deploy upgrade --cluster-id " + e.cluster + ", or use the det-deploy that the cluster runs"
 }
 
-// missingPrograms reports, before anything is created, which programs are neither here nor
-// in the cluster's bucket.
+// missingPrograms returns, before anything is created, the architectures whose program is neither
+// on this computer nor in the bucket.
 func (c *Cluster) missingPrograms(ctx context.Context) ([]string, error) {
 	archs, err := c.Machines.Architectures()
 	if err != nil {

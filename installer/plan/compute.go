@@ -9,27 +9,26 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// looks is how many objects are looked at side by side. It stays below the
-// burst that the strictest platform grants a new account (EC2: 20 describe
-// calls at once).
+// looks is the number of objects to read concurrently. It is below the burst that the strictest
+// platform allows a new account (EC2: 20 describe calls at once).
 const looks = 16
 
-// Request is what to plan.
+// Request is the input of Compute.
 type Request struct {
 	Cluster string
-	// Wanted is everything that should exist.
+	// Wanted lists the resources that should exist.
 	Wanted []resource.Resource
-	// Target lists what exists.
+	// Target lists the existing objects.
 	Target resource.Target
-	// Down plans the removal of everything: Wanted is looked at by name, for
-	// what a list does not show yet, and goes with the rest.
+	// Down plans the deletion of everything. Wanted is then looked up by name, to find objects that
+	// lists do not show yet.
 	Down bool
-	// DeleteData plans the removal of what is otherwise retained.
+	// DeleteData includes the deletion of retained data.
 	DeleteData bool
 }
 
-// Compute looks at everything and returns what is to be done. The same world
-// gives the same plan. Every complaint met while looking is joined.
+// Compute reads the current state and returns the plan. The same state always gives the same plan.
+// It returns all errors joined.
 func Compute(ctx context.Context, req Request) (Plan, error) {
 	wanted, err := sortByNeeds(req.Wanted)
 	if err != nil {
@@ -54,7 +53,7 @@ func Compute(ctx context.Context, req Request) (Plan, error) {
 	return p, nil
 }
 
-// surveyAll looks at the wanted resources and lists the existing objects, concurrently.
+// surveyAll reads the wanted resources and lists the existing objects, concurrently.
 func surveyAll(ctx context.Context, wanted []resource.Resource, req Request) (seen []sighting, inventory []resource.Found, err error) {
 	var lookErr, listErr error
 	var both sync.WaitGroup
@@ -67,7 +66,7 @@ func surveyAll(ctx context.Context, wanted []resource.Resource, req Request) (se
 	return seen, inventory, errors.Join(lookErr, listErr)
 }
 
-// sighting is one wanted resource and what was found of it.
+// sighting is a wanted resource and its current state.
 type sighting struct {
 	resource resource.Resource
 	found    resource.Found
@@ -121,7 +120,7 @@ func unwantedFound(inventory []resource.Found, seen []sighting) []resource.Found
 	return out
 }
 
-// dropRepeated drops what does not exist and what was listed before.
+// dropRepeated removes missing objects and duplicates.
 func dropRepeated(fs []resource.Found) []resource.Found {
 	listed := make(map[string]bool, len(fs))
 	var out []resource.Found

@@ -6,15 +6,15 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// closeDrift decides which step closes the difference between each wanted resource and
-// what was found of it. It is pure. Seen is in order of need.
+// closeDrift decides the step for each wanted resource from its current state. It is pure. Seen
+// must be in dependency order.
 func closeDrift(seen []sighting, deleteData bool) []Step {
 	steps := make([]Step, len(seen))
 	replaced := make(map[string]bool)
 	for i, s := range seen {
 		step := decideStep(s)
 		if need := firstIn(replaced, s.resource.Needs()); need != "" && s.found.Exists() && step.Verb != Replace {
-			// The identity of what it needs changes, and that is what it refers to.
+			// Its reference changes with the identity of the needed resource.
 			step.Verb, step.Reason = Replace, "needs "+need+", which is replaced"
 		}
 		if step.Verb == Replace && s.found.Retain != "" && !deleteData {
@@ -76,10 +76,10 @@ func firstIn(set map[string]bool, ids []string) string {
 	return ""
 }
 
-// planRemovals decides what happens to objects that are not wanted, against the order of
-// kinds. Each kind is deleted after the one before it, and the first when everything in
-// earlier is done: nothing that still serves is deleted before its successor exists. Kinds
-// that are apart are waited for by the next of their sort only:
+// planRemovals decides the steps for objects that are not wanted. Kinds are deleted in
+// reverse order, each after the one before it, and the first after all steps in earlier:
+// no object is deleted while it serves before its successor exists. Kinds that are apart
+// are waited for only by the next such kind:
 //
 //	machine ──▶ subnet ──▶ network
 //	        ──▶ role ──▶ disk
@@ -87,7 +87,7 @@ func firstIn(set map[string]bool, ids []string) string {
 // It is pure.
 func planRemovals(fs []resource.Found, req Request, earlier []Step) []Step {
 	needs := changingIDs(earlier) // of the next kind that is not apart
-	var apart []string            // of the next that is, once there was one
+	var apart []string            // of the next kind that is apart
 	resource.Sort(fs)
 	var steps []Step
 	for _, kind := range reverseKinds(req.Target.Kinds(), fs) {
@@ -144,7 +144,7 @@ func decideRemoval(f resource.Found, req Request) (verb Verb, reason string) {
 	case req.Down:
 		return Delete, "belongs to the cluster"
 	case f.Retain != "":
-		// Data that a changed blueprint no longer mentions is not a leftover.
+		// Retained data that the configuration no longer mentions is not a leftover.
 		return Keep, f.Retain
 	case f.Launched:
 		return Keep, "was launched by the cluster"
@@ -163,8 +163,8 @@ func changingIDs(steps []Step) []string {
 	return ids
 }
 
-// reverseKinds returns kinds backwards, preceded by any kind of fs that kinds does not
-// name: an unknown object more likely needs others than is needed.
+// reverseKinds returns kinds in reverse. It puts kinds of fs that kinds lacks first, because an
+// unknown object is more likely to depend on others than they on it.
 func reverseKinds(kinds []string, fs []resource.Found) []string {
 	var unknown []string
 	for _, f := range fs {

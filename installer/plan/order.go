@@ -9,9 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// sortByNeeds sorts rs so that each comes after what it needs, ties broken by ID. It
-// refuses, all at once, IDs that occur twice and needs that no resource fills, and
-// then a cycle.
+// sortByNeeds sorts rs so that each resource follows those it needs, with ties broken by ID. It
+// returns all duplicate IDs and missing needs as one error, and otherwise an error for a cycle.
 func sortByNeeds(rs []resource.Resource) ([]resource.Resource, error) {
 	byID, err := indexByID(rs)
 	if err != nil {

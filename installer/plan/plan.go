@@ -1,6 +1,5 @@
-// Package plan says what would have to be done so that what exists becomes what
-// is wanted. It looks and judges; it changes nothing, and a dry run is a plan
-// that is not applied.
+// Package plan computes the steps that change the current state of a cluster to the requested one.
+// It only reads; package apply executes the steps.
 package plan
 
 import (
@@ -11,27 +10,27 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Verb says what is to be done about one object.
+// Verb is the action of a step.
 type Verb string
 
 // The verbs.
 const (
-	// Create makes what is wanted and not there.
+	// Create creates a missing object.
 	Create Verb = "create"
 	// Update changes a live object in place.
 	Update Verb = "update"
-	// Replace deletes a live object and makes it again.
+	// Replace deletes a live object and creates it again.
 	Replace Verb = "replace"
-	// Keep leaves a live object as it is.
+	// Keep leaves a live object unchanged.
 	Keep Verb = "keep"
-	// Delete removes a live object that is not wanted.
+	// Delete deletes an unwanted live object.
 	Delete Verb = "delete"
-	// Refuse says that the object is not as wanted and that it would be wrong
-	// to change it. A plan with a refusal is not applied.
+	// Refuse reports an object that differs but must not be changed. A plan with a refusal is not
+	// applied.
 	Refuse Verb = "refuse"
 )
 
-// Changes reports whether the verb changes something.
+// Changes reports whether the verb changes an object.
 func (v Verb) Changes() bool {
 	switch v {
 	case Create, Update, Replace, Delete:
@@ -42,40 +41,40 @@ func (v Verb) Changes() bool {
 	panic("plan: unknown verb " + string(v))
 }
 
-// Step is what is to be done about one object, and why.
+// Step is the action for one object, and its reason.
 type Step struct {
 	Verb Verb `json:"verb"`
-	// ID is the resource's, or kind/identity of an object that is not wanted.
+	// ID is the resource's, or kind/identity for an unwanted object.
 	ID string `json:"id"`
-	// Reason is a phrase for people: "does not exist".
+	// Reason is a phrase for display, such as "does not exist".
 	Reason string `json:"reason"`
-	// Makes says what is created, a phrase each: "m6i.large", "100 GB gp3".
+	// Makes describes a new object, such as "m6i.large", "100 GB gp3".
 	Makes []string `json:"makes,omitempty"`
-	// Try is what to do about a refusal; it may be empty.
+	// Try is the remedy for a refusal; it may be empty.
 	Try string `json:"try,omitempty"`
-	// Diff lists the attributes that are not as wanted.
+	// Diff lists the attributes that differ.
 	Diff []resource.Drift `json:"diff,omitempty"`
 	// Needs lists the steps that must be done before this one.
 	Needs []string `json:"needs,omitempty"`
-	// Found is the live object; it is zero when there is none.
+	// Found is the live object; it is zero if there is none.
 	Found resource.Found `json:"found,omitzero"`
-	// Resource is what is wanted; it is nil when nothing is.
+	// Resource is the wanted resource; it is nil for an unwanted object.
 	Resource resource.Resource `json:"-"`
 }
 
-// Plan is a list of steps in an order in which they can be done one by one.
+// Plan is a list of steps in an order in which they can be executed one by one.
 type Plan struct {
-	// Cluster is the id of the cluster the plan is for.
+	// Cluster is the ID of the cluster.
 	Cluster string
 	Steps   []Step
 }
 
-// Empty reports whether nothing is to be done.
+// Empty reports whether the plan neither changes nor refuses anything.
 func (p Plan) Empty() bool {
 	return !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Verb.Changes() || s.Verb == Refuse })
 }
 
-// Count returns how many steps have verb v.
+// Count returns the number of steps with verb v.
 func (p Plan) Count(v Verb) int {
 	n := 0
 	for _, s := range p.Steps {
@@ -86,8 +85,7 @@ func (p Plan) Count(v Verb) int {
 	return n
 }
 
-// Refusal is nil, or the error of a plan that is not applied because it refuses
-// something.
+// Refusal returns an error if the plan refuses something, and nil otherwise.
 func (p Plan) Refusal() error {
 	if p.Count(Refuse) == 0 {
 		return nil
@@ -101,21 +99,20 @@ func (p Plan) Refusal() error {
 	return e
 }
 
-// ErrRefused is a plan that says that something must not be changed.
+// ErrRefused reports that the plan refuses a change.
 var ErrRefused = errors.New("the plan refuses to change what differs")
 
-// RefusedError is ErrRefused with what to do instead.
+// RefusedError is ErrRefused with the remedies.
 type RefusedError struct{ Try []string }
 
 func (*RefusedError) Error() string { return ErrRefused.Error() }
 func (*RefusedError) Unwrap() error { return ErrRefused }
 
-// Hint is what to do instead; it may be empty.
+// Hint returns the remedies; it may be empty.
 func (e *RefusedError) Hint() string { return strings.Join(e.Try, "; ") }
 
-// Same reports whether q does the same to the same objects for the same
-// reasons. Under the lock, an operation continues only with the plan that was
-// confirmed.
+// Same reports whether q changes the same objects in the same way for the same reasons. Under the
+// lock, an operation continues only with the plan that was confirmed.
 func (p Plan) Same(q Plan) bool {
 	return p.Cluster == q.Cluster && slices.EqualFunc(p.Steps, q.Steps, func(a, b Step) bool {
 		return a.Verb == b.Verb && a.ID == b.ID && a.Reason == b.Reason && a.Found == b.Found &&

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// thing is a resource that finds what it is told to find.
+// thing is a resource whose Find returns the given state.
 type thing struct {
 	id    string
 	needs []string

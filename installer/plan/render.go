@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Schema names the version of a plan's JSON form. Fields may be added under the
-// same name; none is renamed or removed without a new one.
+// Schema names the version of the JSON format. Fields may be added to a version, but are not
+// renamed or removed.
 const Schema = "det-deploy.plan/v1"
 
-// Render writes p for people. The same plan always gives the same bytes. What
-// is kept because it is as wanted is counted and not listed.
+// Render writes p as text. The same plan always gives the same bytes. Unchanged resources are
+// counted but not listed.
 func (p Plan) Render(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("Plan for cluster " + p.Cluster + ": " + p.Summary() + ".\n")
@@ -45,15 +45,14 @@ func (p Plan) Render(w io.Writer) error {
 	return nil
 }
 
-// changedSteps leaves out the steps that change nothing.
+// changedSteps returns the steps without those of unchanged resources.
 func (p Plan) changedSteps() []Step {
 	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool {
 		return s.Verb == Keep && s.Resource != nil
 	})
 }
 
-// Summary counts the verbs: "2 to create, 1 to keep", or says that nothing is to
-// be done.
+// Summary counts the verbs, as in "2 to create, 1 to keep".
 func (p Plan) Summary() string {
 	var parts []string
 	for _, v := range []Verb{Create, Update, Replace, Delete, Refuse, Keep} {
@@ -71,7 +70,7 @@ func (p Plan) Summary() string {
 	}
 }
 
-// MarshalJSON gives the versioned form.
+// MarshalJSON returns the versioned format.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	steps := p.Steps
 	if steps == nil {
@@ -92,7 +91,7 @@ func (s Step) stepLabel() string {
 	return s.ID
 }
 
-// sign marks a verb in a rendered plan, one column wide.
+// sign returns the mark of a verb in a rendered plan, one column wide.
 func (v Verb) sign() string {
 	switch v {
 	case Create:

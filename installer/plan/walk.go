@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// ErrNotTried is the outcome of a node whose turn did not come, because what it
-// needs failed or the walk was stopped.
+// ErrNotTried is the outcome of a node that was skipped, because a node it needs failed or the walk
+// was cancelled.
 var ErrNotTried = errors.New("not tried")
 
-// Node is one thing to do in a Walk.
+// Node is an item of a Walk.
 type Node struct {
 	ID    string
 	Needs []string
 }
 
-// Walk calls visit for each node after those it needs, at most limit at a time,
-// and returns each node's outcome by index. When ctx is cancelled no further
-// visit starts, and those under way are waited for. Nodes must be free of cycles
-// and of unfilled needs; among those that may start, the first in nodes does.
+// Walk calls visit for each node after those it needs, at most limit at a time, and returns each
+// node's error by index. When ctx is cancelled, it starts no further visits and waits for the
+// running ones. Nodes must not have cycles or missing needs. Among the nodes that are ready, the
+// first in nodes starts first.
 func Walk(ctx context.Context, nodes []Node, limit int, visit func(ctx context.Context, i int) error) []error {
 	w := newWalk(nodes)
 	running := 0
@@ -50,8 +50,8 @@ type outcome struct {
 // walk is owned by the goroutine that runs Walk; the others only send.
 type walk struct {
 	errs    []error
-	waits   []int   // by node: needs that have not ended well
-	needers [][]int // by node: who waits for it
+	waits   []int   // by node: the number of needs that have not succeeded
+	needers [][]int // by node: the nodes that wait for it
 	ready   []int   // ascending
 	ended   chan outcome
 }
@@ -92,7 +92,7 @@ func (w *walk) nextNode() (int, bool) {
 func (w *walk) endNode(o outcome) {
 	w.errs[o.i] = o.err
 	if o.err != nil {
-		return // its needers keep waiting, and so are never tried
+		return // its dependents keep waiting and are never visited
 	}
 	for _, j := range w.needers[o.i] {
 		if w.waits[j]--; w.waits[j] == 0 {

@@ -48,8 +48,8 @@ func TestWalkFinishesTheStepInHand(t *testing.T) {
 	}
 }
 
-// Whatever the graph and the limit, each node comes after its needs, each comes
-// once, and no more than the limit at a time.
+// For any graph and limit, each node is visited once, after its needs, and no more than limit at a
+// time.
 func TestWalkKeepsOrderAndLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

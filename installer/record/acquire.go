@@ -9,25 +9,24 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// DefaultLasts is how long a lease outlives its last renewal. It has to bridge
-// the longest pause of a laptop's network that should not end an `up`, and is
-// what the next operator waits for after a crash.
+// DefaultLasts is how long a lease is valid after its last renewal. It must outlast network
+// interruptions of a laptop that should not end an `up`; after a crash, the next operator waits
+// this long.
 const DefaultLasts = 60 * time.Second
 
-// Request asks for the lease on a cluster.
+// Request is a request for the lease on a cluster.
 type Request struct {
 	Cluster string
 	Store   Store
 	Holder  Holder
-	// Dead reports that a holder is known not to live any more, so that its
-	// lease need not expire first. It may be nil.
+	// Dead reports whether a holder is known to have died, so that its lease need not expire first.
+	// It may be nil.
 	Dead func(Holder) bool
 }
 
-// Acquire makes the cluster's place and takes the lease on it, or returns a
-// HeldError. The lease is renewed in the background, also after ctx is
-// cancelled, until it is released. The place may still be finished beside what is looked
-// at meanwhile: see Lease.Finished.
+// Acquire creates the cluster's store and takes the lease in it. It returns a HeldError if another
+// process holds the lease. The lease is renewed in the background until it is released, also after
+// ctx is cancelled. The store may still be incomplete when Acquire returns; see Lease.Finished.
 func Acquire(ctx context.Context, req Request) (*Lease, error) {
 	if req.Holder.Lasts <= 0 {
 		req.Holder.Lasts = DefaultLasts
@@ -37,7 +36,7 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 	}
 	finished := finishPlace(ctx, req)
 	start := time.Now()
-	version, err := putLease(ctx, req, "") // as a rule it is free
+	version, err := putLease(ctx, req, "") // usually the lease is free
 	if cloud.KindOf(err) == cloud.Conflict {
 		start = time.Now()
 		version, err = takeOver(ctx, req)
@@ -55,14 +54,13 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 	return l, nil
 }
 
-// finishing is the end of what is done to the place beside the lease.
+// finishing is the completion of the store, in the background.
 type finishing struct {
 	done chan struct{}
-	err  error // once done is closed
+	err  error // set before done is closed
 }
 
-// finishPlace finishes the place in the background, where there is more to do than to
-// make it.
+// finishPlace completes a store that implements Finisher, in the background.
 func finishPlace(ctx context.Context, req Request) *finishing {
 	f := &finishing{done: make(chan struct{})}
 	store, more := req.Store.(Finisher)
@@ -79,7 +77,7 @@ func finishPlace(ctx context.Context, req Request) *finishing {
 	return f
 }
 
-// takeOver replaces a lease that has expired, or says who holds it.
+// takeOver replaces an expired lease. It returns a HeldError if another process holds it.
 func takeOver(ctx context.Context, req Request) (version string, err error) {
 	was, err := freeVersion(ctx, req)
 	if err != nil {
@@ -87,14 +85,14 @@ func takeOver(ctx context.Context, req Request) (version string, err error) {
 	}
 	version, err = putLease(ctx, req, was)
 	if cloud.KindOf(err) == cloud.Conflict {
-		if _, held := freeVersion(ctx, req); held != nil { // another process was faster: say which
+		if _, held := freeVersion(ctx, req); held != nil { // another process was faster: report its holder
 			return "", held
 		}
 	}
 	return version, err
 }
 
-// putLease writes the lease over version was.
+// putLease writes the lease in place of version was.
 func putLease(ctx context.Context, req Request, was string) (version string, err error) {
 	if version, err = putHolder(ctx, req.Store, req.Holder, was); err != nil {
 		return "", fmt.Errorf("take the lease on cluster %s: %w", req.Cluster, err)
@@ -102,7 +100,7 @@ func putLease(ctx context.Context, req Request, was string) (version string, err
 	return version, nil
 }
 
-// freeVersion returns the version that a new lease replaces, or who holds the lease.
+// freeVersion returns the version that a new lease replaces, or a HeldError if the lease is held.
 func freeVersion(ctx context.Context, req Request) (version string, err error) {
 	o, err := req.Store.Get(ctx, LeaseKey)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -113,8 +111,8 @@ func freeVersion(ctx context.Context, req Request) (version string, err error) {
 	}
 	var h Holder
 	if err := json.Unmarshal(o.Data, &h); err != nil {
-		// A half-written lease cannot come from a conditional put. It expires
-		// like any other.
+		// A conditional put never leaves a half-written lease. An unreadable one expires like any
+		// other.
 		h = Holder{Owner: "unknown", Host: "unknown", Action: "unreadable", Lasts: DefaultLasts}
 	}
 	since := o.Read.Sub(o.Written)

@@ -12,19 +12,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Book is the record while the lease on it is held. Several goroutines may
-// write it.
+// Book is the record while its lease is held. It is safe for concurrent use.
 type Book struct {
 	store Store
 	lease *Lease
 
-	mu      sync.Mutex // guards what follows, and keeps writes in a row
+	mu      sync.Mutex // guards the following fields and serializes writes
 	record  Record
-	stored  string // the record as it was last read or written
+	stored  string // the record as last read or written
 	version string
 }
 
-// Open reads the record under lease, or begins it as blank.
+// Open reads the record under lease, or starts with blank if there is none.
 func Open(ctx context.Context, s Store, l *Lease, blank Record) (*Book, error) {
 	r, version, found, err := Read(ctx, s)
 	if err != nil {
@@ -41,22 +40,22 @@ func Open(ctx context.Context, s Store, l *Lease, blank Record) (*Book, error) {
 	return &Book{store: s, lease: l, record: r, stored: string(data), version: version}, nil
 }
 
-// Record returns what is remembered.
+// Record returns a copy of the record.
 func (b *Book) Record() Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.record.cloneRecord()
 }
 
-// Note lets edit change the record when it is written next, with that.
+// Note applies edit to the record. The change is stored with the next write.
 func (b *Book) Note(edit func(*Record)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	edit(&b.record)
 }
 
-// Change lets edit change the record, after what was noted, and writes it if that made
-// a difference.
+// Change applies edit to the record, and writes it if it differs from the stored one, including
+// noted changes.
 func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,8 +82,8 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	return nil
 }
 
-// Intend returns an intent for each resource, with a new nonce for those that
-// have none. All new ones are written, in one go, before it returns.
+// Intend returns an intent for each resource, with a new nonce for those that have none. It stores
+// all new ones in one write before it returns.
 func (b *Book) Intend(ctx context.Context, ids ...string) (map[string]resource.Intent, error) {
 	out := make(map[string]resource.Intent, len(ids))
 	err := b.Change(ctx, func(r *Record) {
@@ -100,7 +99,7 @@ func (b *Book) Intend(ctx context.Context, ids ...string) (map[string]resource.I
 	return out, err
 }
 
-// Renew forgets the intents of ids and returns new ones.
+// Renew replaces the intents of ids with new ones.
 func (b *Book) Renew(ctx context.Context, ids ...string) (map[string]resource.Intent, error) {
 	out := make(map[string]resource.Intent, len(ids))
 	err := b.Change(ctx, func(r *Record) {
@@ -112,7 +111,7 @@ func (b *Book) Renew(ctx context.Context, ids ...string) (map[string]resource.In
 	return out, err
 }
 
-// Settle marks intents as made. IDs without an intent are passed over.
+// Settle marks intents as made. It ignores IDs without an intent.
 func (b *Book) Settle(ctx context.Context, ids ...string) error {
 	return b.Change(ctx, func(r *Record) {
 		for _, id := range ids {
@@ -124,8 +123,7 @@ func (b *Book) Settle(ctx context.Context, ids ...string) error {
 	})
 }
 
-// Forget drops intents whose call is known to have had no effect, or whose
-// object is gone.
+// Forget deletes intents whose call had no effect or whose object was deleted.
 func (b *Book) Forget(ctx context.Context, ids ...string) error {
 	return b.Change(ctx, func(r *Record) {
 		for _, id := range ids {
@@ -144,6 +142,6 @@ func (r Record) cloneRecord() Record {
 	return r
 }
 
-// newNonce returns 26 random letters and digits, which every platform accepts in
-// a tag, a label and a token.
+// newNonce returns 26 random letters and digits, which every platform accepts in a tag, a label and
+// a token.
 func newNonce() string { return rand.Text() }

@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// Dir keeps a record in a directory of this machine. Its clock is the machine's.
+// Dir stores a record in a directory on this computer. Its clock is the system clock.
 type Dir struct {
 	// Path is the directory; its parent must exist.
 	Path string
@@ -26,7 +26,7 @@ type Dir struct {
 
 var _ Store = Dir{}
 
-// Make makes the directory, readable by its owner only.
+// Make creates the directory, readable only by its owner.
 func (d Dir) Make(context.Context) error {
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return d.fileError("make", err)
@@ -48,7 +48,7 @@ func (d Dir) Get(_ context.Context, key string) (Object, error) {
 	return Object{Data: data, Place: path, Version: digestOf(data), Written: info.ModTime(), Read: time.Now()}, nil
 }
 
-// Put writes a file and moves it into place, while no other process does.
+// Put writes a file and renames it into place, while it holds the directory's lock.
 func (d Dir) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
 	err := d.withLock(func() error {
 		if err := d.expectVersion(ctx, key, was); err != nil {
@@ -62,7 +62,7 @@ func (d Dir) Put(ctx context.Context, key string, data []byte, was string) (stri
 	return digestOf(data), nil
 }
 
-// Delete removes a file that has not changed.
+// Delete removes a file if its version is unchanged.
 func (d Dir) Delete(ctx context.Context, key, was string) error {
 	err := d.withLock(func() error {
 		if err := d.expectVersion(ctx, key, was); err != nil {
@@ -89,7 +89,7 @@ func (d Dir) Destroy(context.Context) error {
 	return nil
 }
 
-// expectVersion returns a conflict unless the file has version was.
+// expectVersion returns a Conflict error unless the file has version was.
 func (d Dir) expectVersion(ctx context.Context, key, was string) error {
 	o, err := d.Get(ctx, key)
 	if err != nil && cloud.KindOf(err) != cloud.NotFound {
@@ -109,18 +109,18 @@ func (d Dir) writeFile(key string, data []byte) error {
 	return nil
 }
 
-// withLock runs do while no other process and no other goroutine is in withLock for this
-// directory. The lock is released when the process that holds it ends.
+// withLock runs do while no other process or goroutine is in withLock for this directory. The
+// system releases the lock when the holder's process ends.
 func (d Dir) withLock(do func() error) error {
 	lock := flock.New(filepath.Join(d.Path, ".lock"), flock.SetPermissions(0o600))
 	err := lock.Lock()
-	for errors.Is(err, syscall.EINTR) { // as on network file systems
+	for errors.Is(err, syscall.EINTR) { // network file systems return it
 		err = lock.Lock()
 	}
 	if err != nil {
 		return d.fileError("lock", err)
 	}
-	defer func() { _ = lock.Close() }() // nothing was written
+	defer func() { _ = lock.Close() }() // only read
 	return do()
 }
 

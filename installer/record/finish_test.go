@@ -10,7 +10,7 @@ import (
 	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
-// unfinished is a place that is finished when it is let to be.
+// unfinished is a store whose Finish waits for let.
 type unfinished struct {
 	*recordtest.Memory
 
@@ -36,7 +36,7 @@ func acquireIn(t *testing.T, s record.Store) *record.Lease {
 	return l
 }
 
-// The lease is held while the place is finished, and the record waits for that.
+// The lease is taken before the store is finished, and the record waits for that.
 func TestTheRecordWaitsForItsPlace(t *testing.T) {
 	t.Parallel()
 	s := unfinished{Memory: new(recordtest.Memory), let: make(chan struct{})}

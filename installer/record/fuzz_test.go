@@ -9,8 +9,8 @@ import (
 	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
-// Whatever stands in the place of a record, it is refused and left as it is, or it is
-// read, and what is written after it keeps all that was known of it.
+// Any content of the record is either rejected and left unchanged, or read, and then a later write
+// keeps all its information.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"schema":"det-deploy.record/v1","cluster":"lab","target":"aws","settings":{"a":"b"},"intents":{"x":{"nonce":"n","made":true}},` +
 		`"release":{"version":"1","programs":{"amd64":"0a"}},"upgrade":{"from":{"version":"1"},"to":{"version":"2"},"committed":true},"ready":"2030-01-01T00:00:00Z"}`))
@@ -54,8 +54,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// Whatever stands in the place of a lease, somebody either gets it or is told who
-// holds it, and never both of two.
+// With any content of the lease, a process either acquires it or gets the name of the holder, and
+// never do two processes hold it.
 func FuzzLease(f *testing.F) {
 	f.Add([]byte(`{"owner":"ann","host":"h","action":"up","nonce":"n","lasts":60000000000}`))
 	f.Add([]byte(`{"lasts":-1}`))

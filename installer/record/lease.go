@@ -11,62 +11,62 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// ErrLost means that the lease is no longer ours: another process may be changing
-// the cluster, so nothing more may be changed.
+// ErrLost reports that this process no longer holds the lease. Another process may be changing the
+// cluster, so nothing more may be changed.
 var ErrLost = errors.New("the lease on the cluster was lost")
 
-// Holder is who holds a lease. It is shown to users who wait for it.
+// Holder describes the process that holds a lease, for users who wait for it.
 type Holder struct {
-	// Owner is the person, as the machine names them.
+	// Owner is the name of the user on their computer.
 	Owner string `json:"owner"`
 	Host  string `json:"host"`
 	// Process identifies the holder's process on its host.
 	Process string `json:"process,omitempty"`
-	// Action is what it was last known to do: "up: local/process/master".
+	// Action is its last known action, such as "up: local/process/master".
 	Action string `json:"action"`
 	// Nonce distinguishes two leases of one process.
 	Nonce string `json:"nonce"`
-	// Lasts is how long the lease outlives its last renewal.
+	// Lasts is how long the lease is valid after its last renewal.
 	Lasts time.Duration `json:"lasts"`
 }
 
-// HeldError refuses a lease that another process holds.
+// HeldError reports that another process holds the lease.
 type HeldError struct {
 	Cluster string
 	Holder  Holder
-	// Since is the time since it was last renewed, by the store's clock.
+	// Since is the time since the last renewal, by the store's clock.
 	Since time.Duration
 }
 
-// Error names the holder and what they do.
+// Error names the holder and its action.
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("cluster %s is being worked on by %s on %s (%s, last sign of life %s ago)",
 		e.Cluster, e.Holder.Owner, e.Holder.Host, e.Holder.Action, e.Since.Round(time.Second))
 }
 
-// Hint says when it is worth trying again.
+// Hint names the time when the lease expires.
 func (e *HeldError) Hint() string {
 	return fmt.Sprintf("wait for it to finish, then run the command again; if it is dead, its lease expires in %s",
 		max(e.Holder.Lasts-e.Since, 0).Round(time.Second))
 }
 
-// Lease is the right to change one cluster, renewed until it is released.
+// Lease is the right to change one cluster. It is renewed until it is released.
 type Lease struct {
 	store Store
 	done  chan struct{} // closed when the renewing goroutine has ended
 	stop  context.CancelFunc
-	// finished is the place's.
+	// finished completes the store in the background.
 	finished *finishing
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	holder  Holder
 	version string
-	renewed time.Time // before the request that renewed it: the store's moment is later
+	renewed time.Time // set before the request of the last renewal, so earlier than the store's time
 	lost    error
 }
 
-// Check returns ErrLost when the lease is no longer ours or may not be, because
-// it could not be renewed in time.
+// Check returns ErrLost if the lease was lost, or may have been because it could not be renewed in
+// time.
 func (l *Lease) Check(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,28 +79,27 @@ func (l *Lease) Check(context.Context) error {
 	return nil
 }
 
-// Finished returns when the place of the cluster's record is as it should be, or why it is
-// not. Until then only the lease is in it.
+// Finished waits until the store of the record is complete, and returns an error if completing it
+// failed. Until then, the store holds only the lease.
 func (l *Lease) Finished() error {
 	<-l.finished.done
 	return l.finished.err
 }
 
-// Note sets the current action, for users who wait for the lease. It reaches the
-// store with the next renewal.
+// Note sets the current action, for users who wait for the lease. The next renewal stores it.
 func (l *Lease) Note(action string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.holder.Action = action
 }
 
-// Release gives the lease back and ends its renewal. It may be repeated.
+// Release stops the renewal and deletes the lease. It may be repeated.
 func (l *Lease) Release(ctx context.Context) error {
 	l.Stop()
 	l.mu.Lock()
 	version := l.version
 	if l.lost != nil {
-		version = "" // another process's to release
+		version = "" // it belongs to another process
 	}
 	l.version = ""
 	l.mu.Unlock()
@@ -117,9 +116,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	return nil
 }
 
-// releaseRenewed gives back a lease of ours that has another version than we know: the
-// renewal that was under way at the end may have reached the store. Another process's
-// is left alone.
+// releaseRenewed deletes a lease of this process whose version is unknown because a renewal in
+// progress has reached the store. It leaves a lease of another process alone.
 func (l *Lease) releaseRenewed(ctx context.Context) error {
 	o, err := l.store.Get(ctx, LeaseKey)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -138,15 +136,15 @@ func (l *Lease) releaseRenewed(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the renewal and waits for it, and leaves the lease where it is: its
-// place is about to be destroyed, or is to expire. It may be repeated.
+// Stop stops the renewal and waits for it to end. It leaves the lease in place, to expire or to be
+// deleted with its store. It may be repeated.
 func (l *Lease) Stop() {
 	l.stop()
 	<-l.done
 	<-l.finished.done
 }
 
-// keepRenewed renews the lease three times in its life, so that two renewals may fail.
+// keepRenewed renews the lease three times per lifetime, so that two renewals may fail.
 func (l *Lease) keepRenewed(ctx context.Context) {
 	defer close(l.done)
 	tick := time.NewTicker(l.holder.Lasts / 3)
@@ -163,7 +161,7 @@ func (l *Lease) keepRenewed(ctx context.Context) {
 	}
 }
 
-// renewLease reports whether another renewal is worth trying.
+// renewLease renews the lease once. It returns false if another attempt is pointless.
 func (l *Lease) renewLease(ctx context.Context) bool {
 	l.mu.Lock()
 	holder, was := l.holder, l.version
@@ -176,12 +174,12 @@ func (l *Lease) renewLease(ctx context.Context) bool {
 	case err == nil:
 		l.version, l.renewed = version, start
 	case cloud.KindOf(err) == cloud.Conflict || cloud.KindOf(err) == cloud.NotFound:
-		// A renewal whose reply was lost looks like another process's. Giving up
-		// is right for both: the next run finds its own lease expired.
+		// A renewal whose reply was lost looks like one of another process. Giving up is right in
+		// both cases: the next run finds its own expired lease.
 		l.lost = fmt.Errorf("%w: %w", ErrLost, err)
 		return false
 	}
-	return true // another error is met again by Check, when time is up
+	return true // Check reports other errors when the lease has expired
 }
 
 func putHolder(ctx context.Context, s Store, h Holder, was string) (string, error) {

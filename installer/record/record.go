@@ -12,34 +12,33 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// Schema names the version of the record's form. A record of another version is
-// refused: an older program must not write over what a newer one knows.
+// Schema names the version of the record's format. A record of another version is rejected, because
+// an older program must not overwrite fields that it does not know.
 const Schema = "det-deploy.record/v1"
 
-// Record is what is remembered of one cluster. It holds no secret.
+// Record is the recorded state of one cluster. It contains no secrets.
 type Record struct {
 	Schema  string `json:"schema"`
 	Cluster string `json:"cluster"`
-	// Target is the platform: "local", "aws".
+	// Target is the platform, such as "local" or "aws".
 	Target string `json:"target"`
-	// Settings are the flags its owner gave, by name. A flag that a later run
-	// leaves out keeps the value it has here.
+	// Settings are the user's flags by name. A later run that omits a flag uses the recorded value.
 	Settings map[string]string `json:"settings,omitempty"`
-	// Intents are the nonces of what is created exactly once, by resource.
+	// Intents are the nonces of objects that must be created exactly once, by resource.
 	Intents map[string]Intent `json:"intents,omitempty"`
-	// Release is the program that the cluster runs.
+	// Release is the release that the cluster runs.
 	Release Release `json:"release,omitzero"`
-	// Upgrade is the one that is under way, if any.
+	// Upgrade is the upgrade in progress, or nil.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
-	// Ready is when `up` last saw the whole cluster answer; it is zero before.
+	// Ready is the last time when `up` saw the whole cluster answer, or zero.
 	Ready time.Time `json:"ready,omitzero"`
-	// Answered is the release that was last seen to answer. It is zero before, and in a
-	// record that an older program wrote.
+	// Answered is the release that last answered. It is zero before that, and in records of older
+	// programs.
 	Answered Release `json:"answered,omitzero"`
 }
 
-// HasAnswered reports whether a release is known to have answered since the cluster was
-// last set to run it.
+// HasAnswered reports whether a release is known to have answered since the cluster was last set to
+// run it.
 func (r Record) HasAnswered(runs Release) bool {
 	switch {
 	case r.Upgrade != nil:
@@ -50,15 +49,15 @@ func (r Record) HasAnswered(runs Release) bool {
 	return r.Answered.Same(runs)
 }
 
-// Intent is a creation that was written down before it was asked for.
+// Intent is a creation that is recorded before it is requested.
 type Intent struct {
 	Nonce string `json:"nonce"`
-	// Made is true when the platform confirmed it.
+	// Made reports whether the platform has confirmed it.
 	Made bool `json:"made,omitempty"`
 }
 
-// Read returns the record and its version. When there is none, found is false
-// and the version is the empty one that Put takes.
+// Read returns the record and its version. If there is none, found is false and version is empty,
+// as Put expects.
 func Read(ctx context.Context, s Store) (r Record, version string, found bool, err error) {
 	o, err := s.Get(ctx, Key)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -80,21 +79,20 @@ func Read(ctx context.Context, s Store) (r Record, version string, found bool, e
 
 const lostFix = "put it back from a copy, or move it away: `det-deploy local up` and `det-deploy aws adopt` then read the cluster's settings back from what is there"
 
-// SchemaError refuses a record written by another version of the program.
+// SchemaError reports a record of another version of the program.
 type SchemaError struct {
-	// Have is the version of the record's form.
+	// Have is the schema of the record.
 	Have string
 }
 
-// Error says which form was met and which is understood.
+// Error names both schemas.
 func (e *SchemaError) Error() string {
 	return fmt.Sprintf("read the cluster's record: its form is %q and this program understands %q", e.Have, Schema)
 }
 
-// Hint says what to do about it.
 func (e *SchemaError) Hint() string {
 	return "use the det-deploy that last ran `up` on this cluster; `det-deploy version` tells which one this is"
 }
 
-// errNoRecord is a write to a record whose lease is not held.
+// errNoRecord reports a write without the lease.
 var errNoRecord = errors.New("the cluster's record is not held")

@@ -84,7 +84,7 @@ func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
 		var cut atomic.Bool
 		errCut := &cloud.Error{Kind: cloud.Unavailable, Op: "put"}
 		behind := new(recordtest.Memory)
-		// Ann reaches the store through a line that is cut later on.
+		// Ann's connection to the store breaks later.
 		line := &cuttable{Memory: behind, err: func() error {
 			if cut.Load() {
 				return errCut
@@ -119,7 +119,7 @@ func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
 	})
 }
 
-// cuttable refuses writes while err says so.
+// cuttable fails writes while err returns an error.
 type cuttable struct {
 	*recordtest.Memory
 	err func() error
@@ -132,7 +132,7 @@ func (c *cuttable) Put(ctx context.Context, key string, data []byte, was string)
 	return c.Memory.Put(ctx, key, data, was)
 }
 
-// A renewal that reaches the store while its answer is under way at the end.
+// The lease is released while a renewal is in progress that reaches the store.
 func TestARenewalUnderWayDoesNotOutliveTheLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestWritesThatChangeNothingAreNotMade(t *testing.T) {
 	}
 }
 
-// A free lease takes one call, and what is noted goes with the next write.
+// Taking a free lease needs one call, and noted changes are stored with the next write.
 func TestAnOperationBeginsWithFewCalls(t *testing.T) {
 	t.Parallel()
 	var calls []string
@@ -271,7 +271,7 @@ func TestAnOperationBeginsWithFewCalls(t *testing.T) {
 		t.Errorf("got -, want +:\n%s", d)
 	}
 	b.Note(func(r *record.Record) { r.Settings["agents"] = "3" })
-	if _, err := b.Intend(t.Context()); err != nil { // no creation, and still to be written
+	if _, err := b.Intend(t.Context()); err != nil { // no new intents, but noted changes to write
 		t.Fatal(err)
 	}
 	again, err := record.Open(t.Context(), s, l, record.Record{})

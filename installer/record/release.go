@@ -2,19 +2,19 @@ package record
 
 import "maps"
 
-// Release is one version of the program, as the machines of a cluster run it.
+// Release is one version of the program that runs on the machines of a cluster.
 type Release struct {
-	// Version is what the program calls itself. Two builds may have one version.
+	// Version is the version that the program reports. Two builds may have the same version.
 	Version string `json:"version"`
-	// Programs are their SHA-256 in hexadecimal, by platform: "linux-amd64".
+	// Programs maps platforms such as "linux-amd64" to the programs' SHA-256 in hexadecimal.
 	Programs map[string]string `json:"programs,omitempty"`
 }
 
-// IsZero reports whether nothing is known of the release.
+// IsZero reports whether the release is unknown.
 func (r Release) IsZero() bool { return r.Version == "" && len(r.Programs) == 0 }
 
-// Same reports whether o is this release, as far as both say: by version, and by
-// program for every platform that both name.
+// Same reports whether the versions are equal, and also the programs of every platform that both
+// name.
 func (r Release) Same(o Release) bool {
 	if r.Version != o.Version {
 		return false
@@ -27,8 +27,8 @@ func (r Release) Same(o Release) bool {
 	return true
 }
 
-// String names the release: "v1.2.3", and a build without a version of its own by
-// the start of a program's hash too.
+// String returns the version, such as "v1.2.3"; for a build without a version, it adds the start of
+// a program's hash.
 func (r Release) String() string {
 	if r.Version == "" {
 		return "an unknown version"
@@ -36,17 +36,16 @@ func (r Release) String() string {
 	return r.Version
 }
 
-// Upgrade is stored before anything is stopped, so that the process that continues
-// knows the way back.
+// Upgrade is recorded before anything is stopped, so that a process that continues it knows the
+// previous release.
 type Upgrade struct {
 	From Release `json:"from"`
 	To   Release `json:"to"`
-	// Backup is where the store was kept before To saw it; it is empty before.
+	// Backup is the location of the backup made before To opened the store, or "" before that.
 	Backup string `json:"backup,omitempty"`
-	// Committed is true from the moment at which To may have begun to serve. There
-	// is no way back from there.
+	// Committed is set before To may start to serve. From then on, the upgrade cannot be undone.
 	Committed bool `json:"committed,omitempty"`
-	// Answered is true when To has answered: the store is its own from there.
+	// Answered is set when To has answered, after which only To can use the store.
 	Answered bool `json:"answered,omitempty"`
 }
 

@@ -1,7 +1,6 @@
-// Package record remembers what cannot be read off a cluster's objects: which
-// settings its owner chose, what was about to be created, and who is at work on
-// it right now. It is small, it can be rebuilt, and it is no list of what
-// exists.
+// Package record stores the facts that a cluster's objects do not show: the settings, the creations
+// in progress, and the lease of the process that changes the cluster. The record is small, it can
+// be rebuilt, and it is not a list of existing objects.
 package record
 
 import (
@@ -9,50 +8,47 @@ import (
 	"time"
 )
 
-// Store is a small place that belongs to one cluster: a control bucket, a
-// Secret, a directory. Every write is conditional, so that of two writers one
-// learns that it was second.
+// Store is a small storage location of one cluster: a control bucket, a Secret or a directory. All
+// writes are conditional, so that the second of two writers gets an error.
 //
-// Refusals carry a kind: cloud.NotFound for an object, or a whole place, that is
-// not there, and cloud.Conflict for a condition that does not hold.
+// Errors have a kind: cloud.NotFound if an object, or the whole store, does not exist, and
+// cloud.Conflict if a condition fails.
 type Store interface {
-	// Make makes the place. It may be repeated.
+	// Make creates the store. It may be repeated.
 	Make(ctx context.Context) error
 
 	// Get reads one object.
 	Get(ctx context.Context, key string) (Object, error)
 
-	// Put writes one object and returns its new version. Was is the version it
-	// replaces, or empty when there must be none.
+	// Put writes one object and returns its new version. Was is the version to replace, or empty if
+	// the object must not exist.
 	Put(ctx context.Context, key string, data []byte, was string) (version string, err error)
 
-	// Delete removes one object if it still has version was. What is already
-	// gone is not an error.
+	// Delete deletes one object if it still has version was. It returns nil if the object does not
+	// exist.
 	Delete(ctx context.Context, key, was string) error
 
-	// Destroy removes the place and all that is in it. It may be repeated.
+	// Destroy deletes the store with its content. It may be repeated.
 	Destroy(ctx context.Context) error
 }
 
-// Finisher is a Store whose place is not as it should be yet when Make returns, and takes
-// the lease all the same.
+// Finisher is a Store that is incomplete when Make returns, but can already hold the lease.
 type Finisher interface {
 	Store
 
-	// Finish brings the place to what it should be, before anything but the lease is
-	// written into it. It may be repeated.
+	// Finish completes the store. It must return before anything but the lease is written. It may
+	// be repeated.
 	Finish(ctx context.Context) error
 }
 
-// Object is one object as it was read.
+// Object is an object as read from the store.
 type Object struct {
 	Data []byte
-	// Place is what people call where it is: a path, an address.
+	// Place is its location for display: a path or a URL.
 	Place string
 	// Version changes with every write.
 	Version string
-	// Written and Read are when it was last written and when this answer was
-	// given, both by the store's own clock.
+	// Written and Read are the times of the last write and of this read, both by the store's clock.
 	Written, Read time.Time
 }
 

@@ -10,33 +10,33 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// masterMemory is the least MiB with which a master and its database run.
+// masterMemory is the minimum memory of a master and its database in MiB.
 const masterMemory = 4096
 
-// Wanted is where which machines are to be.
+// Wanted is the requested set of machines and their zones.
 type Wanted struct {
 	Types Types
-	// Master is the type of the master's machine, and MasterZone where it is to be.
+	// Master is the type of the master's machine, and MasterZone its zone.
 	Master, MasterZone string
 	Pools              map[string]Pool
-	// Exists reports whether there is a cluster already, whose owner is only warned of
-	// a master that is too small.
+	// Exists reports whether the cluster exists; then a master that is too small is only a warning.
 	Exists func(context.Context) bool
-	// Fix names the flags by which others are chosen.
+	// Fix names the flags that change the types.
 	Fix string
 }
 
-// Pool is what a pool's machines are to be.
+// Pool is the requested configuration of a pool's machines.
 type Pool struct {
 	Types, Zones []string
-	// Slots is how many a machine has, where that is Given and not its GPUs.
+	// Slots is the number of slots of a machine if Given is set; otherwise it is the number of
+	// GPUs.
 	Slots int
 	Given bool
-	// CPUSlots gives a machine without GPUs a slot.
+	// CPUSlots gives machines without GPUs a slot.
 	CPUSlots bool
 }
 
-// Check compares what is wanted with what is offered where.
+// Check compares the requested types with those offered in each zone.
 func (w Wanted) Check(ctx context.Context) doctor.Result {
 	wrong, odd := w.checkMaster(ctx)
 	used := []string{w.Master}

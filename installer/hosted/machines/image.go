@@ -14,35 +14,34 @@ import (
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
-// Image is what machines boot from.
+// Image is a boot image.
 type Image struct {
 	Name, Architecture string
-	// RootSize is the least size of a disk in GB.
+	// RootSize is the minimum disk size in GB.
 	RootSize int
-	// Odd is what speaks against an image that can be used.
+	// Odd is a warning about an image that works.
 	Odd string
 }
 
-// Use is who boots from an image.
+// Use is a set of machines that boot from an image.
 type Use struct {
 	// Who is "the master" or "pool x".
 	Who   string
 	Types []string
-	// Disk is in GB.
+	// Disk is the disk size in GB.
 	Disk int
-	// Flags names what to change.
+	// Flags names the flags to change.
 	Flags string
 }
 
-// The keys of stock images, to which the architecture is added.
+// The prefixes of stock image keys; the architecture follows.
 const (
 	MasterStock = "master/"
 	AgentStock  = "agent/"
 )
 
-// ReadStock adds to the stock images that are known those that are wanted, by whom they
-// are for and their architecture: "master/amd64". It asks for them side by side, and
-// returns all.
+// ReadStock adds the missing stock images to the known ones, by keys such as "master/amd64". It
+// calls newest concurrently and returns all images.
 func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(key string, stock S, architecture string) (string, error)) (map[string]string, error) {
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(wanted)), func(key string) bool { return known[key] != "" })
 	if len(keys) == 0 {
@@ -68,7 +67,7 @@ func ReadStock[S any](known map[string]string, wanted map[string]S, newest func(
 	return out, nil
 }
 
-// CheckImages looks whether each image exists, runs on its types and fits its disk.
+// CheckImages checks whether each image exists, supports its machine types and fits its disk.
 func CheckImages(ctx context.Context, uses map[string][]Use, types Types, look func(ctx context.Context, id string) (Image, error)) doctor.Result {
 	const needed = "images for the machines' architectures that fit their disks"
 	var wrong, odd, names []string

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Question is asked of a platform.
+// Question is a request to a platform that stores its answer.
 type Question func(ctx context.Context) error
 
-// SideBySide asks several questions at once. What it returns is the first of them that
-// was not answered, and the others are given up.
+// SideBySide returns a question that asks all questions concurrently. It returns the first error
+// and cancels the others.
 func SideBySide(questions ...Question) Question {
 	return func(ctx context.Context) error {
 		g, ctx := errgroup.WithContext(ctx)
@@ -21,7 +21,7 @@ func SideBySide(questions ...Question) Question {
 	}
 }
 
-// InTurn asks one question after the other, until one is not answered.
+// InTurn returns a question that asks the questions in order, up to the first error.
 func InTurn(questions ...Question) Question {
 	return func(ctx context.Context) error {
 		for _, ask := range questions {

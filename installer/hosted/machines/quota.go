@@ -7,26 +7,25 @@ import (
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
-// Demand is how much of a quota a cluster takes: least is the master and one
-// machine a pool, most is everything that its pools may launch.
+// Demand is the demand of a cluster on a quota: Least for the master and one machine per pool, Most
+// for everything that its pools may launch.
 type Demand struct{ Least, Most int }
 
-// Add counts machines of so many units each.
+// Add returns d plus a number of machines of so many units each.
 func (d Demand) Add(units, least, most int) Demand {
 	return Demand{d.Least + units*least, d.Most + units*most}
 }
 
-// Quotas weighs what a cluster takes against what is left of an account's quotas.
+// Quotas compares the demands of a cluster with the remaining quotas of an account.
 type Quotas struct {
 	short, tight, enough, unknown []string
 	fix                           string
 }
 
-// Unknown notes a quota that could not be asked for.
+// Unknown adds a quota that could not be read.
 func (q *Quotas) Unknown(err error) { q.unknown = append(q.unknown, err.Error()) }
 
-// Weigh compares a demand with what is left of a quota, of which more is to be had
-// at console.
+// Weigh compares a demand with the remainder of a quota, which can be raised at console.
 func (q *Quotas) Weigh(what string, d Demand, free int, console string) {
 	found := fmt.Sprintf("%s: %d left, %d needed", what, max(free, 0), d.Most)
 	switch {
@@ -43,7 +42,7 @@ func (q *Quotas) Weigh(what string, d Demand, free int, console string) {
 	}
 }
 
-// Result is what came of it.
+// Result returns the result of all comparisons.
 func (q *Quotas) Result() doctor.Result {
 	const needed = "quotas for the master and what the pools may launch"
 	switch {

@@ -1,6 +1,5 @@
-// Package machines is what is known of the types of machines that a cloud offers, and
-// whether those that a cluster is to have fit: in their zones, on their images, within
-// what is left of quotas.
+// Package machines describes the machine types of a cloud, and checks whether those of a cluster
+// are offered in their zones, match their images and fit the remaining quotas.
 package machines
 
 import (
@@ -14,30 +13,29 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Type is what is known of a type of machine.
+// Type describes a machine type.
 type Type struct {
 	VCPU  int    `json:"vcpu"`
 	GPUs  int    `json:"gpus,omitempty"`
 	GPU   string `json:"gpu,omitempty"`
 	Maker string `json:"gpu_maker,omitempty"`
-	// Memory is in MiB. It is 0 in what an older det-deploy has written, which is
-	// asked for again.
+	// Memory is in MiB. It is 0 in records of an older det-deploy, and the type is then read again.
 	Memory        int      `json:"memory,omitempty"`
 	Architectures []string `json:"architectures"`
-	// Zones is where it was offered.
+	// Zones lists the zones that offer the type.
 	Zones []string `json:"zones,omitempty"`
 }
 
-// Types is what is known of types of machines, by name.
+// Types maps names to machine types.
 type Types map[string]Type
 
-// Unread lists the names of types of which not everything is known.
+// Unread returns the names of types that are not completely known.
 func (m Types) Unread(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return m[name].Memory != 0 })
 }
 
-// Learn adds what was found of the types that were asked for; zones that were known stay.
-// It returns m, and the names of those that are not known.
+// Learn adds the types found to m, and keeps the zones that are known already. It returns m and the
+// names among asked that were not found.
 func (m Types) Learn(asked []string, found Types) (all Types, missing []string) {
 	if m == nil {
 		m = make(Types)
@@ -58,7 +56,8 @@ func (m Types) Learn(asked []string, found Types) (all Types, missing []string) 
 	return m, missing
 }
 
-// Architecture is that of types, which must have one in common.
+// Architecture returns the architecture that the types have in common, or an error if they have
+// none.
 func (m Types) Architecture(types ...string) (string, error) {
 	var common []string
 	for i, name := range types {
@@ -78,8 +77,8 @@ func (m Types) Architecture(types ...string) (string, error) {
 	return common[0], nil
 }
 
-// Architectures lists those of a master and of pools, whose types are given by the
-// pool's name.
+// Architectures returns the architectures of the master and of the pools; pools maps names to
+// machine types.
 func (m Types) Architectures(master string, pools map[string][]string) ([]string, error) {
 	need := map[string]bool{}
 	arch, err := m.Architecture(master)
@@ -100,13 +99,13 @@ func (m Types) OfferedIn(zone string, types []string) bool {
 	return slices.ContainsFunc(types, func(t string) bool { return slices.Contains(m[t].Zones, zone) })
 }
 
-// Largest is the type with the most vCPUs.
+// Largest returns the type with the most vCPUs.
 func (m Types) Largest(types []string) string {
 	return slices.MaxFunc(types, func(a, b string) int { return m[a].VCPU - m[b].VCPU })
 }
 
-// ChooseZone is the first of the given zones that is not empty, or else the first of those
-// that may be used and offer a type.
+// ChooseZone returns the first non-empty zone of given, or else the first of used that offers the
+// type.
 func (m Types) ChooseZone(name string, used []string, given ...string) (zone string, found bool) {
 	if zone = cmp.Or(given...); zone != "" {
 		return zone, true
@@ -118,8 +117,8 @@ func (m Types) ChooseZone(name string, used []string, given ...string) (zone str
 	return used[i], true
 }
 
-// ChooseZones lists the zones that offer a type of each pool and the master's, and
-// where there are none, those that offer any of them; at most so many.
+// ChooseZones returns at most most zones that offer the master's type and a type of each pool, or
+// if there are none, zones that offer any of them.
 func (m Types) ChooseZones(all []string, master string, pools map[string][]string, most int) []string {
 	var every, some []string
 	for _, z := range all {

@@ -1,5 +1,5 @@
-// Package probe asks a cluster's master, from where the installer runs, which cluster's it
-// is, and has it run a task.
+// Package probe connects to a cluster's master from the installer's computer, verifies the name of
+// the cluster, and runs a test task.
 package probe
 
 import (
@@ -15,32 +15,32 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Endpoint is where a cluster's master answers, and what to trust there.
+// Endpoint is the address of a cluster's master and the certificates to trust.
 type Endpoint struct {
 	URL string
-	// CA is the certificates that sign the master's, PEM.
+	// CA is the PEM certificates of the CA that signs the master's.
 	CA []byte
-	// Name is what the certificate is for, where that is not URL's host.
+	// Name is the name in the certificate if it differs from URL's host.
 	Name string
 }
 
-// lookEvery is the pause between two looks at a task.
+// lookEvery is the polling interval for the task's state.
 const lookEvery = 5 * time.Second
 
-// Master is what is asked of a cluster's master from here.
+// Master makes the calls to a cluster's master.
 type Master interface {
-	// Cluster is the name of the cluster that the master says it has.
+	// Cluster returns the cluster name that the master reports.
 	Cluster(ctx context.Context) (string, error)
-	// Login is false when the password is not the user's.
+	// Login returns false if the master rejects the password.
 	Login(ctx context.Context, user, password string) (bool, error)
-	// Try runs a small task to its end, as who has logged in.
+	// Try runs a small task to its end as the logged-in user.
 	Try(ctx context.Context, t Trial) error
 	Close()
 }
 
-// Trial is a task that tries a cluster.
+// Trial is the configuration of the test task.
 type Trial struct {
-	// Noun is the command of the cluster's cloud.
+	// Noun is the subcommand of the cluster's cloud.
 	Noun  string
 	Pool  string
 	Limit time.Duration
@@ -48,13 +48,13 @@ type Trial struct {
 	Tell  func(string)
 }
 
-// Dial returns the master that answers at e. It asks nothing yet.
+// Dial returns a client for the master at e. It does not connect yet.
 func Dial(e Endpoint) (Master, error) {
 	r := &remote{cfg: client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name}}
 	return r, r.openClient()
 }
 
-// remote is a master over HTTP.
+// remote implements Master over HTTP.
 type remote struct {
 	cfg client.Config
 	c   *client.Client
@@ -70,7 +70,7 @@ func (r *remote) openClient() error {
 	return nil
 }
 
-// Close lets go of connections.
+// Close closes idle connections.
 func (r *remote) Close() {
 	if r.c != nil {
 		r.c.Close()
@@ -99,7 +99,7 @@ func (r *remote) Login(ctx context.Context, user, password string) (bool, error)
 	return true, r.openClient()
 }
 
-// Try implements Master. It ends the task when it does not end by itself.
+// Try implements Master. It kills the task if the task does not end by itself.
 func (r *remote) Try(ctx context.Context, t Trial) error {
 	config, err := structpb.NewStruct(map[string]any{
 		"description": "det-deploy: try the cluster",
@@ -146,7 +146,7 @@ func trialResult(noun string, c *apiv1.Command) error {
 	return &trialError{noun: noun, id: c.GetId(), why: c.GetExitStatus()}
 }
 
-// trialError is a cluster whose master answers and that runs no task.
+// trialError reports that the test task did not complete although the master answers.
 type trialError struct {
 	noun  string
 	id    string
@@ -161,7 +161,7 @@ func (e *trialError) Error() string {
 	return fmt.Sprintf("the task %s, which tries the cluster, failed: %s", e.id, e.why)
 }
 
-// Hint says where more is to be learned.
+// Hint names the commands that show the cause.
 func (e *trialError) Hint() string {
 	return "the master answers: see why with `det-deploy task logs " + e.id + "` and `det-deploy " + e.noun + " logs`, or run up with --no-verify"
 }

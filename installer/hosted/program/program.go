@@ -1,4 +1,4 @@
-// Package program is det-deploy as a file of this machine, for each architecture of a
+// Package program locates the det-deploy programs on this computer for the architectures of a
 // cluster's machines.
 package program
 
@@ -14,18 +14,17 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// File is det-deploy for one architecture, as a file of this machine.
+// File is the det-deploy program for one architecture.
 type File struct {
 	Path   string
 	SHA256 string
 }
 
-// Set is det-deploy by architecture: "amd64", "arm64".
+// Set maps architectures, "amd64" or "arm64", to programs.
 type Set map[string]File
 
-// Load reads the programs that were named, arch=path each, and own, this
-// program itself, for its architecture where it fits: only Linux programs run on
-// the cluster's machines.
+// Load reads the named programs, each given as arch=path, and own, the running program, for its
+// architecture if it is a Linux program. Cluster machines only run Linux.
 func Load(named []string, own string) (Set, error) {
 	out := Set{}
 	var wrong document.Errors
@@ -57,14 +56,14 @@ func Load(named []string, own string) (Set, error) {
 	return out, wrong.Err()
 }
 
-// loadFile hashes a program and reads off for which architecture it is; that is empty
-// when it is no Linux program.
+// loadFile returns the hash and architecture of a program; the architecture is empty if the file is
+// not a Linux program.
 func loadFile(path string) (File, string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return File{}, "", err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // only read
 	sum, err := checksum.Of(f)
 	if err != nil {
 		return File{}, "", err
@@ -93,7 +92,7 @@ func orUnknown(arch string) string {
 	return "linux/" + arch
 }
 
-// Missing lists the needed architectures without a program.
+// Missing returns the needed architectures that have no program.
 func (p Set) Missing(needed []string, have map[string]string) []string {
 	var out []string
 	for _, arch := range needed {
@@ -104,7 +103,7 @@ func (p Set) Missing(needed []string, have map[string]string) []string {
 	return out
 }
 
-// Sums are the programs' hashes by architecture.
+// Sums returns the hashes of the programs by architecture.
 func (p Set) Sums() map[string]string {
 	out := make(map[string]string, len(p))
 	for _, arch := range slices.Sorted(maps.Keys(p)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted/program"
 )
 
-// elfFile is the least that is taken for a Linux program of a machine.
+// elfFile writes a minimal file that passes for a Linux program of a machine type.
 func elfFile(t *testing.T, machine uint16) string {
 	t.Helper()
 	head := make([]byte, 64)

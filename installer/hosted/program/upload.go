@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// tellEvery is the least time between two words about an upload: a fast one, and the
-// SDK's reading of the file for its checksum, pass without any.
+// tellEvery is the minimum interval between progress reports. A fast upload, and the SDK's pass
+// over the file for its checksum, produce none.
 const tellEvery = 3 * time.Second
 
-// upload is a file that is being uploaded; it reports the bytes sent.
+// upload is a file that is being uploaded and that reports the bytes read.
 type upload struct {
 	io.ReadSeeker
 
@@ -20,7 +20,7 @@ type upload struct {
 	told      time.Time
 }
 
-// WatchUpload reports, every few seconds that f is read, how far its upload is.
+// WatchUpload returns a reader of f that reports the progress of the upload every few seconds.
 func WatchUpload(f io.ReadSeeker, now func() time.Time, tell func(string)) (io.ReadSeeker, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -32,7 +32,7 @@ func WatchUpload(f io.ReadSeeker, now func() time.Time, tell func(string)) (io.R
 	return &upload{ReadSeeker: f, now: now, tell: tell, size: size, told: now()}, nil
 }
 
-// Read reads and reports the progress.
+// Read reads from the file and reports the progress.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadSeeker.Read(p)
 	u.pos += int64(n)

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A slow upload says every few seconds how far it is, also when it begins again; a
-// fast one says nothing.
+// A slow upload reports its progress every few seconds, also after a restart; a fast one does not.
 func TestASlowUploadTellsHowFarItIs(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_800_000_000, 0)

@@ -88,8 +88,8 @@ func (c *checker) checkClock(ctx context.Context) doctor.Result {
 	return doctor.Clock(c.Now(), theirs, "Google", needed)
 }
 
-// checkNames checks that the name of the cluster's bucket is not taken by another project. No name
-// exceeds a length limit, whatever the cluster ID.
+// checkNames checks that the name of the cluster's bucket is not taken by another project. No
+// cluster ID makes a name too long.
 func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	const needed = "a control bucket of the project's own: names of buckets are shared by all projects"
 	_, err := c.Control.Get(ctx, "record.json")

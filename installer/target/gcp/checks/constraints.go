@@ -84,8 +84,8 @@ func placesOf(region string, zones []string) []string {
 	return append([]string{region, "in:" + region + "-locations", "in:" + continent + "-locations"}, zones...)
 }
 
-// unshieldedPool returns a pool whose machines boot unsigned modules, as NVIDIA's drivers often
-// are, or "".
+// unshieldedPool returns a pool whose machines boot without Secure Boot, or "". NVIDIA's drivers
+// are often unsigned, so pools need this unless base_config enables Secure Boot.
 func (c *checker) unshieldedPool() string {
 	all := c.Spec.AllPools()
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -66,7 +66,7 @@ func neededPermissions(s spec.GCP) []string {
 		changes("iam.serviceAccounts", "create", "delete")
 		changes("iam.roles", "create", "delete", "undelete")
 	}
-	// Without UseQuota, the request itself fails for a user, and a service account does not need
+	// A user without UseQuota cannot make the request itself, and a service account does not need
 	// it.
 	spared = append(spared, "serviceusage.services.enable", identity.UseQuota)
 	return slices.DeleteFunc(identity.InstallerPermissions(), func(p string) bool { return slices.Contains(spared, p) })

@@ -129,7 +129,7 @@ func TestWritesThatComeTooSoonAreRepeated(t *testing.T) {
 	})
 }
 
-// A bucket that another project owns is never written, whoever took the name.
+// A bucket that another project owns is never written.
 func TestABucketOfAnotherProjectIsNotTouched(t *testing.T) {
 	t.Parallel()
 	w, b := fresh(t, gcptest.Options{})

@@ -9,7 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Agents that the master knows by one address, or by loopback, are found where they say.
+// Agents that share one address in the master's view, or connect by loopback, are reached at the address
+// that they report.
 func TestAGangIsFoundWhereItsAgentsSay(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -40,7 +41,7 @@ func TestWhatAnAgentSaysOfItsAddressIsNotTakenForGranted(t *testing.T) {
 	}
 }
 
-// Where the master sees an address of each, that is the one that leads there.
+// If the master sees a distinct address of each agent, it takes precedence.
 func TestAnAddressThatTheMasterSeesComesFirst(t *testing.T) {
 	t.Parallel()
 	of := &allocation{containers: []*container{{agent: "a"}, {agent: "b"}}}

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// counted is a door that counts whom it let in, and holds them at the sill while hold
-// is not nil.
+// counted returns a gate function that counts the admitted agents. While hold is not nil, it blocks
+// their acceptance until hold is closed.
 func counted(in *atomic.Int32, hold chan struct{}) func(JoinProof) (Identity, error) {
 	return func(p JoinProof) (Identity, error) {
 		return Identity{Agent: p.Agent, Accept: func(ctx context.Context) (token.Text, error) {

@@ -11,21 +11,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// errCrowded is the answer to a connection that may not wait for its introduction, and the end of
-// one that lost its place to another address.
+// errCrowded is returned for a connection that could not get a place in time, and is the cause of
+// closing one that lost its place to another address.
 var errCrowded = errors.New("too many connections of agents that are not admitted yet; try again in a second")
 
-// admissions counts the connections that have not been admitted, in all and by
-// address. Those that have been are not counted: a thousand agents behind one address
-// pass through here one after the other. What waits has no buffers yet, and the server
-// bounds how many that are.
+// admissions limits the number of connections that are not admitted yet, in total and by address.
+// Admitted connections do not count, so that a thousand agents behind one address pass one after the
+// other. Waiting connections have no buffers yet, and the server bounds their number.
 type admissions struct {
 	places *share.Places
-	// patience is how long a connection waits: shorter than a stranger may be silent.
+	// patience is the time that a connection waits for a place: shorter than the time limit for the
+	// hello.
 	patience time.Duration
 
-	mu      sync.Mutex  // guards what follows
-	waiting []*arriving // in the order in which they came
+	mu      sync.Mutex  // guards waiting
+	waiting []*arriving // in order of arrival
 }
 
 // arriving is a connection that has a place or waits for one.
@@ -40,9 +40,10 @@ func newAdmissions(l link.Limits) *admissions {
 	return &admissions{places: share.NewPlaces(share.Limits{Most: l.Unwelcomed, Each: l.UnwelcomedEach}), patience: l.Hello / 2}
 }
 
-// admitConnection counts a connection in, as soon as there is room. The caller leaves when
-// it is admitted or gone, and may do so twice. The function end is called when the place is
-// lost to a connection of another address. The error is errCrowded or ctx's.
+// admitConnection waits for a place for a connection. The caller calls leave when the agent is admitted
+// or the connection is gone; leave may be called twice. The function end is called when the place is
+// lost to a connection of another address. It returns errCrowded if there is no place in time, or ctx's
+// error.
 func (u *admissions) admitConnection(ctx context.Context, address string, end func()) (leave func(), err error) {
 	w := &arriving{group: share.GroupOf(address), end: end, admit: make(chan struct{})}
 	u.enter(w)
@@ -53,7 +54,7 @@ func (u *admissions) admitConnection(ctx context.Context, address string, end fu
 	return sync.OnceFunc(func() { u.releaseConnection(w) }), nil
 }
 
-// await waits until a connection has a place.
+// await waits until a connection has a place. It returns errCrowded after u.patience.
 func (u *admissions) await(ctx context.Context, w *arriving) error {
 	select {
 	case <-w.admit:
@@ -72,7 +73,7 @@ func (u *admissions) await(ctx context.Context, w *arriving) error {
 	}
 }
 
-// enter counts a connection in, or has it wait.
+// enter gives a connection a place, or appends it to the waiting ones.
 func (u *admissions) enter(w *arriving) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -89,7 +90,7 @@ func (w *arriving) begin(place *share.Place) {
 	close(w.admit)
 }
 
-// giveUp removes a connection that has waited, also when it was counted in meanwhile.
+// giveUp removes a connection that stopped waiting, even if it has got a place meanwhile.
 func (u *admissions) giveUp(w *arriving) {
 	u.mu.Lock()
 	i := slices.Index(u.waiting, w)
@@ -102,7 +103,7 @@ func (u *admissions) giveUp(w *arriving) {
 	}
 }
 
-// releaseConnection makes room for the first that waits and may come in.
+// releaseConnection frees a place and gives it to the first waiting connection that may have it.
 func (u *admissions) releaseConnection(w *arriving) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -65,7 +65,7 @@ func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 	}
 }
 
-// Strangers who open what may be open, and send no introduction, do not keep agents out.
+// Strangers who open as many connections as permitted and send no hello do not keep agents out.
 func TestStrangersDoNotKeepAgentsOut(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) {
@@ -84,7 +84,7 @@ func TestStrangersDoNotKeepAgentsOut(t *testing.T) {
 		if _, err := io.WriteString(conn, upgrade); err != nil {
 			t.Fatal(err)
 		}
-		for c.connections.unwelcomed.size() <= i { // none loses its place to one that comes in another turn
+		for c.connections.unwelcomed.size() <= i { // in order, so that none loses its place to a later one
 			_ = wait.For(t.Context(), time.Millisecond) // the test's own limit ends it
 		}
 	}
@@ -95,15 +95,15 @@ func TestStrangersDoNotKeepAgentsOut(t *testing.T) {
 	}
 }
 
-// size returns how many connections have a place or wait for one.
+// size returns the number of connections that have a place or wait for one.
 func (u *admissions) size() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.places.Taken() + len(u.waiting)
 }
 
-// What waits comes in as soon as another leaves, in its turn and past those whose address
-// has no room; one that has given up is not counted.
+// A waiting connection is admitted as soon as another leaves, in order, but ahead of those whose address
+// is at its limit. A connection that has stopped waiting is not counted.
 func TestConnectionsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

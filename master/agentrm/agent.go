@@ -13,31 +13,31 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// markReceived notes that the agent has the container. What it runs need not be sent
-// again, and is let go of: it may hold many megabytes of files.
+// markReceived records that the agent has the container on disk. Its spec, which may hold many megabytes
+// of files, need not be sent again and is released.
 func (c *container) markReceived() { c.received, c.spec = true, nil }
 
-// NoticeKind is what a machine's platform announces.
+// NoticeKind is the kind of a platform's notice.
 type NoticeKind string
 
-// The kinds of notices.
+// Notice kinds.
 const (
-	// Interruption is a machine that will be gone at the notice's time.
+	// Interruption announces that the machine will be gone at the notice's time.
 	Interruption NoticeKind = "interruption"
-	// Rebalance is a machine that is likelier to be taken back than others.
+	// Rebalance announces that the machine is at an elevated risk of interruption.
 	Rebalance NoticeKind = "rebalance"
 )
 
-// Notice is a platform's word that it may take a machine back.
+// Notice announces that a platform may interrupt a machine.
 type Notice struct {
 	Kind NoticeKind
-	// At is when: of an interruption when the machine will be gone.
+	// At is the time of the notice, or of the interruption.
 	At time.Time
-	// Reason is the platform's words.
+	// Reason is the platform's text.
 	Reason string
 }
 
-// reasonFor is a notice as the reason of what ends through it.
+// reasonFor returns the notice as the reason for the end of an allocation.
 func (n Notice) reasonFor(id rm.AgentID) string {
 	text := "machine " + string(id) + " will be interrupted by its cloud at " + n.At.UTC().Format(time.RFC3339)
 	if n.Reason != "" {
@@ -46,22 +46,22 @@ func (n Notice) reasonFor(id rm.AgentID) string {
 	return text
 }
 
-// Presence is what the master knows of an agent's whereabouts.
+// Presence is the connection state of an agent.
 //
-//	──says hello──▶ Connected ──link breaks──▶ Lost ──reconnect wait──▶ Gone
-//	                    ▲                       │ ▲
-//	                    └──────says hello───────┘ └── master restarts
+//	──hello──▶ Connected ──link breaks──▶ Lost ──reconnect wait──▶ Gone
+//	               ▲                       │ ▲
+//	               └────────hello──────────┘ └── master restarts
 //
-// A lost agent keeps its containers and gets no new ones. The containers of one
-// that is gone are given up; should it come back, it is told to kill them.
+// A lost agent keeps its containers and gets no new ones. The containers of an agent that is gone are
+// given up; if the agent returns, it is ordered to kill them.
 type Presence string
 
 const (
 	// Connected has a link.
 	Connected Presence = "connected"
-	// Lost has none, but may come back in time.
+	// Lost has no link, but may come back in time.
 	Lost Presence = "lost"
-	// Gone did not.
+	// Gone did not come back in time.
 	Gone Presence = "gone"
 )
 
@@ -77,39 +77,39 @@ type agent struct {
 	pool    string
 	version string
 	address string
-	own     string // its address by its own account
-	// machine is the same for agents on one machine; empty for agents that do not say.
+	own     string // the address that it reports
+	// machine identifies the machine of an agent; empty for agents that do not report it.
 	machine string
-	// interfaces are the addresses of its network interfaces by their names.
+	// interfaces maps the names of its network interfaces to addresses.
 	interfaces map[string]string
 	devices    []*apiv1.Device
 	presence   Presence
-	// since is when the presence began; registered when the agent first joined.
+	// since is when the presence began, registered when the agent first joined.
 	since      time.Time
 	registered time.Time
-	// state is the operator's switch, slots those of single devices; a device
-	// that is not in it is enabled.
+	// state is the operator's setting for the agent, slots those for single devices; a device that is
+	// not in slots is enabled.
 	state rm.Switch
 	slots map[int]rm.Switch
 	link  *link.Link
-	// notice is what its machine announced last, nil for nothing.
+	// notice is the latest notice of its machine's platform, or nil.
 	notice *Notice
-	// sick is what keeps it from starting containers, nil for nothing.
+	// sick is why it cannot start containers, or nil.
 	sick *Sickness
-	// restrictions are why it cannot run some tasks.
+	// restrictions are the reasons why it cannot run some tasks.
 	restrictions restrictions
-	// retired says that its machine is to go: it gets nothing new.
+	// retired reports that its machine will be removed: it gets no new work.
 	retired bool
-	// containers are those assigned to it and not ended.
+	// containers are the assigned containers that have not ended.
 	containers map[rm.ContainerID]*container
 }
 
-// takesNothing reports whether the agent gets nothing new, although it is there.
+// takesNothing reports whether the agent gets no new work although it is connected.
 func (a *agent) takesNothing() bool {
 	return a.state == rm.Drain || a.retired || a.notice != nil || a.sick != nil
 }
 
-// lostReason is why an agent did not come back.
+// lostReason returns the reason why an agent did not come back.
 func (a *agent) lostReason() string {
 	if a.notice != nil && a.notice.Kind == Interruption {
 		return a.notice.reasonFor(a.id)
@@ -117,7 +117,8 @@ func (a *agent) lostReason() string {
 	return "agent " + string(a.id) + " was lost: it did not come back in time"
 }
 
-// setState moves an agent. It refuses what the table lacks.
+// setState changes the presence of an agent. It returns an error for a transition that is not in the
+// table.
 func (a *agent) setState(to Presence, now time.Time) error {
 	if !slices.Contains(presences[a.presence], to) {
 		return fmt.Errorf("move agent %s from %s to %s: there is no such step", a.id, a.presence, to)
@@ -126,16 +127,16 @@ func (a *agent) setState(to Presence, now time.Time) error {
 	return nil
 }
 
-// sameDevices reports whether an agent has what it had. Brands may change with
-// a driver; identities may not.
+// sameDevices reports whether two lists have the same devices. Brands may change with a driver;
+// identities may not.
 func sameDevices(a, b []*apiv1.Device) bool {
 	return slices.EqualFunc(a, b, func(x, y *apiv1.Device) bool {
 		return x.GetId() == y.GetId() && x.GetUuid() == y.GetUuid() && x.GetType() == y.GetType()
 	})
 }
 
-// sendMessage passes m on to the agent, if it is connected. What is lost here is said
-// again when it comes back.
+// sendMessage sends m to the agent if it is connected. Everything that is lost here is repeated when the
+// agent reconnects.
 func (a *agent) sendMessage(m link.Message) {
 	if a != nil && a.link != nil {
 		a.link.Send(m)
@@ -151,18 +152,17 @@ func (a *agent) findDevice(slot int) *apiv1.Device {
 	return &apiv1.Device{Id: int32(slot)} //nolint:gosec // slots come from device ids, which are int32
 }
 
-// Sickness is what keeps an agent from starting containers. It keeps what it runs and
-// gets nothing new until the agent says that it is well. It is not stored: the agent
-// says it in every hello.
+// Sickness is the reason why an agent cannot start containers. It keeps its running ones and gets no new
+// work until it reports its recovery. It is not stored, because the agent repeats it in every hello.
 type Sickness struct {
-	// Lack is what its machine has run out of: one word of few.
+	// Lack is the exhausted resource of its machine: one of a few words.
 	Lack string
-	// Reason is the agent's word for it.
+	// Reason is the agent's description.
 	Reason string
 	Since  time.Time
 }
 
-// sicknessOf is nil for an agent that is well.
+// sicknessOf returns the reported sickness, or nil for a healthy agent.
 func sicknessOf(h *agentv1.Health) *Sickness {
 	if h.GetLack() == agentv1.Health_LACK_UNSPECIFIED {
 		return nil
@@ -172,7 +172,8 @@ func sicknessOf(h *agentv1.Health) *Sickness {
 	}
 }
 
-// lackName is a lack as people and metrics name it; later agents may know more of them.
+// lackName returns the name of a lack for people and metrics, or "other" for one that only later agents
+// know.
 func lackName(l agentv1.Health_Lack) string {
 	if _, known := agentv1.Health_Lack_name[int32(l)]; !known {
 		return "other"
@@ -184,8 +185,8 @@ func (a *agent) hasSlot(slot int) bool {
 	return slices.ContainsFunc(a.devices, func(d *apiv1.Device) bool { return int(d.GetId()) == slot })
 }
 
-// hasRoom reports whether the agent can be given a container with slots now, or one
-// without any, of which it takes maxAux, of a task with these needs.
+// hasRoom reports whether the agent can now take a container with the given slots of a task with these
+// needs. Without slots it reports whether fewer than maxAux zero-slot containers run there.
 func (a *agent) hasRoom(slots []int, maxAux int, n needs) bool {
 	if a.presence != Connected || a.state == rm.Disable || a.takesNothing() || a.restrictions.refuse(n) != "" {
 		return false
@@ -207,7 +208,7 @@ func (a *agent) hasRoom(slots []int, maxAux int, n needs) bool {
 	return len(slots) > 0 || aux < maxAux
 }
 
-// slotSwitch is the switch of one device.
+// slotSwitch returns the setting of one device.
 func (a *agent) slotSwitch(id int) rm.Switch {
 	if s, set := a.slots[id]; set {
 		return s

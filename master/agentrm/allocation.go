@@ -12,12 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Phase is how far an allocation has come.
+// Phase is the progress of an allocation.
 //
 //	Queued ──gets its slots──▶ Placed ──nothing is left of it──▶ Over
 //	   └────────is killed or preempted while it waits────────────▲
 //
-// A placed allocation that has to go carries a release beside its phase.
+// A placed allocation that has to stop also has a release.
 type Phase string
 
 const (
@@ -25,7 +25,7 @@ const (
 	Queued Phase = "queued"
 	// Placed has containers on agents, or on their way there.
 	Placed Phase = "placed"
-	// Over has ended; its owner is being told.
+	// Over has ended; its owner is being notified.
 	Over Phase = "over"
 )
 
@@ -37,45 +37,47 @@ var phases = map[Phase][]Phase{
 
 // allocation is one request, waiting or served. state.mu guards it.
 type allocation struct {
-	// Entry is its place in the queue, with the pool and the priority in force.
+	// Entry is its entry in the queue, with the effective pool and priority.
 	*queue.Entry
 	phase   Phase
 	waiting pool.Reason
-	// line is where it waits, nil where it stands alone; shownIn is the last of the line's passes that saw it.
+	// line is the line in which it waits, nil if it is not in one; shownIn is the last of the line's
+	// passes that included it.
 	line    *line
 	shownIn uint64
-	// look is the last of the state's looks that saw it.
+	// look is the last of the state's looks that included it.
 	look uint64
-	// explained is the kind of matter that its owner was last told of.
+	// explained is the kind of the last wait reason that was reported to its owner.
 	explained string
 	placedAt  time.Time
 
 	containers []*container
-	// reports are not stored yet, in their order; storing says that they are about to be.
+	// reports are not stored yet, in order; storing is set while they are about to be stored.
 	reports []report
 	storing bool
-	// ports are the numbers that its containers were given, in the order of Request.Ports.
+	// ports are the port numbers assigned to its containers, in the order of Request.Ports.
 	ports   []int
 	release *release
-	// launched says that the owner has said what to run.
+	// launched is set once the owner has returned the specs to run.
 	launched bool
 }
 
-// release is why an allocation has to go. Its cause never changes.
+// release is the reason why an allocation has to stop. Its cause never changes.
 //
-//	none ──is asked to stop──▶ stops by itself until By ──By has passed, or Kill──▶ Kill
-//	  └──────────────is killed, refused, or its agent is lost──────────────────────▲
+//	none ──asked to stop──▶ stops by itself until By ──By has passed, or Kill──▶ Kill
+//	  └──────────killed, refused, or its agent is lost───────────────────────────▲
 type release struct {
 	Cause  rm.Cause  `json:"cause"`
 	Reason string    `json:"reason"`
-	By     time.Time `json:"by,omitzero"` // when it is killed, if it is not already
+	By     time.Time `json:"by,omitzero"` // when it is killed, unless it already is
 	Kill   bool      `json:"kill,omitempty"`
-	// terminate says that the program listens for no signal but SIGTERM.
+	// terminate reports that the program listens for no signal but SIGTERM.
 	terminate bool
 }
 
-// boundTime is a release, nil for none. A preemption lasts no longer from now than it may at its begin: the clock may have
-// been set back since it was stored. When a machine is taken back is not ours to say.
+// boundTime returns a release whose deadline is at most the full preemption timeout from now, because
+// the clock may have been set back since the release was stored. The deadline of an interruption is the
+// platform's and stays. A nil release stays nil.
 func (r *release) boundTime(now time.Time, most time.Duration) *release {
 	last := now.Add(most)
 	if r == nil || r.Cause != rm.CausePreempted || !last.Before(r.By) {
@@ -86,8 +88,8 @@ func (r *release) boundTime(now time.Time, most time.Duration) *release {
 	return &bounded
 }
 
-// container is one part of a placed allocation. state.mu guards it. Its state is that of
-// the API and only goes forward. Beside it goes the order to start it:
+// container is one container of a placed allocation. state.mu guards it. Its state is that of the API
+// and only advances. The order to start it has a separate state:
 //
 //	spec is known ──link takes the start──▶ sent ──agent has it on disk──▶ received
 //	      │ ▲                                │
@@ -100,18 +102,19 @@ type container struct {
 	devices    []*apiv1.Device
 	rank       int
 	state      apiv1.Container_State
-	// stored is the state that a restarted master would still know; only this the
-	// agent is told, for with TERMINATED it forgets the container.
+	// stored is the state that a restarted master would know. Only this state is sent to the agent,
+	// which deletes its record of the container after TERMINATED.
 	stored apiv1.Container_State
 	spec   *agentv1.Spec
-	// sent says that a start may have reached the agent, received that it has.
+	// sent reports that a start may have reached the agent, received that it has.
 	sent     bool
 	received bool
-	// givenUp says that its end is settled, whatever its agent says now.
+	// givenUp reports that its end is decided, regardless of its agent's reports.
 	givenUp bool
 }
 
-// setState moves an allocation. It refuses what the table lacks.
+// setState changes the phase of an allocation. It returns an error for a transition that is not in the
+// table.
 func (a *allocation) setState(to Phase) error {
 	if !slices.Contains(phases[a.phase], to) {
 		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
@@ -120,7 +123,8 @@ func (a *allocation) setState(to Phase) error {
 	return nil
 }
 
-// setPhase tells the queue, too: what is placed holds its slots until it has ended.
+// setPhase sets the phase and updates the queue's stage: a placed allocation holds its slots until it
+// has ended.
 func (a *allocation) setPhase(p Phase) {
 	a.phase = p
 	if p != Queued {
@@ -128,10 +132,10 @@ func (a *allocation) setPhase(p Phase) {
 	}
 }
 
-// laneName is where the work for an allocation is done in order.
+// laneName returns the lane in which the work for an allocation is done in order.
 func (a *allocation) laneName() string { return string(a.Allocation) }
 
-// hasEnded reports whether all its containers have.
+// hasEnded reports whether all its containers have ended.
 func (a *allocation) hasEnded() bool {
 	return !slices.ContainsFunc(a.containers, func(c *container) bool { return !c.hasEnded() })
 }
@@ -140,7 +144,7 @@ func (a *allocation) isKilled() bool { return a.release != nil && a.release.Kill
 
 func (c *container) hasEnded() bool { return c.state == apiv1.Container_STATE_TERMINATED }
 
-// forScheduler is the allocation as the scheduler sees it.
+// forScheduler returns the allocation as input of the scheduler.
 func (a *allocation) forScheduler() pool.Allocation {
 	out := pool.Allocation{
 		ID: pool.AllocationID(a.Allocation), Job: pool.JobID(a.Job), Slots: a.Slots, Priority: a.Priority,
@@ -173,7 +177,7 @@ func (a *allocation) forScheduler() pool.Allocation {
 	return out
 }
 
-// describeForOwner is the allocation as its owner sees it.
+// describeForOwner returns the allocation for its owner.
 func (a *allocation) describeForOwner() rm.Allocation {
 	out := rm.Allocation{Request: a.Request, Pool: a.Pool, Priority: a.Priority}
 	if a.phase == Queued {
@@ -201,7 +205,7 @@ func (c *container) describeForOwner() rm.Container {
 	return rm.Container{ID: c.id, Agent: c.agent, Devices: slices.Clone(c.devices), Rank: c.rank, State: c.state}
 }
 
-// toAPI is the container as clients see it.
+// toAPI returns the container as an API message.
 func (c *container) toAPI() *apiv1.Container {
 	return &apiv1.Container{
 		Parent: string(c.allocation.Allocation), Id: string(c.id), State: c.state,

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// crowd connects n agents side by side.
+// crowd connects n agents concurrently.
 func (c *cluster) crowd(n, slots int) []*peer {
 	peers := make([]*peer, n)
 	var wg sync.WaitGroup
@@ -28,9 +28,8 @@ func (c *cluster) crowd(n, slots int) []*peer {
 	return peers
 }
 
-// BenchmarkAgents is the promise of a thousand connected agents in less than
-// 300 MB, all of them back less than 15 s after a restart. The memory is that of
-// both ends of the links.
+// BenchmarkAgents checks that a thousand connected agents take less than 300 MB and all reconnect within
+// 15 s of a restart. The memory includes both ends of the links.
 func BenchmarkAgents(b *testing.B) {
 	for b.Loop() {
 		before := heap()
@@ -57,7 +56,7 @@ func heap() int64 {
 	return int64(m.HeapInuse + m.StackInuse) //nolint:gosec // far below the limit of int64
 }
 
-// BenchmarkTasks is how many tasks pass through when their programs take no time.
+// BenchmarkTasks measures the throughput of tasks whose programs take no time.
 func BenchmarkTasks(b *testing.B) {
 	c := newCluster(b)
 	var wg sync.WaitGroup
@@ -65,8 +64,8 @@ func BenchmarkTasks(b *testing.B) {
 	for _, p := range peers {
 		wg.Go(p.obey)
 	}
-	// As many wait as there are slots, so that the queue stays short however
-	// long the benchmark runs.
+	// The number of waiting tasks is bounded by the number of slots, so that the queue stays short for
+	// any duration of the benchmark.
 	window := make(chan struct{}, 256)
 	c.mu.Lock()
 	c.fail = func(event string) error {
@@ -92,7 +91,7 @@ func BenchmarkTasks(b *testing.B) {
 	wg.Wait()
 }
 
-// BenchmarkStart is the time from submission to the start at the agent.
+// BenchmarkStart measures the time from submission to the start at the agent.
 func BenchmarkStart(b *testing.B) {
 	c := newCluster(b)
 	p, _ := c.join("a", 1)
@@ -106,7 +105,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// obey runs whatever it is asked to, in no time, until it is hung up.
+// obey runs every requested container in no time, until the link is closed.
 func (p *peer) obey() {
 	for {
 		m, err := p.read(p.t.Context())

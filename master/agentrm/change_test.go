@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// order lists the queue of the default pool.
+// order returns the job ids of the default pool's queue.
 func (c *cluster) order() (ids []string) {
 	for _, j := range c.Queue(rm.QueuePart{Pool: "default"}) {
 		ids = append(ids, j.GetJobId())
@@ -185,7 +185,7 @@ func TestQueueAndPoolsForTheAPI(t *testing.T) {
 	}
 }
 
-// The keys and names are those that scripts around the det client read.
+// Scripts that use the det client depend on these keys and names.
 func TestAgentsAreShownAsClientsKnowThem(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -209,8 +209,8 @@ func TestAgentsAreShownAsClientsKnowThem(t *testing.T) {
 	}
 }
 
-// The hashes of programs are still computed when a master that has just started takes its
-// agents back; those of its version need none, and do not wait.
+// The hashes of programs are still being computed when a newly started master readmits its agents.
+// Agents of the master's version do not need them and do not wait.
 func TestOnlyAnAgentOfAnotherVersionIsToldOfPrograms(t *testing.T) {
 	t.Parallel()
 	known := make(chan struct{})

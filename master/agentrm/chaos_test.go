@@ -16,25 +16,25 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// honest is an agent that keeps the rules of the link and loses nothing that it
-// has written down; its link breaks all the time.
+// honest is an agent that follows the protocol and never loses its stored state; its link breaks all the
+// time.
 type honest struct {
 	id     string
 	random *rand.Rand
 	url    func() string
 	disk   map[string]*program
-	// runs counts how often a container was really started.
+	// runs counts how often each container was started.
 	runs map[string]int
 }
 
-// program has gone through states[:done]; the master has stored those up to acked.
+// program has passed states[:done]; the master has stored those up to acked.
 type program struct {
 	allocation string
 	state      apiv1.Container_State
 	acked      apiv1.Container_State
 }
 
-// live connects again and again until ctx ends.
+// live connects again and again until ctx is done.
 func (h *honest) live(ctx context.Context) {
 	for ctx.Err() == nil {
 		h.connect(ctx)
@@ -46,7 +46,7 @@ func (h *honest) live(ctx context.Context) {
 	}
 }
 
-// connect is one link; it breaks after some messages, in either direction.
+// connect runs one link, which breaks after some messages in either direction.
 func (h *honest) connect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -54,7 +54,7 @@ func (h *honest) connect(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	defer func() { _ = conn.CloseNow() }() // breaking it is the point
+	defer func() { _ = conn.CloseNow() }() // the break is intended
 	left := 3 + h.random.IntN(20)
 	say := func(m *agentv1.AgentMessage) bool {
 		left--
@@ -100,7 +100,7 @@ func (h *honest) hear(m *agentv1.MasterMessage, say func(*agentv1.AgentMessage) 
 			h.runs[id]++
 			h.disk[id] = &program{allocation: body.Start.GetAllocationId(), state: terminated}
 		}
-		if h.random.IntN(2) == 0 { // a state says it as well
+		if h.random.IntN(2) == 0 { // a state implies it as well
 			return h.tell(id, say)
 		}
 		return say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: id}}}) && h.tell(id, say)
@@ -130,8 +130,8 @@ func (h *honest) tell(id string, say func(*agentv1.AgentMessage) bool) bool {
 	return true
 }
 
-// Links that break after a few messages and a master that restarts in the middle
-// must neither lose a task, nor run one twice, nor blame anyone.
+// Links that break after a few messages, and a master that restarts in between, must not lose a task,
+// run one twice, or fail one.
 func TestNothingIsLostOrRunTwiceWhateverBreaks(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -166,7 +166,7 @@ func chaos(t *testing.T, seed uint64) {
 	submit := func() {
 		for n := range tasks {
 			if id := fmt.Sprint("t", n); c.count(id+".1 ended") == 0 {
-				c.submit(id, []int{0, 1, 1, 8}[n%4]) // eight only fit as four and four
+				c.submit(id, []int{0, 1, 1, 8}[n%4]) // eight slots only fit as four and four
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// blamed lists the ends that are not the tasks' own.
+// blamed returns the ends that the tasks did not cause themselves.
 func (o *owner) blamed() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

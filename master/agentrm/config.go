@@ -16,61 +16,58 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Config is what a resource manager for agents is built from.
+// Config configures a resource manager for agents.
 type Config struct {
 	Log   *slog.Logger
 	Store *store.Store
 	// Gate decides which agents may connect.
 	Gate Gate
-	// Tasks and Logs are told what happens.
+	// Tasks and Logs receive the events and the log lines of allocations.
 	Tasks rm.Tasks
 	Logs  rm.Logs
 
 	Pools []Pool
-	// DefaultAux and DefaultCompute are the pools of requests that name none.
+	// DefaultAux and DefaultCompute are the pools of requests without and with slots that name none.
 	DefaultAux     string
 	DefaultCompute string
 
-	// What an agent is told of the cluster when it connects.
+	// The cluster's identity, which each connecting agent receives.
 	ClusterID   string
 	ClusterName string
 	MasterID    string
 	Version     string
-	// Admitted is told that the agent of a connection was admitted, with the context
-	// of its request. It may be nil.
+	// Admitted is called when the agent of a connection was admitted, with the context of its request.
+	// It may be nil.
 	Admitted func(ctx context.Context)
-	// Programs waits for the SHA-256 of the programs that the master hands out, by
+	// Programs waits for the SHA-256 of the programs that the master serves and returns them by
 	// platform. It may be nil.
 	Programs func() map[string]string
 
-	// AgentConfig returns the agent.yaml of an agent that the master launched,
-	// or nil. It may be nil itself.
+	// AgentConfig returns the agent.yaml of an agent that the master launched, or nil. AgentConfig may
+	// be nil.
 	AgentConfig func(Identity) []byte
-	// Prepare returns how a machine of a pool is set up that the master
-	// launched. It may be nil.
+	// Prepare returns the setup of a launched machine of a pool. It may be nil.
 	Prepare func(pool string) *agentv1.Preparation
-	// Unprepared is told that a launched machine could not be set up, and
-	// Noticed that the platform of one announced something. Either may be nil,
-	// must not wait, and must not call back.
+	// Unprepared is called when a launched machine could not be set up, and Noticed when the platform of
+	// a machine announced something. Either may be nil, must not block, and must not call back.
 	Unprepared func(id rm.AgentID, reason string)
 	Noticed    func(id rm.AgentID, n Notice)
-	// Room says what may still be launched for a pool. It may be nil, and must
-	// not wait.
+	// Room returns the machines that may still be launched for a pool. It may be nil, and must not
+	// block.
 	Room func(pool string) []pool.Shape
-	// Machine says how many slots a machine has that may be launched for a pool,
-	// however many of them there are now. It may be nil, and must not wait.
+	// Machine returns the number of slots of a machine that may be launched for a pool, regardless of
+	// the present number of machines. It may be nil, and must not block.
 	Machine func(pool string) (slots int, found bool)
-	// Decided is told what every pass saw and decided, for the launcher of
-	// machines. It may be nil, must not wait, and must not call back.
+	// Decided is called after every pass with its input and decision, for the launcher of machines. It
+	// may be nil, must not block, and must not call back.
 	Decided func(name string, p pool.Pool, d pool.Decision)
 
-	// Waits says what the launcher knows of why an allocation waits; it is empty
-	// when that is nothing. Describe adds to a pool what is known of
-	// its machines. Both may be nil, must not wait, and must not call back.
+	// Waits returns the launcher's reason why an allocation waits, or "". Describe adds the state of its
+	// machines to a pool. Both may be nil, must not block, and must not call back.
 	Waits    func(pool string, id rm.AllocationID) string
 	Describe func(p *apiv1.ResourcePool)
 
-	// Limits of the link; zero takes the default.
+	// Limits of the link; the zero value selects the default.
 	Limits link.Limits
 }
 
@@ -78,26 +75,26 @@ type Config struct {
 type Pool struct {
 	Name        string
 	Description string
-	// MaxAux is how many zero-slot containers one agent may run at a time.
+	// MaxAux is the number of zero-slot containers that one agent may run at a time.
 	MaxAux int
-	// ReconnectWait is how long the containers of a lost agent are kept.
+	// ReconnectWait is the time that the containers of a lost agent are kept.
 	ReconnectWait time.Duration
 	Scheduler     pool.Scheduler
 	Metadata      map[string]string
-	// Interface is the network interface by which containers on several machines find
-	// each other; empty takes the address at which the master knows a machine.
+	// Interface is the network interface by which containers on several machines reach each other; empty
+	// selects the address that the master knows for a machine.
 	Interface string
-	// Policy is what tasks of this pool may do, and Price what its slots cost, to be shown.
+	// Policy is the policy for tasks of this pool, and Price the price of its slots, for display.
 	Policy *apiv1.TaskPolicy
 	Price  *apiv1.SlotPrice
 }
 
-// The defaults of Determined 0.38.1, which users' files rely on.
+// Defaults of Determined 0.38.1, which existing configuration files rely on.
 const (
-	// DefaultMaxAux is max_aux_containers_per_agent.
+	// DefaultMaxAux is the default of max_aux_containers_per_agent.
 	DefaultMaxAux = 100
-	// DefaultReconnectWait is agent_reconnect_wait: five attempts of an agent,
-	// five seconds apart.
+	// DefaultReconnectWait is the default of agent_reconnect_wait: five attempts of an agent, five
+	// seconds apart.
 	DefaultReconnectWait = 25 * time.Second
 )
 
@@ -187,7 +184,7 @@ func checkPriority(n int) error {
 	return nil
 }
 
-// findPool finds a pool by name.
+// findPool returns a pool by name.
 func (c Config) findPool(name string) (Pool, bool) {
 	at := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
 	if at < 0 {

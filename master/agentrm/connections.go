@@ -12,22 +12,22 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// connections are the links of agents and of machines that set themselves up, from the
-// first byte to the last. What an agent says after its hello goes to the inbox.
+// connections handles the links of agents, and of machines that set themselves up, from the first byte
+// to the last. The inbox handles an agent's messages after its hello.
 type connections struct {
 	cfg     Config
 	state   *state
 	records *records
 	roster  *roster
 	inbox   *inbox
-	// unwelcomed counts those that have not been admitted.
+	// unwelcomed limits the connections that are not admitted yet.
 	unwelcomed *admissions
 	// watch has the links of agents.
 	watch *link.Watch
-	// open counts all.
+	// open counts all connections.
 	open sync.WaitGroup
 
-	// mu guards what follows. It is never held together with state.mu.
+	// mu guards the fields below. It is never held together with state.mu.
 	mu      sync.Mutex
 	serving bool
 	// preparing are the links of machines that set themselves up.
@@ -41,14 +41,14 @@ func newConnections(s *state, ros *roster, in *inbox) *connections {
 	}
 }
 
-// acceptAgents lets agents connect.
+// acceptAgents allows agents to connect.
 func (c *connections) acceptAgents() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.serving = true
 }
 
-// closeAll drops what is left, and returns when every link is closed.
+// closeAll closes the remaining links, and returns when every connection is closed.
 func (c *connections) closeAll(reason string) {
 	c.mu.Lock()
 	c.serving = false
@@ -59,7 +59,7 @@ func (c *connections) closeAll(reason string) {
 	c.open.Wait()
 }
 
-// addConnection counts a connection, unless the master does not serve agents.
+// addConnection counts a connection. It reports false if the master does not serve agents.
 func (c *connections) addConnection() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,8 @@ func (c *connections) addConnection() bool {
 	return c.serving
 }
 
-// addPreparing has a link dropped when the master stops.
+// addPreparing registers a link to be closed when the master stops. It reports false if the master is
+// stopping.
 func (c *connections) addPreparing(l *link.Link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +86,7 @@ func (c *connections) removePreparing(l *link.Link) {
 	delete(c.preparing, l)
 }
 
-// dropPreparing drops the link of a machine that sets itself up.
+// dropPreparing closes the link of a machine that sets itself up.
 func (c *connections) dropPreparing(id rm.AgentID, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +97,7 @@ func (c *connections) dropPreparing(id rm.AgentID, reason string) {
 	}
 }
 
-// ServeHTTP is the place where agents connect.
+// ServeHTTP serves the connections of agents.
 func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !c.addConnection() {
 		http.Error(w, "the master is not ready for agents; try again", http.StatusServiceUnavailable)
@@ -133,7 +134,7 @@ func remoteHost(req *http.Request) string {
 	return host
 }
 
-// serveLink is one link from hello to the end.
+// serveLink serves one link from hello to the end, and returns why it ended.
 func (c *connections) serveLink(ctx context.Context, l *link.Link) error {
 	hello, err := l.ReadHello(ctx)
 	switch {
@@ -173,9 +174,9 @@ func (c *connections) serveLink(ctx context.Context, l *link.Link) error {
 	return err
 }
 
-// prepareMachine tells a launched machine how to set itself up, and stays with it until
-// it has: then it hangs up and connects again as an agent. It is no agent until
-// then, so that nothing is sent to a machine that may not be able to run it.
+// prepareMachine sends a launched machine its setup and waits until the machine has completed it, closes
+// the connection and connects again as an agent. It is not an agent before that, so that no container is
+// sent to a machine that may be unable to run it.
 func (c *connections) prepareMachine(ctx context.Context, l *link.Link, h *agentv1.Hello) error {
 	if err := c.checkHello(h); err != nil {
 		return err
@@ -193,7 +194,7 @@ func (c *connections) prepareMachine(ctx context.Context, l *link.Link, h *agent
 	}
 	w := c.roster.newWelcome(arrival{Identity: who, credential: credential, programs: c.programsFor(h)})
 	w.Preparation = c.cfg.Prepare(who.Pool)
-	l.Agent = who.Agent // for the log and for expel; nothing is sent to it by this name
+	l.Agent = who.Agent // for the log and for expel; no messages are sent under this name
 	if !c.addPreparing(l) {
 		return link.Retry("the master stops; try again")
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// admitAgent checks an agent's hello and takes it in. The error is a *Refused with
-// a sentence for the agent.
+// admitAgent checks an agent's hello and connects it. It returns a *Refused with a sentence for the
+// agent if the agent cannot be admitted.
 func (c *connections) admitAgent(ctx context.Context, l *link.Link, h *agentv1.Hello) error {
 	if err := c.checkHello(h); err != nil {
 		return err
@@ -28,8 +28,8 @@ func (c *connections) admitAgent(ctx context.Context, l *link.Link, h *agentv1.H
 		c.cfg.Log.Warn("cannot read log positions", "agent_id", h.GetAgentId(), "err", err)
 		return link.Retry("the master cannot read its store; try again")
 	}
-	// Who is connected is looked at before anything is given out: a second machine
-	// of the name must not cost the first one its credential.
+	// Check whether an agent of the name is connected before a credential is issued: a second machine of
+	// the name must not invalidate the credential of the first one.
 	if err := c.roster.reservePlace(l, h, who); err != nil {
 		return err
 	}
@@ -50,9 +50,8 @@ func (c *connections) admitAgent(ctx context.Context, l *link.Link, h *agentv1.H
 	return nil
 }
 
-// programsFor are the programs of which an agent may want one in its own place: none of an
-// agent of the master's version. They are waited for, which takes up to a second after the
-// master's start.
+// programsFor returns the programs with which an agent may replace its own, or nil for an agent of the
+// master's version. It waits for their hashes, up to a second after the master's start.
 func (c *connections) programsFor(h *agentv1.Hello) map[string]string {
 	if c.cfg.Programs == nil || h.GetVersion() == c.cfg.Version {
 		return nil
@@ -60,7 +59,7 @@ func (c *connections) programsFor(h *agentv1.Hello) map[string]string {
 	return c.cfg.Programs()
 }
 
-// agentIDs are what fits into a URL, a label and a log line.
+// agentIDs matches ids that are valid in a URL, a label and a log line.
 var agentIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,254}$`)
 
 func (c *connections) checkHello(h *agentv1.Hello) error {
@@ -84,7 +83,7 @@ func (c *connections) checkHello(h *agentv1.Hello) error {
 	return nil
 }
 
-// askGate asks the gate, and settles the pool.
+// askGate asks the gate to admit an agent, and determines its pool.
 func (c *connections) askGate(ctx context.Context, h *agentv1.Hello, address string) (Identity, error) {
 	id := rm.AgentID(h.GetAgentId())
 	who, err := c.cfg.Gate.Admit(ctx, JoinProof{
@@ -113,7 +112,7 @@ func (c *connections) askGate(ctx context.Context, h *agentv1.Hello, address str
 	return who, nil
 }
 
-// refusalOf is what an agent is told of an error of the gate.
+// refusalOf returns the refusal to send to an agent after an error of the gate.
 func (c *connections) refusalOf(id rm.AgentID, err error) error {
 	if refused, ok := errors.AsType[*link.Refused](err); ok {
 		return refused
@@ -122,7 +121,7 @@ func (c *connections) refusalOf(id rm.AgentID, err error) error {
 	return link.Retry("the master cannot check the agent's credential; try again")
 }
 
-// acceptAgent admits an agent that has its place.
+// acceptAgent completes the admission of an agent whose place is reserved, and returns its credential.
 func (c *connections) acceptAgent(ctx context.Context, who Identity) (token.Text, error) {
 	if who.Accept == nil {
 		return "", nil
@@ -134,7 +133,7 @@ func (c *connections) acceptAgent(ctx context.Context, who Identity) (token.Text
 	return credential, nil
 }
 
-// nextLogLines looks up which log lines of the reported containers are stored.
+// nextLogLines returns the next missing log line of each reported container.
 func (c *connections) nextLogLines(ctx context.Context, h *agentv1.Hello) (map[rm.ContainerID]uint64, error) {
 	next := make(map[rm.ContainerID]uint64)
 	for _, report := range h.GetContainers() {

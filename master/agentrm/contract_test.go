@@ -39,7 +39,7 @@ type harness struct {
 	ctx    context.Context
 	stop   func()
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu       sync.Mutex
 	serving  http.Handler
 	machines int
@@ -56,12 +56,12 @@ func newHarness(t *testing.T, o *rmtest.Owner, opts rmtest.Options) rmtest.Harne
 	first, other := defaultPool(), defaultPool()
 	first.Scheduler.Preemption, other.Scheduler.Preemption = opts.Preemption, opts.Preemption
 	first.Name, other.Name = rmtest.DefaultPool, rmtest.OtherPool
-	// However long a restart takes here, nothing is given up for it.
+	// Nothing is given up because of a slow restart in the test.
 	first.ReconnectWait, other.ReconnectWait = rmtest.Patience, rmtest.Patience
 	h.config = Config{
 		Pools: []Pool{first, other}, DefaultAux: first.Name, DefaultCompute: first.Name,
 		Gate: newOwner(), Tasks: o, Logs: o, ClusterID: "c1", Version: "1.2.3",
-		// More machines may come, so that nothing is refused for its size.
+		// More machines may join, so that no request is refused for its size.
 		Machine: func(string) (int, bool) { return rmtest.MachineSlots, true },
 	}
 	h.server = httptest.NewServer(h)
@@ -75,7 +75,7 @@ func newHarness(t *testing.T, o *rmtest.Owner, opts rmtest.Options) rmtest.Harne
 	return h
 }
 
-// ServeHTTP passes agents on to the resource manager, if one runs.
+// ServeHTTP passes connections to the resource manager, if one is running.
 func (h *harness) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	h.mu.Lock()
 	serving := h.serving
@@ -147,8 +147,8 @@ func (h *harness) Finish(id rm.AllocationID, code int32) {
 	h.changed = make(chan struct{})
 }
 
-// finishes says whether the programs of an allocation are to end, and returns a channel
-// that is closed when the answer may be another one.
+// finishes reports whether the programs of an allocation are to end, and with which code. It also
+// returns a channel that is closed when the result may have changed.
 func (h *harness) finishes(allocation string) (code int32, ends bool, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,26 +162,26 @@ func (h *harness) ignoresTerminate(allocation string) bool {
 	return h.deaf[allocation]
 }
 
-// player is an agent whose programs run until they are told to end.
+// player is an agent whose programs run until they are asked to end.
 type player struct {
 	h    *harness
 	id   string
 	pool string
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu         sync.Mutex
 	containers map[string]*played
 	conn       *websocket.Conn
 }
 
-// played is a container: its last change is sent until it is acknowledged.
+// played is a container. Its last change is sent until it is acknowledged.
 type played struct {
 	allocation string
 	last       *agentv1.Change
 	killed     chan *agentv1.Exit
 }
 
-// run connects whenever there is a master, until ctx ends.
+// run connects whenever there is a master, until ctx is done.
 func (p *player) run(ctx context.Context) {
 	var programs sync.WaitGroup
 	defer programs.Wait()
@@ -191,7 +191,7 @@ func (p *player) run(ctx context.Context) {
 	}
 }
 
-// converse is one connection. Its errors are those of a master that is away.
+// converse serves one connection. Its errors are those of an absent master.
 func (p *player) converse(ctx context.Context, programs *sync.WaitGroup) {
 	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.h.server.URL, "http"), nil)
 	if err != nil {
@@ -217,7 +217,7 @@ func (p *player) setConn(conn *websocket.Conn) {
 	p.conn = conn
 }
 
-// introduce says hello and repeats what the master has not acknowledged.
+// introduce sends the hello and repeats the changes that the master has not acknowledged.
 func (p *player) introduce(ctx context.Context, conn *websocket.Conn) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -280,7 +280,7 @@ func (p *player) begin(ctx context.Context, s *agentv1.Start, programs *sync.Wai
 	})
 }
 
-// awaitExit is how a program ends; nil if the test does first.
+// awaitExit waits for the end of a program. It returns nil if the test ends first.
 func (p *player) awaitExit(ctx context.Context, c *played) *agentv1.Exit {
 	for {
 		code, ends, changed := p.h.finishes(c.allocation)
@@ -314,14 +314,14 @@ func (p *player) signal(s *agentv1.Signal) {
 	}
 }
 
-// change notes a container's state and says so. The caller holds mu.
+// change records and sends a container's state. The caller holds mu.
 func (p *player) change(ctx context.Context, id string, state apiv1.Container_State, exit *agentv1.Exit) {
 	c := p.containers[id]
 	c.last = &agentv1.Change{ContainerId: id, AllocationId: c.allocation, State: state, AtUs: time.Now().UnixMicro(), Exit: exit}
 	p.write(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: c.last}})
 }
 
-// write sends what can be sent; what is lost is said again to the next master.
+// write sends a message if it is connected. Lost messages are repeated to the next master.
 func (p *player) write(ctx context.Context, m *agentv1.AgentMessage) {
 	if p.conn != nil {
 		_ = writeAgent(ctx, p.conn, m)

@@ -14,11 +14,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// mine is the name by which seeds speak of the container that was started: its own is
-// another each time.
+// mine is a placeholder in seeds for the id of the started container, which differs in each run.
 const mine = "mine"
 
-// addressed reads a message of an agent and puts the real name of its container in.
+// addressed parses a message of an agent and inserts the id of its container.
 func addressed(data []byte, real rm.ContainerID) *agentv1.AgentMessage {
 	m := &agentv1.AgentMessage{}
 	if proto.Unmarshal(data, m) != nil {
@@ -44,8 +43,8 @@ func addressed(data []byte, real rm.ContainerID) *agentv1.AgentMessage {
 	return m
 }
 
-// Whatever an agent says in whatever order, the master does not fall over, answers an
-// error with words of its own length, keeps no more than it had, and serves others.
+// For any messages in any order, the master does not crash, returns an error of bounded length, keeps no
+// additional state, and continues to serve other agents.
 func FuzzTake(f *testing.F) {
 	add := func(messages ...*agentv1.AgentMessage) {
 		all := make([][]byte, 4)
@@ -94,15 +93,15 @@ func FuzzTake(f *testing.F) {
 		c.kept(2, 1)
 		p, _ := c.join("b", 0)
 		defer p.hangUp()
-		// What the cluster runs may have been started only after the count before.
+		// The cluster may have started some goroutines after the count before.
 		if now := runtime.NumGoroutine(); now > before+100 {
 			t.Errorf("%d goroutines of %d before", now, before)
 		}
 	})
 }
 
-// converseAs has an agent say hello and its messages, and go. Without a hello of its own
-// it gets a good one, and what waits is started on it.
+// converseAs connects an agent that sends the first message and the others, and disconnects. If first is
+// not a hello, a valid one is sent instead; if it is empty, the waiting task is started on the agent.
 func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancelCause(c.t.Context())
@@ -132,7 +131,7 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 			break
 		}
 	}
-	for range limits.Unanswered { // until what was said has been stored
+	for range limits.Unanswered { // until all messages have been stored
 		if err := l.AwaitAnswers(ctx); err != nil {
 			c.t.Error(err)
 		}
@@ -142,7 +141,7 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 	}
 }
 
-// answered checks the words that an agent is sent away with.
+// answered checks the refusal that an agent receives.
 func (c *cluster) answered(err error) {
 	c.t.Helper()
 	if refused, ours := errors.AsType[*link.Refused](err); !ours || len(refused.Reason) > 1024 {
@@ -150,7 +149,7 @@ func (c *cluster) answered(err error) {
 	}
 }
 
-// started is the container that was started, if any.
+// started returns the id of the started container, if any.
 func (c *cluster) started() rm.ContainerID {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
@@ -160,7 +159,7 @@ func (c *cluster) started() rm.ContainerID {
 	return ""
 }
 
-// kept checks that the master has not more agents and containers.
+// kept fails the test if the master has more agents and containers than given.
 func (c *cluster) kept(agents, containers int) {
 	c.t.Helper()
 	c.state.mu.Lock()

@@ -8,39 +8,38 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// Gate decides which agents may connect, and as whom.
+// Gate decides which agents may connect, and as which agent.
 type Gate interface {
-	// Admit checks what an agent brings and changes nothing: the agent may not be
-	// able to connect now, for another one of its name is connected. It is asked on
-	// every connection. The error is a *link.Refused if the agent is to be told why; any
-	// other error makes the agent try again later and is only logged.
+	// Admit checks an agent's proof without changing anything, because the agent may still be refused if
+	// another agent of its name is connected. It is called for every connection. It returns a
+	// *link.Refused if the agent should receive the reason; after any other error, which is only logged,
+	// the agent retries later.
 	Admit(ctx context.Context, p JoinProof) (Identity, error)
 }
 
-// JoinProof is what an agent brings to be admitted.
+// JoinProof is the information with which an agent requests admission.
 type JoinProof struct {
 	Agent    rm.AgentID
 	Pool     string
 	Hostname string
-	// Address is where the connection comes from.
+	// Address is the remote address of the connection.
 	Address string
-	// Credential is what an earlier admission gave it, JoinToken what it brings
-	// the first time, and Proof what a launched machine does instead. Any may be
-	// empty.
+	// Credential is the one that an earlier admission issued, JoinToken the token for the first
+	// admission, and Proof that of a launched machine. Any may be empty.
 	Credential token.Text
 	JoinToken  token.Text
 	Proof      cloud.Proof
 }
 
-// Identity is who an admitted agent is.
+// Identity is the identity of an admitted agent.
 type Identity struct {
 	Agent rm.AgentID
-	// Pool is where it belongs; empty leaves the choice to the agent.
+	// Pool is the agent's pool; empty leaves the choice to the agent.
 	Pool string
-	// Launched says that the agent's machine was launched, and bears its id.
+	// Launched reports that the master launched the agent's machine, which has the same id.
 	Launched bool
-	// Accept is called when the agent has its place, and lets it in: the credential
-	// replaces the one that the agent has, unless empty. The error is as Admit's. It
-	// may be nil.
+	// Accept is called when the agent's place is reserved, and completes the admission. It returns the
+	// credential that replaces the agent's, or "" to keep it. Its errors are like those of Admit. It may
+	// be nil.
 	Accept func(ctx context.Context) (token.Text, error)
 }

@@ -24,25 +24,24 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// patience bounds every wait of these tests; on an idle machine they wait for
-// milliseconds.
+// patience bounds every wait of these tests; on an idle machine they wait for milliseconds.
 const patience = 20 * time.Second
 
-// owner stands for whoever owns the tasks, keeps the logs and guards the door.
+// owner implements the owner of the tasks, the logs and the gate.
 type owner struct {
 	mu     sync.Mutex
 	events []string
 	stir   chan struct{}
-	// fail is asked before anything is accepted; nil accepts all.
+	// fail is called before any event is accepted; nil accepts all.
 	fail func(event string) error
 	next map[rm.ContainerID]uint64
-	// hosts are those of containers that run, in the order in which they came.
+	// hosts are the hosts of running containers, in the order of their reports.
 	hosts []string
-	// ports are the numbers that allocations were given, in the order in which they came.
+	// ports are the ports of allocations, in the order of their assignment.
 	ports []string
-	// listens says that every program asks for the preemption signal.
+	// listens reports that every program listens for the preemption signal.
 	listens bool
-	// files makes what is to be run large.
+	// files are files for each spec, to make it large.
 	files []*apiv1.File
 	door  func(JoinProof) (Identity, error)
 }
@@ -133,7 +132,7 @@ func (o *owner) Admit(_ context.Context, p JoinProof) (Identity, error) {
 	return Identity{Agent: p.Agent}, nil
 }
 
-// await waits for an event that contains text, and returns all events up to now.
+// await waits for an event that contains text, and returns all events so far.
 func (o *owner) await(t testing.TB, text string) []string {
 	t.Helper()
 	deadline := time.After(patience)
@@ -154,7 +153,7 @@ func (o *owner) await(t testing.TB, text string) []string {
 	}
 }
 
-// where is where containers run.
+// where returns the hosts of the containers.
 func (o *owner) where() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -173,7 +172,7 @@ func (o *owner) count(text string) int {
 	return n
 }
 
-// cluster is a master's resource manager with a socket, which can be restarted.
+// cluster is a master's resource manager with a server, which can be restarted.
 type cluster struct {
 	*RM
 	*owner
@@ -186,7 +185,7 @@ type cluster struct {
 	done   chan error
 }
 
-// defaultPool is a pool of which the configuration says nothing.
+// defaultPool returns a pool with default settings.
 func defaultPool() Pool {
 	return Pool{
 		Name: "default", MaxAux: DefaultMaxAux, ReconnectWait: DefaultReconnectWait,
@@ -194,7 +193,7 @@ func defaultPool() Pool {
 	}
 }
 
-// newCluster starts one with the pools "default" (of the given change) and "other".
+// newCluster starts a cluster with the pools "default" and "other" and the given changes.
 func newCluster(t testing.TB, change ...func(*Config)) *cluster {
 	other := defaultPool()
 	other.Name = "other"
@@ -256,7 +255,7 @@ func (c *cluster) restart() {
 	c.start()
 }
 
-// until polls for what has no event.
+// until polls for a condition without an event.
 func (c *cluster) until(what string, ok func() bool) {
 	c.t.Helper()
 	deadline, tick := time.After(patience), time.NewTicker(2*time.Millisecond)
@@ -270,7 +269,7 @@ func (c *cluster) until(what string, ok func() bool) {
 	}
 }
 
-// submit queues an allocation "<id>.1" of a job of its own.
+// submit queues an allocation "<id>.1" in a separate job.
 func (c *cluster) submit(id string, slots int, change ...func(*rm.Request)) rm.AllocationID {
 	c.t.Helper()
 	q := rm.Request{
@@ -289,18 +288,18 @@ func (c *cluster) submit(id string, slots int, change ...func(*rm.Request)) rm.A
 func prefer(priority int) func(*rm.Request) { return func(q *rm.Request) { q.Priority = priority } }
 func yielding(q *rm.Request)                { q.Preemptible = true }
 
-// peer is the other end of the link, written by hand from link.proto.
+// peer is the other end of the link, implemented directly on link.proto.
 type peer struct {
 	t    testing.TB
 	of   *cluster
 	conn *websocket.Conn
 	// id is the agent's.
 	id string
-	// early holds what came before an acknowledgement that was waited for.
+	// early holds messages that came before an expected acknowledgement.
 	early []*agentv1.MasterMessage
 }
 
-// dial opens a link without a word.
+// dial opens a connection without sending a message.
 func (c *cluster) dial() *peer {
 	c.t.Helper()
 	conn, _, err := websocket.Dial(c.t.Context(), "ws"+strings.TrimPrefix(c.server.URL, "http"), nil)
@@ -342,7 +341,7 @@ func (c *cluster) join(id string, slots int, change ...func(*agentv1.Hello)) (*p
 	return p, m.GetWelcome()
 }
 
-// has says what the agent reports to have.
+// has adds a container to the agent's report.
 func has(id string, allocation rm.AllocationID) func(*agentv1.Hello) {
 	return func(h *agentv1.Hello) {
 		h.Containers = append(h.Containers, &agentv1.Report{
@@ -358,7 +357,7 @@ func (p *peer) say(m *agentv1.AgentMessage) {
 	}
 }
 
-// shout is say to a master that may hang up before it has heard all.
+// shout is like say, but for a master that may close the connection before it has read everything.
 func (p *peer) shout(m *agentv1.AgentMessage) error {
 	p.t.Helper()
 	b, err := proto.Marshal(m)
@@ -368,7 +367,7 @@ func (p *peer) shout(m *agentv1.AgentMessage) error {
 	return p.conn.Write(p.t.Context(), websocket.MessageBinary, b)
 }
 
-// next is the master's next message.
+// next returns the master's next message.
 func (p *peer) next() *agentv1.MasterMessage {
 	p.t.Helper()
 	if len(p.early) > 0 {
@@ -399,7 +398,7 @@ func (p *peer) read(ctx context.Context) (*agentv1.MasterMessage, error) {
 	return m, proto.Unmarshal(b, m)
 }
 
-// started waits for a start and answers that it is received.
+// started waits for a start and reports it as received.
 func (p *peer) started() *agentv1.Start {
 	p.t.Helper()
 	s := p.asked()
@@ -421,7 +420,7 @@ func (p *peer) received(s *agentv1.Start) {
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: s.GetContainerId()}}})
 }
 
-// reports sends a state and waits until it is stored, an end until it is acknowledged.
+// reports sends a state and waits until it is stored, or acknowledged if it is the last one.
 func (p *peer) reports(s *agentv1.Start, state apiv1.Container_State, exit ...int32) {
 	p.t.Helper()
 	p.change(s, state, exit...)
@@ -431,7 +430,7 @@ func (p *peer) reports(s *agentv1.Start, state apiv1.Container_State, exit ...in
 	}
 	m := p.fresh()
 	for ; m.GetAck() == nil; m = p.fresh() {
-		p.early = append(p.early, m) // what takes the freed slots may come first
+		p.early = append(p.early, m) // a start on the freed slots may come first
 	}
 	ack := m.GetAck()
 	if ack.GetContainerId() != s.GetContainerId() || ack.GetState() != state {
@@ -439,7 +438,7 @@ func (p *peer) reports(s *agentv1.Start, state apiv1.Container_State, exit ...in
 	}
 }
 
-// storedState is the last state of a container that is stored, and its end once it is forgotten.
+// storedState returns the last stored state of a container, or TERMINATED once it is deleted.
 func (c *cluster) storedState(s *agentv1.Start) apiv1.Container_State {
 	found := c.state.findContainer(rm.ContainerID(s.GetContainerId()))
 	c.state.mu.Lock()
@@ -459,7 +458,7 @@ func (p *peer) change(s *agentv1.Start, state apiv1.Container_State, exit ...int
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: c}})
 }
 
-// quiet fails the test if the master has said more than was waited for.
+// quiet fails the test if the master has sent more messages than expected.
 func (p *peer) quiet() {
 	p.t.Helper()
 	if len(p.early) > 0 {
@@ -472,7 +471,7 @@ const (
 	terminated = apiv1.Container_STATE_TERMINATED
 )
 
-// killed waits for the order to kill, and reports that it is done.
+// killed waits for the kill signal, and reports the end of the container.
 func (p *peer) killed(s *agentv1.Start) {
 	p.t.Helper()
 	p.signalled(s, agentv1.Signal_KIND_KILL)
@@ -489,7 +488,7 @@ func (p *peer) signalled(s *agentv1.Start, kind agentv1.Signal_Kind) *agentv1.Si
 	return m.GetSignal()
 }
 
-// refused waits for a refusal, and for the end of the link.
+// refused waits for a refusal, and for the end of the connection.
 func (p *peer) refused() *agentv1.Refusal {
 	p.t.Helper()
 	for {

@@ -117,7 +117,7 @@ func TestPeersThatBreakTheLinkAreRefused(t *testing.T) {
 	if got := mute.refused(); !strings.Contains(got.GetReason(), "must be its hello") {
 		t.Errorf("no hello: got %v", got)
 	}
-	a.reports(s, terminated, 0) // the honest one is served as before
+	a.reports(s, terminated, 0) // the well-behaved agent is served as before
 }
 
 func TestAMessageForWhatIsForgottenIsAcknowledged(t *testing.T) {
@@ -177,7 +177,7 @@ func TestPeersThatStallAreDropped(t *testing.T) {
 	t.Run("one that does not answer pings", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t, func(c *Config) { c.Limits = quick })
-		a, _ := c.join("a", 1) // and reads no more, so it never sees a ping
+		a, _ := c.join("a", 1) // which reads no more and never sees a ping
 		c.until("the agent is missed", func() bool { return !c.Agents()[0].GetEnabled() })
 		a.hangUp()
 	})
@@ -190,7 +190,7 @@ func TestPeersThatStallAreDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The master may hang up before it has been said.
+		// The master may close the connection before the write.
 		if err := a.conn.Write(t.Context(), websocket.MessageBinary, b); err == nil {
 			_, err = a.read(t.Context())
 			if err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// inbox is told everything that agents say after their hello. It takes state.mu for what
-// it looks up; what it stores is done in lanes, and acknowledged where it is stored.
+// inbox handles the messages of agents after their hello. It takes state.mu for lookups; writes are done
+// in lanes, and acknowledged once they are stored.
 type inbox struct {
 	*state
 	records *records
@@ -27,7 +27,7 @@ func ackOf(change *agentv1.Change) link.Message {
 	}}}
 }
 
-// handleMessage is told everything an agent says after its hello. An error ends the link.
+// handleMessage handles an agent's message after its hello. An error ends the link.
 func (in *inbox) handleMessage(ctx context.Context, l *link.Link, m *agentv1.AgentMessage) error {
 	switch body := m.GetBody().(type) {
 	case *agentv1.AgentMessage_Received:
@@ -45,12 +45,12 @@ func (in *inbox) handleMessage(ctx context.Context, l *link.Link, m *agentv1.Age
 	case *agentv1.AgentMessage_Hello:
 		return link.Final("agent %s says hello twice", l.Agent)
 	default:
-		return nil // a message of a later version, which this master need not know
+		return nil // a message of a later version, which is safe to ignore
 	}
 }
 
-// findReported finds a container that the agent may speak of. Nil without an error is
-// one that the master knows nothing of any more.
+// findReported returns the container that an agent's message refers to. It returns nil without an error
+// if the container no longer exists, and an error if it belongs to another agent or allocation.
 func (in *inbox) findReported(l *link.Link, container, allocation string) (*container, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -67,8 +67,8 @@ func (in *inbox) findReported(l *link.Link, container, allocation string) (*cont
 	return c, nil
 }
 
-// handleReceived notes that a start is on the agent's disk: from now on, an agent
-// that comes back without the container has lost it.
+// handleReceived records that a start is on the agent's disk: if the agent comes back without the
+// container from now on, the container is lost.
 func (in *inbox) handleReceived(l *link.Link, m *agentv1.Received) error {
 	c, err := in.findReported(l, m.GetContainerId(), "")
 	if err != nil || c == nil {
@@ -107,8 +107,8 @@ func (in *inbox) handleChange(ctx context.Context, l *link.Link, m *agentv1.Chan
 	return nil
 }
 
-// handleSilence ends the whole allocation of a container that its agent ended because
-// it had no answer: as if the agent had been given up, only that it came back before.
+// handleSilence ends the whole allocation of a container that its agent ended because the master was out
+// of reach. The effect is the same as if the agent had been given up, although it came back before that.
 func (in *inbox) handleSilence(c *container, reason string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -118,7 +118,7 @@ func (in *inbox) handleSilence(c *container, reason string) {
 	in.runner.killAllocation(c.allocation, rm.CauseAgentLost, "agent "+string(c.agent)+": "+excerpt.Of(reason))
 }
 
-// postMessage posts work for one message of an agent.
+// postMessage queues the handling of an agent's message in a lane.
 func (in *inbox) postMessage(ctx context.Context, l *link.Link, lane string, w workqueue.Work) error {
 	if err := l.AwaitAnswers(ctx); err != nil {
 		return err
@@ -143,8 +143,8 @@ func (in *inbox) handleLogs(ctx context.Context, l *link.Link, m *agentv1.Logs) 
 		return nil
 	}
 	m.AllocationId = string(c.allocation.Allocation)
-	// Lines have a lane of their own, so that they do not hold up states. An
-	// agent sends a container's end only when its lines are acknowledged.
+	// Log lines have a separate lane, so that they do not delay states. An agent sends a container's end
+	// only after its lines are acknowledged.
 	return in.postMessage(ctx, l, "logs:"+string(c.id), func(ctx context.Context) time.Duration {
 		next, err := in.cfg.Logs.AppendLogs(ctx, l.Agent, m)
 		if err != nil {
@@ -161,8 +161,8 @@ func logAck(container string, next uint64) link.Message {
 	}}}
 }
 
-// handleNotHere ends the whole allocation of a container that its agent could not start
-// for what its machine lacks: its owner has it queued again.
+// handleNotHere ends the whole allocation of a container that its agent could not start because its
+// machine lacks something. Its owner requeues it.
 func (in *inbox) handleNotHere(c *container, reason string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

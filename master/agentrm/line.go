@@ -7,25 +7,25 @@ import (
 	"github.com/det-deploy/det-deploy/master/pool"
 )
 
-// alike is what the allocations of a line have in common: whichever of them stands first is the one
-// that is placed.
+// alike is the properties that all allocations of a line share: any of them could be placed in the same
+// way, so that the first one is served first.
 type alike struct {
 	slots, priority     int
 	single, preemptible bool
 	needs               needs
 }
 
-// line is allocations in the order in which they are served.
+// line is a list of similar allocations in serving order.
 type line struct {
 	members []*allocation
-	// passes counts those that looked at it; last is the last that the latest saw, and reason why those
-	// behind it wait.
+	// passes counts the passes that included the line; last is the last allocation that the latest one
+	// included, and reason is why the allocations behind it wait.
 	passes uint64
 	last   *allocation
 	reason pool.Reason
 }
 
-// compareWaiting is the order of master/pool among allocations of one priority.
+// compareWaiting orders allocations of one priority like master/pool.
 func compareWaiting(a, b *allocation) int {
 	return cmp.Or(
 		cmp.Compare(a.Parent.Position(), b.Parent.Position()),
@@ -34,11 +34,12 @@ func compareWaiting(a, b *allocation) int {
 	)
 }
 
-// remove takes an allocation out. Those before it are moved if they are fewer.
+// remove removes an allocation. It moves the allocations before it or those behind it, whichever are
+// fewer.
 func (l *line) remove(a *allocation) {
 	at, found := slices.BinarySearchFunc(l.members, a, compareWaiting)
 	if !found {
-		at = slices.Index(l.members, a) // its job has another place now
+		at = slices.Index(l.members, a) // its job has another position now
 	}
 	switch {
 	case at < 0:
@@ -51,7 +52,7 @@ func (l *line) remove(a *allocation) {
 	}
 }
 
-// showFirst appends the first n for a pass.
+// showFirst appends the first n allocations for a pass.
 func (l *line) showFirst(to []*allocation, n int) []*allocation {
 	l.passes++
 	l.last = nil

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// keptLineup compares what is kept of the agents of a pool with what a new look at them says.
+// keptLineup compares the cached lineup of a pool with a new one.
 func (c *cluster) keptLineup(t *testing.T) {
 	t.Helper()
 	p, _ := c.state.cfg.findPool("default")
@@ -84,7 +84,7 @@ func TestWhatIsKeptOfAgentsFollowsThem(t *testing.T) {
 		{"one is removed", func() error { c.Remove("b", "its machine is gone"); return nil }, nil},
 		{"one is expelled", func() error { c.Expel("a", "revoked"); return nil }, nil},
 	} {
-		c.keptLineup(t) // so that something is kept that the step must change
+		c.keptLineup(t) // so that there is a cached lineup that the step must invalidate
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// launching is a master whose machines are those that show the proof "good".
+// launching configures a master whose machines present the proof "good".
 func launching(c *Config) {
 	c.AgentConfig = func(who Identity) []byte { return []byte("log: {level: debug} # of " + who.Pool) }
 	c.Prepare = func(pool string) *agentv1.Preparation {
@@ -38,7 +38,7 @@ func giving(credential token.Text) func(context.Context) (token.Text, error) {
 
 func preparing(h *agentv1.Hello) {
 	h.Preparing, h.ProofKind, h.Proof, h.Devices = true, "test", []byte("good"), nil
-	h.ResourcePool = "default" // what an agent.yaml says that says nothing
+	h.ResourcePool = "default" // the default of an agent.yaml without a pool
 }
 
 func TestALaunchedMachineIsPreparedBeforeItIsAnAgent(t *testing.T) {
@@ -65,7 +65,7 @@ func TestALaunchedMachineIsPreparedBeforeItIsAnAgent(t *testing.T) {
 	if got := c.Agents()[0].GetResourcePools(); !cmp.Equal(got, []string{"other"}) {
 		t.Errorf("pool: got %v, want that of the launch and not that of agent.yaml", got)
 	}
-	// A machine that prepares does not keep the master from stopping.
+	// A machine that is being prepared does not keep the master from stopping.
 	c.join("i-2", 0, preparing)
 	c.restart()
 }
@@ -122,7 +122,7 @@ func TestAMachineThatIsTakenBackIsEmptiedInTime(t *testing.T) {
 
 	at := time.Now().Add(2 * time.Minute)
 	a.say(notice(agentv1.Notice_KIND_INTERRUPTION, at))
-	a.say(notice(agentv1.Notice_KIND_INTERRUPTION, at)) // it is said in every connection
+	a.say(notice(agentv1.Notice_KIND_INTERRUPTION, at)) // it is repeated in every connection
 	grace := time.Duration(a.signalled(s, agentv1.Signal_KIND_TERMINATE).GetGraceUs()) * time.Microsecond
 	if left := 2*time.Minute - shutdownMargin; grace > left || grace < left-20*time.Second {
 		t.Errorf("grace: got %v, want a little less than the %v that are left", grace, left)

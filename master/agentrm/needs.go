@@ -11,26 +11,26 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// needs are what a task needs that not every agent has.
+// needs are the needs of a task that not every agent satisfies.
 type needs struct{ isolation, fixedPaths bool }
 
-// everyNeed is all needs that a task can have, but for none.
+// everyNeed returns all combinations of needs, except for the empty one.
 func everyNeed() []needs {
 	return []needs{{isolation: true}, {fixedPaths: true}, {isolation: true, fixedPaths: true}}
 }
 
 func needsOf(q rm.Request) needs { return needs{isolation: !q.Trusted, fixedPaths: q.FixedPaths} }
 
-// restrictions are why an agent cannot run some tasks; empty reasons restrict nothing, as
-// those of agents of earlier versions, which send none.
+// restrictions are the reasons why an agent cannot run some tasks. An empty reason restricts nothing;
+// agents of earlier versions send none.
 type restrictions struct {
-	// notIsolated restricts nothing where trustsUsers is set.
+	// notIsolated restricts nothing if trustsUsers is set.
 	notIsolated  string
 	trustsUsers  bool
 	noFixedPaths string
 }
 
-// longestReason is how much of a reason that an agent sends is kept, in characters.
+// longestReason is the maximum length of an agent's reason, in characters.
 const longestReason = 400
 
 func restrictionsOf(h *agentv1.Hello) restrictions {
@@ -41,7 +41,7 @@ func restrictionsOf(h *agentv1.Hello) restrictions {
 	}
 }
 
-// refuse is why tasks with these needs cannot run under the restrictions; empty if they can.
+// refuse returns the reason why tasks with these needs cannot run under the restrictions, or "".
 func (r restrictions) refuse(n needs) string {
 	switch {
 	case n.isolation && r.notIsolated != "" && !r.trustsUsers:
@@ -52,15 +52,15 @@ func (r restrictions) refuse(n needs) string {
 	return ""
 }
 
-// forAbleAgent waits for an agent that has what the task needs.
+// forAbleAgent waits for an agent that satisfies the task's needs.
 const forAbleAgent pool.Reason = "no agent of the pool can run it"
 
-// division is the agents of a pool as those see them that have one kind of needs.
+// division classifies the agents of a pool by whether they can run tasks of one kind of needs.
 type division struct {
-	// refusing are the agents that cannot run them, and named the first of these with their reasons.
+	// refusing are the agents that cannot run them, and named are the first of these with their reasons.
 	refusing []pool.AgentID
 	named    []string
-	// shapes are the others.
+	// shapes are the shapes of the other agents.
 	shapes []pool.Shape
 }
 
@@ -79,14 +79,14 @@ func (d *division) addAgent(a *agent, why string) {
 	d.shapes[at].Count++
 }
 
-// hasRoom reports whether an allocation may ever be placed on the agents that can run it, or on
-// machines that are launched for them.
+// hasRoom reports whether an allocation may ever be placed on the agents that can run it, or on machines
+// that are launched for them.
 func (d *division) hasRoom(q rm.Request, maxAux int, launched []pool.Shape) bool {
 	c := pool.Capacity{MaxAux: maxAux, Shapes: slices.Concat(d.shapes, launched)}
 	return len(c.Shapes) > 0 && pool.Fits(c, q.Slots, q.SingleNode)
 }
 
-// divisionOf is the agents of a pool as an allocation sees them; nil where all can run it.
+// divisionOf returns the division of a pool's agents for an allocation, or nil if all can run it.
 func (s *state) divisionOf(l *lineup, pool string, q rm.Request) *division {
 	n := needsOf(q)
 	d := l.divisions[n]
@@ -96,7 +96,8 @@ func (s *state) divisionOf(l *lineup, pool string, q rm.Request) *division {
 	return d
 }
 
-// describeRefusing says for a task that waits which agents of its pool cannot run it; empty for none.
+// describeRefusing returns, for a waiting task, a text that names the agents of its pool that cannot run
+// it, or "".
 func (s *state) describeRefusing(a *allocation) string {
 	l := s.lineups[a.Pool]
 	if l == nil {
@@ -112,7 +113,7 @@ func (s *state) describeRefusing(a *allocation) string {
 	return "agents that cannot run it: " + nameFirst(d.named, len(d.refusing))
 }
 
-// nameFirst lists the first of n agents.
+// nameFirst formats the first of n agents.
 func nameFirst(named []string, n int) string {
 	text := strings.Join(named, ", ")
 	if more := n - len(named); more > 0 {
@@ -121,8 +122,8 @@ func nameFirst(named []string, n int) string {
 	return text
 }
 
-// dropVainLaunches takes those out of a decision's waiting for which no machines are to be
-// launched: the one that was launched last cannot run them.
+// dropVainLaunches removes from a decision the waiting allocations for which no machines should be
+// launched, because the machine that was launched last cannot run them.
 func (s *state) dropVainLaunches(p Pool, d pool.Decision) pool.Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()

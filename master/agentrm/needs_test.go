@@ -26,7 +26,7 @@ func launchedAs(pool string) func(JoinProof) (Identity, error) {
 	return func(p JoinProof) (Identity, error) { return Identity{Agent: p.Agent, Pool: pool, Launched: true}, nil }
 }
 
-// Where a task may run is decided by what its agents lack, and by what the machine lacked that
+// The placement of a task depends on the restrictions of its agents, and on those of the machine that
 // was launched last.
 func TestATaskIsPlacedOnlyWhereItCanRun(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestATaskIsPlacedOnlyWhereItCanRun(t *testing.T) {
 	room := []pool.Shape{{Slots: 4, Count: 1}}
 	type outcome struct {
 		Exclude []pool.AgentID
-		// Left is one that no pass decides about, for there is nothing to decide.
+		// Left marks a task for which no pass makes a decision, because there is nothing to decide.
 		Left bool
 	}
 	left := outcome{Left: true}
@@ -97,7 +97,7 @@ func TestAUsersTaskWaitsForAnAgentThatIsolatesIt(t *testing.T) {
 		t.Errorf("it is shown as %v, want it enabled with its reason", s)
 	}
 	users := c.submit("users", 1)
-	c.submit("admins", 1, trusted, prefer(60)) // behind the user's, which does not hold it up
+	c.submit("admins", 1, trusted, prefer(60)) // behind the user's, which does not block it
 	if s := a.started(); s.GetAllocationId() != "admins.1" {
 		t.Fatalf("got %s started, want admins.1", s.GetAllocationId())
 	}
@@ -124,7 +124,7 @@ func TestATrialWaitsForAnAgentWithFixedPaths(t *testing.T) {
 		return strings.Contains(known.Waiting, "apt-get install runc")
 	})
 	a.quiet()
-	// It comes back with what it lacked.
+	// It reconnects without restrictions.
 	a.hangUp()
 	c.until("it is lost", func() bool { return !c.shown("a").GetEnabled() })
 	a, _ = c.join("a", 2)
@@ -133,7 +133,7 @@ func TestATrialWaitsForAnAgentWithFixedPaths(t *testing.T) {
 	}
 }
 
-// An agent that replaces its program may come back without what it had.
+// An agent that replaces its program may come back without a capability.
 func TestAnAgentThatIsolatesNoLongerKeepsWhatItRuns(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -152,7 +152,8 @@ func TestAnAgentThatIsolatesNoLongerKeepsWhatItRuns(t *testing.T) {
 	c.await(t, "old.1 ended: exited")
 }
 
-// What an agent has not received before it came back so is placed again, elsewhere.
+// A task that an agent has not received before it came back with restrictions is placed on another
+// agent.
 func TestWhatAnAgentHasNotReceivedIsNotStartedWithoutIsolation(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -169,8 +170,8 @@ func TestWhatAnAgentHasNotReceivedIsNotStartedWithoutIsolation(t *testing.T) {
 	a.quiet()
 }
 
-// A pool launches machines for what waits. One that cannot run it is not followed by another,
-// neither while it is there nor when it has gone.
+// A pool launches machines for waiting tasks. After one that cannot run them, it launches no others,
+// neither while that one is connected nor when it has gone.
 func TestNoMachinesAreLaunchedInVain(t *testing.T) {
 	t.Parallel()
 	waiting := make(chan int, 1)
@@ -212,7 +213,7 @@ func TestNoMachinesAreLaunchedInVain(t *testing.T) {
 	c.until("the others have theirs launched", func() bool { return <-waiting == 2 })
 }
 
-// A machine that was launched long ago and comes back tells nothing of those to come.
+// A machine that was launched long ago and reconnects does not predict the next ones.
 func TestTheMachineThatWasLaunchedLastCounts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// highestPort is the last port there is.
+// highestPort is the highest port number.
 const highestPort = 65535
 
-// choosePorts finds a free number at or above each base, no number twice. Where there is
-// none, it is the base.
+// choosePorts returns a free number at or above each base, all different. If there is no free number for
+// a base, it returns the base.
 func choosePorts(bases []int, used map[int]bool) []int {
 	var out []int
 	mine := make(map[int]bool)
@@ -29,8 +29,7 @@ func choosePorts(bases []int, used map[int]bool) []int {
 	return out
 }
 
-// portsNear are the numbers that other allocations have on the machines of one. The caller
-// holds mu.
+// portsNear returns the ports of other allocations on the machines of a. The caller holds mu.
 func (s *state) portsNear(a *allocation) map[int]bool {
 	used := make(map[int]bool)
 	if len(a.Ports) == 0 {
@@ -56,8 +55,8 @@ func (s *state) sharesMachine(a *allocation, agent *agent) bool {
 	})
 }
 
-// sameMachine reports whether two agents may be on one machine. Where one of them does not
-// say, they may if they share an address, by the master's account or their own.
+// sameMachine reports whether two agents may be on one machine. If one of them does not report its
+// machine, they may be if they share an address, as seen by the master or as reported.
 func sameMachine(a, b *agent) bool {
 	if a == nil || b == nil {
 		return false
@@ -68,7 +67,7 @@ func sameMachine(a, b *agent) bool {
 	return a.address != "" && a.address == b.address || a.own != "" && a.own == b.own
 }
 
-// interfaceOf is the network interface of an allocation's pool, empty for none.
+// interfaceOf returns the network interface of an allocation's pool, or "".
 func (s *state) interfaceOf(a *allocation) string {
 	if a.Entry == nil {
 		return ""
@@ -77,9 +76,9 @@ func (s *state) interfaceOf(a *allocation) string {
 	return p.Interface
 }
 
-// checkInterfaces says which of an allocation's machines lack the interface by which their
-// containers are to find each other. Agents that report no interfaces are of an earlier
-// version, or not connected.
+// checkInterfaces returns an error if a machine of an allocation lacks the interface by which its
+// containers reach each other. Agents that report no interfaces are of an earlier version, or not
+// connected.
 func (r *runner) checkInterfaces(a *allocation) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

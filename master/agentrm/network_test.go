@@ -44,7 +44,7 @@ func TestAllocationsOfOneMachineHavePortsOfTheirOwn(t *testing.T) {
 	on := func(machine string) func(*agentv1.Hello) {
 		return func(h *agentv1.Hello) { h.Address = machine }
 	}
-	// The master sees them all at loopback; a and b say that they are on one machine.
+	// The master sees them all at loopback; a and b report that they are on one machine.
 	c.join("a", 2, on("10.0.0.1"))
 	c.submit("first", 1, listening)
 	c.await(t, "first.1 assigned")

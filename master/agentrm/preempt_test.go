@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// A kill that was stored while the start had not reached the agent used to wait
-// for ever after a restart: the launch had been refused and nobody looked again.
+// A kill that was stored while the start had not reached the agent used to wait forever after a restart:
+// the launch had been refused and was not looked at again.
 func TestAKillBeforeTheStartWasReceivedEndsAfterARestart(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -53,8 +53,7 @@ func TestAProgramThatListensIsNotSentSIGTERM(t *testing.T) {
 	c.await(t, "t.1 ended: preempted: paused by ann")
 }
 
-// A master that was killed between storing a preemption and telling of it told
-// nobody.
+// A master that was killed between storing a preemption and reporting it never reported it.
 func TestAPreemptionIsToldAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -18,7 +18,7 @@ func TestReadyIsAPassOfTheLoop(t *testing.T) {
 	var passes atomic.Int64
 	c := newCluster(t, func(c *Config) {
 		c.Decided = func(name string, _ pool.Pool, _ pool.Decision) {
-			if name == "other" { // the last of a pass
+			if name == "other" { // the last pool of a pass
 				passes.Add(1)
 			}
 		}

@@ -27,7 +27,7 @@ func (c *cluster) leave(p *peer) {
 	})
 }
 
-// stored waits until the record of an allocation is as wanted.
+// stored waits until the record of an allocation satisfies ok.
 func (c *cluster) stored(what string, ok func(allocationDoc) bool) {
 	c.t.Helper()
 	c.until(what, func() bool {

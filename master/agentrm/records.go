@@ -11,9 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// records is what outlives the master: agents with their switches, jobs with what was
-// changed for them, and placed allocations. What waits is submitted again by its owner.
-// It copies what it stores under state.mu, and writes without it.
+// records stores the state that outlives the master: agents with their switches, the settings of jobs,
+// and placed allocations. Waiting allocations are submitted again by their owner. It copies the state
+// under state.mu, and writes without it.
 type records struct {
 	*state
 	store *store.Store
@@ -48,7 +48,7 @@ type deviceDoc struct {
 	Type  string `json:"type"`
 }
 
-// jobDoc is what was changed for a job; zero values were not.
+// jobDoc is the settings of a job; zero fields were not changed.
 type jobDoc struct {
 	Priority int            `json:"priority,omitempty"`
 	Weight   *float64       `json:"weight,omitempty"`
@@ -77,8 +77,8 @@ type containerDoc struct {
 
 func (r *records) putAgent(ctx context.Context, id rm.AgentID, doc func() agentDoc) error {
 	return r.store.Write(ctx, func(tx *store.Tx) error {
-		// The state is read when its turn to be written has come, so that of two
-		// writes the later one has the later state.
+		// The state is read inside the transaction, so that of two writes the later one has the later
+		// state.
 		return agentDocs().Put(tx, string(id), "", time.Now(), doc())
 	})
 }
@@ -95,7 +95,7 @@ func putAllocation(id rm.AllocationID, doc allocationDoc) func(*store.Tx) error 
 	return func(tx *store.Tx) error { return allocationDocs().Put(tx, string(id), doc.Pool, doc.PlacedAt, doc) }
 }
 
-// replaceAllocation is putAllocation of one that is stored already.
+// replaceAllocation is like putAllocation, for an allocation that is already stored.
 func replaceAllocation(id rm.AllocationID, doc allocationDoc) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		found, err := allocationDocs().Replace(tx, string(id), doc)
@@ -110,7 +110,7 @@ func dropAllocation(id rm.AllocationID) func(*store.Tx) error {
 	return func(tx *store.Tx) error { return allocationDocs().Delete(tx, string(id)) }
 }
 
-// saveAllocation stores a placed allocation as it is now.
+// saveAllocation stores the current state of a placed allocation.
 func (r *records) saveAllocation(ctx context.Context, a *allocation) error {
 	return r.store.Write(ctx, putAllocation(a.Allocation, r.copyAllocation(a)))
 }
@@ -121,7 +121,7 @@ func (r *records) copyAllocation(a *allocation) allocationDoc {
 	return a.toDoc()
 }
 
-// saveAgent stores an agent as it is when it is written.
+// saveAgent stores the state of an agent at the time of the write.
 func (r *records) saveAgent(ctx context.Context, id rm.AgentID) error {
 	return r.putAgent(ctx, id, func() agentDoc {
 		r.mu.Lock()
@@ -154,7 +154,7 @@ func (a *agent) toDoc() agentDoc {
 	}
 }
 
-// isSwitched reports whether an operator's switch would be lost with the record.
+// isSwitched reports whether deleting the record would lose an operator's switch.
 func (d agentDoc) isSwitched() bool {
 	off := func(s rm.Switch) bool { return s != rm.Enable }
 	return off(d.State) || slices.ContainsFunc(slices.Collect(maps.Values(d.Slots)), off)

@@ -12,10 +12,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// jobMemory is how long a change to a job outlives its last use.
+// jobMemory is the time that the settings of a job are kept after their last use.
 const jobMemory = 30 * 24 * time.Hour
 
-// restoreAll reads what an earlier master has stored. It is called once, before Run.
+// restoreAll reads the records of an earlier master. It is called once, before Run.
 func (r *records) restoreAll(ctx context.Context) error {
 	if err := r.restoreJobs(ctx); err != nil {
 		return fmt.Errorf("restore jobs of agent pools: %w", err)
@@ -75,8 +75,8 @@ func (r *records) restoreJobs(ctx context.Context) error {
 	})
 }
 
-// restoreAllocation makes a placed allocation known again. If its pool is no
-// more, its containers are killed when their agents are heard of, or given up.
+// restoreAllocation restores a placed allocation. If its pool was removed, its containers are killed
+// once their agents reconnect, or given up.
 func (r *records) restoreAllocation(d allocationDoc) {
 	a, err := r.addAllocation(d.Request)
 	if err != nil {
@@ -116,8 +116,8 @@ func (r *records) addOrphan(d allocationDoc, err error) *allocation {
 	return a
 }
 
-// addLostAgent stands for one that the records do not know, so that its containers
-// are given up when it does not appear.
+// addLostAgent creates a lost agent for an id without a record, so that its containers are given up if
+// it does not reconnect.
 func (r *records) addLostAgent(id rm.AgentID, pool string) *agent {
 	a := newAgent(id, time.Now())
 	a.restoreFrom(r.switches[id])
@@ -126,7 +126,7 @@ func (r *records) addLostAgent(id rm.AgentID, pool string) *agent {
 	return a
 }
 
-// restoreFrom takes over what is stored of an agent; an empty record changes nothing.
+// restoreFrom restores the stored state of an agent; an empty record changes nothing.
 func (a *agent) restoreFrom(d agentDoc) {
 	if d.State == "" {
 		return

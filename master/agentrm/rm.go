@@ -1,21 +1,20 @@
-// Package agentrm runs tasks on agents: machines that connect to the master and
-// wait to be told what to run. It keeps who is connected, what runs where and
-// who waits, asks master/pool what should happen, and sees to it that it does,
-// through broken links, lost machines and its own restarts.
+// Package agentrm runs tasks on agents: machines that connect to the master and wait for orders. It
+// keeps track of connections, running containers and waiting allocations, asks master/pool for
+// decisions, and carries them out through broken links, lost machines and restarts of the master.
 //
-// RM only passes on. Its parts, each of which uses those below it:
+// RM only delegates. Each of its parts uses those below it:
 //
-//	connections   links from the first byte to the last: who may connect, the hello
-//	inbox         what agents say after that
-//	scheduler     passes over all pools: asks master/pool and carries out
-//	roster        agents: they connect, are lost, drained, sick, switched, removed
+//	connections   links from the first byte to the last: admission, the hello
+//	inbox         messages of agents after that
+//	scheduler     passes over all pools: asks master/pool and carries out decisions
+//	roster        agents: connected, lost, draining, sick, disabled, removed
 //	runner        allocations: placed ones are stored, started, signalled and ended
-//	records       what outlives the master
-//	state         what is known now: agents, allocations, containers, jobs
+//	records       the state that outlives the master
+//	state         the current agents, allocations, containers and jobs
 //
-// Whatever is known has one mutex, state.mu. A part holds it for what it decides, and
-// never while it waits for a disk, a link or the owner of the tasks: that is done in
-// lanes, in order within an allocation and side by side across allocations.
+// All state has one mutex, state.mu. A part holds it to make decisions, but never while it waits for a
+// disk, a link or the owner of the tasks: such work is done in lanes, in order within an allocation and
+// concurrently across allocations.
 package agentrm
 
 import (
@@ -31,8 +30,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// RM is the resource manager for agents. Make one with New, start it with Run,
-// and serve it at /agents, where agents connect.
+// RM is the resource manager for agents. Create one with New, start it with Run, and serve it at
+// /agents, where agents connect.
 type RM struct {
 	state       *state
 	records     *records
@@ -49,8 +48,8 @@ var (
 	_ http.Handler       = (*RM)(nil)
 )
 
-// New returns a resource manager that knows nothing yet; Restore reads what an
-// earlier one has stored. The error says what is wrong with c.
+// New returns an empty resource manager; Restore reads the records of an earlier one. New returns an
+// error if c is invalid.
 func New(c Config) (*RM, error) {
 	c = c.withDefaults()
 	if err := c.checkConfig(); err != nil {
@@ -67,13 +66,12 @@ func New(c Config) (*RM, error) {
 	}, nil
 }
 
-// Restore reads what an earlier master has stored. It is called once, before Run.
+// Restore reads the records of an earlier master. It is called once, before Run.
 func (r *RM) Restore(ctx context.Context) error { return r.records.restoreAll(ctx) }
 
-// Run places tasks until ctx ends. It returns when every link is closed and
-// nothing is under way any more; containers go on, and a later Run finds them.
-// Restore must have been called, and the owner of the tasks must be ready to
-// be told of changes.
+// Run places tasks until ctx is done. It returns when every link is closed and all work has stopped;
+// containers continue to run, and a later Run finds them. Restore must have been called, and the owner
+// of the tasks must be ready to receive events.
 func (r *RM) Run(ctx context.Context) error {
 	if err := r.startServing(time.Now()); err != nil {
 		return err
@@ -90,7 +88,7 @@ func (r *RM) Run(ctx context.Context) error {
 	return nil
 }
 
-// startServing continues what was left unfinished, and lets agents connect.
+// startServing resumes unfinished work, and allows agents to connect.
 func (r *RM) startServing(now time.Time) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -104,24 +102,24 @@ func (r *RM) startServing(now time.Time) error {
 	return nil
 }
 
-// stopServing drops all links and waits until they are closed.
+// stopServing closes all links and waits until they are closed.
 func (r *RM) stopServing() {
 	r.roster.dropLinks("the master stops")
 	r.connections.closeAll("the master stops")
 }
 
-// ServeHTTP is the place where agents connect.
+// ServeHTTP serves the connections of agents.
 func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.connections.ServeHTTP(w, req) }
 
-// Ready returns nil once a pass over all pools was made after it was asked, which a
-// loop that is stuck or has not begun never does; ctx bounds the wait.
+// Ready returns nil once a pass over all pools that began after the call has ended, or ctx's error if it
+// ends first, because the loop is stuck or has not begun.
 func (r *RM) Ready(ctx context.Context) error { return r.scheduler.waitForPass(ctx) }
 
 // Agents implements rm.Machines.
 func (r *RM) Agents() []*apiv1.Agent { return r.state.listAgents() }
 
-// SetAgent implements rm.Machines. The switch is stored before it is answered,
-// and outlives the agent's and the master's restarts.
+// SetAgent implements rm.Machines. The switch is stored before SetAgent returns, and outlives restarts
+// of the agent and the master.
 func (r *RM) SetAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
 	return r.roster.switchAgent(ctx, id, s)
 }
@@ -131,22 +129,21 @@ func (r *RM) SetSlot(ctx context.Context, id rm.AgentID, slot int, s rm.Switch) 
 	return r.roster.switchSlot(ctx, id, slot, s)
 }
 
-// Expel is Lose for an agent that must not come back: it is told so, and its link is
-// cut whether or not it reads that.
+// Expel removes an agent that must not come back: it receives the reason, and its link is cut whether or
+// not it reads that.
 func (r *RM) Expel(id rm.AgentID, reason string) {
 	r.connections.dropPreparing(id, reason)
 	r.roster.expelAgent(id, reason)
 }
 
-// Remove is Lose for a machine that is gone for good, as launched machines are:
-// nothing is kept for its return. An agent that is still there is told that this
-// was intended, and shuts down without a complaint.
+// Remove removes the agent of a machine that is permanently gone: no state is kept for its return. If
+// the agent is still connected, it is asked to shut down, which is not an error for it.
 func (r *RM) Remove(id rm.AgentID, reason string) { r.roster.removeAgent(id, reason) }
 
-// Retire keeps an agent from getting anything new, because its machine is to
-// go, and says how many containers it has. It is no operator's switch: it is not
-// stored, and holds whether or not the agent is connected.
+// Retire keeps an agent from getting new work, because its machine is to be removed, and returns the
+// number of its containers. Unlike an operator's switch it is not stored. It applies whether or not the
+// agent is connected.
 func (r *RM) Retire(id rm.AgentID) (containers int) { return r.roster.retireAgent(id) }
 
-// Unretire takes Retire back.
+// Unretire reverts Retire.
 func (r *RM) Unretire(id rm.AgentID) { r.roster.unretireAgent(id) }

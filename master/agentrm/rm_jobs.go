@@ -9,15 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Validate implements rm.ResourceManager. Agents that are disabled or lost
-// count: they may come back.
+// Validate implements rm.ResourceManager. Disabled and lost agents count, because they may come back.
 func (r *RM) Validate(q rm.Request) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	return r.state.queue.Validate(q)
 }
 
-// Remarks implements rm.Remarks: agents make no pods.
+// Remarks implements rm.Remarks: agents do not create pods.
 func (r *RM) Remarks(q rm.Request) []string {
 	if len(q.PodSpec) == 0 {
 		return nil
@@ -25,8 +24,8 @@ func (r *RM) Remarks(q rm.Request) []string {
 	return []string{"environment.pod_spec has no effect: this cluster runs its tasks on agents, not in pods"}
 }
 
-// Submit implements rm.ResourceManager. Allocation ids are used once: one that
-// has just ended is not run again.
+// Submit implements rm.ResourceManager. Allocation ids are used once: an allocation that has recently
+// ended is not run again.
 func (r *RM) Submit(_ context.Context, q rm.Request) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -50,8 +49,7 @@ func (r *RM) Kill(_ context.Context, id rm.AllocationID, reason string) error {
 	return nil
 }
 
-// Preempt implements rm.ResourceManager. An allocation that still waits has
-// nothing to save, and ends.
+// Preempt implements rm.ResourceManager. A waiting allocation has nothing to checkpoint, and ends.
 func (r *RM) Preempt(_ context.Context, id rm.AllocationID, reason string) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -66,8 +64,8 @@ func (r *RM) Preempt(_ context.Context, id rm.AllocationID, reason string) error
 	return nil
 }
 
-// Change implements rm.ResourceManager. What is changed holds for the job's
-// later allocations too, and outlives the master's restart.
+// Change implements rm.ResourceManager. Changes apply to the job's later allocations as well, and
+// outlive restarts of the master.
 func (r *RM) Change(ctx context.Context, id rm.JobID, c rm.Change) error {
 	docs, err := r.changeJob(id, c, time.Now())
 	if err != nil {
@@ -82,7 +80,7 @@ func (r *RM) Change(ctx context.Context, id rm.JobID, c rm.Change) error {
 	return nil
 }
 
-// changeJob returns the jobs to be stored.
+// changeJob returns the jobs to store.
 func (r *RM) changeJob(id rm.JobID, c rm.Change, now time.Time) (map[rm.JobID]jobDoc, error) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -101,12 +99,11 @@ func (r *RM) changeJob(id rm.JobID, c rm.Change, now time.Time) (map[rm.JobID]jo
 	return docs, nil
 }
 
-// Explain tells the owners of waiting allocations what keeps machines from
-// being launched for them. It is told once for each kind of matter; allocations
-// that do not wait any more are passed over.
+// Explain reports to the owners of waiting allocations why no machines are launched for them, once for
+// each kind of reason. Allocations that no longer wait are skipped.
 func (r *RM) Explain(ids []rm.AllocationID, w rm.Wait) { r.runner.explainWaits(ids, w) }
 
-// Refuse ends an allocation that still waits and will not be served.
+// Refuse ends a waiting allocation that will not be served.
 func (r *RM) Refuse(id rm.AllocationID, reason string) { r.runner.refuseWaiting(id, reason) }
 
 // Allocation implements rm.ResourceManager.
@@ -127,8 +124,7 @@ func (r *RM) PriorityChanges() uint64 {
 // Queue implements rm.ResourceManager.
 func (r *RM) Queue(p rm.QueuePart) []*apiv1.Job { return r.state.listQueue(p) }
 
-// Pools implements rm.ResourceManager. Details of a cloud are added by who
-// launches the machines.
+// Pools implements rm.ResourceManager. The launcher of machines adds the details of a cloud.
 func (r *RM) Pools() []*apiv1.ResourcePool { return r.state.listPools() }
 
 // PoolSettings implements rm.ResourceManager.

@@ -46,7 +46,7 @@ func TestATaskRunsFromSubmissionToEnd(t *testing.T) {
 	if _, known := c.Allocation("t.1"); known {
 		t.Error("the allocation is known after its end")
 	}
-	c.submit("t", 1) // by an owner who was about to when it heard of the end
+	c.submit("t", 1) // by an owner that has not seen the end yet
 	c.submit("next", 2)
 	if s := agent.started(); s.GetAllocationId() != "next.1" {
 		t.Errorf("got %s started, want next.1: t.1 has ended", s.GetAllocationId())
@@ -200,7 +200,7 @@ func TestKill(t *testing.T) {
 	runs := c.submit("runs", 2)
 	s := a.started()
 	a.reports(s, running)
-	for range 2 { // asked twice, it is killed once
+	for range 2 { // requested twice, it is killed once
 		if err := c.Kill(t.Context(), runs, "killed by bob"); err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestWhatNeverFitsIsRefusedWhateverRuns(t *testing.T) {
 func TestOneMachineOfAnElasticPoolIsWhatFits(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(cfg *Config) {
-		// Its one machine is there, so that no other may be launched now.
+		// Its one machine is present, so that no other may be launched now.
 		cfg.Machine = func(name string) (int, bool) { return 4, name == "other" }
 	})
 	for slots, fits := range map[int]bool{0: true, 4: true, 5: false, 8: false} {

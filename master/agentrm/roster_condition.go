@@ -12,12 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// shutdownMargin is what is left before a machine goes when its tasks must have ended,
-// so that their last lines and their ends still reach the master.
+// shutdownMargin is the time between the deadline of tasks and the end of their machine, so that their
+// last log lines and their exits still reach the master.
 const shutdownMargin = 10 * time.Second
 
-// handleNotice drains an agent whose machine may go. It gets nothing new; when the
-// machine will go, what runs there is asked to save itself and stop in time.
+// handleNotice drains an agent whose machine may be interrupted. On an interruption notice, it also asks
+// the running tasks to checkpoint and stop in time.
 func (r *roster) handleNotice(l *link.Link, m *agentv1.Notice) {
 	n := Notice{Kind: Rebalance, At: agentv1.Instant(m.GetAtUs(), time.Now()), Reason: excerpt.Of(m.GetReason())}
 	if m.GetKind() == agentv1.Notice_KIND_INTERRUPTION {
@@ -42,7 +42,7 @@ func (r *roster) handleNotice(l *link.Link, m *agentv1.Notice) {
 	r.passes.Wake()
 }
 
-// evacuateAgent asks what runs on an agent to stop before its machine goes.
+// evacuateAgent asks the allocations of an agent to stop before its machine goes.
 func (r *roster) evacuateAgent(a *agent, n Notice, now time.Time) {
 	for _, c := range a.containers {
 		by := now.Add(c.allocation.PreemptionTimeout)
@@ -53,7 +53,7 @@ func (r *roster) evacuateAgent(a *agent, n Notice, now time.Time) {
 	}
 }
 
-// handleHealth notes whether an agent can start containers.
+// handleHealth records whether an agent can start containers.
 func (r *roster) handleHealth(l *link.Link, h *agentv1.Health) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *roster) handleHealth(l *link.Link, h *agentv1.Health) {
 	r.passes.Wake()
 }
 
-// setSickness says in the log what has changed.
+// setSickness sets the sickness of an agent and logs changes.
 func (r *roster) setSickness(a *agent, now *Sickness) {
 	was := a.sick
 	if a.sick = now; now != nil {
@@ -89,7 +89,8 @@ func latestTime(a, b time.Time) time.Time {
 	return a
 }
 
-// switchAgent stores an agent's switch and carries it out.
+// switchAgent stores an agent's switch and carries it out. It returns rm.ErrUnknownAgent if there is no
+// such agent.
 func (r *roster) switchAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
 	err := r.storeSwitch(ctx, id, s, func(a *agent) (undo func(), err error) {
 		before := a.state
@@ -113,7 +114,8 @@ func (r *roster) switchAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*
 	return a.toAPI(), nil
 }
 
-// switchSlot is switchAgent for one device.
+// switchSlot is like switchAgent for one device. It returns rm.ErrUnknownSlot if there is no such
+// device.
 func (r *roster) switchSlot(ctx context.Context, id rm.AgentID, slot int, s rm.Switch) (*apiv1.Slot, error) {
 	err := r.storeSwitch(ctx, id, s, func(a *agent) (undo func(), err error) {
 		if !a.hasSlot(slot) {
@@ -140,7 +142,7 @@ func (r *roster) switchSlot(ctx context.Context, id rm.AgentID, slot int, s rm.S
 	return a.toAPI().GetSlots()[slotKey(a.findDevice(slot))], nil
 }
 
-// storeSwitch turns a switch, stores it, and turns it back if that was refused.
+// storeSwitch sets a switch and stores it, and reverts it if the write fails.
 func (r *roster) storeSwitch(ctx context.Context, id rm.AgentID, s rm.Switch, turn func(*agent) (undo func(), err error)) error {
 	switch s {
 	case rm.Enable, rm.Disable, rm.Drain:

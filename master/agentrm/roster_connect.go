@@ -12,20 +12,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// roster keeps the agents: they connect and disconnect, are lost and given up, drained,
-// sick, switched off and removed. It works under state.mu.
+// roster manages the agents: those that connect, disconnect, are given up, drained, sick, disabled or
+// removed. It works under state.mu.
 type roster struct {
 	*state
 	records *records
 	runner  *runner
 
-	// arriving are agents that are being admitted: state.mu guards them.
+	// arriving are agents that are being admitted. state.mu guards them.
 	arriving map[rm.AgentID]bool
-	// expiry is what the last look for lost agents found; state.mu guards it.
+	// expiry is the result of the last check for lost agents. state.mu guards it.
 	expiry expiry
 }
 
-// resumeAgents gives agents the whole wait, however long the restart took. The caller holds mu.
+// resumeAgents restarts the reconnect wait of each agent, however long the restart of the master took.
+// The caller holds mu.
 func (r *roster) resumeAgents(now time.Time) {
 	for _, a := range r.agents {
 		a.since = now
@@ -33,7 +34,8 @@ func (r *roster) resumeAgents(now time.Time) {
 	r.noteAgents()
 }
 
-// reservePlace keeps the place of an agent that is about to come in.
+// reservePlace reserves the id of an agent that is about to connect. It returns an error if an agent of
+// the name is connected or connecting.
 func (r *roster) reservePlace(l *link.Link, h *agentv1.Hello, who Identity) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,15 +56,15 @@ func (r *roster) freePlace(id rm.AgentID) {
 	delete(r.arriving, id)
 }
 
-// arrival is an agent that comes in.
+// arrival is an agent that connects.
 type arrival struct {
 	Identity
 	credential token.Text
-	next       map[rm.ContainerID]uint64 // which log line of each container comes next
-	programs   map[string]string         // what it may replace its program by
+	next       map[rm.ContainerID]uint64 // the next missing log line of each container
+	programs   map[string]string         // the programs with which it may replace its own
 }
 
-// connectAgent makes the agent connected and queues all that it has to hear.
+// connectAgent marks the agent as connected and queues the welcome and all outstanding orders.
 func (r *roster) connectAgent(l *link.Link, h *agentv1.Hello, who arrival) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +89,7 @@ func (r *roster) connectAgent(l *link.Link, h *agentv1.Hello, who arrival) error
 	w.Containers = known
 	l.Send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	r.noteAgents()
-	a.link = l // from here on it is sent things; the welcome goes first
+	a.link = l // from here on it receives messages; the welcome goes first
 	for _, c := range a.containers {
 		r.remindAgent(a, c)
 	}
@@ -107,7 +109,7 @@ func sortDevices(devices []*apiv1.Device) []*apiv1.Device {
 	return slices.SortedFunc(slices.Values(devices), func(a, b *apiv1.Device) int { return int(a.GetId()) - int(b.GetId()) })
 }
 
-// checkArrival says what keeps an agent from coming in now.
+// checkArrival returns an error if an agent cannot connect now.
 func (r *roster) checkArrival(h *agentv1.Hello, who Identity) error {
 	a := r.agents[who.Agent]
 	switch {
@@ -126,7 +128,7 @@ func (r *roster) checkArrival(h *agentv1.Hello, who Identity) error {
 	return nil
 }
 
-// addAgent finds or makes the agent, unless it must not come in.
+// addAgent returns the agent, which it creates if it is unknown, or an error if it cannot connect now.
 func (r *roster) addAgent(h *agentv1.Hello, who Identity) (*agent, error) {
 	if err := r.checkArrival(h, who); err != nil {
 		return nil, err
@@ -146,8 +148,8 @@ func (r *roster) addAgent(h *agentv1.Hello, who Identity) (*agent, error) {
 	return a, nil
 }
 
-// reconcileContainers compares what the agent has with what it should have, and says
-// which of its containers go on.
+// reconcileContainers compares the agent's containers with the expected ones, and returns those that
+// continue.
 func (r *roster) reconcileContainers(a *agent, h *agentv1.Hello, next map[rm.ContainerID]uint64) []*agentv1.Known {
 	var known []*agentv1.Known
 	reported := make(map[rm.ContainerID]bool)
@@ -169,8 +171,8 @@ func (r *roster) reconcileContainers(a *agent, h *agentv1.Hello, next map[rm.Con
 	return known
 }
 
-// remindAgent says again what the agent may have missed. What it runs continues, whatever it
-// can run now; what it has not received and cannot run is placed again.
+// remindAgent repeats the orders that the agent may have missed. Received containers continue even under
+// new restrictions; a container that the agent has not received and can no longer run is placed again.
 func (r *roster) remindAgent(a *agent, c *container) {
 	why := a.restrictions.refuse(needsOf(c.allocation.Request))
 	switch {
@@ -191,7 +193,7 @@ func (r *roster) remindAgent(a *agent, c *container) {
 	}
 }
 
-// disconnectAgent notes that an agent's link is gone.
+// disconnectAgent records that an agent's link is gone.
 func (r *roster) disconnectAgent(l *link.Link) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

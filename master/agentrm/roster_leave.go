@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// giveUpAgent fails what runs on a lost agent, and forgets it.
+// giveUpAgent ends the containers of a lost agent, and removes it.
 func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 	if err := a.setState(Gone, now); err != nil {
 		r.cfg.Log.Error("cannot remove agent", "agent_id", a.id, "err", err)
@@ -42,11 +42,11 @@ func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 	})
 }
 
-// expelAgent is lose for an agent that must not come back.
+// expelAgent implements RM.Expel.
 func (r *roster) expelAgent(id rm.AgentID, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.arriving, id) // it was admitted before this, and is not connected yet
+	delete(r.arriving, id) // it may be admitted but not connected yet
 	a := r.agents[id]
 	if a == nil {
 		return
@@ -73,7 +73,7 @@ func (r *roster) loseAgent(a *agent, reason string) {
 	r.passes.Wake()
 }
 
-// removeAgent is lose for a machine that is gone for good.
+// removeAgent implements RM.Remove.
 func (r *roster) removeAgent(id rm.AgentID, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +99,7 @@ func (r *roster) removeAgent(id rm.AgentID, reason string) {
 	}
 }
 
-// retireAgent keeps an agent from getting anything new, and says how many containers it has.
+// retireAgent implements RM.Retire.
 func (r *roster) retireAgent(id rm.AgentID) (containers int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *roster) retireAgent(id rm.AgentID) (containers int) {
 	return len(a.containers)
 }
 
-// unretireAgent takes retire back.
+// unretireAgent implements RM.Unretire.
 func (r *roster) unretireAgent(id rm.AgentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +128,7 @@ func (r *roster) unretireAgent(id rm.AgentID) {
 	r.passes.Wake()
 }
 
-// dropLinks drops the links of all agents, and lets none connect again.
+// dropLinks closes the links of all agents, and keeps agents from connecting again.
 func (r *roster) dropLinks(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,8 +140,8 @@ func (r *roster) dropLinks(reason string) {
 	}
 }
 
-// expireAgents gives up agents that have been lost for too long. As long as no agent changes, it looks
-// at them again only when the next one is due.
+// expireAgents gives up agents that have been lost for too long, and returns when the next one is due.
+// As long as no agent changes, it checks them again only at that time.
 func (r *roster) expireAgents(now time.Time) (next time.Time) {
 	if e := r.expiry; e.version == r.agentsVersion && (e.next.IsZero() || now.Before(e.next)) {
 		return e.next
@@ -151,7 +151,7 @@ func (r *roster) expireAgents(now time.Time) (next time.Time) {
 	return next
 }
 
-// expiry is when the next lost agent is given up, zero for none, as agents were at a version.
+// expiry is when the next lost agent is given up, zero for never, for the agents of a version.
 type expiry struct {
 	version uint64
 	next    time.Time

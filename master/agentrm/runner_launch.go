@@ -11,16 +11,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// runner brings placed allocations to their end. It decides under state.mu, and stores,
-// tells and sends in the allocation's lane, over and over until that has worked: any of
-// it may be repeated by a restarted master.
+// runner brings placed allocations to their end. It decides under state.mu. It stores, reports and sends
+// in the allocation's lane, and retries until that has succeeded: a restarted master may repeat any of
+// it.
 type runner struct {
 	*state
 	records *records
 	tasks   StoredTasks
 }
 
-// resumeAllocations continues what an earlier master has placed. The caller holds mu.
+// resumeAllocations continues the allocations that an earlier master has placed. The caller holds mu.
 func (r *runner) resumeAllocations() {
 	for _, a := range r.allocations {
 		if a.phase == Placed {
@@ -29,11 +29,10 @@ func (r *runner) resumeAllocations() {
 	}
 }
 
-// retryAfter is how long a store, or an owner of tasks, that did not take
-// something is left alone.
+// retryAfter is the pause before a failed call to the store or to the owner of the tasks is retried.
 const retryAfter = 500 * time.Millisecond
 
-// logRetry says in the log that something is tried again, and when.
+// logRetry logs that something is retried, and returns the pause before the retry.
 func (r *runner) logRetry(ctx context.Context, what string, a *allocation, err error) time.Duration {
 	if ctx.Err() == nil {
 		r.cfg.Log.Warn("retrying", "what", what, "allocation", a.Allocation, "err", err)
@@ -41,9 +40,8 @@ func (r *runner) logRetry(ctx context.Context, what string, a *allocation, err e
 	return retryAfter
 }
 
-// launchAllocation stores where an allocation was placed, asks its owner what to run, and
-// sends it off, in this order: an agent is never asked to start what a
-// restarted master would not know.
+// launchAllocation stores the placement of an allocation, asks its owner for the specs, and sends them,
+// in this order: an agent is never asked to start a container that a restarted master would not know.
 func (r *runner) launchAllocation(ctx context.Context, a *allocation) time.Duration {
 	if r.isKilled(a) && !r.dropUnlessSent(a) {
 		return r.settleAllocation(ctx, a)
@@ -77,7 +75,7 @@ func (r *runner) assignmentOf(a *allocation) rm.Assignment {
 	return out
 }
 
-// refuseAllocation ends an allocation that its owner does not want run.
+// refuseAllocation ends an allocation for which its owner has returned an error.
 func (r *runner) refuseAllocation(a *allocation, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +83,7 @@ func (r *runner) refuseAllocation(a *allocation, err error) {
 		a.release = &release{Cause: rm.CauseRefused, Reason: err.Error()}
 	}
 	a.release.Kill = true
-	a.launched = true // nothing is under way that would look at the containers again
+	a.launched = true // no pending work would look at the containers again
 	for _, c := range a.containers {
 		if c.sent || c.received {
 			r.signalKill(c) // an earlier master had it started
@@ -95,8 +93,8 @@ func (r *runner) refuseAllocation(a *allocation, err error) {
 	}
 }
 
-// startContainers sends the containers to their agents; those that are not connected get
-// theirs when they are.
+// startContainers sends the containers to their agents. Agents that are not connected get theirs when
+// they connect.
 func (r *runner) startContainers(a *allocation, specs []*agentv1.Spec) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +107,8 @@ func (r *runner) startContainers(a *allocation, specs []*agentv1.Spec) {
 	}
 }
 
-// sendStart asks the agent for a container that it does not have. One that is to
-// be killed is not started at all.
+// sendStart sends the agent a container that it does not have. A container that is to be killed is not
+// started.
 func (r *runner) sendStart(c *container) {
 	if c.hasEnded() || c.received || c.spec == nil || c.givenUp {
 		return
@@ -138,8 +136,8 @@ func (r *runner) sendStart(c *container) {
 	}
 }
 
-// signalKill tells the agent to kill a container, or settles the end of one that
-// no agent was told of.
+// signalKill sends the agent a kill signal for a container, or settles the end of one that was not sent
+// to an agent.
 func (r *runner) signalKill(c *container) {
 	if c.hasEnded() || c.givenUp {
 		return
@@ -148,7 +146,7 @@ func (r *runner) signalKill(c *container) {
 		if c.allocation.launched {
 			r.giveUpContainer(c, "it was killed before it started")
 		}
-		return // launch is under way and looks
+		return // launch is pending and will look
 	}
 	r.agents[c.agent].sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Signal{Signal: &agentv1.Signal{
 		ContainerId: string(c.id), Kind: agentv1.Signal_KIND_KILL,
@@ -166,7 +164,7 @@ func (r *runner) signalTerminate(c *container) {
 	}}})
 }
 
-// dropUnlessSent reports whether an agent may have been told of any container.
+// dropUnlessSent reports whether an agent may have received any container. If not, it ends them all.
 func (r *runner) dropUnlessSent(a *allocation) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +179,7 @@ func (r *runner) dropUnlessSent(a *allocation) bool {
 	return false
 }
 
-// dropContainer ends a container that its owner and its agent have not been told of.
+// dropContainer ends a container that neither its owner nor its agent knows.
 func (r *runner) dropContainer(c *container) {
 	c.givenUp, c.state = true, apiv1.Container_STATE_TERMINATED
 	if agent := r.agents[c.agent]; agent != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// explainWaits tells the owners of waiting allocations, once for each kind of matter, what
-// keeps machines from being launched for them.
+// explainWaits reports to the owners of waiting allocations, once for each kind of reason, why no
+// machines are launched for them.
 func (r *runner) explainWaits(ids []rm.AllocationID, w rm.Wait) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -29,7 +29,7 @@ func (r *runner) explainWaits(ids []rm.AllocationID, w rm.Wait) {
 	}
 }
 
-// refuseWaiting ends an allocation that still waits and will not be served.
+// refuseWaiting ends a waiting allocation that will not be served.
 func (r *runner) refuseWaiting(id rm.AllocationID, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,13 +38,13 @@ func (r *runner) refuseWaiting(id rm.AllocationID, reason string) {
 	}
 }
 
-// preemptAllocation asks an allocation to save itself and stop.
+// preemptAllocation asks an allocation to checkpoint and stop.
 func (r *runner) preemptAllocation(a *allocation, reason string, now time.Time) {
 	r.releaseAllocation(a, release{Cause: rm.CausePreempted, Reason: reason, By: now.Add(a.PreemptionTimeout)})
 }
 
-// releaseAllocation asks a placed allocation to save itself and stop in time. One that was
-// asked before may only be given less time.
+// releaseAllocation asks a placed allocation to checkpoint and stop in time. A second request can only
+// shorten the time.
 func (r *runner) releaseAllocation(a *allocation, why release) {
 	switch {
 	case a.release == nil:
@@ -60,8 +60,8 @@ func (r *runner) releaseAllocation(a *allocation, why release) {
 	r.passes.Wake()
 }
 
-// reportPreemption stores the wish, tells the owner, and sends SIGTERM to a
-// program that does not listen for its owner's signal. It may be repeated.
+// reportPreemption stores the release, reports it to the owner, and sends SIGTERM to a program that does
+// not listen for the owner's signal. It may be repeated.
 func (r *runner) reportPreemption(ctx context.Context, a *allocation) time.Duration {
 	if r.isOver(a) {
 		return 0
@@ -86,7 +86,7 @@ func (r *runner) reportPreemption(ctx context.Context, a *allocation) time.Durat
 	return 0
 }
 
-// killAllocation ends a placed allocation. The first cause stays.
+// killAllocation ends a placed allocation. The first cause is kept.
 func (r *runner) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	if a.phase != Placed || a.isKilled() {
 		return
@@ -109,7 +109,7 @@ func (r *runner) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	})
 }
 
-// endAllocation ends an allocation wherever it is.
+// endAllocation ends an allocation, queued or placed.
 func (r *runner) endAllocation(a *allocation, cause rm.Cause, reason string) {
 	if a.phase == Placed {
 		r.killAllocation(a, cause, reason)
@@ -118,8 +118,8 @@ func (r *runner) endAllocation(a *allocation, cause rm.Cause, reason string) {
 	if a.phase != Queued || a.release != nil {
 		return
 	}
-	// It is moved to Placed without containers, so that no pass places it while
-	// its owner is told; settle then finds that nothing is left of it.
+	// It is moved to Placed without containers, so that no pass places it while the end is reported to
+	// its owner; settleAllocation then finds that nothing is left of it.
 	a.release = &release{Cause: cause, Reason: reason, Kill: true}
 	if err := a.setState(Placed); err != nil {
 		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)
@@ -146,14 +146,14 @@ func (r *runner) giveUpContainer(c *container, reason string) {
 	r.addReport(report{container: c, change: change})
 }
 
-// loseContainer ends a container that is nowhere any more, and with it the
-// whole allocation: the loss is the machine's, not the task's.
+// loseContainer ends a container that no longer exists on an agent, and with it the whole allocation.
+// The machine caused the loss, not the task.
 func (r *runner) loseContainer(c *container, reason string) {
 	r.giveUpContainer(c, reason)
 	r.killAllocation(c.allocation, rm.CauseAgentLost, reason)
 }
 
-// describeChange is a new state as its owner is told. The caller holds mu.
+// describeChange returns a new state for its owner. The caller holds mu.
 func (r *runner) describeChange(c *container, change *agentv1.Change) rm.ContainerChange {
 	out := rm.ContainerChange{
 		Allocation: c.allocation.Allocation, Container: c.id, Agent: c.agent, Rank: c.rank,
@@ -166,8 +166,8 @@ func (r *runner) describeChange(c *container, change *agentv1.Change) rm.Contain
 	return out
 }
 
-// settleAllocation stores how far an allocation has come. When nothing is left of it, its
-// owner is told and it is forgotten.
+// settleAllocation stores the state of an allocation. When nothing is left of it, it reports the end to
+// its owner and deletes the allocation.
 func (r *runner) settleAllocation(ctx context.Context, a *allocation) time.Duration {
 	end, ended, over := r.outcomeOf(a)
 	if over {
@@ -194,7 +194,7 @@ func (r *runner) outcomeOf(a *allocation) (end rm.End, ended, over bool) {
 	return a.describeEnd(), a.hasEnded(), a.phase == Over
 }
 
-// describeEnd is why nothing of an allocation is left, now.
+// describeEnd returns the end of an allocation, with the present time.
 func (a *allocation) describeEnd() rm.End {
 	if a.release != nil {
 		return rm.End{Cause: a.release.Cause, Reason: a.release.Reason, At: time.Now()}
@@ -202,7 +202,7 @@ func (a *allocation) describeEnd() rm.End {
 	return rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
 }
 
-// forgetAllocation removes an allocation that no message can name any more. The caller holds mu.
+// forgetAllocation deletes an allocation that no message can refer to any more. The caller holds mu.
 func (r *runner) forgetAllocation(a *allocation) {
 	if err := a.setState(Over); err != nil {
 		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)

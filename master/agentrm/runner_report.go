@@ -11,22 +11,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// report is news of a container that is not stored yet.
+// report is an event of a container that is not stored yet.
 type report struct {
 	container *container
-	// change is its new state, which says as well that its agent has it on disk; nil says no more
-	// than that.
+	// change is its new state, which implies that its agent has it on disk; nil reports only the latter.
 	change *agentv1.Change
 	// done is called when it is stored.
 	done func()
 }
 
-// receiptAlone is how long the receipt of a start waits for what the agent says of the container next, which
-// is stored with it: nothing follows from a receipt, and an agent tells of one twice.
+// receiptAlone is the time that the receipt of a start waits for the agent's next report about the
+// container, with which it is stored. The delay is safe because nothing depends on a receipt, and agents
+// repeat it.
 const receiptAlone = 50 * time.Millisecond
 
-// noteReceived notes that the agent has a container on its disk, also for a master that starts again. The
-// caller holds mu.
+// noteReceived records and stores that the agent has a container on its disk. The caller holds mu.
 func (r *runner) noteReceived(c *container) {
 	if c.received {
 		return
@@ -35,7 +34,8 @@ func (r *runner) noteReceived(c *container) {
 	r.addReport(report{container: c})
 }
 
-// addReport has a report stored with the others of its allocation that wait. The caller holds mu.
+// addReport queues a report to be stored together with the other reports of its allocation. The caller
+// holds mu.
 func (r *runner) addReport(one report) {
 	a := one.container.allocation
 	a.reports = append(a.reports, one)
@@ -50,7 +50,7 @@ func (r *runner) addReport(one report) {
 	r.storeSoon(a)
 }
 
-// storeSoon has the reports of an allocation stored that are not. The caller holds mu.
+// storeSoon queues the write of an allocation's reports. The caller holds mu.
 func (r *runner) storeSoon(a *allocation) {
 	if a.storing || len(a.reports) == 0 {
 		return
@@ -59,20 +59,20 @@ func (r *runner) storeSoon(a *allocation) {
 	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.storeReports(ctx, a) })
 }
 
-// digest is what reports come to.
+// digest is the combined effect of reports.
 type digest struct {
 	reports []report
-	// states are those that are new, told to the owner as changes.
+	// states are the new states; changes has the same for the owner.
 	states  map[*container]apiv1.Container_State
 	changes []rm.ContainerChange
 	// end is set when nothing of the allocation is left.
 	end *rm.End
-	// also is what of it is kept here, nil for nothing.
+	// also writes the allocation's own record; nil if it is unchanged.
 	also func(*store.Tx) error
 }
 
-// storeReports takes in what was reported of an allocation: stored by its owner and here first, and its
-// agents are told last. It may be repeated at any point.
+// storeReports stores the reports of an allocation in its owner's records and its own before it
+// acknowledges them to the agents. It may be repeated at any point.
 func (r *runner) storeReports(ctx context.Context, a *allocation) time.Duration {
 	d := r.digestReports(a)
 	if len(d.changes) > 0 || d.end != nil || d.also != nil {
@@ -103,7 +103,7 @@ func (r *runner) digestReports(a *allocation) digest {
 			keep = true
 			continue
 		}
-		if to := one.change.GetState(); to > stateOf(c) { // states only go forward
+		if to := one.change.GetState(); to > stateOf(c) { // states only advance
 			d.changes, d.states[c] = append(d.changes, r.describeChange(c, one.change)), to
 			keep = keep || to == apiv1.Container_STATE_TERMINATED || !c.received
 		}
@@ -124,7 +124,7 @@ func (r *runner) digestReports(a *allocation) digest {
 	return d
 }
 
-// applyReports notes what has been stored. The caller holds mu.
+// applyReports applies reports that have been stored. The caller holds mu.
 func (r *runner) applyReports(a *allocation, d digest) {
 	for c, to := range d.states {
 		c.state = to

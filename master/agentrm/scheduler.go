@@ -13,17 +13,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// scheduler makes passes over all pools: it asks master/pool what should happen and has
-// runner do it. A pass holds state.mu for a few agents or allocations at a time, and not
-// while it decides; only passes place allocations.
+// scheduler makes passes over all pools: it asks master/pool for a decision and has runner carry it out.
+// A pass holds state.mu for a few agents or allocations at a time, and not while it decides; only passes
+// place allocations.
 type scheduler struct {
 	*state
 	runner *runner
 	roster *roster
 }
 
-// waitForPass returns nil once a pass over all pools was made after it was asked, which a
-// loop that is stuck or has not begun never does; ctx bounds the wait.
+// waitForPass returns nil once a pass over all pools that began after the call has ended, or ctx's error
+// if it ends first, because the loop is stuck or has not begun.
 func (s *scheduler) waitForPass(ctx context.Context) error {
 	select {
 	case <-s.began:
@@ -39,8 +39,8 @@ func (s *scheduler) waitForPass(ctx context.Context) error {
 	return s.passes.Wait(ctx)
 }
 
-// runPass is one pass over all pools. It returns when to look again at the latest;
-// zero is never.
+// runPass makes one pass over all pools. It returns the time of the next one at the latest; zero means
+// never.
 func (s *scheduler) runPass(now time.Time) time.Time {
 	next := s.expireAgents(now)
 	for _, p := range s.cfg.Pools {
@@ -62,8 +62,8 @@ func (s *scheduler) expireAgents(now time.Time) time.Time {
 	return s.roster.expireAgents(now)
 }
 
-// carryOut does what was decided, as far as it still can be: what has changed since the
-// pool was looked at wakes the next pass, which decides by it.
+// carryOut carries out a decision as far as it is still valid: each change since the snapshot of the
+// pool wakes the next pass, which considers it.
 func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
 	s.inTurns(len(d.Start), func(i int) {
 		if a := s.findQueued(d.Start[i].Allocation); a != nil && a.Pool == p.Name && s.hasRoom(p, needsOf(a.Request), d.Start[i].Placement) {
@@ -88,12 +88,12 @@ func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
 	})
 }
 
-// findQueued is an allocation that still waits, or nil.
+// findQueued returns an allocation if it is still waiting, or nil.
 func (s *scheduler) findQueued(id pool.AllocationID) *allocation {
 	return s.findIn(id, Queued)
 }
 
-// findPlaced is an allocation that is still placed, or nil.
+// findPlaced returns an allocation if it is still placed, or nil.
 func (s *scheduler) findPlaced(id pool.AllocationID) *allocation {
 	return s.findIn(id, Placed)
 }
@@ -105,7 +105,7 @@ func (s *scheduler) findIn(id pool.AllocationID, phase Phase) *allocation {
 	return nil
 }
 
-// hasRoom reports whether agents can still give what was decided to be placed on them.
+// hasRoom reports whether the agents of a placement still have the room for it.
 func (s *scheduler) hasRoom(p Pool, n needs, placement []pool.Share) bool {
 	for _, share := range placement {
 		a := s.agents[rm.AgentID(share.Agent)]
@@ -116,7 +116,7 @@ func (s *scheduler) hasRoom(p Pool, n needs, placement []pool.Share) bool {
 	return true
 }
 
-// placeAllocation gives a queued allocation its containers, one on each agent.
+// placeAllocation creates the containers of a queued allocation, one on each agent.
 func (s *scheduler) placeAllocation(a *allocation, placement []pool.Share, now time.Time) {
 	if err := a.setState(Placed); err != nil {
 		s.cfg.Log.Error("cannot place allocation", "allocation", a.Allocation, "err", err)

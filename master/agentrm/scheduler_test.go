@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// Others go on while a pass decides; what it decided of things that have changed since is
+// Other goroutines continue while a pass decides. Decisions about objects that have changed since are
 // left to the next pass.
 func TestADecisionThatTimeHasOvertakenIsNotCarriedOut(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestADecisionThatTimeHasOvertakenIsNotCarriedOut(t *testing.T) {
 	}
 }
 
-// scene is a scheduler that makes passes only when it is asked.
+// scene is a scheduler that makes passes only on request.
 type scene struct{ *scheduler }
 
 func newScene(t testing.TB, agents, slots int) (scene, Pool) {
@@ -97,10 +97,9 @@ func (s scene) addQueued(t testing.TB, id rm.AllocationID, slots int, change ...
 	}
 }
 
-// BenchmarkPass is the promise that a storm of preemptions, 100,000 tasks on 10,000 agents,
-// is decided in half a second and that no caller waits for a lock for more than 20 ms
-// meanwhile. Half of the tasks wait for what the others hold. It fails when a task's part of
-// the pass grows with the storm.
+// BenchmarkPass checks that a storm of preemptions, 100,000 tasks on 10,000 agents, is decided in half a
+// second and that no caller waits for a lock for more than 20 ms meanwhile. Half of the tasks wait for
+// the slots of the others. It fails if the cost per task of the pass grows with the size of the storm.
 func BenchmarkPass(b *testing.B) {
 	var grown measure.Growth
 	for _, agents := range []int{100, 1_000, 10_000} {
@@ -130,8 +129,8 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// newStorm is a full pool of agents of eight slots, five tasks that run on each, and as many that
-// wait with a better priority.
+// newStorm returns a full pool of agents of eight slots, five tasks that run on each, and as many
+// waiting tasks of a better priority.
 func newStorm(b *testing.B, agents int) scene {
 	b.Helper()
 	s, _ := newScene(b, agents, 8)
@@ -145,8 +144,8 @@ func newStorm(b *testing.B, agents int) scene {
 	return s
 }
 
-// waitForLock takes the lock every millisecond until the function that it returns is called, which
-// says how long it waited at most, in nanoseconds.
+// waitForLock takes the lock every millisecond until the returned function is called, which returns the
+// longest wait in nanoseconds.
 func waitForLock(s scene) (longest func() int64) {
 	var most int64
 	stop, stopped := make(chan struct{}), make(chan struct{})

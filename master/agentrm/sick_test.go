@@ -20,7 +20,7 @@ func (p *peer) feels(h *agentv1.Health) {
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Health{Health: h}})
 }
 
-// notHere is the end of a container for which there was no room.
+// notHere reports the end of a container for which there was no room.
 func (p *peer) notHere(s *agentv1.Start) {
 	p.t.Helper()
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: &agentv1.Change{
@@ -78,7 +78,7 @@ func TestAnAgentThatSaysInItsHelloThatItIsSickGetsNothing(t *testing.T) {
 		t.Errorf("got %v", s)
 	}
 	a.quiet()
-	// A master that is started anew does not forget: the agent says it again.
+	// A restarted master learns it again from the agent's hello.
 	c.restart()
 	c.join("a", 1, func(h *agentv1.Hello) { h.Health = full() })
 	c.until("it is shown as sick", func() bool { return c.shown("a").GetSick() != nil })
@@ -198,7 +198,7 @@ func TestAnAgentIsAvoidedForAWhileOnly(t *testing.T) {
 	}
 }
 
-// Whoever launches machines sees no room on a sick one.
+// The launcher of machines sees no room on a sick agent.
 func TestALauncherSeesNoRoomOnASickAgent(t *testing.T) {
 	t.Parallel()
 	scenes := make(chan pool.Pool, 1)

@@ -6,8 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// An agent that is back before it was given up, and has ended a container because it had
-// no answer, has lost it: the task has not failed.
+// An agent that reconnects before it is given up, and has ended a container because the master was out
+// of reach, has lost the container: the task has not failed.
 func TestAContainerThatWasEndedInSilenceIsTheAgentsLoss(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

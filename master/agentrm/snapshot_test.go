@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// A job may change while a pass lists what waits: between those that stand alone and the lines.
+// A job may change while a pass lists the waiting allocations, between the single ones and the lines.
 func TestAPassLooksOnceAtWhatChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -26,13 +26,13 @@ func TestAPassLooksOnceAtWhatChangesMeanwhile(t *testing.T) {
 			t.Parallel()
 			s, p := newScene(t, 1, 8)
 			s.addQueued(t, "one", 1, func(q *rm.Request) { q.NotBefore = time.Now().Add(-time.Hour) })
-			s.cfg.Machine = func(string) (int, bool) { // asked for between the two
+			s.cfg.Machine = func(string) (int, bool) { // called between the two
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				c.change(s, s.allocations["one"])
 				return 0, false
 			}
-			for range 2 { // a pass does not count what the one before has seen
+			for range 2 { // a pass does not count the looks of the one before
 				snapshot, _ := s.snapshotPool(p, time.Now())
 				if n := len(snapshot.Allocations); n != c.want {
 					t.Errorf("got %d allocations, want %d", n, c.want)

@@ -13,19 +13,19 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// state is what is known now. Every part has it.
+// state is the current state, which all parts share.
 type state struct {
 	cfg  Config
 	work *workqueue.Queue
-	// passes are those of the scheduler.
+	// passes are the passes of the scheduler.
 	passes *passes.Passes
-	// began is closed by beginOnce, when running was set first.
+	// began is closed by beginOnce, when running was first set.
 	began     chan struct{}
 	beginOnce func()
 
-	// mu guards everything below, and the agents, allocations, containers and jobs
-	// themselves. Methods that do not lock it are called while it is held, unless they
-	// say otherwise; nothing blocks while it is held.
+	// mu guards everything below, and the agents, allocations, containers and jobs themselves. Methods
+	// that do not lock it must be called with it held, unless documented otherwise; nothing blocks while
+	// it is held.
 	mu          sync.Mutex
 	running     bool
 	agents      map[rm.AgentID]*agent
@@ -33,19 +33,19 @@ type state struct {
 	containers  map[rm.ContainerID]*container
 	// queue has the jobs of all allocations.
 	queue *queue.Queue
-	// waiting is the allocations by pool, as passes take them.
+	// waiting holds the allocations by pool, in the form that passes use.
 	waiting map[string]*waitlist
-	// looks counts those of passes at the allocations of a pool.
+	// looks counts the looks of passes at the allocations of a pool.
 	looks uint64
-	// switches are those of agents that are not known otherwise.
+	// switches are the switches of agents that are otherwise unknown.
 	switches map[rm.AgentID]agentDoc
-	// retired are the agents whose machines are to go, whether or not they are connected.
+	// retired are the agents whose machines are to be removed, whether or not they are connected.
 	retired map[rm.AgentID]bool
 	// sick are the agents that cannot start containers.
 	sick map[rm.AgentID]*agent
-	// launched are the restrictions of the machine of each pool that was launched and joined last.
+	// launched holds, by pool, the restrictions of the launched machine that joined last.
 	launched map[string]restrictions
-	// agentsVersion counts what noteAgents is told; lineups and sizes are kept by pool.
+	// agentsVersion counts the calls of noteAgents; lineups and sizes are caches by pool.
 	agentsVersion uint64
 	lineups       map[string]*lineup
 	sizes         map[string]size
@@ -70,10 +70,10 @@ func newState(c Config) *state {
 	return s
 }
 
-// hostOn is where the containers of an allocation on other agents find one on a. That is
-// where its link comes from, unless that is loopback or another agent's address too, as
-// behind a balancer or NAT: then it is what the agent says itself, if it says anything.
-// The interface that its pool names goes first.
+// hostOn returns the address at which the containers of an allocation on other agents reach one on a.
+// That is the remote address of its link, unless it is loopback or another agent's address too, as
+// behind a load balancer or NAT: then it is the address that the agent reports, if any. The address of
+// the interface that the pool names takes precedence.
 func (s *state) hostOn(a *agent, of *allocation) string {
 	if address := ownAddress(a.interfaces[s.interfaceOf(of)]); address != "" {
 		return address
@@ -93,7 +93,7 @@ func (s *state) sharesAddress(a *agent, of *allocation) bool {
 	return false
 }
 
-// ownAddress is what an agent says of itself, empty for what leads to no one machine.
+// ownAddress returns the address that an agent reports, or "" if it does not identify one machine.
 func ownAddress(said string) string {
 	ip, err := netip.ParseAddr(said)
 	if err != nil || ip.Zone() != "" || !ip.IsGlobalUnicast() {
@@ -107,7 +107,7 @@ func isLoopback(address string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// newQueue keeps the jobs of the configured pools.
+// newQueue returns the queue of the configured pools.
 func (s *state) newQueue() *queue.Queue {
 	rules := queue.Rules{
 		DefaultAux: s.cfg.DefaultAux, DefaultCompute: s.cfg.DefaultCompute,
@@ -126,7 +126,7 @@ func checkWeight(w float64) error {
 	return nil
 }
 
-// positionOf is an allocation's place as the scheduler knows it.
+// positionOf returns an allocation's position for the scheduler.
 func positionOf(e *queue.Entry) pool.Position { return pool.Position(e.Parent.Position()) }
 
 func (s *state) hasAgent(id rm.AgentID) bool {
@@ -147,7 +147,7 @@ func (s *state) isOver(a *allocation) bool {
 	return a.phase == Over
 }
 
-// checkFits says why a request could never run in a pool.
+// checkFits returns an *rm.Unfulfillable if a request could never run in a pool.
 func (s *state) checkFits(name string, q rm.Request) error {
 	p, _ := s.cfg.findPool(name)
 	now := s.sizeOf(p.Name)
@@ -155,7 +155,7 @@ func (s *state) checkFits(name string, q rm.Request) error {
 	c := pool.Capacity{MaxAux: p.MaxAux, Shapes: slices.Concat(s.cfg.Room(p.Name), now.shapes)}
 	machine, launches := s.cfg.Machine(p.Name)
 	if launches && q.SingleNode {
-		// Whatever the pool has just now, such a machine may come.
+		// Regardless of the pool's present machines, such a machine may be launched.
 		c.Shapes = append(c.Shapes, pool.Shape{Slots: machine, Count: 1})
 	}
 	if pool.Fits(c, q.Slots, q.SingleNode) {
@@ -175,7 +175,7 @@ func (s *state) checkFits(name string, q rm.Request) error {
 	return u
 }
 
-// addAllocation makes an allocation known, under what was changed for its job.
+// addAllocation adds an allocation with the settings of its job.
 func (s *state) addAllocation(q rm.Request) (*allocation, error) {
 	var before queue.Position
 	if j, found := s.queue.Job(q.Job); found && !j.Empty() {
@@ -188,7 +188,7 @@ func (s *state) addAllocation(q rm.Request) (*allocation, error) {
 	a := &allocation{Entry: e, phase: Queued}
 	s.allocations[q.Allocation] = a
 	if before != 0 && before != e.Parent.Position() {
-		s.moveWaiting(e.Parent) // the job's others move with it
+		s.moveWaiting(e.Parent) // the job's other allocations move with it
 		return a, nil
 	}
 	s.waitingOf(a.Pool).addAllocation(a)

@@ -16,19 +16,18 @@ func earliestTime(a, b time.Time) time.Time {
 	return a
 }
 
-// maxMargin is how much longer than an agent the master waits: an agent that has had
-// no answer for the wait ends what is run again elsewhere, which takes a moment.
+// maxMargin bounds the time that the master waits longer than an agent. An agent without an answer
+// during the wait ends the containers that will run elsewhere, which takes a moment.
 const maxMargin = 5 * time.Second
 
-// lostWait is how long the containers of a lost agent are kept.
+// lostWait returns the time that the containers of a lost agent are kept.
 func (p Pool) lostWait() time.Duration { return p.ReconnectWait + min(maxMargin, p.ReconnectWait/2) }
 
-// lookLimit is how many agents or allocations are looked at, or placed, before others
-// may go on: of 100,000 the lock is given back 400 times.
+// lookLimit is the number of agents or allocations that are visited or placed before the lock is
+// released for others: with 100,000 it is released 400 times.
 const lookLimit = 250
 
-// inTurns calls do for 0 to n-1, a few at a time under the lock. The caller does not hold
-// it.
+// inTurns calls do for 0 to n-1, a few at a time under the lock. The caller does not hold the lock.
 func (s *state) inTurns(n int, do func(i int)) {
 	for from := 0; from < n; from += lookLimit {
 		s.mu.Lock()
@@ -39,10 +38,10 @@ func (s *state) inTurns(n int, do func(i int)) {
 	}
 }
 
-// snapshotPool is a pool as the scheduler sees it, and when time alone changes it; zero is
-// never. What is not to be placed yet is not in it. Others go on meanwhile, so that its
-// parts are of different moments: what acts by it looks again. The caller does not
-// hold the lock.
+// snapshotPool returns a pool as input of the scheduler, and when it changes without an event; zero
+// means never. It leaves out allocations that are not to be placed yet. The lock is released in between,
+// so that parts of the snapshot may be inconsistent: callers that act on it check again. The caller does
+// not hold the lock.
 func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes time.Time) {
 	l := s.lineUp(p)
 	allocations := s.members(p, l)
@@ -50,13 +49,13 @@ func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes
 	snapshot = pool.Pool{
 		Scheduler: p.Scheduler, MaxAux: p.MaxAux, Agents: l.agents, Inventory: l.inventory,
 		Room: slices.Concat(room, l.lost),
-		// Not under the lock: to make room for many, and for what the collector wants for it, takes long.
+		// Allocated without the lock: a large allocation may take long, including garbage collection.
 		Allocations: make([]pool.Allocation, 0, len(allocations)),
 	}
 	s.inTurns(len(allocations), func(i int) {
 		a := allocations[i]
 		if a.Pool != p.Name || !a.lookAt(s.looks) {
-			return // its job was changed meanwhile, and none is looked at twice
+			return // its job was changed meanwhile, or it was already visited
 		}
 		changes = earliestTime(changes, a.changesAt(now))
 		if a.phase == Over || a.isHeld(now) {
@@ -69,7 +68,7 @@ func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes
 				launched = room
 			}
 			if !d.hasRoom(a.Request, p.MaxAux, launched) {
-				a.waiting = forAbleAgent // and holds up no other
+				a.waiting = forAbleAgent // and does not block others
 				return
 			}
 			one.Exclude = append(one.Exclude, d.refusing...)
@@ -84,7 +83,7 @@ func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes
 	return snapshot, changes
 }
 
-// forScheduler is the agent as the scheduler sees it.
+// forScheduler returns the agent as input of the scheduler.
 func (a *agent) forScheduler() pool.Agent {
 	out := pool.Agent{
 		ID: pool.AgentID(a.id), Enabled: a.presence == Connected && a.state != rm.Disable,
@@ -99,7 +98,7 @@ func (a *agent) forScheduler() pool.Agent {
 	return out
 }
 
-// lookAt reports whether a look is the first that sees the allocation, and notes it.
+// lookAt records a look at the allocation, and reports whether it is the first with this number.
 func (a *allocation) lookAt(look uint64) bool {
 	seen := a.look == look
 	a.look = look
@@ -109,11 +108,11 @@ func (a *allocation) lookAt(look uint64) bool {
 // isHeld reports whether a waiting allocation is not to be placed yet.
 func (a *allocation) isHeld(now time.Time) bool { return a.phase == Queued && a.NotBefore.After(now) }
 
-// avoidFor is how long a task avoids the agents that could not start it, from when it may
-// be placed again: by then one that is not known to be sick is as good as another.
+// avoidFor is the time that a task avoids the agents that could not start it, from when it may be placed
+// again. After that, one that is not known to be sick is as good as another.
 const avoidFor = time.Minute
 
-// avoidsUntil is when the allocation takes any agent again.
+// avoidsUntil returns the time from which the allocation accepts any agent again.
 func (a *allocation) avoidsUntil() time.Time {
 	if len(a.Avoid) == 0 {
 		return time.Time{}
@@ -121,8 +120,8 @@ func (a *allocation) avoidsUntil() time.Time {
 	return a.NotBefore.Add(avoidFor)
 }
 
-// changesAt is when time alone changes where a waiting allocation may be placed; zero is
-// never.
+// changesAt returns when the possible placement of a waiting allocation changes without an event; zero
+// means never.
 func (a *allocation) changesAt(now time.Time) time.Time {
 	switch {
 	case a.isHeld(now):
@@ -133,9 +132,8 @@ func (a *allocation) changesAt(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// fitsElsewhere reports whether an allocation fits on the agents of a pool that take tasks
-// now, without those that could not start it. Agents that others occupy count: for a
-// while it waits for them.
+// fitsElsewhere reports whether an allocation fits on the agents of a pool that take tasks now, without
+// those that could not start it. Occupied agents count: the allocation waits for them for a while.
 func (p Pool) fitsElsewhere(q *allocation, takers []*agent) bool {
 	c := pool.Capacity{MaxAux: p.MaxAux}
 	for _, a := range takers {
@@ -146,36 +144,36 @@ func (p Pool) fitsElsewhere(q *allocation, takers []*agent) bool {
 	return pool.Fits(c, q.Slots, q.SingleNode)
 }
 
-// lineup is the agents of a pool as the scheduler sees them. It is never changed; it is made again once
-// an agent has come, gone or changed, so that a task costs no more in a large pool than in a small one.
+// lineup is the agents of a pool as input of the scheduler. It is immutable and cached until an agent
+// joins, leaves or changes, so that the cost of a task does not depend on the size of the pool.
 type lineup struct {
-	// version is that of the agents that were looked at.
+	// version is the version of the agents that were visited.
 	version uint64
 	agents  []pool.Agent // by id
-	// lost are the machines that are waited for, takers the agents that take tasks now.
+	// lost are the shapes of machines expected to return, takers the agents that take tasks now.
 	lost      []pool.Shape
 	takers    []*agent
 	inventory *pool.Inventory
-	// divisions are the agents by the needs of tasks.
+	// divisions classify the agents by the needs of tasks.
 	divisions map[needs]*division
-	// room is what all of them have.
+	// room is the total capacity.
 	room room
 }
 
-// size is how large the agents of a pool are.
+// size describes the number and sizes of a pool's agents.
 type size struct {
 	version uint64
 	agents  int
-	// most is the devices of the largest.
+	// most is the number of devices of the largest agent.
 	most   int
 	shapes []pool.Shape
 }
 
-// noteAgents is called when an agent has come, gone or changed in what the scheduler sees of it.
+// noteAgents must be called when an agent has joined, left or changed in a way that the scheduler sees.
 func (s *state) noteAgents() { s.agentsVersion++ }
 
-// lineUp is the lineup of a pool. Others go on while it is made, so that its parts are of different
-// moments: it is not kept then. The caller does not hold the lock.
+// lineUp returns the lineup of a pool. The lock is released while it is computed; if an agent changes
+// meanwhile, the result is not reused. The caller does not hold the lock.
 func (s *state) lineUp(p Pool) *lineup {
 	s.mu.Lock()
 	kept, version := s.lineups[p.Name], s.agentsVersion
@@ -203,7 +201,7 @@ func (s *state) lineUp(p Pool) *lineup {
 	l.room.aux = p.MaxAux * len(l.agents)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lineups[p.Name] = l // with an old version it is made again
+	s.lineups[p.Name] = l // with an outdated version it is computed again
 	return l
 }
 
@@ -214,8 +212,8 @@ func (l *lineup) addAgent(a *agent) {
 		d.addAgent(a, a.restrictions.refuse(n))
 	}
 	if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
-		// It counts as a machine to come, so that a broken link of seconds
-		// does not let lower priorities pass.
+		// It counts as a future machine, so that lower priorities do not overtake because of a link that
+		// is broken for seconds.
 		l.lost = append(l.lost, pool.Shape{Slots: len(a.devices), Count: 1})
 	}
 	if a.presence == Connected && a.state == rm.Enable && !a.takesNothing() {
@@ -223,7 +221,7 @@ func (l *lineup) addAgent(a *agent) {
 	}
 }
 
-// sizeOf is the size of a pool. The caller holds the lock.
+// sizeOf returns the size of a pool. The caller holds the lock.
 func (s *state) sizeOf(name string) size {
 	if kept, found := s.sizes[name]; found && kept.version == s.agentsVersion {
 		return kept

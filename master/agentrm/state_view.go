@@ -20,11 +20,10 @@ func (s *Sickness) toAPI() *apiv1.AgentSickness {
 	return &apiv1.AgentSickness{Lack: s.Lack, Reason: s.Reason, Since: timestamppb.New(s.Since)}
 }
 
-// mostNamed is how many agents of one kind a task's reason names.
+// mostNamed is the maximum number of agents of one kind that a task's reason names.
 const mostNamed = 3
 
-// describeSick says for a task that waits which agents of its pool are sick; empty for
-// none.
+// describeSick returns, for a waiting task, a text that names the sick agents of its pool, or "".
 func (s *state) describeSick(name string) string {
 	var sick []*agent
 	for _, a := range s.sick {
@@ -92,14 +91,13 @@ func (s *state) listAgents() []*apiv1.Agent {
 // slotKey pads a slot's id, because clients print slots in the order of keys.
 func slotKey(d *apiv1.Device) string { return fmt.Sprintf("%03d", d.GetId()) }
 
-// isEnabled reports whether clients see the agent as one that takes tasks.
+// isEnabled reports whether the API shows the agent as enabled.
 func (a *agent) isEnabled() bool {
 	return a.presence == Connected && a.state == rm.Enable && a.notice == nil && a.sick == nil
 }
 
-// toAPI is the agent as clients see it. One that is lost looks disabled and
-// draining, as it does in Determined 0.38.1: it keeps what it runs and gets
-// nothing new. So does one that is sick.
+// toAPI returns the agent as an API message. A lost or sick agent, which keeps its running containers
+// and gets no new ones, appears disabled and draining as in Determined 0.38.1.
 func (a *agent) toAPI() *apiv1.Agent {
 	out := &apiv1.Agent{
 		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: apiv1.Release, DetDeployVersion: a.version,
@@ -135,8 +133,7 @@ func (a *agent) toAPI() *apiv1.Agent {
 	return out
 }
 
-// listPools implements rm.ResourceManager. Details of a cloud are added by who
-// launches the machines.
+// listPools implements rm.ResourceManager. The launcher of machines adds the details of a cloud.
 func (s *state) listPools() []*apiv1.ResourcePool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,8 +146,7 @@ func (s *state) listPools() []*apiv1.ResourcePool {
 	return out
 }
 
-// listPoolSettings implements rm.ResourceManager. Configured pools never change, and need no
-// lock.
+// listPoolSettings implements rm.ResourceManager. Configured pools are immutable and need no lock.
 func (s *state) listPoolSettings() []rm.PoolSettings {
 	out := make([]rm.PoolSettings, 0, len(s.cfg.Pools))
 	for _, p := range s.cfg.Pools {
@@ -163,7 +159,7 @@ func (s *state) listPoolSettings() []rm.PoolSettings {
 	return out
 }
 
-// countAllocations counts those of each pool.
+// countAllocations returns the numbers of allocations by pool.
 func (s *state) countAllocations() map[string]*apiv1.QueueStats {
 	out := make(map[string]*apiv1.QueueStats, len(s.cfg.Pools))
 	for _, p := range s.cfg.Pools {
@@ -189,7 +185,7 @@ func (s *state) describePool(p Pool, stats *apiv1.QueueStats) *apiv1.ResourcePoo
 		SchedulerType:                apiv1.SchedulerType_SCHEDULER_TYPE_PRIORITY,
 		SchedulerFittingPolicy:       apiv1.FittingPolicy_FITTING_POLICY_BEST,
 		ClusterName:                  s.cfg.ClusterName, ResourceManagerMetadata: p.Metadata,
-		Location: "on-prem", ImageId: "N/A", InstanceType: "N/A", // what Determined 0.38.1 shows for static pools
+		Location: "on-prem", ImageId: "N/A", InstanceType: "N/A", // as Determined 0.38.1 shows static pools
 		Details: &apiv1.ResourcePoolDetail{PriorityScheduler: &apiv1.ResourcePoolPrioritySchedulerDetail{
 			Preemption: p.Scheduler.Preemption, DefaultPriority: int32(p.Scheduler.DefaultPriority), //nolint:gosec // 1 to 99
 		}},
@@ -207,8 +203,7 @@ func (s *state) describePool(p Pool, stats *apiv1.QueueStats) *apiv1.ResourcePoo
 	return out
 }
 
-// countAgent adds an agent to its pool's numbers. Slots that are switched off
-// are neither available nor used.
+// countAgent adds an agent to its pool's numbers. Disabled slots count as neither available nor used.
 func countAgent(out *apiv1.ResourcePool, a *agent) {
 	out.NumAgents++
 	if a.isEnabled() {

@@ -10,13 +10,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// waitlist is the allocations of a pool as a pass takes them. What waits and differs only in its
-// place stands in a line, of which a pass sees as many as could start: a long queue costs no more
-// than a short one.
+// waitlist is the allocations of a pool in the form that passes use. Waiting allocations that differ
+// only in their position form a line, from which a pass takes as many as could start: a long queue costs
+// no more than a short one.
 type waitlist struct {
 	lines map[alike]*line
-	// single are those that a pass sees each time: what is placed, and what waits under conditions
-	// of its own.
+	// single are the allocations that every pass visits: placed ones, and waiting ones with individual
+	// conditions.
 	single map[rm.AllocationID]*allocation
 }
 
@@ -24,12 +24,12 @@ func newWaitlist() *waitlist {
 	return &waitlist{lines: make(map[alike]*line), single: make(map[rm.AllocationID]*allocation)}
 }
 
-// standsAlone reports whether a pass must look at a waiting allocation by itself.
+// standsAlone reports whether every pass must visit the allocation individually.
 func (a *allocation) standsAlone() bool {
 	return a.phase != Queued || a.SlotLimit() > 0 || !a.NotBefore.IsZero() || len(a.Avoid)+len(a.ExcludedAgents) > 0
 }
 
-// addAllocation puts an allocation into its line, or among those that stand alone.
+// addAllocation adds an allocation to its line, or to the single ones.
 func (w *waitlist) addAllocation(a *allocation) {
 	if a.standsAlone() {
 		w.single[a.Allocation] = a
@@ -38,14 +38,14 @@ func (w *waitlist) addAllocation(a *allocation) {
 	l := w.lineFor(a)
 	a.line, a.shownIn = l, 0
 	if n := len(l.members); n == 0 || compareWaiting(l.members[n-1], a) < 0 {
-		l.members = append(l.members, a) // most come in their order
+		l.members = append(l.members, a) // most are added in order
 		return
 	}
 	at, _ := slices.BinarySearchFunc(l.members, a, compareWaiting)
 	l.members = slices.Insert(l.members, at, a)
 }
 
-// lineFor is the line in which an allocation waits.
+// lineFor returns the line in which an allocation waits.
 func (w *waitlist) lineFor(a *allocation) *line {
 	key := alike{slots: a.Slots, priority: a.Priority, single: a.SingleNode, preemptible: a.Preemptible, needs: needsOf(a.Request)}
 	l := w.lines[key]
@@ -56,7 +56,7 @@ func (w *waitlist) lineFor(a *allocation) *line {
 	return l
 }
 
-// waitingOf is the waitlist of a pool.
+// waitingOf returns the waitlist of a pool.
 func (s *state) waitingOf(name string) *waitlist {
 	w := s.waiting[name]
 	if w == nil {
@@ -66,7 +66,7 @@ func (s *state) waitingOf(name string) *waitlist {
 	return w
 }
 
-// leaveWaiting takes an allocation out of its waitlist, whichever that is.
+// leaveWaiting removes an allocation from its waitlist.
 func (s *state) leaveWaiting(a *allocation) {
 	if a.line != nil {
 		a.line.remove(a)
@@ -78,16 +78,16 @@ func (s *state) leaveWaiting(a *allocation) {
 	}
 }
 
-// holdSlots notes that an allocation waits no longer.
+// holdSlots records that an allocation no longer waits.
 func (s *state) holdSlots(a *allocation) {
 	s.leaveWaiting(a)
 	s.waitingOf(a.Pool).single[a.Allocation] = a
 }
 
-// fewMoved is up to how many allocations change their places one by one.
+// fewMoved is the maximum number of allocations that are moved one by one.
 const fewMoved = 16
 
-// moveWaiting gives the allocations of jobs the places that they have now, after a change of the jobs.
+// moveWaiting moves the allocations of jobs to their current positions, after a change of the jobs.
 func (s *state) moveWaiting(jobs ...*queue.Job) {
 	var moved []*allocation
 	for _, j := range jobs {
@@ -100,14 +100,14 @@ func (s *state) moveWaiting(jobs ...*queue.Job) {
 		return
 	}
 	for _, a := range moved {
-		s.leaveWaiting(a) // before any comes back: a line is in order then but for these
+		s.leaveWaiting(a) // all are removed before any is added again, so that the rest of each line is in order
 	}
 	for _, a := range moved {
 		s.waitingOf(a.Pool).addAllocation(a)
 	}
 }
 
-// lineUpWaiting makes the waitlists again, after what changes the order of many.
+// lineUpWaiting rebuilds the waitlists, after a change of the order of many allocations.
 func (s *state) lineUpWaiting() {
 	clear(s.waiting)
 	for _, a := range s.allocations {
@@ -127,10 +127,10 @@ func (s *state) lineUpWaiting() {
 	}
 }
 
-// room is how much of a pool could be given away, in slots and in places for tasks without.
+// room is a pool's free capacity, in slots and in places for zero-slot tasks.
 type room struct{ slots, aux int }
 
-// countFitting is how many allocations of so many slots fit at most.
+// countFitting returns the maximum number of allocations of so many slots that fit.
 func (r room) countFitting(slots int) int {
 	if slots == 0 {
 		return max(r.aux, 0)
@@ -138,9 +138,9 @@ func (r room) countFitting(slots int) int {
 	return max(r.slots, 0) / slots
 }
 
-// members are the allocations of a pool that a pass looks at: of each line as many as could start, one
-// that says why the others wait, and all where machines are launched for what waits. The caller does
-// not hold the lock.
+// members returns the allocations of a pool that a pass visits: of each line as many as could start and
+// one more, which yields the reason why the others wait, or the whole line if machines are launched for
+// waiting tasks. The caller does not hold the lock.
 func (s *state) members(p Pool, l *lineup) []*allocation {
 	out := s.single(p)
 	left := l.room
@@ -163,19 +163,19 @@ func (s *state) members(p Pool, l *lineup) []*allocation {
 	return out
 }
 
-// single are the allocations of a pool that stand alone. The caller does not hold the lock.
+// single returns the single allocations of a pool. The caller does not hold the lock.
 func (s *state) single(p Pool) []*allocation {
 	s.mu.Lock()
 	n := len(s.waitingOf(p.Name).single)
 	s.mu.Unlock()
-	// Not under the lock, as in snapshotPool, with room for those of the lines and for what comes meanwhile.
+	// Allocated without the lock, as in snapshotPool, with room for those of the lines and later ones.
 	out := make([]*allocation, 0, 2*n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.AppendSeq(out, maps.Values(s.waitingOf(p.Name).single))
 }
 
-// takeRoom takes from the room of a pool what an allocation holds and keeps.
+// takeRoom subtracts from the room of a pool the slots that an allocation holds and keeps.
 func (s *state) takeRoom(left *room, p Pool, a *allocation) {
 	if a.phase != Placed || a.release != nil || p.Scheduler.Preemption && a.Preemptible {
 		return
@@ -200,8 +200,8 @@ func (a *agent) hasDevice(id int32) bool {
 	return slices.ContainsFunc(a.devices, func(d *apiv1.Device) bool { return d.GetId() == id })
 }
 
-// explainLines notes why those wait that the pass did not see. It reports whether the last that it saw of
-// a line has been placed: then there may be room for the next.
+// explainLines records why the allocations wait that the pass did not visit. It reports whether the last
+// visited one of a line was placed, because there may be room for the next one then.
 func (s *state) explainLines(p Pool) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *state) explainLines(p Pool) (more bool) {
 	return more
 }
 
-// waitsFor is why an allocation waits; empty when no pass has looked at it.
+// waitsFor returns the reason why an allocation waits, or "" if no pass has visited it.
 func (a *allocation) waitsFor() pool.Reason {
 	if a.line != nil && a.shownIn != a.line.passes {
 		return a.line.reason

@@ -12,26 +12,26 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// StoredTasks are tasks that are kept in the same store: what both keep of one thing that
-// happened is one transaction. It may be repeated like the calls of rm.Tasks.
+// StoredTasks are tasks whose records are in the same store, so that both sides record an event in one
+// transaction. Its calls may be repeated like those of rm.Tasks.
 type StoredTasks interface {
-	// AssignedWith is rm.Tasks.Assigned. Also is written with it, also where it is repeated; after an
-	// error it may not be.
+	// AssignedWith is rm.Tasks.Assigned. Also is written in the same transaction, even if the call is a
+	// repetition; after an error it may not be written.
 	AssignedWith(ctx context.Context, a rm.Assignment, also func(*store.Tx) error) ([]*agentv1.Spec, error)
-	// ReportedWith is rm.Tasks.Changed for each change of an allocation, in order, and then
-	// rm.Tasks.Ended, unless end is nil. Also, which may be nil, is written with them, or, after an
-	// error, perhaps with a repetition.
+	// ReportedWith is rm.Tasks.Changed for each change of an allocation, in order, followed by
+	// rm.Tasks.Ended unless end is nil. Also, which may be nil, is written with them, or after an error
+	// perhaps with a repetition.
 	ReportedWith(ctx context.Context, id rm.AllocationID, changes []rm.ContainerChange, end *rm.End, also func(*store.Tx) error) error
 }
 
-// separate are tasks that are kept elsewhere. What is told to them is stored before what follows
-// from it, so that it may be repeated at any point.
+// separate adapts tasks whose records are elsewhere. Each event is stored there before its effects are
+// stored here, so that it may be repeated at any point.
 type separate struct {
 	tasks rm.Tasks
 	store *store.Store
 
 	mu sync.Mutex // guards told
-	// told are the states that were taken of containers whose allocation has not ended.
+	// told are the reported states of containers whose allocation has not ended.
 	told map[rm.AllocationID]map[rm.ContainerID]apiv1.Container_State
 }
 
@@ -69,7 +69,7 @@ func (s *separate) ReportedWith(ctx context.Context, id rm.AllocationID, changes
 	return s.store.Write(ctx, also)
 }
 
-// tellChange tells a change once.
+// tellChange reports a change once.
 func (s *separate) tellChange(ctx context.Context, c rm.ContainerChange) error {
 	s.mu.Lock()
 	told := s.told[c.Allocation][c.Container]
@@ -95,15 +95,15 @@ func (s *separate) forget(id rm.AllocationID) {
 	delete(s.told, id)
 }
 
-// storeError is a write that was not done: it says nothing of what was to be written.
+// storeError is a failed write. It does not concern the content of the write.
 type storeError struct{ err error }
 
 func (e *storeError) Error() string { return e.err.Error() }
 
-// Unwrap is the store's own.
+// Unwrap returns the error of the store.
 func (e *storeError) Unwrap() error { return e.err }
 
-// isOfStore reports whether an error is the store's: what was to be written is written later.
+// isOfStore reports whether an error comes from the store, so that the write has to be retried.
 func isOfStore(err error) bool {
 	if _, found := errors.AsType[*storeError](err); found {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// inLines lists what waits in lines, each in its order.
+// inLines returns the allocations that wait in lines, each line in order.
 func (s scene) inLines() (out []rm.AllocationID) {
 	for _, w := range s.waiting {
 		for _, l := range w.lines {
@@ -33,7 +33,7 @@ func submittedAt(at time.Time) func(*rm.Request) {
 	return func(q *rm.Request) { q.Submitted = at }
 }
 
-// What is killed behind a task that waits for long is not kept until that one starts.
+// An allocation that is killed behind a long-waiting task is removed before that task starts.
 func TestWhatIsKilledLeavesItsLine(t *testing.T) {
 	t.Parallel()
 	s, _ := newScene(t, 1, 1)
@@ -53,7 +53,7 @@ func TestWhatIsKilledLeavesItsLine(t *testing.T) {
 	}
 }
 
-// A job that has lost its place with its last task does not mislead those that come.
+// A job that has lost its position with its last task does not disturb the order of later ones.
 func TestALineStaysInOrderWhenTasksAreKilled(t *testing.T) {
 	t.Parallel()
 	s, _ := newScene(t, 1, 1)
@@ -72,7 +72,7 @@ func TestALineStaysInOrderWhenTasksAreKilled(t *testing.T) {
 	}
 }
 
-// A change of one job moves its own tasks, and all others stay where they are.
+// A change of one job moves its own tasks only.
 func TestAChangedJobMovesInItsLine(t *testing.T) {
 	t.Parallel()
 	for _, tasks := range []int{1, fewMoved + 1} {
@@ -99,7 +99,7 @@ func TestAChangedJobMovesInItsLine(t *testing.T) {
 	}
 }
 
-// A decision about what has been moved to another pool meanwhile is not carried out.
+// A decision about an allocation that was moved to another pool meanwhile is not carried out.
 func TestWhatIsMovedMeanwhileIsNotPlacedInItsFormerPool(t *testing.T) {
 	t.Parallel()
 	s, p := newScene(t, 1, 4)
@@ -119,7 +119,7 @@ func TestWhatIsMovedMeanwhileIsNotPlacedInItsFormerPool(t *testing.T) {
 	}
 }
 
-// What was placed in another pool than its request says now is looked at there alone.
+// An allocation that was placed in a pool other than the requested one is visited there only.
 func TestARestoredTaskIsInThePoolThatItWasPlacedIn(t *testing.T) {
 	t.Parallel()
 	s, p := newScene(t, 1, 4)
@@ -137,7 +137,7 @@ func TestARestoredTaskIsInThePoolThatItWasPlacedIn(t *testing.T) {
 	}
 }
 
-// BenchmarkChangeOfAJob changes one of many jobs that wait.
+// BenchmarkChangeOfAJob changes one of many waiting jobs.
 func BenchmarkChangeOfAJob(b *testing.B) {
 	costs := map[int]time.Duration{}
 	for _, waiting := range []int{1000, 10_000, 100_000} {
@@ -160,7 +160,7 @@ func BenchmarkChangeOfAJob(b *testing.B) {
 			costs[waiting] = b.Elapsed() / time.Duration(b.N)
 		})
 	}
-	// Pointers behind the place are moved in memory: 8 bytes each.
+	// The pointers behind the position are moved in memory: 8 bytes each.
 	if small, large := costs[1000], costs[100_000]; small > 0 && large > 50*small {
 		b.Errorf("a change takes %v with 1,000 jobs that wait and %v with 100,000", small, large)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// decideWhole decides by all allocations, as if there were no lines.
+// decideWhole decides on all allocations, as if there were no lines.
 func (s scene) decideWhole(p Pool, now time.Time) pool.Decision {
 	snapshot, _ := s.snapshotPool(p, now)
 	snapshot.Allocations = nil
@@ -25,7 +25,7 @@ func (s scene) decideWhole(p Pool, now time.Time) pool.Decision {
 	return pool.Decide(snapshot, now)
 }
 
-// reasons are those of all that wait, as their owners are told.
+// reasons returns the reasons of all waiting allocations as reported to their owners.
 func (s scene) reasons() map[pool.AllocationID]pool.Reason {
 	out := map[pool.AllocationID]pool.Reason{}
 	for id, a := range s.allocations {
@@ -36,7 +36,7 @@ func (s scene) reasons() map[pool.AllocationID]pool.Reason {
 	return out
 }
 
-// A pass that sees the heads of lines decides what it would decide of all that wait.
+// A pass that visits the heads of lines makes the same decision as one over all waiting allocations.
 func TestAPassOverLinesDecidesAsOverAll(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
@@ -92,7 +92,7 @@ func (s scene) addRandom(t *testing.T, random *rand.Rand, n int, submitted time.
 	})
 }
 
-// moveRandom changes a job: others of its line stand before it then.
+// moveRandom changes a job, which changes its position in its line.
 func (s scene) moveRandom(t *testing.T, random *rand.Rand, n int) {
 	t.Helper()
 	id := rm.JobID(fmt.Sprintf("a%04d", 1+random.IntN(n)))
@@ -107,7 +107,7 @@ func (s scene) moveRandom(t *testing.T, random *rand.Rand, n int) {
 	s.moveWaiting(changed.Jobs...)
 }
 
-// endSome ends a third of what runs, and some that wait.
+// endSome ends a third of the running allocations, and some waiting ones.
 func (s scene) endSome(random *rand.Rand) {
 	for _, id := range slices.Sorted(maps.Keys(s.allocations)) {
 		a := s.allocations[id]
@@ -124,7 +124,7 @@ func (s scene) endSome(random *rand.Rand) {
 	}
 }
 
-// BenchmarkPassOverALongQueue is a pass over tasks that all wait for the same slots.
+// BenchmarkPassOverALongQueue makes a pass over tasks that all wait for the same slots.
 func BenchmarkPassOverALongQueue(b *testing.B) {
 	costs := map[int]time.Duration{}
 	for _, waiting := range []int{1000, 10_000, 100_000} {

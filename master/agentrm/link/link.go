@@ -1,5 +1,5 @@
-// Package link connects a master to one agent: it queues messages, bounds how long the agent may take to
-// read and to answer, and sends refusals.
+// Package link implements a master's connection to one agent: it queues messages, limits the time in
+// which the agent must read and answer, and sends refusals.
 package link
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Message is what a master sends.
+// Message is a message of the master.
 type Message = *agentv1.MasterMessage
 
-// Link is the connection to one agent. An agent that says nothing and is sent nothing costs
-// the goroutine that reads: the others begin when there is something to do.
+// Link is the connection to one agent. A silent link costs one goroutine, the reader; others start only
+// when there is work.
 type Link struct {
-	// Agent is at the other end, once it is known, and Address is where that is.
+	// Agent is the agent's id once it is known, Address its remote address.
 	Agent   rm.AgentID
 	Address string
 	Log     *slog.Logger
-	// Admitted makes room for the next one who waits to be.
+	// Admitted is called once the agent is admitted, so that its place is freed for the next connection.
 	Admitted func(ctx context.Context)
 
 	conn    *websocket.Conn
@@ -37,29 +37,29 @@ type Link struct {
 	cancel  context.CancelCauseFunc
 	writing atomic.Bool
 	pinging atomic.Bool
-	// began is when the link was made, and heard when the agent said something last, a ping
-	// among others, in nanoseconds after that.
+	// began is when the link was created, and heard is when the agent last sent something, including a
+	// ping, in nanoseconds after that.
 	began time.Time
 	heard atomic.Int64
 	// unanswered holds a token for every message that is being stored.
 	unanswered chan struct{}
-	ignored    atomic.Bool // nothing that the agent says counts any more
+	ignored    atomic.Bool // the agent's messages are ignored from now on
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	queue []Message
-	// sending says that what is queued is on its way.
+	// sending is set while queued messages are being sent.
 	sending bool
-	// begin starts work of the link; it is nil before the link is served and after. What
-	// is to begin before is in early.
+	// begin starts work of the link; it is nil before the link is served and after. Work that is to
+	// start before is in early.
 	begin func(Work)
 	early []Work
 	ended bool
 }
 
-// Work ends the link with its error, unless that is nil.
+// Work ends the link if it returns an error.
 type Work func(ctx context.Context) error
 
-// New returns a link that has no connection yet. Cancel ends it with an error.
+// New returns a link without a connection. Cancel ends the link with an error.
 func New(address string, limits Limits, cancel context.CancelCauseFunc) *Link {
 	return &Link{
 		Address: address, limits: limits, cancel: cancel, began: time.Now(),
@@ -67,7 +67,7 @@ func New(address string, limits Limits, cancel context.CancelCauseFunc) *Link {
 	}
 }
 
-// Accept makes a connection of the agent's request.
+// Accept upgrades the agent's request to a WebSocket connection.
 func (l *Link) Accept(w http.ResponseWriter, req *http.Request) error {
 	conn, err := websocket.Accept(w, req, &websocket.AcceptOptions{
 		OnPingReceived: func(context.Context, []byte) bool { l.noteHeard(); return true },
@@ -80,16 +80,16 @@ func (l *Link) Accept(w http.ResponseWriter, req *http.Request) error {
 	return nil
 }
 
-// HangUp closes the connection, unless it is closed.
-func (l *Link) HangUp() { _ = l.conn.CloseNow() } // it is closed in good order where there is an order
+// HangUp closes the connection if it is open.
+func (l *Link) HangUp() { _ = l.conn.CloseNow() } // after an orderly close it is already closed
 
-// Admit lets an admitted agent send as much as it needs.
+// Admit raises the message limit of an admitted agent and frees its place.
 func (l *Link) Admit(ctx context.Context) {
 	l.conn.SetReadLimit(l.limits.Message)
 	l.Admitted(ctx)
 }
 
-// Serve has work begun from now on, with begin, first what has waited for it.
+// Serve starts work with begin from now on, beginning with the work that has waited for it.
 func (l *Link) Serve(begin func(Work)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,14 +100,14 @@ func (l *Link) Serve(begin func(Work)) {
 	l.early = nil
 }
 
-// Stop has no more work begun.
+// Stop keeps further work from starting.
 func (l *Link) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begin, l.ended, l.early = nil, true, nil
 }
 
-// beginWork starts work, or has it start when the link is served. The caller holds mu.
+// beginWork starts work now, or once the link is served. The caller holds mu.
 func (l *Link) beginWork(work Work) {
 	switch {
 	case l.begin != nil:
@@ -119,8 +119,8 @@ func (l *Link) beginWork(work Work) {
 
 var errSlow = errors.New("it reads too slowly")
 
-// Send queues m. It never waits: an agent that lets the queue grow is dropped,
-// and hears everything again when it comes back.
+// Send queues m. It does not block: a connection whose queue is full is dropped, and the agent receives
+// everything again when it reconnects.
 func (l *Link) Send(m Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,16 +135,16 @@ func (l *Link) Send(m Message) {
 	}
 }
 
-// End ends the link with an error, nil for none. The first one counts.
+// End ends the link with an error, which may be nil. The first one counts.
 func (l *Link) End(err error) { l.cancel(err) }
 
-// Close ends the link.
+// Close ends the link with a reason.
 func (l *Link) Close(reason string) { l.End(errors.New(reason)) }
 
-// Revoke has the agent told that it is revoked, and then ends the link.
+// Revoke sends the agent a refusal that revokes it, and then ends the link.
 func (l *Link) Revoke(reason string) {
 	if l.ignored.Swap(true) {
-		return // it is on its way out
+		return // it is already being revoked
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *Link) Revoke(reason string) {
 	})
 }
 
-// writeMessages sends what is queued, and returns when nothing is.
+// writeMessages sends the queued messages, and returns when the queue is empty.
 func (l *Link) writeMessages(ctx context.Context) error {
 	for {
 		batch := l.takeQueue()
@@ -179,11 +179,11 @@ func (l *Link) takeQueue() []Message {
 	return batch
 }
 
-// slowest is the rate, in bytes a second, at which an agent must at least take
-// a large message: a start carries the files of its task, up to 95 MiB.
+// slowest is the minimum rate, in bytes a second, at which an agent must read a large message: a start
+// carries the files of its task, up to 95 MiB.
 const slowest = 1 << 20
 
-// Write sends one message at once, past those that are queued.
+// Write sends one message immediately, ahead of the queued ones.
 func (l *Link) Write(ctx context.Context, m Message) error {
 	b, err := proto.Marshal(m)
 	if err != nil {
@@ -199,7 +199,7 @@ func (l *Link) Write(ctx context.Context, m Message) error {
 	return nil
 }
 
-// Refuse tells an agent why it is not wanted, if that is what err is.
+// Refuse sends the reason to an agent if err is a *Refused.
 func (l *Link) Refuse(ctx context.Context, err error) {
 	var refused *Refused
 	if !errors.As(err, &refused) {
@@ -216,10 +216,10 @@ func (l *Link) Refuse(ctx context.Context, err error) {
 		l.Log.Debug("cannot send refusal", "address", l.Address, "err", err)
 		return
 	}
-	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the agent has been told; how it leaves is its affair
+	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the reason was sent
 }
 
-// ReadHello waits for the agent's introduction.
+// ReadHello returns the agent's hello. It returns an error if the first message is something else.
 func (l *Link) ReadHello(ctx context.Context) (*agentv1.Hello, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limits.Hello)
 	defer cancel()
@@ -233,7 +233,8 @@ func (l *Link) ReadHello(ctx context.Context) (*agentv1.Hello, error) {
 	return m.GetHello(), nil
 }
 
-// Read hands on what the agent says until the link breaks, or ctx ends, which closes it.
+// Read passes the agent's messages to take until the link breaks or take returns an error. When ctx is
+// done the connection is closed.
 func (l *Link) Read(ctx context.Context, take func(context.Context, *agentv1.AgentMessage) error) error {
 	for {
 		m, err := readMessage(ctx, l.conn)
@@ -265,8 +266,8 @@ func readMessage(ctx context.Context, conn *websocket.Conn) (*agentv1.AgentMessa
 	return m, nil
 }
 
-// AwaitAnswers waits while too many messages of an agent are not stored yet: that is how a slow store slows
-// its writers. Who has waited calls Answered once the message is stored.
+// AwaitAnswers waits while too many messages of an agent are not stored yet, so that a slow store slows
+// its writers. The caller calls Answered once the message is stored.
 func (l *Link) AwaitAnswers(ctx context.Context) error {
 	select {
 	case l.unanswered <- struct{}{}:
@@ -276,5 +277,5 @@ func (l *Link) AwaitAnswers(ctx context.Context) error {
 	}
 }
 
-// Answered lets another message be stored.
+// Answered allows another message to be read.
 func (l *Link) Answered() { <-l.unanswered }

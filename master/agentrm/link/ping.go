@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// An agent pings its master, which answers, so that both know of each other by one Message
-// each way. The master pings only an agent that has said nothing for Limits.Ping: an older
-// one, or one that has vanished.
+// An agent pings its master, which answers, so that one message each way informs both sides. The master
+// pings only an agent that has been silent for Limits.Ping: one of an older version, or one that has
+// vanished.
 
-// noteHeard notes that the agent has just said something.
+// noteHeard records that the agent has just sent something.
 func (l *Link) noteHeard() { l.heard.Store(int64(time.Since(l.began))) }
 
-// isSilent says that the agent has said nothing for as long as a link may be silent. Agents
-// ping their master more often than that, so that few are asked.
+// isSilent reports whether the agent has been silent for Limits.Ping. Agents ping their master more
+// often than that, so that few have to be pinged.
 func (l *Link) isSilent(now time.Time) bool {
 	return now.Sub(l.began)-time.Duration(l.heard.Load()) >= l.limits.Ping
 }
 
-// PingSoon pings, for someone who thinks that the link is dead.
+// PingSoon pings the agent, for callers that suspect the link to be dead.
 func (l *Link) PingSoon() {
 	if l.pinging.Swap(true) {
 		return
@@ -30,11 +30,11 @@ func (l *Link) PingSoon() {
 	l.beginWork(l.pingAgent)
 }
 
-// pingAgent finds out when the other end has vanished without a word.
+// pingAgent returns an error if the agent does not answer a ping in time.
 func (l *Link) pingAgent(ctx context.Context) error {
 	defer l.pinging.Store(false)
 	if l.writing.Load() {
-		return nil // a ping would wait behind the Message, which has its own limit
+		return nil // a ping would wait behind the message, which has a time limit
 	}
 	if err := l.pingOnce(ctx); err != nil {
 		return fmt.Errorf("ping agent %s: %w", l.Agent, err)
@@ -49,34 +49,34 @@ func (l *Link) pingOnce(ctx context.Context) error {
 	return l.conn.Ping(ctx)
 }
 
-// Watch pings the links of agents that say nothing.
+// Watch pings the links of silent agents.
 type Watch struct {
 	limits Limits
 	mu     sync.Mutex // guards links
 	links  map[*Link]bool
 }
 
-// NewWatch returns a watch of no links.
+// NewWatch returns a watch without links.
 func NewWatch(limits Limits) *Watch { return &Watch{limits: limits, links: make(map[*Link]bool)} }
 
-// Add has a link watched.
+// Add adds a link.
 func (w *Watch) Add(l *Link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.links[l] = true
 }
 
-// Remove has a link watched no more.
+// Remove removes a link.
 func (w *Watch) Remove(l *Link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.links, l)
 }
 
-// looksEachPing is how often links are looked at within the time that one may be silent.
+// looksEachPing is the number of checks of each link within Limits.Ping.
 const looksEachPing = 10
 
-// Run pings the agents that say nothing, until ctx ends.
+// Run pings silent agents until ctx is done.
 func (w *Watch) Run(ctx context.Context) {
 	tick := time.NewTicker(max(w.limits.Ping/looksEachPing, time.Millisecond))
 	defer tick.Stop()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An agent that speaks is not asked, and one that is silent is asked once at a time.
+// An agent that sends messages is not pinged, and a silent one is pinged once at a time.
 func TestOnlySilentAgentsArePinged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -16,7 +16,7 @@ func TestOnlySilentAgentsArePinged(t *testing.T) {
 		pings := map[*Link]int{}
 		for range 2 {
 			l := New("", limits, func(error) {})
-			l.Serve(func(Work) { pings[l]++ }) // which never ends
+			l.Serve(func(Work) { pings[l]++ }) // the ping never ends
 			w.Add(l)
 		}
 		var speaks *Link

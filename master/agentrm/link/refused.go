@@ -2,28 +2,28 @@ package link
 
 import "github.com/det-deploy/det-deploy/internal/excerpt"
 
-// Refused says why an agent may not connect.
+// Refused is the reason why an agent may not connect.
 type Refused struct {
 	Reason string
-	// Final means that trying again will not help until a person acts.
+	// Final means that a retry will fail until a person acts.
 	Final bool
-	// Rejoin means that a join token may help where the credential did not.
+	// Rejoin means that a join token may succeed where the credential did not.
 	Rejoin bool
-	// Unwanted means that a machine which was launched has no reason to go on.
+	// Unwanted means that a launched machine is no longer needed.
 	Unwanted bool
-	// Revoked means that an administrator wants the agent's tasks ended as well.
+	// Revoked means that an administrator also wants the agent's tasks ended.
 	Revoked bool
 }
 
-// Error is the sentence that the agent is told.
+// Error returns the sentence that the agent receives.
 func (r *Refused) Error() string { return r.Reason }
 
-// Retry makes a refusal that is worth another try.
+// Retry returns a refusal after which the agent retries.
 func Retry(format string, args ...any) *Refused {
 	return &Refused{Reason: excerpt.Format(format, args...)}
 }
 
-// Final makes a refusal that is not.
+// Final returns a refusal after which the agent does not retry.
 func Final(format string, args ...any) *Refused {
 	return &Refused{Reason: excerpt.Format(format, args...), Final: true}
 }

@@ -1,10 +1,9 @@
-// Package workqueue does work in order within a lane, and side by side across lanes, by a
-// bounded number of workers. Work that fails is tried again before what follows it.
+// Package workqueue does work in order within a lane and concurrently across lanes, with a bounded
+// number of workers. Failed work is retried before the next work of its lane.
 //
-// Kubernetes' own queue (client-go's, which k8s/pods uses) keeps keys, and forgets that
-// one was added twice: it suits loops that look at what is there now. Here each piece of
-// work is one message or one step of an allocation, none may be lost or overtaken, and
-// the master of agents must not need client-go.
+// The Kubernetes work queue (client-go's, which k8s/pods uses) holds keys and deduplicates them, which
+// suits loops that reconcile the current state. Here each piece of work is one message or one step of an
+// allocation, none may be lost or overtaken, and the master of agents must not depend on client-go.
 package workqueue
 
 import (
@@ -13,34 +12,32 @@ import (
 	"time"
 )
 
-// Workers bounds how much waits for the store at a time. The store commits what waits together
-// in one go, so that waiting in company costs less than waiting alone: of tasks that start and end
-// together as many are one commit as it takes. A worker is there while there is work.
+// Workers bounds the number of concurrent writes to the store. The store commits waiting writes
+// together, so that many writers wait less in total than the same writes in sequence: tasks that start
+// and end together need few commits. Workers run only while there is work.
 const Workers = 512
 
-// Work is one thing to do. It returns how long to wait before it is tried
-// again, 0 when it is done.
+// Work is one piece of work. It returns the time after which it is retried, or 0 when it is done.
 type Work func(ctx context.Context) (again time.Duration)
 
-// Queue holds the work of all lanes. Work that is tried again holds up its own lane, and
-// no worker.
+// Queue holds the work of all lanes. Work that is being retried blocks its lane, but no worker.
 type Queue struct {
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// waiting holds the work of every lane that has any, the one in hand first.
+	// waiting holds the work of every non-empty lane, including the running one, which is first.
 	waiting map[string][]Work
-	// ready lists the lanes of which nothing is in hand.
+	// ready lists the lanes whose first work is not running.
 	ready []string
 	// working counts the workers.
 	working int
-	// begin starts a worker; it is nil while work is only kept.
+	// begin starts a worker; it is nil before and after Run.
 	begin func()
 }
 
 // New returns a queue without work.
 func New() *Queue { return &Queue{waiting: make(map[string][]Work)} }
 
-// Add adds work to a lane. It never waits.
+// Add adds work to a lane. It does not block.
 func (q *Queue) Add(lane string, w Work) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -51,7 +48,7 @@ func (q *Queue) Add(lane string, w Work) {
 	}
 }
 
-// markReady has a lane served, by one more worker where there may be one. The caller holds mu.
+// markReady marks a lane as ready and starts another worker if permitted. The caller holds mu.
 func (q *Queue) markReady(lane string) {
 	q.ready = append(q.ready, lane)
 	q.addWorker()
@@ -64,7 +61,7 @@ func (q *Queue) addWorker() {
 	}
 }
 
-// Run does what was added and is, until ctx ends. It returns when nothing is in hand any more.
+// Run does the queued and added work until ctx is done. It returns when no work is running any more.
 func (q *Queue) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	q.mu.Lock()
@@ -80,7 +77,7 @@ func (q *Queue) Run(ctx context.Context) {
 	workers.Wait()
 }
 
-// serveLanes is one worker. It ends when no lane is ready, or with ctx.
+// serveLanes runs one worker. It returns when no lane is ready, or when ctx is done.
 func (q *Queue) serveLanes(ctx context.Context) {
 	for {
 		lane, w := q.takeReady(ctx)
@@ -95,7 +92,7 @@ func (q *Queue) serveLanes(ctx context.Context) {
 	}
 }
 
-// takeReady answers nil to a worker that is to end.
+// takeReady returns the first work of a ready lane, or nil if the worker has to end.
 func (q *Queue) takeReady(ctx context.Context) (string, Work) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,7 +111,8 @@ func (q *Queue) retry(lane string) {
 	q.markReady(lane)
 }
 
-// finish is called by a worker, which then takes the next lane: none more is needed for this one.
+// finish completes the work of a lane. It is called by a worker, which then takes the next lane, so that
+// no further worker is needed.
 func (q *Queue) finish(lane string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withQueue runs a queue until the test has posted and all is done.
+// withQueue runs a queue until post has returned and all work is done.
 func withQueue(t *testing.T, post func(*Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestLanes(t *testing.T) {
 	})
 }
 
-// What is added before Run begins is done, too, and never more at a time than there may be workers.
+// Work that was added before Run is done as well, and the number of concurrent workers is bounded.
 func TestWorkersAreBoundedAndEndWithTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

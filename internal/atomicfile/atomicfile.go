@@ -1,6 +1,5 @@
-// Package atomicfile puts files in place so that no reader ever finds half of one:
-// every reader, even after a power cut, finds the old or the new content. Any package
-// may import it.
+// Package atomicfile writes files atomically: a reader, even after a power failure, finds the old
+// or the new content and never a part of it. Any package may import it.
 package atomicfile
 
 import (
@@ -12,21 +11,21 @@ import (
 	"path/filepath"
 )
 
-// Write creates or replaces a file and returns when it is synced. Its directory must exist.
+// Write creates or replaces a file and syncs it. The directory must exist.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	return Replace(path, mode, func(w io.Writer) error { return writeAll(w, data) })
 }
 
-// Replace is Write for content that fill writes. A program that runs from the file
-// continues.
+// Replace is like Write, but fill writes the content. A program that is running from the old file
+// continues to run.
 func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return replaceOn(machine{}, path, mode, fill)
 }
 
-// WriteUnsynced is Write without a sync: a reader finds the old or the new content, also
-// after the writer was killed. After a crash of the machine the file may be empty, so it
-// is for content that has no meaning after a reboot. The caller removes what killed
-// writers have left: the directory may have very many files, and is not listed.
+// WriteUnsynced is like Write, but does not sync: a reader finds the old or the new content, also
+// after a kill of the writer, but the file may be empty after a crash of the machine. Use it for
+// content that is meaningless after a reboot. It does not remove the temporary files of killed
+// writers, because the directory may be very large and is not listed; that is left to the caller.
 func WriteUnsynced(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix(path)+"*")
 	if err != nil {
@@ -49,7 +48,7 @@ func writeAll(w io.Writer, data []byte) error {
 	return err
 }
 
-// Pending is a file that is being written beside the one it will replace.
+// Pending is a temporary file that replaces another on Commit.
 type Pending struct {
 	on       system
 	file     file
@@ -59,8 +58,8 @@ type Pending struct {
 	unsynced bool
 }
 
-// Create begins a file that Commit puts at path. The caller defers Discard,
-// which does nothing after Commit.
+// Create creates a temporary file that Commit renames to path. The caller defers Discard, which
+// does nothing after Commit.
 func Create(path string, mode fs.FileMode) (*Pending, error) {
 	return createOn(machine{}, path, mode)
 }
@@ -73,7 +72,7 @@ func createOn(on system, path string, mode fs.FileMode) (*Pending, error) {
 	return &Pending{on: on, file: f, path: path, mode: mode}, nil
 }
 
-// Name is where the file is until Commit.
+// Name returns the path of the temporary file.
 func (p *Pending) Name() string { return p.file.Name() }
 
 // Write implements io.Writer.
@@ -82,7 +81,7 @@ func (p *Pending) Write(b []byte) (int, error) {
 	return n, temporaryName(p.path, err)
 }
 
-// Finish ends the writing: the medium has the content, and Name may be run or read.
+// Finish syncs and closes the file, which then may be read or executed at Name.
 func (p *Pending) Finish() error {
 	if p.closed {
 		return nil
@@ -95,7 +94,7 @@ func (p *Pending) Finish() error {
 	return temporaryName(p.path, errors.Join(err, p.file.Close()))
 }
 
-// Commit puts the file in its place, and returns when the medium has its name too.
+// Commit renames the file to its path and syncs the directory.
 func (p *Pending) Commit() error {
 	if err := p.Finish(); err != nil {
 		return err
@@ -110,16 +109,16 @@ func (p *Pending) Commit() error {
 	return temporaryName(p.path, p.on.syncDir(filepath.Dir(p.path)))
 }
 
-// Discard removes what Commit has not put in place.
+// Discard deletes the temporary file if it was not committed.
 func (p *Pending) Discard() {
 	if p.file == nil {
 		return
 	}
 	if !p.closed {
 		p.closed = true
-		_ = p.file.Close() // what was written is not wanted
+		_ = p.file.Close() // the content is discarded
 	}
-	_ = p.on.remove(p.Name()) // the next write of this file removes what is left
+	_ = p.on.remove(p.Name()) // the next write of this file removes a leftover
 	p.file = nil
 }
 
@@ -131,7 +130,7 @@ func (p *Pending) fillAndCommit(fill func(io.Writer) error) error {
 	return p.Commit()
 }
 
-// temporaryName says which file could not be written: the temporary name means nothing to people.
+// temporaryName replaces the temporary name in an error with the file's path.
 func temporaryName(path string, err error) error {
 	if err == nil {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// errCut is what every call answers once the power is gone.
+// errCut is returned by every call after the power failure.
 var errCut = errors.New("the power is gone")
 
 type inode struct {
-	text, lasting string // what readers see, and what the medium has
+	text, lasting string // visible content and synced content
 	mode          fs.FileMode
 }
 
-// plate is a disk that forgets at a power cut what nobody waited for: names as well
-// as contents. It is cut after so many calls.
+// plate is a disk that loses unsynced names and contents at a power failure, after a number of
+// calls.
 type plate struct {
 	calls          int
 	names, lasting map[string]*inode
@@ -76,7 +76,7 @@ type plateFile struct {
 func (f *plateFile) Name() string { return f.name }
 func (f *plateFile) Close() error { return f.plate.call() }
 
-// Write takes one byte a call, as a medium may.
+// Write writes one byte per call, as a disk may.
 func (f *plateFile) Write(b []byte) (int, error) {
 	for i := range b {
 		if err := f.plate.call(); err != nil {
@@ -103,9 +103,8 @@ func (f *plateFile) Sync() error {
 	return nil
 }
 
-// TestCutAtEveryStep cuts the power after each call of a write. What the medium may
-// have afterwards is one of two: the names from before or from now, each with what its
-// inode has for sure.
+// TestCutAtEveryStep simulates a power failure after each call of a write. The disk then has either
+// the old or the new names, each with the synced content of its inode.
 func TestCutAtEveryStep(t *testing.T) {
 	t.Parallel()
 	const path = "/keys/ca.key"
@@ -127,7 +126,7 @@ func TestCutAtEveryStep(t *testing.T) {
 	}
 }
 
-// judge says what is wrong with a file after a power cut, when its writer got err.
+// judge describes the error of a file after a power failure, if its writer returned err.
 func judge(f *inode, err error) string {
 	switch {
 	case f == nil:

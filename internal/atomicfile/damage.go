@@ -8,30 +8,30 @@ import (
 	"os"
 )
 
-// DamagedError is a file that does not hold what was written to it: a disk lost a
-// part of it, or another program changed it.
+// DamagedError is returned for a file whose content is not valid, because a disk lost a part of it
+// or another program changed it.
 type DamagedError struct {
 	Path string
-	// Err says what is wrong with it.
+	// Err describes the damage.
 	Err error
-	// Fix is what to do about it, a clause.
+	// Fix is a clause that describes a remedy.
 	Fix string
 }
 
-// Error names the file, what is wrong and what to do: logs have no place for hints.
+// Error includes the remedy, because logs do not print hints.
 func (e *DamagedError) Error() string { return fmt.Sprintf("read %s: %v; %s", e.Path, e.Err, e.Fix) }
 
-// Unwrap is what is wrong.
+// Unwrap returns the damage.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// ErrEmpty is a file without content.
+// ErrEmpty is the damage of an empty file.
 var ErrEmpty = errors.New("it is empty")
 
-// errCutOff is a file of which the end is missing.
+// errCutOff is the damage of a truncated file.
 var errCutOff = errors.New("it ends in the middle")
 
-// ReadJSON reads a document that Write wrote. One that is damaged is a DamagedError
-// with fix; one that is not there matches fs.ErrNotExist.
+// ReadJSON reads and decodes a JSON file. It returns a *DamagedError with fix if the file is
+// damaged, and an error that matches fs.ErrNotExist if it does not exist.
 func ReadJSON(path, fix string, into any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -43,8 +43,7 @@ func ReadJSON(path, fix string, into any) error {
 	return nil
 }
 
-// JSONDamage says in words why data is not the document that was written, which a
-// decoder has refused with err.
+// JSONDamage describes the damage of data that a JSON decoder rejected with err.
 func JSONDamage(data []byte, err error) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return ErrEmpty

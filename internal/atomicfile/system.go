@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// system is the calls of which a write is made, in the order of their use. A test
-// cuts the power after each.
+// system contains the system calls of a write, in the order of their use. Tests simulate a power
+// failure after each.
 type system interface {
 	createTemp(dir, pattern string) (file, error)
 	rename(from, to string) error
@@ -27,21 +27,21 @@ type file interface {
 	Close() error
 }
 
-// machine is the system that we run on.
+// machine is the system of this machine.
 type machine struct{}
 
-// leftAlone is how long a temporary file may still have a writer: a large program
-// over a slow line takes minutes.
+// leftAlone is the age up to which a temporary file may belong to a running writer: writing a large
+// program over a slow connection takes minutes.
 const leftAlone = time.Hour
 
-// tempPrefix is the prefix of a file's temporary names; digits follow.
+// tempPrefix returns the prefix of a file's temporary names, which end in digits.
 func tempPrefix(path string) string { return "." + filepath.Base(path) + "." }
 
 func (machine) createTemp(dir, pattern string) (file, error) {
 	removeStale(dir, strings.TrimSuffix(pattern, "*"), time.Now().Add(-leftAlone))
 	f, err := os.CreateTemp(dir, pattern) // mode 0600
 	if err != nil {
-		return nil, err // not a file that is nil
+		return nil, err // not a non-nil interface with a nil file
 	}
 	return f, nil
 }
@@ -64,8 +64,8 @@ func (machine) syncDir(dir string) error {
 
 func (machine) remove(name string) error { return os.Remove(name) }
 
-// removeStale removes what killed writers of the same file have left. A file that it
-// cannot look at or remove stays for the next time.
+// removeStale deletes temporary files of killed writers of the same file. It ignores files that
+// cannot be inspected or deleted; the next write retries.
 func removeStale(dir, prefix string, before time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func removeStale(dir, prefix string, before time.Time) {
 	}
 }
 
-// Link points a symbolic link elsewhere, also in place of a file.
+// Link atomically replaces a file or symbolic link with a link to another target.
 func Link(to, path string) error {
 	tmp := filepath.Join(filepath.Dir(path), tempPrefix(path)+"link")
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,4 @@
-// Package checksum tells files by their content. It imports nothing of ours.
+// Package checksum computes the checksums of files. It imports no other package of this module.
 package checksum
 
 import (
@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// File is the SHA-256 of a file's content, in hexadecimal digits.
+// File returns the hexadecimal SHA-256 of a file's content.
 func File(path string) (string, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -18,7 +18,7 @@ func File(path string) (string, error) {
 	return Of(in)
 }
 
-// Of is the SHA-256 of what is read until its end, in hexadecimal digits.
+// Of returns the hexadecimal SHA-256 of the data in r.
 func Of(r io.Reader) (string, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, r); err != nil {

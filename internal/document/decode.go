@@ -11,17 +11,15 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
-// Defaulter is implemented by structs that are something before the user says
-// anything. SetDefaults is called on each new value before it is decoded.
+// Defaulter is implemented by structs with default values. SetDefaults is called on each new value
+// before it is decoded.
 type Defaulter interface{ SetDefaults() }
 
-// Unmarshaler is implemented by types that may be written in more than one way.
-// Complaints go to v.
+// Unmarshaler is implemented by types with several written forms. Errors are reported to v.
 type Unmarshaler interface{ UnmarshalDocument(v Value) }
 
-// Decode reads the document into the struct that into points to. What the
-// document does not mention keeps the value it has; a caller sets defaults first.
-// All complaints are returned, none for nil.
+// Decode decodes the document into the struct that into points to. Settings that the document omits
+// keep their values; the caller sets defaults first. Decode returns all errors, or nil.
 func (d *Document) Decode(into any) Errors {
 	dec := &decoder{doc: d}
 	dec.decodeValue(d.root, "", reflect.ValueOf(into).Elem())
@@ -48,7 +46,7 @@ func (d *decoder) decodeValue(n *yaml.Node, path string, v reflect.Value) {
 		d.decodePointer(n, path, v)
 		return
 	}
-	if isNull(n) { // as good as not mentioned
+	if isNull(n) { // the same as an omitted key
 		return
 	}
 	switch x := v.Addr().Interface().(type) {
@@ -85,7 +83,7 @@ func (d *decoder) notePath(n *yaml.Node, path string) {
 	}
 }
 
-// noteLine keeps where something stands in a part that belongs to another system.
+// noteLine records the line of a path in a part that belongs to another system.
 func (d *decoder) noteLine(n *yaml.Node, path string) {
 	if d.doc.sources[n] == "" {
 		d.doc.lines[path] = n.Line
@@ -110,7 +108,7 @@ func (d *decoder) decodePointer(n *yaml.Node, path string, v reflect.Value) {
 	d.decodeValue(n, path, v.Elem())
 }
 
-// newValue is a pointer to a new value with its defaults.
+// newValue returns a pointer to a new value with its defaults.
 func newValue(t reflect.Type) reflect.Value {
 	p := reflect.New(t)
 	if x, ok := p.Interface().(Defaulter); ok {
@@ -119,7 +117,7 @@ func newValue(t reflect.Type) reflect.Value {
 	return p
 }
 
-// decodeFields decodes a mapping into a struct and complains about keys it lacks.
+// decodeFields decodes a mapping into a struct and reports unknown keys.
 func (d *decoder) decodeFields(n *yaml.Node, path string, v reflect.Value) {
 	known := fieldsOf(v)
 	seen := map[string]int{}
@@ -141,7 +139,7 @@ func (d *decoder) decodeFields(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// decodeKey refuses keys that are not text or that were already given.
+// decodeKey reports keys that are not text or are repeated.
 func (d *decoder) decodeKey(key *yaml.Node, path string, seen map[string]int) bool {
 	if key.Kind != yaml.ScalarNode || key.Tag == "!!null" {
 		d.addProblem(key, path, "has a key that is "+describeNode(key)+"; keys must be text", "")
@@ -155,9 +153,9 @@ func (d *decoder) decodeKey(key *yaml.Node, path string, seen map[string]int) bo
 	return true
 }
 
-// KeyAdviser is implemented by structs that know where a key belongs which they lack.
+// KeyAdviser is implemented by structs that know the right place of some unknown keys.
 type KeyAdviser interface {
-	// AdviseKey is what to do about an unknown key, or empty.
+	// AdviseKey returns a hint about an unknown key, or "".
 	AdviseKey(key string) string
 }
 

@@ -1,6 +1,6 @@
-// Package document reads the YAML files people write for det-deploy: strictly,
-// with every mistake reported at once, each with its line and what was probably
-// meant. It also writes them, with secrets masked or refused. It is a leaf.
+// Package document parses YAML configuration files. It is strict: it reports all mistakes at once,
+// each with its line and a suggestion. It also writes documents, with secrets masked or rejected.
+// It imports no package with knowledge of the settings.
 package document
 
 import (
@@ -17,28 +17,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of one document. A real master.yaml has a few hundred lines; the limits
-// keep a generated or hostile file from eating the machine.
+// Limits of one document. A typical master.yaml has a few hundred lines; the limits protect the
+// machine from a generated or malicious file.
 const (
 	MaxBytes = 4 << 20
 	maxNodes = 200_000
 	maxDepth = 64
 )
 
-// Document is one parsed file whose positions are still known.
+// Document is a parsed file with the positions of its values.
 type Document struct {
 	name string
 	root *yaml.Node
-	// lines has the line of every path that was decoded.
+	// lines maps each decoded path to its line.
 	lines map[string]int
-	// sources names the flag or variable that set a node.
+	// sources maps a node to the flag or variable that set it.
 	sources map[*yaml.Node]string
-	// paths has the source of every leaf that was decoded.
+	// paths maps each decoded leaf to its source.
 	paths map[string]string
 }
 
-// Parse reads the one YAML (or JSON) document in data; name is used in messages.
-// An empty document is an empty mapping. The error is Errors.
+// Parse parses the single YAML (or JSON) document in data; name is used in messages. An empty
+// document is an empty mapping. The error is of type Errors.
 func Parse(data []byte, name string) (*Document, error) {
 	d := New(name)
 	if len(data) > MaxBytes {
@@ -76,7 +76,7 @@ func Parse(data []byte, name string) (*Document, error) {
 	return d, nil
 }
 
-// New is an empty document, for configuration that comes from flags alone.
+// New returns an empty document, for a configuration that consists of flags only.
 func New(name string) *Document {
 	return &Document{
 		name: name, lines: map[string]int{}, sources: map[*yaml.Node]string{}, paths: map[string]string{},
@@ -84,7 +84,7 @@ func New(name string) *Document {
 	}
 }
 
-// Decode reads data into the struct that into points to, over its defaults.
+// Decode parses data and decodes it into the struct that into points to, over its defaults.
 func Decode(data []byte, name string, into any) error {
 	d, err := Parse(data, name)
 	if err != nil {
@@ -93,9 +93,8 @@ func Decode(data []byte, name string, into any) error {
 	return d.Decode(into).Err()
 }
 
-// First reads the first of named that exists; the last of them must. With none
-// named it looks in paths and is content with nothing, an empty document that
-// is called name.
+// First parses the first file of named that exists; it returns an error if none exists. If named is
+// empty, it searches paths, and returns an empty document called name if none exists.
 func First(name string, named, paths []string) (*Document, error) {
 	files := named
 	if len(named) == 0 {
@@ -114,34 +113,34 @@ func First(name string, named, paths []string) (*Document, error) {
 	return New(name), nil
 }
 
-// CountValues is how many values the document has, mappings and lists included and aliases written
-// out.
+// CountValues returns the number of values in the document, including mappings and lists, with
+// aliases expanded.
 func (d *Document) CountValues() int { return countNodes(d.root) }
 
 func countNodes(n *yaml.Node) int {
 	count := 1
 	for i, child := range n.Content {
-		if n.Kind != yaml.MappingNode || i%2 == 1 { // keys are no values
+		if n.Kind != yaml.MappingNode || i%2 == 1 { // keys do not count
 			count += countNodes(child)
 		}
 	}
 	return count
 }
 
-// Name is the name the document was parsed with.
+// Name returns the name of the document.
 func (d *Document) Name() string { return d.name }
 
 func (d *Document) refuseLine(line int, text string) error {
 	return Errors{{File: d.name, Line: line, Text: text}}
 }
 
-// yamlLine takes the line out of the parser's message, its only carrier.
+// yamlLine extracts the line number from the parser's message, which is its only representation.
 var yamlLine = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
 func (d *Document) syntaxError(err error, data []byte) error {
 	p := Problem{File: d.name, Text: err.Error()}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		p.Line, _ = strconv.Atoi(m[1]) // no line is line 0
+		p.Line, _ = strconv.Atoi(m[1]) // 0 without a line number
 		p.Text = "is not valid YAML: " + m[2]
 	}
 	if line, key := findOrphanList(data); line > 0 {
@@ -156,8 +155,8 @@ var (
 	itemLine   = regexp.MustCompile(`^( *)- ([A-Za-z_][A-Za-z0-9_]*):`)
 )
 
-// findOrphanList finds a list below a key that has a value already: the list's own key is
-// missing. It returns the line, 0 for none, and the first key of its first item.
+// findOrphanList finds a list below a key that already has a value, because the list's own key is
+// missing. It returns the line, or 0, and the first key of the list's first item.
 func findOrphanList(data []byte) (line int, key string) {
 	var above string
 	n := 0

@@ -4,27 +4,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Map is a mapping of a document that may be rearranged before it is decoded:
-// how old forms become new ones while every value keeps its line.
+// Map is a mapping of a document that can be changed before it is decoded, to convert old formats
+// while each value keeps its line.
 type Map struct{ node *yaml.Node }
 
-// Node is a value that is being moved.
+// Node is a value of a document.
 type Node struct{ node *yaml.Node }
 
-// Root is the document's outermost mapping.
+// Root returns the document's top-level mapping.
 func (d *Document) Root() Map { return Map{d.root} }
 
-// NewMap is an empty mapping that stands where n stood.
+// NewMap returns an empty mapping with the line of n.
 func NewMap(n Node) Map {
 	return Map{&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.node.Line}}
 }
 
-// NewText is a text that stands where n stood.
+// NewText returns a text value with the line of n.
 func NewText(n Node, s string) Node {
 	return Node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Line: n.node.Line}}
 }
 
-// NewList is a list of items that stands where the first of them stood.
+// NewList returns a list of items with the line of the first.
 func NewList(items ...Node) Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	for _, item := range items {
@@ -34,7 +34,7 @@ func NewList(items ...Node) Node {
 	return Node{n}
 }
 
-// Keys are the text keys in their order.
+// Keys returns the text keys in order.
 func (m Map) Keys() []string {
 	var out []string
 	for i := 0; i+1 < len(m.node.Content); i += 2 {
@@ -43,10 +43,10 @@ func (m Map) Keys() []string {
 	return out
 }
 
-// Has reports whether the key is there.
+// Has reports whether the key exists.
 func (m Map) Has(key string) bool { return m.indexOf(key) >= 0 }
 
-// Get is the value of a key.
+// Get returns the value of a key.
 func (m Map) Get(key string) (Node, bool) {
 	if i := m.indexOf(key); i >= 0 {
 		return Node{m.node.Content[i+1]}, true
@@ -65,13 +65,13 @@ func (m Map) Take(key string) (Node, bool) {
 	return n, true
 }
 
-// Put adds a key; the line of its value becomes the key's.
+// Put appends a key, with the line of its value.
 func (m Map) Put(key string, value Node) {
 	k := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key, Line: value.node.Line}
 	m.node.Content = append(m.node.Content, k, value.node)
 }
 
-// Rename changes a key and keeps its place. It reports whether the key was there.
+// Rename renames a key in place. It reports whether the key existed.
 func (m Map) Rename(from, to string) bool {
 	i := m.indexOf(from)
 	if i >= 0 {
@@ -80,7 +80,7 @@ func (m Map) Rename(from, to string) bool {
 	return i >= 0
 }
 
-// Line is the line of a key, 0 when it is not there.
+// Line returns the line of a key, or 0 if it does not exist.
 func (m Map) Line(key string) int {
 	if i := m.indexOf(key); i >= 0 {
 		return m.node.Content[i].Line
@@ -88,7 +88,7 @@ func (m Map) Line(key string) int {
 	return 0
 }
 
-// Node is the mapping as a value.
+// Node returns the mapping as a value.
 func (m Map) Node() Node { return Node(m) }
 
 func (m Map) indexOf(key string) int {
@@ -100,12 +100,12 @@ func (m Map) indexOf(key string) int {
 	return -1
 }
 
-// Map is the value as a mapping; ok is false when it is something else.
+// Map returns the value as a mapping; ok is false if it is something else.
 func (n Node) Map() (Map, bool) {
 	return Map(n), n.node.Kind == yaml.MappingNode
 }
 
-// List is the entries of a list, none when the value is something else.
+// List returns the entries of a list, or nil if the value is something else.
 func (n Node) List() []Node {
 	var out []Node
 	for _, c := range n.node.Content {
@@ -116,7 +116,7 @@ func (n Node) List() []Node {
 	return out
 }
 
-// Text is the value of a single word or number, "" when it is something else.
+// Text returns the value of a scalar, or "" if it is something else.
 func (n Node) Text() string {
 	if n.node.Kind != yaml.ScalarNode {
 		return ""
@@ -124,8 +124,8 @@ func (n Node) Text() string {
 	return n.node.Value
 }
 
-// Line is where the value stands.
+// Line returns the line of the value.
 func (n Node) Line() int { return n.node.Line }
 
-// IsNull reports whether nothing stands there.
+// IsNull reports whether the value is null.
 func (n Node) IsNull() bool { return isNull(n.node) }

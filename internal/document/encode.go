@@ -14,39 +14,40 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Marshaler is implemented by types that are written differently from how they
-// are built; what it returns is written in their place.
+// Marshaler is implemented by types whose written form differs from the Go type. The returned value
+// is written instead.
 type Marshaler interface{ MarshalDocument() any }
 
-// Show is the whole of a configuration, defaults included, as JSON-able maps with
-// the keys of the document and every secret concealed.
+// Show returns a configuration, including defaults, as a JSON-compatible map with the keys of the
+// document. Secrets are masked.
 func Show(v any) map[string]any {
 	e := encoder{secret: Concealed.Conceal, plain: true}
 	return plainMapping(e.encodeValue(reflect.ValueOf(v), reflect.Value{}, ""))
 }
 
-// Marshal writes v as YAML, leaving out what is as it is by default, so that
-// reading it gives v again. A secret that is not a reference is refused; a file
-// that may contain one is written by MarshalWithSecrets.
+// Marshal returns v as YAML without default values, so that decoding it returns v. It returns an
+// error for a secret that is not a reference; use MarshalWithSecrets for a file that may contain
+// secrets.
 func Marshal(v any) ([]byte, error) {
 	e := encoder{secret: Concealed.Disclose, compact: true, refuse: true}
 	return e.encodeYAML(v)
 }
 
-// MarshalWithSecrets is Marshal for a file that only its owner can read.
+// MarshalWithSecrets is like Marshal, but writes secrets. The file must be readable only by its
+// owner.
 func MarshalWithSecrets(v any) ([]byte, error) {
 	e := encoder{secret: Concealed.Disclose, compact: true}
 	return e.encodeYAML(v)
 }
 
-// Setting is one line of a configuration that is shown with its sources.
+// Setting is a setting and its source.
 type Setting struct {
 	Path   string `json:"path"`
 	Value  string `json:"value"`
 	Source string `json:"source"`
 }
 
-// Settings lists every scalar of v in order, secrets concealed.
+// Settings returns all scalar settings of v in order, with secrets masked.
 func Settings(v any) []Setting {
 	e := encoder{secret: Concealed.Conceal}
 	var out []Setting
@@ -72,7 +73,8 @@ type encoder struct {
 	secret  func(Concealed) string
 	compact bool
 	refuse  bool
-	// plain says that the tree becomes values and no text: how a scalar is quoted does not matter.
+	// plain is true if the tree is converted to values and not to text, so that quoting does not
+	// matter.
 	plain    bool
 	problems Errors
 }
@@ -91,7 +93,7 @@ func (e *encoder) encodeYAML(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodeValue writes v; base is what a reader would have without it, or invalid.
+// encodeValue encodes v; base is the default value, or invalid.
 func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -144,12 +146,12 @@ func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 	}
 }
 
-// wholeLimit is below what YAML and JSON write with an exponent.
+// wholeLimit is less than the smallest whole number that YAML and JSON write with an exponent.
 const wholeLimit = 1e15
 
-// encodeScalar leaves out YAML's detour over a parser where no text is written.
+// encodeScalar bypasses the YAML encoder if the tree is not converted to text.
 func (e *encoder) encodeScalar(v reflect.Value) *yaml.Node {
-	if e.plain && v.Type() != reflect.TypeFor[time.Duration]() { // which is written as text
+	if e.plain && v.Type() != reflect.TypeFor[time.Duration]() { // written as text
 		switch v.Kind() { //nolint:exhaustive // others are rare
 		case reflect.String:
 			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v.String()}

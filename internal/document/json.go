@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ParseJSON is Parse for a document that a program wrote as JSON: no line of it is named in
-// messages, and it takes a fraction of the time. No text is an empty document. The error is Errors.
+// ParseJSON parses a document that a program wrote as JSON. It is much faster than Parse, but its
+// messages contain no line numbers. Empty data is an empty document. The error is of type Errors.
 func ParseJSON(data []byte, name string) (*Document, error) {
 	d := New(name)
 	if len(data) > MaxBytes {
@@ -43,10 +43,10 @@ func ParseJSON(data []byte, name string) (*Document, error) {
 	return d, nil
 }
 
-// jsonReader makes the tree that the YAML parser would make of JSON.
+// jsonReader builds the same tree from JSON as the YAML parser.
 type jsonReader struct {
 	dec *json.Decoder
-	// left is how many values there may still be.
+	// left is the number of values still permitted.
 	left int
 }
 
@@ -82,7 +82,7 @@ func (r *jsonReader) nodeOf(token json.Token, depth int) (*yaml.Node, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null", Line: 1}, nil
 }
 
-// readContent reads what is in a mapping or a list, and its end.
+// readContent reads the content and the end of a mapping or a list.
 func (r *jsonReader) readContent(n *yaml.Node, depth int) error {
 	for r.dec.More() {
 		child, err := r.readNode(depth + 1)
@@ -97,7 +97,7 @@ func (r *jsonReader) readContent(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// numberTag is what YAML takes a number of JSON for.
+// numberTag returns the YAML tag of a JSON number.
 func numberTag(s string) string {
 	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return "!!int"
@@ -108,15 +108,15 @@ func numberTag(s string) string {
 	return "!!float"
 }
 
-// ShowWithSecrets is a configuration as JSON-able maps with the keys of the document, its secrets
-// disclosed and what is as it is by default left out: reading it gives v again.
+// ShowWithSecrets returns a configuration as a JSON-compatible map with the keys of the document,
+// with secrets and without default values: decoding it returns v.
 func ShowWithSecrets(v any) (map[string]any, error) {
 	e := encoder{secret: Concealed.Disclose, compact: true, plain: true}
 	n := e.encodeValue(reflect.ValueOf(v), newValue(reflect.Indirect(reflect.ValueOf(v)).Type()).Elem(), "")
 	return plainMapping(n), e.problems.Err()
 }
 
-// plainMapping is a tree of our own making as JSON-able values.
+// plainMapping converts a tree built by this package to JSON-compatible values.
 func plainMapping(n *yaml.Node) map[string]any {
 	out := make(map[string]any, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -148,7 +148,7 @@ func plainNode(n *yaml.Node) any {
 	}
 	var out any
 	if err := n.Decode(&out); err != nil {
-		panic(err) // the tree is of our own making
+		panic(err) // the tree was built by this package
 	}
 	return out
 }

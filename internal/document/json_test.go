@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sameTree compares what is read of two trees: positions and quotes aside, which differ, and the
-// spelling of a number, which does not count.
+// sameTree compares trees except for positions, quoting and number spelling.
 func sameTree(a, b *yaml.Node) string {
 	return cmp.Diff(a, b, cmpopts.IgnoreFields(yaml.Node{}, "Line", "Column", "Style"))
 }
@@ -68,11 +67,11 @@ func FuzzParseJSON(f *testing.F) {
 		}
 		again, err := json.Marshal(plainMapping(d.root))
 		if err != nil {
-			return // a number that no float holds
+			return // a number too large for a float
 		}
 		slow, err := Parse(again, "x")
 		if err != nil {
-			return // control characters, which YAML does not take
+			return // control characters, which YAML does not permit
 		}
 		fast, err := ParseJSON(again, "x")
 		if err != nil {

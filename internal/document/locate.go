@@ -9,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Blame is all that is wrong with a document: what its values could not be read for,
-// and which rules the others break. A rule that may be broken only because a value was
-// not read is left out until that value is mended.
+// Blame returns all errors of a document: the values that could not be decoded, and the rules that
+// the others violate. It omits rules that may be violated only because a value could not be
+// decoded.
 func (d *Document) Blame(unread, rules Errors) Errors {
 	all := append(Errors{}, unread...)
 	for _, rule := range rules {
@@ -31,8 +31,8 @@ func isExcused(rule Problem, unread Errors) bool {
 	return false
 }
 
-// isRelated says that two paths are of one setting, or that one holds the other. The
-// document as a whole is related to nothing: it would excuse everything.
+// isRelated reports whether two paths are equal or one contains the other. It returns false for the
+// whole document, which would otherwise suppress all rules.
 func isRelated(a, b string) bool {
 	return a != "" && b != "" && (a == b || isWithin(a, b) || isWithin(b, a))
 }
@@ -42,8 +42,8 @@ func isWithin(path, outer string) bool {
 	return ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
 }
 
-// mentionsSetting says that the text of a rule names the setting that could not be read, as
-// "must be at most max_instances" does.
+// mentionsSetting reports whether the text of a rule names the setting that could not be decoded,
+// like "must be at most max_instances".
 func mentionsSetting(text string, u Problem) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, path := range []string{u.Path, u.Unread} {
@@ -54,14 +54,14 @@ func mentionsSetting(text string, u Problem) bool {
 	return false
 }
 
-// lastKey is the name of the setting at the end of a path, without its place in a list.
+// lastKey returns the last key of a path, without a list index.
 func lastKey(path string) string {
 	path, _, _ = strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
 	return path
 }
 
-// Locate fills in file and line of complaints that have only a path: those of the
-// setting itself, or of the nearest enclosing one that the document contains.
+// Locate sets the file and line of problems that only have a path, from the setting or the nearest
+// enclosing one in the document.
 func (d *Document) Locate(problems Errors) Errors {
 	for i := range problems {
 		p := &problems[i]
@@ -87,8 +87,8 @@ func (d *Document) Locate(problems Errors) Errors {
 	return problems
 }
 
-// Source says where the value at path came from: the document's name with its
-// line, the flag or variable that set it, or "" when nothing did.
+// Source returns the source of the value at path: the document's name and line, the flag or
+// variable that set it, or "" if it was not set.
 func (d *Document) Source(path string) string {
 	for ; path != ""; path = parentPath(path) {
 		source, ok := d.paths[path]
@@ -104,8 +104,8 @@ func (d *Document) Source(path string) string {
 	return ""
 }
 
-// Nearest returns the path of a setting that was decoded, or of the nearest enclosing one
-// that the document contains, and its line. It is "" where there is none.
+// Nearest returns the path and line of a decoded setting, or of the nearest enclosing one in the
+// document, or "" without one.
 func (d *Document) Nearest(path string) (nearest string, line int) {
 	for ; path != ""; path = parentPath(path) {
 		if line, found := d.lines[path]; found {
@@ -124,8 +124,8 @@ func parentPath(path string) string {
 	return ""
 }
 
-// ForgetLines makes complaints and sources name the document alone, for one whose
-// text the user has not seen.
+// ForgetLines removes all line numbers from problems and sources, for a document whose text the
+// user has not seen.
 func (d *Document) ForgetLines() {
 	var walk func(*yaml.Node)
 	walk = func(n *yaml.Node) {
@@ -137,7 +137,7 @@ func (d *Document) ForgetLines() {
 	walk(d.root)
 }
 
-// Given reports whether the document, a flag or a variable mentions a path.
+// Given reports whether the document, a flag or a variable sets a path.
 func (d *Document) Given(path string) bool {
 	_, ok := d.lines[path]
 	return ok

@@ -13,7 +13,7 @@ func TestBlame(t *testing.T) {
 	for _, tc := range []struct {
 		name, yaml string
 		rules      []string // path, text, path, text ...
-		want       []string // the paths that are complained about
+		want       []string // paths of the reported problems
 	}{
 		{"rules alone", "name: a", []string{"name", "is too short"}, []string{"name"}},
 		{"an unread value beside a broken rule", "open: perhaps\nvisitors: -1", []string{"visitors", "must not be negative"}, []string{"open", "visitors"}},

@@ -9,10 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// expander copies a tree with its aliases and merge keys ("<<") written out, so
-// that nothing later has to know them. It stops when the copy grows too large,
-// which is how a few hundred bytes of nested aliases are kept from becoming
-// gigabytes.
+// expander copies a tree with aliases and merge keys ("<<") expanded, so that other code need not
+// handle them. It stops if the copy becomes too large, because a few hundred bytes of nested
+// aliases may expand to gigabytes.
 type expander struct {
 	left    int
 	problem *Problem
@@ -44,7 +43,7 @@ func (e *expander) expandNode(n *yaml.Node, depth int) *yaml.Node {
 	return c
 }
 
-// expandMapping copies n's keys, then those of its merge keys that n does not have.
+// expandMapping copies n's keys, then the merged keys that n does not have.
 func (e *expander) expandMapping(c, n *yaml.Node, depth int) {
 	var merged []*yaml.Node
 	own := map[string]bool{}
@@ -82,14 +81,14 @@ func listItems(n *yaml.Node) []*yaml.Node {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// describeNode names what stands in the document, in words.
+// describeNode describes the type of a value for a message.
 func describeNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a mapping"
 	case yaml.SequenceNode:
 		return "a list"
-	default: // a scalar: its tag says more
+	default: // a scalar: described by its tag
 	}
 	switch n.Tag {
 	case "!!null":
@@ -111,8 +110,8 @@ func putKey(n *yaml.Node, key string, value *yaml.Node) {
 
 func nullNode() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
 
-// formatNumber keeps a number of a raw part as it was written. A whole number that is too large
-// for an integer has no tag: YAML refuses one that looks like an integer and is tagged as none.
+// formatNumber keeps the spelling of a number of a raw part. A whole number that is too large for
+// an integer has no tag, because YAML rejects a non-integer tag for it.
 func formatNumber(n json.Number) *yaml.Node {
 	tag := ""
 	if _, err := n.Int64(); err == nil {
@@ -137,9 +136,9 @@ func scalarNode(v any) *yaml.Node {
 	return n
 }
 
-// simpleNode is what Encode makes of scalars that need no quotes, without its detour
-// over a parser: encoding a configuration was a sixth of what the master did for
-// a short task. Nil leaves the value to Encode.
+// simpleNode encodes scalars that need no quotes like yaml.Node.Encode, but without its round trip
+// through a parser: encoding a configuration was a sixth of the master's CPU time for a short task.
+// It returns nil for other values.
 func simpleNode(v any) *yaml.Node {
 	switch v := v.(type) {
 	case bool:
@@ -154,9 +153,8 @@ func simpleNode(v any) *yaml.Node {
 	return nil
 }
 
-// isPlain says that a string is certainly taken for nothing else by any YAML
-// reader: it starts with a letter or a slash, has only letters, digits and
-// / _ - . in it, and is not a keyword of YAML 1.1.
+// isPlain reports whether every YAML parser reads an unquoted string as a string: it starts with a
+// letter or a slash, contains only letters, digits and / _ - . and is not a keyword of YAML 1.1.
 func isPlain(s string) bool {
 	for i, c := range []byte(s) {
 		switch {

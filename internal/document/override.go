@@ -8,43 +8,43 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Override is a setting that may also be given by flag or environment.
+// Override is a setting that can also be given by flag or environment variable.
 type Override struct {
-	// Path is the setting's place in the document: "db.user".
+	// Path is the path of the setting, such as "db.user".
 	Path string
-	// Env is the variable, Flag the flag without its dashes; either may be empty.
+	// Env is the variable and Flag the flag without dashes; either may be empty.
 	Env   string
 	Flag  string
 	Usage string
-	// Reference marks a secret that a command line may only refer to, because
-	// other users of the machine can read the arguments of its processes.
+	// Reference marks a secret that a command line may only reference, because other users of the
+	// machine can read process arguments.
 	Reference bool
 	// Bool marks a flag that needs no value.
 	Bool bool
-	// Default is an int or bool of which the flag's value has to be another, and which the
-	// help shows. It is nil where the document's own default is not repeated.
+	// Default, an int or bool, is the flag's default in the help; the flag is only set if its value
+	// differs. If nil, the help does not show the document's default.
 	Default any
 }
 
-// Given is an override that was given.
+// Given is a setting given by flag or environment variable.
 type Given struct {
 	Path  string
 	Value string
-	// Source is what gave it, as messages say it: "--port" or "DET_PORT".
+	// Source is the flag or variable as used in messages: "--port" or "DET_PORT".
 	Source string
 }
 
-// EnvName is the variable of a path: DET_DB_USER for "db.user".
+// EnvName returns the variable of a path: DET_DB_USER for "db.user".
 func EnvName(path string) string {
 	return "DET_" + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// FlagName is the flag of a path: db-user for "db.user".
+// FlagName returns the flag of a path: db-user for "db.user".
 func FlagName(path string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(path, ".", "-"), "_", "-")
 }
 
-// Apply sets each value that was given, over what the document says.
+// Apply sets all given values, overriding the document.
 func (d *Document) Apply(given []Given) Errors {
 	var e Errors
 	for _, g := range given {
@@ -55,15 +55,15 @@ func (d *Document) Apply(given []Given) Errors {
 	return e
 }
 
-// Set puts a value that came from a flag or variable, named by source, at a path
-// of keys ("db.user"), over what the document says. The value is text; decoding
-// reads it as whatever the setting is, a list being separated by commas.
+// Set sets the value at a path of keys ("db.user"), overriding the document; source is the flag or
+// variable. The value is text and is decoded according to the type of the setting; list items are
+// separated by commas.
 func (d *Document) Set(path, value, source string) *Problem {
 	return d.put(path, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}, source)
 }
 
-// SetYAML is Set for a value that is written as YAML: a number, a list, a mapping. A mapping is
-// merged with one that is there.
+// SetYAML is like Set, but parses the value as YAML: a number, a list or a mapping. A mapping is
+// merged with an existing one.
 func (d *Document) SetYAML(path, value, source string) *Problem {
 	parsed, err := Parse([]byte("value: "+value), source)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Document) put(path string, n *yaml.Node, source string) *Problem {
 	return nil
 }
 
-// merge puts a value at a key; a mapping is merged with one that is there.
+// merge sets the value of a key; a mapping is merged with an existing one.
 func (m Map) merge(key string, n *yaml.Node) {
 	if there, ok := m.Get(key); ok && n.Kind == yaml.MappingNode && there.node.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -116,7 +116,7 @@ func (d *Document) markSource(n *yaml.Node, source string) {
 	}
 }
 
-// splitOverride makes the list that a flag gave separated by commas.
+// splitOverride splits a comma-separated value into a list.
 func (d *Document) splitOverride(n *yaml.Node) *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	for part := range strings.SplitSeq(n.Value, ",") {
@@ -129,8 +129,8 @@ func (d *Document) splitOverride(n *yaml.Node) *yaml.Node {
 	return list
 }
 
-// Overlay puts the mapping over onto the mapping base, both YAML or JSON: mappings are
-// merged key by key, everything else takes the place of what was there.
+// Overlay merges the mapping over into the mapping base, both YAML or JSON: mappings are merged key
+// by key, and other values are replaced.
 func Overlay(base, over []byte) ([]byte, error) {
 	var below, above map[string]any
 	if err := yaml.Unmarshal(base, &below); err != nil {
@@ -164,8 +164,7 @@ func mergeMaps(below, above map[string]any) map[string]any {
 	return below
 }
 
-// wholeNumbers writes a number without a fraction as one, which YAML would otherwise
-// print as 1e+06.
+// wholeNumbers converts whole floats to integers, which YAML would otherwise print like 1e+06.
 func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case float64:

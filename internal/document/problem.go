@@ -8,28 +8,28 @@ import (
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
-// Problem is one complaint about one place of a document.
+// Problem is one error in a document.
 type Problem struct {
-	// File is the document's name, or the flag or variable a value came from.
+	// File is the document's name, or the flag or variable that set the value.
 	File string `json:"file,omitempty"`
-	// Line counts from 1; 0 means that the place has no line.
+	// Line counts from 1; 0 means unknown.
 	Line int `json:"line,omitempty"`
-	// Path names the setting: "resource_pools[0].max_instances".
+	// Path is the path of the setting: "resource_pools[0].max_instances".
 	Path string `json:"path,omitempty"`
-	// Text is the rule that is broken, with what was found.
+	// Text is the violated rule and the actual value.
 	Text string `json:"text"`
-	// Hint is what to write instead; it may be empty.
+	// Hint is a suggested fix, or "".
 	Hint string `json:"hint,omitempty"`
-	// Unknown says that nothing reads the key.
+	// Unknown marks an unknown key.
 	Unknown bool `json:"-"`
-	// Unread is the path of what else was not read: what an unknown key was probably to
-	// be, or all of what has no valid type.
+	// Unread is the path of other settings that were not decoded: the probable setting of an
+	// unknown key, or the whole value if its type is invalid.
 	Unread string `json:"-"`
 	// Orphan is the first key of a list whose own key is missing.
 	Orphan string `json:"-"`
 }
 
-// String reads as "master.yaml:4: resource_pools[0].pool_name: is required".
+// String returns a message like "master.yaml:4: resource_pools[0].pool_name: is required".
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -49,10 +49,10 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Errors is every complaint about a document, in the order of its lines.
+// Errors contains all problems of a document, in the order of lines.
 type Errors []Problem
 
-// Error prints one complaint a line.
+// Error returns one problem per line.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, p := range e {
@@ -61,13 +61,13 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// FromFlags reports whether a flag gave a value that is complained about, so that
-// the command line and not a document is to be changed.
+// FromFlags reports whether the value of a flag is invalid, so that the command line has to be
+// corrected.
 func (e Errors) FromFlags() bool {
 	return slices.ContainsFunc(e, func(p Problem) bool { return strings.HasPrefix(p.File, "--") })
 }
 
-// Err is nil when there is nothing to complain about.
+// Err returns e as an error, or nil if there are no problems.
 func (e Errors) Err() error {
 	if len(e) == 0 {
 		return nil
@@ -75,26 +75,26 @@ func (e Errors) Err() error {
 	return e
 }
 
-// Add appends a complaint about path; Locate fills in its file and line.
+// Add appends a problem at path; Locate sets its file and line.
 func (e *Errors) Add(path, format string, args ...any) {
 	*e = append(*e, Problem{Path: path, Text: excerpt.Format(format, args...)})
 }
 
-// Check appends a complaint about path unless ok.
+// Check appends a problem at path unless ok.
 func (e *Errors) Check(ok bool, path, format string, args ...any) {
 	if !ok {
 		e.Add(path, format, args...)
 	}
 }
 
-// OneOf complains about a value that is not in a list.
+// OneOf returns a problem if the value is not in the list.
 func OneOf(path, value string, allowed []string) Errors {
 	var e Errors
 	e.Check(slices.Contains(allowed, value), path, "must be one of %s (is %q)", strings.Join(allowed, ", "), value)
 	return e
 }
 
-// Sort orders by line, keeping the order of complaints about one line.
+// Sort sorts by file and line, keeping the order of problems of one line.
 func (e Errors) Sort() {
 	slices.SortStableFunc(e, func(a, b Problem) int {
 		if a.File != b.File {
@@ -112,5 +112,5 @@ func Join(path, key string) string {
 	return path + "." + key
 }
 
-// Index appends a position in a list to a path.
+// Index appends a list index to a path.
 func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Duration is a length of time written with its unit: "20m", "1h30m".
+// Duration is a duration written with its unit: "20m", "1h30m".
 type Duration time.Duration
 
-// UnmarshalDocument reads the duration.
+// UnmarshalDocument decodes the duration.
 func (d *Duration) UnmarshalDocument(v Value) {
 	if v.IsNumber() {
 		v.Complain("must be a duration with a unit, is the number "+v.Text(), fmt.Sprintf("write %ss for seconds", v.Text()))
@@ -22,7 +22,7 @@ func (d *Duration) UnmarshalDocument(v Value) {
 	}
 }
 
-// String writes "20m" rather than "20m0s".
+// String returns "20m" rather than "20m0s".
 func (d Duration) String() string {
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -34,14 +34,13 @@ func (d Duration) String() string {
 	return s
 }
 
-// MarshalDocument writes the duration with its unit.
+// MarshalDocument returns the duration with its unit.
 func (d Duration) MarshalDocument() any { return d.String() }
 
-// Seconds is a length of time that older files write as a bare number of seconds;
-// a unit may be given as well.
+// Seconds is a duration that older files write as a number of seconds; a unit is permitted as well.
 type Seconds time.Duration
 
-// UnmarshalDocument reads a number of seconds or a duration with its unit.
+// UnmarshalDocument decodes a number of seconds or a duration with a unit.
 func (s *Seconds) UnmarshalDocument(v Value) {
 	if n, err := strconv.ParseInt(v.Text(), 10, 64); v.IsText() && err == nil {
 		if limit := int64(1<<63-1) / int64(time.Second); n > limit || n < -limit {
@@ -57,10 +56,10 @@ func (s *Seconds) UnmarshalDocument(v Value) {
 	}
 }
 
-// String writes the duration with its unit.
+// String returns the duration with its unit.
 func (s Seconds) String() string { return Duration(s).String() }
 
-// MarshalDocument writes whole seconds as a number, as older readers expect.
+// MarshalDocument returns whole seconds as a number, as older versions expect.
 func (s Seconds) MarshalDocument() any {
 	if d := time.Duration(s); d%time.Second == 0 {
 		return int64(d / time.Second)
@@ -80,7 +79,7 @@ func readDuration(v Value, text string, into *time.Duration) {
 // Bytes is a number of bytes, which may be written with a unit: "4g", "512MiB".
 type Bytes int64
 
-// UnmarshalDocument reads a number or a text with a unit of 1024.
+// UnmarshalDocument decodes a number, or text with a binary unit.
 func (b *Bytes) UnmarshalDocument(v Value) {
 	if !v.IsText() {
 		v.Complain("must be a number of bytes or a text such as 4g", "")
@@ -94,11 +93,11 @@ func (b *Bytes) UnmarshalDocument(v Value) {
 	*b = n
 }
 
-// DocumentShape names the written form.
+// DocumentShape describes the written form.
 func (Bytes) DocumentShape() string { return "bytes, or text such as 4g" }
 
-// ParseBytes reads a number of bytes with or without a unit of 1024; ok is false for
-// anything else, and for none.
+// ParseBytes parses a positive number of bytes with an optional binary unit; ok is false for any
+// other text.
 func ParseBytes(text string) (Bytes, bool) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	s = strings.TrimSuffix(strings.TrimSuffix(s, "b"), "i")

@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Raw is a part of a document that belongs to another system, such as a pod
-// spec. It is kept as JSON and checked by the package of that system.
+// Raw is a part of a document that belongs to another system, such as a pod spec. It is stored as
+// JSON and validated by the package of that system.
 type Raw struct{ json []byte }
 
-// RawJSON keeps data, which must be valid JSON.
+// RawJSON returns a Raw of data. It returns an error if data is not valid JSON.
 func RawJSON(data []byte) (Raw, error) {
 	if !json.Valid(data) {
 		return Raw{}, fmt.Errorf("keep raw configuration: %d bytes are not JSON", len(data))
@@ -21,17 +21,17 @@ func RawJSON(data []byte) (Raw, error) {
 	return Raw{json: bytes.Clone(data)}, nil
 }
 
-// IsZero reports whether nothing was given.
+// IsZero reports whether the part is not set.
 func (r Raw) IsZero() bool { return len(r.json) == 0 }
 
-// JSON is the part as JSON, nil when nothing was given.
+// JSON returns the part as JSON, or nil if it is not set.
 func (r Raw) JSON() []byte { return bytes.Clone(r.json) }
 
-// Equal reports whether both are written the same.
+// Equal reports whether both parts have the same JSON.
 func (r Raw) Equal(o Raw) bool { return bytes.Equal(r.json, o.json) }
 
-// Check calls validate, which knows the other system, with the part as JSON and
-// reports what it refuses at path. Nothing given is nothing refused.
+// Check calls validate with the part as JSON and reports its error at path. It does nothing if the
+// part is not set.
 func (r Raw) Check(path string, validate func([]byte) error) Errors {
 	var e Errors
 	if r.IsZero() || validate == nil {
@@ -43,14 +43,14 @@ func (r Raw) Check(path string, validate func([]byte) error) Errors {
 	return e
 }
 
-// CheckMapping reports at path that something else than a mapping was given.
+// CheckMapping reports an error at path if the part is not a mapping.
 func (r Raw) CheckMapping(path string) Errors {
 	var e Errors
 	e.Check(r.IsZero() || r.json[0] == '{', path, "must be a mapping")
 	return e
 }
 
-// MarshalDocument writes the part back.
+// MarshalDocument returns the decoded part.
 func (r Raw) MarshalDocument() any {
 	if r.IsZero() {
 		return nil
@@ -58,13 +58,13 @@ func (r Raw) MarshalDocument() any {
 	dec := json.NewDecoder(bytes.NewReader(r.json))
 	dec.UseNumber()
 	var out any
-	if err := dec.Decode(&out); err != nil { // it was valid when it was kept
+	if err := dec.Decode(&out); err != nil { // it was validated before
 		panic(err)
 	}
 	return out
 }
 
-// UnmarshalDocument keeps whatever stands there, as long as JSON can say it.
+// UnmarshalDocument stores any value that can be represented in JSON.
 func (r *Raw) UnmarshalDocument(v Value) {
 	out, ok := v.plainValue(v.node, v.path)
 	if !ok {

@@ -11,20 +11,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Entry is one key of a document as the reference describes it.
+// Entry describes one key of a document in the reference.
 type Entry struct {
-	// Path has "[]" for any entry of a list, "<name>" for any key of a map, and
-	// "(aws)" after a union for the keys that only this type has.
+	// Path contains "[]" for any list index, "<name>" for any key of a mapping, and "(aws)" after a
+	// union for keys that only this type has.
 	Path    string
 	Kind    string
 	Default string
 	Doc     string
 }
 
-// Shaper is implemented by types whose written form is not that of their Go type.
+// Shaper is implemented by types whose written form differs from their Go type.
 type Shaper interface{ DocumentShape() string }
 
-// Reference lists every key that v, a struct with its defaults, can have.
+// Reference returns all keys of v, a struct with its defaults.
 func Reference(v any) []Entry {
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
@@ -39,7 +39,7 @@ type reference struct {
 }
 
 func (r *reference) addFields(v reflect.Value, path string) {
-	if slices.Contains(r.open, v.Type()) { // a type that contains itself is described once
+	if slices.Contains(r.open, v.Type()) { // a recursive type is described once
 		return
 	}
 	r.open = append(r.open, v.Type())
@@ -52,7 +52,7 @@ func (r *reference) addFields(v reflect.Value, path string) {
 	r.open = r.open[:len(r.open)-1]
 }
 
-// listInside lists the keys below a value that has some.
+// listInside adds the keys below a value.
 func (r *reference) listInside(v reflect.Value, path string) {
 	if !v.IsValid() {
 		return
@@ -72,7 +72,7 @@ func (r *reference) listInside(v reflect.Value, path string) {
 	}
 }
 
-// fieldShape names what is written for a field, and finds the struct inside it.
+// fieldShape describes the written form of a field, and returns the struct inside it.
 func fieldShape(v reflect.Value) (kind string, inner reflect.Value, suffix string) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -125,8 +125,8 @@ func shownDefault(v reflect.Value, kind string) string {
 	return ""
 }
 
-// WriteReference writes the reference page of a document: one row a key, with
-// the flag and variable that set it.
+// WriteReference writes the reference page of a document: one row per key, with its flag and
+// environment variable.
 func WriteReference(w io.Writer, title string, entries []Entry, overrides []Override) error {
 	by := map[string]Override{}
 	for _, o := range overrides {
@@ -153,14 +153,14 @@ func WriteReference(w io.Writer, title string, entries []Entry, overrides []Over
 	return err
 }
 
-// DocumentShape names the written form.
+// DocumentShape describes the written form.
 func (Duration) DocumentShape() string { return "duration" }
 
-// DocumentShape names the written form.
+// DocumentShape describes the written form.
 func (Seconds) DocumentShape() string { return "seconds or duration" }
 
-// DocumentShape names the written form.
+// DocumentShape describes the written form.
 func (Raw) DocumentShape() string { return "raw" }
 
-// DocumentShape names the written form.
+// DocumentShape describes the written form.
 func (Secret) DocumentShape() string { return "text, never shown" }

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decodeScalar decodes text, truth values and numbers. A value that came from a flag or
-// variable is text whatever it looks like; one in a file has the type YAML gives it.
+// decodeScalar decodes text, booleans and numbers. A value from a flag or variable is always text;
+// one from a file has its YAML type.
 func (d *decoder) decodeScalar(n *yaml.Node, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -55,7 +55,7 @@ func (d *decoder) decodeString(n *yaml.Node, path string) (string, bool) {
 	return "", false
 }
 
-// parseBool reads the spellings of YAML 1.1, which the files of older clusters use.
+// parseBool parses the spellings of YAML 1.1, which the files of older clusters use.
 func parseBool(s string) (value, ok bool) {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on", "y":
@@ -86,7 +86,7 @@ func (d *decoder) decodeNumber(n *yaml.Node, path string) (float64, bool) {
 	return 0, false
 }
 
-// shownValue quotes what a flag or variable gave; a file has a line to look at.
+// shownValue quotes a value from a flag or variable; for a file, the message has the line.
 func (d *decoder) shownValue(n *yaml.Node) string {
 	if d.doc.sources[n] != "" {
 		return strconv.Quote(n.Value)
@@ -94,8 +94,8 @@ func (d *decoder) shownValue(n *yaml.Node) string {
 	return describeNode(n)
 }
 
-// decodeText decodes through a type's own reading of a string. Its error is shown, so
-// it must not contain a secret.
+// decodeText decodes with a type's UnmarshalText. Its error is displayed, so it must not contain a
+// secret.
 func (d *decoder) decodeText(n *yaml.Node, path string, into encoding.TextUnmarshaler) {
 	s, ok := d.decodeString(n, path)
 	if !ok {
@@ -106,18 +106,17 @@ func (d *decoder) decodeText(n *yaml.Node, path string, into encoding.TextUnmars
 	}
 }
 
-// Value is one place of a document, for types that decode themselves.
+// Value is a value of a document, for types that decode themselves.
 type Value struct {
 	node *yaml.Node
 	path string
 	dec  *decoder
 }
 
-// IsText reports whether the value is a single word or number, IsMapping and
-// IsList whether it has keys or entries.
+// IsText reports whether the value is a scalar.
 func (v Value) IsText() bool { return v.node.Kind == yaml.ScalarNode }
 
-// IsMapping reports whether the value has keys.
+// IsMapping reports whether the value is a mapping.
 func (v Value) IsMapping() bool { return v.node.Kind == yaml.MappingNode }
 
 // IsList reports whether the value is a list.
@@ -126,30 +125,30 @@ func (v Value) IsList() bool { return v.node.Kind == yaml.SequenceNode }
 // IsNumber reports whether the value is a number.
 func (v Value) IsNumber() bool { return v.node.Tag == "!!int" || v.node.Tag == "!!float" }
 
-// IsBool reports whether the value is written as a truth value.
+// IsBool reports whether the value is written as a boolean.
 func (v Value) IsBool() bool {
 	_, ok := parseBool(v.node.Value)
 	return v.IsText() && ok && v.node.Style == 0
 }
 
-// Text is the value of a text, number or truth value as it is written.
+// Text returns a scalar as it is written.
 func (v Value) Text() string { return v.node.Value }
 
-// Path names the place.
+// Path returns the path of the value.
 func (v Value) Path() string { return v.path }
 
-// Decode reads the value into what into points to. A type that decodes itself
-// must pass a pointer to another type, or it would be called again.
+// Decode decodes the value into the variable that into points to, and reports whether it succeeded.
+// A type that decodes itself must pass a pointer to another type to avoid recursion.
 func (v Value) Decode(into any) bool {
 	before := len(v.dec.problems)
 	v.dec.decodeValue(v.node, v.path, reflect.ValueOf(into).Elem())
 	return len(v.dec.problems) == before
 }
 
-// Complain reports that the value breaks a rule; hint may be empty.
+// Complain reports a problem of the value; hint may be empty.
 func (v Value) Complain(text, hint string) { v.dec.addProblem(v.node, v.path, text, hint) }
 
-// HasOnly reports whether a mapping has no key but those of keys, and at least one.
+// HasOnly reports whether the value is a non-empty mapping whose keys are all in keys.
 func (v Value) HasOnly(keys ...string) bool {
 	for i := 0; i+1 < len(v.node.Content); i += 2 {
 		if !slices.Contains(keys, v.node.Content[i].Value) {
@@ -159,5 +158,5 @@ func (v Value) HasOnly(keys ...string) bool {
 	return v.IsMapping() && len(v.node.Content) > 0
 }
 
-// Has reports whether a mapping has a key.
+// Has reports whether the value is a mapping with a key.
 func (v Value) Has(key string) bool { return v.IsMapping() && Map{v.node}.Has(key) }

@@ -8,17 +8,17 @@ import (
 	"log/slog"
 )
 
-// Redacted is what a secret prints as.
+// Redacted is the printed form of a secret.
 const Redacted = "‹redacted›"
 
-// Masked is what a secret becomes in configuration that is shown to people.
+// Masked is the form of a secret in a displayed configuration.
 const Masked = "********"
 
-// Secret is text that must not be printed: a password, or a script that may
-// contain one. It holds a pointer, because fmt looks through unexported fields.
+// Secret is text that must not be printed: a password, or a script that may contain one. It holds a
+// pointer, because fmt prints unexported fields.
 type Secret struct{ text *string }
 
-// NewSecret keeps text; "" is no secret at all.
+// NewSecret returns a secret; "" is no secret.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -26,7 +26,7 @@ func NewSecret(text string) Secret {
 	return Secret{text: &text}
 }
 
-// Reveal is the text itself. The caller is responsible for where it goes.
+// Reveal returns the text. The caller must protect it.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -40,7 +40,7 @@ func (s Secret) IsZero() bool { return s.text == nil }
 // Equal reports whether two secrets have the same text.
 func (s Secret) Equal(o Secret) bool { return s.Reveal() == o.Reveal() }
 
-// String is always Redacted, and "" when there is no secret.
+// String returns Redacted, or "" if there is no secret.
 func (s Secret) String() string {
 	if s.text == nil {
 		return ""
@@ -59,13 +59,13 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalJSON redacts in JSON.
 func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
 
-// MarshalText redacts wherever text is asked for.
+// MarshalText redacts in every text encoding.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MarshalYAML redacts in YAML that does not go through this package.
+// MarshalYAML redacts in YAML that is not written by this package.
 func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
 
-// UnmarshalText takes the text as it is.
+// UnmarshalText stores the text unchanged.
 func (s *Secret) UnmarshalText(text []byte) error {
 	if s == nil {
 		return errors.New("read a secret into nothing")
@@ -74,18 +74,17 @@ func (s *Secret) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Concealed is how this package recognises secrets of any package when it writes
-// a document. Conceal returns the form that may be shown to an administrator:
-// Masked, or the reference that says where the secret is kept. Disclose returns
-// the form a configuration file needs.
+// Concealed identifies secrets of any package when a document is written. Conceal returns the form
+// for administrators: Masked, or the reference to the secret's location. Disclose returns the form
+// for a configuration file.
 type Concealed interface {
 	IsZero() bool
 	Conceal() string
 	Disclose() string
 }
 
-// Conceal is Masked.
+// Conceal returns Masked.
 func (s Secret) Conceal() string { return Masked }
 
-// Disclose is the text.
+// Disclose returns the text.
 func (s Secret) Disclose() string { return s.Reveal() }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FuzzShownNumber holds that a number that makes no detour over YAML is shown as one that does, and as
-// encoding/json writes it.
+// FuzzShownNumber checks that a number encoded without YAML has the same form as with it, and as
+// with encoding/json.
 func FuzzShownNumber(f *testing.F) {
 	for _, n := range []float64{
 		0, math.Copysign(0, -1), 1, -1, 0.1, -2.5, 1e14, 1e15 - 1, 1e15, 1e15 + 2, -1e15, 1e20, 1e21, 1e22, 5e-324, math.MaxFloat64, 1 << 53, 3.0000000000000004,

@@ -1,8 +1,8 @@
-// Package excerpt bounds the size of untrusted text in an error, a log line or an
-// answer. Text is measured before it is formatted: quoting a megabyte of control
-// characters makes four.
+// Package excerpt limits the size of untrusted text in errors, log lines and responses. It shortens
+// text before formatting it, because quoting a megabyte of control characters creates four.
 //
-// It is a leaf: everything that repeats what it was sent may import it.
+// It imports no other package of this module, so that any package that repeats its input can import
+// it.
 package excerpt
 
 import (
@@ -14,22 +14,20 @@ import (
 )
 
 const (
-	// Characters is how much of a text is repeated: enough to recognise a name,
-	// a path or a UUID.
+	// Characters is the length of an excerpt: enough to recognise a name, a path or a UUID.
 	Characters = 64
-	// ownBytes is above the longest text of ours that is formatted into another,
-	// such as a list of allowed names. What is longer came from outside.
+	// ownBytes is longer than any trusted text in a message, such as a list of allowed names.
+	// Longer text is untrusted.
 	ownBytes = 1 << 10
-	// MessageBytes bounds a whole message: some thirty complaints about a file.
+	// MessageBytes is the maximum length of a message: about thirty problems of a file.
 	MessageBytes = 8 << 10
 )
 
-// Of is the first characters of text, with its size when that is not all of it.
-// Characters that cannot be printed are replaced, so that no text breaks a line or
-// changes a terminal.
+// Of returns the first characters of text, followed by its size if it was truncated. It replaces
+// unprintable characters, so that text cannot break a line or control a terminal.
 func Of[T ~string](text T) string { return UpTo(text, Characters) }
 
-// UpTo is Of for the first n characters.
+// UpTo is like Of with a limit of n characters.
 func UpTo[T ~string](text T, n int) string {
 	s := string(text)
 	short := firstChars(s, n)
@@ -45,7 +43,7 @@ func UpTo[T ~string](text T, n int) string {
 	return shown
 }
 
-// firstChars is the first n characters of s. It reads no more than those.
+// firstChars returns the first n characters of s, without reading the rest.
 func firstChars(s string, n int) string {
 	for i := range s {
 		if n == 0 {
@@ -56,8 +54,8 @@ func firstChars(s string, n int) string {
 	return s
 }
 
-// Format is fmt.Sprintf for messages that may repeat untrusted text: no
-// argument and no message is longer than text of ours can be.
+// Format is like fmt.Sprintf, for messages that may contain untrusted text: it truncates long
+// arguments and long messages.
 func Format(format string, args ...any) string {
 	bounded := make([]any, len(args))
 	for i, a := range args {
@@ -80,7 +78,7 @@ func boundArg(arg any) any {
 	return arg
 }
 
-// Message is a whole message, cut where it is too long.
+// Message truncates a long message.
 func Message(text string) string {
 	if len(text) <= MessageBytes {
 		return text

@@ -39,7 +39,7 @@ func TestAMessageIsBoundedWhateverIsFormattedIntoIt(t *testing.T) {
 	}
 }
 
-// What a megabyte costs is what is shown of it.
+// The cost depends on the length of the excerpt, not of the text.
 func TestAnExcerptDoesNotReadTheRest(t *testing.T) {
 	long := strings.Repeat("\x00", 4<<20)
 	if n := testing.AllocsPerRun(10, func() { _ = excerpt.Of(long) }); n > 6 {

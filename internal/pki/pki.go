@@ -1,5 +1,5 @@
-// Package pki is a cluster's own certificate authority and the certificates that it
-// signs for masters, on every platform. It imports nothing of ours.
+// Package pki creates a cluster's certificate authority and the server certificates of masters, on
+// every platform. It imports no other package of this module.
 package pki
 
 import (
@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// AuthorityLife outlives a cluster: agents and clients pin its authority, and cannot
-	// be told of another one.
+	// AuthorityLife exceeds the lifetime of a cluster, because agents and clients pin its authority
+	// and cannot be given another one.
 	AuthorityLife = 20 * 365 * 24 * time.Hour
-	// LeafLife is the longest that macOS accepts of an authority that a user added.
+	// LeafLife is the maximum that macOS accepts from an authority added by a user.
 	LeafLife = 825 * 24 * time.Hour
-	// RenewBefore is what has to be left of a leaf: two months of restarts
-	// without a run of `up`.
+	// RenewBefore is the minimum remaining validity of a leaf: two months of restarts without a run
+	// of `up`.
 	RenewBefore = 60 * 24 * time.Hour
-	// backdate is for machines whose clocks are behind ours.
+	// backdate permits machines whose clocks are slow.
 	backdate = time.Hour
 )
 
-// Pair is a certificate, with the chain below it, and its key, both in PEM.
+// Pair is a certificate with its chain, and its key, both in PEM.
 type Pair struct{ Certificate, Key []byte }
 
-// Split is the pair that stands in one text.
+// Split parses a pair from one text.
 func Split(text []byte) Pair {
 	var p Pair
 	for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
@@ -48,11 +48,11 @@ func Split(text []byte) Pair {
 	return p
 }
 
-// Text is both in one, so that they are replaced together.
+// Text returns both in one text, so that they are replaced together.
 func (p Pair) Text() []byte { return bytes.Join([][]byte{p.Key, p.Certificate}, nil) }
 
-// Open parses the pair. The errors are about keys that cannot sign and halves that do
-// not go together.
+// Open parses the pair. It returns an error if the key cannot sign, or does not match the
+// certificate.
 func (p Pair) Open() (*x509.Certificate, crypto.Signer, error) {
 	c, err := tls.X509KeyPair(p.Certificate, p.Key)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p Pair) Open() (*x509.Certificate, crypto.Signer, error) {
 	return c.Leaf, key, nil
 }
 
-// NewAuthority makes one, which may sign leaves and no further authorities.
+// NewAuthority creates an authority that can sign leaves but no further authorities.
 func NewAuthority(name string, now time.Time) (Pair, error) {
 	return issueCertificate(&x509.Certificate{
 		Subject:   pkix.Name{CommonName: name},
@@ -75,8 +75,8 @@ func NewAuthority(name string, now time.Time) (Pair, error) {
 	}, nil, nil)
 }
 
-// NewLeaf makes a server's certificate for hosts, names and addresses, with the
-// authority's below it. Empty hosts are skipped.
+// NewLeaf creates a server certificate for hosts, which are names and addresses, and appends the
+// authority's certificate. Empty hosts are skipped.
 func (ca Pair) NewLeaf(name string, hosts []string, now time.Time) (Pair, error) {
 	parent, signer, err := ca.Open()
 	if err != nil {
@@ -99,7 +99,7 @@ func (ca Pair) NewLeaf(name string, hosts []string, now time.Time) (Pair, error)
 	return p, err
 }
 
-// issueCertificate makes a key and has its certificate signed by parent, or by itself.
+// issueCertificate creates a key and a certificate for it, signed by parent or self-signed.
 func issueCertificate(template, parent *x509.Certificate, signer crypto.Signer) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -125,9 +125,9 @@ func issueCertificate(template, parent *x509.Certificate, signer crypto.Signer) 
 	}, nil
 }
 
-// Stale says why a leaf has to be reissued, or nothing: it is for every host, signed
-// by one of the certificates in authority (PEM), and holds a while. Whether the
-// authority itself holds is nothing that another leaf could mend.
+// Stale returns the reason why a leaf has to be reissued, or "". A leaf is valid for all hosts,
+// signed by one of the certificates in authority (PEM), and does not expire soon. The expiry of the
+// authority is not checked, because another leaf would not fix it.
 func Stale(leaf *x509.Certificate, authority []byte, hosts []string, now time.Time) string {
 	if leaf.NotAfter.Sub(now) < RenewBefore {
 		return "until " + leaf.NotAfter.Format(time.DateOnly)

@@ -1,6 +1,5 @@
-// Package process tells one process of this machine from all others that ever
-// had its number, so that a later run of the program signals that process and
-// never one that reused its number.
+// Package process identifies processes of this machine uniquely, so that a later run of the program
+// never signals another process with a reused ID.
 package process
 
 import (
@@ -13,15 +12,15 @@ import (
 	"syscall"
 )
 
-// Identity tells one process from all others that ever had its number.
+// Identity identifies a process uniquely, even if its ID is reused.
 type Identity struct {
 	PID int `json:"pid"`
-	// Start is when the process started, in the words of the system. A number
-	// that was given to another process has another start.
+	// Start is the start time of the process in the system's format. It differs for another process
+	// with the same ID.
 	Start string `json:"start"`
 }
 
-// Identify returns the identity of a living process.
+// Identify returns the identity of a running process.
 func Identify(pid int) (Identity, error) {
 	start, err := startOf(pid)
 	if err != nil {
@@ -30,8 +29,7 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: start}, nil
 }
 
-// Alive reports whether the very process still runs. One that has ended and
-// waits for its parent does not.
+// Alive reports whether the process is running. A zombie does not count.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 || id.Start == "" {
 		return false
@@ -40,8 +38,8 @@ func (id Identity) Alive() bool {
 	return err == nil && start == id.Start
 }
 
-// Signal sends sig to the very process, and never to another one that got its
-// number. That it is gone is not an error.
+// Signal sends sig to the process, and never to another one with its ID. It returns nil if the
+// process has exited.
 func (id Identity) Signal(sig syscall.Signal) error {
 	if id.PID <= 0 {
 		return nil
@@ -49,10 +47,10 @@ func (id Identity) Signal(sig syscall.Signal) error {
 	return SignalIf(id.PID, sig, func() (bool, error) { return id.Alive(), nil })
 }
 
-// SignalIf signals a process that meant still recognises once it is held: then its
-// number is no other's. That it is gone is not an error.
+// SignalIf opens a process, so that its ID cannot be reused, and signals it if meant returns true.
+// It returns nil if the process has exited.
 func SignalIf(pid int, sig syscall.Signal, meant func() (bool, error)) error {
-	p, err := os.FindProcess(pid) // holds it by a descriptor where the system has such
+	p, err := os.FindProcess(pid) // holds a descriptor on systems that support it
 	if err != nil {
 		return fmt.Errorf("find process %d: %w", pid, err)
 	}
@@ -68,7 +66,7 @@ func SignalIf(pid int, sig syscall.Signal, meant func() (bool, error)) error {
 
 var errEnded = errors.New("it has ended")
 
-// startOf returns when a process started, from /proc where there is one.
+// startOf returns the start time of a process, from /proc if it exists.
 func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err == nil {
@@ -86,8 +84,8 @@ func startOf(pid int) (string, error) {
 	return strings.TrimSpace(start), nil
 }
 
-// startIn reads the 22nd field of /proc/PID/stat, in clock ticks since boot. The
-// second field is the program's name in brackets and may contain anything.
+// startIn parses the 22nd field of /proc/PID/stat, in clock ticks since boot. The second field is
+// the program's name in parentheses, which may contain any character.
 func startIn(stat string) (string, error) {
 	i := strings.LastIndexByte(stat, ')')
 	if i < 0 {
@@ -100,8 +98,7 @@ func startIn(stat string) (string, error) {
 	return fields[19], nil
 }
 
-// KillGroup ends the process together with every process of its group, of which
-// it must be the leader.
+// KillGroup kills all processes of the process group that the process leads.
 func (id Identity) KillGroup() error {
 	if !id.Alive() {
 		return nil
@@ -112,10 +109,10 @@ func (id Identity) KillGroup() error {
 	return nil
 }
 
-// Reap takes in the end of a process that this process started, so that the
-// system forgets it. Of another's process it does nothing.
+// Reap waits for an exited child of this process, so that the system releases it. It does nothing
+// for other processes.
 func (id Identity) Reap() {
 	if id.PID > 0 {
-		_, _ = syscall.Wait4(id.PID, nil, syscall.WNOHANG, nil) // it still runs, or is not ours
+		_, _ = syscall.Wait4(id.PID, nil, syscall.WNOHANG, nil) // it is still running or not a child
 	}
 }

@@ -45,7 +45,7 @@ func TestOnlyTheVeryProcessIsSignalled(t *testing.T) {
 			t.Error("got no error, want that the process was ended by the signal")
 		}
 	case <-time.After(time.Minute):
-		_ = c.Process.Kill() // it may have ended
+		_ = c.Process.Kill() // it may have exited
 		t.Fatal("the one that is meant has got no signal")
 	}
 	if err := id.Signal(syscall.SIGKILL); err != nil {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// outlived is the key of the context that another one outlives.
+// outlived is the context key of the parent of a context returned by Outlive.
 type outlived struct{}
 
-// Outlive returns a context for a step that has to be finished after ctx was cancelled. Its
-// calls go on; the waits of ForWanted end with ctx, and Unwanted says not to try again.
+// Outlive returns a context for a step that must be completed after ctx was canceled. Calls with it
+// continue; ForWanted returns when ctx ends, and Unwanted returns an error to stop retries.
 func Outlive(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), outlived{}, ctx)
 }
 
-// Unwanted returns the error of the context that ctx outlives once that has ended: nothing is to be
-// tried again then.
+// Unwanted returns the error of the context that ctx outlives, or nil if that has not ended. The
+// caller must not retry after an error.
 func Unwanted(ctx context.Context) error {
 	wanted, found := ctx.Value(outlived{}).(context.Context)
 	if !found {
@@ -24,8 +24,7 @@ func Unwanted(ctx context.Context) error {
 	return wanted.Err()
 }
 
-// ForWanted is For, and returns also when the context that ctx outlives ends, with the error of
-// that one: the user does not wait any longer.
+// ForWanted is like For, but also returns when the context that ctx outlives ends, with its error.
 func ForWanted(ctx context.Context, d time.Duration) error {
 	wanted, found := ctx.Value(outlived{}).(context.Context)
 	if !found {

@@ -1,5 +1,5 @@
-// Package wait sleeps until a time has passed or a context ends. It imports nothing of
-// ours.
+// Package wait waits for a duration or the end of a context. It imports no other package of this
+// module.
 package wait
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// For returns after d, or with the context's error when that ends sooner.
+// For waits for d. It returns the context's error if ctx ends first.
 func For(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,5 +1,5 @@
-// Package naming judges names that people give: whether they show what they are, which
-// look alike, and which known one was meant. It is a leaf.
+// Package naming checks names given by users: whether they are printable, which names look alike,
+// and which known name was probably intended. It imports no other package of this module.
 package naming
 
 import (
@@ -12,11 +12,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold is one spelling of all names that look alike: that differ only in case,
-// width or ligatures, or in letters of another alphabet with the same shape. It is
-// for comparing; a name is kept and shown as it was given.
+// Fold returns a canonical spelling of a name, equal for all names that look alike: names that
+// differ only in case, width or ligatures, or in letters of another alphabet with the same shape.
+// Use it for comparison only; names are stored and displayed unchanged.
 func Fold(name string) string {
-	apart := norm.NFKD.String(norm.NFKC.String(name)) // marks stay where they are: й is и and its mark
+	apart := norm.NFKD.String(norm.NFKC.String(name)) // marks are kept: й is и and a mark
 	shapes := strings.Map(func(r rune) rune {
 		if latin, found := shapes[r]; found {
 			return latin
@@ -26,8 +26,8 @@ func Fold(name string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(shapes)))
 }
 
-// shapes are the letters that most fonts draw like a Latin one. Capitals and small
-// letters differ: Η is drawn like H, and η like n.
+// shapes maps letters to the Latin letters that look the same in most fonts. Upper and lower case
+// differ: Η looks like H, and η like n.
 var shapes = shapesOf(
 	// Cyrillic.
 	"АВСЕНІЈКМОРЅТХУҮԚԜ", "ABCEHIJKMOPSTXYYQW",
@@ -37,11 +37,11 @@ var shapes = shapesOf(
 	"αγηικνορστυχωϲϳ", "aynikvopotuxwcj",
 	// Armenian.
 	"ՕՍՏհյոսօցզ", "OUShjnuogq",
-	// Latin, of phonetics and of other languages.
+	// Latin letters of phonetic and other alphabets.
 	"ıɑɡǀᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "iaglabcdefghijklmnoprstuvwyz",
 )
 
-// shapesOf pairs the letters of each two texts, which have equally many.
+// shapesOf maps the letters of each text to those of the next, which has the same length.
 func shapesOf(texts ...string) map[rune]rune {
 	all := map[rune]rune{}
 	for pair := range slices.Chunk(texts, 2) {
@@ -53,15 +53,15 @@ func shapesOf(texts ...string) map[rune]rune {
 	return all
 }
 
-// together are the scripts that are written within one word.
+// together lists the scripts that occur within one word.
 var together = [][]string{
 	{"Latin", "Han", "Hiragana", "Katakana"},
 	{"Latin", "Han", "Bopomofo"},
 	{"Latin", "Han", "Hangul"},
 }
 
-// MixedScripts lists the scripts of a name whose letters are of several that are not
-// written together, and nothing of any other name.
+// MixedScripts returns the scripts of a name if it mixes scripts that do not occur in one word, or
+// nil.
 func MixedScripts(name string) []string {
 	of := map[string]bool{}
 	for _, r := range norm.NFKC.String(name) {

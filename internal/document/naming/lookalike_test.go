@@ -17,7 +17,7 @@ func TestNamesThatDifferInSpellingAreOne(t *testing.T) {
 			t.Errorf("%q: got %q, want another name", name, got)
 		}
 	}
-	// All of one alphabet, with the shapes of another; marks stay where they are.
+	// Words of one alphabet with the shapes of another; marks are kept.
 	for cyrillic, latin := range map[string]string{"\u0430\u0441\u0435": "ace", "\u0420\u0410\u0422": "pat", "\u0437\u043e\u0451": "\u0437o\u00eb"} {
 		if got := Fold(cyrillic); got != latin {
 			t.Errorf("%q: got %q, want %q", cyrillic, got, latin)

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Nearest returns the known key that key was probably meant to be, or "".
+// Nearest returns the known key that is most similar to key, or "" if none is similar.
 func Nearest(key string, known []string) string {
 	best, bestAt := "", max(2, len(key)/3)+1
 	joined := joinWords(key)
@@ -17,7 +17,7 @@ func Nearest(key string, known []string) string {
 	return best
 }
 
-// joinWords makes maxInstances, max-instances and max_instances the same word.
+// joinWords normalizes maxInstances, max-instances and max_instances to the same word.
 func joinWords(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' {
@@ -27,8 +27,8 @@ func joinWords(s string) string {
 	}, s)
 }
 
-// Distance is the number of insertions, deletions and substitutions (Levenshtein)
-// between a and b, of which only the first 64 bytes are looked at.
+// Distance returns the number of insertions, deletions and substitutions between a and b (the
+// Levenshtein distance). It compares only the first 64 bytes.
 func Distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

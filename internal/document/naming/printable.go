@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// PrintableRule is what IsPrintable asks of a name, to be put behind "must".
+// PrintableRule describes the names that IsPrintable accepts, as a phrase after "must".
 const PrintableRule = "have only characters that can be seen: no control characters, and none that turn the direction of writing"
 
-// IsPrintable reports whether a name shows what it is: a bidirectional override
-// or an invisible character makes one name look like another.
+// IsPrintable reports whether a name has only visible characters. Bidirectional overrides and
+// invisible characters can make one name look like another.
 func IsPrintable(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsPrint(r) || r == unicode.ReplacementChar || isInvisible(r)
 	})
 }
 
-// brailleBlank is a symbol of which nothing is to be seen.
+// brailleBlank is a symbol without visible dots.
 const brailleBlank = '\u2800'
 
-// isInvisible reports the letters, marks and symbols that are drawn as nothing. What
-// Unicode calls a format character is not printable already.
+// isInvisible reports whether r is an invisible letter, mark or symbol. Unicode format characters
+// are already not printable.
 func isInvisible(r rune) bool {
 	return r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

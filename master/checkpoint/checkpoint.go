@@ -1,10 +1,10 @@
-// Package checkpoint keeps the records of checkpoints, and deletes their files without
-// ever deleting one that is referred to.
+// Package checkpoint stores the records of checkpoints and deletes their files. It never deletes a
+// checkpoint that is in use.
 //
-// A record is a document whose parent is its trial. Whatever needs a checkpoint to stay
-// says so with Refer, in the transaction that stores the need; whatever deletes one marks it
-// in a transaction that looks at those references. The store has one writer, so that
-// the two cannot cross: a checkpoint is referred to, or it is DELETING, and never both.
+// A record is a document whose parent is its trial. A user of a checkpoint calls Refer in the
+// transaction that stores the use; a deletion marks the checkpoint in a transaction that checks the
+// references. The store runs one write transaction at a time, so that a checkpoint is never both
+// referenced and DELETING.
 //
 //	report ──▶ Put ──▶ COMPLETED ──▶ MarkForDeletion ──▶ DELETING ──▶ task deletes files ──▶ DELETED
 //	                      ▲  Refer ✓                        Refer ✗
@@ -22,7 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Record is what is known of a checkpoint.
+// Record is the stored record of a checkpoint.
 type Record struct {
 	UUID       string    `json:"uuid"`
 	Experiment int32     `json:"experiment"`
@@ -31,22 +31,23 @@ type Record struct {
 	Allocation string    `json:"allocation,omitempty"`
 	Reported   time.Time `json:"reported"`
 	State      State     `json:"state"`
-	// Steps is how many steps of training it holds: steps_completed of Metadata.
+	// Steps is the number of completed training steps: steps_completed of Metadata.
 	Steps int32 `json:"steps"`
-	// Metadata is what the program and users say of it.
+	// Metadata is set by the program and by users.
 	Metadata map[string]any `json:"metadata,omitempty"`
-	// Resources is its files by path, with their bytes. A path that ends in "/" is a directory.
+	// Resources maps the paths of the files to their sizes in bytes. A path that ends in "/" is a
+	// directory.
 	Resources map[string]int64 `json:"resources,omitempty"`
-	// Storage is where the files are, as Storages numbers it; 0 is what its experiment's
-	// configuration says.
+	// Storage is the storage of the files as numbered by StorageID; 0 is the storage of the
+	// experiment's configuration.
 	Storage int32 `json:"storage,omitempty"`
-	// Deletion is its latest deletion, which it waits for while it is DELETING, and Before its
-	// state when that was asked for.
+	// Deletion is the ID of the latest deletion, which is pending while the state is DELETING.
+	// Before is the state from before that deletion.
 	Deletion string `json:"deletion,omitempty"`
 	Before   State  `json:"before,omitempty"`
 }
 
-// Bytes is the size of all files.
+// Bytes returns the total size of the files.
 func (r Record) Bytes() (n int64) {
 	for _, size := range r.Resources {
 		n += size
@@ -54,8 +55,7 @@ func (r Record) Bytes() (n int64) {
 	return n
 }
 
-// records are the documents: found by UUID, their parent is the trial, their time when
-// they were reported.
+// records are the documents: the ID is the UUID, the parent the trial, the time that of the report.
 func records() store.Collection[Record] { return store.Collection[Record]{Kind: "checkpoint"} }
 
 func putRecord(tx *store.Tx, r Record) error {
@@ -64,13 +64,14 @@ func putRecord(tx *store.Tx, r Record) error {
 
 func trialKey(trial int32) string { return record.Key(trial) }
 
-// Get reads one checkpoint.
+// Get returns a checkpoint, and false if it does not exist.
 func Get(ctx context.Context, r store.Reader, uuid string) (rec Record, found bool, err error) {
 	d, found, err := records().Get(ctx, r, uuid)
 	return d.Value, found, err
 }
 
-// OfTrials reads the checkpoints of trials, a trial's in the order of its reports.
+// OfTrials returns the checkpoints of trials, ordered by the time of their reports within each
+// trial.
 func OfTrials(ctx context.Context, r store.Reader, trials ...int32) ([]Record, error) {
 	keys := make([]string, 0, len(trials))
 	for _, trial := range trials {
@@ -91,7 +92,8 @@ func ofParents(ctx context.Context, r store.Reader, trials []string) ([]Record, 
 	return all, nil
 }
 
-// SetMetadata stores a checkpoint of which only the metadata was changed.
+// SetMetadata stores a checkpoint whose metadata was changed. It returns InvalidArgument if the
+// metadata is invalid.
 func SetMetadata(tx *store.Tx, r Record) error {
 	if err := checkMetadata(r.UUID, r.Metadata); err != nil {
 		return err
@@ -99,7 +101,8 @@ func SetMetadata(tx *store.Tx, r Record) error {
 	return putRecord(tx, r)
 }
 
-// Latest is the checkpoint of a trial with the most steps that can be trained on from.
+// Latest returns the usable checkpoint of a trial with the most steps, and false if the trial has no
+// usable checkpoint.
 func Latest(ctx context.Context, r store.Reader, trial int32) (rec Record, found bool, err error) {
 	all, err := OfTrials(ctx, r, trial)
 	for _, one := range all {
@@ -110,9 +113,9 @@ func Latest(ctx context.Context, r store.Reader, trial int32) (rec Record, found
 	return rec, found, err
 }
 
-// CheckSource refuses a checkpoint that training cannot start from: one that does not
-// exist, is being deleted, or has been. In a transaction that stores who needs it, the
-// answer holds; see Refer.
+// CheckSource returns an error if training cannot start from a checkpoint, because it does not
+// exist, is being deleted or was deleted. In the transaction that stores a reference the result
+// stays valid; see Refer.
 func CheckSource(ctx context.Context, r store.Reader, uuid string) (Record, error) {
 	rec, found, err := Get(ctx, r, uuid)
 	switch {
@@ -130,12 +133,12 @@ func CheckSource(ctx context.Context, r store.Reader, uuid string) (Record, erro
 	return rec, err
 }
 
-// NotFound is the refusal of a checkpoint that is unknown.
+// NotFound returns the error for an unknown checkpoint.
 func NotFound(uuid string) error {
 	return status.New(status.NotFound, "checkpoint '%s' not found", uuid)
 }
 
-// State is where a checkpoint stands.
+// State is the state of a checkpoint.
 //
 //	ACTIVE ──▶ COMPLETED ──▶ DELETING ──▶ DELETED
 //	               ▲  ▲         │
@@ -143,8 +146,8 @@ func NotFound(uuid string) error {
 //	               │            ▼
 //	           (usable) PARTIALLY_DELETED ──▶ DELETING
 //
-// ERROR is reported of an upload that failed. Such a checkpoint, and one that stays ACTIVE,
-// may be deleted and not be used.
+// ERROR is reported for a failed upload. Such a checkpoint, or one that stays ACTIVE, may be deleted
+// but not used.
 type State string
 
 // The states. All but Deleting are states of Determined 0.38.1.
@@ -157,18 +160,19 @@ const (
 	PartiallyDeleted State = "PARTIALLY_DELETED"
 )
 
-// States is every state.
+// States returns all states.
 func States() []State {
 	return []State{Active, Completed, Error, Deleting, Deleted, PartiallyDeleted}
 }
 
-// Usable says that training may start from it, and a model version may be it.
+// Usable reports whether training may start from the checkpoint and a model version may refer to it.
 func (s State) Usable() bool { return s == Completed || s == PartiallyDeleted }
 
-// Deletable says that there are files that may be deleted.
+// Deletable reports whether the checkpoint has files that may be deleted.
 func (s State) Deletable() bool { return s != Deleting && s != Deleted }
 
-// CheckReader refuses a user who may not read a checkpoint, and so may neither start from it nor register it.
+// CheckReader returns PermissionDenied if the user may not read a checkpoint, which includes
+// starting from it and registering it.
 func CheckReader(ctx context.Context, r store.Reader, by *apiv1.User, rec Record) error {
 	x, found, err := record.Docs().Experiments.Get(ctx, r, record.Key(rec.Experiment))
 	switch {

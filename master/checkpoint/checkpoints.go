@@ -13,42 +13,45 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// Tasks runs the tasks that delete files. All of it may be repeated; task.Tasks has it.
+// Tasks runs the tasks that delete files; task.Tasks implements it. All methods are idempotent.
 type Tasks interface {
 	Start(ctx context.Context, o task.StartOrder) error
 	Change(ctx context.Context, job rm.JobID, c rm.Change) error
 }
 
-// Config is what New needs. Store, Tasks and Workspace must be set.
+// Config configures New. Store, Tasks and Workspace are required.
 type Config struct {
 	Store *store.Store
 	Tasks Tasks
-	// Workspace is the workspace of a project.
+	// Workspace returns the workspace of a project.
 	Workspace func(project int32) (int32, error)
-	// Pool is the pool of an experiment, or another one if that no longer exists; nil is the experiment's.
+	// Pool returns the resource pool for the tasks of an experiment: own, or another pool if own no
+	// longer exists. It defaults to own.
 	Pool func(own string) string
-	// Defaults is what the containers of a pool get; nil is nothing.
+	// Defaults returns the task container defaults of a resource pool. It may be nil.
 	Defaults func(pool string) container.Defaults
-	// Storages lists the storages that administrators have configured: the cluster's and the workspaces'. Nil is none.
+	// Storages returns the storages that administrators have configured for the cluster and the
+	// workspaces. It may be nil.
 	Storages func() []config.CheckpointStorage
-	// Buckets opens those that are not directories of this machine.
+	// Buckets opens storages that are not directories of this machine.
 	Buckets Buckets
-	// Backoff is how long after a first failure a deletion is tried again, twice as long after each further
-	// one, up to an hour; a minute when zero.
+	// Backoff is the delay before a deletion is retried. It doubles with each failure up to one hour
+	// and defaults to one minute.
 	Backoff time.Duration
-	// Now is the clock; nil is the system's.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Checkpoints is safe for concurrent use.
+// Checkpoints stores and deletes checkpoints. It is safe for concurrent use.
 type Checkpoints struct {
 	cfg  Config
 	uses *uses
 	wake chan struct{}
 }
 
-// New keeps checkpoints in a store. Nothing is deleted before Run.
+// New returns the checkpoints of a store. Run must be called to delete files. It returns an error if
+// a required dependency is missing.
 func New(cfg Config) (*Checkpoints, error) {
 	if cfg.Store == nil || cfg.Tasks == nil || cfg.Workspace == nil {
 		return nil, errors.New("keep checkpoints: store, tasks and workspaces are all needed")
@@ -74,14 +77,15 @@ func New(cfg Config) (*Checkpoints, error) {
 	return &Checkpoints{cfg: cfg, uses: newUses(), wake: make(chan struct{}, 1)}, nil
 }
 
-// CheckSource refuses a checkpoint that training cannot start from; see the function.
+// CheckSource returns an error if training cannot start from a checkpoint; see the function
+// CheckSource.
 func (c *Checkpoints) CheckSource(tx *store.Tx, uuid string) error {
 	_, err := CheckSource(context.Background(), tx, uuid) //nolint:forbidigo // a transaction has its own
 	return err
 }
 
-// KeepSource makes the checkpoint that an open experiment's trials start from stay; an
-// empty one ends that.
+// KeepSource protects the checkpoint from which the trials of an open experiment start. An empty
+// uuid ends the protection.
 func (c *Checkpoints) KeepSource(tx *store.Tx, experiment int32, uuid string) error {
 	if uuid == "" {
 		return Release(tx, SourceOf(experiment))

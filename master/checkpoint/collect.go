@@ -14,33 +14,34 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// collections are the experiments whose policy is to be carried out, by their key.
+// collections are the experiments whose checkpoint policy is to be applied, by key.
 func collections() store.Collection[struct{}] {
 	return store.Collection[struct{}]{Kind: "checkpoint_collection"}
 }
 
-// Collect asks for what an experiment's policy does not keep to be deleted, once it has
-// ended. Call Wake when that is stored.
+// Collect requests the deletion of the checkpoints that an ended experiment's policy does not keep.
+// Call Wake after the commit.
 func (c *Checkpoints) Collect(tx *store.Tx, experiment int32) error {
 	return collections().Put(tx, record.Key(experiment), "", time.Time{}, struct{}{})
 }
 
-// Plan is what a policy would delete of an experiment, and why the rest stays.
+// Plan lists the checkpoints of an experiment that its policy deletes and keeps.
 type Plan struct {
 	Delete, Keep []Record
-	// Why is for those of Keep, by UUID.
+	// Why holds the reasons for each checkpoint in Keep, by UUID.
 	Why map[string][]string
-	// Metric is the searcher's, and Validations what was measured at each checkpoint, by UUID.
+	// Metric is the searcher's metric. Validations holds the metrics of the validation at each
+	// checkpoint, by UUID.
 	Metric      string
 	Validations map[string]map[string]any
 }
 
-// Preview is what would be deleted now. Nil counts are those of the experiment's configuration.
+// Preview returns the plan for the given counts.
 func (c *Checkpoints) Preview(ctx context.Context, experiment int32, counts Counts) (Plan, error) {
 	return c.plan(ctx, experiment, counts)
 }
 
-// Counts is how many checkpoints are kept; nil is as the experiment's configuration says.
+// Counts is the number of checkpoints to keep. Nil uses the experiment's configuration.
 type Counts struct{ ExperimentBest, TrialBest, TrialLatest *int32 }
 
 func (c *Checkpoints) plan(ctx context.Context, experiment int32, counts Counts) (Plan, error) {
@@ -54,7 +55,7 @@ func (c *Checkpoints) plan(ctx context.Context, experiment int32, counts Counts)
 	}
 	all = slices.DeleteFunc(all, func(rec Record) bool { return !rec.State.Deletable() })
 	p := Plan{Validations: map[string]map[string]any{}, Why: map[string][]string{}}
-	if x.Searcher.Metric != nil { // experiments that run elsewhere may have none
+	if x.Searcher.Metric != nil { // unmanaged experiments may have no metric
 		p.Metric = *x.Searcher.Metric
 	}
 	needs, err := Needs(ctx, c.cfg.Store, c.uses, all)
@@ -84,7 +85,8 @@ func (c *Checkpoints) plan(ctx context.Context, experiment int32, counts Counts)
 	return p, nil
 }
 
-// validationAt is what was measured at a checkpoint's steps, nil for nothing.
+// validationAt returns the metrics of the validation at the steps of a checkpoint, or nil if no
+// validation was reported.
 func validationAt(ctx context.Context, r store.Reader, rec Record) (map[string]any, error) {
 	report, found, err := metric.At(ctx, r, int64(rec.Trial), metric.Validation, int64(rec.Steps))
 	if err != nil || !found {
@@ -124,7 +126,7 @@ func policyOf(x config.Experiment, counts Counts) keep.Policy {
 	}
 }
 
-// OfExperiment reads all checkpoints of an experiment.
+// OfExperiment returns all checkpoints of an experiment.
 func OfExperiment(ctx context.Context, r store.Reader, experiment int32) ([]Record, error) {
 	trials, err := record.Docs().Trials.IDsByParent(ctx, r, record.Key(experiment))
 	if err != nil {
@@ -133,10 +135,12 @@ func OfExperiment(ctx context.Context, r store.Reader, experiment int32) ([]Reco
 	return ofParents(ctx, r, trials)
 }
 
-// markedEach is how many checkpoints one transaction marks: others write to the store, too.
+// markedEach limits the checkpoints that one transaction marks, so that other writes are not
+// delayed.
 const markedEach = 1000
 
-// collect carries out an experiment's policy. What has become needed since the plan stays.
+// collect applies the policy of an experiment. Checkpoints that have come into use since the plan
+// are kept.
 func (c *Checkpoints) collect(ctx context.Context, experiment int32) error {
 	x, found, err := record.Docs().Experiments.Get(ctx, c.cfg.Store, record.Key(experiment))
 	if err != nil {
@@ -154,12 +158,12 @@ func (c *Checkpoints) collect(ctx context.Context, experiment int32) error {
 	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return collections().Delete(tx, record.Key(experiment)) })
 }
 
-// hasEnded says that no trial reports any more, and that the experiment is not being deleted.
+// hasEnded reports whether the trials have ended and the experiment is not being deleted.
 func hasEnded(s lifecycle.State) bool {
 	return s == lifecycle.Completed || s == lifecycle.Canceled || s == lifecycle.Error || s == lifecycle.DeleteFailed
 }
 
-// markUnneeded marks those of all that nothing needs.
+// markUnneeded marks the checkpoints that are not in use for deletion.
 func (c *Checkpoints) markUnneeded(ctx context.Context, all []Record) error {
 	now := c.cfg.Now()
 	for some := range slices.Chunk(uuidsOf(all), markedEach) {
@@ -177,7 +181,7 @@ func (c *Checkpoints) markUnneeded(ctx context.Context, all []Record) error {
 	return nil
 }
 
-// unneeded is those that may be deleted, as they are now.
+// unneeded returns the checkpoints that may be deleted, according to their current records.
 func unneeded(ctx context.Context, tx *store.Tx, uses Uses, uuids []string) ([]Record, error) {
 	docs, err := records().ByIDs(ctx, tx, uuids)
 	if err != nil {

@@ -12,17 +12,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Order is what a user wants of checkpoints.
+// Order is a user's request to delete checkpoints.
 type Order struct {
 	UserID int32
 	UUIDs  []string
-	// Globs are which of their files are deleted; without one the master only looks which there are.
+	// Globs select the files to delete. Without globs, a task only lists the existing files.
 	Globs []string
-	// May says whether the user may change the checkpoints of an experiment.
+	// May returns an error if the user may not change the checkpoints of an experiment.
 	May func(experiment int32) error
 }
 
-// Delete marks checkpoints, all of them or none. Their files are deleted afterwards.
+// Delete marks checkpoints for deletion, all or none; tasks delete the files later. It returns an
+// error if a checkpoint is in use or the user may not delete it.
 func (c *Checkpoints) Delete(ctx context.Context, o Order) error {
 	now := c.cfg.Now()
 	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
@@ -45,12 +46,13 @@ func (c *Checkpoints) Delete(ctx context.Context, o Order) error {
 	return err
 }
 
-// cleaned are the experiments whose event files are deleted.
+// cleaned are the experiments whose TensorBoard files are deleted.
 func cleaned() store.Collection[struct{}] {
 	return store.Collection[struct{}]{Kind: "tensorboard_deleted"}
 }
 
-// DeleteTensorBoards deletes the event files of an experiment. While a deletion waits, another one is not added.
+// DeleteTensorBoards deletes the TensorBoard files of an experiment. It does nothing if such a
+// deletion is already pending.
 func (c *Checkpoints) DeleteTensorBoards(ctx context.Context, experiment, user int32) error {
 	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.orderCleaning(ctx, tx, experiment, user) })
 	c.Wake()
@@ -80,13 +82,13 @@ func (c *Checkpoints) orderCleaning(ctx context.Context, tx *store.Tx, experimen
 	})
 }
 
-// triesOfAll is how many tasks may fail before the deletion of an experiment has.
+// triesOfAll is the number of failed tasks after which the deletion of an experiment fails.
 const triesOfAll = 3
 
-// DeleteAll marks all checkpoints of an experiment that is being deleted, and says how much is
-// left to delete. It is asked again until that is nothing, and then forgets the checkpoints.
-// It refuses with FailedPrecondition when something else needs one of them, or when
-// deleting has failed repeatedly.
+// DeleteAll marks all checkpoints of a DELETING experiment and returns the number of checkpoints
+// whose deletion is pending. The caller repeats it until it returns 0; then the records are deleted
+// as well. It returns FailedPrecondition if a checkpoint is in use or the deletion has failed
+// repeatedly.
 func (c *Checkpoints) DeleteAll(ctx context.Context, experiment int32) (left int, err error) {
 	all, err := OfExperiment(ctx, c.cfg.Store, experiment)
 	if err != nil {
@@ -109,8 +111,8 @@ func (c *Checkpoints) DeleteAll(ctx context.Context, experiment int32) (left int
 	return 0, c.forget(ctx, experiment, all)
 }
 
-// markExperiment marks what is not marked yet. The experiment is DELETING, so that nothing comes to need a
-// checkpoint between the transactions.
+// markExperiment marks the remaining checkpoints. The experiment is DELETING, so that no checkpoint
+// can come into use between the transactions.
 func (c *Checkpoints) markExperiment(ctx context.Context, experiment int32, all []Record) error {
 	var open []Record
 	for _, rec := range all {
@@ -137,19 +139,19 @@ func (c *Checkpoints) markExperiment(ctx context.Context, experiment int32, all 
 		return err
 	}
 	if where, err := StorageOf(ctx, c.cfg.Store, experiment, 0); err != nil || where.Type == nil {
-		return err // without a storage there are no event files
+		return err // without a storage there are no TensorBoard files
 	}
 	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.orderCleaning(ctx, tx, experiment, 0) })
 }
 
-// everRan reports whether a trial of an experiment has begun to run: without one there are no event
-// files, and no task is needed to delete them.
+// everRan reports whether any trial of an experiment has started. Otherwise no TensorBoard files
+// exist, and no task is needed to delete them.
 func (c *Checkpoints) everRan(ctx context.Context, experiment int32) (bool, error) {
 	docs, err := record.Docs().Trials.ByParent(ctx, c.cfg.Store, record.Key(experiment))
 	return slices.ContainsFunc(docs, func(d store.Doc[record.Trial]) bool { return d.Value.Life.Run > 0 }), err
 }
 
-// remains counts what deletions have not done.
+// remains returns the number of checkpoints whose deletion is pending.
 func (c *Checkpoints) remains(ctx context.Context, experiment int32) (left int, err error) {
 	waiting, err := deletions().ByParent(ctx, c.cfg.Store, record.Key(experiment))
 	if err != nil {
@@ -164,8 +166,9 @@ func (c *Checkpoints) remains(ctx context.Context, experiment int32) (left int, 
 	return left, nil
 }
 
-// giveUp says why a deletion fails. All deletions of its experiment are still tried, and may fail as often
-// again before the experiment, deleted again, is told.
+// giveUp returns an error with the reason of a failed deletion. The pending deletions of the
+// experiment continue to be retried, and may fail as often again before a repeated deletion of the
+// experiment fails.
 func (c *Checkpoints) giveUp(ctx context.Context, failed Deletion) error {
 	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		waiting, err := deletions().ByParent(ctx, tx, record.Key(failed.Experiment))
@@ -186,7 +189,7 @@ func (c *Checkpoints) giveUp(ctx context.Context, failed Deletion) error {
 	return status.New(status.FailedPrecondition, "deleting files failed %d times: %s; the log of task %s says more", failed.Tries, failed.Failure, failed.ID)
 }
 
-// forget removes the documents of an experiment whose files are deleted.
+// forget deletes the records of an experiment whose files are deleted.
 func (c *Checkpoints) forget(ctx context.Context, experiment int32, all []Record) error {
 	trials := map[int32]bool{}
 	for _, rec := range all {

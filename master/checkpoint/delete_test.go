@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// deleted is a master with an experiment that is DELETING and has two checkpoints.
+// deleted returns a store with a DELETING experiment that has two checkpoints.
 func deleted(t *testing.T) (*store.Store, *checkpoint.Checkpoints) {
 	t.Helper()
 	s := storetest.New(t)
@@ -22,7 +22,7 @@ func deleted(t *testing.T) (*store.Store, *checkpoint.Checkpoints) {
 	return s, open(t, checkpoint.Config{Store: s, Tasks: &queue{}, Now: func() time.Time { return start }})
 }
 
-// endAll ends the tasks of all deletions with a code.
+// endAll ends the tasks of all deletions with an exit code.
 func endAll(t *testing.T, s *store.Store, c *checkpoint.Checkpoints, code int32) (tasks int) {
 	t.Helper()
 	all, err := checkpoint.Deletions(t.Context(), s)
@@ -41,7 +41,7 @@ func endAll(t *testing.T, s *store.Store, c *checkpoint.Checkpoints, code int32)
 func TestAnExperimentIsDeletedOnceItsFilesAre(t *testing.T) {
 	t.Parallel()
 	s, c := deleted(t)
-	for range 2 { // asked again while tasks run, nothing is added
+	for range 2 { // repeated while tasks run, it adds nothing
 		if left, err := c.DeleteAll(t.Context(), 1); left != 3 || err != nil {
 			t.Fatalf("got %d left, error %v; want two checkpoints and the event files", left, err)
 		}
@@ -87,7 +87,7 @@ func TestADeletionThatKeepsFailingIsTold(t *testing.T) {
 	}
 	_, err := c.DeleteAll(t.Context(), 1)
 	wantError(t, err, "deleting files failed 3 times: no such bucket", "the log of task")
-	// Deleted again, it is tried again, and succeeds at last.
+	// A repeated deletion retries and succeeds.
 	if left, err := c.DeleteAll(t.Context(), 1); left != 3 || err != nil {
 		t.Fatalf("got %d left, error %v; want another try", left, err)
 	}

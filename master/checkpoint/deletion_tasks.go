@@ -18,23 +18,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// Owner owns the tasks that delete files: a deletion's task has its id, and its runs are
-// numbered by the deletion's tries.
+// Owner returns the owner of the deletion tasks. A task has the ID of its deletion, and its runs are
+// numbered like the deletion's attempts.
 func (c *Checkpoints) Owner() task.Owner { return &deletionTasks{c} }
 
 type deletionTasks struct{ *Checkpoints }
 
-// deletionOf reads the deletion of a task.
+// deletionOf returns the deletion of a task.
 func (o *deletionTasks) deletionOf(ctx context.Context, id rm.TaskID) (Deletion, bool, error) {
 	d, found, err := deletions().Get(ctx, o.cfg.Store, string(id))
 	return d.Value, found, err
 }
 
-// directory is where the program finds what it is to delete.
+// directory is the container directory of the task's input files.
 const directory = "/run/determined/checkpoint_gc/"
 
-// Run implements task.Owner: the library's program in the experiment's image, told of the
-// deletion's checkpoints alone.
+// Run implements task.Owner. The task runs the library's program in the experiment's image with the
+// checkpoints of this deletion.
 func (o *deletionTasks) Run(ctx context.Context, r task.RunOrder) (spec.Program, error) {
 	d, found, err := o.deletionOf(ctx, r.Task)
 	if err != nil {
@@ -77,16 +77,16 @@ func (o *deletionTasks) Run(ctx context.Context, r task.RunOrder) (spec.Program,
 	return p, nil
 }
 
-// textList is a list that JSON does not write as null.
+// textList returns a copy of all that is not nil, so that JSON encodes it as a list and not as null.
 func textList(all []string) []string { return append([]string{}, all...) }
 
-// Context implements task.Owner: no files come with a deletion.
+// Context implements task.Owner. Deletion tasks have no context directory.
 func (o *deletionTasks) Context(context.Context, rm.TaskID) (int64, iter.Seq2[[]byte, error], error) {
 	return 0, func(func([]byte, error) bool) {}, nil
 }
 
-// Ended implements task.Owner. A deletion that is done is no longer stored; one that is not is
-// tried again.
+// Ended implements task.Owner. A completed deletion is removed from the store; a failed one is
+// retried.
 func (o *deletionTasks) Ended(ctx context.Context, e task.RunEnd) (task.Next, error) {
 	next := task.Hold
 	err := o.cfg.Store.Write(ctx, func(tx *store.Tx) error {
@@ -98,7 +98,7 @@ func (o *deletionTasks) Ended(ctx context.Context, e task.RunEnd) (task.Next, er
 			next = task.Done
 			return nil
 		}
-		if e.Run <= doc.Value.Tries { // it was decided before
+		if e.Run <= doc.Value.Tries { // the end was reported before
 			return nil
 		}
 		done, err := o.settle(ctx, tx, doc.Value, e)
@@ -114,7 +114,7 @@ func (o *deletionTasks) Ended(ctx context.Context, e task.RunEnd) (task.Next, er
 	return next, nil
 }
 
-// settle stores what the end of a run makes of its deletion.
+// settle updates a deletion after the end of a run, and reports whether the deletion is complete.
 func (o *deletionTasks) settle(ctx context.Context, tx *store.Tx, d Deletion, e task.RunEnd) (done bool, err error) {
 	left, err := waitingFor(ctx, tx, d)
 	if err != nil {
@@ -123,7 +123,8 @@ func (o *deletionTasks) settle(ctx context.Context, tx *store.Tx, d Deletion, e 
 	succeeded := e.Cause == rm.CauseExited && e.Code != nil && *e.Code == 0
 	switch {
 	case succeeded:
-		// The program reports what it deleted before it ends. What it does not report was not there.
+		// The program reports deleted files before it exits. A checkpoint without a report had no
+		// files.
 		for _, rec := range left {
 			if rec.State != Deleting {
 				continue
@@ -143,8 +144,8 @@ func (o *deletionTasks) settle(ctx context.Context, tx *store.Tx, d Deletion, e 
 	return false, putDeletion(tx, d)
 }
 
-// finish forgets a deletion that is done. Of an experiment that is being deleted it
-// notes that no event files are left.
+// finish deletes a completed deletion from the store. If the experiment is being deleted, it records
+// that the TensorBoard files are deleted.
 func (o *deletionTasks) finish(ctx context.Context, tx *store.Tx, d Deletion) error {
 	x, _, err := record.Docs().Experiments.Get(ctx, tx, record.Key(d.Experiment))
 	if err != nil {
@@ -158,10 +159,11 @@ func (o *deletionTasks) finish(ctx context.Context, tx *store.Tx, d Deletion) er
 	return deletions().Delete(tx, d.ID)
 }
 
-// longest is the longest time between two tries.
+// longest is the maximum time between two attempts.
 const longest = time.Hour
 
-// waitAfter is how long to wait after so many tries. What was no fault of the program is repeated at once.
+// waitAfter returns the delay before the next attempt. If the cluster stopped the program, the next
+// attempt starts immediately.
 func waitAfter(first time.Duration, tries int, cause rm.Cause) time.Duration {
 	if cause == rm.CauseAgentLost || cause == rm.CausePreempted {
 		return 0
@@ -169,8 +171,8 @@ func waitAfter(first time.Duration, tries int, cause rm.Cause) time.Duration {
 	return min(first<<min(tries-1, 20), longest)
 }
 
-// waitingFor is a deletion's checkpoints of which it may still report, those that another
-// deletion has since left out.
+// waitingFor returns the checkpoints of a deletion that are still pending, without those that a
+// later deletion has taken over.
 func waitingFor(ctx context.Context, r store.Reader, d Deletion) ([]Record, error) {
 	docs, err := records().ByIDs(ctx, r, d.UUIDs)
 	var left []Record

@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// queue remembers what was started.
+// queue records the started tasks.
 type queue struct{ started chan task.StartOrder }
 
 // Start implements checkpoint.Tasks.
@@ -34,7 +34,7 @@ func (q *queue) Start(_ context.Context, o task.StartOrder) error {
 // Change implements checkpoint.Tasks.
 func (q *queue) Change(context.Context, rm.JobID, rm.Change) error { return nil }
 
-// next waits for the next task whose run is not below run.
+// next waits for the next task whose run is at least run.
 func (q *queue) next(t *testing.T, c *checkpoint.Checkpoints, run int) task.StartOrder {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -52,7 +52,7 @@ func (q *queue) next(t *testing.T, c *checkpoint.Checkpoints, run int) task.Star
 	}
 }
 
-// deletion is a master that deletes checkpoints a and b of an experiment whose storage is in s3.
+// deletion returns a master that deletes checkpoints a and b of an experiment with a storage in S3.
 func deletion(t *testing.T, now func() time.Time) (*store.Store, *checkpoint.Checkpoints, *queue) {
 	t.Helper()
 	s, q := storetest.New(t), &queue{started: make(chan task.StartOrder, 1)}
@@ -131,7 +131,7 @@ func TestAFailedDeletionIsVisibleAndTriedAgain(t *testing.T) {
 	if err := c.PatchAll(t.Context(), checkpoint.Reporter{Task: string(o.Task)}, patch); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // asked again, the answer is the same
+	for range 2 { // a repeated report gets the same answer
 		if next, err := c.Owner().Ended(t.Context(), end); next != task.Hold || err != nil {
 			t.Fatalf("got %q, error %v; want hold", next, err)
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// Buckets opens storages that are not directories, by type: "s3".
+// Buckets holds functions that open storages other than directories, by type, such as "s3".
 type Buckets map[string]func(ctx context.Context, c config.CheckpointStorage) (storage.Source, error)
 
-// Download packs the files of a checkpoint, which stays until the end of that. Nothing is written before
-// the first file was found.
+// Download writes an archive of a checkpoint's files to w. The checkpoint cannot be deleted
+// meanwhile. Download writes nothing if it fails before it has found the first file.
 func (c *Checkpoints) Download(ctx context.Context, uuid string, f storage.Format, w io.Writer) error {
 	rec, release, err := c.Hold(ctx, uuid)
 	if err != nil {
@@ -36,8 +36,9 @@ func (c *Checkpoints) Download(ctx context.Context, uuid string, f storage.Forma
 	return errors.Join(err, src.Close())
 }
 
-// openSource opens a storage. With its own rights the master reads only what an administrator has
-// configured: an experiment may name any other place.
+// openSource opens a storage. With its own credentials the master only reads storages that an
+// administrator has configured, because an experiment may name any location. It returns
+// FailedPrecondition or Unimplemented if the master cannot read the storage.
 func (c *Checkpoints) openSource(ctx context.Context, s config.CheckpointStorage) (storage.Source, error) {
 	if !c.isConfigured(s) && !hasKeys(s) {
 		return nil, status.New(status.FailedPrecondition, "the master reads only the checkpoint storages of the cluster and its workspaces, and those with keys of their own; "+
@@ -58,7 +59,7 @@ func (c *Checkpoints) openSource(ctx context.Context, s config.CheckpointStorage
 	return open(ctx, s)
 }
 
-// hasKeys says that a storage is read with keys that its configuration has.
+// hasKeys reports whether the configuration of a storage contains access keys.
 func hasKeys(s config.CheckpointStorage) bool { return s.S3 != nil && !s.S3.AccessKey.IsZero() }
 
 func typeOf(s config.CheckpointStorage) string {
@@ -77,7 +78,7 @@ func typeOf(s config.CheckpointStorage) string {
 	return "none"
 }
 
-// isConfigured says that an administrator has configured the same place.
+// isConfigured reports whether an administrator has configured the same storage location.
 func (c *Checkpoints) isConfigured(s config.CheckpointStorage) bool {
 	for _, own := range c.cfg.Storages() {
 		if samePlace(own, s) {
@@ -105,7 +106,7 @@ func samePlace(a, b config.CheckpointStorage) bool {
 	}
 }
 
-// withoutOwn is the directory of a storage where dir is that of one of its experiments.
+// withoutOwn returns the directory of the storage if dir is an experiment's directory in it.
 func withoutOwn(dir string) string {
 	if above, own := config.AboveOwn(dir); own != "" && path.Base(dir) == own && path.Dir(dir) == path.Clean("/"+above) {
 		return above

@@ -16,7 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// download is a master whose cluster has configured one storage, and an experiment that has another.
+// download downloads a checkpoint of an experiment with storage used from a master that has
+// configured another storage.
 func download(t *testing.T, configured, used masterconfig.CheckpointStorage) ([]byte, error) {
 	t.Helper()
 	s := storetest.New(t)
@@ -69,7 +70,7 @@ func TestWhatTheMasterCannotReadIsRefusedByName(t *testing.T) {
 	}
 	own.S3.AccessKey, own.S3.SecretKey = secret.Literal("k"), secret.Literal("s")
 	_, err = download(t, masterconfig.CheckpointStorage{}, own)
-	wantError(t, err, "type s3") // it may be read, and this master has no SDK
+	wantError(t, err, "type s3") // allowed to read, but this master has no SDK for S3
 }
 
 func TestWhatIsDownloadedStays(t *testing.T) {

@@ -8,17 +8,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Of experiments that run elsewhere the cluster keeps records of checkpoints and never deletes files: they may be on a
-// laptop, there is no image with the harness to delete them in, and no keys to their storage. Their policy
-// is not carried out, and with the experiment its records go and its files stay.
+// For unmanaged experiments the cluster stores records of checkpoints but never deletes files: they
+// may be on a laptop, no image with the harness is available to delete them, and the keys of their
+// storage may be unknown. Their checkpoint policy is not applied. When the experiment is deleted,
+// its records are deleted and its files remain.
 
-// runsElsewhere says that the programs of an experiment run outside of the cluster.
+// runsElsewhere reports whether an experiment is unmanaged.
 func runsElsewhere(ctx context.Context, r store.Reader, experiment int32) (bool, error) {
 	x, _, err := record.Docs().Experiments.Get(ctx, r, record.Key(experiment))
 	return x.Value.Unmanaged, err
 }
 
-// refuseElsewhere refuses to delete files of a checkpoint that was saved outside of the cluster.
+// refuseElsewhere returns FailedPrecondition if the checkpoint belongs to an unmanaged experiment.
 func refuseElsewhere(ctx context.Context, r store.Reader, rec Record) error {
 	elsewhere, err := runsElsewhere(ctx, r, rec.Experiment)
 	if err != nil || !elsewhere {
@@ -32,8 +33,8 @@ func refuseElsewhere(ctx context.Context, r store.Reader, rec Record) error {
 		"delete them there. Its record goes with the experiment", rec.UUID, rec.Experiment, place)
 }
 
-// forgetUnneeded removes the records of an experiment that is being deleted, whose files are not the cluster's. It refuses with
-// FailedPrecondition when something else needs one of them.
+// forgetUnneeded deletes the records of an unmanaged experiment that is being deleted. It returns
+// FailedPrecondition if a checkpoint is in use.
 func (c *Checkpoints) forgetUnneeded(ctx context.Context, experiment int32, all []Record) error {
 	var left []Record
 	for _, rec := range all {

@@ -9,18 +9,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Entry is a checkpoint without its metadata and the names of its files, which programs may make large: what is listed,
-// sorted and counted is made of entries, and Get has the rest.
+// Entry is a checkpoint without its metadata and file names, which may be large. Lists, sorting and
+// counts use entries; Get returns the whole record.
 type Entry struct {
 	Record
 
 	size int64
 }
 
-// Bytes is the size of all files.
+// Bytes returns the total size of the files.
 func (e Entry) Bytes() int64 { return e.size }
 
-// entryDoc reads a part of a Record's document.
+// entryDoc decodes a part of a Record's document.
 type entryDoc struct {
 	Record
 
@@ -28,16 +28,16 @@ type entryDoc struct {
 	Resources sum     `json:"resources"`
 }
 
-// skipped is a value that is not read.
+// skipped is a value that is not decoded.
 type skipped struct{}
 
-// UnmarshalJSON reads nothing.
+// UnmarshalJSON ignores the value.
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // sum is the sum of the numbers in an object.
 type sum int64
 
-// UnmarshalJSON adds the numbers.
+// UnmarshalJSON adds the numbers. It returns an error if the value is not an object of numbers.
 func (s *sum) UnmarshalJSON(data []byte) error {
 	var sizes map[string]int64
 	if err := json.Unmarshal(data, &sizes); err != nil {
@@ -62,7 +62,8 @@ func entries(docs []store.Doc[entryDoc], err error) ([]Entry, error) {
 	return all, nil
 }
 
-// ListTrials reads the checkpoints of trials, a trial's in the order of its reports.
+// ListTrials returns the checkpoints of trials, ordered by the time of their reports within each
+// trial.
 func ListTrials(ctx context.Context, r store.Reader, trials ...int32) ([]Entry, error) {
 	keys := make([]string, 0, len(trials))
 	for _, trial := range trials {
@@ -71,7 +72,7 @@ func ListTrials(ctx context.Context, r store.Reader, trials ...int32) ([]Entry, 
 	return entries(entryDocs().ByParents(ctx, r, keys))
 }
 
-// ListExperiment reads all checkpoints of an experiment.
+// ListExperiment returns all checkpoints of an experiment.
 func ListExperiment(ctx context.Context, r store.Reader, experiment int32) ([]Entry, error) {
 	trials, err := record.Docs().Trials.IDsByParent(ctx, r, record.Key(experiment))
 	if err != nil {
@@ -80,7 +81,7 @@ func ListExperiment(ctx context.Context, r store.Reader, experiment int32) ([]En
 	return entries(entryDocs().ByParents(ctx, r, trials))
 }
 
-// ListAll reads every checkpoint, in the order of their reports.
+// ListAll returns every checkpoint, ordered by the time of their reports.
 func ListAll(ctx context.Context, r store.Reader) ([]Entry, error) {
 	return entries(entryDocs().All(ctx, r))
 }

@@ -16,30 +16,33 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Deletion is what one task deletes: files of checkpoints of one experiment that are in
-// one storage. It is stored until that is done.
+// Deletion is the work of one task: files to delete, in checkpoints of one experiment in one
+// storage. It is stored until it is complete.
 type Deletion struct {
 	ID         string `json:"id"`
 	Experiment int32  `json:"experiment"`
 	Storage    int32  `json:"storage,omitempty"`
-	// UUIDs are the checkpoints, and the only ones that the task is told of.
+	// UUIDs are the checkpoints. The task receives no others.
 	UUIDs []string `json:"uuids"`
-	// Globs are which files of each; without one the task only looks which files there are.
+	// Globs select the files of each checkpoint. Without globs, the task only lists the existing
+	// files.
 	Globs []string `json:"globs,omitempty"`
-	// TensorBoards also deletes the experiment's event files.
+	// TensorBoards also deletes the experiment's TensorBoard files.
 	TensorBoards bool `json:"tensorboards,omitempty"`
-	// UserID is who asked, 0 for the experiment's policy.
+	// UserID is the user who requested the deletion, 0 for the experiment's policy.
 	UserID int32     `json:"user_id,omitempty"`
 	Asked  time.Time `json:"asked"`
-	// Tries is how many tasks failed, Failure why the latest did, and Due when the next begins.
+	// Tries is the number of failed attempts, Failure the reason of the latest failure, and Due the
+	// time of the next attempt.
 	Tries   int       `json:"tries,omitempty"`
 	Failure string    `json:"failure,omitempty"`
 	Due     time.Time `json:"due"`
-	// GivenUp is the tries after which the deletion of the experiment was called a failure.
+	// GivenUp is the number of attempts after which the deletion of the experiment was reported as
+	// failed.
 	GivenUp int `json:"given_up,omitempty"`
 }
 
-// AllFiles is the globs that leave nothing.
+// AllFiles returns globs that match every file.
 func AllFiles() []string { return []string{"**/*"} }
 
 func deletions() store.Collection[Deletion] {
@@ -50,10 +53,10 @@ func putDeletion(tx *store.Tx, d Deletion) error {
 	return deletions().Put(tx, d.ID, record.Key(d.Experiment), d.Due, d)
 }
 
-// MarkForDeletion marks checkpoints DELETING, if d has globs, and stores what is to be done, d for each
-// experiment and storage; ID, Experiment, Storage and UUIDs of d are not read. It refuses all of them when
-// one is unknown or needed, see Needs. Those that are being deleted, or have been, are left as
-// they are.
+// MarkForDeletion marks checkpoints DELETING, unless d has no globs, and stores a deletion like d
+// for each experiment and storage. ID, Experiment, Storage and UUIDs of d are ignored. It marks none
+// of them and returns an error if one does not exist or is in use; see Needs. Checkpoints that are
+// being deleted or were deleted are skipped.
 func MarkForDeletion(ctx context.Context, tx *store.Tx, uses Uses, d Deletion, uuids []string) error {
 	var all []Record
 	for _, uuid := range uuids {
@@ -76,7 +79,7 @@ func MarkForDeletion(ctx context.Context, tx *store.Tx, uses Uses, d Deletion, u
 	return markAll(tx, d, all)
 }
 
-// refuseNeeded names the checkpoints that must stay, and why.
+// refuseNeeded returns FailedPrecondition with the checkpoints that are in use and the reasons.
 func refuseNeeded(ctx context.Context, r store.Reader, uses Uses, all []Record) error {
 	needs, err := Needs(ctx, r, uses, all)
 	maps.DeleteFunc(needs, func(id string, _ []string) bool {
@@ -97,7 +100,7 @@ func refuseNeeded(ctx context.Context, r store.Reader, uses Uses, all []Record) 
 	return status.New(status.FailedPrecondition, "no checkpoint was deleted, because some are in use: %s", strings.Join(words, "; "))
 }
 
-// markAll marks records that may be deleted, one deletion for each experiment and storage.
+// markAll marks records and stores one deletion for each experiment and storage.
 func markAll(tx *store.Tx, d Deletion, all []Record) error {
 	type place struct{ experiment, storage int32 }
 	by := map[place][]Record{}
@@ -127,7 +130,7 @@ func markAll(tx *store.Tx, d Deletion, all []Record) error {
 	return nil
 }
 
-// Deletions lists the deletions that are not done, in the order in which they are due.
+// Deletions returns the pending deletions ordered by due time.
 func Deletions(ctx context.Context, r store.Reader) ([]Deletion, error) {
 	docs, err := deletions().All(ctx, r)
 	all := make([]Deletion, 0, len(docs))
@@ -137,7 +140,7 @@ func Deletions(ctx context.Context, r store.Reader) ([]Deletion, error) {
 	return all, err
 }
 
-// DeletionOf reads a deletion that is not done.
+// DeletionOf returns a pending deletion, and false if it does not exist.
 func DeletionOf(ctx context.Context, r store.Reader, id string) (Deletion, bool, error) {
 	d, found, err := deletions().Get(ctx, r, id)
 	return d.Value, found, err

@@ -11,15 +11,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Uses is needs that no document tells, such as a download that runs.
+// Uses provides uses of checkpoints that are not stored, such as running downloads.
 type Uses interface {
-	// UsedBy lists what uses a checkpoint now, in words. It is asked inside transactions
-	// and must not wait.
+	// UsedBy returns descriptions of the current uses of a checkpoint. It is called inside
+	// transactions and must not block.
 	UsedBy(uuid string) []string
 }
 
-// Needs lists why which checkpoints must stay, in words; uses may be nil. Inside a
-// transaction the answer holds until its end.
+// Needs returns the reasons why checkpoints must not be deleted, by UUID; uses may be nil. Inside a
+// transaction the result is valid until the transaction ends.
 func Needs(ctx context.Context, r store.Reader, uses Uses, all []Record) (map[string][]string, error) {
 	needs := map[string][]string{}
 	for _, add := range []func(context.Context, store.Reader, []Record, map[string][]string) error{
@@ -48,7 +48,7 @@ func uuidsOf(all []Record) []string {
 	return uuids
 }
 
-// addReferences adds what Refer stored.
+// addReferences adds the references that Refer stored.
 func addReferences(ctx context.Context, r store.Reader, all []Record, needs map[string][]string) error {
 	docs, err := references().ByParents(ctx, r, uuidsOf(all))
 	for _, d := range docs {
@@ -76,7 +76,7 @@ func addOpenTrials(ctx context.Context, r store.Reader, all []Record, needs map[
 	return err
 }
 
-// addStarted adds what trials started from, for as long as they exist.
+// addStarted adds the checkpoints from which existing trials started.
 func addStarted(ctx context.Context, r store.Reader, all []Record, needs map[string][]string) error {
 	docs, err := record.Docs().Sources.ByParents(ctx, r, uuidsOf(all))
 	for _, d := range docs {
@@ -85,33 +85,32 @@ func addStarted(ctx context.Context, r store.Reader, all []Record, needs map[str
 	return err
 }
 
-// Referrer is what needs a checkpoint to stay, beside trials, whose own documents say what they
-// start from. It needs one at a time.
+// Referrer is a user of a checkpoint other than a trial, whose document contains its checkpoints. It
+// refers to one checkpoint at a time.
 type Referrer struct {
-	// ID is its own: no two referrers share one.
+	// ID identifies the referrer.
 	ID string `json:"id"`
-	// Why is a sentence for people: "it is version 3 of model mnist".
+	// Why is a sentence for users, such as "it is version 3 of model mnist".
 	Why string `json:"why"`
 }
 
-// SourceOf is an experiment that is open, whose trials start from it.
+// SourceOf returns the referrer for the source checkpoint of an open experiment.
 func SourceOf(experiment int32) Referrer {
 	return Referrer{fmt.Sprintf("experiment/%d/source", experiment), fmt.Sprintf("trials of experiment %d start from it", experiment)}
 }
 
-// VersionOf is a version of a model of the registry.
+// VersionOf returns the referrer for a model version in the registry.
 func VersionOf(model int32, name string, version int32) Referrer {
 	return Referrer{fmt.Sprintf("model/%d/version/%d", model, version), fmt.Sprintf("it is version %d of model %s", version, name)}
 }
 
-// references are documents found by who refers; their parent is the checkpoint.
+// references are documents by referrer; their parent is the checkpoint.
 func references() store.Collection[Referrer] {
 	return store.Collection[Referrer]{Kind: "checkpoint_reference"}
 }
 
-// Refer makes a checkpoint stay until Release, or until who refers to another one. It
-// refuses a checkpoint that cannot be used, see CheckSource. Call it in the
-// transaction that stores the need.
+// Refer protects a checkpoint until Release or until the referrer refers to another checkpoint. It
+// returns the errors of CheckSource. Call it in the transaction that stores the use.
 func Refer(ctx context.Context, tx *store.Tx, who Referrer, uuid string) (Record, error) {
 	rec, err := CheckSource(ctx, tx, uuid)
 	if err != nil {
@@ -120,16 +119,17 @@ func Refer(ctx context.Context, tx *store.Tx, who Referrer, uuid string) (Record
 	return rec, references().Put(tx, who.ID, uuid, time.Time{}, who)
 }
 
-// Release ends what Refer began. Without a reference it does nothing.
+// Release deletes the reference of a referrer. It does nothing without a reference.
 func Release(tx *store.Tx, who Referrer) error { return references().Delete(tx, who.ID) }
 
-// ReferredTo is the checkpoint that a referrer needs.
+// ReferredTo returns the checkpoint of a referrer, and false if it has no reference.
 func ReferredTo(ctx context.Context, r store.Reader, who Referrer) (uuid string, found bool, err error) {
 	d, found, err := references().Get(ctx, r, who.ID)
 	return d.Parent, found, err
 }
 
-// uses is what is being read now. It is lost with the process, as the readers are.
+// uses counts the current readers of checkpoints. The counts are not stored, because readers end
+// with the process.
 type uses struct {
 	mu    sync.Mutex
 	count map[string]int
@@ -159,9 +159,9 @@ func (u *uses) add(uuid string, n int) {
 	}
 }
 
-// Hold makes a checkpoint stay until release is called, which must be. It refuses what
-// CheckSource refuses. It looks inside a transaction, so that no deletion is marked between the look
-// and the hold.
+// Hold protects a checkpoint until release is called. It returns the errors of CheckSource. It runs
+// in a transaction, so that the checkpoint cannot be marked for deletion between the check and the
+// hold.
 func (c *Checkpoints) Hold(ctx context.Context, uuid string) (rec Record, release func(), err error) {
 	held := false
 	err = c.cfg.Store.Write(ctx, func(tx *store.Tx) error {

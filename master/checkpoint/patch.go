@@ -10,13 +10,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Patch is which files a checkpoint still has.
+// Patch lists the files that remain in a checkpoint.
 type Patch struct {
 	UUID      string
 	Resources map[string]int64
 }
 
-// afterDeletion is a record whose files are known to be these.
+// afterDeletion returns the record with the remaining files and the resulting state.
 func (r Record) afterDeletion(files map[string]int64) Record {
 	before := r.State
 	if before == Deleting {
@@ -34,16 +34,17 @@ func (r Record) afterDeletion(files map[string]int64) Record {
 	return r
 }
 
-// Reporter is who says which files are left: the task of a deletion about its checkpoints, a trial's about
-// its own, or a user who may delete them.
+// Reporter is the sender of a Patch: the task of a deletion for its checkpoints, the task of a trial
+// for its own checkpoints, or a user who may delete them.
 type Reporter struct {
 	// Task is the task that reports, empty for a user.
 	Task string
-	// May says whether a user may change the checkpoints of an experiment.
+	// May returns an error if the user may not change the checkpoints of an experiment.
 	May func(experiment int32) error
 }
 
-// PatchAll stores what is left of checkpoints, all of them or none. Repeated, it changes nothing.
+// PatchAll stores the remaining files of checkpoints, all or none. It is idempotent. It returns an
+// error if the reporter may not report a checkpoint or the files are invalid.
 func (c *Checkpoints) PatchAll(ctx context.Context, by Reporter, all []Patch) error {
 	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return PatchIn(ctx, tx, by, all) })
 }
@@ -74,7 +75,8 @@ func PatchIn(ctx context.Context, tx *store.Tx, by Reporter, all []Patch) error 
 	return nil
 }
 
-// check refuses who may not speak of a checkpoint: while it is DELETING, only its deletion's task may.
+// check returns an error if the reporter may not report on a checkpoint. While it is DELETING, only
+// the task of its deletion may.
 func (by Reporter) check(ctx context.Context, tx *store.Tx, rec Record) error {
 	switch {
 	case by.Task != "" && by.Task == rec.Deletion:

@@ -23,24 +23,24 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// machine runs the tasks of deletions: it deletes what they are told of, fails, vanishes, and
-// reports twice.
+// machine runs the tasks of deletions. Tasks delete their checkpoints, fail, vanish, or report
+// twice.
 type machine struct {
 	t *testing.T
-	// check is called with what a task is told of, before it deletes.
+	// check is called with the checkpoints of a task before it deletes them.
 	check   func(uuids []string)
 	patch   func(ctx context.Context, taskID, uuid string) error
 	running sync.WaitGroup
 
-	mu    sync.Mutex // guards what follows
-	owner task.Owner // of the present master
+	mu    sync.Mutex // guards the fields below
+	owner task.Owner // the owner in the current master
 	rand  *rand.Rand
 	ran   map[string]int // the latest run by task
 	// calm makes every task succeed.
 	calm bool
 }
 
-// serve has the owner of another master asked from now on.
+// serve sets the owner after a restart of the master.
 func (m *machine) serve(o task.Owner) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +77,7 @@ func (m *machine) roll(n int) int {
 	return m.rand.IntN(n)
 }
 
-// run is one run of a task.
+// run executes one run of a task.
 func (m *machine) run(ctx context.Context, o task.StartOrder) {
 	program, err := m.present().Run(ctx, task.RunOrder{Task: o.Task, Job: o.Job, Run: o.Run})
 	if err != nil {
@@ -90,7 +90,7 @@ func (m *machine) run(ctx context.Context, o task.StartOrder) {
 	switch m.roll(5) {
 	case 0: // it fails before it reports
 		end.Code, end.Status = pointer(int32(1)), "no space"
-	case 1: // its machine vanishes after it has reported one
+	case 1: // its machine vanishes after it has reported one checkpoint
 		end.Cause, end.Code = rm.CauseAgentLost, nil
 		m.report(ctx, o, uuids[:1])
 	default:
@@ -116,7 +116,7 @@ func (m *machine) end(ctx context.Context, e task.RunEnd) {
 	}
 }
 
-// toldOf is the checkpoints that a program is told to delete.
+// toldOf returns the checkpoints that a program is to delete.
 func toldOf(t *testing.T, p spec.Program) (uuids []string) {
 	t.Helper()
 	at := slices.IndexFunc(p.Files, func(f *apiv1.File) bool { return strings.HasSuffix(f.GetPath(), "/delete.json") })
@@ -129,19 +129,20 @@ func toldOf(t *testing.T, p spec.Program) (uuids []string) {
 	return uuids
 }
 
-// life is a cluster in which everything happens at once.
+// life is a cluster in which all operations run concurrently.
 type life struct {
 	t *testing.T
 	s *store.Store
 	c *checkpoint.Checkpoints
 	m *machine
 
-	// turn is held for reading by what one master does, and for writing while another one takes its place.
+	// turn is held for reading by operations on a master, and for writing while the master is
+	// replaced.
 	turn sync.RWMutex
 
 	mu sync.Mutex
-	// needed is which checkpoint who needs: each was stored before it is here, and leaves here before it
-	// is released, so that what is here is needed.
+	// needed maps users to the checkpoints that they need. A need is added after it was stored and
+	// removed before it is released, so that every entry is really in use.
 	needed map[string]string
 	given  map[string]bool
 	uuids  []string
@@ -170,7 +171,7 @@ func (l *life) checkpoints() *checkpoint.Checkpoints {
 	return l.c
 }
 
-// restart forgets all that was in memory.
+// restart discards all state in memory.
 func (l *life) restart() {
 	l.turn.Lock()
 	defer l.turn.Unlock()
@@ -199,7 +200,7 @@ func (l *life) checkGiven(uuids []string) {
 	}
 }
 
-// need notes a need that is stored.
+// need records a stored need.
 func (l *life) need(who, uuid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +225,7 @@ func (l *life) pick(r *rand.Rand) string {
 	return l.uuids[r.IntN(len(l.uuids))]
 }
 
-// report is a trial that saves a checkpoint and continues from it.
+// report saves a checkpoint of a trial that continues from it.
 func (l *life) report(ctx context.Context, r *rand.Rand) {
 	l.mu.Lock()
 	l.number++
@@ -234,7 +235,7 @@ func (l *life) report(ctx context.Context, r *rand.Rand) {
 	trial := 1 + r.Int32N(trials)
 	who := fmt.Sprintf("trial %d", trial)
 	err := l.s.Write(ctx, func(tx *store.Tx) error {
-		l.leave(who) // here, where no other worker notes what it needs until this is stored
+		l.leave(who) // done here, so that no other worker records its needs before this is stored
 		doc, _, err := record.Docs().Trials.Get(ctx, tx, record.Key(trial))
 		if err != nil {
 			return err
@@ -280,7 +281,7 @@ func (l *life) register(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// confirm notes what a version refers to, inside a transaction.
+// confirm records the checkpoint of a version inside a transaction.
 func (l *life) confirm(ctx context.Context, who string, referrer checkpoint.Referrer) {
 	_ = l.s.Write(ctx, func(tx *store.Tx) error {
 		uuid, found, err := checkpoint.ReferredTo(ctx, tx, referrer)
@@ -291,7 +292,7 @@ func (l *life) confirm(ctx context.Context, who string, referrer checkpoint.Refe
 	})
 }
 
-// launch starts a trial from a checkpoint; it exists from then on.
+// launch starts a trial from a checkpoint. The trial then exists until the end.
 func (l *life) launch(ctx context.Context, r *rand.Rand) {
 	uuid := l.pick(r)
 	l.mu.Lock()
@@ -314,10 +315,10 @@ func (l *life) download(ctx context.Context, r *rand.Rand) {
 	release := l.hold(ctx, who, l.pick(r))
 	defer release()
 	defer l.leave(who)
-	<-time.After(time.Duration(r.IntN(20)) * time.Millisecond) // others act while it is read
+	<-time.After(time.Duration(r.IntN(20)) * time.Millisecond) // other operations run during the download
 }
 
-// hold begins to read a checkpoint, if it may be read.
+// hold starts reading a checkpoint, if it may be read.
 func (l *life) hold(ctx context.Context, who, uuid string) (release func()) {
 	l.turn.RLock()
 	defer l.turn.RUnlock()
@@ -333,12 +334,12 @@ func (l *life) remove(ctx context.Context, r *rand.Rand) {
 	l.turn.RLock()
 	defer l.turn.RUnlock()
 	uuids := []string{l.pick(r), l.pick(r)}
-	_ = l.checkpoints().Delete(ctx, checkpoint.Order{ // refused when one of them is needed
+	_ = l.checkpoints().Delete(ctx, checkpoint.Order{ // refused if one of them is in use
 		UUIDs: slices.Compact(uuids), Globs: checkpoint.AllFiles(), May: func(int32) error { return nil },
 	})
 }
 
-// collect carries out another policy.
+// collect applies another policy.
 func (l *life) collect(ctx context.Context, r *rand.Rand) {
 	data, err := configuration(r.IntN(3), r.IntN(2), r.IntN(2)).Store()
 	if err != nil {
@@ -357,7 +358,7 @@ func (l *life) collect(ctx context.Context, r *rand.Rand) {
 	c.Wake()
 }
 
-// runMaster runs the loop, and crashes now and then.
+// runMaster runs the loop and crashes repeatedly.
 func (l *life) runMaster(ctx context.Context, r *rand.Rand, crashes int) {
 	for range crashes {
 		run, crash := context.WithTimeout(ctx, time.Duration(20+r.IntN(60))*time.Millisecond)
@@ -372,9 +373,9 @@ func (l *life) runMaster(ctx context.Context, r *rand.Rand, crashes int) {
 	}
 }
 
-// Whatever is reported, registered, started from, downloaded, collected and deleted at the same time as the master
-// crashes and tasks fail: no checkpoint that is needed is handed to a deletion, and none that was handed to
-// one can be used again.
+// Checkpoints are reported, registered, started from, downloaded, collected and deleted concurrently
+// while the master crashes and tasks fail. No checkpoint in use may be passed to a deletion, and no
+// checkpoint that was passed to one may come into use.
 func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -401,7 +402,7 @@ func (l *life) work(ctx context.Context, r *rand.Rand, steps int) {
 	}
 }
 
-// finish lets every deletion succeed, and then looks at all that is left.
+// finish lets every deletion succeed and then checks the remaining checkpoints.
 func (l *life) finish(stop func(), master *sync.WaitGroup) {
 	l.m.mu.Lock()
 	l.m.calm = true

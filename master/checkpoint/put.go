@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Put stores a checkpoint that was reported. A report that is repeated changes nothing,
-// whatever became of the checkpoint since.
+// Put stores a reported checkpoint. A repeated report changes nothing, even if the checkpoint has
+// changed since. It returns an error if the report is invalid or the trial has too many checkpoints.
 func Put(ctx context.Context, tx *store.Tx, r Record) error {
 	if err := errors.Join(checkFiles(r.UUID, r.Resources), checkMetadata(r.UUID, r.Metadata)); err != nil {
 		return err
@@ -37,10 +37,11 @@ func Put(ctx context.Context, tx *store.Tx, r Record) error {
 	return putRecord(tx, r)
 }
 
-// mostOfTrial bounds the checkpoints of a trial, deleted ones included: lists read all of them.
+// mostOfTrial limits the checkpoints of a trial, including deleted ones, because lists read all of
+// them.
 const mostOfTrial = 10_000
 
-// checkTrial refuses one more checkpoint of a trial that has so many.
+// checkTrial returns ResourceExhausted if a trial has too many checkpoints.
 func checkTrial(ctx context.Context, tx *store.Tx, trial int32) error {
 	have, err := records().CountByParent(ctx, tx, trialKey(trial))
 	if err != nil || have < mostOfTrial {
@@ -49,8 +50,8 @@ func checkTrial(ctx context.Context, tx *store.Tx, trial int32) error {
 	return status.New(status.ResourceExhausted, "trial %d has %d checkpoints, deleted ones included, and a trial has at most %d; save less often, or continue in another experiment", trial, have, mostOfTrial)
 }
 
-// mayReplace says that r says more of a checkpoint than what is stored. What is being
-// deleted, or has been, was reported before: the report is a late repetition.
+// mayReplace reports whether the report r updates the stored record. If the checkpoint is being
+// deleted or was deleted, the report is a late repetition.
 func mayReplace(before, r Record) bool {
 	if before.State == Completed {
 		return r.State == Completed && !sameReport(before, r)
@@ -65,7 +66,8 @@ func sameReport(a, b Record) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// StepsOf reads steps_completed of a checkpoint's metadata, 0 where it is missing.
+// StepsOf returns steps_completed of a checkpoint's metadata, or 0 if it is missing. It returns
+// InvalidArgument if the value is not a non-negative integer.
 func StepsOf(metadata map[string]any) (int32, error) {
 	value, found := metadata["steps_completed"]
 	if !found || value == nil {
@@ -78,10 +80,10 @@ func StepsOf(metadata map[string]any) (int32, error) {
 	return int32(steps), nil
 }
 
-// maxMetadata bounds what is said of a checkpoint, in bytes of JSON: lists show it.
+// maxMetadata limits the size of metadata in bytes of JSON, because lists include it.
 const maxMetadata = 1 << 20
 
-// checkFiles refuses files that could lie elsewhere than in the directory of their checkpoint.
+// checkFiles returns InvalidArgument if a file could be outside the checkpoint's directory.
 func checkFiles(uuid string, files map[string]int64) error {
 	for name, size := range files {
 		clean := strings.TrimSuffix(name, "/")
@@ -97,7 +99,7 @@ func checkFiles(uuid string, files map[string]int64) error {
 	return nil
 }
 
-// checkMetadata refuses metadata that are too large, or no JSON.
+// checkMetadata returns InvalidArgument if metadata is too large or cannot be encoded as JSON.
 func checkMetadata(uuid string, metadata map[string]any) error {
 	b, err := json.Marshal(metadata)
 	if err != nil {

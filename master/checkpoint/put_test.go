@@ -37,7 +37,7 @@ func put(t *testing.T, s *store.Store, all ...checkpoint.Record) {
 	}
 }
 
-// putTrial stores what the experiment keeps of a trial.
+// putTrial stores the record of a trial.
 func putTrial(t *testing.T, s *store.Store, id int32, life lifecycle.Trial) {
 	t.Helper()
 	err := write(t, s, func(tx *store.Tx) error {

@@ -16,15 +16,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// lookEvery is how often work is looked for without a call of Wake, and lookAgain how soon after a failure;
-// stopLimit is how long a deletion that makes room may go on, to end with the file that it is at.
+// lookEvery is the interval between checks without a call of Wake, lookAgain the interval after a
+// failure, and stopLimit the time that a preempted deletion has to finish its current file.
 const (
 	lookEvery = time.Minute
 	lookAgain = 5 * time.Second
 	stopLimit = 15 * time.Second
 )
 
-// Wake makes Run look now.
+// Wake makes Run check for work immediately.
 func (c *Checkpoints) Wake() {
 	select {
 	case c.wake <- struct{}{}:
@@ -32,8 +32,8 @@ func (c *Checkpoints) Wake() {
 	}
 }
 
-// Run carries out policies and deletions until ctx ends. It acts on what is stored,
-// so that it may be stopped between any two steps.
+// Run applies policies and starts deletions until ctx is done. All progress is stored, so that it
+// may be interrupted at any point.
 func (c *Checkpoints) Run(ctx context.Context) error {
 	for {
 		next, err := c.act(ctx)
@@ -48,7 +48,7 @@ func (c *Checkpoints) Run(ctx context.Context) error {
 	}
 }
 
-// sleep ends early when there is news.
+// sleep waits for d or until Wake is called.
 func (c *Checkpoints) sleep(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -59,10 +59,10 @@ func (c *Checkpoints) sleep(ctx context.Context, d time.Duration) {
 		case <-ctx.Done():
 		}
 	}()
-	_ = wait.For(ctx, d) // woken or over
+	_ = wait.For(ctx, d) // woken or timed out
 }
 
-// act does what is due and says when to look again.
+// act performs the pending work and returns the time until the next check.
 func (c *Checkpoints) act(ctx context.Context) (time.Duration, error) {
 	pending, err := collections().All(ctx, c.cfg.Store)
 	if err != nil {
@@ -80,7 +80,8 @@ func (c *Checkpoints) act(ctx context.Context) (time.Duration, error) {
 	return next, errors.Join(failed, err)
 }
 
-// startDue starts the tasks of deletions whose time has come, and says when the next's does.
+// startDue starts the tasks of deletions that are due, and returns the time until the next one is
+// due.
 func (c *Checkpoints) startDue(ctx context.Context) (time.Duration, error) {
 	all, err := deletions().All(ctx, c.cfg.Store)
 	if err != nil {
@@ -98,8 +99,8 @@ func (c *Checkpoints) startDue(ctx context.Context) (time.Duration, error) {
 	return next, failed
 }
 
-// dueIn is how long a deletion still waits. None waits longer than the longest time between two tries: the clock was
-// set back since.
+// dueIn returns the time until a deletion is due. A value above the longest delay means that the
+// clock was set back, so that the deletion is due immediately.
 func (d Deletion) dueIn(now time.Time) time.Duration {
 	left := d.Due.Sub(now)
 	if left > longest {
@@ -108,7 +109,7 @@ func (d Deletion) dueIn(now time.Time) time.Duration {
 	return max(left, 0)
 }
 
-// start makes a deletion's task, or its next run.
+// start starts the next run of a deletion's task.
 func (c *Checkpoints) start(ctx context.Context, d Deletion) error {
 	o, err := c.orderOf(ctx, d)
 	if err != nil {
@@ -117,9 +118,9 @@ func (c *Checkpoints) start(ctx context.Context, d Deletion) error {
 	return c.cfg.Tasks.Start(ctx, o)
 }
 
-// orderOf is the task of a deletion: one without slots, in the experiment's pool, where its storage
-// can be reached. It makes room for others, and for the upgrade of a cluster: what it has not deleted
-// its next run does.
+// orderOf returns the start order of a deletion's task. It uses no slots and runs in the
+// experiment's resource pool, from which its storage is accessible. It is preemptible, for other
+// tasks and for upgrades of the cluster, because the next run deletes the remaining files.
 func (c *Checkpoints) orderOf(ctx context.Context, d Deletion) (task.StartOrder, error) {
 	doc, found, err := record.Docs().Experiments.Get(ctx, c.cfg.Store, record.Key(d.Experiment))
 	if err != nil {
@@ -145,7 +146,8 @@ func (c *Checkpoints) orderOf(ctx context.Context, d Deletion) (task.StartOrder,
 	}, nil
 }
 
-// podSpec is what the cluster says of pods that delete checkpoints, else what the experiment says of its own.
+// podSpec returns the cluster's pod spec for checkpoint deletion, or the experiment's pod spec if
+// the cluster has none configured.
 func (c *Checkpoints) podSpec(x config.Experiment, pool string) json.RawMessage {
 	if raw := c.cfg.Defaults(pool).CheckpointGCSpec; !raw.IsZero() {
 		return raw.JSON()

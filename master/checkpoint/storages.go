@@ -16,18 +16,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// place is where files are, keys included: it stays in the store.
+// place is a storage including its keys. It must not leave the store.
 type place struct {
 	YAML string `json:"yaml"`
 }
 
-// storages are documents found by number; their parent is a hash of what they say.
+// storages are documents by number; their parent is the hash of their content.
 func storages() store.Collection[place] {
 	return store.Collection[place]{Kind: "checkpoint_storage"}
 }
 
-// StorageID numbers a storage. The same place with the same keys has one number, however
-// many checkpoints are kept there.
+// StorageID returns the number of a storage. Storages with the same location and keys share a
+// number.
 func StorageID(ctx context.Context, tx *store.Tx, s config.Storage) (int32, error) {
 	s.SaveExperimentBest, s.SaveTrialBest, s.SaveTrialLatest = nil, nil, nil
 	data, err := document.MarshalWithSecrets(s)
@@ -65,8 +65,8 @@ func storageNumber(id string) (int32, error) {
 	return int32(n), nil
 }
 
-// StorageOf is where the files of an experiment's checkpoints with a storage's number
-// are, keys included; 0 is where its configuration says.
+// StorageOf returns the storage with the given number, or that of the experiment's configuration for
+// number 0, including its keys. It returns an error if the storage is missing from the store.
 func StorageOf(ctx context.Context, r store.Reader, experiment, id int32) (config.Storage, error) {
 	if id == 0 {
 		x, err := ConfigOf(ctx, r, experiment)
@@ -86,7 +86,7 @@ func StorageOf(ctx context.Context, r store.Reader, experiment, id int32) (confi
 	return s, nil
 }
 
-// ConfigOf reads an experiment's complete configuration, secrets included.
+// ConfigOf returns an experiment's complete configuration including secrets.
 func ConfigOf(ctx context.Context, r store.Reader, experiment int32) (config.Experiment, error) {
 	d, found, err := record.Docs().Configs.Get(ctx, r, record.Key(experiment))
 	if err != nil {
@@ -98,9 +98,9 @@ func ConfigOf(ctx context.Context, r store.Reader, experiment int32) (config.Exp
 	return config.Load(d.Value.Complete)
 }
 
-// RunStorage numbers the storage that a run of an experiment saves checkpoints in: that of
-// the experiment's configuration, else, for one that runs elsewhere, what the run says. It is 0 where
-// neither names one.
+// RunStorage returns the number of the storage for the checkpoints of a run: the storage of the
+// experiment's configuration, or for an unmanaged experiment without one the storage that the run
+// reports. It returns 0 if neither names a storage.
 func RunStorage(ctx context.Context, s *store.Store, experiment int32, said map[string]any) (id int32, err error) {
 	x, err := ConfigOf(ctx, s, experiment)
 	if err != nil {
@@ -121,15 +121,15 @@ func RunStorage(ctx context.Context, s *store.Store, experiment int32, said map[
 	return id, err
 }
 
-// runStorages are the storages that runs of experiments were told to save in; their parent is the experiment.
+// runStorages are the storages that the runs of experiments may use; their parent is the experiment.
 func runStorages() store.Collection[struct{}] {
 	return store.Collection[struct{}]{Kind: "checkpoint_run_storage"}
 }
 
 func runStorageKey(experiment, id int32) string { return record.Key(experiment) + "/" + record.Key(id) }
 
-// CheckRunStorage refuses the number of a storage that no run of the experiment was told to save in: its keys may be
-// another's. 0 is where the configuration says.
+// CheckRunStorage returns InvalidArgument if no run of the experiment received the storage number,
+// because the keys of that storage may belong to another user. Number 0 is always accepted.
 func CheckRunStorage(ctx context.Context, r store.Reader, experiment, id int32) error {
 	if id == 0 {
 		return nil
@@ -142,7 +142,7 @@ func CheckRunStorage(ctx context.Context, r store.Reader, experiment, id int32) 
 	return err
 }
 
-// readStorage reads a storage as a run says it.
+// readStorage decodes a storage that a run reports.
 func readStorage(said map[string]any) (config.Storage, error) {
 	var place config.Storage
 	data, err := json.Marshal(said)

@@ -67,7 +67,7 @@ func TestTheStorageOfARun(t *testing.T) {
 	}
 	_, err := checkpoint.RunStorage(t.Context(), s, 2, map[string]any{"type": "s3", "buckett": "b"})
 	wantError(t, err, "buckett")
-	// Whoever names another's storage would read and delete there with its keys.
+	// Otherwise a user could read and delete in another user's storage with its keys.
 	wantError(t, checkpoint.CheckRunStorage(t.Context(), s, 1, 2), "no run of experiment 1 was told to save in storage 2")
 	wantError(t, checkpoint.CheckRunStorage(t.Context(), s, 2, 9), "storage 9")
 }

@@ -14,7 +14,7 @@ import (
 
 func pointer[T any](v T) *T { return &v }
 
-// configuration keeps its checkpoints in a directory, and the given counts of them.
+// configuration returns a configuration with checkpoints in a directory and the given policy.
 func configuration(experimentBest, trialBest, trialLatest int) config.Experiment {
 	x := config.Default()
 	x.Name = pointer("x")

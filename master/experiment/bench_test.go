@@ -66,7 +66,7 @@ func putEnded(tx *store.Tx, id int32) error {
 }
 
 // BenchmarkRestart opens 10,000 ended experiments and 100 running ones, one of which has 10,000
-// trials of which half were compared.
+// trials, half of them compared.
 func BenchmarkRestart(b *testing.B) {
 	w := newWorld(b)
 	w.createLarge(10_000)

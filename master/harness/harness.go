@@ -1,5 +1,5 @@
-// Package harness hands out the wheels of the client's library that a cluster was given, for
-// tasks whose images lack it.
+// Package harness serves the cluster's wheels of the client library to tasks whose images lack the
+// library.
 package harness
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// mostBytes is far above any version of the library, which has less than a megabyte.
+// mostBytes is far above the size of any version of the library, which is below one megabyte.
 const mostBytes = 64 << 20
 
-// Wheels are the wheels of a master, as they were when it started.
+// Wheels holds the wheels that the master loaded at its start.
 type Wheels struct {
 	byPath map[string]wheel
 	byFile map[string]container.Wheel
@@ -29,8 +29,8 @@ type wheel struct {
 	content   []byte
 }
 
-// Load reads a wheel, and returns it with its hash. The error names the file; it is of one
-// that cannot be read, or that is not the one whose hash was given.
+// Load reads a wheel and returns it with its hash. It returns an error that names the file if the
+// file cannot be read or its hash differs from the configured one.
 func (w *Wheels) Load(c container.Wheel) (container.Wheel, error) {
 	if c.File == "" {
 		return c, nil
@@ -74,7 +74,7 @@ func readWheel(file string) ([]byte, error) {
 	return content, nil
 }
 
-// ServeHTTP answers with the wheel at the request's path. Who may ask is decided before.
+// ServeHTTP serves the wheel at the request's path. The caller has authorized the request.
 func (w *Wheels) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	found, ok := w.byPath[r.URL.Path]
 	if !ok {

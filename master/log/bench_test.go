@@ -22,8 +22,8 @@ func benchmarkBoth(b *testing.B, run func(b *testing.B, s *store.Store)) {
 	})
 }
 
-// BenchmarkAppend is eight containers of eight tasks that send 500 lines of some 90
-// bytes at a time, each waiting until they are durable.
+// BenchmarkAppend measures eight containers of eight tasks that each send 500 lines of some 90 bytes
+// at a time and wait until they are durable.
 func BenchmarkAppend(b *testing.B) {
 	benchmarkBoth(b, func(b *testing.B, s *store.Store) {
 		l := log.New(b.Context(), s)
@@ -60,8 +60,7 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-// BenchmarkFollow is the time from before an append of one line until its follower
-// has it.
+// BenchmarkFollow measures the time from an append of one line until its follower receives it.
 func BenchmarkFollow(b *testing.B) {
 	benchmarkBoth(b, func(b *testing.B, s *store.Store) {
 		l := log.New(b.Context(), s)

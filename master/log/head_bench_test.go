@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 )
 
-// BenchmarkReadHead is what taking in a line costs beyond storing it.
+// BenchmarkReadHead measures the cost of parsing a line.
 func BenchmarkReadHead(b *testing.B) {
 	for name, text := range map[string]string{
 		"plain": "epoch 3 step 120 loss 0.123456 accuracy 0.912345 learning rate 0.000100 throughput 812.5 samples/s",

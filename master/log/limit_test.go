@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// noise cannot be compressed, so that what is stored is as large as it.
+// noise returns incompressible text, so that its stored size equals its length.
 func noise(bytes int) string {
 	var b strings.Builder
 	for range bytes {
@@ -25,7 +25,7 @@ func TestALogIsCutAtItsLimitWithOneLineThatSaysSo(t *testing.T) {
 	l, _ := open(t, cfg)
 	l.LimitTask(64 << 10)
 	for i := range int64(20) {
-		appendBatch(t, l, batch("c", i, noise(10<<10)), i+1) // acknowledged, kept or not
+		appendBatch(t, l, batch("c", i, noise(10<<10)), i+1) // acknowledged whether or not it is stored
 	}
 	master := log.Batch{Task: "t", Lines: []log.Line{{Source: "master", Text: "the task ended"}}}
 	if _, err := l.Append(t.Context(), master); err != nil {

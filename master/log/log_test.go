@@ -88,7 +88,7 @@ func TestSQLite(t *testing.T) {
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t, postgrestest.Options{})
-	for _, c := range suite { // one after the other: the server makes one database at a time
+	for _, c := range suite { // in sequence, because the server creates one database at a time
 		t.Run(c.name, func(t *testing.T) { c.run(t, store.Config{URL: store.URL(server.URL())}) })
 	}
 }
@@ -259,7 +259,7 @@ func testDelete(t *testing.T, cfg store.Config) {
 	appendBatch(t, l, batch("c", 0, "again"), 1)
 }
 
-// join writes a batch together with what also does.
+// join writes a batch in one transaction with also.
 func join(t *testing.T, l *log.Logs, s *store.Store, b log.Batch, also func(*store.Tx) error) error {
 	t.Helper()
 	j, err := l.Join(t.Context(), []log.Batch{b})
@@ -282,7 +282,7 @@ func testJoin(t *testing.T, cfg store.Config) {
 	}{
 		{batch("c", 0, "a"), ok, nil},
 		{batch("c", 1, "lost"), func(*store.Tx) error { return mine }, mine},
-		{batch("c", 0, "a", "b"), ok, nil}, // the first is there already
+		{batch("c", 0, "a", "b"), ok, nil}, // the first line is already stored
 		{batch("c", 4, "e"), ok, log.ErrGap},
 		{batch("d", 0, "x"), ok, nil},
 	} {

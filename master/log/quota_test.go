@@ -14,12 +14,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// ownerOf is user 1 for tasks whose names begin with a, user 2 with b, and none otherwise.
+// ownerOf returns user 1 for tasks whose names start with a, user 2 for b, and otherwise no user.
 func ownerOf(_ context.Context, task string) (quota.User, error) {
 	return quota.User{ID: int32(1 + strings.Index("ab", task[:1])), Name: "user " + task[:1]}, nil //nolint:gosec // it fits
 }
 
-// openCounted opens logs that are counted, each user's up to so many bytes.
+// openCounted opens logs with a quota in bytes for each user.
 func openCounted(t *testing.T, cfg store.Config, limit int64) (*log.Logs, *store.Store, *quota.Quota) {
 	t.Helper()
 	l, s := open(t, cfg)
@@ -31,7 +31,7 @@ func openCounted(t *testing.T, cfg store.Config, limit int64) (*log.Logs, *store
 	return l, s, q
 }
 
-// countedOf is what both users have stored, and what their logs take.
+// countedOf returns the counted and the stored bytes of both users.
 func countedOf(t *testing.T, s *store.Store, q *quota.Quota) (counted, stored [2]int64) {
 	t.Helper()
 	sizes, err := store.LogBytesByTask(t.Context(), s)
@@ -93,7 +93,7 @@ func TestALogIsCutWhileItsUserMayStoreNothingMore(t *testing.T) {
 		for i := from; i < to; i++ {
 			b := batch("c", i, noise(10<<10))
 			b.Task = task
-			appendBatch(t, l, b, i+1) // acknowledged, kept or not
+			appendBatch(t, l, b, i+1) // acknowledged whether or not it is stored
 		}
 	}
 	reopen := func() {

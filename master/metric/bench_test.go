@@ -13,13 +13,13 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// BenchmarkPut is 64 trials that each wait until their report is durable.
+// BenchmarkPut measures 64 trials that each wait until their report is durable.
 func BenchmarkPut(b *testing.B) {
 	run := func(b *testing.B, cfg store.Config) {
 		s := storetest.Open(b, cfg)
 		m := metric.Open(s)
 		var trials atomic.Int64
-		b.SetParallelism(32) // times two cores
+		b.SetParallelism(32) // multiplied by GOMAXPROCS, which is 2 here
 		b.ResetTimer()
 		b.RunParallel(func(pb *testing.PB) {
 			trial := trials.Add(1)
@@ -45,8 +45,8 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkSummary is the summary of a trial of 10,000 reports, of which one is new, and
-// of one that has to be read.
+// BenchmarkSummary measures the summary of a trial with 10,000 reports, after one new report, and
+// after a restart.
 func BenchmarkSummary(b *testing.B) {
 	s := storetest.New(b)
 	m := metric.Open(s)

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// MaxBytes bounds what is stored for one step of one group: some 100,000 numbers.
-	// Lists and pictures belong into files.
+	// MaxBytes limits the encoded size of one step of one group to some 100,000 numbers. Long lists
+	// and images should be written to files.
 	MaxBytes = 4 << 20
 	maxName  = 1024
 	maxGroup = 255
 )
 
-// checkReport says everything that is wrong with the keys of a report.
+// checkReport returns all errors in the keys of a report.
 func (r Report) checkReport() error {
 	var errs []error
 	refuse := func(bad bool, format string, args ...any) {
@@ -45,8 +45,8 @@ func (r Report) checkReport() error {
 	return errors.Join(errs...)
 }
 
-// prepare is the report with its values as they come back from the store, and its row, or
-// an ErrInvalid.
+// prepare returns the report with normalized values, and its encoded row. It returns ErrInvalid if
+// the report is invalid.
 func (r Report) prepare() (Report, store.MetricRow, error) {
 	values, err := r.Values.normalize()
 	if err != nil {
@@ -57,7 +57,7 @@ func (r Report) prepare() (Report, store.MetricRow, error) {
 	return r, row, err
 }
 
-// encodeRow is the report as it is stored, or an ErrInvalid.
+// encodeRow returns the encoded report, or ErrInvalid.
 func (r Report) encodeRow() (store.MetricRow, error) {
 	row := store.MetricRow{Trial: r.Trial, Group: r.Group, Steps: r.Steps, Run: r.Run, At: r.At.UnixMicro()}
 	err := r.checkReport()
@@ -81,7 +81,7 @@ func decodeRow(row store.MetricRow) (Report, error) {
 	return r, nil
 }
 
-// show is a value in a sentence.
+// show formats a value for an error message.
 func show(value any) string {
 	b, err := json.Marshal(value)
 	if err != nil {

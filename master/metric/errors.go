@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	// ErrInvalid is what an InvalidError is: a report that no master would store.
+	// ErrInvalid matches an InvalidError: the report is invalid in any state of the store.
 	ErrInvalid = errors.New("invalid metrics")
-	// ErrConflict is what a ConflictError is: the step has another value already.
+	// ErrConflict matches a ConflictError: the step already has a different value.
 	ErrConflict = errors.New("different metrics for the same step")
-	// ErrReplaced is what a ReplacedError is: a later run has taken the trial over.
+	// ErrReplaced matches a ReplacedError: a later run has replaced the run.
 	ErrReplaced = errors.New("metrics of a run that was replaced")
 )
 
-// ConflictError is returned for a name that has another value at the same step.
+// ConflictError reports a name that has a different value at the same step.
 type ConflictError struct {
 	Report     Report
 	Name       string
@@ -30,17 +30,17 @@ func (e *ConflictError) Error() string {
 		e.Report.Trial, e.Report.Group, e.Report.Steps, excerpt.Of(e.Name), show(e.Have), show(e.Want))
 }
 
-// Is makes every ConflictError an ErrConflict.
+// Is reports whether target is ErrConflict.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// Unwrap is how it is answered.
+// Unwrap returns the error for the client.
 func (e *ConflictError) Unwrap() error { return status.New(status.AlreadyExists, "%s", e.Error()) }
 
-// ReplacedError is returned for what a later run has replaced.
+// ReplacedError reports metrics that a later run has replaced.
 type ReplacedError struct {
 	Report Report
 	By     int64 // the later run
-	Base   int64 // the step that it continued from
+	Base   int64 // the step from which it continued
 }
 
 func (e *ReplacedError) Error() string {
@@ -48,13 +48,13 @@ func (e *ReplacedError) Error() string {
 		"what it reports beyond that is not kept", e.Report.Trial, e.Report.Group, e.Report.Steps, e.Report.Run, e.By, e.Base)
 }
 
-// Is makes every ReplacedError an ErrReplaced.
+// Is reports whether target is ErrReplaced.
 func (e *ReplacedError) Is(target error) bool { return target == ErrReplaced }
 
-// Unwrap is how it is answered.
+// Unwrap returns the error for the client.
 func (e *ReplacedError) Unwrap() error { return status.New(status.FailedPrecondition, "%s", e.Error()) }
 
-// InvalidError is returned for a report that breaks the rules, all of them at once.
+// InvalidError reports all errors of an invalid report.
 type InvalidError struct {
 	Report Report
 	Err    error
@@ -64,8 +64,8 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("metrics of trial %d, group %q, step %d: %v", e.Report.Trial, excerpt.Of(e.Report.Group), e.Report.Steps, e.Err)
 }
 
-// Is makes every InvalidError an ErrInvalid.
+// Is reports whether target is ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// Unwrap is how it is answered.
+// Unwrap returns the error for the client.
 func (e *InvalidError) Unwrap() error { return status.New(status.InvalidArgument, "%s", e.Error()) }

@@ -13,60 +13,60 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Metrics keeps what trials report. It is safe for concurrent use, and the only one of
-// its store.
+// Metrics stores the metrics of trials. It is safe for concurrent use. A store must have only one
+// Metrics.
 type Metrics struct {
 	store *store.Store
 	quota *quota.Quota
 
-	mu sync.Mutex // guards below
-	// trials are those that reported since the master started.
+	mu sync.Mutex // guards the fields below
+	// trials are the trials that reported since the master started.
 	trials map[int64]*live
-	// named counts the names of all these.
+	// named counts the names of all trials in memory.
 	named int
-	// trimmed counts those that were forgotten while they may still report.
+	// trimmed counts the trials that were removed from memory although they may report again.
 	trimmed uint64
 }
 
-// live is a trial that reports. What is known of it is what the store holds while no
-// write is open.
+// live is the cached state of a reporting trial. It equals the stored state while no write is open.
 type live struct {
-	// open is how many writes have begun with it and not ended, changes how many changed it.
+	// open counts the writes in progress, changes the committed changes.
 	open    int
 	changes uint64
-	// summary is nil until it was asked for.
+	// summary is nil until it is requested.
 	summary Summary
-	// begun is the runs that replaced earlier ones; known says that it was read.
+	// begun lists the runs that replaced earlier ones; known reports whether it was loaded.
 	begun []run
 	known bool
-	// names is what it has reported, as begun.
+	// names are the names that the trial has reported, loaded together with begun.
 	names names
-	// unsaved says that no summary of it is in the store.
+	// unsaved reports that the store contains no summary of the trial.
 	unsaved bool
 }
 
-// mostLive and mostNamed bound the summaries in memory, some kilobytes each or 100 bytes a name.
+// mostLive and mostNamed limit the trials in memory, which take some kilobytes each and about 100
+// bytes for each name.
 const (
 	mostLive  = 10_000
 	mostNamed = 1_000_000
 )
 
-// summaries are those of trials that reported nothing since: they are written when they
-// are first asked for, and removed with the next report.
+// summaries are the stored summaries of trials. They are written on the first request and deleted
+// with the next report.
 var summaries = store.Collection[Summary]{Kind: "metric_summary"}
 
-// Open keeps metrics in s.
+// Open returns the metrics in s.
 func Open(s *store.Store) *Metrics {
 	return &Metrics{store: s, trials: map[int64]*live{}}
 }
 
-// LimitUsers counts the reports of each user, and refuses further ones of a user who may store nothing more. It is
-// called before anything is put.
+// LimitUsers counts reports towards the quota of their owners. It must be called before the first
+// Put.
 func (m *Metrics) LimitUsers(q *quota.Quota) { m.quota = q }
 
-// Put stores a report inside the caller's transaction. The same report twice changes
-// nothing. A refused one (ErrInvalid, ErrConflict, ErrReplaced, or with the code ResourceExhausted) is not
-// stored, and the transaction may continue.
+// Put stores a report in the caller's transaction. It is idempotent. If it returns ErrInvalid,
+// ErrConflict, ErrReplaced or ResourceExhausted, the report is not stored and the transaction may
+// continue.
 func (m *Metrics) Put(ctx context.Context, tx *store.Tx, r Report) (Stored, error) {
 	r, row, err := r.prepare()
 	if err != nil {
@@ -93,14 +93,14 @@ func (m *Metrics) Put(ctx context.Context, tx *store.Tx, r Report) (Stored, erro
 	}
 	return s, cmp.Or(err, w.noteChange(tx, func(known Summary) Summary {
 		if s.Removed > 0 || s.shared {
-			return nil // values were taken out or replaced: count again
+			return nil // values were removed or replaced, so that the summary must be recomputed
 		}
 		known.addReport(r.Group, r.Steps, s.Added.Averages)
 		return known
 	}))
 }
 
-// Delete removes all metrics of a trial, which were counted for a user.
+// Delete deletes all metrics of a trial, which were counted for owner.
 func (m *Metrics) Delete(tx *store.Tx, trial int64, owner int32) error {
 	w, _ := m.openWrite(tx, trial)
 	bytes, err := store.DeleteMetrics(tx, trial)
@@ -117,7 +117,7 @@ func (m *Metrics) Delete(tx *store.Tx, trial int64, owner int32) error {
 
 func forgetSummary(Summary) Summary { return nil }
 
-// trimLive forgets trials while there are too many; what is forgotten is read again.
+// trimLive removes trials from memory while there are too many. They are loaded again on demand.
 func (m *Metrics) trimLive(but int64) {
 	if len(m.trials) <= mostLive && m.named <= mostNamed {
 		return
@@ -137,14 +137,14 @@ func (m *Metrics) trimLive(but int64) {
 
 func summaryID(trial int64) string { return strconv.FormatInt(trial, 10) }
 
-// Summary is what became of each metric of a trial. It must not be changed.
+// Summary returns the summary of a trial's metrics. The caller must not modify it.
 func (m *Metrics) Summary(ctx context.Context, trial int64) (Summary, error) {
 	known, before := m.lookUp(trial)
 	if known != nil {
 		return known, nil
 	}
 	d, found, err := summaries.Get(ctx, m.store, summaryID(trial))
-	if err != nil || found && d.Value.count() <= maxNames { // an earlier version stored longer ones
+	if err != nil || found && d.Value.count() <= maxNames { // earlier versions stored more names
 		return d.Value, err
 	}
 	s, err := summarize(ctx, m.store, trial)
@@ -154,7 +154,7 @@ func (m *Metrics) Summary(ctx context.Context, trial int64) (Summary, error) {
 	return s, m.keepSummary(ctx, trial, s, before)
 }
 
-// moment is what tells whether a trial has changed since.
+// moment identifies a state of a trial in memory, to detect changes.
 type moment struct {
 	live             bool
 	open             int
@@ -168,7 +168,7 @@ func (m *Metrics) momentOf(trial int64) moment {
 	return moment{trimmed: m.trimmed}
 }
 
-// lookUp is the summary in memory, nil for none, and what moment this is.
+// lookUp returns the summary in memory, or nil, and the current moment.
 func (m *Metrics) lookUp(trial int64) (known Summary, now moment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,8 +179,8 @@ func (m *Metrics) lookUp(trial int64) (known Summary, now moment) {
 	return known, now
 }
 
-// keepSummary keeps the summary of a trial that has not changed since: in memory when it
-// reports, else in the store.
+// keepSummary caches the summary of a trial that has not changed since: in memory if the trial
+// reports, otherwise in the store.
 func (m *Metrics) keepSummary(ctx context.Context, trial int64, s Summary, since moment) error {
 	if since.live {
 		m.mu.Lock()
@@ -204,7 +204,7 @@ func (m *Metrics) keepSummary(ctx context.Context, trial int64, s Summary, since
 	return nil
 }
 
-// summarize reads all of a trial.
+// summarize computes the summary from all reports of a trial.
 func summarize(ctx context.Context, r store.Reader, trial int64) (Summary, error) {
 	groups, err := Groups(ctx, r, trial)
 	if err != nil {

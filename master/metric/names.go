@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxGroups and maxNames bound what a trial reports over all its runs: each name has a summary, which is read with
-	// the trial.
+	// maxGroups and maxNames limit the names that a trial reports in all its runs, because each name
+	// has a summary that is read with the trial.
 	maxGroups = 64
 	maxNames  = 1_000
 )
 
-// names is the groups that a trial has reported, and the sorted names in each. It is not changed.
+// names maps the groups that a trial has reported to their sorted names. It is immutable.
 type names map[string][]string
 
-// nameDocs are the names of trials. Of what a trial reported to an earlier version they know nothing.
+// nameDocs are the names of trials. They lack names that were reported to earlier versions.
 var nameDocs = store.Collection[names]{Kind: "metric_names"}
 
 func readNames(ctx context.Context, tx *store.Tx, trial int64) (names, error) {
@@ -37,7 +37,8 @@ func (n names) count() int {
 	return total
 }
 
-// add returns n with the names of a report, n itself if none is new. The error says which bound the report breaks.
+// add returns n with the names of a report, or n itself if all names are known. It returns an error
+// if the report exceeds a limit.
 func (n names) add(r Report) (all names, grown bool, err error) {
 	list, known := n[r.Group]
 	if !known && len(n) >= maxGroups {
@@ -60,7 +61,7 @@ func (n names) add(r Report) (all names, grown bool, err error) {
 	return all, true, nil
 }
 
-// namesBesides is the names in a report that a sorted list lacks, sorted.
+// namesBesides returns the sorted names in a report that the sorted list lacks.
 func (r Report) namesBesides(list []string) []string {
 	fresh := map[string]bool{}
 	for _, values := range append([]map[string]any{r.Values.Averages}, r.Values.Batches...) {
@@ -73,7 +74,7 @@ func (r Report) namesBesides(list []string) []string {
 	return slices.Sorted(maps.Keys(fresh))
 }
 
-// keepNames stores the names of a trial in the transaction that adds one.
+// keepNames stores the names of a trial in the transaction that adds some.
 func (w *write) keepNames(tx *store.Tx, n names) error {
 	w.names = n
 	return nameDocs.Put(tx, summaryID(w.trial), "", time.Time{}, n)

@@ -43,7 +43,7 @@ func TestTheNamesAndGroupsOfATrialAreBoundedOverAllItsReports(t *testing.T) {
 		accept(fmt.Sprint("g", i), 1, values("c", 1))
 	}
 	accept("cpu", 1, nil)
-	for range 2 { // a master that starts again knows them
+	for range 2 { // also after a restart of the master
 		accept("training", 2, values("a", 600))
 		refuse(`a trial has at most 1000 names, and with "d0" it would have 1001`, report(1, 0, "training", 3, values("d", 1)))
 		refuse(`a trial has at most 64 groups, and "more" would be one more`, report(1, 0, "more", 3, values("a", 1)))
@@ -65,7 +65,7 @@ func TestTheNamesAndGroupsOfATrialAreBoundedOverAllItsReports(t *testing.T) {
 	accept("anew", 1, values("z", 1_000))
 }
 
-// asEarlier forgets the names of a trial, as if an earlier version had taken its reports.
+// asEarlier deletes the names of a trial, as if an earlier version had stored its reports.
 func asEarlier(t *testing.T, s *store.Store) *metric.Metrics {
 	t.Helper()
 	if err := s.Write(t.Context(), func(tx *store.Tx) error { return store.Collection[any]{Kind: "metric_names"}.Delete(tx, "7") }); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
 
-// history is what the runs of a trial report, each value a function of its keys.
+// history returns reports of the runs of a trial. Each value is a function of its keys.
 func history(r *rand.Rand) []metric.Report {
 	var all []metric.Report
 	base, reached := int64(0), int64(0)
@@ -40,7 +40,7 @@ func history(r *rand.Rand) []metric.Report {
 	return all
 }
 
-// rowsOf is what must be there after all of them, whatever happened to them on the way.
+// rowsOf returns the expected rows after all reports, for any order and repetition.
 func rowsOf(reports []metric.Report) map[string]map[int64]map[string]any {
 	groups := map[string]map[int64]map[string]any{}
 	inOrder := slices.SortedStableFunc(slices.Values(reports), func(a, b metric.Report) int { return int(a.Run - b.Run) })
@@ -62,7 +62,7 @@ func rowsOf(reports []metric.Report) map[string]map[int64]map[string]any {
 	return groups
 }
 
-// summaryOf is the counts, sums, extremes and last values of rows.
+// summaryOf returns the counts, sums, extremes and last values of rows.
 func summaryOf(groups map[string]map[int64]map[string]any) map[string]string {
 	all := map[string]string{}
 	for group, steps := range groups {
@@ -98,8 +98,8 @@ func shownSummary(s metric.Summary) map[string]string {
 
 var errGone = errors.New("the connection is gone")
 
-// deliver stores reports in any order, some more than once, some in a transaction that
-// fails first, and now and then a new master reads the store.
+// deliver stores reports in random order, some more than once, some after a failed transaction, with
+// restarts of the master in between.
 func deliver(t *testing.T, r *rand.Rand, cfg store.Config, reports []metric.Report) (*store.Store, *metric.Metrics) {
 	t.Helper()
 	s, m, _ := openCounted(t, cfg)

@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// putReport stores a report, see Metrics.Put; both are of one report.
+// putReport stores a report and its encoded row; see Metrics.Put.
 func (w *write) putReport(ctx context.Context, tx *store.Tx, r Report, row store.MetricRow) (s Stored, err error) {
-	if r.Run > 1 && !IsProfiling(r.Group) { // from where a run continues, its training says
+	if r.Run > 1 && !IsProfiling(r.Group) { // the base of a run is known from its training reports
 		if s.Removed, err = w.beginRun(tx, r.Run, r.Base); err != nil {
 			return s, err
 		}
@@ -28,7 +28,7 @@ func (w *write) putReport(ctx context.Context, tx *store.Tx, r Report, row store
 	w.bytes += int64(len(row.Doc))
 	s.Added, s.Merged = r.Values, r
 	if r.Run == 1 && len(w.begun) == 0 {
-		return s, nil // no other run, so no other row
+		return s, nil // no other run, and therefore no other row
 	}
 	rows, err := rowsAt(ctx, tx, r.Trial, r.Group, r.Steps)
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *write) putReport(ctx context.Context, tx *store.Tx, r Report, row store
 	return s, err
 }
 
-// mergeReport adds a report to the row that its run has for the step already.
+// mergeReport adds a report to the existing row of its run and step.
 func (w *write) mergeReport(ctx context.Context, tx *store.Tx, r Report, s *Stored) error {
 	rows, err := rowsAt(ctx, tx, r.Trial, r.Group, r.Steps)
 	if err != nil {
@@ -72,7 +72,7 @@ func (w *write) mergeReport(ctx context.Context, tx *store.Tx, r Report, s *Stor
 	return err
 }
 
-// checkReplaced refuses a report that a later run has replaced.
+// checkReplaced returns a ReplacedError if a later run has replaced the report.
 func checkReplaced(r Report, begun []run) error {
 	for _, b := range begun {
 		if b.run > r.Run && (r.Steps > b.base || IsProfiling(r.Group)) {
@@ -82,8 +82,8 @@ func checkReplaced(r Report, begun []run) error {
 	return nil
 }
 
-// beginRun marks that a run continues from base, and removes what earlier ones reported
-// beyond it. Repeated it does nothing.
+// beginRun records that a run continues from base and deletes the reports of earlier runs beyond it.
+// It is idempotent.
 func (w *write) beginRun(tx *store.Tx, number, base int64) (removed int64, err error) {
 	if slices.ContainsFunc(w.begun, func(b run) bool { return b.run == number }) {
 		return 0, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// openCounted opens metrics that are counted.
+// openCounted opens metrics with a quota.
 func openCounted(t *testing.T, cfg store.Config) (*store.Store, *metric.Metrics, *quota.Quota) {
 	t.Helper()
 	s := storetest.Open(t, cfg)
@@ -30,7 +30,8 @@ func limit(t *testing.T, s *store.Store, bytes int64) (*metric.Metrics, *quota.Q
 	return m, q
 }
 
-// checkCounted compares what was counted with what is stored, before and behind the end of the trial.
+// checkCounted compares the counted with the stored size, before and after the deletion of the
+// trial.
 func checkCounted(t *testing.T, s *store.Store, m *metric.Metrics, cfg store.Config) {
 	t.Helper()
 	counted := func() int64 {

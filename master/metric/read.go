@@ -10,13 +10,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// pageRows is how many rows are read at a time.
+// pageRows is the number of rows read at once.
 const pageRows = 500
 
-// run is a run that replaced what earlier ones reported beyond its base.
+// run is a run that replaced the reports of earlier runs beyond its base.
 type run struct{ run, base int64 }
 
-// maxRuns bounds the runs of a trial that are looked at.
+// maxRuns limits the runs of a trial that are read.
 const maxRuns = math.MaxInt32
 
 func readRuns(ctx context.Context, r store.Reader, trial int64) ([]run, error) {
@@ -31,16 +31,16 @@ func readRuns(ctx context.Context, r store.Reader, trial int64) ([]run, error) {
 	return runs, nil
 }
 
-// Groups lists the groups in which a trial has reported, sorted.
+// Groups returns the sorted names of the groups that a trial has reported.
 func Groups(ctx context.Context, r store.Reader, trial int64) ([]string, error) {
 	groups, err := store.MetricGroups(ctx, r, trial)
 	slices.Sort(groups)
 	return groups, err
 }
 
-// Read yields the reports of a group in the order of their steps, those after steps
-// after. Of a step that several runs reported there is one, in which the latest run
-// counts. It reads a page at a time and ends with the first error.
+// Read yields the reports of a group in the order of their steps, starting after step after. If
+// several runs reported a step, it yields one merged report in which the latest run takes
+// precedence. It reads rows in pages and stops at the first error.
 func Read(ctx context.Context, r store.Reader, trial int64, group string, after int64) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
 		q := store.AllMetrics(trial, group, pageRows)
@@ -72,7 +72,7 @@ func Read(ctx context.Context, r store.Reader, trial int64, group string, after 
 	}
 }
 
-// At is all that is known of one step of a group.
+// At returns the merged report of one step of a group, and false if the step was not reported.
 func At(ctx context.Context, r store.Reader, trial int64, group string, steps int64) (report Report, found bool, err error) {
 	rows, err := rowsAt(ctx, r, trial, group, steps)
 	if err != nil || len(rows) == 0 {
@@ -82,7 +82,7 @@ func At(ctx context.Context, r store.Reader, trial int64, group string, steps in
 	return report, err == nil, err
 }
 
-// Latest is the report with the most steps of a group.
+// Latest returns the report of a group with the most steps, and false if the group has no reports.
 func Latest(ctx context.Context, r store.Reader, trial int64, group string) (report Report, found bool, err error) {
 	rows, err := store.LastMetricRows(ctx, r, trial, group)
 	if err != nil || len(rows) == 0 {
@@ -98,8 +98,8 @@ func rowsAt(ctx context.Context, r store.Reader, trial int64, group string, step
 	return store.MetricRows(ctx, r, q)
 }
 
-// mergeRuns is one report of the rows of a step, which are in the order of runs: the
-// value of the latest run counts.
+// mergeRuns merges the rows of a step, which are ordered by run. The value of the latest run takes
+// precedence.
 func mergeRuns(rows []store.MetricRow) (all Report, err error) {
 	for i, row := range rows {
 		r, err := decodeRow(row)

@@ -66,8 +66,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Two reports of a step whose batch metrics differ are a conflict, and one without adds
-// nothing to one with.
+// Two reports of a step with different batch metrics conflict. A report without batch metrics does
+// not change those that are stored.
 func TestBatchMetrics(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -93,8 +93,8 @@ func TestBatchMetrics(t *testing.T) {
 	}
 }
 
-// A later run may report the step it continues from again, with other values: its own
-// are read, and what only the earlier run reported stays.
+// A later run may report its base step again with other values: its values take precedence, and
+// names that only the earlier run reported remain.
 func TestTheStepARunContinuesFrom(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)

@@ -1,10 +1,10 @@
-// Package metric keeps what the programs of trials report: one row a report, stored
-// once however often it is sent, in whatever order reports and runs arrive.
+// Package metric stores the metrics that programs of trials report: one row for each report. Reports
+// may be repeated and may arrive in any order.
 //
-//	trial, group, steps, run ──▶ one row; sent again it changes nothing, further
-//	                             names are added, a different value is refused
-//	run 2 continues from 100 ──▶ what run 1 reported beyond 100 is removed, and
-//	                             refused if it arrives only now
+//	trial, group, steps, run ──▶ one row; a repeated report changes nothing, new names
+//	                             are added, a different value is an error
+//	run 2 continues from 100 ──▶ reports of run 1 beyond 100 are deleted, and later ones
+//	                             are rejected
 package metric
 
 import (
@@ -14,60 +14,59 @@ import (
 	"github.com/det-deploy/det-deploy/master/quota"
 )
 
-// The groups that have a meaning of their own. All other names are the program's.
+// The groups with a defined meaning. Programs may use any other name.
 const (
 	Training   = "training"
 	Validation = "validation"
 )
 
-// ProfilingGroups lists the groups of the harness's profiler. They have no steps: a
-// report's steps are its time, in microseconds since 1970.
+// ProfilingGroups returns the groups of the harness's profiler. The steps of their reports are
+// times, in microseconds since 1970.
 func ProfilingGroups() []string { return []string{"cpu", "disk", "gpu", "memory", "network"} }
 
-// IsProfiling says whether a group is one of the profiler's.
+// IsProfiling reports whether a group is one of ProfilingGroups.
 func IsProfiling(group string) bool { return slices.Contains(ProfilingGroups(), group) }
 
-// Report is what a run of a trial reports for one step of one group.
+// Report holds the metrics of one step of one group, reported by a run of a trial.
 type Report struct {
 	Trial int64
-	// Run is the run's number, from 1.
+	// Run is the number of the run, from 1.
 	Run int64
-	// Base is the step that the run continued from: its checkpoint's, 0 without one.
-	// The first report of a run removes what earlier runs reported beyond it.
+	// Base is the step of the checkpoint from which the run continued, or 0. The first report of a
+	// run deletes the reports of earlier runs beyond it.
 	Base  int64
 	Group string
-	// Steps is how many steps were completed; of a profiling group it is the time.
+	// Steps is the number of completed steps, or the time in a profiling group.
 	Steps  int64
 	At     time.Time
 	Values Values
-	// Owner is the user for whom the report is counted. It is not stored.
+	// Owner is the user whose quota includes the report. It is not stored.
 	Owner quota.User
 }
 
-// Values are the numbers and other things of one report, as JSON decodes them. What
-// is not a finite number is one of the texts "NaN", "Infinity" and "-Infinity", as
-// clients send and expect it.
+// Values are the values of one report as decoded from JSON. NaN and infinities are the strings
+// "NaN", "Infinity" and "-Infinity", as clients send and expect them.
 type Values struct {
-	// Averages is what most programs mean by metrics, by name.
+	// Averages are the metrics by name.
 	Averages map[string]any `json:"avg"`
-	// Batches has the metrics of single batches; few programs report them.
+	// Batches are the metrics of single batches, which few programs report.
 	Batches []map[string]any `json:"batches,omitempty"`
 }
 
-// Stored is what became of a report.
+// Stored is the result of storing a report.
 type Stored struct {
-	// Merged is all that is known of the step now, of this run and earlier ones.
+	// Merged holds all known metrics of the step, of this run and of earlier ones.
 	Merged Report
-	// Added is what the report brought that was not stored yet.
+	// Added holds the values that were not stored before.
 	Added Values
-	// Removed is how many rows of earlier runs the first report of this run replaced.
+	// Removed is the number of rows of earlier runs that the first report of this run replaced.
 	Removed int64
 
-	// shared says that several runs reported the step.
+	// shared reports that several runs reported the step.
 	shared bool
 }
 
-// News says whether the report changed anything.
+// News reports whether the report added values.
 func (s Stored) News() bool {
 	return len(s.Added.Averages) > 0 || s.Added.Batches != nil
 }

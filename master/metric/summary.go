@@ -8,11 +8,10 @@ import (
 	"slices"
 )
 
-// Type is what the values of a metric are.
+// Type is the type of a metric's values.
 type Type string
 
-// The types of metrics, as clients know them. A metric whose values are of several
-// types is a Text.
+// The types of metrics, as defined by the API. A metric with values of several types is a Text.
 const (
 	NumberType Type = "number"
 	Text       Type = "string"
@@ -23,10 +22,10 @@ const (
 	Null       Type = "null"
 )
 
-// isoDate is how Python writes a time.
+// isoDate matches a time as formatted by Python.
 var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?([+-]\d{2}:\d{2}|Z)?$`)
 
-// TypeOf is the type of one value.
+// TypeOf returns the type of a value.
 func TypeOf(value any) Type {
 	if _, ok := Number(value); ok {
 		return NumberType
@@ -48,13 +47,13 @@ func TypeOf(value any) Type {
 	return Text
 }
 
-// Stat is what became of one metric over all steps. Min, Max and Sum are of numbers, and
-// values that JSON has no number for are texts in them too.
+// Stat summarizes a metric over all steps. Min, Max and Sum apply to numbers; NaN and infinities are
+// strings.
 type Stat struct {
 	Type Type `json:"type"`
-	// Count is how many steps have it.
+	// Count is the number of steps with the metric.
 	Count int64 `json:"count"`
-	// Last is the value of the greatest step, LastSteps.
+	// Last is the value at LastSteps, the highest step.
 	Last      any   `json:"last"`
 	LastSteps int64 `json:"last_steps"`
 	Min       any   `json:"min,omitempty"`
@@ -62,7 +61,7 @@ type Stat struct {
 	Sum       any   `json:"sum,omitempty"`
 }
 
-// Mean is the mean of a metric that is a number.
+// Mean returns the mean of a numeric metric, and false for other types.
 func (s Stat) Mean() (mean any, ok bool) {
 	sum, ok := Number(s.Sum)
 	if !ok || s.Type != NumberType {
@@ -71,7 +70,7 @@ func (s Stat) Mean() (mean any, ok bool) {
 	return JSONNumber(sum / float64(s.Count)), true
 }
 
-// addValue adds the value of a step that the metric had none for.
+// addValue adds the value of a step that had no value of the metric.
 func (s Stat) addValue(value any, steps int64) Stat {
 	t := TypeOf(value)
 	if s.Count == 0 {
@@ -91,11 +90,11 @@ func (s Stat) addValue(value any, steps int64) Stat {
 	return s
 }
 
-// maxLast bounds the last value in a summary, in bytes of JSON.
+// maxLast limits the last value in a summary in bytes of JSON.
 const maxLast = 1 << 10
 
-// shortValue returns a value as summaries have it: nil for a text, an object or a list that is too long, which the
-// report itself has.
+// shortValue returns the value for a summary: nil for a long string, object or list, which only the
+// report contains.
 func shortValue(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -110,7 +109,7 @@ func shortValue(value any) any {
 	return value
 }
 
-// foldNumbers is pick of both numbers; NaN loses.
+// foldNumbers returns pick of both numbers, or the other number if one is NaN.
 func foldNumbers(pick func(a, b float64) float64, have any, x float64) any {
 	y := numberOr(have, math.NaN())
 	switch {
@@ -129,11 +128,12 @@ func numberOr(value any, otherwise float64) float64 {
 	return otherwise
 }
 
-// Summary is the metrics of a trial by group and name, without those of profiling.
+// Summary holds the statistics of a trial's metrics by group and name, without profiling groups.
 type Summary map[string]map[string]Stat
 
-// addReport adds what a report brought. Each value is added once. Of a trial that reported more names to an earlier
-// version the first maxNames are in the summary.
+// addReport adds the new values of a report. Each value must be added only once. If the trial
+// reported more than maxNames names to an earlier version, the summary contains only the first
+// maxNames.
 func (s Summary) addReport(group string, steps int64, averages map[string]any) {
 	if IsProfiling(group) {
 		return
@@ -141,7 +141,7 @@ func (s Summary) addReport(group string, steps int64, averages map[string]any) {
 	room := maxNames - s.count()
 	names := maps.Keys(averages)
 	if len(averages) > room {
-		names = slices.Values(slices.Sorted(names)) // the same ones each time
+		names = slices.Values(slices.Sorted(names)) // sorted, so that the selection is deterministic
 	}
 	for name := range names {
 		stat, known := s[group][name]
@@ -175,8 +175,7 @@ func (s Summary) clone() Summary {
 	return c
 }
 
-// GroupKey is the name of a group among those of summaries and of reports, as clients
-// know it.
+// GroupKey returns the key of a group in summaries and reports of the API.
 func GroupKey(group string) string {
 	switch group {
 	case Training:
@@ -187,7 +186,7 @@ func GroupKey(group string) string {
 	return group
 }
 
-// Shown is the summary as clients read it.
+// Shown returns the summary in the form of the API.
 func (s Summary) Shown() map[string]any {
 	shown := make(map[string]any, len(s))
 	for group, stats := range s {

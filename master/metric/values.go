@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// maxDepth bounds how deep the values of a report are nested.
+// maxDepth limits the nesting of values.
 const maxDepth = 32
 
-// The texts that stand for what JSON has no numbers for.
+// The strings for numbers that JSON cannot represent.
 const (
 	notANumber       = "NaN"
 	infinity         = "Infinity"
 	negativeInfinity = "-Infinity"
 )
 
-// Number is a value as a number, the three texts for special ones included.
+// Number returns a value as a number, including the strings for NaN and infinities.
 func Number(value any) (x float64, ok bool) {
 	switch v := value.(type) {
 	case float64:
@@ -37,7 +37,7 @@ func Number(value any) (x float64, ok bool) {
 	return 0, false
 }
 
-// JSONNumber is a number as JSON can hold it: x itself, or one of the three texts.
+// JSONNumber returns x, or the string that represents NaN or an infinity in JSON.
 func JSONNumber(x float64) any {
 	switch {
 	case math.IsNaN(x):
@@ -50,8 +50,8 @@ func JSONNumber(x float64) any {
 	return x
 }
 
-// normalize is the values as they come back from the store, so that what is sent again
-// compares equal.
+// normalize returns the values as they are decoded from the store, so that a repeated report
+// compares equal. It returns an error if a value cannot be encoded.
 func (v Values) normalize() (Values, error) {
 	averages, err := normalizeMap(v.Averages, maxDepth)
 	if err != nil {
@@ -117,8 +117,8 @@ func normalizeList(list []any, depth int) (any, error) {
 	return n, nil
 }
 
-// addValues adds what is sent for a step to what is stored for it. Added is what was not
-// there. A name with another value is a ConflictError.
+// addValues adds the sent values of a step to the stored ones, and returns the result and the values
+// that are new. It returns a ConflictError if a name has a different value.
 func (r Report) addValues(sent Values) (all, added Values, err error) {
 	all = Values{Averages: maps.Clone(r.Values.Averages), Batches: r.Values.Batches}
 	added.Averages = map[string]any{}

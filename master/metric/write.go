@@ -6,20 +6,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// write is what one transaction does to a trial.
+// write is the change of a trial by one transaction.
 type write struct {
 	m     *Metrics
 	trial int64
 	t     *live
 	begun []run
 	names names
-	// bytes is what it adds to what is stored.
+	// bytes is the change of the stored size.
 	bytes int64
-	// change is what becomes of the summary once the transaction is durable, nil for nothing.
+	// change updates the summary after the commit; it may be nil.
 	change func(Summary) Summary
 }
 
-// beginWrite opens a write that knows which runs have begun.
+// beginWrite opens a write with the known runs and names of the trial.
 func (m *Metrics) beginWrite(ctx context.Context, tx *store.Tx, trial int64) (*write, error) {
 	w, known := m.openWrite(tx, trial)
 	if known {
@@ -33,9 +33,9 @@ func (m *Metrics) beginWrite(ctx context.Context, tx *store.Tx, trial int64) (*w
 	return w, err
 }
 
-// openWrite keeps what is known of a trial in step with what tx does to it. Transactions
-// run one after the other, but end together: known says that no other is open, so that
-// what is in memory is what the store holds.
+// openWrite registers a write, so that the trial in memory follows the transaction. Transactions run
+// one after the other but commit in groups. The result known reports that no other write is open, so
+// that the state in memory equals that of the store.
 func (m *Metrics) openWrite(tx *store.Tx, trial int64) (w *write, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +51,7 @@ func (m *Metrics) openWrite(tx *store.Tx, trial int64) (w *write, known bool) {
 	return w, known
 }
 
-// noteChange says what becomes of the summary.
+// noteChange sets the change of the summary.
 func (w *write) noteChange(tx *store.Tx, change func(Summary) Summary) error {
 	w.change = change
 	w.m.mu.Lock()
@@ -63,13 +63,13 @@ func (w *write) noteChange(tx *store.Tx, change func(Summary) Summary) error {
 	return summaries.Delete(tx, summaryID(w.trial))
 }
 
-// end is called once it is known what became of the transaction.
+// end updates the trial in memory after the transaction has ended.
 func (w *write) end(err error) {
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
 	t := w.t
 	t.open--
-	if err != nil { // it was not done, or that is not known
+	if err != nil { // rolled back, or the outcome is unknown
 		t.summary, t.known = nil, false
 		return
 	}

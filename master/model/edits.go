@@ -16,11 +16,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// edits makes and changes models.
+// edits creates and changes models.
 type edits struct{ *shared }
 
-// Create makes a model of by, in the first workspace where it names none. The errors have the
-// codes InvalidArgument, AlreadyExists, ResourceExhausted, and NotFound for a workspace that takes none.
+// Create creates a model of a user. The default workspace is workspace.First. It returns
+// InvalidArgument, AlreadyExists or ResourceExhausted, or NotFound if the workspace does not accept
+// models.
 func (e *edits) Create(ctx context.Context, by *apiv1.User, in *apiv1.PostModelRequest) (*apiv1.Model, error) {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -50,8 +51,8 @@ func (e *edits) Create(ctx context.Context, by *apiv1.User, in *apiv1.PostModelR
 	return e.show(m), nil
 }
 
-// Patch changes what p names, the workspace too. The errors are those of Create, and
-// NotFound, PermissionDenied and FailedPrecondition.
+// Patch changes the fields that are set in p, including the workspace. It returns the errors of
+// Create, NotFound, PermissionDenied or FailedPrecondition.
 func (e *edits) Patch(ctx context.Context, by *apiv1.User, identifier string, p *apiv1.PatchModel) (*apiv1.Model, error) {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -81,8 +82,7 @@ func (e *edits) Patch(ctx context.Context, by *apiv1.User, identifier string, p 
 	return e.show(m), nil
 }
 
-// renameReferences makes what is told of the checkpoints of a model name it as it is called
-// now.
+// renameReferences updates the model's name in the references to its checkpoints.
 func renameReferences(ctx context.Context, tx *store.Tx, m modelRecord) error {
 	docs, err := versionDocs.ByParent(ctx, tx, modelID(m.ID))
 	if err != nil {
@@ -96,8 +96,8 @@ func renameReferences(ctx context.Context, tx *store.Tx, m modelRecord) error {
 	return nil
 }
 
-// SetArchived archives a model, which then takes no versions, or takes that back. The errors
-// have the codes NotFound and PermissionDenied.
+// SetArchived archives or unarchives a model. An archived model accepts no versions. It returns
+// NotFound or PermissionDenied.
 func (e *edits) SetArchived(ctx context.Context, by *apiv1.User, identifier string, archived bool) error {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -109,8 +109,8 @@ func (e *edits) SetArchived(ctx context.Context, by *apiv1.User, identifier stri
 	return e.store(ctx, m, nil)
 }
 
-// Delete deletes a model with its versions, whose checkpoints nothing keeps then. The errors
-// have the codes NotFound and PermissionDenied.
+// Delete deletes a model with its versions and releases their checkpoints. It returns NotFound or
+// PermissionDenied.
 func (e *edits) Delete(ctx context.Context, by *apiv1.User, identifier string) error {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -131,14 +131,15 @@ func (e *edits) Delete(ctx context.Context, by *apiv1.User, identifier string) e
 	return err
 }
 
-// dropVersion deletes a version, which then keeps its checkpoint no more.
+// dropVersion deletes a version and releases its checkpoint.
 func dropVersion(tx *store.Tx, m modelRecord, v versionRecord) error {
 	return errors.Join(
 		checkpoint.Release(tx, checkpoint.VersionOf(m.ID, m.Name, v.Version)),
 		versionDocs.Delete(tx, versionID(m.ID, v.Version)))
 }
 
-// CheckDelete refuses the deletion of a workspace that has models: people rely on them.
+// CheckDelete returns FailedPrecondition if a workspace has models, because other users may rely on
+// them.
 func (e *edits) CheckDelete(workspaceID int32) error {
 	var names []string
 	for _, m := range e.table.list() {
@@ -153,12 +154,12 @@ func (e *edits) CheckDelete(workspaceID int32) error {
 		excerpt.Of(strings.Join(names, ", ")))
 }
 
-// DeleteAll refuses what CheckDelete refuses: a model may have been made since.
+// DeleteAll returns the error of CheckDelete, because a model may have been created since.
 func (e *edits) DeleteAll(_ context.Context, _ *apiv1.User, workspaceID int32) error {
 	return e.CheckDelete(workspaceID)
 }
 
-// apply changes m as p says.
+// apply applies a patch to m.
 func (e *edits) apply(m *modelRecord, p *apiv1.PatchModel) (err error) {
 	if p.Name != nil && (m.ID == 0 || p.GetName() != m.Name) {
 		if err := e.checkName(p.GetName(), m.ID); err != nil {
@@ -185,7 +186,7 @@ func (e *edits) apply(m *modelRecord, p *apiv1.PatchModel) (err error) {
 	return e.applyWorkspace(m, p)
 }
 
-// applyWorkspace finds the workspace that p names, if it names one.
+// applyWorkspace sets the workspace if the patch names one.
 func (e *edits) applyWorkspace(m *modelRecord, p *apiv1.PatchModel) error {
 	var w workspace.Workspace
 	var err error
@@ -204,14 +205,15 @@ func (e *edits) applyWorkspace(m *modelRecord, p *apiv1.PatchModel) error {
 const (
 	// nameLimit is in bytes.
 	nameLimit = 255
-	// textLimit bounds descriptions, comments and notes, in bytes.
+	// textLimit limits the size of descriptions, comments and notes in bytes.
 	textLimit = 64 << 10
-	// mostLabels and labelLimit, in bytes each, bound what lists show.
+	// mostLabels and labelLimit, in bytes, limit the size of lists.
 	mostLabels = 100
 	labelLimit = 255
 )
 
-// checkName refuses a name that could be a number, a path or another model's.
+// checkName returns an error if a name is a number, contains a slash, or resembles the name of
+// another model.
 func (e *edits) checkName(name string, id int32) error {
 	switch {
 	case strings.TrimSpace(name) == "" || strings.TrimSpace(name) != name || strings.Contains(name, "  "):
@@ -229,7 +231,7 @@ func (e *edits) checkName(name string, id int32) error {
 	return nil
 }
 
-// applyText takes over a text; nil changes nothing.
+// applyText sets a text unless from is nil.
 func applyText(key string, to, from *string) error {
 	if from == nil {
 		return nil
@@ -253,7 +255,7 @@ func readLabels(list *structpb.ListValue) ([]string, error) {
 	return checkLabels(labels)
 }
 
-// checkLabels is labels as they are kept: each once, in the order in which they are given.
+// checkLabels returns the labels without duplicates, in the given order.
 func checkLabels(in []string) ([]string, error) {
 	var out []string
 	seen := map[string]bool{}
@@ -271,7 +273,7 @@ func checkLabels(in []string) ([]string, error) {
 	return out, nil
 }
 
-// optional is nothing for a zero value.
+// optional returns a pointer to v, or nil if v is the zero value.
 func optional[T comparable](v T) *T {
 	var zero T
 	if v == zero {

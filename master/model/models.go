@@ -1,8 +1,8 @@
-// Package model is the registry of models: names under which checkpoints are registered as
-// versions. A checkpoint stays for as long as a version refers to it.
+// Package model implements the model registry: models are names, and their versions refer to
+// checkpoints. A checkpoint cannot be deleted while a version refers to it.
 //
-// Everybody may see all models and make some. The owner of a model, the owner of its
-// workspace and administrators may change it and register versions.
+// Every user may see all models and create models. The owner of a model, the owner of its workspace
+// and administrators may change it and register versions.
 package model
 
 import (
@@ -18,49 +18,51 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// Workspaces is what models belong to; workspace.Workspaces has these methods.
+// Workspaces provides the workspaces of models; workspace.Workspaces implements it.
 type Workspaces interface {
 	Workspace(id int32) (workspace.Workspace, error)
 	WorkspaceNamed(name string) (workspace.Workspace, error)
-	// CheckWorkspace refuses one that takes nothing new, in the transaction that stores what
-	// belongs to it.
+	// CheckWorkspace returns an error if the workspace accepts no new objects. It is called in the
+	// transaction that stores the object.
 	CheckWorkspace(ctx context.Context, tx *store.Tx, id int32) error
 }
 
-// Users is who the owners are. auth.Auth has these methods.
+// Users looks up users; auth.Auth implements it.
 type Users interface {
 	User(id int32) (*apiv1.User, error)
 }
 
-// Config is what Open needs.
+// Config configures Open.
 type Config struct {
 	Store      *store.Store
 	Workspaces Workspaces
 	Users      Users
-	// Checkpoint is a checkpoint as clients are shown it; nil shows what its record says.
+	// Checkpoint returns a checkpoint as an API message. If it is nil, the message contains only the
+	// fields of the record.
 	Checkpoint func(ctx context.Context, uuid string) (*apiv1.Checkpoint, error)
-	// Now is the clock; nil is the system's.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 }
 
-// Models is safe for concurrent use.
+// Models is the model registry. It is safe for concurrent use.
 type Models struct {
 	*shared
 	*edits
 	*versions
 }
 
-// shared is what all parts have in common.
+// shared is the state that all parts use.
 type shared struct {
 	cfg   Config
 	table *table
 
-	// change is held by each change, from the look at what there is until memory agrees
-	// with the store again. Readers never wait for it.
+	// change serializes changes, from their validation until the table is updated. Readers do not
+	// hold it.
 	change sync.Mutex
 }
 
-// Open reads the models from the store, which must be leased.
+// Open loads the models from the store, which must hold its lease. It returns an error if a required
+// dependency is missing or the store cannot be read.
 func Open(ctx context.Context, cfg Config) (*Models, error) {
 	if cfg.Store == nil || cfg.Workspaces == nil || cfg.Users == nil {
 		return nil, errors.New("open models: store, workspaces and users are all needed")
@@ -75,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Models, error) {
 	return &Models{shared: s, edits: &edits{s}, versions: &versions{s}}, nil
 }
 
-// findOwn is a model that by may change, by its name or its number.
+// findOwn returns a model by name or ID, or PermissionDenied if the user may not change it.
 func (s *shared) findOwn(by *apiv1.User, identifier string) (modelRecord, error) {
 	m, err := s.find(identifier)
 	if err != nil {
@@ -91,7 +93,8 @@ func (s *shared) findOwn(by *apiv1.User, identifier string) (modelRecord, error)
 		"model '%s' belongs to another user; only its owner, the owner of its workspace and administrators may change it", m.Name)
 }
 
-// findOpen is findOwn of a model that is not archived.
+// findOpen is findOwn for models that are not archived. It returns FailedPrecondition for an
+// archived model.
 func (s *shared) findOpen(by *apiv1.User, identifier string) (modelRecord, error) {
 	m, err := s.findOwn(by, identifier)
 	if err == nil && m.Archived {
@@ -100,7 +103,7 @@ func (s *shared) findOpen(by *apiv1.User, identifier string) (modelRecord, error
 	return m, err
 }
 
-// find is a model by its name, in any case, or its number.
+// find returns a model by ID or by name, ignoring case. It returns NotFound if it does not exist.
 func (s *shared) find(identifier string) (modelRecord, error) {
 	m, found := s.table.find(identifier)
 	if !found {
@@ -109,8 +112,8 @@ func (s *shared) find(identifier string) (modelRecord, error) {
 	return m, nil
 }
 
-// store stores a model, with what else belongs to the change; nil is nothing. The caller holds
-// s.change.
+// store stores a model, and other changes of the same transaction if also is not nil. The caller
+// holds s.change.
 func (s *shared) store(ctx context.Context, m modelRecord, also func(*store.Tx) error) error {
 	err := s.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if also != nil {

@@ -22,7 +22,7 @@ import (
 
 const uuid = "11111111-1111-4111-8111-111111111111"
 
-// people are all users, whose names are their numbers.
+// people knows all users.
 type people struct{}
 
 func (people) User(id int32) (*apiv1.User, error) {
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// restart reads everything from the store again.
+// restart reopens everything from the store.
 func (w *world) restart() {
 	w.t.Helper()
 	var err error
@@ -77,7 +77,7 @@ func (w *world) save(id string) {
 	}
 }
 
-// remove asks for the deletion of a checkpoint.
+// remove requests the deletion of a checkpoint.
 func (w *world) remove(id string) error {
 	return w.write(func(tx *store.Tx) error {
 		return checkpoint.MarkForDeletion(w.t.Context(), tx, nil, checkpoint.Deletion{Asked: time.Unix(2, 0), Globs: checkpoint.AllFiles()}, []string{id})
@@ -102,7 +102,7 @@ func (w *world) register(by *apiv1.User, name, id string) *apiv1.ModelVersion {
 	return v
 }
 
-// Registering keeps a checkpoint from being deleted, by its owner too.
+// A registered checkpoint cannot be deleted, not even by its owner.
 func TestACheckpointIsRegisteredByWhoMayReadIt(t *testing.T) {
 	w := newWorld(t)
 	w.save(uuid)

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// modelRecord is what the store keeps of a model, under its number and its workspace.
+// modelRecord is the stored record of a model. Its ID is the model's, its parent the workspace.
 type modelRecord struct {
 	ID          int32           `json:"id"`
 	Name        string          `json:"name"`
@@ -25,13 +25,13 @@ type modelRecord struct {
 	Archived    bool            `json:"archived,omitempty"`
 	Created     time.Time       `json:"created"`
 	Updated     time.Time       `json:"updated"`
-	// Versions is how many there are, LastVersion the number of the last that was made:
-	// numbers are not given out again.
+	// Versions is the number of versions, LastVersion the number of the latest one. Numbers are not
+	// reused.
 	Versions    int32 `json:"versions,omitempty"`
 	LastVersion int32 `json:"last_version,omitempty"`
 }
 
-// versionRecord is what the store keeps of a version, under its model.
+// versionRecord is the stored record of a version. Its parent is the model.
 type versionRecord struct {
 	ID         int32           `json:"id"`
 	ModelID    int32           `json:"model_id"`
@@ -47,7 +47,7 @@ type versionRecord struct {
 	Updated    time.Time       `json:"updated"`
 }
 
-// counter is the last number that was given out.
+// counter is the last number that was assigned.
 type counter struct {
 	Last int32 `json:"last"`
 }
@@ -79,7 +79,8 @@ func putVersion(tx *store.Tx, v versionRecord) error {
 // metadataLimit is in bytes.
 const metadataLimit = 256 << 10
 
-// encodeMetadata is what is kept of metadata, nothing for none.
+// encodeMetadata encodes metadata as JSON. It returns nil if there are no fields, and
+// InvalidArgument if the result is too large.
 func encodeMetadata(m *structpb.Struct) (json.RawMessage, error) {
 	if len(m.GetFields()) == 0 {
 		return nil, nil
@@ -94,10 +95,10 @@ func encodeMetadata(m *structpb.Struct) (json.RawMessage, error) {
 	return b, nil
 }
 
-// decodeMetadata reads what encodeMetadata wrote.
+// decodeMetadata decodes the result of encodeMetadata.
 func decodeMetadata(b json.RawMessage) *structpb.Struct {
 	out := &structpb.Struct{}
-	if len(b) > 0 && out.UnmarshalJSON(b) != nil { // it was written by us
+	if len(b) > 0 && out.UnmarshalJSON(b) != nil { // cannot fail: encodeMetadata wrote it
 		return &structpb.Struct{}
 	}
 	return out

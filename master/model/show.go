@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 )
 
-// List is every model by its number.
+// List returns all models ordered by ID.
 func (s *shared) List() []*apiv1.Model {
 	all := s.table.list()
 	out := make([]*apiv1.Model, 0, len(all))
@@ -25,7 +25,7 @@ func (s *shared) List() []*apiv1.Model {
 	return out
 }
 
-// Get is a model by its name or its number. The error has the code NotFound.
+// Get returns a model by name or ID, or NotFound.
 func (s *shared) Get(identifier string) (*apiv1.Model, error) {
 	m, err := s.find(identifier)
 	if err != nil {
@@ -34,7 +34,8 @@ func (s *shared) Get(identifier string) (*apiv1.Model, error) {
 	return s.show(m), nil
 }
 
-// Labels is the labels of the models of a workspace, of all for 0, the most used first.
+// Labels returns the labels of the models in a workspace, the most used first. Workspace 0 means all
+// workspaces.
 func (s *shared) Labels(workspaceID int32) []string {
 	used := map[string]int{}
 	for _, m := range s.table.list() {
@@ -70,7 +71,7 @@ func (s *shared) showVersion(ctx context.Context, m modelRecord, v versionRecord
 	}, nil
 }
 
-// showCheckpoint is a checkpoint as clients see it, or what its record says.
+// showCheckpoint returns a checkpoint as an API message.
 func (s *shared) showCheckpoint(ctx context.Context, uuid string) (*apiv1.Checkpoint, error) {
 	if s.cfg.Checkpoint != nil {
 		return s.cfg.Checkpoint(ctx, uuid)

@@ -13,11 +13,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// table is every model in memory.
+// table holds every model in memory.
 type table struct {
 	mu     sync.RWMutex
-	models map[int32]modelRecord // what is in it is not changed
-	// The last numbers that were given out.
+	models map[int32]modelRecord // its values are immutable
+	// The last assigned numbers.
 	lastModel, lastVersion int32
 }
 
@@ -49,7 +49,7 @@ func (t *table) keepCounter(name string, last int32) {
 	}
 }
 
-// keep makes memory agree with what has been stored.
+// keep updates the table after the model was stored.
 func (t *table) keep(m modelRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *table) drop(id int32) {
 	delete(t.models, id)
 }
 
-// countOf is how many models a user has.
+// countOf returns the number of a user's models.
 func (t *table) countOf(user int32) int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -76,14 +76,14 @@ func (t *table) countOf(user int32) int {
 	return n
 }
 
-// nextIDs are the numbers after the last ones of a model and of a version.
+// nextIDs returns the next IDs of a model and of a version.
 func (t *table) nextIDs() (model, version int32) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.lastModel + 1, t.lastVersion + 1
 }
 
-// find is a model by its name, in any case, or its number: no name is a number.
+// find returns a model by ID or by name, ignoring case. Names are never numbers.
 func (t *table) find(identifier string) (modelRecord, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -99,7 +99,7 @@ func (t *table) find(identifier string) (modelRecord, bool) {
 	return modelRecord{}, false
 }
 
-// findLook is a model whose name looks like one.
+// findLook returns a model whose name looks like name.
 func (t *table) findLook(name string) (modelRecord, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -111,7 +111,7 @@ func (t *table) findLook(name string) (modelRecord, bool) {
 	return modelRecord{}, false
 }
 
-// list is every model by its number.
+// list returns all models ordered by ID.
 func (t *table) list() []modelRecord {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -12,12 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// versions registers checkpoints.
+// versions registers checkpoints as versions of models.
 type versions struct{ *shared }
 
-// Register makes the next version of a model. The checkpoint is referred to in the same
-// transaction, so that nothing deletes it any more; this is for who may read it. The errors have the codes NotFound,
-// PermissionDenied, FailedPrecondition and InvalidArgument.
+// Register creates the next version of a model and protects its checkpoint from deletion in the same
+// transaction. The user must be allowed to read the checkpoint. It returns NotFound,
+// PermissionDenied, FailedPrecondition or InvalidArgument.
 func (v *versions) Register(ctx context.Context, by *apiv1.User, identifier string, in *apiv1.PostModelVersionRequest) (*apiv1.ModelVersion, error) {
 	if in.GetCheckpointUuid() == "" {
 		return nil, status.New(status.InvalidArgument, "checkpointUuid: is required")
@@ -56,8 +56,7 @@ func (v *versions) Register(ctx context.Context, by *apiv1.User, identifier stri
 	return v.showVersion(ctx, m, r)
 }
 
-// Numbers are the versions of a model, by the numbers that Version takes. The error has the
-// code NotFound.
+// Numbers returns a model and the numbers of its versions, or NotFound.
 func (v *versions) Numbers(ctx context.Context, identifier string) (*apiv1.Model, []int32, error) {
 	m, err := v.find(identifier)
 	if err != nil {
@@ -75,7 +74,7 @@ func (v *versions) Numbers(ctx context.Context, identifier string) (*apiv1.Model
 	return v.show(m), numbers, nil
 }
 
-// Version is one version of a model. The error has the code NotFound.
+// Version returns a version of a model, or NotFound.
 func (v *versions) Version(ctx context.Context, identifier string, number int32) (*apiv1.ModelVersion, error) {
 	m, r, err := v.findVersion(ctx, identifier, number)
 	if err != nil {
@@ -84,7 +83,7 @@ func (v *versions) Version(ctx context.Context, identifier string, number int32)
 	return v.showVersion(ctx, m, r)
 }
 
-// PatchVersion changes what p names. The errors are those of Register.
+// PatchVersion changes the fields that are set in p. It returns the errors of Register.
 func (v *versions) PatchVersion(ctx context.Context, by *apiv1.User, identifier string, number int32, p *apiv1.PatchModelVersion) (*apiv1.ModelVersion, error) {
 	v.change.Lock()
 	defer v.change.Unlock()
@@ -107,8 +106,8 @@ func (v *versions) PatchVersion(ctx context.Context, by *apiv1.User, identifier 
 	return v.showVersion(ctx, m, r)
 }
 
-// DeleteVersion deletes a version, which then keeps its checkpoint no more. Its number is not
-// given out again. The errors have the codes NotFound and PermissionDenied.
+// DeleteVersion deletes a version and releases its checkpoint. The version number is not reused. It
+// returns NotFound or PermissionDenied.
 func (v *versions) DeleteVersion(ctx context.Context, by *apiv1.User, identifier string, number int32) error {
 	v.change.Lock()
 	defer v.change.Unlock()
@@ -136,7 +135,7 @@ func (v *versions) findVersion(ctx context.Context, identifier string, number in
 	return m, doc.Value, err
 }
 
-// applyVersion changes r as p says.
+// applyVersion applies a patch to r.
 func applyVersion(r *versionRecord, p *apiv1.PatchModelVersion) (err error) {
 	for _, text := range []struct {
 		key      string

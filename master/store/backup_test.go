@@ -37,7 +37,7 @@ func fill(t testing.TB, s *store.Store) {
 	}
 }
 
-// content is all that a backup must carry.
+// content returns everything that a backup must contain.
 func content(t *testing.T, s *store.Store) string {
 	t.Helper()
 	docs, err := fruits.All(t.Context(), s)
@@ -100,8 +100,8 @@ func TestBackupMovesBetweenDatabases(t *testing.T) {
 	roundTrip(t, second, store.Config{Path: filepath.Join(dir, "b.db")})
 }
 
-// A few bits of a compressed stream mean nothing, such as the length of a code that
-// is not used. So a changed file is refused, or it restores exactly what was saved.
+// Some bits of a compressed stream have no effect, such as the length of an unused code. A modified
+// file is therefore rejected or restores exactly the saved data.
 func TestRestoreOfAChangedFile(t *testing.T) {
 	t.Parallel()
 	from := storetest.New(t)

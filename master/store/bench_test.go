@@ -11,11 +11,11 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// BenchmarkWrite is 64 callers that each wait until their document is durable.
+// BenchmarkWrite measures 64 callers that each wait until their document is durable.
 func BenchmarkWrite(b *testing.B) {
 	run := func(b *testing.B, cfg store.Config) {
 		s := storetest.Open(b, cfg)
-		b.SetParallelism(32) // times two cores
+		b.SetParallelism(32) // multiplied by GOMAXPROCS, which is 2 here
 		b.ResetTimer()
 		start := time.Now()
 		b.RunParallel(func(pb *testing.PB) {
@@ -36,7 +36,7 @@ func BenchmarkWrite(b *testing.B) {
 	})
 }
 
-// BenchmarkOpenEmpty is a first start: create, migrate, lease, close.
+// BenchmarkOpenEmpty measures a first start: create, migrate, acquire the lease, close.
 func BenchmarkOpenEmpty(b *testing.B) {
 	for i := range b.N {
 		s, err := store.Open(b.Context(), store.Config{Path: filepath.Join(b.TempDir(), strconv.Itoa(i), "store.db")})

@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// A new program reads a copy while the store it copies stays what it was, with its
-// master alive or dead.
+// A new version reads a copy while the original store stays unchanged, with its master running or
+// killed.
 func TestCopyChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, alive := range []bool{true, false} {
@@ -62,7 +62,7 @@ func TestCopyOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// A PostgreSQL database is tried in SQLite: its rows are the same.
+// A PostgreSQL database is copied to SQLite with the same rows.
 func TestCopyOfPostgres(t *testing.T) {
 	t.Parallel()
 	from := store.Config{URL: store.URL(postgrestest.Start(t, postgrestest.Options{}).URL())}

@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// The child's environment says where it writes and what it wrote before.
+// The environment variables that tell the child where to write and in which round.
 const (
 	childPath  = "STORE_CRASH_PATH"
 	childURL   = "STORE_CRASH_URL"
@@ -30,8 +30,8 @@ const (
 
 const crashRounds = 12
 
-// TestCrashChild is not a test but the process that TestKilled... kills. It prints a
-// line for everything that was acknowledged.
+// TestCrashChild is not a test but the process that the TestKilled... tests kill. It prints a line
+// for every acknowledged write.
 func TestCrashChild(t *testing.T) {
 	cfg := store.Config{Path: os.Getenv(childPath), URL: store.URL(os.Getenv(childURL))}
 	if cfg.Path == "" && cfg.URL == "" {
@@ -44,7 +44,7 @@ func TestCrashChild(t *testing.T) {
 	say := func(format string, args ...any) {
 		out.Lock()
 		defer out.Unlock()
-		_, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) // the parent is gone: so shall we be
+		_, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) // if the parent has exited, the child is about to be killed as well
 	}
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -67,8 +67,8 @@ func childDocuments(t *testing.T, s *store.Store, say func(string, ...any), name
 	}
 }
 
-// childLines sends overlapping batches, as an agent does that does not know what of
-// its last one arrived.
+// childLines sends overlapping batches, like an agent that does not know which lines of its last
+// batch arrived.
 func childLines(t *testing.T, l *log.Logs, say func(string, ...any), container string) {
 	next := int64(0)
 	for {
@@ -78,7 +78,7 @@ func childLines(t *testing.T, l *log.Logs, say func(string, ...any), container s
 			b.Lines = append(b.Lines, log.Line{Text: strconv.FormatInt(seq, 10)})
 		}
 		got, err := l.Append(t.Context(), b)
-		if err != nil && got <= next { // a gap cannot be, we begin at 0 and are told what is there
+		if err != nil && got <= next { // a gap is impossible, because the child starts at 0 and continues from the returned position
 			t.Error(err)
 			return
 		}
@@ -87,7 +87,7 @@ func childLines(t *testing.T, l *log.Logs, say func(string, ...any), container s
 	}
 }
 
-// childJoined writes documents, each with a line about it in the same transaction.
+// childJoined writes documents, each with a log line in the same transaction.
 func childJoined(t *testing.T, s *store.Store, l *log.Logs, say func(string, ...any), name string) {
 	l.Begin(name)
 	for seq := int64(0); ; seq++ {
@@ -127,8 +127,8 @@ func killRepeatedly(t *testing.T, cfg store.Config, env string) {
 	docs, lines := map[string]bool{}, map[string]int64{}
 	for round := range rounds {
 		runAndKill(t, env, round, docs, lines)
-		// Look in between only sometimes: a reopening cleans up, and the next child
-		// must also manage without.
+		// Verify only sometimes in between: opening the store repairs it, and the next child must
+		// also start without a repair.
 		if round%3 == 2 || round == rounds-1 {
 			verify(t, cfg, docs, lines)
 		}
@@ -150,8 +150,8 @@ func runAndKill(t *testing.T, env string, round int, docs map[string]bool, lines
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// After a random number of acknowledgements rather than a time: a slow machine
-	// must not make this a test of nothing.
+	// Kill after a random number of acknowledgements instead of a duration, so that the test stays
+	// effective on a slow machine.
 	left := 1 + rand.IntN(600)
 	for scan := bufio.NewScanner(out); scan.Scan(); {
 		var name string
@@ -217,7 +217,7 @@ func verify(t *testing.T, cfg store.Config, docs map[string]bool, lines map[stri
 	}
 }
 
-// verifyJoined looks that each document has its line and each line its document.
+// verifyJoined checks that each document has its line and each line its document.
 func verifyJoined(t *testing.T, l *log.Logs, all []store.Doc[fruit]) {
 	t.Helper()
 	want := map[string]int{}

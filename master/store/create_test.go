@@ -38,7 +38,7 @@ func TestAnInterruptedCreationIsFinished(t *testing.T) {
 	if _, err := os.Stat(path + ".new"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the marker is still there: %v", err)
 	}
-	// While it is open too, so that a kill at any moment leaves a file with bytes.
+	// Also while it is open, so that the file is not empty after a kill at any time.
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		t.Errorf("got %v and %v, want a file with bytes", info, err)
 	}

@@ -1,4 +1,4 @@
 package store
 
-// Queued is how many writes wait for the writer.
+// Queued returns the number of writes that wait for the writer.
 func (s *Store) Queued() int { return len(s.queue) }

@@ -17,8 +17,8 @@ type fullRecord struct {
 	Text string `json:"text"`
 }
 
-// capPages bounds the database file for the connection in use, which SQLite reports as
-// it does a full disk.
+// capPages limits the size of the database file for the current connection. SQLite reports it like a
+// full disk.
 func capPages(t *testing.T, s *Store, pages int, until func()) {
 	t.Helper()
 	err := s.enqueueRequest(t.Context(), &request{ctx: t.Context(), raw: func(ctx context.Context, w *writer) error {
@@ -57,12 +57,12 @@ func TestAFullDiskIsSaidAndReadsGoOnAndSoDoWritesAfterwards(t *testing.T) {
 	if err := put("before", 10); err != nil {
 		t.Fatal(err)
 	}
-	capPages(t, s, 1, func() {}) // no less than it has
+	capPages(t, s, 1, func() {}) // the minimum is the current size
 	if err := put("large", 1<<20); !errors.Is(err, ErrFull) {
 		t.Errorf("alone: got %v, want ErrFull", err)
 	}
 	var g errgroup.Group
-	capPages(t, s, 1, func() { // meanwhile the others gather
+	capPages(t, s, 1, func() { // the other writes queue meanwhile
 		for i := range 3 {
 			g.Go(func() error {
 				if err := put(fmt.Sprintf("large-%d", i), 1<<20); !errors.Is(err, ErrFull) {

@@ -43,7 +43,7 @@ func TestSecondMasterOnSQLite(t *testing.T) {
 func TestSecondMasterOnPostgres(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t, postgrestest.Options{})
-	cfg := store.Config{URL: store.URL(server.URL()), LeaseTTL: 3 * time.Second} // a busy machine may pause a renewal for one
+	cfg := store.Config{URL: store.URL(server.URL()), LeaseTTL: 3 * time.Second} // a busy machine may delay a renewal by one second
 	open := func() *store.Store {
 		s, err := store.Open(t.Context(), cfg)
 		if err != nil {
@@ -57,7 +57,7 @@ func TestSecondMasterOnPostgres(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Idle for longer than a term: the renewal alone keeps the second away.
+	// Idle for longer than the TTL: only renewals keep the second process out.
 	for deadline := time.Now().Add(3 * cfg.LeaseTTL / 2); time.Now().Before(deadline); {
 		_, err := second.Acquire(t.Context(), "second")
 		held, is := errors.AsType[*database.HeldError](err)
@@ -66,7 +66,7 @@ func TestSecondMasterOnPostgres(t *testing.T) {
 		}
 	}
 	put(t, first, store.Doc[fruit]{ID: "a"})
-	// The same owner, started again while its former process still runs, takes over.
+	// A new process of the same owner takes over while the former one is still running.
 	again := open()
 	newer, err := again.Acquire(t.Context(), "first")
 	if err != nil || newer.Epoch != lease.Epoch+1 {
@@ -83,7 +83,7 @@ func TestSecondMasterOnPostgres(t *testing.T) {
 	if got := ids(t)(fruits.All(t.Context(), again)); got != "a b" {
 		t.Fatalf("got %q", got)
 	}
-	// A master that ends gives its lease up, and the next need not wait.
+	// A master releases its lease at its end, so that the next one need not wait.
 	closeStore(t, again)
 	if _, err := second.Acquire(t.Context(), "second"); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestPostgresGoesAwayAndComesBack(t *testing.T) {
 			t.Fatalf("%s: got found %t error %v", name, found, err)
 		}
 	}
-	// A restart between two writes is not even noticed.
+	// A restart of the server between two writes causes no error.
 	server.Stop()
 	server.Launch()
 	put(t, s, store.Doc[fruit]{ID: "z"})

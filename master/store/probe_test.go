@@ -48,8 +48,7 @@ func TestProbeIsAWrite(t *testing.T) {
 	}
 }
 
-// An empty write has room on a full disk. What was refused once is asked for again
-// until there is room.
+// An empty write succeeds on a full disk, so that Probe retries a refused write until it succeeds.
 func TestProbeRemembersAFullDisk(t *testing.T) {
 	t.Parallel()
 	s := probed(t)

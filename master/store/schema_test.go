@@ -50,13 +50,13 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// older are the statements that make a store what the program before schema 2 left.
+// older are the statements that convert a store to the form from before schema 2.
 var older = []string{
 	"DROP TABLE metrics", "DROP TABLE task_rows", "DROP TABLE task_groups", "DROP TABLE user_bytes", "DELETE FROM schema_version WHERE version_id >= 2",
 }
 
-// A program that is tried, backs up or starts on the store of an older one reads all
-// that was there and adds the rest.
+// Trying, backing up and starting a new version on the store of an older one preserves all data and
+// adds the rest.
 func TestAnOlderStoreIsCarriedOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,7 +133,7 @@ func TestStoreIsPrivate(t *testing.T) {
 	}
 }
 
-// The epoch is proved in every commit even where the lock file has been got around.
+// The epoch is verified in every commit even if the lock file was bypassed.
 func TestFencedWithoutTheLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")

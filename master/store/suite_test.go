@@ -29,7 +29,7 @@ type fruit struct {
 
 var fruits = store.Collection[fruit]{Kind: "fruit"}
 
-// suite is every promise that both databases keep. fresh is the address of a new store.
+// suite holds the tests for both databases. fresh returns the configuration of a new store.
 var suite = []struct {
 	name string
 	run  func(t *testing.T, fresh func(t *testing.T) store.Config)
@@ -72,7 +72,7 @@ func TestPostgres(t *testing.T) {
 		defer mu.Unlock()
 		return store.Config{URL: store.URL(server.URL())}
 	}
-	// The group keeps the server until its parallel tests have ended.
+	// The group keeps the server running until its parallel tests have ended.
 	t.Run("suite", func(t *testing.T) { runSuite(t, fresh) })
 }
 
@@ -194,8 +194,8 @@ func testFailsAlone(t *testing.T, fresh func(t *testing.T) store.Config) {
 	}
 }
 
-// writeTogether queues writes while the writer is held, so that they come in one group, and returns
-// what each was answered.
+// writeTogether queues writes while the writer is blocked, so that they form one group, and returns
+// their results.
 func writeTogether(t *testing.T, s *store.Store, fns []func(*store.Tx) error) []error {
 	t.Helper()
 	inside, leave := make(chan struct{}), make(chan struct{})
@@ -242,7 +242,7 @@ func testDoneOnce(t *testing.T, fresh func(t *testing.T) store.Config) {
 			switch i % 5 {
 			case 2:
 				return mine
-			case 3: // it is there already
+			case 3: // it already exists
 				row := store.TaskRow{ID: strconv.Itoa(i), Username: "u"}
 				return store.AddTaskRows(tx, []store.TaskRow{row, row})
 			}
@@ -311,7 +311,7 @@ func testCancelled(t *testing.T, fresh func(t *testing.T) store.Config) {
 	ctx, cancel := context.WithCancel(t.Context())
 	inside, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
-	wg.Go(func() { // holds the writer, so that the next waits in the queue
+	wg.Go(func() { // blocks the writer, so that the next write waits in the queue
 		if err := s.Write(ctx, func(tx *store.Tx) error {
 			close(inside)
 			<-leave
@@ -514,7 +514,7 @@ func testPages(t *testing.T, fresh func(t *testing.T) store.Config) {
 		t.Errorf("of nothing: got %v, %v, want none", found, err)
 	}
 	early := time.UnixMicro(1000)
-	for n := range 12 { // in no order, and the clock goes back
+	for n := range 12 { // out of order, and with a decreasing clock
 		k := (n*5 + 3) % 12
 		put(t, s, store.Doc[fruit]{ID: fmt.Sprintf("%016d", k), At: early.Add(-time.Duration(k) * time.Microsecond), Value: fruit{Size: k}})
 	}
@@ -541,7 +541,7 @@ func testPages(t *testing.T, fresh func(t *testing.T) store.Config) {
 }
 
 func testPagesOfAParent(t *testing.T, s *store.Store) {
-	for _, n := range []int{4, 2, 0, 3, 1} { // At goes the other way
+	for _, n := range []int{4, 2, 0, 3, 1} { // At has the opposite order
 		at := time.UnixMicro(int64(100 - n))
 		put(t, s, store.Doc[fruit]{ID: fmt.Sprintf("%d-of-a", n), Parent: "a", At: at, Value: fruit{Size: n}})
 		put(t, s, store.Doc[fruit]{ID: fmt.Sprintf("%d-of-b", n), Parent: "b", At: at, Value: fruit{Size: 10 * n}})

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// BenchmarkMiddlePage is the promise that a page of 20 of the middle of many tasks takes less than
-// 100 ms: of all, and of a third of them, on both databases.
+// BenchmarkMiddlePage measures a page of 20 in the middle of many tasks, of all and of a third of
+// them, on both databases. It must stay below 100 ms.
 func BenchmarkMiddlePage(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) {
 		benchmarkMiddlePage(b, store.Config{Path: filepath.Join(b.TempDir(), "store.db")})

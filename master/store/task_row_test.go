@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// testTaskRows compares pages, in every order and of several groups, with rows that are sorted here.
+// testTaskRows compares pages, in every order and for several groups, with rows sorted by the test.
 func testTaskRows(t *testing.T, fresh func(t *testing.T) store.Config) {
 	s := storetest.Open(t, fresh(t))
 	rows := drawRows(400)
@@ -107,7 +107,7 @@ func sortedRows(rows []store.TaskRow, p store.TaskPage) []string {
 	return ids
 }
 
-// drawRows draws rows of six groups, some of whose keys are the same.
+// drawRows returns rows of six groups, some with equal keys.
 func drawRows(n int) []store.TaskRow {
 	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // what is drawn is no secret
 	var rows []store.TaskRow

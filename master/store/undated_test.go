@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// testUndated reads documents without a time, and their children.
+// testUndated reads documents without a time and their children.
 func testUndated(t *testing.T, fresh func(t *testing.T) store.Config) {
 	s, ctx := storetest.Open(t, fresh(t)), t.Context()
 	seeds := store.Collection[fruit]{Kind: "seed"}
@@ -42,7 +42,7 @@ func testUndated(t *testing.T, fresh func(t *testing.T) store.Config) {
 	if err != nil || len(kept) != 3 || !slices.EqualFunc(names, kept, func(id string, f *fruit) bool { return f.Name == id }) {
 		t.Errorf("got %v, %v and %v; want the three without a time", names, kept, err)
 	}
-	for _, parents := range []int{3, 1} { // all are passed over, or each is looked for by its parent
+	for _, parents := range []int{3, 1} { // one query for all, or one query for each parent
 		of := map[string][]fruit{}
 		if err := seeds.EachOfUndated(ctx, s, fruits.Kind, parents, func(tree string) *fruit {
 			if tree == "felled" {

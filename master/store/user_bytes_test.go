@@ -45,7 +45,7 @@ func testUserBytes(t *testing.T, fresh func(t *testing.T) store.Config) {
 			if err := fruits.Put(tx, strconv.Itoa(i), "", time.Time{}, fruit{Size: i}); err != nil {
 				return err
 			}
-			if i%5 == 2 { // fails behind a change: those before it are repeated
+			if i%5 == 2 { // fails after a change, so that the writes before it are repeated
 				return mine
 			}
 			return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// readWithoutPause has the store read at every moment until ctx ends, each until the next one does.
+// readWithoutPause keeps at least one read open until ctx is done.
 func readWithoutPause(ctx context.Context, t *testing.T, s *store.Store) {
 	t.Helper()
 	var readers sync.WaitGroup
@@ -37,7 +37,7 @@ func readWithoutPause(ctx context.Context, t *testing.T, s *store.Store) {
 	}
 	for last := begin(); ; {
 		next := begin()
-		_ = wait.For(ctx, 100*time.Millisecond) // in which something is written
+		_ = wait.For(ctx, 100*time.Millisecond) // writes happen meanwhile
 		last()
 		if last = next; ctx.Err() != nil {
 			last()
@@ -76,7 +76,7 @@ func TestTheWriteAheadLogIsBoundedWithoutAPauseInReading(t *testing.T) {
 	}
 	cancel()
 	<-done
-	if most > 100<<20 { // it is emptied at 32, or at the second or third look on a busy machine
+	if most > 100<<20 { // it is truncated at 32 MB, or at the second or third check on a busy machine
 
 		t.Errorf("the write-ahead log of a store with 8 MB came to %d MB", most>>20)
 	}

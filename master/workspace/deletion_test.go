@@ -11,9 +11,9 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// experiments are what is in the projects of a test: each call deletes one.
+// experiments are the experiments in the projects of a test. Each call deletes one.
 type experiments struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	left  map[int32]int
 	fail  error
 	by    []string
@@ -48,7 +48,7 @@ func (e *experiments) set(project int32, n int, fail error) {
 	e.left[project], e.fail = n, fail
 }
 
-// await waits until a condition is true of what the deletions do.
+// await waits for a condition of the deletions.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	limit := time.After(30 * time.Second)
@@ -63,7 +63,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// run continues deletions until the returned function is called.
+// run processes deletions until the returned function is called.
 func (w *world) run() (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
@@ -86,7 +86,7 @@ func TestADeletionShowsHowFarItIs(t *testing.T) {
 	}
 	_, err = w.findEditable(bob(), p.GetId())
 	w.code(err, status.FailedPrecondition, "change it meanwhile")
-	w.restart() // the next master goes on
+	w.restart() // the next master continues
 	defer w.run()()
 	await(t, "the project to be gone", func() bool { _, err := w.ShowProject(p.GetId()); return status.Of(err) == status.NotFound })
 	if w.exps.Count()[p.GetId()].Experiments != 0 || w.exps.by[0] != "bob" || !w.exps.again[0] || w.exps.again[1] {
@@ -120,7 +120,7 @@ func TestAFailedDeletionSaysWhyAndCanBeRepeated(t *testing.T) {
 	}
 }
 
-// content is what else a workspace of a test has.
+// content is the other content of a workspace.
 type content struct {
 	refuse error
 	gone   []int32

@@ -18,7 +18,7 @@ func admin() *apiv1.User { return &apiv1.User{Id: 1, Username: "admin", Admin: t
 func ann() *apiv1.User   { return &apiv1.User{Id: 3, Username: "ann"} }
 func bob() *apiv1.User   { return &apiv1.User{Id: 4, Username: "bob"} }
 
-// world is workspaces over a store.
+// world is a set of workspaces with its store.
 type world struct {
 	t     *testing.T
 	store *store.Store
@@ -34,7 +34,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// restart reads everything from the store again.
+// restart reopens everything from the store.
 func (w *world) restart() {
 	w.t.Helper()
 	w.Workspaces = openConfig(w.t, Config{Store: w.store, Pools: func() []string { return []string{"default", "gpu"} }})
@@ -230,7 +230,7 @@ func TestEverybodyPinsForThemselves(t *testing.T) {
 	w.code(w.SetPinned(t.Context(), ann(), 9, true), status.NotFound, "a workspace that is not there")
 }
 
-// change is every way to change workspace ws or project p.
+// change calls every function that changes workspace ws or project p.
 func (w *world) change(by *apiv1.User, ws, p int32) map[string]error {
 	x, name := w.t.Context(), "renamed"
 	_, patch := w.Patch(x, by, ws, &apiv1.PatchWorkspace{Name: &name})
@@ -276,7 +276,7 @@ func TestTheFirstOnesCannotBeChanged(t *testing.T) {
 	}
 	for what, err := range w.change(admin(), First, First) {
 		if what == "notes" {
-			continue // notes are no attribute
+			continue // notes are not an attribute
 		}
 		w.code(err, status.FailedPrecondition, what+" by an administrator")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// people are the users of a test, by their ids.
+// people maps the IDs of users to their names.
 type people map[int32]string
 
 func (p people) User(id int32) (*apiv1.User, error) {
@@ -34,7 +34,7 @@ func openConfig(t *testing.T, cfg Config) *Workspaces {
 
 func TestAnEmptyStoreGetsTheFirstWorkspace(t *testing.T) {
 	s := storetest.New(t)
-	for range 2 { // a second start finds what the first one made
+	for range 2 { // a second start finds the objects of the first one
 		w := openConfig(t, Config{Store: s})
 		space, err := w.WorkspaceNamed(Uncategorized)
 		if err != nil || space.ID != First {

@@ -1,5 +1,5 @@
-// Package keep decides which checkpoints of an experiment may be deleted, and says why
-// the others stay. It is a pure function.
+// Package keep decides which checkpoints of an experiment may be deleted, with the reasons for
+// keeping the others. It performs no I/O.
 package keep
 
 import (
@@ -11,36 +11,37 @@ import (
 	"time"
 )
 
-// Policy is how many checkpoints stay.
+// Policy is the number of checkpoints to keep.
 type Policy struct {
-	// ExperimentBest is of the whole experiment, TrialBest and TrialLatest of each trial.
+	// ExperimentBest applies to the whole experiment, TrialBest and TrialLatest to each trial.
 	ExperimentBest, TrialBest, TrialLatest int
-	// SmallerIsBetter says which is the best.
+	// SmallerIsBetter determines which metric is the best.
 	SmallerIsBetter bool
 }
 
-// Checkpoint is what decides about one.
+// Checkpoint holds the properties of a checkpoint that Decide uses.
 type Checkpoint struct {
 	UUID  string
 	Trial int
-	// Steps is how many steps of training it holds.
+	// Steps is the number of completed training steps.
 	Steps    int
 	Reported time.Time
-	// Metric is the searcher's metric at Steps; nil without one, which is never the best.
+	// Metric is the searcher's metric at Steps. A checkpoint without one is never the best.
 	Metric *float64
-	// Usable says that it is whole enough to be one of the best or the latest.
+	// Usable reports whether the checkpoint may count as one of the best or latest.
 	Usable bool
-	// Needs is why it stays whatever the policy says.
+	// Needs lists the reasons to keep the checkpoint regardless of the policy.
 	Needs []string
 }
 
-// Kept is a checkpoint that stays, and why.
+// Kept is a checkpoint that is kept, with the reasons.
 type Kept struct {
 	UUID string
 	Why  []string
 }
 
-// Decide divides the checkpoints of one experiment, in their order.
+// Decide returns the checkpoints of one experiment that may be deleted and those that are kept, both
+// in the given order.
 func Decide(p Policy, all []Checkpoint) (remove []string, kept []Kept) {
 	why := map[string][]string{}
 	for _, c := range all {
@@ -61,7 +62,7 @@ func Decide(p Policy, all []Checkpoint) (remove []string, kept []Kept) {
 	return remove, kept
 }
 
-// keepFirst keeps the first n of a ranking.
+// keepFirst keeps the first n checkpoints of a ranking.
 func keepFirst(why map[string][]string, n int, what string, ranked []Checkpoint) {
 	for i, c := range ranked[:min(max(n, 0), len(ranked))] {
 		words := what
@@ -80,8 +81,8 @@ func groupByTrial(all []Checkpoint) map[int][]Checkpoint {
 	return by
 }
 
-// rankByMetric is the usable checkpoints with a metric, the best first; of equals the
-// one that was reported first.
+// rankByMetric returns the usable checkpoints with a metric, best first. Equal ones are ordered by
+// report time, earliest first.
 func (p Policy) rankByMetric(all []Checkpoint) []Checkpoint {
 	ranked := slices.DeleteFunc(slices.Clone(all), func(c Checkpoint) bool {
 		return !c.Usable || c.Metric == nil || math.IsNaN(*c.Metric)
@@ -96,8 +97,8 @@ func (p Policy) rankByMetric(all []Checkpoint) []Checkpoint {
 	return ranked
 }
 
-// rankBySteps is the usable checkpoints, the one with the most steps first; of equals
-// the one that was reported last.
+// rankBySteps returns the usable checkpoints, most steps first. Equal ones are ordered by report
+// time, latest first.
 func rankBySteps(all []Checkpoint) []Checkpoint {
 	ranked := slices.DeleteFunc(slices.Clone(all), func(c Checkpoint) bool { return !c.Usable })
 	slices.SortFunc(ranked, func(a, b Checkpoint) int {

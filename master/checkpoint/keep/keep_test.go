@@ -15,7 +15,7 @@ func metric(v float64) *float64 { return &v }
 
 func at(n int) time.Time { return time.Unix(int64(n), 0) }
 
-// checkpoints are of two trials; smaller is better.
+// checkpoints returns checkpoints of two trials. A smaller metric is better.
 func checkpoints() []keep.Checkpoint {
 	return []keep.Checkpoint{
 		{UUID: "1a", Trial: 1, Steps: 1, Reported: at(1), Metric: metric(0.5), Usable: true},
@@ -28,11 +28,11 @@ func checkpoints() []keep.Checkpoint {
 	}
 }
 
-// The times are those of programs, whose clocks may be anything: they decide between equals alone.
+// The report times come from the clocks of programs, which may be wrong. They only break ties.
 func TestClocksDecideNothing(t *testing.T) {
 	t.Parallel()
 	policy := keep.Policy{ExperimentBest: 1, TrialBest: 1, TrialLatest: 1, SmallerIsBetter: true}
-	all := slices.DeleteFunc(checkpoints(), func(c keep.Checkpoint) bool { return c.UUID == "2b" }) // it equals 2c
+	all := slices.DeleteFunc(checkpoints(), func(c keep.Checkpoint) bool { return c.UUID == "2b" }) // ties with 2c
 	want, _ := keep.Decide(policy, all)
 	for range 100 {
 		for i := range all {
@@ -97,8 +97,8 @@ func TestReasonsAreRanked(t *testing.T) {
 	}
 }
 
-// The order in which checkpoints are listed decides nothing, what is needed always stays,
-// and a policy that keeps more never deletes more.
+// The order of the checkpoints has no effect, checkpoints in use are always kept, and a policy that
+// keeps more never deletes more.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -145,7 +145,7 @@ func draw(r *rand.Rand) []keep.Checkpoint {
 	return all
 }
 
-// Ten thousand checkpoints are decided in well under the 100 ms that are promised.
+// The benchmark must stay well below 100 ms for ten thousand checkpoints.
 func BenchmarkDecide(b *testing.B) {
 	var all []keep.Checkpoint
 	for i := range 10_000 {

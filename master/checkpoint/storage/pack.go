@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Format is how files are packed, as a media type.
+// Format is an archive format as a media type.
 type Format string
 
 // The formats of Determined 0.38.1.
@@ -25,28 +25,28 @@ const (
 	Zip  Format = "application/zip"
 )
 
-// Formats is every format.
+// Formats returns all formats.
 func Formats() []Format { return []Format{Gzip, Tar, Zip} }
 
-// Extension ends the name of such a file.
+// Extension returns the file name extension of the format.
 func (f Format) Extension() string {
 	return map[Format]string{Gzip: ".tar.gz", Tar: ".tar", Zip: ".zip"}[f]
 }
 
 func sortedKeys(m map[string]int64) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Checkpoint is the files of one checkpoint in a storage.
+// Checkpoint is the set of files of one checkpoint in a storage.
 type Checkpoint struct {
 	Source Source
-	// UUID is the directory of its files.
+	// UUID is the name of the checkpoint's directory.
 	UUID      string
 	Resources map[string]int64
-	// Saved is the time that packed files have.
+	// Saved is the modification time of the files in the archive.
 	Saved time.Time
 }
 
-// Pack writes all files. Nothing is written before the first file was opened, so that a
-// storage that cannot be read is refused as a whole.
+// Pack writes all files to w. It writes nothing before it has opened the first file, so that an
+// inaccessible storage is reported as an error without partial output.
 func (c Checkpoint) Pack(ctx context.Context, f Format, w io.Writer) error {
 	var p packer
 	names, maybe := FilesOf(c.Resources)
@@ -87,7 +87,7 @@ func (c Checkpoint) packFile(p packer, name string, size int64, from io.Reader) 
 	return err
 }
 
-// packer is an archive that is being written.
+// packer writes an archive.
 type packer interface {
 	begin(name string, size int64, saved time.Time) (io.Writer, error)
 	close() error
@@ -98,7 +98,7 @@ func newPacker(f Format, w io.Writer) packer {
 	case Zip:
 		return &zipPacker{zip.NewWriter(w)}
 	case Gzip:
-		z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level exists; weights hardly shrink
+		z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is valid; weights hardly compress
 		return &tarPacker{Writer: tar.NewWriter(z), under: z}
 	case Tar:
 	}
@@ -110,7 +110,7 @@ const fileMode = 0o644
 type tarPacker struct {
 	*tar.Writer
 
-	under io.Closer // nil for none
+	under io.Closer // may be nil
 }
 
 func (t *tarPacker) begin(name string, size int64, saved time.Time) (io.Writer, error) {

@@ -21,7 +21,7 @@ import (
 
 const uuid = "5b1d9d1c-3f7e-4b7e-8a58-0c6c7f0a7c11"
 
-// saved is a directory with a checkpoint, beside it a secret, and what it lists.
+// saved returns a storage with a checkpoint and a secret beside it, and the checkpoint's resources.
 func saved(t *testing.T) (storage.Source, map[string]int64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func pack(t *testing.T, f storage.Format, src storage.Source, resources map[stri
 	return out.Bytes(), err
 }
 
-// unpack is the lengths of what is packed.
+// unpack returns the sizes of the files in an archive.
 func unpack(t *testing.T, f storage.Format, data []byte) map[string]int {
 	t.Helper()
 	got := map[string]int{}

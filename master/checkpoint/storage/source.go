@@ -1,4 +1,4 @@
-// Package storage reads the files of checkpoints where they are kept, and packs them.
+// Package storage reads the files of checkpoints from their storages and packs them into archives.
 package storage
 
 import (
@@ -17,15 +17,15 @@ import (
 
 // Source reads the files of a checkpoint storage.
 type Source interface {
-	// Open reads a file by its path below the storage's directory or prefix, and says its bytes. The
-	// error is fs.ErrNotExist where there is no such file.
+	// Open opens a file by its path below the storage's directory or prefix, and returns its size in
+	// bytes. The error is fs.ErrNotExist if the file does not exist.
 	Open(ctx context.Context, name string) (io.ReadCloser, int64, error)
-	// Close ends what the source holds.
+	// Close releases the resources of the source.
 	Close() error
 }
 
-// OpenDirectory reads the files of a storage that is a directory of this machine. Links
-// that lead out of it are not followed.
+// OpenDirectory opens a storage that is a directory of this machine. Links out of the directory are
+// not followed. It returns an error if the directory cannot be opened.
 func OpenDirectory(dir string) (Source, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -34,7 +34,7 @@ func OpenDirectory(dir string) (Source, error) {
 	return &directory{root}, nil
 }
 
-// DirectoryOf is the directory of a storage that is one, empty for others.
+// DirectoryOf returns the directory of a storage, or "" if the storage is not a directory.
 func DirectoryOf(c config.CheckpointStorage) string {
 	switch {
 	case c.Directory != nil:
@@ -66,15 +66,16 @@ func (d *directory) Open(_ context.Context, name string) (io.ReadCloser, int64, 
 // Close implements Source.
 func (d *directory) Close() error { return d.root.Close() }
 
-// ObjectName is the name of a file in a bucket, as the client's library makes it.
+// ObjectName returns the name of a file in a bucket, constructed as by the client library.
 func ObjectName(prefix, name string) string {
 	return strings.TrimLeft(path.Join(prefix, name), "/")
 }
 
-// metadataFile is beside the files of every checkpoint, and not always listed.
+// metadataFile exists in every checkpoint but is not always listed.
 const metadataFile = "metadata.json"
 
-// FilesOf is the paths of a checkpoint's files, of which the last may be missing.
+// FilesOf returns the paths of a checkpoint's files. The file maybe is not listed and may be
+// missing.
 func FilesOf(resources map[string]int64) (names []string, maybe string) {
 	for _, name := range sortedKeys(resources) {
 		if !strings.HasSuffix(name, "/") && fs.ValidPath(name) {

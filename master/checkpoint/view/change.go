@@ -17,15 +17,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Caller is who calls: a user, or the task of an allocation.
+// Caller is the sender of a request: a user, or the task of an allocation.
 type Caller struct {
 	User *apiv1.User
 	// Task and Allocation are empty for a user.
 	Task, Allocation string
 }
 
-// Report takes in a checkpoint that a trial has saved. Repeated, it changes nothing. A
-// task reports those of its own trial alone, and a user those of trials that run elsewhere.
+// Report stores a checkpoint that a trial has saved. It is idempotent. A task may only report
+// checkpoints of its own trial, and a user only those of unmanaged trials.
 func (v *Checkpoints) Report(ctx context.Context, by Caller, in *apiv1.Checkpoint) error {
 	if id, err := uuid.Parse(in.GetUuid()); err != nil || id.String() != in.GetUuid() {
 		return status.New(status.InvalidArgument, "uuid: must be a UUID in lower case (%.64q)", in.GetUuid())
@@ -58,7 +58,7 @@ func (v *Checkpoints) Report(ctx context.Context, by Caller, in *apiv1.Checkpoin
 	})
 }
 
-// recordOf is a report as it is stored.
+// recordOf converts a report to a record. It returns InvalidArgument if the report is invalid.
 func (v *Checkpoints) recordOf(in *apiv1.Checkpoint, trial taskTrial) (checkpoint.Record, error) {
 	metadata := in.GetMetadata().AsMap()
 	steps, err := checkpoint.StepsOf(metadata)
@@ -82,7 +82,8 @@ func (v *Checkpoints) recordOf(in *apiv1.Checkpoint, trial taskTrial) (checkpoin
 	}, nil
 }
 
-// Patch takes in which files checkpoints still have: of the checkpoints of each trial all, or none.
+// Patch stores the remaining files of checkpoints. Each trial's checkpoints are updated in one
+// transaction.
 func (v *Checkpoints) Patch(ctx context.Context, by Caller, in *apiv1.PatchCheckpointsRequest) error {
 	reporter := checkpoint.Reporter{Task: by.Task, May: v.may(ctx, by.User)}
 	of := map[int32][]checkpoint.Patch{}
@@ -112,7 +113,7 @@ func (v *Checkpoints) Patch(ctx context.Context, by Caller, in *apiv1.PatchCheck
 	return nil
 }
 
-// continuing is the trial that continues from a checkpoint, 0 for none.
+// continuing returns the trial that would continue from a checkpoint, or 0 if no trial would.
 func (v *Checkpoints) continuing(ctx context.Context, uuid string) (int32, error) {
 	rec, found, err := checkpoint.Get(ctx, v.cfg.Store, uuid)
 	if err != nil {
@@ -128,12 +129,13 @@ func (v *Checkpoints) continuing(ctx context.Context, uuid string) (int32, error
 	return rec.Trial, nil
 }
 
-// Delete deletes checkpoints: it refuses all of them when one is needed.
+// Delete deletes checkpoints. It deletes none of them and returns an error if one is in use.
 func (v *Checkpoints) Delete(ctx context.Context, by *apiv1.User, uuids []string) error {
 	return v.order(ctx, by, uuids, checkpoint.AllFiles())
 }
 
-// RemoveFiles deletes the files of checkpoints that match. Without globs it only looks which files there are.
+// RemoveFiles deletes the matching files of checkpoints. Without globs, a task only lists the
+// existing files.
 func (v *Checkpoints) RemoveFiles(ctx context.Context, by *apiv1.User, uuids, globs []string) error {
 	return v.order(ctx, by, uuids, globs)
 }
@@ -145,7 +147,7 @@ func (v *Checkpoints) order(ctx context.Context, by *apiv1.User, uuids, globs []
 	return v.cfg.Checkpoints.Delete(ctx, checkpoint.Order{UserID: by.GetId(), UUIDs: uuids, Globs: globs, May: v.may(ctx, by)})
 }
 
-// SetMetadata replaces what a program and users say of a checkpoint. Its steps stay.
+// SetMetadata replaces the metadata of a checkpoint. Its steps do not change.
 func (v *Checkpoints) SetMetadata(ctx context.Context, by *apiv1.User, id string, metadata map[string]any) (*apiv1.Checkpoint, error) {
 	var rec checkpoint.Record
 	err := v.cfg.Store.Write(ctx, func(tx *store.Tx) (err error) {
@@ -168,7 +170,7 @@ func (v *Checkpoints) SetMetadata(ctx context.Context, by *apiv1.User, id string
 	return v.newPage().show(ctx, rec)
 }
 
-// DeleteTensorBoards deletes the event files of an experiment.
+// DeleteTensorBoards deletes the TensorBoard files of an experiment.
 func (v *Checkpoints) DeleteTensorBoards(ctx context.Context, by *apiv1.User, experiment int32) error {
 	if err := v.may(ctx, by)(experiment); err != nil {
 		return err
@@ -176,7 +178,8 @@ func (v *Checkpoints) DeleteTensorBoards(ctx context.Context, by *apiv1.User, ex
 	return v.cfg.Checkpoints.DeleteTensorBoards(ctx, experiment, by.GetId())
 }
 
-// Download packs the files of a checkpoint that the user may read.
+// Download writes an archive of a checkpoint's files. It returns PermissionDenied if the user may
+// not read the checkpoint.
 func (v *Checkpoints) Download(ctx context.Context, by *apiv1.User, uuid string, f storage.Format, w io.Writer) error {
 	if err := v.CheckReader(ctx, Caller{User: by}, uuid); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// CheckReader refuses a caller who may not read a checkpoint.
+// CheckReader returns an error if the caller may not read a checkpoint.
 func (v *Checkpoints) CheckReader(ctx context.Context, by Caller, uuid string) error {
 	rec, found, err := checkpoint.Get(ctx, v.cfg.Store, uuid)
 	switch {
@@ -26,8 +26,9 @@ func (v *Checkpoints) CheckReader(ctx context.Context, by Caller, uuid string) e
 	return v.checkTask(ctx, by, rec)
 }
 
-// checkTask refuses a task that may not read a checkpoint. A task reads the checkpoints of its experiment, the one
-// that its trial started from, and those of its user, but has none of the rights of administrators.
+// checkTask returns an error if a task may not read a checkpoint. A task may read the checkpoints of
+// its experiment, the one from which its trial started, and those of its user. It never has
+// administrator rights.
 func (v *Checkpoints) checkTask(ctx context.Context, by Caller, rec checkpoint.Record) error {
 	trial, found, err := v.tasks.trialOf(ctx, by.Task)
 	if err != nil || found && trial.experiment == rec.Experiment {
@@ -42,8 +43,8 @@ func (v *Checkpoints) checkTask(ctx context.Context, by Caller, rec checkpoint.R
 	return checkpoint.CheckReader(ctx, v.cfg.Store, &apiv1.User{Id: by.User.GetId()}, rec)
 }
 
-// HideContent removes the metadata and files from m, and the variables from its configuration, unless the user may
-// read them.
+// HideContent removes the metadata and the files from m, and the environment variables from its
+// configuration, unless the user may read them.
 func (v *Checkpoints) HideContent(ctx context.Context, by *apiv1.User, m *apiv1.Checkpoint) error {
 	rec := checkpoint.Record{UUID: m.GetUuid(), Experiment: m.GetTraining().GetExperimentId().GetValue()}
 	err := checkpoint.CheckReader(ctx, v.cfg.Store, by, rec)
@@ -57,8 +58,8 @@ func (v *Checkpoints) HideContent(ctx context.Context, by *apiv1.User, m *apiv1.
 	return nil
 }
 
-// WithoutVariables returns the configuration of an experiment without the variables of its containers. It does not
-// change cfg.
+// WithoutVariables returns an experiment's configuration without environment variables. It does not
+// modify cfg.
 func WithoutVariables(cfg *structpb.Struct) *structpb.Struct {
 	const variables = "environment_variables"
 	if _, found := cfg.GetFields()["environment"].GetStructValue().GetFields()[variables]; !found {

@@ -16,7 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// Checkpoint is one checkpoint whole, for any caller: see CheckReader. The error has the code NotFound.
+// Checkpoint returns a checkpoint with its content, which the caller must authorize with
+// CheckReader. It returns NotFound if the checkpoint does not exist.
 func (v *Checkpoints) Checkpoint(ctx context.Context, uuid string) (*apiv1.Checkpoint, error) {
 	rec, found, err := checkpoint.Get(ctx, v.cfg.Store, uuid)
 	if err != nil {
@@ -28,12 +29,13 @@ func (v *Checkpoints) Checkpoint(ctx context.Context, uuid string) (*apiv1.Check
 	return v.newPage().show(ctx, rec)
 }
 
-// pageBytes bounds a page of checkpoints, encoded: some 20,000 with a few files, or 10 with as many as one may have.
+// pageBytes limits the encoded size of a page. It is the size of some 20,000 checkpoints with a few
+// files, or of 10 with the maximum number.
 const pageBytes = 32 << 20
 
-// List is the checkpoints of an experiment, of a trial, or all, without the content of those that the user may
-// not read. What they were trained with is read for the page alone, which ends
-// early when it is large.
+// List returns the requested page of the checkpoints of an experiment, of a trial or of the cluster,
+// without content that the user may not read. It reads training data only for the page. A page that
+// exceeds pageBytes ends early.
 func (v *Checkpoints) List(ctx context.Context, by *apiv1.User, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error) {
 	all, err := v.listed(ctx, r)
 	if err != nil {
@@ -64,8 +66,8 @@ func (v *Checkpoints) List(ctx context.Context, by *apiv1.User, r *apiv1.GetChec
 	return shown, pagination, nil
 }
 
-// showEntry is a checkpoint whole, of one that was deleted meanwhile what is known, without the content that the user
-// may not read.
+// showEntry returns a checkpoint without content that the user may not read. If it was deleted
+// concurrently, the message contains only the fields of the entry.
 func (p *page) showEntry(ctx context.Context, by *apiv1.User, e checkpoint.Entry) (*apiv1.Checkpoint, error) {
 	rec, found, err := checkpoint.Get(ctx, p.cfg.Store, e.UUID)
 	if err != nil {
@@ -81,7 +83,7 @@ func (p *page) showEntry(ctx context.Context, by *apiv1.User, e checkpoint.Entry
 	return m, p.HideContent(ctx, by, m)
 }
 
-// listed is what a list is made of.
+// listed returns the checkpoints that a list selects from.
 func (v *Checkpoints) listed(ctx context.Context, r *apiv1.GetCheckpointsRequest) ([]checkpoint.Entry, error) {
 	switch {
 	case r.GetTrialId() != 0:
@@ -99,13 +101,13 @@ func (v *Checkpoints) listed(ctx context.Context, r *apiv1.GetCheckpointsRequest
 	}
 }
 
-// sorted is a checkpoint with the number that it is sorted by; NaN, which is last, for none.
+// sorted is a checkpoint with its sort key, NaN if missing.
 type sorted struct {
 	checkpoint.Entry
 	number float64
 }
 
-// sort orders all as the request says.
+// sort orders the checkpoints as requested.
 func (p *page) sort(ctx context.Context, r *apiv1.GetCheckpointsRequest, all []checkpoint.Entry) error {
 	by := r.GetSortByAttr()
 	descending := r.GetOrderBy() == apiv1.GetCheckpointsRequest_ORDER_BY_DESC
@@ -137,7 +139,8 @@ func compareBy(by apiv1.GetCheckpointsRequest_SortBy, a, b checkpoint.Record) in
 	return 0
 }
 
-// sortByMetric orders by a metric of validations; those without one are last in either order.
+// sortByMetric orders by a validation metric. Checkpoints without the metric are last in both
+// orders.
 func (p *page) sortByMetric(ctx context.Context, r *apiv1.GetCheckpointsRequest, all []checkpoint.Entry) error {
 	list := make([]sorted, 0, len(all))
 	descending := r.GetOrderBy() == apiv1.GetCheckpointsRequest_ORDER_BY_DESC

@@ -8,14 +8,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 )
 
-// Counts is how many checkpoints a policy keeps; nil is as the experiment's configuration says.
+// Counts is the number of checkpoints to keep. Nil uses the experiment's configuration.
 type Counts = checkpoint.Counts
 
-// Preview is what a policy would delete, in the form of Determined 0.38.1.
+// Preview lists the checkpoints that a policy would delete, in the JSON form of Determined 0.38.1.
 type Preview struct {
 	Checkpoints []PreviewRow `json:"checkpoints"`
 	MetricName  string       `json:"metric_name"`
-	// Kept says why the others stay; upstream has no such field.
+	// Kept lists the other checkpoints with the reasons for keeping them. Determined has no such
+	// field.
 	Kept []KeptRow `json:"kept"`
 }
 
@@ -30,14 +31,15 @@ type PreviewRow struct {
 	Resources         map[string]int64
 }
 
-// KeptRow is a checkpoint that would stay.
+// KeptRow is a checkpoint that would be kept.
 type KeptRow struct {
 	UUID    string   `json:"uuid"`
 	TrialID int32    `json:"trial_id"`
 	Why     []string `json:"why"`
 }
 
-// Preview is what would be deleted of an experiment now, for who may read its checkpoints.
+// Preview returns the checkpoints of an experiment that a policy would delete now. It returns
+// PermissionDenied if the user may not read the experiment's checkpoints.
 func (v *Checkpoints) Preview(ctx context.Context, by *apiv1.User, experiment int32, counts Counts) (Preview, error) {
 	if err := checkpoint.CheckReader(ctx, v.cfg.Store, by, checkpoint.Record{Experiment: experiment}); err != nil {
 		return Preview{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// page shows checkpoints, and reads what several of them have in common once.
+// page converts checkpoints to messages and caches data that several of them share.
 type page struct {
 	*Checkpoints
 
@@ -20,11 +20,11 @@ type page struct {
 	trials   map[int32]*structpb.Struct
 }
 
-// settings is what is shown of an experiment beside its checkpoints.
+// settings are the settings of an experiment that are shown with its checkpoints.
 type settings struct {
 	config *structpb.Struct
 	metric string
-	// smallerIsBetter says which checkpoint is the best.
+	// smallerIsBetter determines which checkpoint is the best.
 	smallerIsBetter bool
 }
 
@@ -32,7 +32,7 @@ func (v *Checkpoints) newPage() *page {
 	return &page{Checkpoints: v, settings: map[int32]*settings{}, trials: map[int32]*structpb.Struct{}}
 }
 
-// settingsOf reads an experiment's settings once.
+// settingsOf returns the cached settings of an experiment.
 func (p *page) settingsOf(ctx context.Context, experiment int32) (*settings, error) {
 	if s, found := p.settings[experiment]; found {
 		return s, nil
@@ -53,7 +53,7 @@ func (p *page) settingsOf(ctx context.Context, experiment int32) (*settings, err
 	return s, nil
 }
 
-// hparamsOf reads a trial's hyperparameters once.
+// hparamsOf returns the cached hyperparameters of a trial.
 func (p *page) hparamsOf(ctx context.Context, trial int32) (*structpb.Struct, error) {
 	if h, found := p.trials[trial]; found {
 		return h, nil
@@ -67,7 +67,7 @@ func (p *page) hparamsOf(ctx context.Context, trial int32) (*structpb.Struct, er
 	return h, err
 }
 
-// show is a checkpoint whole.
+// show returns a checkpoint as a message with all its fields.
 func (p *page) show(ctx context.Context, rec checkpoint.Record) (*apiv1.Checkpoint, error) {
 	metadata, err := toStruct(rec.Metadata)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *page) show(ctx context.Context, rec checkpoint.Record) (*apiv1.Checkpoi
 	return m, err
 }
 
-// stateOf is a state as clients know it. They know of no deletion that is under way.
+// stateOf converts a state for clients. The API has no state for a deletion in progress.
 func stateOf(s checkpoint.State) apiv1.Checkpoint_State {
 	if s == checkpoint.Deleting {
 		return apiv1.Checkpoint_STATE_ACTIVE
@@ -129,7 +129,7 @@ func (p *page) showTraining(ctx context.Context, rec checkpoint.Record) (*apiv1.
 	return m, err
 }
 
-// metricsAt is what was reported at a checkpoint's steps.
+// metricsAt returns the metrics that were reported at a checkpoint's steps.
 func (p *page) metricsAt(ctx context.Context, rec checkpoint.Record, group string) (*apiv1.Metrics, error) {
 	report, _, err := metric.At(ctx, p.cfg.Store, int64(rec.Trial), group, int64(rec.Steps))
 	if err != nil {
@@ -139,7 +139,8 @@ func (p *page) metricsAt(ctx context.Context, rec checkpoint.Record, group strin
 	return &apiv1.Metrics{AvgMetrics: averages}, err
 }
 
-// searcherMetric is a metric of the validation at a checkpoint's steps, nil without one.
+// searcherMetric returns a metric of the validation at a checkpoint's steps, or nil if it was not
+// reported.
 func (p *page) searcherMetric(ctx context.Context, rec checkpoint.Record, name string) (*float64, error) {
 	report, _, err := metric.At(ctx, p.cfg.Store, int64(rec.Trial), metric.Validation, int64(rec.Steps))
 	if err != nil {

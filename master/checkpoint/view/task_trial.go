@@ -11,10 +11,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// taskTrial is the trial that a task runs.
+// taskTrial is the trial of a task.
 type taskTrial struct{ id, experiment int32 }
 
-// taskTrials remembers which task runs which trial, which never changes.
+// taskTrials caches the trials of tasks, which never change.
 type taskTrials struct {
 	store *store.Store
 
@@ -26,10 +26,11 @@ func newTaskTrials(s *store.Store) *taskTrials {
 	return &taskTrials{store: s, known: map[string]taskTrial{}}
 }
 
-// mostKnown bounds what is remembered; it is read again afterwards.
+// mostKnown limits the size of the cache.
 const mostKnown = 10_000
 
-// trialOf finds the trial of a task, whose id begins with the number of its experiment.
+// trialOf returns the trial of a task, and false for other tasks. The ID of a trial's task starts
+// with the ID of its experiment.
 func (t *taskTrials) trialOf(ctx context.Context, task string) (taskTrial, bool, error) {
 	t.mu.Lock()
 	trial, found := t.known[task]

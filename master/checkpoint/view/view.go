@@ -1,5 +1,5 @@
-// Package view is checkpoints as clients of the API see them: it turns records into
-// messages, sorts and pages lists, and reads requests.
+// Package view implements the API of checkpoints: it converts records to messages, sorts and pages
+// lists, and parses requests.
 package view
 
 import (
@@ -20,31 +20,33 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Trials takes in checkpoints; experiment.Experiments has it.
+// Trials updates trials after changes of their checkpoints; experiment.Experiments implements it.
 type Trials interface {
-	// Checkpointed notes a checkpoint as its trial's latest, in the transaction in which put stores it.
+	// Checkpointed makes a checkpoint the latest one of its trial, in the transaction in which put
+	// stores it.
 	Checkpointed(ctx context.Context, c experiment.Checkpointed, put func(context.Context, *store.Tx) error) error
-	// Patched notes what became of a trial's latest checkpoint, in the transaction in which patch stores it.
+	// Patched updates a trial after a change of its latest checkpoint, in the transaction in which
+	// patch stores it.
 	Patched(ctx context.Context, trial int32, patch func(context.Context, *store.Tx) error) error
 }
 
-// Config is what New needs. All of it must be set, except for Now.
+// Config configures New. All fields except Now are required.
 type Config struct {
 	Checkpoints *checkpoint.Checkpoints
 	Trials      Trials
 	Store       *store.Store
-	// Now is the clock; nil is the system's.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 }
 
-// Checkpoints answers for checkpoints. Who may change what is decided here: the owner of the experiment,
-// administrators, and tasks as far as the calls say.
+// Checkpoints implements the API of checkpoints. It authorizes changes: by the owner of the
+// experiment, by administrators, and by tasks as documented for each method.
 type Checkpoints struct {
 	cfg   Config
 	tasks *taskTrials
 }
 
-// New is the API of checkpoints.
+// New returns the API of checkpoints.
 func New(cfg Config) *Checkpoints {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -52,7 +54,8 @@ func New(cfg Config) *Checkpoints {
 	return &Checkpoints{cfg: cfg, tasks: newTaskTrials(cfg.Store)}
 }
 
-// may says whether a user may change the checkpoints of an experiment.
+// may returns a function that returns an error if the user may not change the checkpoints of an
+// experiment.
 func (v *Checkpoints) may(ctx context.Context, by *apiv1.User) func(experiment int32) error {
 	return func(id int32) error {
 		x, found, err := record.Docs().Experiments.Get(ctx, v.cfg.Store, record.Key(id))
@@ -68,7 +71,7 @@ func (v *Checkpoints) may(ctx context.Context, by *apiv1.User) func(experiment i
 	}
 }
 
-// toStruct is settings as a message.
+// toStruct converts a map to a Struct.
 func toStruct(v map[string]any) (*structpb.Struct, error) {
 	out := &structpb.Struct{}
 	if len(v) == 0 {

@@ -74,8 +74,8 @@ func (d *Draft) finish() error {
 	return nil
 }
 
-// isOver reports whether no more trials will be created. Without a search, this is the case after
-// the first trial.
+// isOver reports whether no more trials are expected: the search has ended, or the experiment is
+// unmanaged and has trials.
 func (d *Draft) isOver() bool {
 	if d.x.search == nil {
 		return d.Record.Unmanaged && d.Record.Trials > 0

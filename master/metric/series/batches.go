@@ -8,8 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment"
 )
 
-// Batches sends the steps at which a metric was reported, each once, until the experiment
-// has ended.
+// Batches sends the steps at which a metric was reported, each once, until the experiment has ended.
 func (s *Series) Batches(ctx context.Context, q *apiv1.MetricBatchesRequest, send func(*apiv1.MetricBatchesResponse) error) error {
 	c, err := curveOf(q)
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// mostCompared bounds the trials of a comparison.
+// mostCompared limits the trials of a comparison.
 const mostCompared = 500
 
-// comparedNames is all curves that are asked for.
+// comparedNames returns the requested metrics. It returns InvalidArgument if the request names no
+// metric.
 func comparedNames(q *apiv1.CompareTrialsRequest) ([]name, error) {
 	var all []name
 	for _, n := range q.GetMetricNames() {
@@ -34,7 +35,7 @@ func comparedNames(q *apiv1.CompareTrialsRequest) ([]name, error) {
 	return slices.Compact(all), nil
 }
 
-// Compare is the curves of several trials. How a trial itself is shown is up to show.
+// Compare returns the curves of several trials. The function show returns the message of a trial.
 func (s *Series) Compare(ctx context.Context, q *apiv1.CompareTrialsRequest, show func(ctx context.Context, id int32) (*apiv1.Trial, error)) (*apiv1.CompareTrialsResponse, error) {
 	names, err := comparedNames(q)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *Series) Compare(ctx context.Context, q *apiv1.CompareTrialsRequest, sho
 	return out, nil
 }
 
-// compared is the curves of a trial by group: a point has the values of its step.
+// compared returns the curves of a trial by group. A point contains all values of its step.
 func (s *Series) compared(ctx context.Context, trial int32, names []name, r sampled) ([]*apiv1.DownsampledMetrics, error) {
 	var all []*apiv1.DownsampledMetrics
 	for _, n := range names {
@@ -82,7 +83,7 @@ func (s *Series) compared(ctx context.Context, trial int32, names []name, r samp
 	return all, nil
 }
 
-// mergePoints is the points of two curves by step.
+// mergePoints merges the points of two curves by step.
 func mergePoints(a, b []*apiv1.DataPoint) []*apiv1.DataPoint {
 	all := slices.SortedStableFunc(slices.Values(append(a, b...)), func(x, y *apiv1.DataPoint) int { return cmp.Compare(x.GetBatches(), y.GetBatches()) })
 	merged := all[:0]

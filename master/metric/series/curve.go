@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// curveRequest is what all requests about one metric have.
+// curveRequest is implemented by all requests for one metric.
 type curveRequest interface {
 	GetMetricName() string
 	GetGroup() string
@@ -30,14 +30,15 @@ type point struct {
 	steps int64
 	value float64
 	at    time.Time
-	// epoch is nil where the program does not report one.
+	// epoch is nil if the program does not report it.
 	epoch *float64
 }
 
-// window is the steps that are looked at, both included.
+// window is a range of steps, both limits included.
 type window struct{ from, to int64 }
 
-// windowOf reads a request's window; an end of 0 is none.
+// windowOf returns the window of a request, in which an end of 0 means no limit. It returns
+// InvalidArgument if the window is invalid.
 func windowOf(startBatches, endBatches int32) (window, error) {
 	if startBatches < 0 || endBatches < 0 || (endBatches > 0 && endBatches < startBatches) {
 		return window{}, status.New(status.InvalidArgument,
@@ -50,10 +51,10 @@ func windowOf(startBatches, endBatches int32) (window, error) {
 	return w, nil
 }
 
-// mostSteps is above all steps that clients can report.
+// mostSteps exceeds all steps that clients can report.
 const mostSteps = 1 << 32
 
-// readCurve is the numbers that a trial reported for a metric within a window.
+// readCurve returns the numeric values of a trial's metric within a window.
 func (s *Series) readCurve(ctx context.Context, trial int32, c name, w window) ([]point, error) {
 	var points []point
 	for r, err := range metric.Read(ctx, s.cfg.Store, int64(trial), c.group, w.from-1) {

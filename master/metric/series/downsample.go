@@ -2,9 +2,10 @@ package series
 
 import "math"
 
-// downsample leaves at most so many points of a curve that show its shape: the first, the
-// last, and of as many equal parts between them each the one that spans the largest
-// triangle with the point chosen before and the mean of the part behind. It is pure.
+// downsample reduces a curve to at most the given number of points, preserving its shape (largest
+// triangle three buckets): it keeps the first and the last point, divides the others into equal
+// parts, and selects from each part the point with the largest triangle to the point selected before
+// and the mean of the next part.
 func downsample(points []point, most int) []point {
 	if len(points) <= most {
 		return points
@@ -27,9 +28,8 @@ func downsample(points []point, most int) []point {
 	return append(chosen, points[len(points)-1])
 }
 
-// largestTriangle is the point of part that is farthest from the line between a point and
-// the mean of those that follow. A value that is not finite is chosen at once: it is what
-// a reader looks for.
+// largestTriangle returns the point of part with the largest triangle to the point from and the mean
+// of next. It prefers a point that is NaN or infinite, because users look for these.
 func largestTriangle(from point, part, next []point) point {
 	x, y := meanOf(next)
 	best, area := part[0], -1.0

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// defaultPeriod is how often an experiment that is followed is looked at.
+	// defaultPeriod is the default interval at which an experiment is polled.
 	defaultPeriod = 30 * time.Second
 	longestPeriod = 3600
 )
 
-// follow looks at experiments again and again until all of them have ended, at least once.
+// follow calls look at each period until all experiments have ended, at least once.
 func (s *Series) follow(ctx context.Context, experiments []int32, periodSeconds int32, look func([]experiment.TrialView) error) error {
 	if periodSeconds < 0 || periodSeconds > longestPeriod {
 		return status.New(status.InvalidArgument, "periodSeconds: must be 0 to %d (%d)", longestPeriod, periodSeconds)
@@ -38,8 +38,8 @@ func (s *Series) follow(ctx context.Context, experiments []int32, periodSeconds 
 	}
 }
 
-// readTrials is the trials of experiments; over says that no more will be reported, and is
-// asked first, so that nothing is missed.
+// readTrials returns the trials of experiments, and whether all experiments have ended. It checks
+// the ends before it reads the trials, so that no report is missed.
 func (s *Series) readTrials(ctx context.Context, experiments []int32) (all []experiment.TrialView, over bool, err error) {
 	over = true
 	for _, id := range experiments {

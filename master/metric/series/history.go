@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// ValidationHistory is the validations of an experiment that were better than all before
-// them, in the order of their times.
+// ValidationHistory returns the validations of an experiment that were better than all earlier ones,
+// in the order of their times.
 func (s *Series) ValidationHistory(ctx context.Context, id int32) (*apiv1.GetExperimentValidationHistoryResponse, error) {
 	x, err := s.cfg.Experiments.Get(id)
 	if err != nil {
@@ -45,7 +45,7 @@ type validation struct {
 	point
 }
 
-// improvements is those that are better than all before them. It is pure.
+// improvements returns the validations that are better than all earlier ones.
 func improvements(all []validation, smallerIsBetter bool) []validation {
 	slices.SortFunc(all, func(a, b validation) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.trial, b.trial), cmp.Compare(a.steps, b.steps))

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// mostExperiments bounds the experiments of one request.
+// mostExperiments limits the experiments of one request.
 const mostExperiments = 1000
 
 // name is a metric of a group.
@@ -22,8 +22,8 @@ func compareNames(a, b name) int {
 	return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.metric, b.metric))
 }
 
-// Names sends which metrics experiments have, and each later one when it appears, until
-// they have ended.
+// Names sends the metric names of experiments, and each new name when it appears, until the
+// experiments have ended.
 func (s *Series) Names(ctx context.Context, q *apiv1.ExpMetricNamesRequest, send func(*apiv1.ExpMetricNamesResponse) error) error {
 	if n := len(q.GetIds()); n == 0 || n > mostExperiments {
 		return status.New(status.InvalidArgument, "ids: must be 1 to %d experiments (%d)", mostExperiments, n)
@@ -52,8 +52,8 @@ func (s *Series) Names(ctx context.Context, q *apiv1.ExpMetricNamesRequest, send
 	})
 }
 
-// freshNames is the metrics of trials that are not in seen, where they are from then on.
-// Trials that have ended are read once.
+// freshNames returns the metrics of trials that are not in seen, and adds them to seen. Ended trials
+// are read only once.
 func (s *Series) freshNames(ctx context.Context, trials []experiment.TrialView, seen map[name]bool, ended map[int32]bool) ([]name, error) {
 	var fresh []name
 	for _, t := range trials {

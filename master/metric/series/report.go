@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 )
 
-// Report takes in what a program reports of one step. The answer is given once it is
-// stored with what the search made of it; repeated, it changes nothing.
+// Report stores the metrics of one step that a program reports. It returns after they are stored
+// with the decision of the search. It is idempotent.
 func (s *Series) Report(ctx context.Context, trial int32, group string, in *apiv1.TrialMetrics) error {
 	if in == nil {
 		return status.New(status.InvalidArgument, "metrics: must be set")

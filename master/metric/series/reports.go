@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	// reportsEach is how many reports are sent at a time.
+	// reportsEach is the number of reports in one message.
 	reportsEach = 100
-	// mostTrials bounds the trials of one request.
+	// mostTrials limits the trials of one request.
 	mostTrials = 10_000
 )
 
-// Reports sends all reports of a group of some trials, trial by trial, in the order of their
-// steps.
+// Reports sends all reports of a group for each trial in turn, in the order of their steps.
 func (s *Series) Reports(ctx context.Context, trials []int32, group string, send func(*apiv1.GetMetricsResponse) error) error {
 	if group == "" {
 		return status.New(status.InvalidArgument, "group: must be named; training and validation are two of them")
@@ -60,10 +59,12 @@ func (s *Series) Reports(ctx context.Context, trials []int32, group string, send
 	return nil
 }
 
-// mostReports bounds one answer of All.
+// mostReports limits the result of All.
 const mostReports = 100_000
 
-// All is all reports of a group of some trials, or of all their groups for an empty one, in the order of their steps. Trials that have gone are left out.
+// All returns all reports of a group, or of all groups if group is empty, in the order of their
+// steps. Trials that no longer exist are skipped. It returns FailedPrecondition if there are more
+// than mostReports reports.
 func (s *Series) All(ctx context.Context, trials []int32, group string) ([]*apiv1.MetricsReport, error) {
 	var out []*apiv1.MetricsReport
 	for _, id := range trials {
@@ -93,7 +94,8 @@ func (s *Series) All(ctx context.Context, trials []int32, group string) ([]*apiv
 	return out, nil
 }
 
-// ShowReport is a report as clients read it. Number tells reports of one answer apart.
+// ShowReport returns a report as an API message. The number identifies the report within one
+// response.
 func ShowReport(r metric.Report, number int32) (*apiv1.MetricsReport, error) {
 	averages, err := showValues(r.Values.Averages)
 	if err != nil {

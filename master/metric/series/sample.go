@@ -17,7 +17,7 @@ const (
 	mostPoints     = 10_000
 )
 
-// sampled is how much of the curves is shown, with defaults.
+// sampled is the requested part of the curves, with defaults applied.
 type sampled struct {
 	window
 
@@ -33,8 +33,8 @@ func readSampled(maxTrials, maxPoints, start, end int32) (r sampled, err error) 
 	return r, err
 }
 
-// Sample sends the curves of the best trials of an experiment: each time the points that
-// are new, and which trials came among the best and which left, until it has ended.
+// Sample sends the curves of the best trials of an experiment until it has ended. Each message
+// contains the new points, and the trials that have joined or left the best ones.
 func (s *Series) Sample(ctx context.Context, q *apiv1.TrialsSampleRequest, send func(*apiv1.TrialsSampleResponse) error) error {
 	c, err := curveOf(q)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Series) Sample(ctx context.Context, q *apiv1.TrialsSampleRequest, send 
 	if err != nil {
 		return err
 	}
-	sent := map[int32]int64{} // the last step by trial, of those that are among the best
+	sent := map[int32]int64{} // the last sent step by trial, for the best trials
 	return s.follow(ctx, []int32{q.GetExperimentId()}, q.GetPeriodSeconds(), func(trials []experiment.TrialView) error {
 		best := bestTrials(trials, r.trials, x.Searcher.SmallerIsBetter)
 		out := &apiv1.TrialsSampleResponse{}
@@ -75,7 +75,7 @@ func (s *Series) Sample(ctx context.Context, q *apiv1.TrialsSampleRequest, send 
 	})
 }
 
-// sampleTrial is the points of a trial in a window, and the step of the last.
+// sampleTrial returns the points of a trial in a window, and the step of the last one.
 func (s *Series) sampleTrial(ctx context.Context, t experiment.TrialView, c name, w window, most int) (m *apiv1.TrialsSampleResponse_Trial, last int64, err error) {
 	points, err := s.readCurve(ctx, t.ID, c, w)
 	if err != nil {
@@ -89,8 +89,7 @@ func (s *Series) sampleTrial(ctx context.Context, t experiment.TrialView, c name
 	return m, last, err
 }
 
-// bestTrials is the first so many by their best validation, those without one last. It is
-// pure.
+// bestTrials returns the trials with the best validations. Trials without a validation are last.
 func bestTrials(trials []experiment.TrialView, most int, smallerIsBetter bool) []experiment.TrialView {
 	value := func(t experiment.TrialView) float64 {
 		if t.Best == nil || math.IsNaN(float64(t.Best.Metric)) {

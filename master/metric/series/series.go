@@ -1,5 +1,5 @@
-// Package series is the metrics of trials as clients of the API see them: it takes in what
-// programs report, and shows reports, curves and comparisons.
+// Package series implements the API of metrics: it stores reports of programs, and returns reports,
+// curves and comparisons.
 package series
 
 import (
@@ -15,29 +15,29 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Experiments is the experiments whose trials report; experiment.Experiments has these
-// methods. The errors for what does not exist have the code NotFound.
+// Experiments provides experiments and trials; experiment.Experiments implements it. The methods
+// return NotFound if the object does not exist.
 type Experiments interface {
 	Get(id int32) (experiment.View, error)
 	Trials(ctx context.Context, experiment int32) ([]experiment.TrialView, error)
 	Trial(ctx context.Context, id int32) (experiment.TrialView, error)
-	// Report takes in a report, whose Base is not read.
+	// Report stores a report; its Base is ignored.
 	Report(ctx context.Context, r metric.Report) error
 }
 
-// Config is what New needs. All but Now must be set.
+// Config configures New. All fields except Now are required.
 type Config struct {
 	Experiments Experiments
 	Store       *store.Store
 	Metrics     *metric.Metrics
-	// Now is the clock; nil is the system's.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 }
 
-// Series answers for metrics. It is safe for concurrent use.
+// Series implements the API of metrics. It is safe for concurrent use.
 type Series struct{ cfg Config }
 
-// New is the API of metrics.
+// New returns the API of metrics.
 func New(cfg Config) *Series {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -45,7 +45,7 @@ func New(cfg Config) *Series {
 	return &Series{cfg}
 }
 
-// groupOf is the group that a request means.
+// groupOf returns the group of a request.
 func groupOf(group string, kind apiv1.MetricType) string {
 	switch {
 	case group != "":
@@ -68,7 +68,7 @@ func typeOf(group string) apiv1.MetricType {
 	return apiv1.MetricType_METRIC_TYPE_UNSPECIFIED
 }
 
-// showTime is nil for a time that is not known.
+// showTime converts a time to a timestamp, and the zero time to nil.
 func showTime(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
@@ -76,7 +76,7 @@ func showTime(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-// showValues is values as clients read them; they are what JSON has.
+// showValues converts decoded JSON values to a Struct.
 func showValues(values map[string]any) (*structpb.Struct, error) {
 	if values == nil {
 		values = map[string]any{}
@@ -84,7 +84,8 @@ func showValues(values map[string]any) (*structpb.Struct, error) {
 	return structpb.NewStruct(values)
 }
 
-// showNumber is a number of a Struct, which holds no special ones.
+// showNumber converts a number to a value. NaN and infinities become strings, because a Struct
+// cannot hold them.
 func showNumber(x float64) *structpb.Value {
 	if text, special := metric.JSONNumber(x).(string); special {
 		return structpb.NewStringValue(text)

@@ -24,7 +24,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// ended is an experiment with trials that have ended.
+// ended is an experiment with ended trials.
 type ended struct {
 	record.Experiment
 
@@ -64,7 +64,7 @@ func (e *ended) Report(ctx context.Context, r metric.Report) error {
 	})
 }
 
-// newSeries is two trials that validated at 10, 20, …, 100, the second better and later.
+// newSeries returns two trials with validations at 10, 20, …, 100. The second is better and later.
 func newSeries(t *testing.T) *Series {
 	t.Helper()
 	s := storetest.New(t)
@@ -89,7 +89,7 @@ func newSeries(t *testing.T) *Series {
 	return series
 }
 
-// step is where a report belongs; without steps it is ordered by time.
+// step identifies a report. Without steps it is ordered by time.
 type step struct {
 	trial int32
 	group string
@@ -99,7 +99,7 @@ type step struct {
 func reportOne(t *testing.T, s *Series, at step, values map[string]any) {
 	t.Helper()
 	if x, ok := values["loss"].(float64); ok && math.IsNaN(x) {
-		values["loss"] = "NaN" // as clients send it
+		values["loss"] = "NaN" // as sent by clients
 	}
 	averages, err := structpb.NewStruct(values)
 	if err != nil {
@@ -114,7 +114,7 @@ func reportOne(t *testing.T, s *Series, at step, values map[string]any) {
 	}
 }
 
-// all collects what a stream sends.
+// all collects the messages of a stream.
 func all[T any](t *testing.T, stream func(send func(T) error) error) []T {
 	t.Helper()
 	var sent []T
@@ -254,7 +254,8 @@ func TestValidationHistory(t *testing.T) {
 	for _, e := range got.GetValidationHistory() {
 		trials = append(trials, e.GetTrialId())
 	}
-	// Each of the first trial's is better than the one before; the second begins worse.
+	// Each validation of the first trial is better than the one before; the second trial starts
+	// worse.
 	if want := []int32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2}; !slices.Equal(trials[:10], want[:10]) || trials[len(trials)-1] != 2 {
 		t.Errorf("got the trials %v, want first 1, then 2", trials)
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment"
 )
 
-// messageBytes is how long a message with trials gets, but for its last trial.
+// messageBytes is the size above which no more trials are added to a message.
 const messageBytes = 1 << 20
 
-// Snapshot sends the value that each trial had for a metric at a step, or at most a margin of
-// steps from it, until the experiment has ended. Many trials come in several messages.
+// Snapshot sends the value of each trial's metric at a step, or within a margin of it, until the
+// experiment has ended. Many trials are split into several messages.
 func (s *Series) Snapshot(ctx context.Context, q *apiv1.TrialsSnapshotRequest, send func(*apiv1.TrialsSnapshotResponse) error) error {
 	steps, margin := q.GetBatchesProcessed(), q.GetBatchesMargin()
 	if steps < 0 || margin < 0 {
@@ -49,7 +49,8 @@ func (s *Series) Snapshot(ctx context.Context, q *apiv1.TrialsSnapshotRequest, s
 	})
 }
 
-// nearest is the report of a trial that is nearest to a step, nil for none.
+// nearest returns the report of a trial that is nearest to a step, or nil if no report is within the
+// margin.
 func (s *Series) nearest(ctx context.Context, t experiment.TrialView, c name, steps, margin int64) (*apiv1.TrialsSnapshotResponse_Trial, error) {
 	points, err := s.readCurve(ctx, t.ID, c, window{from: max(steps-margin, 0), to: steps + margin})
 	if err != nil || len(points) == 0 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzRead reads what follows the compression, with a checksum that fits, because
-// no fuzzer guesses one.
+// FuzzRead fuzzes the uncompressed content and adds a matching checksum, because a fuzzer cannot
+// guess one.
 func FuzzRead(f *testing.F) {
 	f.Add(unpackedExample(f))
 	f.Add([]byte{1, '{', 1, 0xff, 0xff, 0xff, 0xff, 0x3f})
@@ -36,7 +36,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// unpackedExample is a backup of two rows, unpacked and without its checksum.
+// unpackedExample returns an uncompressed backup of two rows without its checksum.
 func unpackedExample(tb testing.TB) []byte {
 	tb.Helper()
 	var file bytes.Buffer

@@ -1,6 +1,6 @@
-// Package api lists exactly the calls of Amazon's that det-deploy makes, one
-// interface a service. What may be asked, with which permission, and how a
-// refusal reads is decided here once, so that callers never see an AWS code.
+// Package api defines the AWS API calls that det-deploy makes, as one interface per service. It
+// holds the permissions that each call requires and the classification of its errors, so that
+// callers never handle AWS error codes.
 package api
 
 import (
@@ -9,9 +9,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// Clients are the services of one region, as one caller.
+// Clients holds the service clients of one region and caller.
 type Clients struct {
-	// Region is the region that was chosen: "us-west-2".
+	// Region is the region in use: "us-west-2".
 	Region  string
 	EC2     EC2
 	IAM     IAM
@@ -24,13 +24,13 @@ type Clients struct {
 	Metrics Metrics
 }
 
-// Calls is every call of the interfaces of this package, checked by hand against
-// Amazon's service authorization reference. A test compares both lists.
+// Calls returns the calls of all interfaces in this package, checked by hand against Amazon's
+// service authorization reference. A test compares the list with the interfaces.
 func Calls() edge.Calls {
 	return slices.Concat(ec2Reads(), ec2Writes(), iamCalls(), s3Reads(), s3Writes(), secretsCalls(), logsCalls(), singleCalls())
 }
 
-// Table is what is known of Amazon's calls and codes.
+// Table returns the calls and the error rules of AWS.
 func Table() edge.Table {
 	return edge.Table{Calls: Calls(), Rules: errorRules(), FixDenied: fixPolicy, FixCredentials: fixLogin}
 }

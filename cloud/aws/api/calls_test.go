@@ -7,7 +7,7 @@ import (
 	edgetest "github.com/det-deploy/det-deploy/test/contract/edge"
 )
 
-// prefix is a service as policies call it, by the SDK's package.
+// prefix maps the SDK's package of a service to its prefix in IAM actions.
 var prefix = map[string]string{
 	"ec2": "ec2", "iam": "iam", "sts": "sts", "s3": "s3", "secretsmanager": "secretsmanager", "ssm": "ssm",
 	"servicequotas": "servicequotas", "cloudwatchlogs": "logs", "cloudwatch": "cloudwatch",

@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// checkedCredentials marks the error of credentials that could not be loaded, so that it
-// is distinct from a service's answer.
+// checkedCredentials marks errors of loading credentials, to distinguish them from errors of a
+// service.
 type checkedCredentials struct{ aws.CredentialsProvider }
 
 func (p checkedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
@@ -23,11 +23,11 @@ func (p checkedCredentials) Retrieve(ctx context.Context) (aws.Credentials, erro
 	return c, err
 }
 
-// errNoCredentials is what remains of an SDK that tried every source and ended with the
-// machine's role.
+// errNoCredentials replaces the SDK's error after it has tried all sources, the last one being the
+// instance role.
 var errNoCredentials = errors.New("there are none in the environment, in the AWS configuration files or from a role of this machine")
 
-// credentialsReason leaves out the layers of the SDK.
+// credentialsReason removes the SDK's wrapping from an error.
 func credentialsReason(err error) error {
 	if op, ok := errors.AsType[*smithy.OperationError](err); ok && op.ServiceID == "ec2imds" {
 		return errNoCredentials

@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// EC2 is what det-deploy asks of Amazon about machines, networks and disks.
+// EC2 is the part of the EC2 API that det-deploy uses.
 type EC2 interface {
-	// These look.
+	// Read-only calls.
 	DescribeRegions(ctx context.Context, in *ec2.DescribeRegionsInput, o ...func(*ec2.Options)) (*ec2.DescribeRegionsOutput, error)
 	DescribeAvailabilityZones(ctx context.Context, in *ec2.DescribeAvailabilityZonesInput, o ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error)
 	DescribeVpcs(ctx context.Context, in *ec2.DescribeVpcsInput, o ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error)
@@ -32,7 +32,7 @@ type EC2 interface {
 	GetConsoleOutput(ctx context.Context, in *ec2.GetConsoleOutputInput, o ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error)
 	GetEbsDefaultKmsKeyId(ctx context.Context, in *ec2.GetEbsDefaultKmsKeyIdInput, o ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error)
 
-	// These change something, and ask the gate first.
+	// Modifying calls, which pass the gate.
 	CreateVpc(ctx context.Context, in *ec2.CreateVpcInput, o ...func(*ec2.Options)) (*ec2.CreateVpcOutput, error)
 	DeleteVpc(ctx context.Context, in *ec2.DeleteVpcInput, o ...func(*ec2.Options)) (*ec2.DeleteVpcOutput, error)
 	CreateSubnet(ctx context.Context, in *ec2.CreateSubnetInput, o ...func(*ec2.Options)) (*ec2.CreateSubnetOutput, error)
@@ -105,8 +105,7 @@ func ec2Reads() edge.Calls {
 	}
 }
 
-// ec2Writes: whatever creates tags what it creates in the same call, which
-// needs ec2:CreateTags as well.
+// ec2Writes lists the modifying calls. All creating calls set tags, which requires ec2:CreateTags.
 func ec2Writes() edge.Calls {
 	tagged := func(op string, more ...string) edge.Call {
 		return edge.Writes(op, append([]string{op, "ec2:CreateTags"}, more...)...)
@@ -139,7 +138,8 @@ func ec2Writes() edge.Calls {
 		edge.Writes("ec2:AssociateAddress"),
 		edge.Writes("ec2:DisassociateAddress"),
 		edge.Writes("ec2:ReleaseAddress"),
-		// The master's machine has a role, and the caller that launches it passes it.
+		// The master's instance has a role, which requires iam:PassRole for the caller that
+		// launches it.
 		tagged("ec2:RunInstances", "iam:PassRole"),
 		edge.Writes("ec2:StartInstances"),
 		edge.Writes("ec2:StopInstances"),

@@ -30,20 +30,20 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// server answers every request with f and counts them.
+// server starts a server that handles every request with f and counts requests.
 func server(t *testing.T, f http.HandlerFunc) (cfg aws.Config, requests *atomic.Int32) {
 	t.Helper()
 	requests = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body) // what was asked does not matter
+		_, _ = io.Copy(io.Discard, r.Body) // the content of the request is irrelevant
 		f(w, r)
 	}))
 	t.Cleanup(s.Close)
 	return config(s.URL), requests
 }
 
-// config is a caller with keys, at an address, whose retries do not wait.
+// config returns a configuration with static credentials and retries without delay.
 func config(url string) aws.Config {
 	return aws.Config{
 		Region: "us-west-2", BaseEndpoint: &url,
@@ -56,7 +56,7 @@ func config(url string) aws.Config {
 	}
 }
 
-// refuse answers as EC2 refuses.
+// refuse returns a handler that responds with an EC2 error.
 func refuse(status int, code, message string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -75,7 +75,7 @@ func page(status int) http.HandlerFunc {
 func hangUp(w http.ResponseWriter, _ *http.Request) {
 	c, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
-		_ = c.Close() // this is the fault
+		_ = c.Close() // inject the fault
 	}
 }
 
@@ -284,7 +284,7 @@ func TestOneLineACall(t *testing.T) {
 	}
 }
 
-// Not parallel: it sets the environment.
+// Not parallel, because it sets environment variables.
 func TestOpen(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
@@ -310,7 +310,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A step of a change that the user stops is finished, but tries nothing again.
+// After the user has interrupted a change, its current step is completed without any retry.
 func TestNoCallIsRepeatedForAUserWhoHasStopped(t *testing.T) {
 	t.Parallel()
 	cfg, requests := server(t, refuse(503, "RequestLimitExceeded", "Request limit exceeded."))

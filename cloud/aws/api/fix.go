@@ -1,6 +1,6 @@
 package api
 
-// What a person can do. {permissions} is replaced by what the call needs.
+// Advice for the user. {permissions} is replaced by the permissions that the call requires.
 const (
 	fixPolicy      = "allow {permissions}: `det-deploy aws policy` prints a policy that does"
 	fixLogin       = "log in to AWS, or choose a profile with --profile or AWS_PROFILE"

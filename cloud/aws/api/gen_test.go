@@ -11,8 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// services is the interface of each service, by the name of its field in
-// Clients.
+// services returns the fields of Clients that are service interfaces.
 func services() []reflect.StructField {
 	t := reflect.TypeFor[api.Clients]()
 	var out []reflect.StructField
@@ -24,8 +23,7 @@ func services() []reflect.StructField {
 	return out
 }
 
-// pkg is the SDK's package of a service, learned from the first argument of one
-// of its calls.
+// pkg returns the SDK's package of a service, derived from the first argument of one of its calls.
 func pkg(service reflect.Type) (path, name string) {
 	path = service.Method(0).Type.In(1).Elem().PkgPath()
 	return path, path[strings.LastIndex(path, "/")+1:]
@@ -57,8 +55,8 @@ func generate(t *testing.T) []byte {
 	return src
 }
 
-// writeEdge writes the edge of one service: a field a call, how it is filled from
-// the SDK's client, and the methods.
+// writeEdge generates the client of one service: a field for each call, its initialization from the
+// SDK's client, and the methods.
 func writeEdge(b *strings.Builder, s reflect.StructField) {
 	_, pkg := pkg(s.Type)
 	edge := strings.ToLower(s.Name) + "Edge"

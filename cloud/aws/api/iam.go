@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// IAM is what det-deploy asks of Amazon about roles and what they may do.
+// IAM is the part of the IAM API that det-deploy uses.
 type IAM interface {
-	// These look.
+	// Read-only calls.
 	GetRole(ctx context.Context, in *iam.GetRoleInput, o ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 	ListRoles(ctx context.Context, in *iam.ListRolesInput, o ...func(*iam.Options)) (*iam.ListRolesOutput, error)
 	GetRolePolicy(ctx context.Context, in *iam.GetRolePolicyInput, o ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error)
@@ -20,7 +20,7 @@ type IAM interface {
 	ListInstanceProfiles(ctx context.Context, in *iam.ListInstanceProfilesInput, o ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
 	SimulatePrincipalPolicy(ctx context.Context, in *iam.SimulatePrincipalPolicyInput, o ...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
 
-	// These change something, and ask the gate first.
+	// Modifying calls, which pass the gate.
 	CreateRole(ctx context.Context, in *iam.CreateRoleInput, o ...func(*iam.Options)) (*iam.CreateRoleOutput, error)
 	UpdateAssumeRolePolicy(ctx context.Context, in *iam.UpdateAssumeRolePolicyInput, o ...func(*iam.Options)) (*iam.UpdateAssumeRolePolicyOutput, error)
 	TagRole(ctx context.Context, in *iam.TagRoleInput, o ...func(*iam.Options)) (*iam.TagRoleOutput, error)
@@ -57,7 +57,7 @@ func iamCalls() edge.Calls {
 		edge.Writes("iam:DetachRolePolicy"),
 		edge.Writes("iam:DeleteRole"),
 		edge.Writes("iam:CreateInstanceProfile", "iam:CreateInstanceProfile", "iam:TagInstanceProfile"),
-		// A profile hands its role on to machines.
+		// An instance profile passes its role to instances.
 		edge.Writes("iam:AddRoleToInstanceProfile", "iam:AddRoleToInstanceProfile", "iam:PassRole"),
 		edge.Writes("iam:RemoveRoleFromInstanceProfile"),
 		edge.Writes("iam:DeleteInstanceProfile"),

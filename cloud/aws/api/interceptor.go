@@ -18,12 +18,11 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// interceptor stands between a call and the SDK:
+// interceptor wraps the SDK's handling of a call:
 //
 //	caller ─▶ handleCall: log, translate ─▶ SDK: retries ─▶ handleAttempt: gate, retry rule ─▶ SDK: sign, send
 //
-// The gate is asked at each attempt, because a lease may be lost while an
-// earlier one waits for its turn.
+// The gate is checked at each attempt, because the lease may be lost while a retry waits.
 type interceptor struct {
 	gate  *resource.Gate
 	log   *slog.Logger
@@ -32,15 +31,14 @@ type interceptor struct {
 }
 
 func (i interceptor) addMiddleware(s *middleware.Stack) error {
-	// Before: it sees what the SDK itself finds wrong with a request, too.
+	// Before the others, so that it also handles the SDK's own validation errors.
 	if err := s.Initialize.Add(middleware.InitializeMiddlewareFunc("det-deploy-whole", i.handleCall), middleware.Before); err != nil {
 		return err
 	}
 	return s.Finalize.Insert(middleware.FinalizeMiddlewareFunc("det-deploy-attempt", i.handleAttempt), (*retry.Attempt)(nil).ID(), middleware.After)
 }
 
-// dry is the key under which an attempt learns that the call only asks whether
-// it would be allowed.
+// dry is the key under which an attempt finds out that the call is a dry run.
 type dry struct{}
 
 func (i interceptor) handleCall(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
@@ -52,7 +50,7 @@ func (i interceptor) handleCall(ctx context.Context, in middleware.InitializeInp
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
 	err = translateError(i.table, op, i.mayChange(ctx, op), err)
-	if stopped := wait.Unwanted(ctx); stopped != nil && cloud.KindOf(err).Transient() { // it was not tried again
+	if stopped := wait.Unwanted(ctx); stopped != nil && cloud.KindOf(err).Transient() { // it was not retried
 		err = errors.Join(err, stopped)
 	}
 	i.traceCall(ctx, op, md, time.Since(began), err)
@@ -71,8 +69,8 @@ func (i interceptor) traceCall(ctx context.Context, op string, md middleware.Met
 	i.log.DebugContext(ctx, "aws call", "call", op, "took", took, "attempts", attempts, "refusal", refusal)
 }
 
-// handleAttempt stops calls that are not allowed, and forbids the SDK to retry what may have
-// been done, or anything after the user has stopped the work.
+// handleAttempt rejects calls that the gate does not permit. It prevents the SDK from retrying a
+// call that may have had an effect, and any call after the user has interrupted the operation.
 func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
 	changes := i.mayChange(ctx, op)
@@ -88,8 +86,7 @@ func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeIn
 	return out, md, err
 }
 
-// mayChange reports whether a call may change something. One that is in no table
-// is taken to.
+// mayChange reports whether a call may modify resources. It returns true for unknown calls.
 func (i interceptor) mayChange(ctx context.Context, op string) bool {
 	if asks, _ := middleware.GetStackValue(ctx, dry{}).(bool); asks {
 		return false
@@ -98,8 +95,8 @@ func (i interceptor) mayChange(ctx context.Context, op string) bool {
 	return !found || c.Changes
 }
 
-// asksOnly reports whether an input says DryRun. The inputs of all services have
-// only field names in common, hence the reflection.
+// asksOnly reports whether an input has DryRun set. It uses reflection, because the input types of
+// the services share no interface.
 func asksOnly(params any) bool {
 	v := reflect.ValueOf(params)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -109,11 +106,11 @@ func asksOnly(params any) bool {
 	if !f.IsValid() {
 		return false
 	}
-	b, _ := f.Interface().(*bool) // not a *bool: not that field
+	b, _ := f.Interface().(*bool) // a field of another type is not the DryRun flag
 	return aws.ToBool(b)
 }
 
-// opOf is a call in our words: "ec2:RunInstances".
+// opOf returns the IAM name of a call: "ec2:RunInstances".
 func opOf(ctx context.Context) string {
 	id := awsmiddleware.GetServiceID(ctx)
 	if short, ok := policyPrefixes()[id]; ok {
@@ -122,7 +119,7 @@ func opOf(ctx context.Context) string {
 	return id + ":" + awsmiddleware.GetOperationName(ctx)
 }
 
-// policyPrefixes are the services' prefixes in policies, by the SDK's name.
+// policyPrefixes maps the SDK's service IDs to the services' prefixes in IAM actions.
 func policyPrefixes() map[string]string {
 	return map[string]string{
 		"EC2": "ec2", "IAM": "iam", "STS": "sts", "S3": "s3", "Secrets Manager": "secretsmanager", "SSM": "ssm",
@@ -130,21 +127,21 @@ func policyPrefixes() map[string]string {
 	}
 }
 
-// finalError keeps the SDK from repeating a call that may have had its effect, or is not wanted any more.
+// finalError stops the SDK from retrying a call that may have had an effect or is no longer wanted.
 type finalError struct{ err error }
 
 func (e *finalError) Error() string        { return e.err.Error() }
 func (e *finalError) Unwrap() error        { return e.err }
 func (e *finalError) RetryableError() bool { return false }
 
-// shutError is the gate's refusal; it is handed on as the gate said it.
+// shutError wraps an error of the gate, which is returned to the caller unchanged.
 type shutError struct{ err error }
 
 func (e *shutError) Error() string        { return e.err.Error() }
 func (e *shutError) Unwrap() error        { return e.err }
 func (e *shutError) RetryableError() bool { return false }
 
-// notSentError is a call that was given up before anything left the machine.
+// notSentError is returned for a call that was abandoned before a request was sent.
 type notSentError struct {
 	op  string
 	err error
@@ -153,12 +150,11 @@ type notSentError struct {
 func (e *notSentError) Error() string { return e.op + ": " + e.err.Error() }
 func (e *notSentError) Unwrap() error { return e.err }
 
-// errAllowed is the answer to a call that only asked, when it would have been
-// carried out.
+// errAllowed is returned for a dry run whose call would have succeeded.
 var errAllowed = errors.New("would have been allowed")
 
-// Allowed turns the error of a call with DryRun into the answer: nil when the
-// call would have been carried out, otherwise why not.
+// Allowed converts the error of a dry run: it returns nil if the call would have succeeded, and the
+// reason otherwise.
 func Allowed(err error) error {
 	if errors.Is(err, errAllowed) {
 		return nil

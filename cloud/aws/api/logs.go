@@ -8,14 +8,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// Logs is what det-deploy asks of Amazon about logs.
+// Logs is the part of the CloudWatch Logs API that det-deploy uses.
 type Logs interface {
-	// These look.
+	// Read-only calls.
 	DescribeLogGroups(ctx context.Context, in *cloudwatchlogs.DescribeLogGroupsInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.DescribeLogGroupsOutput, error)
 	ListTagsForResource(ctx context.Context, in *cloudwatchlogs.ListTagsForResourceInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.ListTagsForResourceOutput, error)
 	FilterLogEvents(ctx context.Context, in *cloudwatchlogs.FilterLogEventsInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.FilterLogEventsOutput, error)
 
-	// These change something, and ask the gate first.
+	// Modifying calls, which pass the gate.
 	CreateLogGroup(ctx context.Context, in *cloudwatchlogs.CreateLogGroupInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.CreateLogGroupOutput, error)
 	PutRetentionPolicy(ctx context.Context, in *cloudwatchlogs.PutRetentionPolicyInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.PutRetentionPolicyOutput, error)
 	DeleteRetentionPolicy(ctx context.Context, in *cloudwatchlogs.DeleteRetentionPolicyInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.DeleteRetentionPolicyOutput, error)

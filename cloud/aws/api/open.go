@@ -27,24 +27,24 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Options says whose clients are wanted, and what stands before their calls.
+// Options configures clients.
 type Options struct {
-	// Region is where; empty means the environment's or the profile's.
+	// Region is the region. If it is empty, the environment's or the profile's is used.
 	Region string
-	// Profile is a section of the shared AWS configuration; empty means the
-	// environment's, or the default one.
+	// Profile is a profile of the shared AWS configuration. If it is empty, the environment's or
+	// the default profile is used.
 	Profile string
-	// Endpoint replaces Amazon's addresses, for a private endpoint or a test.
-	// AWS_ENDPOINT_URL does the same where it is empty.
+	// Endpoint overrides Amazon's endpoint URLs, for private endpoints and tests. If it is empty,
+	// AWS_ENDPOINT_URL applies.
 	Endpoint string
-	// Gate is asked before every call that changes something. Nil lets all pass.
+	// Gate is passed before every modifying call. Nil permits all calls.
 	Gate *resource.Gate
-	// Log gets one line a call at debug level. Nil is silence.
+	// Log receives one debug message per call. Nil disables it.
 	Log *slog.Logger
 }
 
-// Open builds the clients of one region. It looks for credentials only when the
-// first call is made, and makes none itself.
+// Open returns the clients of one region. It makes no API calls; credentials are loaded at the
+// first call.
 func Open(ctx context.Context, o Options) (Clients, error) {
 	load := []func(*config.LoadOptions) error{config.WithAppID("det-deploy"), config.WithHTTPClient(httpClient()), config.WithLogger(logging.Nop{})}
 	if o.Region != "" {
@@ -66,17 +66,16 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	return New(cfg, o), nil
 }
 
-// answerLimit is the timeout for the response to a request that was sent in full.
-// Most take a second and RunInstances may take thirty; without a limit a dead
-// connection would block its caller until its context ends.
+// answerLimit is the timeout for the response to a request that was sent in full. Most responses
+// take a second, RunInstances may take thirty. Without a limit, a dead connection would block the
+// caller until its context is done.
 const answerLimit = 2 * time.Minute
 
 func httpClient() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerLimit })
 }
 
-// New builds clients on a configuration of the caller's own. Region, Profile and
-// Endpoint of the options do not count: they are the configuration's.
+// New returns clients for a configuration. It ignores Region, Profile and Endpoint of the options.
 func New(cfg aws.Config, o Options) Clients {
 	table := Table()
 	i := interceptor{gate: o.Gate, log: o.Log, calls: table.Calls.Index(), table: table}
@@ -84,12 +83,12 @@ func New(cfg aws.Config, o Options) Clients {
 		i.log = slog.New(slog.DiscardHandler)
 	}
 	cfg = cfg.Copy()
-	cfg.Logger = logging.Nop{} // what is worth a line has one at the edge
+	cfg.Logger = logging.Nop{} // the interceptor logs the calls
 	cfg.APIOptions = append(slices.Clone(cfg.APIOptions), i.addMiddleware)
 	if cfg.Credentials != nil {
 		cfg.Credentials = checkedCredentials{cfg.Credentials}
 	}
-	// Buckets become host names only at Amazon; elsewhere no such name resolves.
+	// Virtual-hosted bucket names resolve at Amazon only; other endpoints use path-style URLs.
 	private := cfg.BaseEndpoint != nil
 	return Clients{
 		Region:  cfg.Region,
@@ -105,7 +104,7 @@ func New(cfg aws.Config, o Options) Clients {
 	}
 }
 
-// configError reports an AWS configuration that cannot be read.
+// configError returns the error for an AWS configuration that cannot be loaded.
 func configError(err error) error {
 	fix := "mend the AWS configuration files and the variables that begin with AWS_"
 	if _, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {

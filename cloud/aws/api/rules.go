@@ -7,20 +7,20 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// errorRules lists every code of Amazon's that has a meaning of its own. Adding one is
+// errorRules returns the rules for all AWS error codes with a specific meaning. A new code takes
 // one line.
 func errorRules() edge.Rules {
 	return edge.Rules{Exact: slices.Concat(denialRules(), shortageRules(), delayRules(), conflictRules(), mistakeRules()), Families: errorFamilies()}
 }
 
-// denialRules: the caller may not, or is not who it says.
+// denialRules covers missing permissions and invalid credentials.
 func denialRules() []edge.Rule {
 	denied := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Denied, Fix: fix} }
 	return []edge.Rule{
 		denied("UnauthorizedOperation", fixPolicy),
 		denied("AccessDenied", fixPolicy),
 		denied("AccessDeniedException", fixPolicy),
-		denied("Forbidden", fixPolicy), // a HEAD of S3's has no body
+		denied("Forbidden", fixPolicy), // S3 responses to HEAD have no body
 		denied("NotAuthorized", fixPolicy),
 		denied("AuthFailure.ServiceLinkedRoleCreationNotPermitted", fixPolicy),
 		denied("AuthFailure", fixCredentials),
@@ -45,12 +45,11 @@ func denialRules() []edge.Rule {
 		denied("AccountProblem", fixAccount),
 		denied("AccountDisabled", fixAccount),
 		denied("RegionDisabledException", fixAccount),
-		// Kept out of the family of what is missing: a HEAD that may not look.
 		denied("AllAccessDisabled", fixAccount),
 	}
 }
 
-// shortageRules: the account, or Amazon, has no more.
+// shortageRules covers account quotas and missing capacity.
 func shortageRules() []edge.Rule {
 	quota := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Quota, Fix: fixQuota} }
 	none := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.NoCapacity, Fix: fix} }
@@ -77,12 +76,12 @@ func shortageRules() []edge.Rule {
 		none("InsufficientVolumeCapacity", fixCapacity),
 		none("InsufficientFreeAddressesInSubnet", "use a larger subnet, or fewer agents"),
 		none("SpotMaxPriceTooLow", "offer a higher spot price, or leave it out to pay up to the on-demand price"),
-		// A type that a zone does not have: the next zone may.
+		// The zone does not offer the instance type; another zone may.
 		none("Unsupported", fixCapacity),
 	}
 }
 
-// delayRules: too early, or out of order.
+// delayRules covers throttling and outages.
 func delayRules() []edge.Rule {
 	limited := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.RateLimited} }
 	broken := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Unavailable} }
@@ -109,19 +108,19 @@ func delayRules() []edge.Rule {
 	}
 }
 
-// conflictRules: the object is not there, or not as the call expects.
+// conflictRules covers missing objects and objects in an unexpected state.
 func conflictRules() []edge.Rule {
 	gone := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.NotFound} }
 	conflict := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Conflict} }
 	return []edge.Rule{
-		gone("NotFound"), // a HEAD of S3's has no body
+		gone("NotFound"), // S3 responses to HEAD have no body
 		gone("NoSuchEntity"),
 		gone("ResourceNotFoundException"),
 		gone("ParameterNotFound"),
 		gone("NoSuchResourceException"),
 		gone("Gateway.NotAttached"),
-		// EC2 has no code of its own for a profile that it does not know, or not
-		// yet: it takes seconds until a new one is known everywhere.
+		// EC2 has no error code for an unknown instance profile. It takes seconds until a new one
+		// is known to all parts of EC2.
 		{Code: "InvalidParameterValue", Contains: "iamInstanceProfile", Kind: cloud.NotFound},
 		{Code: "InvalidParameterValue", Contains: "Invalid IAM Instance Profile", Kind: cloud.NotFound},
 		conflict("DependencyViolation"),
@@ -135,7 +134,7 @@ func conflictRules() []edge.Rule {
 		conflict("IncorrectModificationState"),
 		conflict("Resource.AlreadyAssociated"),
 		conflict("RouteAlreadyExists"),
-		conflict("OperationNotPermitted"), // termination protection
+		conflict("OperationNotPermitted"), // termination protection is enabled
 		conflict("IdempotentParameterMismatch"),
 		conflict("BucketAlreadyOwnedByYou"),
 		{Code: "BucketAlreadyExists", Kind: cloud.Conflict, Fix: "choose another --cluster-id: bucket names are shared by all accounts"},
@@ -149,8 +148,8 @@ func conflictRules() []edge.Rule {
 		conflict("ResourceAlreadyExistsException"),
 		conflict("PreconditionNotMetException"),
 		conflict("InvalidSubnet.Conflict"),
-		conflict("InvalidInstanceID"), // a machine that is not running yet
-		// A secret that is on its way out can only be restored or finished off.
+		conflict("InvalidInstanceID"), // the instance is not running yet
+		// A secret that is scheduled for deletion can only be restored or deleted immediately.
 		{Code: "InvalidRequestException", Contains: "scheduled for deletion", Kind: cloud.Conflict},
 		{Code: "InvalidRequestException", Contains: "marked for deletion", Kind: cloud.Conflict},
 		{Code: "InvalidRequestException", Contains: "marked deleted", Kind: cloud.Conflict},
@@ -158,7 +157,7 @@ func conflictRules() []edge.Rule {
 	}
 }
 
-// mistakeRules: the request will stay wrong. Most are families.
+// mistakeRules covers permanently invalid requests. Most of them are in families.
 func mistakeRules() []edge.Rule {
 	wrong := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Invalid, Fix: fix} }
 	return []edge.Rule{
@@ -174,7 +173,7 @@ func mistakeRules() []edge.Rule {
 	}
 }
 
-// errorFamilies are the rules that Amazon's own naming makes.
+// errorFamilies returns the rules that follow AWS naming conventions.
 func errorFamilies() []edge.Family {
 	of := func(prefix, suffix string, kind cloud.Kind) edge.Family {
 		return edge.Family{Prefix: prefix, Suffix: suffix, Kind: kind}

@@ -48,7 +48,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// Some codes say several things, which only their messages tell apart.
+// Some codes have several meanings, which only their messages distinguish.
 func TestCodesWithSeveralMeanings(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// S3 is what det-deploy asks of Amazon about buckets and their objects.
+// S3 is the part of the S3 API that det-deploy uses.
 type S3 interface {
-	// These look.
+	// Read-only calls.
 	HeadBucket(ctx context.Context, in *s3.HeadBucketInput, o ...func(*s3.Options)) (*s3.HeadBucketOutput, error)
 	ListBuckets(ctx context.Context, in *s3.ListBucketsInput, o ...func(*s3.Options)) (*s3.ListBucketsOutput, error)
 	GetBucketTagging(ctx context.Context, in *s3.GetBucketTaggingInput, o ...func(*s3.Options)) (*s3.GetBucketTaggingOutput, error)
@@ -25,7 +25,7 @@ type S3 interface {
 	ListObjectVersions(ctx context.Context, in *s3.ListObjectVersionsInput, o ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error)
 	ListMultipartUploads(ctx context.Context, in *s3.ListMultipartUploadsInput, o ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error)
 
-	// These change something, and ask the gate first.
+	// Modifying calls, which pass the gate.
 	CreateBucket(ctx context.Context, in *s3.CreateBucketInput, o ...func(*s3.Options)) (*s3.CreateBucketOutput, error)
 	PutBucketTagging(ctx context.Context, in *s3.PutBucketTaggingInput, o ...func(*s3.Options)) (*s3.PutBucketTaggingOutput, error)
 	PutBucketEncryption(ctx context.Context, in *s3.PutBucketEncryptionInput, o ...func(*s3.Options)) (*s3.PutBucketEncryptionOutput, error)
@@ -41,7 +41,7 @@ type S3 interface {
 
 var _ S3 = (*s3.Client)(nil)
 
-// The actions of S3 are named for what is touched rather than for the calls.
+// S3 actions are named after the affected resource and not after the API call.
 func s3Reads() edge.Calls {
 	return edge.Calls{
 		edge.Reads("s3:HeadBucket", "s3:ListBucket"),
@@ -62,7 +62,7 @@ func s3Reads() edge.Calls {
 
 func s3Writes() edge.Calls {
 	return edge.Calls{
-		// Tags in the creating call are allowed by s3:TagResource.
+		// Setting tags in CreateBucket requires s3:TagResource.
 		edge.Writes("s3:CreateBucket", "s3:CreateBucket", "s3:TagResource"),
 		edge.Writes("s3:PutBucketTagging"),
 		edge.Writes("s3:PutBucketEncryption", "s3:PutEncryptionConfiguration"),
@@ -71,7 +71,7 @@ func s3Writes() edge.Calls {
 		edge.Writes("s3:PutBucketPolicy"),
 		edge.Writes("s3:DeleteBucket"),
 		edge.Writes("s3:PutObject"),
-		// A version is deleted by the same call with another action.
+		// Deleting an object version uses the same call and requires another action.
 		edge.Writes("s3:DeleteObject", "s3:DeleteObject", "s3:DeleteObjectVersion"),
 		edge.Writes("s3:DeleteObjects", "s3:DeleteObject", "s3:DeleteObjectVersion"),
 		edge.Writes("s3:AbortMultipartUpload"),

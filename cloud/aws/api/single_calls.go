@@ -11,38 +11,39 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// STS is what det-deploy asks of Amazon about who the caller is.
+// STS is the part of the STS API that det-deploy uses, for the identity of the caller.
 type STS interface {
 	GetCallerIdentity(ctx context.Context, in *sts.GetCallerIdentityInput, o ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }
 
 var _ STS = (*sts.Client)(nil)
 
-// SSM is what det-deploy asks of Amazon about public parameters that name images.
+// SSM is the part of the Systems Manager API that det-deploy uses, for public parameters with image
+// IDs.
 type SSM interface {
 	GetParameter(ctx context.Context, in *ssm.GetParameterInput, o ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 }
 
 var _ SSM = (*ssm.Client)(nil)
 
-// Quotas is what det-deploy asks of Amazon about what the account may have.
+// Quotas is the part of the Service Quotas API that det-deploy uses.
 type Quotas interface {
 	GetServiceQuota(ctx context.Context, in *servicequotas.GetServiceQuotaInput, o ...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error)
 }
 
 var _ Quotas = (*servicequotas.Client)(nil)
 
-// Metrics is what det-deploy asks of Amazon about metrics.
+// Metrics is the part of the CloudWatch API that det-deploy uses.
 type Metrics interface {
 	PutMetricData(ctx context.Context, in *cloudwatch.PutMetricDataInput, o ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error)
 }
 
 var _ Metrics = (*cloudwatch.Client)(nil)
 
-// singleCalls are those of services that are asked one thing each.
+// singleCalls lists the calls of services with a single call each.
 func singleCalls() edge.Calls {
 	return edge.Calls{
-		// Every principal may ask for its own identity.
+		// GetCallerIdentity requires no permission.
 		{Op: "sts:GetCallerIdentity"},
 		edge.Reads("ssm:GetParameter"),
 		edge.Reads("servicequotas:GetServiceQuota"),

@@ -7,8 +7,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// stripOperation leaves out what the SDK puts around every error: it names the call, which
-// the error inside does already, in the words of policies.
+// stripOperation removes the SDK's operation error, because the wrapped error already names the
+// call by its IAM action.
 func stripOperation(err error) error {
 	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
 		return op.Err
@@ -16,9 +16,9 @@ func stripOperation(err error) error {
 	return err
 }
 
-// call is one call of a service, as the SDK's client has it. The edges hold these and
-// not the client: a client in an interface makes the linker keep all its calls, some
-// hundreds for EC2 (a third of the program).
+// call is one method of an SDK client. The clients of this package hold these instead of the SDK's
+// client, because a client stored in an interface makes the linker keep all of its methods: some
+// hundreds for EC2, a third of the binary.
 type call[I, Opt, O any] func(context.Context, *I, ...func(*Opt)) (*O, error)
 
 func (c call[I, Opt, O]) make(ctx context.Context, in *I, o []func(*Opt)) (*O, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// translateError turns what the SDK returned for a call into our own words. Changing
-// says whether the call may have changed something.
+// translateError converts an error of the SDK to a cloud.Error. Changing reports whether the call
+// may have modified resources.
 func translateError(t edge.Table, op string, changing bool, err error) error {
 	if err == nil {
 		return nil
@@ -31,16 +31,16 @@ func translateError(t edge.Table, op string, changing bool, err error) error {
 	return t.Refuse(op, changing, a)
 }
 
-// Refusal is what a call that answers item by item said about one of them.
+// Refusal returns the error for one item of a batch call.
 func Refusal(op, item, code, message string) error {
 	err := &smithy.GenericAPIError{Code: code, Message: message}
 	return Table().RefuseItem(op, item, answerOf(err))
 }
 
-// unreadCode is the SDK's for an answer that it could not read.
+// unreadCode is the SDK's error code for a response that it cannot parse.
 const unreadCode = "UnknownError"
 
-// answerOf reads an error of the SDK's.
+// answerOf converts an error of the SDK to an Answer.
 func answerOf(err error) edge.Answer {
 	a := edge.Answer{Message: trimLayers(err).Error(), Status: statusOf(err), Transport: transportOf(err), Err: err}
 	if e, ok := errors.AsType[smithy.APIError](err); ok && e.ErrorCode() != unreadCode {
@@ -56,7 +56,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// transportOf says what became of a request, by the errors of the SDK's layers.
+// transportOf determines from the SDK's wrapped errors why a request had no response.
 func transportOf(err error) edge.Transport {
 	if _, ok := errors.AsType[*credentialsError](err); ok {
 		return edge.Unauthenticated
@@ -76,13 +76,13 @@ func transportOf(err error) edge.Transport {
 	return edge.Unclear
 }
 
-// trimMessage leaves out what only `sts decode-authorization-message` can read.
+// trimMessage removes the part that only `sts decode-authorization-message` can decode.
 func trimMessage(message string) string {
 	text, _, _ := strings.Cut(message, " Encoded authorization failure message:")
 	return strings.TrimSuffix(strings.TrimSpace(text), ".")
 }
 
-// trimLayers leaves out the layers of the SDK that say nothing to a person.
+// trimLayers removes SDK errors that carry no information for users.
 func trimLayers(err error) error {
 	if e, ok := errors.AsType[*smithyhttp.RequestSendError](err); ok {
 		return e.Err

@@ -18,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 )
 
-// signing is an STS that knows the machine's keys: it signs what it is sent anew, and
-// answers who is only when the signature is the same.
+// signing is a fake STS that knows the instance's keys. It recomputes the signature of a request
+// and returns the caller's identity only if both are equal.
 type signing struct{ t *testing.T }
 
 func (s signing) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -58,11 +58,11 @@ func (s signing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return out, nil
 }
 
-// Whatever is shown, only what the machine has signed proves anything, it is the same
-// proof however it is spelled, it is good for one cluster, and nobody but Amazon is
-// asked nothing but who it was.
+// For any input, only a request signed by the instance is accepted. All encodings of a proof count
+// as the same one, it is valid for one cluster only, and the verifier sends no request other than
+// GetCallerIdentity to Amazon.
 func FuzzAttest(f *testing.F) {
-	// One that was signed before: each process that fuzzes would sign another.
+	// A stored proof, because each fuzzing process would sign a different one.
 	text, err := os.ReadFile("testdata/proof.json")
 	if err != nil {
 		f.Fatal(err)

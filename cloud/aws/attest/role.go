@@ -13,15 +13,16 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Profiles is where the role of an instance profile is looked up.
+// Profiles looks up the role of an instance profile.
 type Profiles interface {
 	GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, o ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
 }
 
-// profile is an instance profile's ARN; a path may stand before its name.
+// profile matches the ARN of an instance profile, whose name may have a path.
 var profile = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):instance-profile/(?:.+/)?([\w+=,.@-]+)$`)
 
-// CheckProfile refuses what is no instance profile, without a call.
+// CheckProfile returns an error if profileARN is not the ARN of an instance profile. It makes no
+// API calls.
 func CheckProfile(profileARN string) error {
 	if profile.MatchString(profileARN) {
 		return nil
@@ -33,9 +34,9 @@ func CheckProfile(profileARN string) error {
 	}
 }
 
-// RoleOf is the role that machines with an instance profile have. A caller that
-// may not look takes the role to be called as its profile is, which is how
-// det-deploy and Amazon's console make them.
+// RoleOf returns the role of instances with an instance profile. If the caller lacks the permission
+// to read the profile, it assumes that the role has the same name, as in profiles created by
+// det-deploy or the AWS console.
 func RoleOf(ctx context.Context, c Profiles, profileARN string, log *slog.Logger) (Role, error) {
 	if err := CheckProfile(profileARN); err != nil {
 		return Role{}, err

@@ -1,6 +1,6 @@
-// Package attest proves the identity of an EC2 machine: the machine signs an STS
-// GetCallerIdentity request with its role and hands it over unsent; the verifier sends
-// it and learns the machine's ID from Amazon itself.
+// Package attest proves the identity of an EC2 instance: the instance signs an STS
+// GetCallerIdentity request with its role and passes it on unsent; the verifier sends it and
+// receives the instance ID from AWS itself.
 package attest
 
 import (
@@ -21,36 +21,36 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Kind names this form of proof in cloud.Proof.
+// Kind is the proof type in cloud.Proof.
 const Kind = "aws-sts"
 
-// Audience is the header that holds the cluster's id. It is under the
-// signature, so that a proof for one cluster opens no other.
+// Audience is the header that holds the cluster ID. It is signed, so that a proof for one cluster
+// is invalid for any other.
 const Audience = "X-Det-Deploy-Cluster"
 
-// Nonce is a header that makes every proof another one, also two of the same
-// second: a proof that was shown is not shown again.
+// Nonce is a header that makes every proof unique, including two of the same second. It prevents
+// replays.
 const Nonce = "X-Det-Deploy-Nonce"
 
-// Body is the question: who am I? It is all that a proof is good for.
+// Body is the body of the GetCallerIdentity request. A proof is usable for no other request.
 const Body = "Action=GetCallerIdentity&Version=2011-06-15"
 
-// Signed is a question that was signed and not sent: a POST of Body to URL.
+// Signed is a signed, unsent request: a POST of Body to URL.
 type Signed struct {
 	URL    string            `json:"url"`
 	Header map[string]string `json:"header"`
 }
 
-// Machine is who signs.
+// Machine signs proofs.
 type Machine struct {
 	Credentials aws.CredentialsProvider
 	Region      string
-	// Endpoint takes the place of Amazon's address; empty otherwise.
+	// Endpoint overrides Amazon's endpoint URL if it is not empty.
 	Endpoint string
 	Now      func() time.Time
 }
 
-// URL is where a region's questions of identity are answered.
+// URL returns the STS endpoint of a region.
 func URL(region, endpoint string) string {
 	if endpoint != "" {
 		return strings.TrimSuffix(endpoint, "/") + "/"
@@ -62,8 +62,8 @@ func URL(region, endpoint string) string {
 	return "https://sts." + region + "." + suffix + "/"
 }
 
-// Sign makes a proof for one cluster. It is good for a quarter of an hour,
-// Amazon's limit, and nothing is sent.
+// Sign returns a proof for one cluster. It is valid for 15 minutes, Amazon's limit. It makes no API
+// calls.
 func (m Machine) Sign(ctx context.Context, cluster string) (cloud.Proof, error) {
 	if cluster == "" {
 		return cloud.Proof{}, errors.New("sign a proof of identity: for which cluster is not said")

@@ -14,39 +14,39 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// The times within which a proof is believed. Amazon's own limit is a quarter of
-// an hour; clocks differ by minutes.
+// The period in which a proof is accepted. Amazon's own limit is 15 minutes; clocks may differ by
+// minutes.
 const (
 	maxAge  = 15 * time.Minute
 	maxSkew = 5 * time.Minute
 )
 
-// proofLimit is far above what a proof has: a session token of 2 KB, at most.
+// proofLimit is the maximum size of a proof. Most of a proof is a session token of up to 2 KB.
 const proofLimit = 16 << 10
 
-// signature is the part of a proof that is passed on.
+// signature is the part of a proof that is sent to Amazon.
 type signature struct {
 	region string
 	header map[string]string
-	// once is the signature with its nonce. Amazon's form allows the same signature
-	// to be written in several ways: the space between its parts, the case and order
-	// of headers, blanks around their values, escapes in the text around it.
+	// once is the signature with its nonce. The same signature has several valid encodings: spaces
+	// between its parts, case and order of headers, whitespace around their values, escapes in the
+	// surrounding JSON.
 	once string
 }
 
-// authorization is how version 4 of Amazon's signatures is written.
+// authorization matches the Authorization header of AWS Signature Version 4.
 var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]{16,128}/(\d{8})/([a-z0-9-]+)/sts/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
 
-// nonce is the form of one: without blanks, which a signature does not cover.
+// nonce matches valid nonces. They contain no whitespace, because a signature does not cover it.
 var nonce = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
-// carried is every header that a proof may have beside its signature; all of
-// them must be under it. Host and length are not carried: they are ours.
+// carried returns the headers that a proof may have besides its signature. All of them must be
+// signed. The verifier sets Host and Content-Length itself.
 func carried() []string {
 	return []string{"Content-Type", "X-Amz-Date", "X-Amz-Security-Token", Audience, Nonce}
 }
 
-// check verifies what can be verified without a call.
+// check verifies a proof as far as possible without an API call.
 func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 	if proof.Kind != Kind {
 		return signature{}, fmt.Errorf("a proof of the form %q is not Amazon's", proof.Kind)
@@ -84,8 +84,7 @@ func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 	return signature{region: region, header: s.Header, once: s.Header[Nonce] + " " + m[4]}, nil
 }
 
-// parse reads a proof; a header that is there twice, in any spelling, is not
-// read at all.
+// parse decodes a proof. It returns an error if a header occurs twice, in any spelling.
 func parse(data []byte) (Signed, error) {
 	if len(data) > proofLimit {
 		return Signed{}, fmt.Errorf("it has %d bytes, more than any proof", len(data))
@@ -108,8 +107,7 @@ func parse(data []byte) (Signed, error) {
 	return s, nil
 }
 
-// covered reports a header that is missing, or not under the signature, or not
-// one that a proof may carry.
+// covered returns an error if a header is missing, unsigned or not permitted in a proof.
 func covered(header map[string]string, signed []string) error {
 	if !slices.Contains(signed, "host") {
 		return errors.New("the host is not under its signature")

@@ -16,47 +16,44 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Role is who may prove anything: the role of agents' machines.
+// Role is a role that is accepted in proofs, the role of the agents' instances.
 type Role struct{ Account, Name string }
 
-// Verifier asks Amazon who signed a proof. It believes the answer because it
-// chose whom to ask: of a proof it takes the signature, and neither the address
-// nor the question.
+// Verifier sends a proof to Amazon to find out who signed it. The response can be trusted because
+// the verifier chooses the endpoint: it takes only the signature from the proof, neither the URL nor
+// the body.
 //
-// What protects a machine's identity, layer by layer:
+// The identity of an instance is protected by several layers:
 //
-//   - The session name of a machine's credentials is its id. EC2 sets it; the
-//     machine cannot choose it.
-//   - A principal that may assume the role in another way may choose any name. The
-//     role's trust policy decides that: it must name ec2.amazonaws.com and no other
-//     principal; the one that det-deploy makes does. Other roles of the account prove
-//     nothing.
-//   - The cluster's id is under the signature, so a proof that was shown to
-//     another master opens nothing here; so are its time and its region.
-//   - What a proof opens is its caller's business: the door of a machine that was
-//     launched, once. A process with root on that machine is that machine.
+//   - The session name of an instance's credentials is its instance ID. EC2 sets it; the
+//     instance cannot choose it.
+//   - A principal that can assume the role by other means can choose any session name. The
+//     role's trust policy must therefore allow ec2.amazonaws.com and no other principal, as
+//     the policy created by det-deploy does. Other roles of the account are not accepted.
+//   - The cluster ID, the time and the region are signed, so a proof sent to another master
+//     is invalid here.
+//   - The permissions granted for a proof are the caller's decision: an instance that it
+//     launched may register, once. A root process on that instance can act as the instance.
 type Verifier struct {
-	// Regions is where machines are launched.
+	// Regions are the regions in which instances are launched.
 	Regions []string
-	// Endpoint takes the place of Amazon's address; empty otherwise.
+	// Endpoint overrides Amazon's endpoint URL if it is not empty.
 	Endpoint string
-	// Roles is whose word counts.
+	// Roles are the accepted roles.
 	Roles []Role
 	Now   func() time.Time
-	// Patience is how long Amazon may take to answer; 0 is askLimit.
+	// Patience is the timeout for Amazon's response. 0 means askLimit.
 	Patience time.Duration
-	// Transport carries the question; nil is the usual one.
+	// Transport sends the request. Nil uses the default transport.
 	Transport http.RoundTripper
 }
 
 var _ cloud.Attestor = Verifier{}
 
-// askLimit is how long Amazon may take to answer; the machine that waits tries
-// again.
+// askLimit is the default timeout for Amazon's response. The waiting instance retries.
 const askLimit = 10 * time.Second
 
-// Attest implements cloud.Attestor. Unavailable means that Amazon could not be
-// asked.
+// Attest implements cloud.Attestor. It returns an Unavailable error if Amazon cannot be reached.
 func (v Verifier) Attest(ctx context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	signed, err := v.check(audience, proof)
 	if err != nil {
@@ -82,7 +79,7 @@ func denied(err error) error {
 	}
 }
 
-// ask sends the question with the machine's signature.
+// ask sends the request with the instance's signature.
 func (v Verifier) ask(ctx context.Context, s signature) (arn string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, URL(s.region, v.Endpoint), strings.NewReader(Body))
 	if err != nil {
@@ -93,7 +90,7 @@ func (v Verifier) ask(ctx context.Context, s signature) (arn string, err error) 
 	}
 	client := http.Client{
 		Transport: v.Transport,
-		// Who is asked is decided here, not by an answer.
+		// Never follow a redirect to a host that the verifier did not choose.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	answer, err := client.Do(req)
@@ -118,7 +115,8 @@ func (v Verifier) ask(ctx context.Context, s signature) (arn string, err error) 
 	return told.ARN, nil
 }
 
-// code is that of a refusal, without what it may repeat of the question.
+// code returns the error code of a response. It omits the message, which may repeat parts of the
+// request.
 func code(body []byte) string {
 	var told struct {
 		Code string `xml:"Error>Code"`
@@ -129,13 +127,13 @@ func code(body []byte) string {
 	return told.Code
 }
 
-// session is a role's session as Amazon names it.
+// session matches the ARN of an assumed-role session.
 var session = regexp.MustCompile(`^arn:aws[a-z-]*:sts::(\d{12}):assumed-role/([\w+=,.@-]+)/([\w+=,.@-]+)$`)
 
-// instance is the form of a machine's id.
+// instance matches an instance ID.
 var instance = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
-// machine reads a machine's id off a session of one of the roles.
+// machine returns the instance ID in a session ARN of one of the roles.
 func (v Verifier) machine(arn string) (cloud.InstanceID, error) {
 	m := session.FindStringSubmatch(arn)
 	if m == nil {

@@ -22,10 +22,10 @@ import (
 
 const account = "123456789012"
 
-// now is when the tests happen.
+// now returns the time of the tests.
 func now() time.Time { return time.Unix(1_900_000_000, 0) }
 
-// sts answers every question with one ARN, or with a status.
+// sts is a fake STS that returns the same ARN or status for every request.
 type sts struct {
 	*httptest.Server
 	asked atomic.Int32
@@ -68,7 +68,7 @@ func proof(t *testing.T, m attest.Machine, cluster string) cloud.Proof {
 	return p
 }
 
-// change rewrites a proof as somebody in between could.
+// change modifies a proof like a man in the middle.
 func change(t *testing.T, p cloud.Proof, f func(*attest.Signed)) cloud.Proof {
 	t.Helper()
 	var s attest.Signed
@@ -166,7 +166,7 @@ func TestAProofThatWasChangedIsNotEvenAsked(t *testing.T) {
 	}
 }
 
-// A proof that is written in another way is either refused or known for the same.
+// A re-encoded proof is either rejected or recognized as the same one.
 func TestOneProofIsOneHoweverItIsSpelled(t *testing.T) {
 	t.Parallel()
 	s := answer(t, session("agent", "i-0123456789abcdef0"), 200)
@@ -263,8 +263,8 @@ func TestWithoutAmazonNobodyIsDenied(t *testing.T) {
 	}
 }
 
-// TestRealSignatures has an emulator check them: the machine's, one by wrong
-// keys, and one that was changed where nothing here can tell.
+// TestRealSignatures verifies proofs against an emulator: a valid one, those with wrong keys or
+// another role, and modified ones whose changes only the emulator can detect.
 func TestRealSignatures(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)
@@ -274,7 +274,7 @@ func TestRealSignatures(t *testing.T) {
 	v := attest.Verifier{
 		Regions: []string{motest.Region}, Endpoint: a.Endpoint, Now: time.Now, Roles: []attest.Role{{Account: a.ID, Name: "agent"}},
 		Transport: &http.Transport{DisableKeepAlives: true},
-		Patience:  2 * time.Minute, // the emulator is slow on a busy machine
+		Patience:  2 * time.Minute, // the emulator is slow on a loaded machine
 	}
 	signer := func(role, id string, change func(*aws.Credentials)) attest.Machine {
 		c := a.Assume(t, role, id)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// gpuGenerations is what NVIDIA calls the generation of each GPU that EC2 has. EC2
-// itself only tells the GPU's name.
+// gpuGenerations maps the GPUs of EC2 to NVIDIA's architecture names. EC2 returns the GPU's name
+// only.
 func gpuGenerations() map[string]string {
 	return map[string]string{
 		"K520": "Kepler", "K80": "Kepler",
@@ -22,22 +22,23 @@ func gpuGenerations() map[string]string {
 	}
 }
 
-// openDriver is what NVIDIA's open kernel driver runs: it starts at Turing.
+// openDriver returns the architectures that NVIDIA's open kernel modules support, from Turing on.
 func openDriver() []string {
 	return []string{"Turing", "Ampere", "Ada Lovelace", "Hopper", "Blackwell"}
 }
 
-// Fit says whether an image's driver runs the GPUs of a type.
+// Fit is the compatibility of an image's driver with the GPUs of an instance type.
 type Fit string
 
-// The answers.
+// The compatibility of a driver.
 const (
 	Fits    Fit = "fits"
 	FitsNot Fit = "does not fit"
-	FitsMay Fit = "may fit" // a GPU that is newer than this program
+	FitsMay Fit = "may fit" // a GPU newer than this program
 )
 
-// Fit says whether the image's driver runs the GPUs of a type, and if not, why.
+// Fit reports whether the image's driver supports the GPUs of an instance type, and the reason if
+// it does not.
 func (s Stock) Fit(t Type) (f Fit, why string) {
 	if t.GPUs == 0 {
 		return Fits, ""
@@ -55,8 +56,8 @@ func (s Stock) Fit(t Type) (f Fit, why string) {
 	return Fits, ""
 }
 
-// SmallestFitting is the smallest type with so many GPUs that a stock image runs and one
-// of the zones offers, or empty where none is found.
+// SmallestFitting returns the smallest instance type with the given number of GPUs that the stock
+// image supports and one of the zones offers, or "" otherwise.
 func (f Facts) SmallestFitting(ctx context.Context, s Stock, gpus int, zones []string) string {
 	all, err := f.GPUTypes(ctx)
 	if err != nil {

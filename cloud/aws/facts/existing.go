@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// VolumeZone is the zone of an existing volume.
+// VolumeZone returns the zone of an existing volume.
 func (f Facts) VolumeZone(ctx context.Context, id string) (string, error) {
 	out, err := f.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
 	if err != nil {
@@ -28,7 +28,7 @@ func (f Facts) VolumeZone(ctx context.Context, id string) (string, error) {
 	return "", nil
 }
 
-// SubnetZones are the zones of existing subnets.
+// SubnetZones returns the zones of existing subnets.
 func (f Facts) SubnetZones(ctx context.Context, ids []string) (map[string]string, error) {
 	out, err := f.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: ids})
 	if err != nil {
@@ -41,7 +41,7 @@ func (f Facts) SubnetZones(ctx context.Context, ids []string) (map[string]string
 	return zones, nil
 }
 
-// DiskKey is the KMS key that the region's disks are encrypted with.
+// DiskKey returns the default KMS key for EBS encryption in the region.
 func (f Facts) DiskKey(ctx context.Context) (string, error) {
 	out, err := f.Clients.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
 	if err != nil {
@@ -50,7 +50,7 @@ func (f Facts) DiskKey(ctx context.Context) (string, error) {
 	return aws.ToString(out.KmsKeyId), nil
 }
 
-// RoleARN is the ARN of a role by its name, which does not include the path.
+// RoleARN returns the ARN of a role. The role's name does not include its path.
 func (f Facts) RoleARN(ctx context.Context, role string) (string, error) {
 	out, err := f.readRole(ctx, role)
 	if err != nil {
@@ -59,12 +59,13 @@ func (f Facts) RoleARN(ctx context.Context, role string) (string, error) {
 	return aws.ToString(out.Role.Arn), nil
 }
 
-// readRole reads a role that is given by its name, with or without its path, or its ARN.
+// readRole reads a role given by its name, with or without its path, or by its ARN.
 func (f Facts) readRole(ctx context.Context, role string) (*iam.GetRoleOutput, error) {
 	return f.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(role[strings.LastIndex(role, "/")+1:])})
 }
 
-// VolumeFree refuses a volume that is attached to a machine that is not the cluster's.
+// VolumeFree returns an error if a volume is attached to an instance that does not belong to the
+// cluster.
 func (f Facts) VolumeFree(ctx context.Context, id, cluster string) error {
 	out, err := f.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
 	if err != nil {
@@ -85,7 +86,7 @@ func (f Facts) VolumeFree(ctx context.Context, id, cluster string) error {
 	return nil
 }
 
-// clusterOf is the cluster that a machine belongs to, if any.
+// clusterOf returns the cluster of an instance, or "".
 func (f Facts) clusterOf(ctx context.Context, id string) (string, error) {
 	out, err := f.Clients.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	if err != nil {
@@ -99,7 +100,7 @@ func (f Facts) clusterOf(ctx context.Context, id string) (string, error) {
 	return "", nil
 }
 
-// SnapshotFits refuses a snapshot of which no volume of so many GB can be made.
+// SnapshotFits returns an error if the snapshot is unusable for a volume of want GB.
 func (f Facts) SnapshotFits(ctx context.Context, id string, want int) error {
 	out, err := f.Clients.EC2.DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{id}})
 	if err != nil {
@@ -116,7 +117,8 @@ func (f Facts) SnapshotFits(ctx context.Context, id string, want int) error {
 	return nil
 }
 
-// RoleForMachines refuses a role, given by its name or ARN, that machines may not take.
+// RoleForMachines returns an error if EC2 instances cannot assume the role, given by its name or
+// ARN.
 func (f Facts) RoleForMachines(ctx context.Context, role string) error {
 	out, err := f.readRole(ctx, role)
 	if err != nil {
@@ -129,7 +131,7 @@ func (f Facts) RoleForMachines(ctx context.Context, role string) error {
 	return nil
 }
 
-// LogGroupExists is a refusal of kind NotFound where there is no such group.
+// LogGroupExists returns a NotFound error if the log group does not exist.
 func (f Facts) LogGroupExists(ctx context.Context, name string) error {
 	p := cloudwatchlogs.NewDescribeLogGroupsPaginator(f.Clients.Logs, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: &name})
 	for p.HasMorePages() {
@@ -146,7 +148,8 @@ func (f Facts) LogGroupExists(ctx context.Context, name string) error {
 	return &cloud.Error{Kind: cloud.NotFound, Op: "logs:DescribeLogGroups", Resource: name, Err: errors.New("it does not exist")}
 }
 
-// errUnfit refuses an existing resource that cannot be used, with what to do.
+// errUnfit returns the error for an existing resource that cannot be used, with the advice for the
+// user.
 func errUnfit(op, what, why, fix string) error {
 	return &cloud.Error{Kind: cloud.Invalid, Op: op, Resource: what, Fix: fix, Err: errors.New(why)}
 }

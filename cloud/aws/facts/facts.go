@@ -1,7 +1,6 @@
-// Package facts asks Amazon what there is to choose from: regions and zones,
-// instance types with their GPUs and where they are offered, images, key pairs,
-// and how much of each the account may still have. Everything is asked live, so
-// that a new instance type needs no new release. It changes nothing.
+// Package facts queries AWS for the available options: regions and zones, instance types with their
+// GPUs and the zones that offer them, images, key pairs, and the remaining quotas. It queries them
+// live, so that new instance types need no new release. It makes read-only calls only.
 package facts
 
 import (
@@ -19,24 +18,23 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 )
 
-// Facts answers questions about one account and region.
+// Facts queries one account and region.
 type Facts struct {
 	Clients api.Clients
 }
 
-// Caller is who asks.
+// Caller is the identity of the caller.
 type Caller struct {
-	// Account is twelve digits.
+	// Account is the account ID, twelve digits.
 	Account string
-	// ARN is the user, or the session of a role.
+	// ARN is the ARN of a user or of a role session.
 	ARN string
-	// Partition is "aws" everywhere but in China and for governments.
+	// Partition is "aws", or another partition in China and for governments.
 	Partition string
 }
 
-// Principal is what policies are attached to: the ARN itself, or for a session
-// its role. The role's path is not in a session's ARN, so a role with a path is
-// named without it.
+// Principal returns the principal to which policies are attached: the ARN itself, or the role of a
+// session. A session's ARN does not contain the role's path, so the path is missing in the result.
 func (c Caller) Principal() string {
 	head, session, ok := strings.Cut(c.ARN, ":assumed-role/")
 	if !ok {
@@ -46,11 +44,11 @@ func (c Caller) Principal() string {
 	return strings.Replace(head, ":sts:", ":iam:", 1) + ":role/" + role
 }
 
-// singleSignOn is the path of the roles that single sign-on makes.
+// singleSignOn is the path of the roles created by IAM Identity Center.
 const singleSignOn = "/aws-reserved/sso.amazonaws.com/"
 
-// Principal is what policies are attached to, with its path where it is a role of
-// single sign-on: a simulation does not find the role without.
+// Principal returns the principal to which policies are attached. For a role of IAM Identity Center
+// it includes the path, because a policy simulation does not find the role without it.
 func (f Facts) Principal(ctx context.Context, c Caller) string {
 	plain := c.Principal()
 	name := plain[strings.LastIndex(plain, "/")+1:]
@@ -61,7 +59,7 @@ func (f Facts) Principal(ctx context.Context, c Caller) string {
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
-			return plain // the simulation says that it does not find the role
+			return plain // the simulation reports that it cannot find the role
 		}
 		for _, r := range page.Roles {
 			if aws.ToString(r.RoleName) == name {
@@ -72,11 +70,11 @@ func (f Facts) Principal(ctx context.Context, c Caller) string {
 	return plain
 }
 
-// Root reports whether the caller is the account itself, whose permissions
-// cannot be simulated and need not be.
+// Root reports whether the caller is the root user of the account. A root user has all permissions,
+// which cannot be simulated.
 func (c Caller) Root() bool { return strings.HasSuffix(c.ARN, ":root") }
 
-// Caller asks who we are.
+// Caller returns the identity of the caller.
 func (f Facts) Caller(ctx context.Context) (Caller, error) {
 	out, err := f.Clients.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
@@ -89,7 +87,7 @@ func (f Facts) Caller(ctx context.Context) (Caller, error) {
 	return c, nil
 }
 
-// Regions lists the regions that the account may use.
+// Regions returns the regions that are enabled for the account.
 func (f Facts) Regions(ctx context.Context) ([]string, error) {
 	out, err := f.Clients.EC2.DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
 	if err != nil {
@@ -103,8 +101,8 @@ func (f Facts) Regions(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Zones lists the region's ordinary zones that are in order. Local zones and
-// Wavelength have few instance types and subnets of their own kind.
+// Zones returns the available standard zones of the region. Local Zones and Wavelength Zones are
+// excluded, because they offer few instance types and require special subnets.
 func (f Facts) Zones(ctx context.Context) ([]string, error) {
 	out, err := f.Clients.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{
 		Filters: []types.Filter{{Name: aws.String("state"), Values: []string{"available"}}},
@@ -123,7 +121,7 @@ func (f Facts) Zones(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// KeyPairs lists the key pairs of the region.
+// KeyPairs returns the names of the region's key pairs.
 func (f Facts) KeyPairs(ctx context.Context) ([]string, error) {
 	out, err := f.Clients.EC2.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{})
 	if err != nil {

@@ -66,7 +66,7 @@ func TestTheNewestImage(t *testing.T) {
 			t.Errorf("%s for %s: got %+v and %v, want %s", tc.stock.What, tc.arch, got, err, tc.want)
 		}
 	}
-	// Without the right to read parameters it is found by its name.
+	// Without the permission to read parameters, the image is found by its name.
 	w.Deny("ssm:GetParameter")
 	got, err := newest(t, f, facts.MasterStock(), "amd64")
 	if err != nil || got.ID != awstest.ImageNobleAMD64 {

@@ -15,48 +15,46 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Image is a machine image.
+// Image is an AMI.
 type Image struct {
 	ID   string
 	Name string
 	// Architecture is "amd64" or "arm64".
 	Architecture string
-	// RootDevice is the device name of its root volume, RootSize the least GB that
-	// it fits on.
+	// RootDevice is the device name of the root volume, RootSize its minimum size in GB.
 	RootDevice string
 	RootSize   int
-	// Origin is how it was found, in words.
+	// Origin describes how the image was selected.
 	Origin string
 }
 
-// Stock is a published image: under a public parameter, and when that cannot be read
-// the newest of its owner's with such a name. Each text has %s for the architecture as
-// its publisher spells it.
+// Stock is a published image: the one under a public SSM parameter or, if that cannot be read, the
+// newest one of the owner with a matching name. In each text, %s is replaced by the publisher's
+// name of the architecture.
 type Stock struct {
 	What      string
 	Parameter string
 	Owner     string
 	Name      string
-	// Spelling is the publisher's words for architectures.
+	// Spelling maps architectures to the publisher's names.
 	Spelling map[string]string
-	// Generations are those of NVIDIA's that its driver runs, the oldest first.
+	// Generations are the NVIDIA architectures that its driver supports, oldest first.
 	Generations []string
 }
 
-// MasterStock is Canonical's Ubuntu 24.04: it has cloud-init and systemd, and a
-// master needs nothing else.
+// MasterStock returns Canonical's Ubuntu 24.04. A master requires only cloud-init and systemd.
 func MasterStock() Stock {
 	return Stock{
 		What:      "Ubuntu 24.04",
 		Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/current/%s/hvm/ebs-gp3/ami-id",
-		Owner:     "099720109477", // Canonical's account
+		Owner:     "099720109477", // Canonical's account ID
 		Name:      "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-%s-server-*",
 		Spelling:  map[string]string{"amd64": "amd64", "arm64": "arm64"},
 	}
 }
 
-// AgentStock is Amazon's image with NVIDIA drivers, Docker and the container
-// toolkit on Ubuntu. It serves machines without GPUs too.
+// AgentStock returns Amazon's Ubuntu image with NVIDIA drivers, Docker and the NVIDIA Container
+// Toolkit. It also serves instances without GPUs.
 func AgentStock() Stock {
 	return Stock{
 		What:      "Deep Learning Base GPU AMI on Ubuntu 22.04",
@@ -69,7 +67,7 @@ func AgentStock() Stock {
 	}
 }
 
-// Image asks for one image by its id.
+// Image returns an image by its ID.
 func (f Facts) Image(ctx context.Context, id string) (Image, error) {
 	out, err := f.Clients.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
 	if err != nil {
@@ -83,8 +81,7 @@ func (f Facts) Image(ctx context.Context, id string) (Image, error) {
 	return Image{}, &cloud.Error{Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: id, Err: errors.New("there is no such image in " + f.Clients.Region)}
 }
 
-// Published asks under which ID the newest image of stock is. It is empty where nothing
-// is published.
+// Published returns the ID of the newest published stock image, or "" if none is published.
 func (f Facts) Published(ctx context.Context, stock Stock, architecture string) (string, error) {
 	name := fmt.Sprintf(stock.Parameter, stock.Spelling[architecture])
 	p, err := f.Clients.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(name)})
@@ -94,8 +91,8 @@ func (f Facts) Published(ctx context.Context, stock Stock, architecture string) 
 	return aws.ToString(p.Parameter.Value), nil
 }
 
-// Newest asks for the newest image of stock: the one that is published under an ID, or by
-// its name where Published has found none, for the reason why.
+// Newest returns the newest stock image: the one with the given ID or, if that is empty, the newest
+// one with a matching name. Why is the error of Published.
 func (f Facts) Newest(ctx context.Context, stock Stock, architecture, id string, why error) (Image, error) {
 	if id != "" {
 		image, err := f.Image(ctx, id)
@@ -106,7 +103,8 @@ func (f Facts) Newest(ctx context.Context, stock Stock, architecture, id string,
 	return image, errors.Join(byName, onlyWith(byName, why))
 }
 
-// onlyWith leaves out what did not matter, because the other way led somewhere.
+// onlyWith returns err if failed is not nil. The first error is irrelevant if the fallback
+// succeeded.
 func onlyWith(failed, err error) error {
 	if failed == nil {
 		return nil
@@ -162,8 +160,8 @@ func imageOf(i types.Image, origin string) Image {
 	return out
 }
 
-// Spelled is an architecture of Go's as EC2 writes it; empty for one that it has
-// not.
+// Spelled converts a GOARCH to EC2's architecture. It returns "" for an architecture that EC2 does
+// not have.
 func Spelled(architecture string) types.ArchitectureValues { return ec2Architectures()[architecture] }
 
 func ec2Architectures() map[string]types.ArchitectureValues {

@@ -11,7 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Overlapping names the VPCs that have addresses of a range, but for those of a cluster.
+// Overlapping returns the VPCs whose CIDR blocks overlap with a range, except those of a cluster,
+// each formatted with its ID and CIDR block.
 func (f Facts) Overlapping(ctx context.Context, want netip.Prefix, cluster string) ([]string, error) {
 	var out []string
 	p := ec2.NewDescribeVpcsPaginator(f.Clients.EC2, &ec2.DescribeVpcsInput{})
@@ -30,7 +31,7 @@ func (f Facts) Overlapping(ctx context.Context, want netip.Prefix, cluster strin
 	return out, nil
 }
 
-// RouteTables lists those of a VPC.
+// RouteTables returns the route tables of a VPC.
 func (f Facts) RouteTables(ctx context.Context, vpc string) ([]types.RouteTable, error) {
 	var out []types.RouteTable
 	p := ec2.NewDescribeRouteTablesPaginator(f.Clients.EC2, &ec2.DescribeRouteTablesInput{
@@ -46,8 +47,8 @@ func (f Facts) RouteTables(ctx context.Context, vpc string) ([]types.RouteTable,
 	return out, nil
 }
 
-// DefaultRoute is where a subnet's traffic to the internet goes, by the table that is
-// its own or else the network's main one.
+// DefaultRoute returns the target of a subnet's default route, from its own route table or else the
+// VPC's main one.
 func DefaultRoute(tables []types.RouteTable, subnet string) string {
 	main, own := "", ""
 	for _, t := range tables {
@@ -84,11 +85,12 @@ func firstID(ids ...*string) string {
 	return ""
 }
 
-// Admits reports whether rules of a group admit any source to the TCP ports of a range.
+// Admits reports whether the rules of a security group allow any source to access the TCP ports of
+// a range.
 func Admits(ps []types.IpPermission, from, to int32) bool {
 	return slices.ContainsFunc(ps, func(p types.IpPermission) bool {
 		if len(p.IpRanges)+len(p.PrefixListIds)+len(p.UserIdGroupPairs) == 0 {
-			return false // no source, or IPv6, which the machines do not have
+			return false // no source, or IPv6, which the instances do not use
 		}
 		all := aws.ToString(p.IpProtocol) == "-1"
 		tcp := aws.ToString(p.IpProtocol) == "tcp" || aws.ToString(p.IpProtocol) == "6"
@@ -96,8 +98,8 @@ func Admits(ps []types.IpPermission, from, to int32) bool {
 	})
 }
 
-// ClosedTo lists the ranges that a group does not admit on a TCP port. A prefix list counts
-// for all.
+// ClosedTo returns the ranges that a security group does not allow on a TCP port. A prefix list
+// counts as allowing all ranges.
 func ClosedTo(g types.SecurityGroup, port int32, ranges []netip.Prefix) []netip.Prefix {
 	return slices.DeleteFunc(slices.Clone(ranges), func(want netip.Prefix) bool {
 		named := func(r types.IpRange) bool {

@@ -10,8 +10,8 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// The session of somebody who signed on does not tell the path of their role,
-// which a simulation asks for.
+// The session ARN of a single sign-on user lacks the role's path, which a policy simulation
+// requires.
 func TestTheRoleOfSingleSignOnHasItsPath(t *testing.T) {
 	t.Parallel()
 	f := facts.Facts{Clients: awstest.New(awstest.Options{}).Clients(nil)}

@@ -12,29 +12,28 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Quota is one limit of the account in the region.
+// Quota is a quota of the account in the region.
 type Quota struct {
-	// Service and Code are its name at Service Quotas.
+	// Service and Code identify the quota in Service Quotas.
 	Service, Code string
-	// What it limits, in words: "vCPUs of on-demand G and VT instances".
+	// What describes the limited resource: "vCPUs of on-demand G and VT instances".
 	What string
 }
 
-// The limits that are no vCPUs. The codes are those of Amazon's endpoints and
-// quotas pages.
+// The quotas other than vCPUs. The codes are from Amazon's endpoints and quotas pages.
 func addressQuota() Quota { return Quota{"ec2", "L-0263D0A3", "Elastic IP addresses"} }
 func vpcQuota() Quota     { return Quota{"vpc", "L-F678F1CE", "VPCs"} }
 
-// class is a group of families that share a limit of vCPUs.
+// class is a group of instance families that share a vCPU quota.
 type class struct {
 	families       []string
 	what           string
 	onDemand, spot string
 }
 
-// quotaClasses has Amazon's codes. The families of the standard one are single
-// letters; every other begins with its own word, the longer ones first, because
-// "inf" is not "i" and "trn" not "t".
+// quotaClasses returns the groups with Amazon's quota codes. The families of the standard group are
+// single letters. All others are matched by prefix, longer prefixes first, because "inf" is not "i"
+// and "trn" is not "t".
 func quotaClasses() []class {
 	return []class{
 		{[]string{"inf"}, "Inf", "L-1945791B", "L-B5D1601B"},
@@ -50,8 +49,8 @@ func quotaClasses() []class {
 	}
 }
 
-// VCPUQuota is the limit that machines of a type count against. It is false for
-// types that have none, or one that is not known.
+// VCPUQuota returns the vCPU quota of an instance type. It returns false if the type has no quota
+// or the quota is unknown.
 func VCPUQuota(instanceType string, spot bool) (Quota, bool) {
 	family := strings.ToLower(instanceType[:len(instanceType)-len(strings.TrimLeft(instanceType, letters))])
 	for _, c := range quotaClasses() {
@@ -60,7 +59,7 @@ func VCPUQuota(instanceType string, spot bool) (Quota, bool) {
 				continue
 			}
 			if spot && family == "p" && strings.HasPrefix(instanceType, "p5") {
-				// Not the ones before it and, so far, not those after it.
+				// Not for the generations before P5 and, so far, not for those after it.
 				return Quota{"ec2", "L-C4BD4855", "vCPUs of P5 spot instances"}, true
 			}
 			if spot {
@@ -74,12 +73,12 @@ func VCPUQuota(instanceType string, spot bool) (Quota, bool) {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// Console is the page on which more can be asked for.
+// Console returns the URL of the page for requesting an increase.
 func (q Quota) Console(region string) string {
 	return fmt.Sprintf("https://%s.console.aws.amazon.com/servicequotas/home/services/%s/quotas/%s", region, q.Service, q.Code)
 }
 
-// Limit asks how much the account may have.
+// Limit returns the applied value of a quota.
 func (f Facts) Limit(ctx context.Context, q Quota) (int, error) {
 	out, err := f.Clients.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{
 		ServiceCode: aws.String(q.Service), QuotaCode: aws.String(q.Code),
@@ -93,15 +92,15 @@ func (f Facts) Limit(ctx context.Context, q Quota) (int, error) {
 	return int(aws.ToFloat64(out.Quota.Value)), nil
 }
 
-// Machine is a running machine as far as quotas go.
+// Machine describes a running instance for the calculation of quotas.
 type Machine struct {
 	Type string
 	Spot bool
-	// Cluster is the id of the cluster that it belongs to, if any.
+	// Cluster is the ID of its cluster, if any.
 	Cluster string
 }
 
-// Running lists every machine of the account in the region that counts.
+// Running returns all instances of the account in the region that count against quotas.
 func (f Facts) Running(ctx context.Context) ([]Machine, error) {
 	var out []Machine
 	p := ec2.NewDescribeInstancesPaginator(f.Clients.EC2, &ec2.DescribeInstancesInput{
@@ -125,7 +124,7 @@ func machineOf(i types.Instance) Machine {
 	return Machine{Type: string(i.InstanceType), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Cluster: clusterIn(i.Tags)}
 }
 
-// clusterIn is the cluster that tags say something belongs to, if any.
+// clusterIn returns the cluster ID in tags, or "".
 func clusterIn(tags []types.Tag) string {
 	for _, t := range tags {
 		if aws.ToString(t.Key) == clusterTag {
@@ -135,7 +134,7 @@ func clusterIn(tags []types.Tag) string {
 	return ""
 }
 
-// UsedVCPUs counts the vCPUs that machines use of a quota, but for those of a cluster.
+// UsedVCPUs returns the vCPUs that count against a quota, except those of a cluster.
 func (f Facts) UsedVCPUs(ctx context.Context, running []Machine, q Quota, cluster string) (int, error) {
 	var names []string
 	for _, m := range running {
@@ -154,19 +153,19 @@ func (f Facts) UsedVCPUs(ctx context.Context, running []Machine, q Quota, cluste
 	return sum, err
 }
 
-// clusterTag is on everything that belongs to a cluster.
+// clusterTag is the tag of all objects of a cluster.
 const clusterTag = "det-deploy-cluster"
 
-// Room is how much of a limit is left.
+// Room is a quota and its usage.
 type Room struct {
 	Quota
 	Limit, Used int
 }
 
-// Free is what may still be had.
+// Free returns the unused part of a quota.
 func (r Room) Free() int { return max(r.Limit-r.Used, 0) }
 
-// Addresses asks how many Elastic IPs may still be had.
+// Addresses returns the quota and the usage of Elastic IP addresses.
 func (f Facts) Addresses(ctx context.Context) (Room, error) {
 	return f.room(ctx, addressQuota(), func() (int, error) {
 		out, err := f.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
@@ -177,7 +176,7 @@ func (f Facts) Addresses(ctx context.Context) (Room, error) {
 	})
 }
 
-// room asks for a limit, and counts what is used of it.
+// room queries a quota and its usage.
 func (f Facts) room(ctx context.Context, q Quota, count func() (int, error)) (Room, error) {
 	var limit, used int
 	g, ctx := errgroup.WithContext(ctx)
@@ -193,7 +192,7 @@ func (f Facts) room(ctx context.Context, q Quota, count func() (int, error)) (Ro
 	return Room{q, limit, used}, err
 }
 
-// VPCs asks how many VPCs may still be had.
+// VPCs returns the quota and the usage of VPCs.
 func (f Facts) VPCs(ctx context.Context) (Room, error) {
 	return f.room(ctx, vpcQuota(), func() (int, error) {
 		used := 0

@@ -13,12 +13,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 )
 
-// simulated is how many actions are asked about at once.
+// simulated is the number of actions per simulation call.
 const simulated = 50
 
-// Refused lists the actions of documents that a simulation does not allow a
-// principal: neither everywhere, nor on what
-// `det-deploy aws policy` limits them to.
+// Refused returns the actions of documents that a policy simulation denies a principal, both on all
+// resources and on the resources to which `det-deploy aws policy` limits them.
 func (f Facts) Refused(ctx context.Context, principal string, documents []policy.Named) ([]string, error) {
 	denied, err := f.refusedOn(ctx, principal, policy.Actions(documents), nil)
 	if err != nil {
@@ -40,8 +39,8 @@ func (f Facts) Refused(ctx context.Context, principal string, documents []policy
 	return denied, nil
 }
 
-// refusedOn lists those of actions that a simulation allows a principal on none of
-// resources; without any it is asked about all resources at once.
+// refusedOn returns the actions that a policy simulation denies a principal on every given
+// resource. Without resources, it simulates all resources ("*").
 func (f Facts) refusedOn(ctx context.Context, principal string, actions, resources []string) ([]string, error) {
 	var mu sync.Mutex // guards allowed
 	allowed := map[string]bool{}
@@ -61,7 +60,7 @@ func (f Facts) refusedOn(ctx context.Context, principal string, actions, resourc
 	return slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return allowed[a] }), nil
 }
 
-// simulate asks about some actions, and calls allow for each that may be done.
+// simulate simulates actions and calls allow for each permitted one.
 func (f Facts) simulate(ctx context.Context, principal string, actions, resources []string, allow func(action string)) error {
 	p := iam.NewSimulatePrincipalPolicyPaginator(f.Clients.IAM, &iam.SimulatePrincipalPolicyInput{
 		PolicySourceArn: aws.String(principal), ActionNames: actions, ResourceArns: resources,
@@ -84,8 +83,8 @@ func (f Facts) simulate(ctx context.Context, principal string, actions, resource
 	return nil
 }
 
-// mayBe reports that an action is allowed, or that it depends on conditions, which
-// a simulation does not see.
+// mayBe reports whether an action is allowed, or depends on conditions that a simulation cannot
+// evaluate.
 func mayBe(d types.PolicyEvaluationDecisionType, missing []string) bool {
 	return d == types.PolicyEvaluationDecisionTypeAllowed || len(missing) > 0
 }

@@ -11,32 +11,31 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Type is what Amazon says of an instance type.
+// Type is the description of an instance type.
 type Type struct {
 	Name string
 	VCPU int
 	// Memory is in MiB.
 	Memory int
-	// GPUs is how many GPUs it has, GPU what they are and Maker whose: "A10G" of
-	// "NVIDIA".
+	// GPUs is the number of GPUs, GPU their name and Maker their manufacturer: "A10G" of "NVIDIA".
 	GPUs  int
 	GPU   string
 	Maker string
-	// GPUMemory is that of one GPU in MiB.
+	// GPUMemory is the memory of one GPU in MiB.
 	GPUMemory int
-	// Neuron is how many of Amazon's own accelerators it has. The agent does not
-	// know them: they are no slots.
+	// Neuron is the number of Neuron accelerators. Agents do not support them, so they are not
+	// slots.
 	Neuron int
-	// Architectures is "amd64" or "arm64", as Go names them.
+	// Architectures lists "amd64" and "arm64", Go's names.
 	Architectures []string
-	// Spot is true when it is offered as a spot instance.
+	// Spot reports whether the type is available as a spot instance.
 	Spot bool
 }
 
-// Slots is how many slots an agent finds on a machine of this type.
+// Slots returns the number of slots of an agent on an instance of this type.
 func (t Type) Slots() int { return t.GPUs }
 
-// String is how a person reads it: "g5.xlarge (4 vCPU, 16 GB, 1 x A10G)".
+// String formats the type for display: "g5.xlarge (4 vCPU, 16 GB, 1 x A10G)".
 func (t Type) String() string {
 	s := fmt.Sprintf("%s (%d vCPU, %d GB", t.Name, t.VCPU, t.Memory>>10)
 	if t.GPUs > 0 {
@@ -45,13 +44,12 @@ func (t Type) String() string {
 	return s + ")"
 }
 
-// Types asks for the types of these names, or for all without names. What
-// does not exist in the region is missing from the answer.
+// Types returns the instance types with these names, or all types without names. Types that do not
+// exist in the region are missing in the result.
 func (f Facts) Types(ctx context.Context, names ...string) (map[string]Type, error) {
 	in := &ec2.DescribeInstanceTypesInput{}
 	if len(names) > 0 {
-		// A filter, because a name that does not exist fails the whole call when
-		// it is asked for by name.
+		// A filter, because the call fails if InstanceTypes contains an unknown name.
 		in.Filters = []types.Filter{{Name: aws.String("instance-type"), Values: sortUnique(names)}}
 	}
 	out := map[string]Type{}
@@ -99,7 +97,8 @@ func typeOf(info types.InstanceTypeInfo) Type {
 	return t
 }
 
-// goArchitectures leaves out the 32-bit one of old types.
+// goArchitectures converts EC2's architectures to Go's. It omits the 32-bit architecture of old
+// types.
 func goArchitectures(in []types.ArchitectureType) []string {
 	var out []string
 	for _, a := range in {
@@ -113,7 +112,7 @@ func goArchitectures(in []types.ArchitectureType) []string {
 	return out
 }
 
-// Offered says in which zones of the region each of these types is offered.
+// Offered returns the zones of the region that offer each of these instance types.
 func (f Facts) Offered(ctx context.Context, names ...string) (map[string][]string, error) {
 	out := map[string][]string{}
 	p := ec2.NewDescribeInstanceTypeOfferingsPaginator(f.Clients.EC2, &ec2.DescribeInstanceTypeOfferingsInput{
@@ -137,7 +136,7 @@ func (f Facts) Offered(ctx context.Context, names ...string) (map[string][]strin
 	return out, nil
 }
 
-// GPUTypes lists the types with GPUs that the region has, the smallest first.
+// GPUTypes returns the region's instance types with GPUs, smallest first.
 func (f Facts) GPUTypes(ctx context.Context) ([]Type, error) {
 	all, err := f.Types(ctx)
 	if err != nil {

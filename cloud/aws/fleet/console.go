@@ -11,12 +11,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Console implements cloud.Console. Types on Nitro tell what they wrote up to now;
-// of others EC2 keeps what they posted last, a few minutes after a boot.
+// Console implements cloud.Console. Nitro instances provide their latest output. For others, EC2
+// returns the output that they posted last, a few minutes after boot.
 func (f *Fleet) Console(ctx context.Context, id cloud.InstanceID) (string, error) {
 	in := &ec2.GetConsoleOutputInput{InstanceId: aws.String(string(id)), Latest: aws.Bool(true)}
 	out, err := f.ec2.GetConsoleOutput(ctx, in)
-	if kind := cloud.KindOf(err); kind == cloud.Invalid || kind == cloud.NoCapacity { // "unsupported": a type on Xen
+	if kind := cloud.KindOf(err); kind == cloud.Invalid || kind == cloud.NoCapacity { // "unsupported": an instance type on Xen
 		in.Latest = nil
 		out, err = f.ec2.GetConsoleOutput(ctx, in)
 	}

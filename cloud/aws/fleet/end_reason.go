@@ -9,14 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// verdict is what one of EC2's state reasons amounts to.
+// verdict is the classification of a state reason.
 type verdict struct {
 	kind cloud.Kind
 	fix  string
 }
 
-// stateReasons lists every state reason by which EC2 itself ends a machine that it has
-// granted. The others are a call of a user or a program, or the machine's own shutdown.
+// stateReasons returns all state reasons with which EC2 itself terminates a launched instance. The
+// others stem from an API call or a shutdown by the instance.
 func stateReasons() map[string]verdict {
 	return map[string]verdict{
 		"Server.SpotInstanceTermination":      {kind: cloud.NoCapacity},
@@ -32,14 +32,15 @@ func stateReasons() map[string]verdict {
 	}
 }
 
-// stateReasonPrefixes are state reasons with many endings, by their beginning.
+// stateReasonPrefixes returns the state reasons that are matched by their prefix.
 func stateReasonPrefixes() map[string]verdict {
 	return map[string]verdict{
 		"Client.InvalidKMSKey.": {cloud.Invalid, "enable the KMS key that disks are encrypted with, or choose another one for the region"},
 	}
 }
 
-// endReason says why a machine has ended, in EC2's words and in ours.
+// endReason returns the reason for an instance's termination as reported by EC2, and its
+// classification.
 func endReason(i types.Instance) (reason string, kind cloud.Kind, fix string) {
 	if i.StateReason == nil || aws.ToString(i.StateReason.Code) == "" {
 		return aws.ToString(i.StateTransitionReason), "", ""

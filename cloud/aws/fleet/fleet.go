@@ -1,6 +1,6 @@
-// Package fleet launches and removes the EC2 machines of one resource pool:
-// on-demand or spot, of several types in several subnets, all by the same call.
-// It carries out and never decides; how many there should be is its caller's.
+// Package fleet launches and terminates the EC2 instances of one resource pool: on-demand or spot,
+// of several types in several subnets, all by the same call. The caller decides how many instances
+// there should be.
 package fleet
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// EC2 is what a fleet asks of Amazon. The first three actions are all it needs;
-// it does without the others and names what it misses.
+// EC2 is the part of the EC2 API that a fleet uses. Only the first three calls are required. If a
+// permission for one of the others is missing, the fleet logs its name and works without it.
 type EC2 interface {
 	RunInstances(ctx context.Context, in *ec2.RunInstancesInput, o ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
 	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
@@ -30,66 +30,67 @@ type EC2 interface {
 	CancelSpotInstanceRequests(ctx context.Context, in *ec2.CancelSpotInstanceRequestsInput, o ...func(*ec2.Options)) (*ec2.CancelSpotInstanceRequestsOutput, error)
 }
 
-// Tag is a key and its value.
+// Tag is a tag.
 type Tag struct{ Key, Value string }
 
-// The tags that every machine and its disk carry, beside the pool's own. A
-// machine is this cluster's and this pool's if it has the first two.
+// The tags of all instances and volumes besides the configured one. An instance belongs to the
+// cluster and pool if it has the first two.
 const (
 	TagCluster = "det-deploy-cluster"
 	TagPool    = "det-deploy-pool"
-	// TagOldPool and TagOldMaster are what Determined 0.38.1 writes.
+	// TagOldPool and TagOldMaster are the tags of Determined 0.38.1.
 	TagOldPool   = "determined-resource-pool"
 	TagOldMaster = "determined-master-address"
-	// TagAgents is the tag_key that `det-deploy aws up` writes. Its value is the
-	// cluster's id, as everything else of that cluster is marked.
+	// TagAgents is the tag_key that `det-deploy aws up` configures. Its value is the cluster ID, as
+	// in the other tags of the cluster.
 	TagAgents = "det-deploy-agents"
 	tagName   = "Name"
 )
 
-// Config is one pool.
+// Config is the configuration of one pool.
 type Config struct {
-	// Cluster and Pool are whose the machines are.
+	// Cluster and Pool identify the owner of the instances.
 	Cluster, Pool string
-	// Tag is the pair that marks a cluster's machines: tag_key and tag_value.
+	// Tag is the configured tag of the cluster's instances: tag_key and tag_value.
 	Tag Tag
-	// Name is the machines' Name tag, MasterURL the address that they are given,
-	// Tags further ones.
+	// Name is the Name tag of the instances, MasterURL the URL of their master, Tags are additional
+	// tags.
 	Name, MasterURL string
 	Tags            []Tag
 
 	Image string
-	// RootDevice is what the image calls its root disk: "/dev/sda1". It is asked of
-	// EC2 when empty.
+	// RootDevice is the device name of the image's root volume: "/dev/sda1". If it is empty, EC2 is
+	// queried.
 	RootDevice string
-	// RootGB is the size of the root disk.
+	// RootGB is the size of the root volume.
 	RootGB int
-	// Subnets is where machines may stand. Without any it is the default VPC.
+	// Subnets are the subnets to launch in. If it is empty, the default VPC is used.
 	Subnets []string
-	// Group is their security group; empty is the VPC's default.
+	// Group is the security group. If it is empty, the VPC's default group is used.
 	Group    string
 	PublicIP bool
-	// Key is an EC2 key pair, ProfileARN an instance profile; both may be empty.
+	// Key is an EC2 key pair, ProfileARN an instance profile. Both may be empty.
 	Key, ProfileARN string
-	// MaxPrice is the most dollars an hour for a spot machine; empty is up to the
-	// on-demand price.
+	// MaxPrice is the maximum hourly spot price in US dollars. If it is empty, it is the on-demand
+	// price.
 	MaxPrice string
-	// Spot says that the pool launches spot machines, and so may leave requests.
+	// Spot reports whether the pool launches spot instances, so that it may leave spot requests
+	// behind.
 	Spot bool
-	// UserData is what machines run at boot.
+	// UserData is the user data of the instances.
 	UserData []byte
 
-	// Log receives what the fleet does without. It may be nil.
+	// Log receives a message for each missing permission. It may be nil.
 	Log *slog.Logger
 }
 
-// EC2's limits on what a pool is configured with.
+// EC2's limits for the configuration of a pool.
 const (
-	userDataLimit = 16 << 10 // bytes, before they are encoded
-	tagsLimit     = 50       // a resource
+	userDataLimit = 16 << 10 // bytes, before encoding
+	tagsLimit     = 50       // per resource
 )
 
-// Fleet is the machines of one pool.
+// Fleet implements cloud.Instances for one pool.
 type Fleet struct {
 	ec2 EC2
 	cfg Config
@@ -105,8 +106,8 @@ var (
 	_ cloud.Sweeper   = (*Fleet)(nil)
 )
 
-// New checks what can be checked without Amazon; every complaint is in the
-// error, whose kind is Invalid.
+// New returns a fleet. It returns an Invalid error that lists all invalid fields, as far as they
+// can be checked without API calls.
 func New(c EC2, cfg Config) (*Fleet, error) {
 	if err := cfg.checkFields(); err != nil {
 		return nil, &cloud.Error{Kind: cloud.Invalid, Op: "configure pool " + cfg.Pool, Err: err}
@@ -149,7 +150,7 @@ func (c Config) checkFields() error {
 	return errors.Join(errs...)
 }
 
-// instanceTags is every tag of a machine.
+// instanceTags returns all tags of an instance.
 func (c Config) instanceTags() []Tag {
 	tags := []Tag{
 		{TagCluster, c.Cluster},

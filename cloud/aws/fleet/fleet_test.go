@@ -22,7 +22,7 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// pool is one pool in an emulated account, behind a proxy.
+// pool is a pool in an emulated account, behind a proxy.
 type pool struct {
 	*fleet.Fleet
 	account *motest.Account
@@ -211,7 +211,7 @@ func TestTheDiskIsTheImagesOwn(t *testing.T) {
 	}
 }
 
-// A master that may not look at images is told by whoever may.
+// A master that lacks the permission to describe images gets the root device from the installer.
 func TestTheRootDeviceThatIsGivenIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(c *fleet.Config) { c.Image, c.RootDevice = "ami-0000000000000a004", "/dev/xvda" })
@@ -258,8 +258,8 @@ func TestALostMachineSaysWhy(t *testing.T) {
 	}
 }
 
-// EC2 grants machines that it then ends itself; what it gives as the reason is
-// the kind of refusal that it would have been.
+// EC2 may terminate an instance that it has launched. The state reason determines the kind of the
+// error that the launch would have returned.
 func TestAMachineThatEC2EndsItselfIsARefusal(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]cloud.Kind{
@@ -371,8 +371,8 @@ func TestTheConsoleEndsWithWhatWentWrong(t *testing.T) {
 	}
 }
 
-// EC2 keeps a console of a few minutes ago unless it is asked for the latest, which
-// types on Xen do not have.
+// EC2 returns outdated console output unless the latest is requested, which instances on Xen do not
+// support.
 func TestTheLatestConsoleIsAskedFor(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
@@ -382,7 +382,7 @@ func TestTheLatestConsoleIsAskedFor(t *testing.T) {
 		Action: regexp.MustCompile("^GetConsoleOutput$"), Body: regexp.MustCompile("Latest=true"), Count: 1,
 		Effect: faultproxy.Refuse(400, "UnsupportedOperation", "This instance type does not support retrieving the latest console logs."),
 	})
-	for _, want := range []int{2, 3} { // of the first look, one is refused
+	for _, want := range []int{2, 3} { // one call of the first List fails
 		if got, err := p.Console(t.Context(), id); err != nil || got != "booting" {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -392,8 +392,8 @@ func TestTheLatestConsoleIsAskedFor(t *testing.T) {
 	}
 }
 
-// The policies of the manuals, word for word: four actions, and three more for
-// spot machines. The fleet makes do with them and names what it would like.
+// The policies of Determined's manual, verbatim: four actions, and three more for spot instances.
+// The fleet works with them and logs the permissions that it lacks.
 func TestItWorksOnThePolicyOfTheManuals(t *testing.T) {
 	t.Parallel()
 	four := `"ec2:DescribeInstances", "ec2:TerminateInstances", "ec2:CreateTags", "ec2:RunInstances"`
@@ -404,7 +404,7 @@ func TestItWorksOnThePolicyOfTheManuals(t *testing.T) {
 	}{
 		"four actions":  {four, cloud.OnDemand},
 		"seven actions": {seven, cloud.Spot},
-		// It launches spot machines with four, too: only a sweep needs the others.
+		// Four actions suffice to launch spot instances; only Sweep requires the others.
 		"four actions and spot": {four, cloud.Spot},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,18 +13,17 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Metadata is what a machine of Amazon's tells about itself.
+// Metadata is the part of the instance metadata API that Home uses.
 type Metadata interface {
 	GetRegion(ctx context.Context, in *imds.GetRegionInput, o ...func(*imds.Options)) (*imds.GetRegionOutput, error)
 	GetMetadata(ctx context.Context, in *imds.GetMetadataInput, o ...func(*imds.Options)) (*imds.GetMetadataOutput, error)
 }
 
-// Home is the machine that a master runs on. Outside of Amazon nothing of it is
-// known.
+// Home is the machine on which the master runs. Outside of EC2 it provides no information.
 type Home struct{ metadata Metadata }
 
-// Here is the machine that this program runs on. AWS_EC2_METADATA_DISABLED says
-// that it is not Amazon's.
+// Here returns the machine on which this program runs. AWS_EC2_METADATA_DISABLED disables the
+// metadata service.
 func Here(ctx context.Context) (Home, error) {
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
@@ -33,14 +32,13 @@ func Here(ctx context.Context) (Home, error) {
 	return At(imds.NewFromConfig(cfg)), nil
 }
 
-// At is the machine with a metadata service.
+// At returns the machine with a metadata service.
 func At(m Metadata) Home { return Home{m} }
 
-// askLimit is how long the metadata service may take. It is on the machine, or
-// there is none.
+// askLimit is the timeout for the metadata service, which is local or does not exist.
 const askLimit = 5 * time.Second
 
-// Region is where this machine stands.
+// Region returns the region of this machine.
 func (h Home) Region(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -51,11 +49,11 @@ func (h Home) Region(ctx context.Context) (string, error) {
 	return out.Region, nil
 }
 
-// outsider is the tag value that Determined 0.38.1 uses outside of Amazon.
+// outsider is the tag value that Determined 0.38.1 uses outside of EC2.
 const outsider = "determined-ai-determined"
 
-// TagValue is what marks the machines of a master that was not told: its own
-// instance id, and outside of Amazon a word that all such masters share.
+// TagValue returns the default tag value of a master's instances: the master's own instance ID or,
+// outside of EC2, a constant shared by all such masters.
 func (h Home) TagValue(ctx context.Context) string {
 	id, err := h.readMetadata(ctx, "instance-id")
 	if err != nil {
@@ -64,13 +62,13 @@ func (h Home) TagValue(ctx context.Context) string {
 	return id
 }
 
-// hostAliases are the host names that stand for an address of the master's machine, its
-// own in its network first.
+// hostAliases returns the host names that resolve to an address of the master's instance, the
+// private address first.
 func hostAliases() []string {
 	return []string{"local-ipv4", "public-ipv4", "local-hostname", "public-hostname"}
 }
 
-// Address is a master's URL as agents reach it.
+// Address returns the URL at which agents reach the master.
 func (h Home) Address(ctx context.Context, given, scheme string, port int) (string, error) {
 	return cloud.MasterURL{Given: given, Scheme: scheme, Port: port, Aliases: hostAliases(), LookUp: h.readMetadata, Unknown: metadataError}.Resolve(ctx)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
 )
 
-// home is a machine with a metadata service that wants tokens.
+// home returns a machine with a fake metadata service that requires session tokens.
 func home(t *testing.T) fleet.Home {
 	t.Helper()
 	known := map[string]string{

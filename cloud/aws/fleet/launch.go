@@ -12,12 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// tokenLimit is how many characters EC2 takes in a client token.
+// tokenLimit is EC2's maximum number of characters in a client token.
 const tokenLimit = 64
 
-// Launch implements cloud.Instances. A Conflict for a token that was sent before
-// means that the pool is configured otherwise than it was then; what it made, if
-// anything, is listed with the token.
+// Launch implements cloud.Instances. It returns a Conflict error if the token was used before with
+// a different configuration of the pool. The instances of that earlier call, if any, are listed
+// with the token.
 func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, error) {
 	if err := l.Check(tokenLimit); err != nil {
 		return nil, &cloud.Error{Kind: cloud.Invalid, Op: "ec2:RunInstances", Err: err}
@@ -33,14 +33,14 @@ func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, e
 	granted := make([]cloud.Instance, 0, len(out.Instances))
 	for _, i := range out.Instances {
 		m := f.toInstance(i)
-		m.Offer = l.Offer // the reply may lack what a later list knows
+		m.Offer = l.Offer // the response may lack fields that a later list has
 		granted = append(granted, m)
 	}
 	return granted, nil
 }
 
-// launchRequest is the one call: everything that marks and protects a machine is said
-// by the call that makes it, so that none exists without.
+// launchRequest returns the RunInstances request. It sets all tags and protections in this one
+// call, so that no instance exists without them.
 func (f *Fleet) launchRequest(l cloud.Launch, root string) *ec2.RunInstancesInput {
 	in := &ec2.RunInstancesInput{
 		ClientToken:  &l.Token,
@@ -49,9 +49,9 @@ func (f *Fleet) launchRequest(l cloud.Launch, root string) *ec2.RunInstancesInpu
 		ImageId:      &f.cfg.Image,
 		InstanceType: types.InstanceType(l.Offer.Type),
 		UserData:     aws.String(base64.StdEncoding.EncodeToString(f.cfg.UserData)),
-		// A machine that powers itself off goes away, disk and all.
+		// An instance that shuts itself down is terminated, including its volume.
 		InstanceInitiatedShutdownBehavior: types.ShutdownBehaviorTerminate,
-		// Two hops reach containers, which have one more than their machine.
+		// Containers are one hop further away than their instance, so the hop limit is two.
 		MetadataOptions: &types.InstanceMetadataOptionsRequest{
 			HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(2),
 		},
@@ -95,8 +95,8 @@ func (f *Fleet) networkInterface(zone string) types.InstanceNetworkInterfaceSpec
 	return n
 }
 
-// marketOptions request a machine that is granted now or refused now: a one-time
-// request without an end of its own.
+// marketOptions returns the options of a one-time spot request, which is fulfilled or rejected
+// immediately.
 func (f *Fleet) marketOptions() *types.InstanceMarketOptionsRequest {
 	spot := &types.SpotMarketOptions{
 		SpotInstanceType: types.SpotInstanceTypeOneTime, InstanceInterruptionBehavior: types.InstanceInterruptionBehaviorTerminate,
@@ -107,7 +107,7 @@ func (f *Fleet) marketOptions() *types.InstanceMarketOptionsRequest {
 	return &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: spot}
 }
 
-// launchTags are the tags of everything that a launch makes.
+// launchTags returns the tags of all resources that a launch creates.
 func (f *Fleet) launchTags(price cloud.Price) []types.TagSpecification {
 	var tags []types.Tag
 	for _, t := range f.cfg.instanceTags() {

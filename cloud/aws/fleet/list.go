@@ -36,7 +36,7 @@ func (f *Fleet) List(ctx context.Context) ([]cloud.Instance, error) {
 	return out, nil
 }
 
-// isOurs checks the tags again: the filter of a list may not be exact.
+// isOurs checks the tags again, because the filter of a list may be inexact.
 func (f *Fleet) isOurs(tags []types.Tag) bool {
 	return tagValue(tags, TagCluster) == f.cfg.Cluster && tagValue(tags, TagPool) == f.cfg.Pool
 }
@@ -50,7 +50,7 @@ func tagValue(tags []types.Tag, key string) string {
 	return ""
 }
 
-// toInstance converts a machine to the caller's type.
+// toInstance converts an EC2 instance.
 func (f *Fleet) toInstance(i types.Instance) cloud.Instance {
 	m := cloud.Instance{
 		ID:       cloud.InstanceID(aws.ToString(i.InstanceId)),
@@ -71,7 +71,7 @@ func (f *Fleet) toInstance(i types.Instance) cloud.Instance {
 	return m
 }
 
-// zoneOf is a machine's zone or subnet, as the pool's offers name it.
+// zoneOf returns the zone or subnet of an instance in the notation of the pool's offers.
 func (f *Fleet) zoneOf(i types.Instance) string {
 	if len(f.cfg.Subnets) == 0 {
 		return ""
@@ -79,8 +79,8 @@ func (f *Fleet) zoneOf(i types.Instance) string {
 	return aws.ToString(i.SubnetId)
 }
 
-// stateOf maps EC2's state to the caller's. One that it has not yet is taken
-// to be on its way to another: it counts, and is neither used nor replaced.
+// stateOf converts EC2's state. An unknown state counts as a transition: the instance is counted,
+// and neither used nor replaced.
 func stateOf(s *types.InstanceState) cloud.InstanceState {
 	if s == nil {
 		return cloud.InstanceStarting

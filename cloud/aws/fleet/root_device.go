@@ -9,13 +9,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// usualRoot is the root device of most images, and what Determined 0.38.1
-// always says.
+// usualRoot is the root device of most images. Determined 0.38.1 always uses it.
 const usualRoot = "/dev/sda1"
 
-// rootDevice is the name of the image's root disk. Under another name the size
-// and the encryption would go to a second, empty disk. A caller that may not
-// look at images gets the usual name.
+// rootDevice returns the device name of the image's root volume. With another name, size and
+// encryption would apply to a second, empty volume. If the caller lacks the permission to describe
+// images, it returns the usual name.
 func (f *Fleet) rootDevice(ctx context.Context) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

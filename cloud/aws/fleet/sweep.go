@@ -11,10 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Sweep implements cloud.Sweeper: it cancels spot requests that wait for a
-// machine that no pool counts. Our launches leave none, since they are granted or
-// refused at once; an older master's may stay open until it expires. Pools without
-// spot are skipped.
+// Sweep implements cloud.Sweeper: it cancels open spot requests of the pool, whose instances no
+// pool would count. The fleet's own requests are fulfilled or rejected immediately, but those of an
+// older master may remain open until they expire. It does nothing for pools without spot.
 func (f *Fleet) Sweep(ctx context.Context) ([]string, error) {
 	if !f.cfg.Spot {
 		return nil, nil
@@ -47,8 +46,8 @@ func (f *Fleet) Sweep(ctx context.Context) ([]string, error) {
 	return gone, nil
 }
 
-// leftOver checks the marks again. A request with another cluster's mark is not
-// ours, whatever its pair says.
+// leftOver checks the tags again. A request with another cluster's tag is not canceled, even if it
+// has the configured tag.
 func (f *Fleet) leftOver(tags []types.Tag) bool {
 	cluster := tagValue(tags, TagCluster)
 	return tagValue(tags, f.cfg.Tag.Key) == f.cfg.Tag.Value && tagValue(tags, TagOldPool) == f.cfg.Pool &&

@@ -10,12 +10,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// chunk is how many machines one call removes. EC2 takes 1,000 and asks for
-// fewer, because a call fails or succeeds as a whole.
+// chunk is the number of instances per call. EC2 accepts 1,000 and recommends fewer, because a call
+// fails or succeeds as a whole.
 const chunk = 100
 
-// Terminate implements cloud.Instances. A chunk that fails does not keep the
-// others.
+// Terminate implements cloud.Instances. It continues with the remaining chunks if one fails.
 func (f *Fleet) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 	var errs []error
 	for part := range slices.Chunk(ids, chunk) {
@@ -24,9 +23,9 @@ func (f *Fleet) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 	return errors.Join(errs...)
 }
 
-// terminateInstances removes machines by one call. EC2 refuses the whole call for one
-// machine that it has forgotten; such a call is halved until that one is alone,
-// and then it is done.
+// terminateInstances terminates instances in one call. If one of them no longer exists, EC2 rejects
+// the whole call. It then bisects the list until the missing instance is alone, and ignores that
+// error.
 func (f *Fleet) terminateInstances(ctx context.Context, ids []cloud.InstanceID) error {
 	names := make([]string, len(ids))
 	for i, id := range ids {

@@ -9,8 +9,8 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// A policy that an organisation attaches to every role is not planned away, and
-// does not keep the role from going.
+// A policy that an organization attaches to every role causes no drift and does not prevent the
+// role's deletion.
 func TestAttachedPoliciesAreLeftAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})

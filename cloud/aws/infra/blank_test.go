@@ -15,7 +15,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// withoutMachine has up fail for want of a machine, so that the volume stays blank.
+// withoutMachine runs an up that fails for lack of capacity, so that the volume remains blank.
 func (m *memory) withoutMachine(t *testing.T) {
 	t.Helper()
 	m.world.SetCapacity(m.wish.machine, "us-west-2a", 0)
@@ -25,7 +25,7 @@ func (m *memory) withoutMachine(t *testing.T) {
 	m.settleDown()
 }
 
-// data is the inventory's line of the data volume.
+// data returns the data volume from the inventory.
 func (m *memory) data(t *testing.T) resource.Found {
 	t.Helper()
 	for _, f := range m.inventory(t) {
@@ -43,7 +43,7 @@ func (m *memory) marks(t *testing.T) map[string]string {
 	return mark.EC2TagMap(v.Tags)
 }
 
-// A volume that no machine has ever had is no data: it may be replaced, and `down` does not keep it.
+// A volume that was never attached contains no data: `up` may replace it and `down` deletes it.
 func TestABlankVolumeIsReplacedAndRemoved(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestABlankVolumeIsReplacedAndRemoved(t *testing.T) {
 				if first.Retain != "" {
 					t.Errorf("got a blank volume that is kept because it %s", first.Retain)
 				}
-				m.wish.volumeGiB = 50 // a volume never shrinks
+				m.wish.volumeGiB = 50 // a volume cannot shrink
 				if got := strings.Join(m.plan(t), "\n"); !strings.Contains(got, "replace aws/volume/data; size: 100 GiB → 50 GiB") {
 					t.Errorf("got %s, want the volume replaced", got)
 				}
@@ -75,7 +75,7 @@ func TestABlankVolumeIsReplacedAndRemoved(t *testing.T) {
 	}
 }
 
-// From when a machine gets it on, a volume is kept.
+// A volume is retained once it was attached to an instance.
 func TestAVolumeThatWasAttachedIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
@@ -97,7 +97,7 @@ func TestAVolumeThatWasAttachedIsKept(t *testing.T) {
 	})
 }
 
-// Somebody who attaches a blank volume in the console may write on it.
+// A user who attaches a blank volume in the console may write to it.
 func TestAVolumeAttachedByHandIsNotBlank(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})

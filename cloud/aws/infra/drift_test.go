@@ -17,14 +17,14 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// byHand is somebody in the console.
+// byHand simulates manual changes in the AWS console.
 type byHand struct {
 	api.Clients
 	t *testing.T
 	m *memory
 }
 
-// id is what Amazon calls one of the cluster's things.
+// id returns the ID of one of the cluster's objects.
 func (h byHand) id(kind, name string) string {
 	h.t.Helper()
 	for _, f := range h.m.inventory(h.t) {
@@ -36,7 +36,7 @@ func (h byHand) id(kind, name string) string {
 	return ""
 }
 
-// What somebody changed by hand is seen, said and put right.
+// Manual changes are detected, shown in the plan and reverted.
 func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
 	bucket := "det-deploy-lab-data-" + awstest.Account
 	for _, tc := range []struct {

@@ -17,7 +17,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// brought is what a user may bring.
+// brought holds the existing resources of a user.
 type brought struct{ subnet, zone, group, role, volume infra.Existing }
 
 func (h byHand) bring() brought {
@@ -53,8 +53,8 @@ func (b brought) cluster(c *mark.Cluster) []resource.Resource {
 	}
 }
 
-// What the user brought is used, and is there as it was when the cluster is gone,
-// data or no data.
+// Existing resources of the user are used, and are unchanged after the deletion of the cluster,
+// with or without its data.
 func TestWhatTheUserBroughtIsUsedAndLeft(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// flow is something an operator does, that may be cut short at any call.
+// flow is an operation that may be interrupted at any API call.
 type flow struct {
 	name    string
 	prepare func(*memory, context.Context) error
@@ -43,8 +43,7 @@ func flows() []flow {
 	}
 }
 
-// calls counts the calls of a flow in a world without faults: all, and those
-// that change something.
+// calls returns the number of API calls of a flow without faults: all, and the modifying ones.
 func (f flow) calls(t *testing.T) (all, changes int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,8 +56,8 @@ func (f flow) calls(t *testing.T) (all, changes int) {
 	return all, changes
 }
 
-// Whatever call fails, and however, the same command continues: nothing is
-// missing, nothing is there twice, and down leaves nothing.
+// After any fault at any call, re-running the command completes it: no object is missing or
+// duplicated, and down deletes everything.
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	k := 0
@@ -84,7 +83,7 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// skipped leaves most of the four thousand cases to `make faults`.
+// skipped reports whether a case is skipped. `make faults` runs all four thousand.
 func skipped(k int) bool {
 	return k%faults.Stride(rest.Choose(61, 31)) != 0
 }
@@ -118,8 +117,8 @@ func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault faults.F
 	}
 }
 
-// patiently runs the same command again as it is told to: while lists settle, the
-// plan that was agreed to may not be the one under the lock.
+// patiently re-runs the command as its error advises: while lists are stale, the plan computed
+// under the lock may differ from the approved one.
 func (m *memory) patiently(ctx context.Context, run func(*memory, context.Context) error) error {
 	var err error
 	for range 3 {
@@ -130,15 +129,14 @@ func (m *memory) patiently(ctx context.Context, run func(*memory, context.Contex
 	return err
 }
 
-// injected reports whether a failure is the one that a test asked for, or one of
-// many at once.
+// injected reports whether an error is an injected fault or the failed apply that it caused.
 func injected(err error) bool {
 	_, applied := errors.AsType[*apply.Error](err)
 	return applied || errors.Is(err, faults.ErrInjected)
 }
 
-// An up that was killed anywhere is taken down at once, without another up and
-// while lists lag.
+// After an up was killed at any call, down deletes the cluster without another up and while lists
+// are stale.
 func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	t.Parallel()
 	_, changes := flows()[0].calls(t)
@@ -152,7 +150,7 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) {
 					m := inMemory(awstest.Options{Lag: 5 * time.Second})
 					before := m.world.Live()
 					m.world.FailChange(i, fault)
-					_ = m.up(t.Context()) // it is meant to fail
+					_ = m.up(t.Context()) // it is expected to fail
 					m.resume()
 					must(t, m.downAll(t.Context()))
 					m.settleDown()

@@ -1,6 +1,6 @@
-// Package infra is everything of Amazon's that a cluster consists of. Each thing is one
-// small resource, in the package of its service; here they are listed and removed. What
-// existed before is only pointed at and checked, never changed or removed.
+// Package infra defines a cluster's AWS resources. Each resource is a small type in the package of
+// its service; this package lists and deletes them. Existing resources of the user are only
+// referenced and checked, never changed or deleted.
 package infra
 
 import (
@@ -16,17 +16,16 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Objects lists and removes what a cluster consists of.
+// Objects lists and deletes the objects of a cluster.
 type Objects struct{ *mark.Cluster }
 
 var _ resource.Target = Objects{}
 
-// resourceKinds has those that others need first. Going backwards is the order of `down`:
+// resourceKinds returns all kinds, dependencies first. `down` deletes in reverse order:
 //
-//	stop the master, its disk and address come off ──▶ the master goes, so that
-//	nothing launches agents ──▶ spot requests, agents ──▶ what hangs on the
-//	network ──▶ the network
-//	        ──▶ roles ──▶ data, then what opens it ──▶ logs
+//	stop the master, detach its volume and address ──▶ terminate the master, so that
+//	it launches no more agents ──▶ spot requests, agents ──▶ network resources ──▶ VPC
+//	        ──▶ roles ──▶ data, then its secrets ──▶ logs
 func resourceKinds(c *mark.Cluster) infra.Inventory {
 	return slices.Concat(dataKinds(c), networkKinds(c), machineKinds(c))
 }
@@ -67,16 +66,16 @@ func machineKinds(c *mark.Cluster) infra.Inventory {
 	}
 }
 
-// Kinds lists the name of every kind, those that others need first.
+// Kinds returns the names of all kinds, dependencies first.
 func (Objects) Kinds() []string { return resourceKinds(new(mark.Cluster)).Kinds() }
 
-// taggedKind is a kind of EC2's objects that carry tags.
+// taggedKind returns the inventory entry for a kind of tagged EC2 objects.
 func taggedKind[T any](c *mark.Cluster, k infra.Kind[T]) infra.Listed {
 	return infra.Listed{Kind: k.Name, List: mark.Inventory(c, k), Remove: k.Delete}
 }
 
-// Inventory lists everything that carries the mark of a cluster, which may be another
-// than t's in the same account.
+// Inventory returns all objects with the tag of a cluster, which may be another cluster in the same
+// account.
 func (t Objects) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
 	of := *t.Cluster
 	of.ID = cluster
@@ -87,8 +86,8 @@ func (t Objects) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 	return t.ReleaseSecrets(all), nil
 }
 
-// Remove deletes one object of the inventory. What holds it up and is on its way out is
-// waited for. That it is gone already is fine.
+// Remove deletes an object of the inventory. It waits for objects in use that are being deleted,
+// and returns nil if the object no longer exists.
 func (t Objects) Remove(ctx context.Context, f resource.Found) error {
 	return resourceKinds(t.Cluster).Remove(ctx, f)
 }

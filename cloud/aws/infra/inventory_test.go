@@ -24,7 +24,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// launch starts machines as a master of a cluster does.
+// launch launches instances like the master of a cluster.
 func (h byHand) launch(cluster string, n int32, spot bool) []string {
 	h.t.Helper()
 	tags := []types.Tag{{Key: aws.String(mark.ClusterTag), Value: aws.String(cluster)}, {Key: aws.String("det-deploy-pool"), Value: aws.String("gpu")}}
@@ -51,8 +51,8 @@ func (h byHand) launch(cluster string, n int32, spot bool) []string {
 	return ids
 }
 
-// Eleven agents, some of them spot, are no business of up and go with down, and
-// those of another cluster are left alone.
+// Up ignores the eleven agents, some of them spot instances, and down deletes them. Those of
+// another cluster remain.
 func TestLaunchedMachinesAreLeftByUpAndTakenByDown(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestAnInterfaceThatHangsGoesWithTheNetwork(t *testing.T) {
 	})
 }
 
-// Somebody else's interface in our subnet cannot be removed by us: down gives up
-// after its limit and says what is in the way.
+// An interface of another owner in the cluster's subnet cannot be deleted: down fails after its
+// limit and names the interface.
 func TestWhoeverHoldsASubnetIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
@@ -130,8 +130,8 @@ func TestWhoeverHoldsASubnetIsNamed(t *testing.T) {
 	})
 }
 
-// A bucket is emptied with all versions, delete markers and unfinished uploads,
-// over many pages; and only when that was agreed.
+// A bucket is emptied of all versions, delete markers and incomplete multipart uploads, across many
+// pages, and only after the user has agreed.
 func TestABucketGoesWithAllThatIsInIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
@@ -178,7 +178,7 @@ func TestAnObjectThatMayNotBeDeletedIsNamed(t *testing.T) {
 	})
 }
 
-// A name of ours that somebody else uses is neither changed nor removed.
+// An object of another owner with one of the cluster's names is neither changed nor deleted.
 func TestWhatIsNotOursIsNotTouched(t *testing.T) {
 	for _, tc := range []struct {
 		name string

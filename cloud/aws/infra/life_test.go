@@ -9,7 +9,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// whole is the inventory of the blueprint.
+// whole is the complete inventory of the blueprint.
 var whole = []string{
 	"address/master", "address-association/master", "bucket/det-deploy-lab-data",
 	"instance/master", "instance-profile/agent", "instance-profile/master",
@@ -19,7 +19,7 @@ var whole = []string{
 	"volume/data", "volume-attachment/data", "vpc/main", "vpc-endpoint/s3",
 }
 
-// kept is what outlives a down that is not told to delete data.
+// kept is the inventory after a down without the deletion of data.
 var kept = []string{"bucket/det-deploy-lab-data", "secret/admin-password", "volume/data"}
 
 func worlds() map[string]awstest.Options {
@@ -146,7 +146,7 @@ func TestATagGoesOntoEverything(t *testing.T) {
 		must(t, s.up(t.Context()))
 		s.wish.tags = map[string]string{"team": "vision"}
 		got := s.plan(t)
-		// Relations carry no tags, and IAM's profiles only from their beginning.
+		// Relations carry no tags, and IAM instance profiles get theirs at creation only.
 		if want := len(whole) - len([]string{"association", "attachment", "rules", "rules", "profile", "profile"}); len(got) != want {
 			t.Errorf("got %d changes, want %d:\n%s", len(got), want, strings.Join(got, "\n"))
 		}

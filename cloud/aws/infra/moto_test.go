@@ -23,8 +23,7 @@ func onMoto(t *testing.T) *stage {
 	}
 }
 
-// hurry waits a twentieth of what is asked for: the emulator's machines need no
-// time to start.
+// hurry waits a twentieth of the duration, because the emulator's instances start immediately.
 func hurry(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -34,8 +33,7 @@ func hurry(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// The same life as in memory, over HTTP and with requests that an emulator nobody
-// here wrote understands.
+// The same lifecycle as in memory, over HTTP with requests to a third-party emulator.
 func TestALifeOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := onMoto(t)

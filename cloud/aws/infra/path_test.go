@@ -7,8 +7,8 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// How many calls long the way is through looking, agreeing and making: each call
-// takes 200 ms, and what does not wait for another is made side by side.
+// The length of the critical path of plan and apply in calls. Each call takes 200 ms, and
+// independent calls run in parallel.
 func TestTheLongestWayIsShort(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const each = 200 * time.Millisecond
@@ -19,7 +19,7 @@ func TestTheLongestWayIsShort(t *testing.T) {
 		must(t, err)
 		planned := time.Since(start)
 		must(t, in.Up(t.Context(), p))
-		made := time.Since(start) - 2*planned // under the lock it is planned once more
+		made := time.Since(start) - 2*planned // the apply computes the plan once more under the lock
 		t.Logf("a plan is %d calls long, making what it says %d", planned/each, made/each)
 		if n := made / each; n > 14 {
 			t.Errorf("got %d calls one after the other, want 14 at most", n)

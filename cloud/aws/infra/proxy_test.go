@@ -17,8 +17,8 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// Over a network that loses requests and replies, and with an Amazon that
-// refuses now and then and takes its time, the same command ends where it should.
+// Over a network that drops requests and responses, and with an AWS that occasionally returns
+// errors and is slow, re-running the command reaches the wanted state.
 func TestALifeOverABadNetwork(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)
@@ -43,8 +43,8 @@ func TestALifeOverABadNetwork(t *testing.T) {
 			p.Add(faultproxy.Rule{Action: changing, Probability: 0.1, Effect: e})
 		}
 	}
-	// A third of all changing calls fail: some runs are needed until each of
-	// some thirty was lucky.
+	// A third of all modifying calls fail, so it takes several runs until each of some thirty has
+	// succeeded.
 	insist := func(what string, run func() error) {
 		t.Helper()
 		spoil()

@@ -26,7 +26,7 @@ import (
 	recordtest "github.com/det-deploy/det-deploy/test/contract/record"
 )
 
-// wish is what a test can change about the cluster it wants.
+// wish holds the variable settings of the tests' cluster.
 type wish struct {
 	tags       map[string]string
 	inbound    string
@@ -49,7 +49,7 @@ func modest() wish {
 	}
 }
 
-// blueprint is a cluster with one resource of each kind.
+// blueprint returns a cluster with one resource of each kind.
 func blueprint(c *mark.Cluster, w wish, image string) []resource.Resource {
 	c.Tags = w.tags
 	vpc := &network.VPC{In: c, Name: "main", CIDR: netip.MustParsePrefix(w.cidr)}
@@ -100,7 +100,7 @@ func blueprint(c *mark.Cluster, w wish, image string) []resource.Resource {
 	return out
 }
 
-// stage is an account, the record of a cluster in it, and what is wanted.
+// stage is an account, the record of a cluster in it, and the wanted resources.
 type stage struct {
 	account string
 	image   string
@@ -109,13 +109,12 @@ type stage struct {
 	store   *recordtest.Memory
 	settle  time.Duration
 	wish    wish
-	// draw takes the place of the blueprint.
+	// draw replaces the blueprint.
 	draw func(*mark.Cluster) []resource.Resource
 	dead func(record.Holder) bool
 }
 
-// deployment is a cluster on that account with nothing to check and nobody to
-// wait for.
+// deployment is a cluster in that account without preflight checks and readiness waits.
 type deployment struct {
 	infra.Objects
 	s *stage
@@ -134,7 +133,7 @@ func (s *stage) cluster(gate *resource.Gate) *mark.Cluster {
 	return &mark.Cluster{ID: "lab", Account: s.account, Clients: s.clients(gate), Pause: s.pause}
 }
 
-// inventory lists what is there of a cluster.
+// inventory returns the existing objects of the cluster.
 func (s *stage) inventory(t *testing.T) []resource.Found {
 	t.Helper()
 	fs, err := infra.Objects{Cluster: s.cluster(nil)}.Inventory(t.Context(), "lab")
@@ -142,7 +141,7 @@ func (s *stage) inventory(t *testing.T) []resource.Found {
 	return fs
 }
 
-// operator is a new process.
+// operator returns an installer as in a new process.
 func (s *stage) operator() *installer.Installer {
 	gate := new(resource.Gate)
 	return &installer.Installer{
@@ -170,7 +169,7 @@ func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, e
 	return in.Down(ctx, p, deleteData)
 }
 
-// plan renders what up would do, leaving out what stays.
+// plan returns the changes that up would make.
 func (s *stage) plan(t *testing.T) []string {
 	t.Helper()
 	p, err := s.operator().Plan(t.Context())
@@ -185,7 +184,7 @@ func (s *stage) wantNothingToDo(t *testing.T) {
 	}
 }
 
-// live lists the inventory as "kind/name", sorted.
+// live returns the inventory as "kind/name", sorted.
 func (s *stage) live(t *testing.T) []string {
 	t.Helper()
 	fs := s.inventory(t)

@@ -13,7 +13,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// memory is a stage whose Amazon is in memory.
+// memory is a stage with an in-memory AWS.
 type memory struct {
 	*stage
 	world *awstest.World
@@ -30,8 +30,7 @@ func inMemory(o awstest.Options) *memory {
 	}
 }
 
-// resume lets the next operator go on at once, without waiting for the lease of
-// the one who was killed.
+// resume lets the next operator continue at once, without waiting for the lease of the killed one.
 func (m *memory) resume() {
 	m.world.Revive()
 	m.dead = func(record.Holder) bool { return true }
@@ -42,14 +41,14 @@ func (m *memory) downAll(ctx context.Context) error {
 	return err
 }
 
-// bubble runs a test with a clock of its own.
+// bubble runs a test with a fake clock.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, f)
 }
 
-// slow is a world with the delays that Amazon has.
+// slow returns a world with Amazon's delays.
 func slow() awstest.Options {
 	return awstest.Options{
 		Boot: 20 * time.Second, Shutdown: 30 * time.Second, Linger: 40 * time.Second,
@@ -57,7 +56,7 @@ func slow() awstest.Options {
 	}
 }
 
-// settleDown waits until lists show what is.
+// settleDown waits until lists are up to date.
 func (m *memory) settleDown() {
 	time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
 }

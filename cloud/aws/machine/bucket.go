@@ -24,11 +24,10 @@ type Bucket struct {
 
 var _ follow.Bucket = Bucket{}
 
-// maxChanged is more than any manifest has.
+// maxChanged is the maximum size of an object read by Changed. Manifests are much smaller.
 const maxChanged = 4 << 20
 
-// Changed returns an object and its mark, or nothing when the mark is still the
-// one given.
+// Changed returns an object and its ETag, or no data if the ETag is still the given one.
 func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now string, err error) {
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key}
 	if mark != "" {
@@ -49,7 +48,7 @@ func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now
 	return data, aws.ToString(out.ETag), nil
 }
 
-// Fetch copies an object.
+// Fetch downloads an object.
 func (b Bucket) Fetch(ctx context.Context, key string, to io.Writer) error {
 	out, err := b.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &key}, muteChecksumLog)
 	if err != nil {
@@ -70,6 +69,6 @@ func (b Bucket) Put(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-// muteChecksumLog leaves out the SDK's own line about objects that carry no checksum of
-// its kind: what is fetched is checked against the manifest.
+// muteChecksumLog disables the SDK's warning about objects without a checksum, because the content
+// is verified against the manifest.
 func muteChecksumLog(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true }

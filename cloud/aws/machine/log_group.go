@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/journal"
 )
 
-// LogGroup is a group of CloudWatch logs. The group itself is made beforehand: a
-// machine may write into it and no more.
+// LogGroup is a CloudWatch log group. It must exist: a machine has the permission to write to it
+// and no more.
 type LogGroup struct {
 	Name string
 	Logs api.Logs
@@ -36,7 +36,7 @@ func (g *LogGroup) Put(ctx context.Context, stream string, events []journal.Even
 		in.LogEvents = append(in.LogEvents, types.InputLogEvent{Timestamp: aws.Int64(e.At.UnixMilli()), Message: aws.String(e.Text)})
 	}
 	if _, err := g.Logs.PutLogEvents(ctx, in); err != nil {
-		if cloud.KindOf(err) == cloud.NotFound { // it was removed
+		if cloud.KindOf(err) == cloud.NotFound { // the stream was deleted
 			g.forgetStream(stream)
 		}
 		return fmt.Errorf("write to %s of log group %s: %w", stream, g.Name, err)
@@ -44,7 +44,7 @@ func (g *LogGroup) Put(ctx context.Context, stream string, events []journal.Even
 	return nil
 }
 
-// makeStream makes a stream once.
+// makeStream creates a stream once.
 func (g *LogGroup) makeStream(ctx context.Context, stream string) error {
 	g.mu.Lock()
 	made := g.made[stream]
@@ -53,7 +53,7 @@ func (g *LogGroup) makeStream(ctx context.Context, stream string) error {
 		return nil
 	}
 	_, err := g.Logs.CreateLogStream(ctx, &cloudwatchlogs.CreateLogStreamInput{LogGroupName: &g.Name, LogStreamName: &stream})
-	if err != nil && cloud.KindOf(err) != cloud.Conflict { // in conflict with the same stream, made before
+	if err != nil && cloud.KindOf(err) != cloud.Conflict { // a conflict means that the stream exists
 		return fmt.Errorf("make %s in log group %s: %w", stream, g.Name, err)
 	}
 	g.mu.Lock()

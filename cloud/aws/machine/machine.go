@@ -1,6 +1,5 @@
-// Package machine is what a machine of a cluster on Amazon's has of its cloud: who
-// it is, the control bucket, the proof of which machine it is, notices of its interruption,
-// and where its logs and its use are reported.
+// Package machine provides the AWS services of a cluster's machine: its identity, the control
+// bucket, proofs of identity, interruption notices, logs and metrics.
 package machine
 
 import (
@@ -21,17 +20,16 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Config is what is known of a machine before it is asked.
+// Config configures Open.
 type Config struct {
-	// Region is asked of the machine's metadata when it is empty.
+	// Region is the region. If it is empty, it is read from the instance metadata.
 	Region string
-	// Endpoint takes the place of Amazon's addresses. It is empty outside of tests
-	// and closed networks.
+	// Endpoint overrides Amazon's endpoint URLs, for tests and closed networks.
 	Endpoint string
 	Log      *slog.Logger
 }
 
-// Cloud is Amazon, as the machine sees it.
+// Cloud implements host.Cloud for AWS.
 type Cloud struct {
 	id       host.Identity
 	endpoint string
@@ -41,7 +39,7 @@ type Cloud struct {
 
 var _ host.Cloud = (*Cloud)(nil)
 
-// Open finds out which machine this is.
+// Open reads the identity of the instance and returns its cloud.
 func Open(ctx context.Context, c Config) (*Cloud, error) {
 	m := NewMetadata("")
 	id, err := m.Identity(ctx)
@@ -64,7 +62,7 @@ func (c *Cloud) Identity() host.Identity { return c.id }
 // Bucket implements host.Cloud.
 func (c *Cloud) Bucket(name string) follow.Bucket { return Bucket{Name: name, S3: c.clients.S3} }
 
-// Prover implements host.Cloud: it signs a request to STS with the machine's role.
+// Prover implements host.Cloud. Its proofs are STS requests signed with the instance's role.
 func (c *Cloud) Prover() host.Prover {
 	role := ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = c.metadata.sdk })
 	signer := attest.Machine{Credentials: aws.NewCredentialsCache(role), Region: c.id.Region, Endpoint: c.endpoint, Now: time.Now}

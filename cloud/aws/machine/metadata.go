@@ -15,20 +15,19 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host"
 )
 
-// Metadata is what Amazon tells a machine about itself, in the version that asks
-// for a token first (IMDSv2) and in no other.
+// Metadata is a client of the instance metadata service. It uses IMDSv2 only.
 type Metadata struct{ sdk *imds.Client }
 
-// NewMetadata returns a client. Endpoint is Amazon's own when it is empty.
+// NewMetadata returns a client. An empty endpoint means Amazon's.
 func NewMetadata(endpoint string) *Metadata {
 	return &Metadata{imds.New(imds.Options{
 		Endpoint: endpoint, EnableFallback: aws.FalseTernary,
-		// Who asks asks again: a question that waits for minutes is of no use.
+		// Callers retry by themselves; a request should not wait for minutes.
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 3 }),
 	})}
 }
 
-// Get returns what stands at a path below meta-data, and whether anything does.
+// Get returns the value of a path below meta-data. Found is false if the path does not exist.
 func (m *Metadata) Get(ctx context.Context, path string) (text string, found bool, err error) {
 	out, err := m.sdk.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && e.HTTPStatusCode() == http.StatusNotFound {
@@ -45,7 +44,7 @@ func (m *Metadata) Get(ctx context.Context, path string) (text string, found boo
 	return string(data), true, nil
 }
 
-// Identity asks which machine this is.
+// Identity returns the identity of the instance.
 func (m *Metadata) Identity(ctx context.Context) (host.Identity, error) {
 	id := host.Identity{}
 	for path, into := range map[string]*string{"instance-id": &id.Instance, "placement/region": &id.Region} {

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host"
 )
 
-// metadata answers as Amazon does: only with a token.
+// metadata returns a client of a fake metadata service that requires a session token.
 func metadata(t *testing.T, paths map[string]string) *machine.Metadata {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,14 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Reader reads the metadata of the machine.
+// Reader reads the instance metadata.
 type Reader interface {
-	// Get returns what stands at a path, and whether anything does.
+	// Get returns the value of a path. Found is false if the path does not exist.
 	Get(ctx context.Context, path string) (text string, found bool, err error)
 }
 
-// ReadNotices lists the notices that are there. Where one kind cannot be read, the
-// other is returned with the error.
+// ReadNotices returns the pending notices. If one kind cannot be read, it returns the other
+// together with the error.
 func ReadNotices(ctx context.Context, r Reader) ([]machine.Notice, error) {
 	var out []machine.Notice
 	var failed error
@@ -32,7 +32,8 @@ func ReadNotices(ctx context.Context, r Reader) ([]machine.Notice, error) {
 	return out, failed
 }
 
-// readInterruption is of a spot machine that will be stopped or terminated.
+// readInterruption reads the notice of a spot interruption: the instance will be stopped or
+// terminated.
 func readInterruption(ctx context.Context, r Reader) (machine.Notice, bool, error) {
 	var doc struct {
 		Action string
@@ -42,7 +43,7 @@ func readInterruption(ctx context.Context, r Reader) (machine.Notice, bool, erro
 	return machine.Notice{Kind: machine.Interruption, At: doc.Time, Reason: "spot interruption: " + doc.Action}, found, err
 }
 
-// readRebalance is of a spot machine that may be interrupted soon.
+// readRebalance reads the rebalance recommendation: the spot instance may be interrupted soon.
 func readRebalance(ctx context.Context, r Reader) (machine.Notice, bool, error) {
 	var doc struct{ NoticeTime time.Time }
 	found, err := readDocument(ctx, r, "events/recommendations/rebalance", &doc)

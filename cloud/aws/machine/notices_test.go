@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// paths is what a machine is told; a path that is there and empty cannot be read.
+// paths holds the metadata by path. Reading an empty value fails.
 type paths map[string]string
 
 func (p paths) Get(_ context.Context, path string) (string, bool, error) {

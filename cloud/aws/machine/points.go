@@ -12,8 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/metrics"
 )
 
-// Points writes a machine's points to CloudWatch. Each has the dimension
-// InstanceId besides its own.
+// Points writes the metrics of an instance to CloudWatch, with the additional dimension InstanceId.
 type Points struct {
 	Instance string
 	Metrics  api.Metrics

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/metrics"
 )
 
-// recorder keeps what was sent.
+// recorder is a fake CloudWatch that stores the last request.
 type recorder struct {
 	sent *cloudwatch.PutMetricDataInput
 }

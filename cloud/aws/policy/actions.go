@@ -2,7 +2,7 @@ package policy
 
 import "slices"
 
-// Actions is every action of documents, once.
+// Actions returns the unique actions of documents.
 func Actions(documents []Named) []string {
 	var out []string
 	for _, d := range documents {

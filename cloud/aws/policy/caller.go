@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// Caller is what the person needs who installs, changes and removes a cluster: two
-// documents, because one would be longer than Amazon allows.
+// Caller returns the policies for the user who installs, updates and deletes a cluster. There are
+// two, because one would exceed IAM's size limit.
 func Caller(s Scope) []Named {
 	return []Named{
 		{"caller-machines", newDocument(slices.Concat(s.readStatements(), s.createStatements(), s.changeStatements(), s.useKeys())...)},
@@ -11,7 +11,7 @@ func Caller(s Scope) []Named {
 	}
 }
 
-// readStatements allow questions that Amazon cannot limit to one cluster.
+// readStatements allows read-only calls that IAM cannot restrict to one cluster.
 func (s Scope) readStatements() []Statement {
 	return []Statement{
 		allowActions(
@@ -24,15 +24,15 @@ func (s Scope) readStatements() []Statement {
 			"iam:ListRoles", "iam:ListInstanceProfiles", "iam:SimulatePrincipalPolicy",
 			"s3:ListAllMyBuckets", "secretsmanager:ListSecrets", "logs:DescribeLogGroups", "servicequotas:GetServiceQuota",
 		),
-		// The public list of images.
+		// The public parameters with image IDs.
 		allowActions("FindImages", []string{"arn:" + orDefault(s.Partition, "aws") + ":ssm:" + orDefault(s.Region, "*") + "::parameter/aws/service/*"}, "ssm:GetParameter"),
 	}
 }
 
-// createStatements allow calls that create. What is created must carry the mark; what it is
-// created in or from may belong to any account.
+// createStatements allows creating calls. The created objects must carry the cluster's tag; the
+// objects that they refer to may belong to any account.
 func (s Scope) createStatements() []Statement {
-	// The ARN of a snapshot names no account.
+	// The ARN of a snapshot contains no account ID.
 	made := append(s.ec2ARNs("snapshot"), s.resourceARN("ec2", "*"))
 	creates := []string{
 		"ec2:CreateVpc", "ec2:CreateSubnet", "ec2:CreateInternetGateway", "ec2:CreateRouteTable", "ec2:CreateVpcEndpoint",
@@ -53,7 +53,7 @@ func (s Scope) createStatements() []Statement {
 	}
 }
 
-// changeStatements allow calls on what carries the mark.
+// changeStatements allows calls on objects with the cluster's tag.
 func (s Scope) changeStatements() []Statement {
 	out := []Statement{s.whenResourceTagged(allowActions(
 		"ChangeOwn", append(s.ec2ARNs("snapshot"), s.resourceARN("ec2", "*")),
@@ -69,13 +69,13 @@ func (s Scope) changeStatements() []Statement {
 		"ec2:AttachVolume", "ec2:DetachVolume", "ec2:ModifyVolume", "ec2:DeleteVolume", "ec2:DeleteSnapshot", "ec2:CancelSpotInstanceRequests",
 	))}
 	if s.Volume != "" {
-		// An upgrade keeps the disk as a snapshot first.
+		// An upgrade first creates a snapshot of the volume.
 		out = append(out, allowActions("UseGivenVolume", []string{s.resourceARN("ec2", "volume/"+s.Volume)}, "ec2:AttachVolume", "ec2:DetachVolume", "ec2:CreateSnapshot"))
 	}
 	return out
 }
 
-// roleStatements allow the cluster's roles and passing them to their services.
+// roleStatements allows managing the cluster's roles and passing them to their services.
 func (s Scope) roleStatements() []Statement {
 	spot := "arn:" + orDefault(s.Partition, "aws") + ":iam::" + orDefault(s.Account, "*") + ":role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 	passed, seen := []string{s.iamARN("role")}, []string{s.iamARN("role"), s.iamARN("instance-profile"), spot}
@@ -84,7 +84,7 @@ func (s Scope) roleStatements() []Statement {
 			passed, seen = append(passed, given), append(seen, given)
 		}
 	}
-	if len(passed) > 1 { // the profile of a role need not be called as the role is
+	if len(passed) > 1 { // a role's instance profile may have another name than the role
 		seen = append(seen, "arn:"+orDefault(s.Partition, "aws")+":iam::"+orDefault(s.Account, "*")+":instance-profile/*")
 	}
 	return []Statement{
@@ -103,7 +103,7 @@ func (s Scope) roleStatements() []Statement {
 	}
 }
 
-// storageStatements allow what outlives machines: buckets, secrets and logs.
+// storageStatements allows managing objects that outlive instances: buckets, secrets and logs.
 func (s Scope) storageStatements() []Statement {
 	buckets := []string{s.bucketARN(s.controlBucket())}
 	if s.DataBucket == "" {
@@ -131,7 +131,7 @@ func (s Scope) storageStatements() []Statement {
 	return append(out, s.existingStatements()...)
 }
 
-// existingStatements allow logs, and reading what was there before.
+// existingStatements allows logs and reading existing resources of the user.
 func (s Scope) existingStatements() []Statement {
 	logs := []string{"logs:FilterLogEvents"}
 	if s.LogGroup == "" {

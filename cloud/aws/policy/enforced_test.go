@@ -19,9 +19,8 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// Each caller, with its documents and a right signature, may make its own calls
-// and no others. moto judges actions; it does not judge conditions, nor the ARNs
-// of EC2, so those stay unexercised.
+// With its own policies and a valid signature, each caller may make its own calls and no others.
+// moto evaluates actions, but neither conditions nor the ARNs of EC2, so those are not tested.
 func TestEachCallerMayMakeItsOwnCallsAndNoOthers(t *testing.T) {
 	t.Parallel()
 	for _, who := range policy.Everybody() {
@@ -33,7 +32,7 @@ func TestEachCallerMayMakeItsOwnCallsAndNoOthers(t *testing.T) {
 			for op, call := range calls(t, clients) {
 				service, _, _ := strings.Cut(op, ":")
 				if service == "servicequotas" || service == "cloudwatch" || service == "s3" {
-					continue // moto does not answer these, or asks for other actions than Amazon
+					continue // moto does not implement these, or requires actions other than Amazon's
 				}
 				want := granted(who, op)
 				err := call()
@@ -45,7 +44,7 @@ func TestEachCallerMayMakeItsOwnCallsAndNoOthers(t *testing.T) {
 	}
 }
 
-// granted reports whether a caller's documents have all that a call needs.
+// granted reports whether a caller's policies allow all actions that a call requires.
 func granted(who policy.Who, op string) bool {
 	var have []string
 	for _, d := range policy.For(who, policy.Scope{}) {
@@ -55,7 +54,7 @@ func granted(who policy.Who, op string) bool {
 	return !slices.ContainsFunc(c.Permissions, func(a string) bool { return !slices.Contains(have, a) })
 }
 
-// as is the clients of a role that has one caller's documents and nothing else.
+// as returns the clients of a role with one caller's policies only.
 func as(t *testing.T, a *motest.Account, who policy.Who) api.Clients {
 	t.Helper()
 	scope := policy.Scope{Account: a.ID, Region: motest.Region, Cluster: "lab"}
@@ -68,14 +67,14 @@ func as(t *testing.T, a *motest.Account, who policy.Who) api.Clients {
 		}
 	}
 	cfg := a.As(a.Assume(t, arn, string(who)))
-	cfg.RetryMaxAttempts = 1 // what moto cannot do stays so
+	cfg.RetryMaxAttempts = 1 // retrying an unimplemented call is useless
 	return api.New(cfg, api.Options{})
 }
 
-// calls is every call there is, with an input that may be sent.
+// calls returns all API calls, each with a valid input.
 func calls(t *testing.T, c api.Clients) map[string]func() error {
 	t.Helper()
-	ops := make(map[string]string) // "ListBuckets" of a service's interface -> "s3:ListBuckets"
+	ops := make(map[string]string) // maps "ListBuckets" of a service's interface to "s3:ListBuckets"
 	for _, call := range api.Calls() {
 		service, name, _ := strings.Cut(call.Op, ":")
 		ops[service+" "+name] = call.Op
@@ -103,10 +102,10 @@ func calls(t *testing.T, c api.Clients) map[string]func() error {
 	return out
 }
 
-// trust has EC2 take a role.
+// trust allows EC2 to assume a role.
 const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 
-// aim gives documents where documents are due.
+// aim sets the policy document fields of an input.
 func aim(in reflect.Value) {
 	text := trust
 	for _, field := range []string{"PolicyDocument", "AssumeRolePolicyDocument"} {
@@ -116,7 +115,7 @@ func aim(in reflect.Value) {
 	}
 }
 
-// Who may hand on a role is judged by the role.
+// iam:PassRole is restricted by the passed role.
 func TestTheMasterHandsOnTheAgentsRoleOnly(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)

@@ -1,8 +1,7 @@
 package policy
 
-// useKeys is what a caller that launches machines needs of the KMS keys that their disks
-// are encrypted with, where those are not Amazon's own. EC2 uses them on the launcher's
-// behalf, and only for disks.
+// useKeys allows a caller that launches instances to use the customer managed KMS keys of their
+// volumes. EC2 uses the keys on the caller's behalf, for volumes only.
 func (s Scope) useKeys() []Statement {
 	if len(s.Keys) == 0 {
 		return nil

@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// Master is what a cluster's master needs: to launch and remove machines for its
-// pools, to read its own configuration and secrets, and to report.
+// Master returns the policy for a cluster's master: to launch and terminate the instances of its
+// pools, to read its configuration and secrets, and to write logs and metrics.
 func Master(s Scope) Document {
 	made := []string{"instance", "volume", "spot-instances-request"}
 	named := []string{"image", "snapshot", "subnet", "security-group", "key-pair", "network-interface"}
@@ -12,10 +12,10 @@ func Master(s Scope) Document {
 		s.whenRequestTagged(allowActions("LaunchMarked", s.ec2ARNs(made...), "ec2:RunInstances")),
 		allowActions("LaunchFrom", s.ec2ARNs(named...), "ec2:RunInstances"),
 		allowActions("MarkWhatIsLaunched", s.ec2ARNs(made...), "ec2:CreateTags").withCondition("StringEquals", "ec2:CreateAction", "RunInstances"),
-		// A pool's mark: the master's own machine has none, and it must not be
-		// able to end itself.
+		// Only with a pool's tag: the master's own instance has none, so the master cannot
+		// terminate itself.
 		s.whenResourceTagged(allowActions("RemoveOwnAgents", s.ec2ARNs("instance"), "ec2:TerminateInstances")).withCondition("StringLike", "aws:ResourceTag/"+poolTag, "?*"),
-		// A machine that does not come up shows why.
+		// For the console output of an instance that does not start.
 		s.whenResourceTagged(allowActions("ReadOwnConsoles", s.ec2ARNs("instance"), "ec2:GetConsoleOutput")),
 		s.whenResourceTagged(allowActions("CancelOwnRequests", s.ec2ARNs("spot-instances-request"), "ec2:CancelSpotInstanceRequests")),
 		s.passRole("HandOnAgentRole", s.agentRole()),
@@ -23,18 +23,18 @@ func Master(s Scope) Document {
 		allowActions("ReadControlObjects", []string{s.bucketARN(s.controlBucket()) + "/*"}, "s3:GetObject"),
 		allowActions("WriteStatus", []string{s.bucketARN(s.controlBucket()) + "/status/*"}, "s3:PutObject"),
 		allowActions("ReadSecrets", s.readableSecrets(), "secretsmanager:GetSecretValue"),
-		// With it a process on the master's machine could sign for any master; only
-		// the installer needs it.
+		// With this key, a process on the master's instance could sign certificates for any master;
+		// only the installer needs it.
 		denyActions("LeaveTheAuthority", []string{s.authorityKey()}, "secretsmanager:GetSecretValue"),
 	}
 	return newDocument(slices.Concat(out, s.useKeys(), s.machineStatements())...)
 }
 
-// Agent is what a cluster's agents need: to read and write checkpoints, and to
-// report. Tasks that run there can do as much.
+// Agent returns the policy for a cluster's agents: to read and write checkpoints, logs and metrics.
+// Tasks on an agent have the same permissions.
 func Agent(s Scope) Document { return newDocument(s.machineStatements()...) }
 
-// machineStatements are what master and agents both need.
+// machineStatements allows the common actions of master and agents.
 func (s Scope) machineStatements() []Statement {
 	data := s.bucketARN(s.dataBucket())
 	out := []Statement{
@@ -46,11 +46,11 @@ func (s Scope) machineStatements() []Statement {
 	if s.NoSessions {
 		return out
 	}
-	// Amazon names no resource for these; a machine speaks for itself only.
+	// These actions support no resource-level permissions; an instance can act for itself only.
 	return append(out, allowActions("OpenSessions", []string{"*"}, sessionActions()...))
 }
 
-// sessionActions are what the SSM agent needs, which the stock images have.
+// sessionActions returns the actions of the SSM Agent, which the stock images contain.
 func sessionActions() []string {
 	return []string{
 		"ssm:UpdateInstanceInformation",
@@ -58,17 +58,17 @@ func sessionActions() []string {
 	}
 }
 
-// Optional lists actions without which a machine does its work all the same.
+// Optional returns actions without which a machine still works.
 func Optional() []string {
 	return append(sessionActions(), "ec2:GetConsoleOutput", "logs:DescribeLogStreams")
 }
 
-// passRole allows passing roles to machines only.
+// passRole allows passing roles to EC2 only.
 func (s Scope) passRole(sid string, roles ...string) Statement {
 	return allowActions(sid, roles, "iam:PassRole").withCondition("StringEquals", "iam:PassedToService", "ec2."+s.serviceDomain())
 }
 
-// serviceDomain is the domain of service principals.
+// serviceDomain returns the domain of service principals.
 func (s Scope) serviceDomain() string {
 	if s.Partition == "aws-cn" {
 		return "amazonaws.com.cn"

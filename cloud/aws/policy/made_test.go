@@ -12,7 +12,7 @@ import (
 
 func TestEveryCallIsMadeSomewhere(t *testing.T) {
 	t.Parallel()
-	// Without tests, and without what stands between the program and Amazon.
+	// Exclude tests and the API clients themselves.
 	source := edgetest.Source(t, filepath.Join("..", "..", ".."), []string{"cloud/aws", "cloud/host", "installer", "cmd"}, []string{"api", "testdata"})
 	edgetest.CheckMade(t, api.Calls(), source, policy.Unmade(), func(op string) []string {
 		_, name, _ := strings.Cut(op, ":")

@@ -1,6 +1,6 @@
-// Package policy says what must be allowed on AWS: to the person who installs a
-// cluster, to its master and to its agents. Each is a document to be read, pasted
-// or attached; whatever can be limited to one cluster is.
+// Package policy defines the IAM policies for the user who installs a cluster, for its master and
+// for its agents. Each is a document to display, paste or attach, restricted to one cluster as far
+// as IAM allows.
 package policy
 
 import (
@@ -9,45 +9,42 @@ import (
 	"strings"
 )
 
-// The tags that documents go by.
+// The tags used in conditions.
 const (
 	clusterTag = "det-deploy-cluster"
 	poolTag    = "det-deploy-pool"
 )
 
-// namespace is where machines put their metrics.
+// namespace is the CloudWatch namespace of the metrics.
 const namespace = "Determined"
 
-// Scope is which cluster, where. Whatever is empty is left open in the documents:
-// the zero value is any cluster of any account, as someone needs it who installs
-// clusters and does not know their ids yet.
+// Scope restricts policies to a cluster. Empty fields match anything: the zero value covers any
+// cluster of any account, for users who install clusters whose IDs are not known yet.
 type Scope struct {
-	// Partition is "aws", "aws-cn" or "aws-us-gov"; "aws" when empty.
+	// Partition is "aws", "aws-cn" or "aws-us-gov". Empty means "aws".
 	Partition string
 	Account   string
 	Region    string
 	Cluster   string
-	// DataBucket and LogGroup are names of those that were there before. What is
-	// not the cluster's own is used and not changed.
+	// DataBucket and LogGroup are existing resources. They are used but not changed.
 	DataBucket string
 	LogGroup   string
-	// MasterRole and AgentRole are ARNs of roles that were there before.
+	// MasterRole and AgentRole are ARNs of existing roles.
 	MasterRole string
 	AgentRole  string
-	// Volume is a data volume that was there before: "vol-0ab1".
+	// Volume is an existing data volume: "vol-0ab1".
 	Volume string
-	// Secrets are names of secrets that are not the cluster's own and that its
-	// configuration refers to.
+	// Secrets are the names of existing secrets that the cluster's configuration refers to.
 	Secrets []string
-	// Keys are ARNs of KMS keys of the user's that disks are encrypted with. The
-	// caller that launches a machine with such a disk grants EC2 the use of the key.
+	// Keys are ARNs of customer managed KMS keys that encrypt volumes. The caller that launches an
+	// instance with such a volume grants EC2 the use of the key.
 	Keys []string
-	// NoSessions leaves out what Session Manager needs, which is the way into
-	// machines without SSH.
+	// NoSessions omits the permissions for Session Manager, which gives access to machines without
+	// SSH.
 	NoSessions bool
 }
 
-// Partition is that of a region, "aws" for none.
+// Partition returns the partition of a region. It returns "aws" for an empty region.
 func Partition(region string) string {
 	switch {
 	case strings.HasPrefix(region, "cn-"):
@@ -64,13 +61,13 @@ type Document struct {
 	Statement []Statement
 }
 
-// Named is a document with the name under which it may be attached.
+// Named is a policy with a name for attaching it.
 type Named struct {
 	Name     string   `json:"name"`
 	Document Document `json:"document"`
 }
 
-// Statement is one part of a document. Conditions are operator, key, values.
+// Statement is a statement of a policy. Condition maps operators to keys to values.
 type Statement struct {
 	Sid       string
 	Effect    string
@@ -79,8 +76,7 @@ type Statement struct {
 	Condition map[string]map[string][]string `json:",omitempty"`
 }
 
-// String is the document as people read it. The same document is always the same
-// text.
+// String returns the indented JSON of the policy. It is deterministic.
 func (d Document) String() string {
 	b, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
@@ -89,8 +85,7 @@ func (d Document) String() string {
 	return string(b) + "\n"
 }
 
-// Compact is the document without white space, which counts against the sizes
-// that IAM allows.
+// Compact returns the JSON without whitespace, which would count against IAM's size limits.
 func (d Document) Compact() string {
 	b, err := json.Marshal(d)
 	if err != nil {
@@ -99,7 +94,7 @@ func (d Document) Compact() string {
 	return string(b)
 }
 
-// Actions lists what the document allows, each once.
+// Actions returns the unique actions that the policy allows.
 func (d Document) Actions() []string {
 	seen := make(map[string]bool)
 	var out []string
@@ -122,7 +117,7 @@ func allowActions(sid string, resources []string, actions ...string) Statement {
 	return Statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
 }
 
-// denyActions wins over whatever else allows the same.
+// denyActions returns a Deny statement, which overrides any Allow.
 func denyActions(sid string, resources []string, actions ...string) Statement {
 	return Statement{Sid: sid, Effect: "Deny", Action: actions, Resource: resources}
 }
@@ -142,12 +137,12 @@ func (s Statement) withCondition(operator, key string, values ...string) Stateme
 	return s
 }
 
-// whenResourceTagged limits a statement to objects that carry the cluster's tag.
+// whenResourceTagged restricts a statement to objects with the cluster's tag.
 func (s Scope) whenResourceTagged(st Statement) Statement {
 	return st.withCondition(s.tagOperator(), "aws:ResourceTag/"+clusterTag, orDefault(s.Cluster, "?*"))
 }
 
-// whenRequestTagged limits a statement to objects that get the cluster's tag when they are created.
+// whenRequestTagged restricts a statement to requests that set the cluster's tag.
 func (s Scope) whenRequestTagged(st Statement) Statement {
 	return st.withCondition(s.tagOperator(), "aws:RequestTag/"+clusterTag, orDefault(s.Cluster, "?*"))
 }
@@ -166,12 +161,13 @@ func orDefault(s, otherwise string) string {
 	return s
 }
 
-// resourceARN is an ARN of a service in the scope's region and account.
+// resourceARN returns an ARN of a service in the scope's region and account.
 func (s Scope) resourceARN(service, path string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", orDefault(s.Partition, "aws"), service, orDefault(s.Region, "*"), orDefault(s.Account, "*"), path)
 }
 
-// ec2ARNs are objects by their types: images and snapshots may belong to any account.
+// ec2ARNs returns ARN patterns for EC2 object types. Images and snapshots may belong to any
+// account.
 func (s Scope) ec2ARNs(kinds ...string) []string {
 	var out []string
 	for _, k := range kinds {
@@ -184,7 +180,7 @@ func (s Scope) ec2ARNs(kinds ...string) []string {
 	return out
 }
 
-// iamARN is the cluster's roles or profiles; they have no region.
+// iamARN returns the ARN pattern of the cluster's roles or profiles, which have no region.
 func (s Scope) iamARN(kind string) string {
 	return fmt.Sprintf("arn:%s:iam::%s:%s/det-deploy/%s/*", orDefault(s.Partition, "aws"), orDefault(s.Account, "*"), kind, orDefault(s.Cluster, "*"))
 }
@@ -201,12 +197,12 @@ func (s Scope) dataBucket() string {
 	return orDefault(s.DataBucket, "det-deploy-"+orDefault(s.Cluster, "*")+"-data-"+orDefault(s.Account, "*"))
 }
 
-// ownSecrets are the cluster's, and those of others that it may read.
+// ownSecrets returns the ARN pattern of the cluster's secrets.
 func (s Scope) ownSecrets() string {
 	return s.resourceARN("secretsmanager", "secret:det-deploy/"+orDefault(s.Cluster, "*")+"/*")
 }
 
-// authorityKey is the secret that signs the masters' certificates.
+// authorityKey returns the ARN pattern of the CA key that signs the masters' certificates.
 func (s Scope) authorityKey() string {
 	return s.resourceARN("secretsmanager", "secret:det-deploy/"+orDefault(s.Cluster, "*")+"/tls-ca-key-*")
 }
@@ -218,14 +214,14 @@ func (s Scope) readableSecrets() []string {
 			out = append(out, name)
 			continue
 		}
-		// Secrets Manager adds six characters of its own to a name.
+		// Secrets Manager appends six random characters to the name.
 		out = append(out, s.resourceARN("secretsmanager", "secret:"+name+"-??????"))
 	}
 	return out
 }
 
-// logGroup is the group and its streams. Calls about tags know a group by its
-// plain ARN, all others by the one that ends in a star.
+// logGroup returns the ARNs of the group and its streams. Calls about tags use the plain ARN, all
+// others the one with the suffix ":*".
 func (s Scope) logGroup() []string {
 	group := s.resourceARN("logs", "log-group:"+orDefault(s.LogGroup, "/det-deploy/"+orDefault(s.Cluster, "*")))
 	return []string{group, group + ":*"}

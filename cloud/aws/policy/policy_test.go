@@ -16,7 +16,7 @@ import (
 
 var lab = policy.Scope{Account: "123456789012", Region: "us-west-2", Cluster: "lab"}
 
-// given is a cluster that uses what was there before.
+// given is a cluster with existing resources of the user.
 var given = policy.Scope{
 	Account: "123456789012", Region: "us-west-2", Cluster: "lab", DataBucket: "checkpoints", LogGroup: "/ml/det",
 	MasterRole: "arn:aws:iam::123456789012:role/ml/master", AgentRole: "arn:aws:iam::123456789012:role/ml/agent",
@@ -24,9 +24,8 @@ var given = policy.Scope{
 	Keys: []string{"arn:aws:kms:us-west-2:123456789012:key/0ab1"},
 }
 
-// The list of calls, the table of actions and the documents say the same, in both
-// directions: nothing is called that is not granted, nothing is granted that is
-// not called, but for the extras and their reasons.
+// The list of calls, the table of actions and the policies agree: every call is granted, and every
+// granted action belongs to a call, except for the extras with their reasons.
 func TestDocumentsGrantWhatIsCalledAndNoMore(t *testing.T) {
 	t.Parallel()
 	var callers []string
@@ -94,8 +93,8 @@ func TestGoldenDocuments(t *testing.T) {
 	}
 }
 
-// A bucket, volume, log group or secret that was there before is used, and nothing
-// of it may be changed; an upgrade keeps a volume as a snapshot.
+// An existing bucket, volume, log group or secret is used and never changed; an upgrade creates a
+// snapshot of an existing volume.
 func TestWhatWasThereBeforeIsNotChanged(t *testing.T) {
 	t.Parallel()
 	allowed := map[string][]string{}
@@ -125,8 +124,7 @@ func TestWhatWasThereBeforeIsNotChanged(t *testing.T) {
 	}
 }
 
-// Amazon counts without white space, and allows 6,144 characters in a policy that
-// is attached.
+// IAM limits attached managed policies to 6,144 characters, not counting whitespace.
 func TestDocumentsFitIntoWhatAmazonAllows(t *testing.T) {
 	t.Parallel()
 	long := given

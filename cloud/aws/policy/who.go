@@ -2,20 +2,20 @@ package policy
 
 import "strings"
 
-// Who is a caller of Amazon's.
+// Who is a role that makes AWS calls.
 type Who string
 
-// Those who call.
+// The callers.
 const (
-	// ByCaller is who runs det-deploy aws.
+	// ByCaller is the user who runs det-deploy aws.
 	ByCaller Who = "caller"
-	// ByMaster is the master's machine.
+	// ByMaster is the master's instance.
 	ByMaster Who = "master"
-	// ByAgent is an agent's machine.
+	// ByAgent is an agent's instance.
 	ByAgent Who = "agent"
 )
 
-// For is the documents of one caller, each of which may be attached.
+// For returns the policies of one caller. Each can be attached.
 func For(who Who, s Scope) []Named {
 	switch who {
 	case ByMaster:
@@ -27,8 +27,8 @@ func For(who Who, s Scope) []Named {
 	return Caller(s)
 }
 
-// Flags are the flags of `aws policy` for what the user brings. Of a role they say the
-// ARN, for its name does not include the path.
+// Flags returns the flags of `aws policy` for existing resources. It uses the ARNs of roles,
+// because a role's name does not include its path.
 func (s Scope) Flags() string {
 	var b strings.Builder
 	for _, f := range []struct{ flag, value string }{

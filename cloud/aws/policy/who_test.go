@@ -2,14 +2,12 @@ package policy
 
 import "slices"
 
-// Unmade is the calls that only tests make, to prepare or to disturb. Nobody is
-// granted what they need.
+// Unmade returns the calls that only tests make. No policy grants their actions.
 func Unmade() []string {
 	return []string{"ec2:DeleteTags", "ec2:RevokeSecurityGroupEgress", "iam:AttachRolePolicy", "s3:ListObjectsV2"}
 }
 
-// CalledBy says who makes a call: the caller, unless it is one that machines
-// make, or nobody but tests.
+// CalledBy returns the callers of a call: the user, unless machines or only tests make it.
 func CalledBy(op string) []Who {
 	if slices.Contains(Unmade(), op) {
 		return nil
@@ -37,13 +35,13 @@ func CalledBy(op string) []Who {
 	return []Who{ByCaller}
 }
 
-// Extra is an action that no call of ours needs, and why it is granted.
+// Extra is a granted action that no call of det-deploy requires, and the reason.
 type Extra struct {
 	Action, Why string
 	To          []Who
 }
 
-// Extras lists them.
+// Extras returns all of them.
 func Extras() []Extra {
 	tasks := "tasks keep their checkpoints with a library of their own, as their machine"
 	machines := []Who{ByMaster, ByAgent}
@@ -61,5 +59,5 @@ func Extras() []Extra {
 	return out
 }
 
-// Everybody lists who calls.
+// Everybody returns all callers.
 func Everybody() []Who { return slices.Clone([]Who{ByCaller, ByMaster, ByAgent}) }

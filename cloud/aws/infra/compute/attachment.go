@@ -15,14 +15,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// DataDevice is the name under which a data volume is attached. The machine
-// finds it by the volume's identity: on today's types this name is a fiction.
+// DataDevice is the device name of the attached data volume. The machine finds the volume by its
+// ID, because Nitro instances ignore this name.
 const DataDevice = "/dev/sdf"
 
-// Attachment has a volume be a machine's disk.
+// Attachment attaches a volume to an instance.
 type Attachment struct {
 	In *mark.Cluster
-	// Name is the volume's.
+	// Name is the name of the volume.
 	Name     string
 	Volume   infra.Ref
 	Instance infra.Ref
@@ -32,17 +32,17 @@ type Attachment struct {
 
 var _ resource.Resource = (*Attachment)(nil)
 
-// ID is "aws/volume-attachment/" and its name.
+// ID returns the resource ID "aws/volume-attachment/NAME".
 func (a *Attachment) ID() string { return mark.ResourceID(mark.KindAttachment, a.Name) }
 
-// Kind is KindAttachment.
+// Kind returns KindAttachment.
 func (*Attachment) Kind() string { return mark.KindAttachment }
 
-// Needs the volume and the machine.
+// Needs returns the IDs of the volume and the instance.
 func (a *Attachment) Needs() []string { return infra.NeedsOf(a.Volume, a.Instance) }
 
-// Find looks whose disk the volume is. One that is another machine's is not
-// taken from it: creating then is refused by Amazon.
+// Find finds the instance to which the volume is attached. It does not detach the volume from
+// another instance: Create then fails with an error of EC2.
 func (a *Attachment) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	if a.Volume.Identity() == "" || a.Instance.Identity() == "" {
 		return resource.Found{}, nil, nil
@@ -62,7 +62,7 @@ func (a *Attachment) Find(ctx context.Context) (resource.Found, []resource.Drift
 	return resource.Found{Kind: mark.KindAttachment, ID: a.Identity(), Name: a.Name}, nil, nil
 }
 
-// Create attaches it, once the machine runs and the volume is ready.
+// Create attaches the volume once the instance is running or stopped and the volume is available.
 func (a *Attachment) Create(ctx context.Context) error {
 	a.Learn(a.Volume.Identity())
 	err := infra.SideBySide(func() error {
@@ -80,14 +80,13 @@ func (a *Attachment) Create(ctx context.Context) error {
 	}
 	found, _, findErr := a.Find(ctx)
 	if findErr == nil && found.Exists() {
-		return nil // by an earlier call whose reply was lost
+		return nil // attached by an earlier call whose response was lost
 	}
 	return err
 }
 
-// awaitVolume waits until the volume is ready, and notes that it is blank no more: from
-// when it is attached on, what is on it is kept. A machine that is on its way out may still
-// have it.
+// awaitVolume waits until the volume is available, and removes its mark as blank: once it is
+// attached, its data is retained. An instance that is being terminated may still have it attached.
 func (a *Attachment) awaitVolume(ctx context.Context) error {
 	return a.In.Waiter().Await(ctx, a.Identity(), toBeAttachable, func() (bool, error) {
 		v, err := storage.DescribeVolume(ctx, a.In, a.Identity())
@@ -104,10 +103,10 @@ func (a *Attachment) awaitVolume(ctx context.Context) error {
 	})
 }
 
-// Delete stops the machine, so that everything is on the disk, and takes it off.
+// Delete stops the instance, so that all data is written, and detaches the volume.
 func (a *Attachment) Delete(ctx context.Context) error { return DetachVolume(ctx, a.In, a.Identity()) }
 
-// DetachVolume stops the machine that has a volume, and takes it off.
+// DetachVolume stops the instance to which a volume is attached, and detaches the volume.
 func DetachVolume(ctx context.Context, c *mark.Cluster, volume string) error {
 	v, err := storage.DescribeVolume(ctx, c, volume)
 	if err != nil {
@@ -133,7 +132,8 @@ func DetachVolume(ctx context.Context, c *mark.Cluster, volume string) error {
 	})
 }
 
-// refuseHeldVolume refuses a volume that another machine has and keeps.
+// refuseHeldVolume returns an error if a volume is attached to another instance that is not being
+// terminated.
 func refuseHeldVolume(ctx context.Context, c *mark.Cluster, v types.Volume) error {
 	at := attachedTo(v)
 	if at == "" {
@@ -149,7 +149,7 @@ func refuseHeldVolume(ctx context.Context, c *mark.Cluster, v types.Volume) erro
 	}
 }
 
-// attachedTo is the machine that has v.
+// attachedTo returns the instance to which v is attached, or "".
 func attachedTo(v types.Volume) string {
 	for _, a := range v.Attachments {
 		if a.State != types.VolumeAttachmentStateDetached {
@@ -159,7 +159,7 @@ func attachedTo(v types.Volume) string {
 	return ""
 }
 
-// ListAttachments lists our volumes that are some machine's disk.
+// ListAttachments returns the cluster's volumes that are attached to an instance.
 func ListAttachments(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := storage.Volumes(c).All(ctx, c.Owned())
 	var out []resource.Found

@@ -1,5 +1,5 @@
-// Package compute is the machines of a cluster: the master's, with its disks, and those
-// that a master launched.
+// Package compute manages the EC2 instances of a cluster: the master's instance with its volumes,
+// and those launched by a master.
 package compute
 
 import (
@@ -18,20 +18,21 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// The limits for machines. Amazon promises no times; these are several times what is
-// usual.
+// The limits for instances. They are several times the usual duration, because Amazon guarantees
+// none.
 var (
-	// ToStart is for a machine that is pending.
+	// ToStart is the limit for a pending instance.
 	ToStart = infra.Limit{What: "to start", Max: 10 * time.Minute}
 	toStop  = infra.Limit{What: "to stop", Max: 10 * time.Minute}
 	toEnd   = infra.Limit{What: "to be gone", Max: 10 * time.Minute}
-	// EC2 learns of a new instance profile within half a minute.
+	// EC2 recognizes a new instance profile within half a minute.
 	toBeUsable = infra.Limit{What: "to become usable", Max: 2 * time.Minute}
-	// A volume from a snapshot is usable at once and filled in later.
+	// A volume created from a snapshot is usable at once, while its blocks are loaded in the
+	// background.
 	toBeAttachable = infra.Limit{What: "to be available", Max: 5 * time.Minute}
 )
 
-// describeMachine looks at one machine, in whatever state.
+// describeMachine returns an instance in any state.
 func describeMachine(ctx context.Context, c *mark.Cluster, id string) (types.Instance, error) {
 	out, err := c.Clients.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	if err != nil {
@@ -45,8 +46,8 @@ func describeMachine(ctx context.Context, c *mark.Cluster, id string) (types.Ins
 	return types.Instance{}, infra.Missing("ec2:DescribeInstances", id)
 }
 
-// describeListed looks at a machine that a list has shown, so that one which is not
-// described yet is not taken for gone: it would go on costing.
+// describeListed returns an instance that was listed. It waits until the instance can be described,
+// so that it does not count as deleted and keep incurring costs.
 func describeListed(ctx context.Context, c *mark.Cluster, id string) (live types.Instance, err error) {
 	err = c.Waiter().LookUpListed(ctx, id, func() error {
 		live, err = describeMachine(ctx, c, id)
@@ -55,15 +56,15 @@ func describeListed(ctx context.Context, c *mark.Cluster, id string) (live types
 	return live, err
 }
 
-// AwaitMachine waits until a machine is in one of some states, and gives up on
-// one that ends instead.
+// AwaitMachine waits until an instance is in one of the given states. It returns an error if the
+// instance is terminated instead.
 func AwaitMachine(ctx context.Context, c *mark.Cluster, id string, l infra.Limit, states ...types.InstanceStateName) (types.Instance, error) {
 	var live types.Instance
 	err := c.Waiter().Await(ctx, id, l, func() (bool, error) {
 		var err error
 		live, err = describeMachine(ctx, c, id)
 		if cloud.KindOf(err) == cloud.NotFound {
-			return false, nil // not every part of Amazon has heard of it yet
+			return false, nil // the new instance is not yet visible to all parts of EC2
 		}
 		if err != nil || slices.Contains(states, stateOf(live)) {
 			return err == nil, err
@@ -76,8 +77,8 @@ func AwaitMachine(ctx context.Context, c *mark.Cluster, id string, l infra.Limit
 	return live, err
 }
 
-// EndMachine terminates a machine. With wait it returns when the machine is
-// gone, and its disk free; otherwise when its end has begun.
+// EndMachine terminates an instance. If wait is true, it returns when the instance is terminated
+// and its volumes are free, otherwise when termination has started.
 func EndMachine(ctx context.Context, c *mark.Cluster, id string, wait bool) error {
 	live, err := describeListed(ctx, c, id)
 	if err != nil {
@@ -111,7 +112,7 @@ func terminateMachine(ctx context.Context, c *mark.Cluster, id string) error {
 	if cloud.KindOf(err) != cloud.Conflict {
 		return err
 	}
-	// Its termination protection is ours: it is switched off first.
+	// Termination protection was enabled by det-deploy and must be disabled first.
 	_, err = c.Clients.EC2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
 		InstanceId: aws.String(id), DisableApiTermination: &types.AttributeBooleanValue{Value: aws.Bool(false)},
 	})
@@ -121,14 +122,14 @@ func terminateMachine(ctx context.Context, c *mark.Cluster, id string) error {
 	return end()
 }
 
-// stopMachine shuts a machine down cleanly, so that its disks can be taken off.
+// stopMachine shuts an instance down cleanly, so that its volumes can be detached.
 func stopMachine(ctx context.Context, c *mark.Cluster, id string) error {
 	live, err := describeListed(ctx, c, id)
 	if err != nil || isEnding(live) {
 		return infra.IgnoreMissing(err)
 	}
 	if s := stateOf(live); s == types.InstanceStateNamePending || s == types.InstanceStateNameRunning {
-		// One that is still starting cannot be stopped.
+		// A pending instance cannot be stopped.
 		if _, err := AwaitMachine(ctx, c, id, ToStart, types.InstanceStateNameRunning); err != nil {
 			return err
 		}
@@ -155,7 +156,7 @@ func stateOf(i types.Instance) types.InstanceStateName {
 	return i.State.Name
 }
 
-// isEnding is true for a machine that is gone or on its way.
+// isEnding reports whether an instance is terminated or shutting down.
 func isEnding(i types.Instance) bool {
 	s := stateOf(i)
 	return s == types.InstanceStateNameShuttingDown || s == types.InstanceStateNameTerminated
@@ -170,18 +171,18 @@ func explainEnd(i types.Instance) error {
 	return errEnded
 }
 
-// Masters are the machines that are one of the cluster's resources; agents are
-// all others.
+// Masters returns the kind of instances that are resources of the cluster. All others are agents.
 func Masters(c *mark.Cluster) infra.Kind[types.Instance] {
 	return machineKind(c, mark.KindInstance, true, func(o infra.Observed) bool { return o.Marks[mark.ResourceTag] != "" })
 }
 
-// Agents are the machines that a master launched. Their end is begun, not waited for.
+// Agents returns the kind of instances launched by a master. Deleting one does not wait for its
+// termination.
 func Agents(c *mark.Cluster) infra.Kind[types.Instance] {
 	return machineKind(c, mark.KindAgent, false, func(o infra.Observed) bool { return o.Marks[mark.ResourceTag] == "" })
 }
 
-// machineKind is one of the two kinds of machines.
+// machineKind returns one of the two kinds of instances.
 func machineKind(c *mark.Cluster, name string, wait bool, belongs func(infra.Observed) bool) infra.Kind[types.Instance] {
 	k := mark.Kind(name, func(ctx context.Context, filters []types.Filter) ([]types.Instance, error) {
 		return listMachines(ctx, c, filters)

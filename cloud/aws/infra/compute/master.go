@@ -20,48 +20,48 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Master is the machine on which the master runs. Its data is on a Volume, so
-// that it can be replaced.
+// Master is the instance of the master. The master's data is on a Volume, so that the instance can
+// be replaced.
 type Master struct {
 	In *mark.Cluster
 	// Name is "master".
 	Name string
-	// Image and Type are what it boots from and on: "ami-0ab1", "m6i.large".
-	// Another image is noted and not taken, unless ReplaceImage is set.
+	// Image and Type are the AMI and the instance type: "ami-0ab1", "m6i.large". A new image is
+	// used only if ReplaceImage is set.
 	Image, Type string
-	// RootDevice is what Image calls its first disk; empty asks Amazon.
+	// RootDevice is the device name of Image's root volume. If it is empty, EC2 is queried.
 	RootDevice   string
 	ReplaceImage bool
-	// Architecture is Type's as EC2 spells it: "x86_64", "arm64". A machine of
-	// another one is replaced, because its disk does not boot there; empty is any.
+	// Architecture is EC2's architecture of Type: "x86_64", "arm64". An instance of another
+	// architecture is replaced, because its volume does not boot there. Empty matches any.
 	Architecture types.ArchitectureValues
 	Subnet       infra.Ref
 	Groups       []infra.Ref
-	// Profile's identity is the name of an instance profile.
+	// Profile refers to an instance profile; its identity is the profile's name.
 	Profile infra.Ref
-	// KeyPair allows to log in; it may be empty.
+	// KeyPair is the key pair for SSH. It may be empty.
 	KeyPair string
-	// PrivateIP is its address within Subnet; Amazon chooses when it is zero.
+	// PrivateIP is the address within Subnet. If it is zero, Amazon chooses it.
 	PrivateIP netip.Addr
-	// PublicIP gives it a public address from the start, with which it fetches
-	// the program before an Association has it lead to another.
+	// PublicIP assigns a public address at launch, with which the instance downloads the program
+	// before an Association replaces the address.
 	PublicIP bool
-	// RootGiB is the size of its own disk.
+	// RootGiB is the size of the root volume.
 	RootGiB int32
-	// UserData makes what it is given on its first boot, once all that it needs exists;
-	// nil gives nothing. A change does not matter to a machine that has booted.
+	// UserData returns the user data for the first boot. It is called once all dependencies exist.
+	// Nil means no user data. Later changes have no effect on an instance that has booted.
 	UserData func(context.Context) ([]byte, error)
-	// After is what has to be there before it boots, beyond what it points at.
+	// After lists additional resources that must exist before it boots.
 	After []string
 
 	infra.Learned
 	image string
 }
 
-// ID is "aws/instance/" and its name.
+// ID returns the resource ID "aws/instance/NAME".
 func (m *Master) ID() string { return mark.ResourceID(mark.KindInstance, m.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (m *Master) Define() infra.Definition[types.Instance] {
 	d := mark.Define(m.In, Masters(m.In), m.Name, &m.Learned)
 	d.Needs, d.Needed = m.listNeeds(), []infra.Ref{m.Subnet}
@@ -69,7 +69,7 @@ func (m *Master) Define() infra.Definition[types.Instance] {
 	return d
 }
 
-// describeSettings lists its type, image and disk, and who may log in.
+// describeSettings returns the type, image, root volume and key pair for the plan.
 func (m *Master) describeSettings() []string {
 	out := []string{fmt.Sprintf("%s, %s, root volume of %s gp3", m.Type, m.Image, storage.GiB(m.RootGiB))}
 	if m.KeyPair != "" {
@@ -78,7 +78,7 @@ func (m *Master) describeSettings() []string {
 	return out
 }
 
-// listNeeds lists its network, profile and groups, and what comes before it.
+// listNeeds returns the IDs of its subnet, profile and groups, and those of After.
 func (m *Master) listNeeds() []string {
 	out := append(infra.NeedsOf(append([]infra.Ref{m.Subnet, m.Profile}, m.Groups...)...), m.After...)
 	slices.Sort(out)
@@ -91,7 +91,7 @@ func (m *Master) compareLive(ctx context.Context, live types.Instance) ([]resour
 	return slices.Concat(m.fixedDrift(live), m.changeableDrift(live), drift), err
 }
 
-// fixedDrift compares what another machine is needed for, as far as anything is wanted.
+// fixedDrift compares the attributes that require a replacement, as far as they are configured.
 func (m *Master) fixedDrift(live types.Instance) []resource.Drift {
 	image, profile := m.Image, m.Profile.Identity()
 	if !m.ReplaceImage {
@@ -118,7 +118,8 @@ func (m *Master) fixedDrift(live types.Instance) []resource.Drift {
 	return out
 }
 
-// changeableDrift compares what can be changed on a machine. A type needs a stop.
+// changeableDrift compares the attributes that can be changed in place. Changing the type requires
+// a stop.
 func (m *Master) changeableDrift(live types.Instance) []resource.Drift {
 	var out []resource.Drift
 	if have := string(live.InstanceType); have != m.Type {
@@ -133,12 +134,13 @@ func (m *Master) changeableDrift(live types.Instance) []resource.Drift {
 	return append(out, metadataDrift(live.MetadataOptions)...)
 }
 
-// metadataHops is how far an answer of the metadata service goes: to the machine and
-// not into a container on it. The master is a program of its machine, no task runs
-// there, and its role may do much.
+// metadataHops is the hop limit of metadata responses: they reach the instance and no container on
+// it. The master runs on the instance itself, no tasks run there, and its role has extensive
+// permissions.
 const metadataHops = 1
 
-// metadataDrift compares who gets at the machine's credentials.
+// metadataDrift compares the access restrictions of the metadata service, which provides the
+// instance's credentials.
 func metadataDrift(o *types.InstanceMetadataOptionsResponse) []resource.Drift {
 	var out []resource.Drift
 	if o == nil {
@@ -153,7 +155,7 @@ func metadataDrift(o *types.InstanceMetadataOptionsResponse) []resource.Drift {
 	return out
 }
 
-// createMaster starts it. Amazon takes the nonce as its token.
+// createMaster launches the instance with the nonce as the client token.
 func (m *Master) createMaster(ctx context.Context, nonce string) error {
 	data, err := m.userData(ctx)
 	if err != nil {
@@ -165,7 +167,7 @@ func (m *Master) createMaster(ctx context.Context, nonce string) error {
 	}
 	in := m.launchRequest(nonce, root)
 	in.UserData = aws.String(base64.StdEncoding.EncodeToString(data))
-	// A new profile, group or subnet is not known at once to who starts machines.
+	// A new profile, group or subnet is not immediately visible to RunInstances.
 	return m.In.Waiter().RetryOn(ctx, m.ID(), toBeUsable, cloud.NotFound, func() error {
 		out, err := m.In.Clients.EC2.RunInstances(ctx, in)
 		if err == nil && len(out.Instances) == 1 {
@@ -185,7 +187,7 @@ func (m *Master) userData(ctx context.Context) ([]byte, error) {
 
 func (m *Master) launchRequest(nonce, root string) *ec2.RunInstancesInput {
 	marks := m.In.Marks(m.Name, nonce)
-	own := m.In.ChangingTags(m.Name) // its disk and interface go with it
+	own := m.In.ChangingTags(m.Name) // its root volume and interface, which are deleted with it
 	own[mark.ClusterTag] = m.In.ID
 	in := &ec2.RunInstancesInput{
 		ImageId: aws.String(m.Image), InstanceType: types.InstanceType(m.Type),
@@ -217,7 +219,7 @@ func (m *Master) launchRequest(nonce, root string) *ec2.RunInstancesInput {
 	return in
 }
 
-// rootDevice is what the image calls its first disk.
+// rootDevice returns the device name of the image's root volume.
 func (m *Master) rootDevice(ctx context.Context) (string, error) {
 	if m.RootDevice != "" {
 		return m.RootDevice, nil
@@ -259,7 +261,7 @@ func groupsOf(i types.Instance) []string {
 	return slices.Compact(out)
 }
 
-// profileOf is the name at the end of a profile's ARN.
+// profileOf returns the name in the ARN of an instance's profile.
 func profileOf(i types.Instance) string {
 	if i.IamInstanceProfile == nil {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// fixDrift changes groups and the size of its disk while it runs, and its
-// type between a stop and a start.
+// fixDrift changes the groups and the size of the root volume of the running instance. It stops and
+// starts it to change its type.
 func (m *Master) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	restart := false
 	for _, d := range drift {
@@ -44,7 +44,7 @@ func (m *Master) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	return m.startStopped(ctx)
 }
 
-// changeType stops the machine and gives it another type.
+// changeType stops the instance and changes its type.
 func (m *Master) changeType(ctx context.Context) error {
 	if err := stopMachine(ctx, m.In, m.Identity()); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (m *Master) changeType(ctx context.Context) error {
 	return err
 }
 
-// startStopped starts a machine that is stopped or about to be.
+// startStopped starts an instance that is stopped or stopping.
 func (m *Master) startStopped(ctx context.Context) error {
 	live, err := AwaitMachine(ctx, m.In, m.Identity(), toStop, types.InstanceStateNameStopped, types.InstanceStateNameRunning, types.InstanceStateNamePending)
 	if err != nil || stateOf(live) != types.InstanceStateNameStopped {
@@ -64,8 +64,8 @@ func (m *Master) startStopped(ctx context.Context) error {
 	return startMachine(ctx, m.In, m.Identity())
 }
 
-// diskDrift compares the size of its own disk, which only grows: the system on
-// it takes the room at its next boot.
+// diskDrift compares the size of the root volume, which can only grow. The operating system extends
+// the file system at its next boot.
 func (m *Master) diskDrift(ctx context.Context, live types.Instance) ([]resource.Drift, error) {
 	id := rootVolume(live)
 	if id == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// SpotRequests are those that still may bring a machine, or have one.
+// SpotRequests returns the kind of spot requests that are open or have an instance.
 func SpotRequests(c *mark.Cluster) infra.Kind[types.SpotInstanceRequest] {
 	k := mark.Kind(mark.KindSpotRequest, func(ctx context.Context, filters []types.Filter) ([]types.SpotInstanceRequest, error) {
 		p := ec2.NewDescribeSpotInstanceRequestsPaginator(c.Clients.EC2, &ec2.DescribeSpotInstanceRequestsInput{Filters: filters})
@@ -28,8 +28,8 @@ func SpotRequests(c *mark.Cluster) infra.Kind[types.SpotInstanceRequest] {
 	return k
 }
 
-// cancelSpotRequest cancels a request, and ends the machine that it brought: one that
-// came between the list and this call may not carry our tag yet.
+// cancelSpotRequest cancels a request and terminates its instance: one that was launched after the
+// list may not carry the cluster's tag yet.
 func cancelSpotRequest(ctx context.Context, c *mark.Cluster, id string) error {
 	err := c.Waiter().LookUpListed(ctx, id, func() error {
 		_, err := c.Clients.EC2.CancelSpotInstanceRequests(ctx, &ec2.CancelSpotInstanceRequestsInput{SpotInstanceRequestIds: []string{id}})

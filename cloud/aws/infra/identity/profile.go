@@ -15,38 +15,38 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Profile hands a role to machines. Its identity is its name.
+// Profile is an instance profile, which passes a role to instances. Its identity is its name.
 type Profile struct {
 	In *mark.Cluster
-	// Name is whom it is for: "master".
+	// Name is the role's purpose: "master".
 	Name string
-	// Role's identity is the role's name; it may be an existing one.
+	// Role refers to the role by name. It may be an existing one.
 	Role infra.Ref
 
 	infra.Learned
 	arn string
-	// begun is true when it was made, and hands out no role yet.
+	// begun reports whether the profile was created and has no role yet.
 	begun bool
 }
 
 var _ resource.Updater = (*Profile)(nil)
 
-// ARN names it in the master's configuration; it is empty before it was found or
-// made.
+// ARN returns the ARN for the master's configuration. It is empty until the profile was found or
+// created.
 func (p *Profile) ARN() string { return p.arn }
 
-// ID is "aws/instance-profile/" and its name.
+// ID returns the resource ID "aws/instance-profile/NAME".
 func (p *Profile) ID() string { return mark.ResourceID(mark.KindProfile, p.Name) }
 
-// Kind is KindProfile.
+// Kind returns KindProfile.
 func (*Profile) Kind() string { return mark.KindProfile }
 
-// Needs its role.
+// Needs returns the ID of its role.
 func (p *Profile) Needs() []string { return infra.NeedsOf(p.Role) }
 
 func (p *Profile) profileName() string { return RoleName(p.In.ID, p.Name) }
 
-// Find looks at it and at whose role it hands out.
+// Find finds the profile and compares its role.
 func (p *Profile) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	live, err := describeProfile(ctx, p.In, p.profileName())
 	if err != nil {
@@ -64,8 +64,8 @@ func (p *Profile) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return resource.Found{Kind: mark.KindProfile, ID: p.Identity(), Name: p.Name}, drift, nil
 }
 
-// begin makes it beside its role, unless Find has found one. What is returned waits for
-// that. A failure is left to Create, which tries again.
+// begin creates the profile concurrently with its role, unless Find has found it. The returned
+// function waits for completion. After an error, Create tries again.
 func (p *Profile) begin(ctx context.Context) (wait func()) {
 	if p.Identity() != "" {
 		return func() {}
@@ -75,7 +75,7 @@ func (p *Profile) begin(ctx context.Context) (wait func()) {
 	return made.Wait
 }
 
-// Create makes it and has it hand out the role.
+// Create creates the profile and adds the role to it.
 func (p *Profile) Create(ctx context.Context) error {
 	if !p.begun {
 		err := p.createEmpty(ctx)
@@ -89,7 +89,7 @@ func (p *Profile) Create(ctx context.Context) error {
 	return p.addRole(ctx)
 }
 
-// createEmpty makes it without a role.
+// createEmpty creates the profile without a role.
 func (p *Profile) createEmpty(ctx context.Context) error {
 	out, err := p.In.Clients.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
 		InstanceProfileName: aws.String(p.profileName()), Path: aws.String(RolePath(p.In.ID)),
@@ -103,7 +103,7 @@ func (p *Profile) createEmpty(ctx context.Context) error {
 	return nil
 }
 
-// Update has it hand out the wanted role.
+// Update replaces the profile's role.
 func (p *Profile) Update(ctx context.Context, drift []resource.Drift) error {
 	for _, d := range drift {
 		if d.Have != "" {
@@ -125,8 +125,7 @@ func (p *Profile) addRole(ctx context.Context) error {
 		})
 		return err
 	})
-	// A profile has room for one role: when it has this one, that is Amazon's
-	// refusal as well.
+	// A profile has one role. If it already has this role, Amazon returns the same error.
 	if kind := cloud.KindOf(err); kind == cloud.Conflict || kind == cloud.Quota {
 		if live, findErr := describeProfile(ctx, p.In, p.Identity()); findErr == nil && roleOf(live) == p.Role.Identity() {
 			return nil
@@ -135,10 +134,10 @@ func (p *Profile) addRole(ctx context.Context) error {
 	return err
 }
 
-// Delete empties and removes it.
+// Delete removes the profile's role and deletes the profile.
 func (p *Profile) Delete(ctx context.Context) error { return DeleteProfile(ctx, p.In, p.Identity()) }
 
-// DeleteProfile empties and removes a profile.
+// DeleteProfile removes the role of a profile and deletes the profile.
 func DeleteProfile(ctx context.Context, c *mark.Cluster, name string) error {
 	return c.Waiter().RetryWhileInUse(ctx, name, func() error {
 		live, err := describeProfile(ctx, c, name)
@@ -177,7 +176,8 @@ func roleOf(p *types.InstanceProfile) string {
 	return ""
 }
 
-// ListProfiles lists what is under the cluster's path. IAM lists no tags.
+// ListProfiles returns the instance profiles below the cluster's path, because IAM's lists contain
+// no tags.
 func ListProfiles(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	p := iam.NewListInstanceProfilesPaginator(c.Clients.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(RolePath(c.ID))})
 	all, err := mark.Pages(ctx, p, func(o *iam.ListInstanceProfilesOutput) []types.InstanceProfile { return o.InstanceProfiles })
@@ -191,5 +191,5 @@ func ListProfiles(ctx context.Context, c *mark.Cluster) ([]resource.Found, error
 	return out, err
 }
 
-// shortName is what a role or profile is for.
+// shortName returns the purpose of a role or profile.
 func shortName(c *mark.Cluster, n string) string { return strings.TrimPrefix(n, RoleName(c.ID, "")) }

@@ -1,5 +1,5 @@
-// Package identity is what a cluster's machines may do: roles, and the profiles that
-// hand them on.
+// Package identity manages the permissions of a cluster's instances: IAM roles and instance
+// profiles.
 package identity
 
 import (
@@ -18,19 +18,19 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// trustMachines lets machines take a role.
+// trustMachines allows EC2 instances to assume a role.
 const trustMachines = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 
-// Role is what a machine may do. Its name is unique in the account, and its path
-// tells whose it is.
+// Role is an IAM role for instances. Its name is unique in the account, and its path identifies the
+// cluster.
 type Role struct {
 	In *mark.Cluster
-	// Name is whom it is for: "master".
+	// Name is the purpose: "master".
 	Name string
-	// Policies are its documents, by name. Other inline policies are removed;
-	// managed ones that a user attached stay until the role is deleted.
+	// Policies holds the inline policies by name. Others are deleted. Managed policies attached by
+	// a user remain until the role is deleted.
 	Policies map[string]string
-	// Profile is made beside it, where that is to be made at all; it may be nil.
+	// Profile is created concurrently with the role if necessary. It may be nil.
 	Profile *Profile
 
 	infra.Learned
@@ -39,24 +39,24 @@ type Role struct {
 
 var _ resource.Updater = (*Role)(nil)
 
-// RoleName is how the role of a cluster's master or agents is called.
+// RoleName returns the name of the role of a cluster's master or agents.
 func RoleName(cluster, name string) string { return "det-deploy-" + cluster + "-" + name }
 
-// RolePath is the path under which a cluster's roles and profiles are.
+// RolePath returns the path of a cluster's roles and profiles.
 func RolePath(cluster string) string { return mark.PathStart + cluster + "/" }
 
-// ID is "aws/role/" and its name.
+// ID returns the resource ID "aws/role/NAME".
 func (r *Role) ID() string { return mark.ResourceID(mark.KindRole, r.Name) }
 
-// Kind is KindRole.
+// Kind returns KindRole.
 func (*Role) Kind() string { return mark.KindRole }
 
-// Needs nothing.
+// Needs returns nil.
 func (*Role) Needs() []string { return nil }
 
 func (r *Role) roleName() string { return RoleName(r.In.ID, r.Name) }
 
-// Find looks at it and at its policies.
+// Find finds the role and compares its tags, trust policy and inline policies.
 func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	live, err := describeRole(ctx, r.In, r.roleName())
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	return resource.Found{Kind: mark.KindRole, ID: r.Identity(), Name: r.Name}, append(drift, policies...), nil
 }
 
-// Create makes it, and gives it its policies.
+// Create creates the role with its inline policies.
 func (r *Role) Create(ctx context.Context) error {
 	in := &iam.CreateRoleInput{
 		RoleName: aws.String(r.roleName()), Path: aws.String(RolePath(r.In.ID)),
@@ -107,7 +107,7 @@ func (r *Role) Create(ctx context.Context) error {
 	return nil
 }
 
-// Update changes tags, trust and policies.
+// Update corrects tags, trust policy and inline policies.
 func (r *Role) Update(ctx context.Context, drift []resource.Drift) error {
 	if tags := infra.WantedMarks(drift); len(tags) > 0 {
 		_, err := r.In.Clients.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(r.Identity()), Tags: iamTags(tags)})
@@ -129,10 +129,10 @@ func (r *Role) Update(ctx context.Context, drift []resource.Drift) error {
 	return r.updatePolicies(ctx, drift)
 }
 
-// Delete takes its policies away and removes it.
+// Delete removes the policies of the role and deletes the role.
 func (r *Role) Delete(ctx context.Context) error { return DeleteRole(ctx, r.In, r.Identity()) }
 
-// DeleteRole takes the policies of a role away and removes it.
+// DeleteRole removes the policies of a role and deletes the role.
 func DeleteRole(ctx context.Context, c *mark.Cluster, name string) error {
 	return c.Waiter().RetryWhileInUse(ctx, name, func() error {
 		if err := stripRole(ctx, c, name); err != nil {
@@ -143,7 +143,7 @@ func DeleteRole(ctx context.Context, c *mark.Cluster, name string) error {
 	})
 }
 
-// stripRole takes away what a role must not have when it is removed.
+// stripRole removes the policies and profiles that prevent the deletion of a role.
 func stripRole(ctx context.Context, c *mark.Cluster, name string) error {
 	inline, err := listInlinePolicies(ctx, c, name)
 	if err != nil {
@@ -176,7 +176,7 @@ func describeRole(ctx context.Context, c *mark.Cluster, name string) (*types.Rol
 	return out.Role, nil
 }
 
-// ListRoles lists what is under the cluster's path. IAM lists no tags.
+// ListRoles returns the roles below the cluster's path, because IAM's lists contain no tags.
 func ListRoles(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	p := iam.NewListRolesPaginator(c.Clients.IAM, &iam.ListRolesInput{PathPrefix: aws.String(RolePath(c.ID))})
 	all, err := mark.Pages(ctx, p, func(o *iam.ListRolesOutput) []types.Role { return o.Roles })
@@ -193,7 +193,7 @@ func iamTags(tags map[string]string) []types.Tag {
 	return mark.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
 }
 
-// unescapePolicy reads a document as IAM returns it.
+// unescapePolicy decodes a policy document as returned by IAM.
 func unescapePolicy(document string) string {
 	if plain, err := url.QueryUnescape(document); err == nil {
 		return plain

@@ -25,9 +25,8 @@ const (
 	other      = "another one"
 )
 
-// policyDrift compares the documents, and lists whatever else was written into the
-// role by hand. Managed policies are left alone: organisations attach theirs to
-// every role, and would do so again.
+// policyDrift compares the inline policies and reports additional ones. It ignores managed
+// policies: organizations attach theirs to every role, and would attach them again.
 func (r *Role) policyDrift(ctx context.Context) ([]resource.Drift, error) {
 	inline, err := listInlinePolicies(ctx, r.In, r.Identity())
 	if err != nil {
@@ -114,7 +113,7 @@ func policyARNs(ps []types.AttachedPolicy) []string {
 	return out
 }
 
-// sameDocument compares what two JSON documents say, whatever their form.
+// sameDocument reports whether two JSON documents are equal regardless of formatting.
 func sameDocument(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {

@@ -12,12 +12,13 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// SpotRoleName is the role that lets EC2 act for the account on spot machines. EC2
-// creates it on a spot request of a caller that may create roles; the master may not.
+// SpotRoleName is the service-linked role with which EC2 manages spot instances of the account. EC2
+// creates it at a spot request if the caller has the permission to create roles, which the master
+// lacks.
 const SpotRoleName = "AWSServiceRoleForEC2Spot"
 
-// SpotRole is that role. It belongs to the account and to all that use spot machines
-// in it, so it is made where it is missing and never removed.
+// SpotRole is the service-linked role of EC2 Spot. It is shared by all users of spot instances in
+// the account, so it is created if it is missing and never deleted.
 type SpotRole struct {
 	In *mark.Cluster
 
@@ -26,22 +27,22 @@ type SpotRole struct {
 
 var _ resource.Resource = (*SpotRole)(nil)
 
-// ID is "aws/service-linked-role/" and the role's name.
+// ID returns the resource ID "aws/service-linked-role/NAME".
 func (*SpotRole) ID() string { return mark.ResourceID(mark.KindSpotRole, SpotRoleName) }
 
-// Kind is KindSpotRole.
+// Kind returns KindSpotRole.
 func (*SpotRole) Kind() string { return mark.KindSpotRole }
 
-// Needs nothing.
+// Needs returns nil.
 func (*SpotRole) Needs() []string { return nil }
 
-// Describe says whose it is.
+// Describe returns the details for the plan.
 func (*SpotRole) Describe() []string {
 	return []string{"the account's role for spot machines, which it never had; it stays when the cluster goes"}
 }
 
-// Find looks at it. The checks report a caller who may not, which is no error here:
-// the role may well be there.
+// Find finds the role. A missing permission is not an error here, because the role may exist; the
+// preflight checks report it.
 func (r *SpotRole) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	out, err := r.In.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(SpotRoleName)})
 	switch cloud.KindOf(err) {
@@ -58,7 +59,7 @@ func (r *SpotRole) Find(ctx context.Context) (resource.Found, []resource.Drift, 
 	return resource.Found{Kind: mark.KindSpotRole, ID: r.Identity(), Name: SpotRoleName, Shared: true}, nil, nil
 }
 
-// Create makes it. Another caller may have done so meanwhile.
+// Create creates the role. It returns nil if another caller has created it in the meantime.
 func (r *SpotRole) Create(ctx context.Context) error {
 	_, err := r.In.Clients.IAM.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{
 		AWSServiceName: aws.String("spot.amazonaws.com"),
@@ -69,5 +70,5 @@ func (r *SpotRole) Create(ctx context.Context) error {
 	return err
 }
 
-// Delete leaves it: it is the account's.
+// Delete does nothing, because the role belongs to the account.
 func (*SpotRole) Delete(context.Context) error { return nil }

@@ -1,5 +1,5 @@
-// Package mark marks Amazon's objects as those of a cluster: the tags they carry,
-// how they are found again, and what outlives the cluster.
+// Package mark identifies the AWS objects of a cluster: it defines their tags, how to find them,
+// and which of them are retained after the cluster is deleted.
 package mark
 
 import (
@@ -11,32 +11,31 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Cluster is what all resources of one cluster share. Only ID, Account and
-// Clients must be set.
+// Cluster holds the common settings of all resources of a cluster. Only ID, Account and Clients are
+// required.
 type Cluster struct {
-	// ID is the cluster's id: "lab".
+	// ID is the cluster ID: "lab".
 	ID string
-	// Account is the number of the account that everything is made in, twelve
-	// digits.
+	// Account is the ID of the account that contains all resources, twelve digits.
 	Account string
-	// Tags are the user's. They are put on everything, beside our own.
+	// Tags are the user's tags. They are set on all objects in addition to det-deploy's.
 	Tags map[string]string
-	// Outside is data of the user's own that the cluster's secrets open, in words:
-	// "volume vol-0ab1". It stays, and so do they.
+	// Outside describes existing data of the user that the cluster's secrets belong to: "volume
+	// vol-0ab1". It is retained, and so are the secrets.
 	Outside string
-	// Unread is true when the cluster's settings are not known, and so whether there
-	// is data outside: secrets made before such data was noted on them then stay.
+	// Unread is true if the cluster's settings are unknown, so that it is also unknown whether the
+	// secrets belong to existing data. Secrets without an OpensTag are then retained.
 	Unread bool
-	// Clients are the services, in the cluster's region.
+	// Clients are the service clients in the cluster's region.
 	Clients api.Clients
-	// Pause waits for d or until ctx ends; nil waits on a timer.
+	// Pause waits for d or until ctx is done. Nil uses a timer.
 	Pause func(ctx context.Context, d time.Duration) error
-	// Log gets a line when something is waited for; nil is silence.
+	// Log receives a message for each wait. Nil disables it.
 	Log *slog.Logger
 }
 
-// PathStart begins the path of roles and the names of log groups.
+// PathStart is the prefix of role paths and log group names.
 const PathStart = "/det-deploy/"
 
-// Waiter waits for what Amazon has not finished.
+// Waiter returns a waiter for asynchronous changes.
 func (c *Cluster) Waiter() infra.Waiter { return infra.Waiter{Pause: c.Pause, Log: c.Log} }

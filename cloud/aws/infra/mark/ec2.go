@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Kind is one kind of EC2's objects that carry tags.
+// Kind returns a kind of tagged EC2 objects.
 func Kind[T any](name string, list func(context.Context, []types.Filter) ([]T, error), observe func(T) infra.Observed) infra.Kind[T] {
 	return infra.Kind[T]{
 		Name: name, Observe: observe,
@@ -28,8 +28,7 @@ func filtersOf(tags map[string]string) []types.Filter {
 	return out
 }
 
-// Define is what all resources of EC2 have in common. It needs those of refs that are
-// resources.
+// Define returns the definition common to all EC2 resources. It needs the resources among refs.
 func Define[T any](c *Cluster, k infra.Kind[T], name string, learned *infra.Learned, refs ...infra.Ref) infra.Definition[T] {
 	return infra.Definition[T]{
 		Kind: k, ID: ResourceID(k.Name, name), Needs: infra.NeedsOf(refs...),
@@ -38,26 +37,26 @@ func Define[T any](c *Cluster, k infra.Kind[T], name string, learned *infra.Lear
 	}
 }
 
-// Owned is the mark of everything that is the cluster's.
+// Owned returns the tag of all objects of the cluster.
 func (c *Cluster) Owned() map[string]string { return map[string]string{ClusterTag: c.ID} }
 
-// Resource is the mark of one of the cluster's resources.
+// Resource returns the tags that identify one of the cluster's resources.
 func (c *Cluster) Resource(name string) map[string]string {
 	return map[string]string{ClusterTag: c.ID, ResourceTag: name}
 }
 
-// Inventory lists everything of one kind that is the cluster's.
+// Inventory returns a function that lists all objects of one kind of the cluster.
 func Inventory[T any](c *Cluster, k infra.Kind[T]) func(context.Context) ([]resource.Found, error) {
 	return func(ctx context.Context) ([]resource.Found, error) { return k.Founds(ctx, c.Owned(), c.Found) }
 }
 
-// pager is what the SDK's paginators have in common.
+// pager is implemented by the SDK's paginators.
 type pager[Out, Option any] interface {
 	HasMorePages() bool
 	NextPage(ctx context.Context, o ...Option) (*Out, error)
 }
 
-// Pages reads all pages.
+// Pages returns the items of all pages.
 func Pages[Out, Option, T any](ctx context.Context, p pager[Out, Option], items func(*Out) []T) ([]T, error) {
 	var out []T
 	for p.HasMorePages() {

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Found is how the inventory lists an object.
+// Found converts an object to the form of the inventory.
 func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
 	return resource.Found{
 		Kind: kind, ID: o.Identity, Name: cmp.Or(o.Marks[ResourceTag], o.Marks[NameTag]),
@@ -17,9 +17,9 @@ func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
 	}
 }
 
-// retainReason says why an object outlives `down`. A volume that is not one of the
-// cluster's resources is some machine's own disk, a blank one holds nothing, and a secret
-// whose tag was lost rather stays than goes.
+// retainReason returns the reason why `down` retains an object, or "". A volume that is not a
+// resource of the cluster is the root volume of an instance, a blank volume contains no data, and a
+// secret without its tag is retained to be safe.
 func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	tags := o.Marks
 	switch {
@@ -37,7 +37,8 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	return ""
 }
 
-// opensWhat says what a secret is kept for: data of the user's own, or the cluster's.
+// opensWhat returns the reason to retain a secret: existing data of the user, or the cluster's
+// data.
 func opensWhat(outside string) string {
 	if outside == "" {
 		return retainOpensData
@@ -45,8 +46,8 @@ func opensWhat(outside string) string {
 	return "opens " + outside + ", which stays"
 }
 
-// ReleaseSecrets lets go of secrets that open nothing any more, unless it is not known
-// whether they open data of the user's.
+// ReleaseSecrets releases secrets that no retained data requires, unless it is unknown whether they
+// belong to data of the user.
 func (c *Cluster) ReleaseSecrets(fs []resource.Found) []resource.Found {
 	r := infra.Release{Secret: KindSecret, Log: KindLogGroup, OpensData: retainOpensData}
 	if c.Unread {

@@ -1,6 +1,6 @@
 package mark
 
-// The kinds of things that a cluster consists of, as the inventory lists them.
+// The kinds of a cluster's objects in the inventory.
 const (
 	KindLogGroup    = "log-group"
 	KindSecret      = "secret"
@@ -33,5 +33,5 @@ const (
 	retainLogs      = "the logs are to be kept"
 )
 
-// ResourceID is how a resource of a cluster is called in plans.
+// ResourceID returns the ID of a resource in plans.
 func ResourceID(kind, name string) string { return kindPrefix + kind + "/" + name }

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Address is a public address that stays when the machine behind it changes.
+// Address is an Elastic IP address, which remains when the master's instance is replaced.
 type Address struct {
 	In   *mark.Cluster
 	Name string
@@ -21,14 +21,13 @@ type Address struct {
 	public string
 }
 
-// PublicIP is the address itself ("203.0.113.7"), or empty before it was found or
-// made.
+// PublicIP returns the address ("203.0.113.7"), or "" until it was found or allocated.
 func (a *Address) PublicIP() string { return a.public }
 
-// ID is "aws/address/" and its name.
+// ID returns the resource ID "aws/address/NAME".
 func (a *Address) ID() string { return mark.ResourceID(mark.KindAddress, a.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (a *Address) Define() infra.Definition[types.Address] {
 	d := mark.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
 	d.Create = a.createAddress
@@ -52,7 +51,7 @@ func (a *Address) createAddress(ctx context.Context, nonce string) error {
 	return nil
 }
 
-// Addresses are those of a cluster. Amazon lists them in one page.
+// Addresses returns the kind of the cluster's Elastic IP addresses. EC2 returns them in one page.
 func Addresses(c *mark.Cluster) infra.Kind[types.Address] {
 	k := mark.Kind(mark.KindAddress, func(ctx context.Context, filters []types.Filter) ([]types.Address, error) {
 		out, err := c.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: filters})
@@ -81,7 +80,7 @@ func releaseAddress(ctx context.Context, c *mark.Cluster, id string) error {
 	})
 }
 
-// describeAddress looks at one address.
+// describeAddress returns an Elastic IP address.
 func describeAddress(ctx context.Context, c *mark.Cluster, id string) (types.Address, error) {
 	out, err := c.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{AllocationIds: []string{id}})
 	if err != nil {

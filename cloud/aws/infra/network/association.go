@@ -14,10 +14,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Association has an address lead to a machine.
+// Association associates an Elastic IP address with an instance.
 type Association struct {
 	In *mark.Cluster
-	// Name is the address's.
+	// Name is the name of the address.
 	Name     string
 	Address  infra.Ref
 	Instance infra.Ref
@@ -27,16 +27,16 @@ type Association struct {
 
 var _ resource.Updater = (*Association)(nil)
 
-// ID is "aws/address-association/" and its name.
+// ID returns the resource ID "aws/address-association/NAME".
 func (a *Association) ID() string { return mark.ResourceID(mark.KindAssociation, a.Name) }
 
-// Kind is KindAssociation.
+// Kind returns KindAssociation.
 func (*Association) Kind() string { return mark.KindAssociation }
 
-// Needs the address and the machine.
+// Needs returns the IDs of the address and the instance.
 func (a *Association) Needs() []string { return infra.NeedsOf(a.Address, a.Instance) }
 
-// Find looks where the address leads.
+// Find finds the instance with which the address is associated.
 func (a *Association) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	if a.Address.Identity() == "" || a.Instance.Identity() == "" {
 		return resource.Found{}, nil, nil
@@ -60,7 +60,7 @@ func (a *Association) Find(ctx context.Context) (resource.Found, []resource.Drif
 	return resource.Found{Kind: mark.KindAssociation, ID: a.Identity(), Name: a.Name}, drift, nil
 }
 
-// Create has the address lead to the machine, once that runs.
+// Create associates the address with the instance once the instance is running.
 func (a *Association) Create(ctx context.Context) error {
 	a.Learn(a.Address.Identity())
 	if _, err := compute.AwaitMachine(ctx, a.In, a.Instance.Identity(), compute.ToStart, types.InstanceStateNameRunning, types.InstanceStateNameStopped); err != nil {
@@ -74,13 +74,13 @@ func (a *Association) Create(ctx context.Context) error {
 	})
 }
 
-// Update has it lead to another machine.
+// Update associates the address with another instance.
 func (a *Association) Update(ctx context.Context, _ []resource.Drift) error { return a.Create(ctx) }
 
-// Delete has the address lead nowhere.
+// Delete disassociates the address.
 func (a *Association) Delete(ctx context.Context) error { return Disassociate(ctx, a.In, a.Identity()) }
 
-// Disassociate takes the address, which has one association at most.
+// Disassociate disassociates an address, which has at most one association.
 func Disassociate(ctx context.Context, c *mark.Cluster, address string) error {
 	live, err := describeAddress(ctx, c, address)
 	if err != nil {
@@ -97,7 +97,7 @@ func disassociateAddress(ctx context.Context, c *mark.Cluster, association strin
 	return infra.IgnoreMissing(err)
 }
 
-// ListAssociations lists our addresses that lead somewhere.
+// ListAssociations returns the cluster's addresses that are associated.
 func ListAssociations(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := Addresses(c).All(ctx, c.Owned())
 	var out []resource.Found

@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Endpoint lets a network reach S3 without leaving Amazon, and without paying
-// for it.
+// Endpoint is a gateway endpoint for S3. Its traffic stays in Amazon's network and is free of
+// charge.
 type Endpoint struct {
 	In     *mark.Cluster
 	Name   string
@@ -26,10 +26,10 @@ type Endpoint struct {
 	infra.Learned
 }
 
-// ID is "aws/vpc-endpoint/" and its name.
+// ID returns the resource ID "aws/vpc-endpoint/NAME".
 func (e *Endpoint) ID() string { return mark.ResourceID(mark.KindEndpoint, e.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (e *Endpoint) Define() infra.Definition[types.VpcEndpoint] {
 	d := mark.Define(e.In, Endpoints(e.In), e.Name, &e.Learned, e.VPC, e.Routes)
 	d.Needed = []infra.Ref{e.Routes}
@@ -70,7 +70,7 @@ func deleteEndpoint(ctx context.Context, c *mark.Cluster, id string) error {
 	})
 }
 
-// Endpoints are those of a cluster.
+// Endpoints returns the kind of the cluster's VPC endpoints.
 func Endpoints(c *mark.Cluster) infra.Kind[types.VpcEndpoint] {
 	k := mark.Kind(mark.KindEndpoint, func(ctx context.Context, filters []types.Filter) ([]types.VpcEndpoint, error) {
 		p := ec2.NewDescribeVpcEndpointsPaginator(c.Clients.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filters})
@@ -78,7 +78,7 @@ func Endpoints(c *mark.Cluster) infra.Kind[types.VpcEndpoint] {
 	}, func(e types.VpcEndpoint) infra.Observed {
 		s := infra.Observed{Identity: aws.ToString(e.VpcEndpointId), Marks: mark.EC2TagMap(e.Tags), Created: aws.ToTime(e.CreationTimestamp)}
 		for _, end := range []types.State{types.StateDeleting, types.StateDeleted, types.StateExpired, types.StateRejected, types.StateFailed} {
-			// Amazon documents "Deleted" and answers "deleted".
+			// Amazon documents "Deleted" and returns "deleted".
 			s.Deleting = s.Deleting || strings.EqualFold(string(e.State), string(end))
 		}
 		return s
@@ -87,7 +87,7 @@ func Endpoints(c *mark.Cluster) infra.Kind[types.VpcEndpoint] {
 	return k
 }
 
-// refuseUnsuccessful is what a call that answers item by item refused.
+// refuseUnsuccessful returns the first error among the items of a batch call.
 func refuseUnsuccessful(op string, items []types.UnsuccessfulItem) error {
 	for _, i := range items {
 		if i.Error != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Gateway connects a network to the internet.
+// Gateway is an internet gateway.
 type Gateway struct {
 	In   *mark.Cluster
 	Name string
@@ -22,10 +22,10 @@ type Gateway struct {
 	infra.Learned
 }
 
-// ID is "aws/internet-gateway/" and its name.
+// ID returns the resource ID "aws/internet-gateway/NAME".
 func (g *Gateway) ID() string { return mark.ResourceID(mark.KindGateway, g.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (g *Gateway) Define() infra.Definition[types.InternetGateway] {
 	d := mark.Define(g.In, Gateways(g.In), g.Name, &g.Learned, g.VPC)
 	d.Needed = []infra.Ref{g.VPC}
@@ -33,12 +33,12 @@ func (g *Gateway) Define() infra.Definition[types.InternetGateway] {
 	return d
 }
 
-// compareLive compares the VPC that it is attached to.
+// compareLive compares the VPC to which the gateway is attached.
 func (g *Gateway) compareLive(_ context.Context, live types.InternetGateway) ([]resource.Drift, error) {
 	return infra.Differences(infra.Changeable("vpc", attachedTo(live), g.VPC.Identity())), nil
 }
 
-// createGateway creates it and attaches it to its VPC.
+// createGateway creates the gateway and attaches it to its VPC.
 func (g *Gateway) createGateway(ctx context.Context, nonce string) error {
 	out, err := g.In.Clients.EC2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
 		TagSpecifications: mark.TagSpec(types.ResourceTypeInternetGateway, g.In.Marks(g.Name, nonce)),
@@ -50,7 +50,7 @@ func (g *Gateway) createGateway(ctx context.Context, nonce string) error {
 	return resource.Partial(g.attachVPC(ctx))
 }
 
-// fixDrift attaches it to its VPC.
+// fixDrift attaches the gateway to its VPC.
 func (g *Gateway) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	for _, d := range drift {
 		if d.Path != "vpc" {
@@ -74,7 +74,7 @@ func (g *Gateway) attachVPC(ctx context.Context) error {
 	if cloud.KindOf(err) != cloud.Conflict {
 		return err
 	}
-	// It is attached: to this network when an earlier reply was lost.
+	// It is already attached, to this VPC if an earlier response was lost.
 	_, drift, findErr := infra.Nonced(g).Find(ctx)
 	for _, d := range drift {
 		if d.Path == "vpc" {
@@ -103,7 +103,7 @@ func deleteGateway(ctx context.Context, c *mark.Cluster, id string) error {
 	})
 }
 
-// detachGateway is refused while there are public addresses in vpc.
+// detachGateway detaches a gateway. EC2 returns an error while the VPC has public addresses.
 func detachGateway(ctx context.Context, c *mark.Cluster, id, vpc string) error {
 	if vpc == "" {
 		return nil
@@ -123,7 +123,8 @@ func attachedTo(g types.InternetGateway) string {
 	return ""
 }
 
-// Gateways are those of a cluster. One is detached before it goes.
+// Gateways returns the kind of the cluster's internet gateways. A gateway is detached before it is
+// deleted.
 func Gateways(c *mark.Cluster) infra.Kind[types.InternetGateway] {
 	k := mark.Kind(mark.KindGateway, func(ctx context.Context, filters []types.Filter) ([]types.InternetGateway, error) {
 		p := ec2.NewDescribeInternetGatewaysPaginator(c.Clients.EC2, &ec2.DescribeInternetGatewaysInput{Filters: filters})

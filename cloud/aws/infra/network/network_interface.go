@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Interfaces are those that hang: not attached to anything that would take them
-// along when it goes.
+// Interfaces returns the kind of unattached network interfaces, which are not deleted together with
+// another object.
 func Interfaces(c *mark.Cluster) infra.Kind[types.NetworkInterface] {
 	list := func(ctx context.Context, filters []types.Filter) ([]types.NetworkInterface, error) {
 		return listInterfaces(ctx, c, filters)
@@ -40,13 +40,13 @@ func deleteInterface(ctx context.Context, c *mark.Cluster, id string) error {
 	})
 }
 
-// interfaceHolder looks up the interfaces that keep an object in use, which the refusal does
-// not name. Filter is how a list finds those of the object.
+// interfaceHolder returns a function that finds the network interfaces that keep an object in use,
+// because EC2's error does not name them. Filter is the list filter for the object.
 func interfaceHolder(c *mark.Cluster, filter, id string) func(context.Context, error) infra.Holder {
 	return func(ctx context.Context, _ error) infra.Holder {
 		ns, err := listInterfaces(ctx, c, []types.Filter{{Name: aws.String(filter), Values: []string{id}}})
 		if err != nil || len(ns) == 0 {
-			return infra.Holder{} // the refusal is the one that matters
+			return infra.Holder{} // the original error matters
 		}
 		var users []string
 		for _, n := range ns {
@@ -56,8 +56,8 @@ func interfaceHolder(c *mark.Cluster, filter, id string) func(context.Context, e
 	}
 }
 
-// freeingCommand ends what an interface belongs to. One of a service, as of a load
-// balancer, goes with that only.
+// freeingCommand returns the command that deletes the owner of an interface. An interface of a
+// service, such as a load balancer, is deleted only together with it.
 func freeingCommand(region string, n types.NetworkInterface) string {
 	switch {
 	case n.Attachment != nil && aws.ToString(n.Attachment.InstanceId) != "":

@@ -15,23 +15,23 @@ import (
 
 const (
 	tcp        = "tcp"
-	everything = "-1" // EC2's word for all protocols
+	everything = "-1" // EC2's value for all protocols
 	sshPort    = 22
 )
 
-// Rule lets something in: from one range of addresses, or from one group.
+// Rule is an ingress rule with one CIDR block or one security group as its source.
 type Rule struct {
-	// Port is a TCP port; 0 is everything, whatever the protocol.
+	// Port is a TCP port. 0 means all ports of all protocols.
 	Port int32
-	// From is a range of addresses; the zero value means Group.
+	// From is a CIDR block. If it is zero, Group applies.
 	From  netip.Prefix
 	Group infra.Ref
-	// Why is shown in the console.
+	// Why is the description shown in the console.
 	Why string
 }
 
-// MasterRules are the ingress rules of a master: its port from users and agents, and
-// SSH from users when there is a key pair to log in with.
+// MasterRules returns the ingress rules of a master: its port for users and agents, and SSH for
+// users if there is a key pair.
 func MasterRules(port int32, inbound []netip.Prefix, agents infra.Ref, ssh bool) []Rule {
 	out := []Rule{{Port: port, Group: agents, Why: "agents and tasks to the master"}}
 	for _, from := range inbound {
@@ -43,9 +43,9 @@ func MasterRules(port int32, inbound []netip.Prefix, agents infra.Ref, ssh bool)
 	return out
 }
 
-// AgentRules are the ingress rules of an agent: everything from the master, which
-// passes notebooks, shells and TensorBoards on, and everything from other
-// agents, which train together on ports that are not known before.
+// AgentRules returns the ingress rules of an agent: all traffic from the master, which proxies
+// notebooks, shells and TensorBoards, and all traffic from other agents, because distributed
+// training uses ports that are not known in advance.
 func AgentRules(master, agents infra.Ref) []Rule {
 	return []Rule{
 		{Group: master, Why: "the master to tasks"},
@@ -53,7 +53,7 @@ func AgentRules(master, agents infra.Ref) []Rule {
 	}
 }
 
-// sourceName is the source of r.
+// sourceName returns the source of r.
 func (r Rule) sourceName() string {
 	if r.From.IsValid() {
 		return r.From.Masked().String()
@@ -61,8 +61,8 @@ func (r Rule) sourceName() string {
 	return r.Group.Identity()
 }
 
-// planKey is how r reads in a plan, the same for two rules that open the same:
-// "8443 from 10.0.0.0/8".
+// planKey returns the form of r in a plan: "8443 from 10.0.0.0/8". It is equal for equivalent
+// rules.
 func (r Rule) planKey() string {
 	port := "all"
 	if r.Port != 0 {
@@ -71,7 +71,7 @@ func (r Rule) planKey() string {
 	return port + " from " + r.sourceName()
 }
 
-// describeRule is the rule in a plan, before the groups that it names are there.
+// describeRule describes the rule in a plan before its security groups exist.
 func (r Rule) describeRule() string {
 	port := "everything"
 	if r.Port != 0 {
@@ -86,7 +86,7 @@ func (r Rule) describeRule() string {
 	return port + " from " + r.Group.Identity()
 }
 
-// ipPermission is r in EC2's form.
+// ipPermission converts r to EC2's type.
 func (r Rule) ipPermission() types.IpPermission {
 	p := types.IpPermission{IpProtocol: aws.String(everything)}
 	if r.Port != 0 {
@@ -103,7 +103,7 @@ func (r Rule) ipPermission() types.IpPermission {
 	return p
 }
 
-// splitPermissions splits permissions, one source each, by the key of what they open.
+// splitPermissions splits permissions into one per source, by their plan key.
 func splitPermissions(ps []types.IpPermission) map[string]types.IpPermission {
 	out := make(map[string]types.IpPermission)
 	for _, p := range ps {
@@ -132,8 +132,7 @@ func splitPermissions(ps []types.IpPermission) map[string]types.IpPermission {
 	return out
 }
 
-// openPorts names the ports that p opens, without their source: "all", "8443", "udp 53",
-// "1024-65535".
+// openPorts formats the ports of p without the source: "all", "8443", "udp 53", "1024-65535".
 func openPorts(p types.IpPermission) string {
 	proto := aws.ToString(p.IpProtocol)
 	if proto == everything {
@@ -149,7 +148,7 @@ func openPorts(p types.IpPermission) string {
 	return proto + " " + ports
 }
 
-// sortKeys orders rules for people: by port, then by source.
+// sortKeys sorts rules by port, then by source.
 func sortKeys(keys []string) []string {
 	slices.SortFunc(keys, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(portsOf(a)), len(portsOf(b))), cmp.Compare(a, b))

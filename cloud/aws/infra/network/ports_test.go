@@ -34,7 +34,7 @@ func TestWhatIsLetIn(t *testing.T) {
 			for _, r := range tc.rules {
 				sent = append(sent, r.ipPermission())
 			}
-			// What is sent reads the same when it comes back.
+			// Converting a rule to EC2's type and back yields the same rule.
 			got := sortKeys(slices.Collect(maps.Keys(splitPermissions(sent))))
 			if d := cmp.Diff(got, tc.want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)

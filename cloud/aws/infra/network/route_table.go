@@ -21,8 +21,7 @@ const (
 	subnetPath = "subnet["
 )
 
-// Routes is a route table with a way to the internet, and the subnets that go
-// by it.
+// Routes is a route table with a default route to the internet, and the subnets associated with it.
 type Routes struct {
 	In      *mark.Cluster
 	Name    string
@@ -33,10 +32,10 @@ type Routes struct {
 	infra.Learned
 }
 
-// ID is "aws/route-table/" and its name.
+// ID returns the resource ID "aws/route-table/NAME".
 func (r *Routes) ID() string { return mark.ResourceID(mark.KindRoutes, r.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (r *Routes) Define() infra.Definition[types.RouteTable] {
 	d := mark.Define(r.In, RouteTables(r.In), r.Name, &r.Learned, append([]infra.Ref{r.VPC, r.Gateway}, r.Subnets...)...)
 	d.Needed = []infra.Ref{r.VPC}
@@ -44,7 +43,7 @@ func (r *Routes) Define() infra.Definition[types.RouteTable] {
 	return d
 }
 
-// compareLive compares its default route and the subnets that use it.
+// compareLive compares the default route and the associated subnets.
 func (r *Routes) compareLive(_ context.Context, live types.RouteTable) ([]resource.Drift, error) {
 	var drift []resource.Drift
 	if have := defaultRoute(live); have != r.Gateway.Identity() || have == "" {
@@ -59,7 +58,7 @@ func (r *Routes) compareLive(_ context.Context, live types.RouteTable) ([]resour
 	return drift, nil
 }
 
-// createTable creates it with its routes and associations.
+// createTable creates the route table with its routes and associations.
 func (r *Routes) createTable(ctx context.Context, nonce string) error {
 	err := r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		out, err := r.In.Clients.EC2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
@@ -78,7 +77,7 @@ func (r *Routes) createTable(ctx context.Context, nonce string) error {
 	for _, sub := range r.Subnets {
 		calls = append(calls, func() error { return r.associateSubnet(ctx, sub.Identity()) })
 	}
-	return resource.Partial(infra.SideBySide(calls...)) // the master's machine waits for them
+	return resource.Partial(infra.SideBySide(calls...)) // the master's instance waits for them
 }
 
 // fixDrift changes routes and associations.
@@ -92,7 +91,7 @@ func (r *Routes) fixDrift(ctx context.Context, drift []resource.Drift) error {
 		if !strings.HasPrefix(d.Path, subnetPath) {
 			continue
 		}
-		// What was named by resource when the plan was made has an identity now.
+		// A subnet named by its resource ID in the plan has an identity now.
 		at := slices.IndexFunc(r.Subnets, func(s infra.Ref) bool {
 			return d.Path == subnetPath+s.Identity()+"]" || d.Path == subnetPath+s.ID()+"]"
 		})
@@ -106,8 +105,8 @@ func (r *Routes) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	return nil
 }
 
-// routeOut makes everything that is not local go through the gateway. Have is where
-// it goes now, if anywhere: a gateway that is gone leaves a hole behind.
+// routeOut sets the default route to the gateway. Have is the current target, if any: the deletion
+// of a gateway leaves a blackhole route behind.
 func (r *Routes) routeOut(ctx context.Context, have string) error {
 	return r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		if have != "" {
@@ -132,7 +131,8 @@ func (r *Routes) associateSubnet(ctx context.Context, subnet string) error {
 	})
 }
 
-// acceptConflict takes "it is so already" for success when it is so.
+// acceptConflict returns nil for a Conflict error if the route table is already in the wanted
+// state.
 func (r *Routes) acceptConflict(ctx context.Context, err error, so func(types.RouteTable) bool) error {
 	if cloud.KindOf(err) != cloud.Conflict {
 		return err
@@ -144,7 +144,7 @@ func (r *Routes) acceptConflict(ctx context.Context, err error, so func(types.Ro
 	return err
 }
 
-// deleteRouteTable leaves its subnets to the network's own table.
+// deleteRouteTable deletes a route table. Its subnets then use the main route table of the VPC.
 func deleteRouteTable(ctx context.Context, c *mark.Cluster, id string) error {
 	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
 		all, err := RouteTables(c).All(ctx, c.Owned())
@@ -174,8 +174,8 @@ func disassociateSubnets(ctx context.Context, c *mark.Cluster, t types.RouteTabl
 	return nil
 }
 
-// defaultRoute is where what is not local goes: an internet gateway, a NAT gateway, or
-// whatever else stands there.
+// defaultRoute returns the target of the default route: an internet gateway, a NAT gateway or any
+// other target.
 func defaultRoute(t types.RouteTable) string {
 	for _, r := range t.Routes {
 		if aws.ToString(r.DestinationCidrBlock) != everywhere {
@@ -190,7 +190,7 @@ func defaultRoute(t types.RouteTable) string {
 	return ""
 }
 
-// subnetAssociations maps subnets to the associations through which they use t.
+// subnetAssociations maps the subnets that use t to their association IDs.
 func subnetAssociations(t types.RouteTable) map[string]string {
 	out := make(map[string]string)
 	for _, a := range t.Associations {
@@ -207,7 +207,7 @@ func isLeaving(a types.RouteTableAssociation) bool {
 			a.AssociationState.State == types.RouteTableAssociationStateCodeDisassociating)
 }
 
-// RouteTables are those of a cluster.
+// RouteTables returns the kind of the cluster's route tables.
 func RouteTables(c *mark.Cluster) infra.Kind[types.RouteTable] {
 	k := mark.Kind(mark.KindRoutes, func(ctx context.Context, filters []types.Filter) ([]types.RouteTable, error) {
 		p := ec2.NewDescribeRouteTablesPaginator(c.Clients.EC2, &ec2.DescribeRouteTablesInput{Filters: filters})

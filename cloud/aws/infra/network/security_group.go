@@ -13,21 +13,21 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Group is a security group, without its rules: two groups may mention each
-// other, so rules come when both are there.
+// Group is a security group without its rules. The rules are separate resources, because two groups
+// may refer to each other.
 type Group struct {
 	In *mark.Cluster
-	// Name is whom it protects: "master".
+	// Name is the role of the protected instances: "master".
 	Name string
 	VPC  infra.Ref
 
 	infra.Learned
 }
 
-// ID is "aws/security-group/" and its name.
+// ID returns the resource ID "aws/security-group/NAME".
 func (g *Group) ID() string { return mark.ResourceID(mark.KindGroup, g.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (g *Group) Define() infra.Definition[types.SecurityGroup] {
 	d := mark.Define(g.In, Groups(g.In), g.Name, &g.Learned, g.VPC)
 	d.Needed = []infra.Ref{g.VPC}
@@ -38,7 +38,7 @@ func (g *Group) Define() infra.Definition[types.SecurityGroup] {
 	return d
 }
 
-// createGroup makes it. Amazon lets everything out of a new group and nothing in.
+// createGroup creates the group. A new group allows all egress and no ingress.
 func (g *Group) createGroup(ctx context.Context, nonce string) error {
 	err := g.In.Waiter().RetryUntilKnown(ctx, g.ID(), func() error {
 		out, err := g.In.Clients.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
@@ -54,7 +54,7 @@ func (g *Group) createGroup(ctx context.Context, nonce string) error {
 	if cloud.KindOf(err) != cloud.Conflict {
 		return err
 	}
-	// Its name is taken: by ourselves, when the list did not show it yet.
+	// The name is taken, possibly by this cluster if the list did not show the group yet.
 	found, _, findErr := infra.Nonced(g).Find(ctx)
 	if findErr == nil && found.Exists() {
 		return nil
@@ -69,7 +69,8 @@ func deleteGroup(ctx context.Context, c *mark.Cluster, id string) error {
 	})
 }
 
-// Groups are those of a cluster. One goes once the machines in it are gone.
+// Groups returns the kind of the cluster's security groups. A group can be deleted once its
+// instances are terminated.
 func Groups(c *mark.Cluster) infra.Kind[types.SecurityGroup] {
 	k := mark.Kind(mark.KindGroup, func(ctx context.Context, filters []types.Filter) ([]types.SecurityGroup, error) {
 		p := ec2.NewDescribeSecurityGroupsPaginator(c.Clients.EC2, &ec2.DescribeSecurityGroupsInput{Filters: filters})

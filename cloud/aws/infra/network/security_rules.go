@@ -23,10 +23,11 @@ const (
 	closed      = "closed"
 )
 
-// Rules are exactly the ingress rules of a group of ours; all egress is allowed.
+// Rules is the exact set of ingress rules of one of the cluster's security groups. All egress is
+// allowed.
 type Rules struct {
 	In *mark.Cluster
-	// Name is the group's.
+	// Name is the name of the group.
 	Name    string
 	Group   infra.Ref
 	Ingress []Rule
@@ -36,13 +37,13 @@ type Rules struct {
 
 var _ resource.Updater = (*Rules)(nil)
 
-// ID is "aws/security-rules/" and its group's name.
+// ID returns the resource ID "aws/security-rules/NAME", with the name of the group.
 func (r *Rules) ID() string { return mark.ResourceID(mark.KindRules, r.Name) }
 
-// Kind is KindRules.
+// Kind returns KindRules.
 func (*Rules) Kind() string { return mark.KindRules }
 
-// Needs its group and those it mentions.
+// Needs returns the IDs of the group and of the groups in its rules.
 func (r *Rules) Needs() []string {
 	refs := []infra.Ref{r.Group}
 	for _, rule := range r.Ingress {
@@ -53,7 +54,7 @@ func (r *Rules) Needs() []string {
 	return slices.Compact(out)
 }
 
-// Find compares what is open with what should be.
+// Find compares the ingress rules.
 func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	if r.Group.Identity() == "" || slices.ContainsFunc(r.Ingress, func(rule Rule) bool { return rule.sourceName() == "" }) {
 		return resource.Found{}, nil, nil
@@ -73,7 +74,7 @@ func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, err
 	return resource.Found{Kind: mark.KindRules, ID: r.Identity(), Name: r.Name}, r.rulesDrift(live), nil
 }
 
-// Describe lists the ingress rules, a port and a source each.
+// Describe returns the ingress rules for a plan.
 func (r *Rules) Describe() []string {
 	out := make([]string, len(r.Ingress))
 	for i, rule := range r.Ingress {
@@ -109,7 +110,7 @@ func (r *Rules) wantedPermissions() map[string]types.IpPermission {
 	return out
 }
 
-// Create opens what should be open.
+// Create authorizes the ingress rules.
 func (r *Rules) Create(ctx context.Context) error {
 	r.Learn(r.Group.Identity())
 	var live types.SecurityGroup
@@ -123,7 +124,8 @@ func (r *Rules) Create(ctx context.Context) error {
 	return r.Update(ctx, r.rulesDrift(live))
 }
 
-// Update opens and closes. It opens first, so that no client is cut off between.
+// Update authorizes missing rules and revokes additional ones. It authorizes first, so that no
+// client is cut off in between.
 func (r *Rules) Update(ctx context.Context, drift []resource.Drift) error {
 	var opening, closing []types.IpPermission
 	want := r.wantedPermissions()
@@ -156,8 +158,8 @@ func (r *Rules) Update(ctx context.Context, drift []resource.Drift) error {
 	return revokeIngress(ctx, r.In, r.Identity(), closing)
 }
 
-// authorizeIngress opens one by one when all at once is refused because one is open
-// already.
+// authorizeIngress authorizes rules in one call. If EC2 rejects it because one rule already exists,
+// it authorizes them one by one.
 func (r *Rules) authorizeIngress(ctx context.Context, ps []types.IpPermission) error {
 	err := r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		_, err := r.In.Clients.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
@@ -169,7 +171,7 @@ func (r *Rules) authorizeIngress(ctx context.Context, ps []types.IpPermission) e
 		return err
 	}
 	if len(ps) == 1 {
-		return nil // it is open
+		return nil // the rule already exists
 	}
 	for _, p := range ps {
 		if err := r.authorizeIngress(ctx, []types.IpPermission{p}); err != nil {
@@ -192,10 +194,11 @@ func (r *Rules) letOut(ctx context.Context) error {
 	return err
 }
 
-// Delete closes everything, so that groups that mention each other can go.
+// Delete revokes all ingress rules, so that groups that refer to each other can be deleted.
 func (r *Rules) Delete(ctx context.Context) error { return CloseRules(ctx, r.In, r.Identity()) }
 
-// CloseRules revokes all ingress rules of a group, so that groups that refer to each other can be deleted.
+// CloseRules revokes all ingress rules of a group, so that groups that refer to each other can be
+// deleted.
 func CloseRules(ctx context.Context, c *mark.Cluster, id string) error {
 	live, err := describeGroup(ctx, c, id)
 	if err != nil {
@@ -212,9 +215,9 @@ func revokeIngress(ctx context.Context, c *mark.Cluster, id string, ps []types.I
 		GroupId: aws.String(id), IpPermissions: ps,
 	})
 	if cloud.KindOf(err) != cloud.NotFound || len(ps) == 1 {
-		return infra.IgnoreMissing(err) // a rule that is not there is closed
+		return infra.IgnoreMissing(err) // a missing rule is already revoked
 	}
-	// One of them is closed already, and so none was touched.
+	// One of the rules is already revoked, so EC2 has rejected the whole call.
 	for _, p := range ps {
 		if err := revokeIngress(ctx, c, id, []types.IpPermission{p}); err != nil {
 			return err
@@ -223,7 +226,7 @@ func revokeIngress(ctx context.Context, c *mark.Cluster, id string, ps []types.I
 	return nil
 }
 
-// describeGroup looks at one security group, ours or the user's.
+// describeGroup returns a security group of the cluster or the user.
 func describeGroup(ctx context.Context, c *mark.Cluster, id string) (types.SecurityGroup, error) {
 	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
 	if err != nil {
@@ -235,7 +238,7 @@ func describeGroup(ctx context.Context, c *mark.Cluster, id string) (types.Secur
 	return out.SecurityGroups[0], nil
 }
 
-// ListRules lists the rules of our groups that let something in.
+// ListRules returns the cluster's security groups that have ingress rules.
 func ListRules(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := Groups(c).All(ctx, c.Owned())
 	var out []resource.Found

@@ -13,24 +13,24 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Subnet is the part of a network that lies in one zone.
+// Subnet is a subnet of a VPC in one zone.
 type Subnet struct {
 	In *mark.Cluster
-	// Name tells it from the cluster's others; the zone will do.
+	// Name identifies the subnet within the cluster. The zone suffices.
 	Name string
 	VPC  infra.Ref
 	// Zone is an availability zone: "us-west-2a".
 	Zone string
-	// CIDR is its range of addresses, within the network's.
+	// CIDR is its CIDR block, within the VPC's.
 	CIDR netip.Prefix
 
 	infra.Learned
 }
 
-// ID is "aws/subnet/" and its name.
+// ID returns the resource ID "aws/subnet/NAME".
 func (s *Subnet) ID() string { return mark.ResourceID(mark.KindSubnet, s.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (s *Subnet) Define() infra.Definition[types.Subnet] {
 	d := mark.Define(s.In, Subnets(s.In), s.Name, &s.Learned, s.VPC)
 	d.Needed = []infra.Ref{s.VPC}
@@ -61,7 +61,8 @@ func (s *Subnet) createSubnet(ctx context.Context, nonce string) error {
 	})
 }
 
-// Subnets are those of a cluster. One goes once the machines in it are gone.
+// Subnets returns the kind of the cluster's subnets. A subnet can be deleted once its instances are
+// terminated.
 func Subnets(c *mark.Cluster) infra.Kind[types.Subnet] {
 	k := mark.Kind(mark.KindSubnet, func(ctx context.Context, filters []types.Filter) ([]types.Subnet, error) {
 		p := ec2.NewDescribeSubnetsPaginator(c.Clients.EC2, &ec2.DescribeSubnetsInput{Filters: filters})

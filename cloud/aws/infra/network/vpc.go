@@ -1,5 +1,5 @@
-// Package network is what connects a cluster's machines: its network, who may reach
-// whom, and the master's address.
+// Package network manages the network of a cluster: VPC, subnets, routes, security groups and the
+// master's address.
 package network
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// VPC is a network of the cluster's own.
+// VPC is a VPC created for the cluster.
 type VPC struct {
 	In *mark.Cluster
-	// Name tells it from others of the cluster: "main".
+	// Name identifies the VPC within the cluster: "main".
 	Name string
-	// CIDR is its range of addresses, /16 to /28.
+	// CIDR is its CIDR block, /16 to /28.
 	CIDR netip.Prefix
 
 	infra.Learned
 }
 
-// ID is "aws/vpc/" and its name.
+// ID returns the resource ID "aws/vpc/NAME".
 func (v *VPC) ID() string { return mark.ResourceID(mark.KindVPC, v.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (v *VPC) Define() infra.Definition[types.Vpc] {
 	d := mark.Define(v.In, VPCs(v.In), v.Name, &v.Learned)
 	d.Create = v.createVPC
@@ -52,7 +52,7 @@ func (v *VPC) createVPC(ctx context.Context, nonce string) error {
 	return nil
 }
 
-// VPCs are the networks of a cluster's own.
+// VPCs returns the kind of the cluster's VPCs.
 func VPCs(c *mark.Cluster) infra.Kind[types.Vpc] {
 	k := mark.Kind(mark.KindVPC, func(ctx context.Context, filters []types.Filter) ([]types.Vpc, error) {
 		p := ec2.NewDescribeVpcsPaginator(c.Clients.EC2, &ec2.DescribeVpcsInput{Filters: filters})

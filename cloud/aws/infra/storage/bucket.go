@@ -1,5 +1,5 @@
-// Package storage is what keeps a cluster's data: volumes and snapshots, the data bucket,
-// secrets and logs.
+// Package storage manages a cluster's data: volumes and snapshots, the data bucket, secrets and
+// logs.
 package storage
 
 import (
@@ -17,14 +17,13 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// homeRegion is the one region that must not be named when a bucket is made.
+// homeRegion is the one region that CreateBucket rejects as a location constraint.
 const homeRegion = "us-east-1"
 
-// Bucket holds checkpoints: encrypted, closed to the public, spoken to over TLS
-// only.
+// Bucket is the bucket for checkpoints. It is encrypted, blocks public access and requires TLS.
 type Bucket struct {
 	In *mark.Cluster
-	// Versioning keeps what was overwritten or deleted, at its price.
+	// Versioning keeps overwritten and deleted objects, which incurs storage costs.
 	Versioning bool
 
 	infra.Learned
@@ -32,22 +31,22 @@ type Bucket struct {
 
 var _ resource.Updater = (*Bucket)(nil)
 
-// DataBucket is the name of a cluster's data bucket. Names are shared by all
-// accounts, hence the account in it.
+// DataBucket returns the name of a cluster's data bucket. It contains the account ID, because
+// bucket names are global.
 func DataBucket(cluster, account string) string { return "det-deploy-" + cluster + "-data-" + account }
 
-// ID is "aws/bucket/data".
+// ID returns the resource ID "aws/bucket/data".
 func (*Bucket) ID() string { return mark.ResourceID(mark.KindBucket, "data") }
 
-// Kind is KindBucket.
+// Kind returns KindBucket.
 func (*Bucket) Kind() string { return mark.KindBucket }
 
-// Needs nothing.
+// Needs returns nil.
 func (*Bucket) Needs() []string { return nil }
 
 func (b *Bucket) bucketName() string { return DataBucket(b.In.ID, b.In.Account) }
 
-// Find looks at it and at its settings.
+// Find finds the bucket and compares its settings.
 func (b *Bucket) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found, tags, err := describeDataBucket(ctx, b.In)
 	if err != nil || !found.Exists() {
@@ -62,7 +61,7 @@ func (b *Bucket) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	return found, append(drift, settings...), nil
 }
 
-// settingsDrift looks at its settings side by side.
+// settingsDrift compares the settings in parallel.
 func (b *Bucket) settingsDrift(ctx context.Context) ([]resource.Drift, error) {
 	looks := []func(context.Context) (resource.Drift, error){b.encryptionDrift, b.publicAccess, b.tlsPolicyDrift, b.versioningDrift}
 	found := make([]resource.Drift, len(looks))
@@ -79,7 +78,7 @@ func (b *Bucket) settingsDrift(ctx context.Context) ([]resource.Drift, error) {
 	return infra.Differences(found...), err
 }
 
-// Describe is its name.
+// Describe returns the name and the settings for the plan.
 func (b *Bucket) Describe() []string {
 	if b.Versioning {
 		return []string{b.bucketName() + ", encrypted, private, versioned"}
@@ -87,7 +86,7 @@ func (b *Bucket) Describe() []string {
 	return []string{b.bucketName() + ", encrypted, private"}
 }
 
-// Create makes it, closed before anything can be in it.
+// Create creates the bucket and restricts access before it can contain objects.
 func (b *Bucket) Create(ctx context.Context) error {
 	in := &s3.CreateBucketInput{Bucket: aws.String(b.bucketName()), CreateBucketConfiguration: &types.CreateBucketConfiguration{
 		Tags: s3Tags(b.In.Marks("data", "")),
@@ -101,8 +100,8 @@ func (b *Bucket) Create(ctx context.Context) error {
 	return b.In.Waiter().Adopt(ctx, b)
 }
 
-// claimName waits for the name of a bucket that was removed a moment ago, unless
-// another account has it.
+// claimName waits until the name of a recently deleted bucket is available, unless the bucket
+// belongs to another account.
 func (b *Bucket) claimName(ctx context.Context, in *s3.CreateBucketInput) error {
 	return b.In.Waiter().Await(ctx, b.ID(), infra.ToBeFree, func() (bool, error) {
 		_, err := b.In.Clients.S3.CreateBucket(ctx, in)
@@ -111,17 +110,17 @@ func (b *Bucket) claimName(ctx context.Context, in *s3.CreateBucketInput) error 
 		}
 		found, _, findErr := b.Find(ctx)
 		if cloud.KindOf(findErr) == cloud.Denied {
-			return true, err // it is another account's
+			return true, err // it belongs to another account
 		}
 		return found.Exists(), findErr
 	})
 }
 
-// Delete removes it with all that is in it.
+// Delete deletes the bucket with all objects.
 func (b *Bucket) Delete(ctx context.Context) error { return DeleteBucket(ctx, b.In, b.Identity()) }
 
-// describeDataBucket looks at the cluster's data bucket. One without any tag is ours,
-// made by a run that was interrupted before it came to the tags.
+// describeDataBucket returns the cluster's data bucket. A bucket without tags belongs to the
+// cluster: an earlier run was interrupted before it set them.
 func describeDataBucket(ctx context.Context, c *mark.Cluster) (resource.Found, map[string]string, error) {
 	n := DataBucket(c.ID, c.Account)
 	_, err := c.Clients.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: aws.String(n), ExpectedBucketOwner: aws.String(c.Account)})
@@ -151,7 +150,7 @@ func describeBucketTags(ctx context.Context, c *mark.Cluster, n string) (map[str
 	return mark.TagMap(out.TagSet, func(t types.Tag) (k, v *string) { return t.Key, t.Value }), nil
 }
 
-// retagBucket puts tags beside those that are there: S3 takes all or none.
+// retagBucket adds tags to the existing ones, because S3 replaces the whole tag set.
 func retagBucket(ctx context.Context, c *mark.Cluster, n string, more map[string]string) error {
 	tags, err := describeBucketTags(ctx, c, n)
 	if err != nil {
@@ -176,7 +175,7 @@ func BucketTagDrift(ctx context.Context, c *mark.Cluster, bucket string) ([]reso
 	return infra.MarkDrift(have, c.Tags), nil
 }
 
-// TagBucket puts the user's tags on a bucket, beside those that are there.
+// TagBucket adds the user's tags to those of a bucket.
 func TagBucket(ctx context.Context, c *mark.Cluster, bucket string) error {
 	if len(c.Tags) == 0 {
 		return nil
@@ -184,7 +183,7 @@ func TagBucket(ctx context.Context, c *mark.Cluster, bucket string) error {
 	return retagBucket(ctx, c, bucket, c.Tags)
 }
 
-// ListBuckets lists the data bucket of a cluster.
+// ListBuckets returns the data bucket of a cluster.
 func ListBuckets(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	found, _, err := describeDataBucket(ctx, c)
 	if err != nil || !found.Exists() {

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// DeleteBucket empties a bucket and removes it, and begins again when something
-// was written meanwhile.
+// DeleteBucket empties and deletes a bucket. It starts over if objects were written in the
+// meantime.
 func DeleteBucket(ctx context.Context, c *mark.Cluster, n string) error {
 	return c.Waiter().RetryWhileInUse(ctx, "bucket "+n, func() error {
 		if err := EmptyBucket(ctx, c, n); err != nil {
@@ -24,9 +24,8 @@ func DeleteBucket(ctx context.Context, c *mark.Cluster, n string) error {
 	})
 }
 
-// EmptyBucket removes all objects of a bucket, every version and delete marker
-// of them, and the parts of uploads that were never finished. A bucket that is
-// not there is refused with NotFound.
+// EmptyBucket deletes all objects of a bucket with their versions and delete markers, and aborts
+// incomplete multipart uploads. It returns a NotFound error if the bucket does not exist.
 func EmptyBucket(ctx context.Context, c *mark.Cluster, n string) error {
 	uploads := s3.NewListMultipartUploadsPaginator(c.Clients.S3, &s3.ListMultipartUploadsInput{Bucket: aws.String(n)})
 	unfinished, err := mark.Pages(ctx, uploads, func(o *s3.ListMultipartUploadsOutput) []types.MultipartUpload { return o.Uploads })
@@ -39,8 +38,8 @@ func EmptyBucket(ctx context.Context, c *mark.Cluster, n string) error {
 			return err
 		}
 	}
-	// Deleting while listing: each page is listed from where the last one ended,
-	// and a page is at most the 1,000 keys that one deletion takes.
+	// Deleting while listing: each page starts where the last one ended, and has at most the 1,000
+	// keys that one DeleteObjects call accepts.
 	versions := s3.NewListObjectVersionsPaginator(c.Clients.S3, &s3.ListObjectVersionsInput{Bucket: aws.String(n)})
 	for versions.HasMorePages() {
 		page, err := versions.NextPage(ctx)

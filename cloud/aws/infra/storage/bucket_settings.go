@@ -23,7 +23,7 @@ const (
 	allowed        = "allowed"
 )
 
-// Update changes tags and settings.
+// Update corrects tags and settings.
 func (b *Bucket) Update(ctx context.Context, drift []resource.Drift) error {
 	if tags := infra.WantedMarks(drift); len(tags) > 0 {
 		if err := retagBucket(ctx, b.In, b.Identity(), tags); err != nil {
@@ -59,7 +59,7 @@ func (b *Bucket) encryptionDrift(ctx context.Context) (resource.Drift, error) {
 		return d, err
 	}
 	if c := out.ServerSideEncryptionConfiguration; c != nil && len(c.Rules) > 0 {
-		d.Have = on // with S3's key, or with one that the account prefers
+		d.Have = on // with S3's key or a key of the account
 	}
 	return d, nil
 }

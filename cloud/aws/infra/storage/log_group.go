@@ -16,14 +16,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// LogGroup is where machines send their logs. Its name follows from the
-// cluster's; a group with another name is the user's, and not one of these.
+// LogGroup is the CloudWatch log group of a cluster's machines. Its name is derived from the
+// cluster's. A group with another name belongs to the user and is not a LogGroup.
 type LogGroup struct {
 	In *mark.Cluster
-	// Days is how long lines are kept, one of CloudWatch's numbers (1, 3, 5, 7,
-	// 14, 30 …); 0 is forever.
+	// Days is the retention in days, one of the values that CloudWatch supports (1, 3, 5, 7, 14, 30
+	// …). 0 means that logs never expire.
 	Days int32
-	// Retain keeps it when the cluster goes.
+	// Retain keeps the group when the cluster is deleted.
 	Retain bool
 
 	infra.Learned
@@ -31,19 +31,19 @@ type LogGroup struct {
 
 var _ resource.Updater = (*LogGroup)(nil)
 
-// LogGroupName is the log group of a cluster.
+// LogGroupName returns the name of a cluster's log group.
 func LogGroupName(cluster string) string { return mark.PathStart + cluster }
 
-// ID is "aws/log-group/main".
+// ID returns the resource ID "aws/log-group/main".
 func (*LogGroup) ID() string { return mark.ResourceID(mark.KindLogGroup, "main") }
 
-// Kind is KindLogGroup.
+// Kind returns KindLogGroup.
 func (*LogGroup) Kind() string { return mark.KindLogGroup }
 
-// Needs nothing.
+// Needs returns nil.
 func (*LogGroup) Needs() []string { return nil }
 
-// Describe is how long lines are kept.
+// Describe returns the name and the retention for the plan.
 func (l *LogGroup) Describe() []string {
 	kept := "for ever"
 	if l.Days > 0 {
@@ -61,7 +61,7 @@ func (l *LogGroup) wantedTags() map[string]string {
 	return out
 }
 
-// Find looks at it.
+// Find finds the log group and compares its settings.
 func (l *LogGroup) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	live, tags, err := describeLogGroup(ctx, l.In)
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *LogGroup) Find(ctx context.Context) (resource.Found, []resource.Drift, 
 	return foundLogGroup(l.In, tags), drift, nil
 }
 
-// Create makes it.
+// Create creates the log group.
 func (l *LogGroup) Create(ctx context.Context) error {
 	l.Learn(LogGroupName(l.In.ID))
 	_, err := l.In.Clients.Logs.CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{
@@ -90,7 +90,7 @@ func (l *LogGroup) Create(ctx context.Context) error {
 	return l.keepFor(ctx)
 }
 
-// Update changes tags and how long lines are kept.
+// Update corrects tags and retention.
 func (l *LogGroup) Update(ctx context.Context, drift []resource.Drift) error {
 	if tags := infra.WantedMarks(drift); len(tags) > 0 {
 		live, _, err := describeLogGroup(ctx, l.In)
@@ -123,16 +123,16 @@ func (l *LogGroup) keepFor(ctx context.Context) error {
 	})
 }
 
-// Delete removes it with what is in it.
+// Delete deletes the log group with its logs.
 func (l *LogGroup) Delete(ctx context.Context) error { return DeleteLogGroup(ctx, l.In, l.Identity()) }
 
-// DeleteLogGroup removes the log group with what is in it.
+// DeleteLogGroup deletes a log group with its logs.
 func DeleteLogGroup(ctx context.Context, c *mark.Cluster, name string) error {
 	_, err := c.Clients.Logs.DeleteLogGroup(ctx, &cloudwatchlogs.DeleteLogGroupInput{LogGroupName: aws.String(name)})
 	return infra.IgnoreMissing(err)
 }
 
-// describeLogGroup looks at the cluster's log group and its tags.
+// describeLogGroup returns the cluster's log group and its tags.
 func describeLogGroup(ctx context.Context, c *mark.Cluster) (types.LogGroup, map[string]string, error) {
 	name := LogGroupName(c.ID)
 	p := cloudwatchlogs.NewDescribeLogGroupsPaginator(c.Clients.Logs, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: aws.String(name)})
@@ -162,7 +162,7 @@ func foundLogGroup(c *mark.Cluster, tags map[string]string) resource.Found {
 	return f
 }
 
-// ListLogGroups lists the log group of a cluster.
+// ListLogGroups returns the log group of a cluster.
 func ListLogGroups(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	_, tags, err := describeLogGroup(ctx, c)
 	if err != nil {
@@ -171,8 +171,7 @@ func ListLogGroups(ctx context.Context, c *mark.Cluster) ([]resource.Found, erro
 	return []resource.Found{foundLogGroup(c, tags)}, nil
 }
 
-// logARN is the form of a log group's ARN that tags are asked by: without the
-// star that stands for its streams.
+// logARN returns a log group's ARN for calls about tags, without the suffix ":*" for its streams.
 func logARN(g types.LogGroup) string { return strings.TrimSuffix(aws.ToString(g.Arn), ":*") }
 
 func retentionText(n int32) string {

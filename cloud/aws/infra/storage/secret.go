@@ -16,49 +16,49 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// valuePath is where drift tells that a given value is not the stored one. What
-// either is, it never says.
+// valuePath is the drift path for a given value that differs from the stored one. The drift never
+// contains either value.
 const valuePath = "value"
 
-// Secret is kept in Secrets Manager, and nowhere else.
+// Secret is a secret in Secrets Manager. It is stored nowhere else.
 type Secret struct {
 	In *mark.Cluster
-	// Name tells it from others: "admin-password". It is stored as
+	// Name identifies the secret within the cluster: "admin-password". It is stored as
 	// det-deploy/<cluster>/<name>.
 	Name string
-	// Given is the user's value. A stored one that differs is replaced.
+	// Given is the user's value. A different stored value is replaced.
 	Given secret.Value
-	// Generate makes the value where none is given. It is asked once: a stored
-	// value stays.
+	// Generate returns the value if none is given. It is called only once, because a stored value
+	// is kept.
 	Generate func() (secret.Value, error)
-	// OpensData keeps it as long as the data that it opens.
+	// OpensData retains the secret as long as the data that requires it.
 	OpensData bool
 
 	infra.Learned
-	// value and version are what this process has just stored.
+	// value and version are those that this process has stored.
 	value   secret.Value
 	version string
 }
 
 var _ resource.Updater = (*Secret)(nil)
 
-// SecretName is how a secret of a cluster is stored.
+// SecretName returns the name of a cluster's secret in Secrets Manager.
 func SecretName(cluster, name string) string { return secretPrefix(cluster) + name }
 
 func secretPrefix(cluster string) string { return "det-deploy/" + cluster + "/" }
 
-// ID is "aws/secret/" and its name.
+// ID returns the resource ID "aws/secret/NAME".
 func (s *Secret) ID() string { return mark.ResourceID(mark.KindSecret, s.Name) }
 
-// Kind is KindSecret.
+// Kind returns KindSecret.
 func (*Secret) Kind() string { return mark.KindSecret }
 
-// Needs nothing.
+// Needs returns nil.
 func (*Secret) Needs() []string { return nil }
 
 func (s *Secret) storedName() string { return SecretName(s.In.ID, s.Name) }
 
-// wantedTags are all but the digest of a given value, which is new each time.
+// wantedTags returns all tags except the digest of a given value, which differs each time.
 func (s *Secret) wantedTags() map[string]string {
 	out := s.In.Marks(s.Name, "")
 	out[mark.RetainTag] = mark.RetainNo
@@ -71,8 +71,8 @@ func (s *Secret) wantedTags() map[string]string {
 	return out
 }
 
-// Find looks at it, and not at its value. One that is scheduled for deletion is
-// taken for gone: Create brings it back.
+// Find finds the secret without reading its value. A secret that is scheduled for deletion counts
+// as deleted; Create restores it.
 func (s *Secret) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	live, err := describeSecret(ctx, s.In, s.storedName())
 	if err != nil || live.DeletedDate != nil {
@@ -94,7 +94,7 @@ func (s *Secret) secretDrift(tags map[string]string) []resource.Drift {
 	return out
 }
 
-// Create stores it, or brings it back with the value that it had.
+// Create stores the secret, or restores it with its previous value.
 func (s *Secret) Create(ctx context.Context) error {
 	var live *sm.DescribeSecretOutput
 	value, tags, err := s.newValue()
@@ -105,8 +105,7 @@ func (s *Secret) Create(ctx context.Context) error {
 		}
 		return s.adoptStored(ctx, live)
 	}
-	// A secret that was removed a moment ago still stands in the way, and so does one that
-	// is scheduled for deletion.
+	// A secret that was recently deleted or is scheduled for deletion still occupies the name.
 	err = s.In.Waiter().RetryOn(ctx, s.ID(), infra.ToAppear, cloud.Conflict, func() error {
 		err := s.storeValue(ctx, value, tags)
 		if cloud.KindOf(err) != cloud.Conflict {
@@ -127,8 +126,8 @@ func (s *Secret) Create(ctx context.Context) error {
 	return s.adoptStored(ctx, live)
 }
 
-// adoptStored takes a secret that is there already: stored by an earlier call whose reply
-// was lost, or scheduled for deletion.
+// adoptStored adopts an existing secret: one stored by an earlier call whose response was lost, or
+// one that is scheduled for deletion.
 func (s *Secret) adoptStored(ctx context.Context, live *sm.DescribeSecretOutput) error {
 	s.Learn(s.storedName())
 	if live.DeletedDate != nil {
@@ -165,8 +164,8 @@ func (s *Secret) newValue() (secret.Value, map[string]string, error) {
 	return s.Given, tags, nil
 }
 
-// Update changes tags and stores the given value. The digest goes last: without
-// it the value is stored again.
+// Update corrects tags and stores the given value. The digest is written last: without it, the
+// value is stored again.
 func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
 	tags := infra.WantedMarks(drift)
 	for _, d := range drift {
@@ -189,10 +188,10 @@ func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
 	return err
 }
 
-// Delete removes it for good, so that its name is free.
+// Delete deletes the secret without a recovery window, so that its name becomes available.
 func (s *Secret) Delete(ctx context.Context) error { return DeleteSecret(ctx, s.In, s.Identity()) }
 
-// DeleteSecret removes a secret for good, so that its name is free.
+// DeleteSecret deletes a secret without a recovery window, so that its name becomes available.
 func DeleteSecret(ctx context.Context, c *mark.Cluster, stored string) error {
 	_, err := c.Clients.Secrets.DeleteSecret(ctx, &sm.DeleteSecretInput{
 		SecretId: aws.String(stored), ForceDeleteWithoutRecovery: aws.Bool(true),
@@ -200,8 +199,7 @@ func DeleteSecret(ctx context.Context, c *mark.Cluster, stored string) error {
 	return infra.IgnoreMissing(err)
 }
 
-// Read returns the stored value. It is for callers that need it while applying; plans
-// have no use for it.
+// Read returns the stored value. It is for use during an apply; plans do not need it.
 func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
 	if !s.value.IsZero() {
 		return s.value, nil
@@ -213,10 +211,10 @@ func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
 	return secret.Literal(aws.ToString(out.SecretString)), nil
 }
 
-// Give has another value stored by the next Create or Update.
+// Give sets the value that the next Create or Update stores.
 func (s *Secret) Give(v secret.Value) { s.Given = v }
 
-// Version identifies the stored value. It is empty when there is none.
+// Version returns the ID of the stored version, or "" if the secret does not exist.
 func (s *Secret) Version(ctx context.Context) (string, error) {
 	if s.version != "" {
 		return s.version, nil
@@ -237,7 +235,7 @@ func describeSecret(ctx context.Context, c *mark.Cluster, stored string) (*sm.De
 	return c.Clients.Secrets.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: aws.String(stored)})
 }
 
-// ownSecretTags refuses a secret that is not the cluster's.
+// ownSecretTags returns the tags of a secret, or an error if it does not belong to the cluster.
 func ownSecretTags(c *mark.Cluster, stored *string, tags []types.Tag) (map[string]string, error) {
 	have := mark.TagMap(tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
 	if have[mark.ClusterTag] != c.ID {
@@ -246,7 +244,7 @@ func ownSecretTags(c *mark.Cluster, stored *string, tags []types.Tag) (map[strin
 	return have, nil
 }
 
-// ListSecrets lists what is under the cluster's prefix and carries its tag.
+// ListSecrets returns the secrets with the cluster's name prefix and tag.
 func ListSecrets(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	p := sm.NewListSecretsPaginator(c.Clients.Secrets, &sm.ListSecretsInput{
 		Filters: []types.Filter{{Key: types.FilterNameStringTypeName, Values: []string{secretPrefix(c.ID)}}},

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// SecretSource reads aws-sm: references.
+// SecretSource resolves aws-sm: references.
 type SecretSource struct{ Secrets api.Secrets }
 
 var _ secret.Source = SecretSource{}

@@ -12,28 +12,28 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Snapshot is a copy of a volume as it was at one moment. It outlives `down`.
+// Snapshot is an EBS snapshot. `down` retains it.
 type Snapshot struct {
 	In *mark.Cluster
-	// Name tells it from others: "before-0.39.0".
+	// Name identifies the snapshot within the cluster: "before-0.39.0".
 	Name   string
 	Volume infra.Ref
 
 	infra.Learned
 }
 
-// ID is "aws/snapshot/" and its name.
+// ID returns the resource ID "aws/snapshot/NAME".
 func (s *Snapshot) ID() string { return mark.ResourceID(mark.KindSnapshot, s.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (s *Snapshot) Define() infra.Definition[types.Snapshot] {
 	d := mark.Define(s.In, Snapshots(s.In), s.Name, &s.Learned, s.Volume)
 	d.Create = s.createSnapshot
 	return d
 }
 
-// createSnapshot begins it. What it holds is settled at once, though Amazon copies
-// for a while.
+// createSnapshot starts the snapshot. Its content is fixed at once, while EC2 copies the blocks in
+// the background.
 func (s *Snapshot) createSnapshot(ctx context.Context, nonce string) error {
 	return s.In.Waiter().RetryUntilKnown(ctx, s.ID(), func() error {
 		out, err := s.In.Clients.EC2.CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
@@ -47,8 +47,8 @@ func (s *Snapshot) createSnapshot(ctx context.Context, nonce string) error {
 	})
 }
 
-// Keep makes a snapshot of a volume under a name, once, and returns its ID. An empty ID is
-// the cluster's own volume.
+// Keep creates a snapshot of a volume with a name, once, and returns its ID. If id is empty, it is
+// the cluster's volume.
 func Keep(ctx context.Context, c *mark.Cluster, id, name string) (string, error) {
 	volume := infra.Ref(infra.Existing(id))
 	if id == "" {
@@ -74,7 +74,7 @@ func deleteSnapshot(ctx context.Context, c *mark.Cluster, id string) error {
 	})
 }
 
-// Snapshots are those of a cluster.
+// Snapshots returns the kind of the cluster's snapshots.
 func Snapshots(c *mark.Cluster) infra.Kind[types.Snapshot] {
 	k := mark.Kind(mark.KindSnapshot, func(ctx context.Context, filters []types.Filter) ([]types.Snapshot, error) {
 		p := ec2.NewDescribeSnapshotsPaginator(c.Clients.EC2, &ec2.DescribeSnapshotsInput{Filters: filters, OwnerIds: []string{"self"}})

@@ -15,18 +15,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// tlsStatement is the id of our statement among those the user may add.
+// tlsStatement is the Sid of det-deploy's statement. The user may add others.
 const tlsStatement = "DetDeployTLSOnly"
 
-// TLSOnly is the statement in a bucket's policy that refuses plain HTTP. Whatever
-// else the policy says is the user's.
+// TLSOnly is the statement in a bucket policy that denies plain HTTP. All other statements belong
+// to the user.
 type TLSOnly struct {
 	S3     api.S3
 	Bucket string
 }
 
-// Look reports whether the policy has our statement, and whether that is whole. A
-// bucket that is not there has none.
+// Look reports whether the policy contains the statement and whether it is unmodified. It returns
+// false if the bucket does not exist.
 func (t TLSOnly) Look(ctx context.Context) (found, whole bool, err error) {
 	have, err := t.policyText(ctx)
 	if err != nil || have == "" {
@@ -40,7 +40,7 @@ func (t TLSOnly) Look(ctx context.Context) (found, whole bool, err error) {
 	return len(ours) > 0, len(ours) == 1 && sameStatement(ours[0], tlsOnly(t.Bucket)), nil
 }
 
-// Put puts our statement there. It may be repeated.
+// Put adds the statement to the policy. It is idempotent.
 func (t TLSOnly) Put(ctx context.Context) error {
 	have, err := t.policyText(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (t TLSOnly) Put(ctx context.Context) error {
 	return err
 }
 
-// policyText is the text of the bucket's policy, empty without one.
+// policyText returns the bucket policy, or "" if the bucket has no policy.
 func (t TLSOnly) policyText(ctx context.Context) (string, error) {
 	out, err := t.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: aws.String(t.Bucket)})
 	if err != nil {
@@ -63,7 +63,7 @@ func (t TLSOnly) policyText(ctx context.Context) (string, error) {
 	return aws.ToString(out.Policy), nil
 }
 
-// withTLSOnly is policy with our statement in it, and whatever else it says.
+// withTLSOnly adds the statement to a policy and keeps all others.
 func withTLSOnly(policy, bucket string) (string, error) {
 	doc, err := readPolicy(policy, bucket)
 	if err != nil {
@@ -89,7 +89,7 @@ func readPolicy(policy, bucket string) (map[string]any, error) {
 	return doc, nil
 }
 
-// splitStatements tells the user's statements from ours.
+// splitStatements separates the user's statements from det-deploy's.
 func splitStatements(doc map[string]any) (others, ours []any) {
 	all, ok := doc["Statement"].([]any)
 	if !ok && doc["Statement"] != nil {
@@ -114,11 +114,11 @@ func tlsOnly(bucket string) any {
 	}
 }
 
-// sameStatement compares two statements as S3 does, which gives lists back in any
-// order, and a list of one as what is in it.
+// sameStatement compares two statements. S3 returns lists in any order, and a list of one element
+// as that element.
 func sameStatement(a, b any) bool { return reflect.DeepEqual(withSets(a), withSets(b)) }
 
-// withSets is a statement whose actions and resources are sorted lists.
+// withSets normalizes the actions and resources of a statement to sorted lists.
 func withSets(statement any) any {
 	m, ok := statement.(map[string]any)
 	if !ok {

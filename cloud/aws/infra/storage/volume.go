@@ -17,26 +17,26 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Volume is an encrypted gp3 disk that outlives machines and `down`.
+// Volume is an encrypted gp3 volume that outlives instances and is retained by `down`.
 type Volume struct {
 	In   *mark.Cluster
 	Name string
-	// Zone is that of the machine it is for.
+	// Zone is the zone of its instance.
 	Zone string
-	// SizeGiB is its size, which only grows.
+	// SizeGiB is its size, which can only grow.
 	SizeGiB int32
-	// Snapshot is what it is filled from, or empty for a blank one.
+	// Snapshot is the snapshot to restore, or empty for a blank volume.
 	Snapshot string
-	// Elsewhere says what to do about one that is in another zone; nil says nothing.
+	// Elsewhere returns the advice for a volume in another zone. It may be nil.
 	Elsewhere func(zone string) string
 
 	infra.Learned
 }
 
-// ID is "aws/volume/" and its name.
+// ID returns the resource ID "aws/volume/NAME".
 func (v *Volume) ID() string { return mark.ResourceID(mark.KindVolume, v.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (v *Volume) Define() infra.Definition[types.Volume] {
 	d := mark.Define(v.In, Volumes(v.In), v.Name, &v.Learned)
 	d.Create, d.Compare, d.Change = v.createVolume, v.compareLive, v.growVolume
@@ -44,7 +44,7 @@ func (v *Volume) Define() infra.Definition[types.Volume] {
 	return d
 }
 
-// describeSettings lists its size, type and zone.
+// describeSettings returns the size, type and zone for the plan.
 func (v *Volume) describeSettings() []string {
 	text := fmt.Sprintf("%s gp3, encrypted, in %s", GiB(v.SizeGiB), v.Zone)
 	if v.Snapshot != "" {
@@ -53,8 +53,8 @@ func (v *Volume) describeSettings() []string {
 	return []string{text}
 }
 
-// compareLive looks at a volume. What cannot be changed in place is refused by the plan,
-// because a volume is retained, unless it is blank.
+// compareLive compares the attributes of a volume. The plan rejects drift that cannot be corrected
+// in place, because a volume is retained unless it is blank.
 func (v *Volume) compareLive(_ context.Context, live types.Volume) ([]resource.Drift, error) {
 	size := infra.Changeable("size", GiB(aws.ToInt32(live.Size)), GiB(v.SizeGiB))
 	size.Replace = aws.ToInt32(live.Size) > v.SizeGiB
@@ -67,7 +67,7 @@ func (v *Volume) compareLive(_ context.Context, live types.Volume) ([]resource.D
 	)...), nil
 }
 
-// usedDrift lists the mark of a blank volume on one that was attached by hand.
+// usedDrift returns the drift of the blank tag if the volume was attached manually.
 func usedDrift(live types.Volume) []resource.Drift {
 	if marks := mark.EC2TagMap(live.Tags); len(live.Attachments) > 0 && marks[mark.BlankTag] == mark.BlankYes {
 		return infra.MarkDrift(marks, map[string]string{mark.BlankTag: mark.BlankNo})
@@ -75,7 +75,7 @@ func usedDrift(live types.Volume) []resource.Drift {
 	return nil
 }
 
-// driftAdvice says how the volume that is there can be had.
+// driftAdvice returns the advice for using the existing volume.
 func (v *Volume) driftAdvice(drift []resource.Drift) string {
 	var out []string
 	for _, d := range drift {
@@ -91,11 +91,11 @@ func (v *Volume) driftAdvice(drift []resource.Drift) string {
 	return strings.Join(out, " and ")
 }
 
-// createVolume makes it. Amazon takes the nonce as its token.
+// createVolume creates the volume with the nonce as the client token.
 func (v *Volume) createVolume(ctx context.Context, nonce string) error {
 	marks := v.In.Marks(v.Name, nonce)
 	if v.Snapshot == "" {
-		marks[mark.BlankTag] = mark.BlankYes // until a machine gets it
+		marks[mark.BlankTag] = mark.BlankYes // until it is attached to an instance
 	}
 	in := &ec2.CreateVolumeInput{
 		AvailabilityZone: aws.String(v.Zone), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
@@ -113,8 +113,8 @@ func (v *Volume) createVolume(ctx context.Context, nonce string) error {
 	return nil
 }
 
-// growVolume lets it grow while it is in use. The file system on it grows when the machine notices. Amazon allows one change in
-// six hours.
+// growVolume grows the volume, also while it is in use. The file system grows once the instance
+// detects the new size. EC2 allows one modification in six hours.
 func (v *Volume) growVolume(ctx context.Context, _ []resource.Drift) error {
 	_, err := v.In.Clients.EC2.ModifyVolume(ctx, &ec2.ModifyVolumeInput{
 		VolumeId: aws.String(v.Identity()), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
@@ -122,7 +122,7 @@ func (v *Volume) growVolume(ctx context.Context, _ []resource.Drift) error {
 	if cloud.KindOf(err) != cloud.Conflict {
 		return err
 	}
-	// A change is under way: perhaps this one, whose reply was lost.
+	// A modification is in progress, possibly this one if its response was lost.
 	_, left, findErr := infra.Nonced(v).Find(ctx)
 	if findErr == nil && len(left) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func deleteVolume(ctx context.Context, c *mark.Cluster, id string) error {
 	})
 }
 
-// DescribeVolume looks at one volume, ours or the user's.
+// DescribeVolume returns a volume of the cluster or the user.
 func DescribeVolume(ctx context.Context, c *mark.Cluster, id string) (types.Volume, error) {
 	out, err := c.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
 	if err != nil {
@@ -149,7 +149,7 @@ func DescribeVolume(ctx context.Context, c *mark.Cluster, id string) (types.Volu
 	return out.Volumes[0], nil
 }
 
-// Volumes are those of a cluster, without disks that are part of a machine.
+// Volumes returns the kind of the cluster's volumes, excluding root volumes of instances.
 func Volumes(c *mark.Cluster) infra.Kind[types.Volume] {
 	k := mark.Kind(mark.KindVolume, func(ctx context.Context, filters []types.Filter) ([]types.Volume, error) {
 		p := ec2.NewDescribeVolumesPaginator(c.Clients.EC2, &ec2.DescribeVolumesInput{Filters: filters})
@@ -158,8 +158,8 @@ func Volumes(c *mark.Cluster) infra.Kind[types.Volume] {
 		s := infra.Observed{Identity: aws.ToString(v.VolumeId), Marks: mark.EC2TagMap(v.Tags), Created: aws.ToTime(v.CreateTime), Used: len(v.Attachments) > 0}
 		s.Blank = s.Marks[mark.BlankTag] == mark.BlankYes && !s.Used && aws.ToString(v.SnapshotId) == ""
 		s.Deleting = v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
-		// A machine's own disk goes with it. One that does not is listed when it
-		// is on its own.
+		// A root volume is deleted with its instance. One that is not is listed once it is
+		// detached.
 		s.Deleting = s.Deleting || s.Used && s.Marks[mark.ResourceTag] == ""
 		return s
 	})

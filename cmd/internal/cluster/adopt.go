@@ -21,16 +21,16 @@ else is changed; up then brings the cluster to what the record says.`,
 	}
 }
 
-// adoptable is a cluster whose record can be read back from what is there.
+// adoptable is a cluster whose lost record can be rebuilt.
 type adoptable interface {
-	// Recover reads the settings back. Whole is false when they were read off live
-	// objects, which do not tell all.
+	// Recover reads the settings back. whole is false if they come from live objects, which do not hold
+	// all settings.
 	Recover(ctx context.Context) (settings map[string]string, whole bool, err error)
 	// Adopt writes the record that Recover read.
 	Adopt(ctx context.Context) error
 }
 
-// adopted is the JSON output.
+// adopted is the JSON output of adopt.
 type adopted struct {
 	Schema   string            `json:"schema"`
 	Cluster  string            `json:"cluster"`
@@ -71,7 +71,7 @@ func (o *adoptOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// confirmAdoption shows the record and asks.
+// confirmAdoption shows the record and asks for confirmation.
 func (o *adoptOptions) confirmAdoption(ctx context.Context, r adopted) (bool, error) {
 	if o.Output == term.Text {
 		if err := r.Print(o.Streams); err != nil {
@@ -81,7 +81,7 @@ func (o *adoptOptions) confirmAdoption(ctx context.Context, r adopted) (bool, er
 	return o.Agreed(ctx, o.Yes, "Write this record?")
 }
 
-// Print writes one setting a line.
+// Print writes a table of the settings.
 func (r adopted) Print(s *term.Streams) error {
 	t := term.NewTable("setting", "value")
 	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {

@@ -14,9 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// prompt is a command that shows a person what is about to be done to a cluster and asks
-// whether it should be. Without a terminal, the error names the flag that
-// answers.
+// prompt shows the planned changes to a cluster and asks for confirmation. Without a terminal, it returns
+// an error that names the flag to use instead.
 type prompt struct {
 	*term.Streams
 
@@ -29,8 +28,7 @@ func newPrompt(s *term.Streams, output term.Format, yes bool) prompt {
 	return prompt{Streams: s, Output: output, Yes: yes, progress: s.NewProgress()}
 }
 
-// eventSink returns where the events of an operation go: lines for people, JSON for
-// programs, both on stderr.
+// eventSink returns the sink for the events of an operation. Both formats, text and JSON, go to stderr.
 func (a prompt) eventSink() event.Sink {
 	if a.Output == term.JSON {
 		return event.JSON(a.Err)
@@ -38,7 +36,7 @@ func (a prompt) eventSink() event.Sink {
 	return a.progress.Show
 }
 
-// printPlan prints a plan as the answer.
+// printPlan prints a plan to stdout.
 func (a prompt) printPlan(p plan.Plan) error {
 	if a.Output == term.JSON {
 		return a.PrintJSON(p)
@@ -46,7 +44,7 @@ func (a prompt) printPlan(p plan.Plan) error {
 	return p.Render(a.Out)
 }
 
-// printChecks shows what was looked at and refuses when something does not hold.
+// printChecks prints the results of the checks and returns an error if one failed.
 func (a prompt) printChecks(r doctor.Report) error {
 	if a.Output == term.Text {
 		if err := r.Render(a.Err); err != nil {
@@ -56,8 +54,8 @@ func (a prompt) printChecks(r doctor.Report) error {
 	return r.Err()
 }
 
-// confirmUp shows a plan and asks, unless nothing is to do. A plan that refuses something is
-// not asked about: no answer would have it applied.
+// confirmUp shows a plan and asks for confirmation unless the plan is empty. It does not ask if the plan
+// contains a refused change, because such a plan cannot be applied.
 func (a prompt) confirmUp(ctx context.Context, p plan.Plan) (bool, error) {
 	if err := a.showPlan(p); err != nil {
 		return false, err
@@ -71,7 +69,8 @@ func (a prompt) confirmUp(ctx context.Context, p plan.Plan) (bool, error) {
 	return a.confirmOperation(ctx, "Apply this plan?")
 }
 
-// confirmDown shows the plan and asks: for the id where data goes, for a yes elsewhere.
+// confirmDown shows the plan and asks for confirmation. If data is deleted, the user has to type the
+// cluster ID.
 func (a prompt) confirmDown(ctx context.Context, cluster string, p plan.Plan, deleteData bool) (agreed bool, err error) {
 	if err := a.showPlan(p); err != nil {
 		return false, err
@@ -87,7 +86,7 @@ func (a prompt) confirmDown(ctx context.Context, cluster string, p plan.Plan, de
 	return a.answered(agreed, err)
 }
 
-// confirmUpgrade says what would change and asks.
+// confirmUpgrade shows the effects of an upgrade and asks for confirmation.
 func (a prompt) confirmUpgrade(ctx context.Context, cluster string, from, to record.Release) (bool, error) {
 	if a.Output == term.Text {
 		was, next := releaseNames(from, to)
@@ -101,7 +100,7 @@ func (a prompt) confirmUpgrade(ctx context.Context, cluster string, from, to rec
 	return a.confirmOperation(ctx, "Upgrade it?")
 }
 
-// confirmAbandon says what giving an upgrade up would do and asks.
+// confirmAbandon shows the effects of abandoning an upgrade and asks for confirmation.
 func (a prompt) confirmAbandon(ctx context.Context, cluster string, u installer.Abandoned) (bool, error) {
 	if a.Output == term.Text {
 		a.Notef("Cluster %s goes back %s. Its store stays as it is, and tasks go on.", cluster, wayBack(u))
@@ -112,7 +111,7 @@ func (a prompt) confirmAbandon(ctx context.Context, cluster string, u installer.
 	return a.confirmOperation(ctx, "Give the upgrade up?")
 }
 
-// wayBack is "from det-deploy 1.1 to 1.0".
+// wayBack returns text such as "from det-deploy 1.1 to 1.0".
 func wayBack(u installer.Abandoned) string {
 	if u.From.IsZero() {
 		return "to det-deploy " + u.To.String()
@@ -121,7 +120,7 @@ func wayBack(u installer.Abandoned) string {
 	return "from det-deploy " + was + " to " + next
 }
 
-// abandoned is the JSON form of what giving an upgrade up came to.
+// abandoned is the JSON output of an abandoned upgrade.
 type abandoned struct {
 	Schema  string `json:"schema"`
 	Cluster string `json:"cluster"`
@@ -131,7 +130,7 @@ type abandoned struct {
 	DryRun bool `json:"dry_run"`
 }
 
-// printAbandon prints what giving an upgrade up came to, or would.
+// printAbandon prints the result of abandoning an upgrade, or the expected result of a dry run.
 func (a prompt) printAbandon(cluster string, u installer.Abandoned, dryRun bool) error {
 	if a.Output == term.JSON {
 		return a.PrintJSON(abandoned{"det-deploy.abandon/v1", cluster, u, dryRun})
@@ -147,7 +146,7 @@ func (a prompt) printAbandon(cluster string, u installer.Abandoned, dryRun bool)
 	return nil
 }
 
-// showPlan shows a plan that may be applied, and has the progress know its steps.
+// showPlan shows a plan that may be applied, and passes its steps to the progress display.
 func (a prompt) showPlan(p plan.Plan) error {
 	if a.Output == term.JSON {
 		return nil
@@ -172,7 +171,7 @@ func (a prompt) answered(agreed bool, err error) (bool, error) {
 	return agreed, err
 }
 
-// upgraded is the JSON form of what an upgrade came to.
+// upgraded is the JSON output of upgrade.
 type upgraded struct {
 	Schema  string `json:"schema"`
 	Cluster string `json:"cluster"`
@@ -182,8 +181,8 @@ type upgraded struct {
 	DryRun bool `json:"dry_run"`
 }
 
-// releaseNames are two releases so that they can be told apart: builds of one version by
-// the start of a program's hash.
+// releaseNames returns distinct names of two releases. Builds of the same version are followed by the
+// first digits of a program's hash.
 func releaseNames(a, b record.Release) (string, string) {
 	if a.Version != b.Version || a.Same(b) {
 		return a.String(), b.String()
@@ -191,7 +190,7 @@ func releaseNames(a, b record.Release) (string, string) {
 	return buildName(a, b), buildName(b, a)
 }
 
-// buildName names r by the program in which it differs from o.
+// buildName names r by the hash of the first program that differs from that of o.
 func buildName(r, o record.Release) string {
 	for _, platform := range slices.Sorted(maps.Keys(r.Programs)) {
 		if sum := r.Programs[platform]; sum != o.Programs[platform] {
@@ -201,7 +200,7 @@ func buildName(r, o record.Release) string {
 	return r.String()
 }
 
-// printReceipt prints what became of a cluster that was taken down.
+// printReceipt prints the receipt of a removed cluster.
 func (a prompt) printReceipt(r installer.Receipt) error {
 	if a.Output == term.JSON {
 		return a.PrintJSON(r)
@@ -209,7 +208,7 @@ func (a prompt) printReceipt(r installer.Receipt) error {
 	return r.Render(a.Out)
 }
 
-// printUpgrade prints what an upgrade came to, or would.
+// printUpgrade prints the result of an upgrade, or the expected result of a dry run.
 func (a prompt) printUpgrade(cluster string, u installer.Upgraded, dryRun bool) error {
 	if a.Output == term.JSON {
 		return a.PrintJSON(upgraded{"det-deploy.upgrade/v1", cluster, u, dryRun})

@@ -20,18 +20,17 @@ changed since is not known there.`,
 	}
 }
 
-// Access is the JSON output. It is the only one that shows a secret: that
-// is what was asked for.
+// Access is the JSON output of credentials, the only command that prints secrets.
 type Access struct {
 	Schema string `json:"schema"`
 	URL    string `json:"url"`
-	// Forward is the command that makes a master without a URL reachable.
+	// Forward is the command that forwards a port to a master without a URL.
 	Forward  string `json:"forward,omitempty"`
 	User     string `json:"user"`
 	Password string `json:"password"`
-	// DeterminedPassword is that of the user determined.
+	// DeterminedPassword is the password of the user determined.
 	DeterminedPassword string `json:"determined_password"`
-	// Reached is how the master is reached where it has no URL, in words.
+	// Reached describes how to reach a master that has no URL.
 	Reached string `json:"-"`
 }
 
@@ -48,7 +47,7 @@ func (o *credentialsOptions) run(ctx context.Context) error {
 	return printAnswer(o.Streams, o.Output, r)
 }
 
-// Print writes one pair a line.
+// Print writes one pair per line.
 func (a Access) Print(s *term.Streams) error {
 	return s.PrintPairs(
 		[2]string{"URL", cmp.Or(a.URL, a.Reached)}, [2]string{"user", a.User}, [2]string{"password", a.Password},

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 )
 
-// downOptions is `down`, which Kubernetes calls uninstall.
+// downOptions holds the options of `down`, which is called uninstall on Kubernetes.
 type downOptions struct {
 	changing
 
@@ -67,7 +67,7 @@ func (o *downOptions) run(ctx context.Context) error {
 	return o.receipt(ask, c, receipt)
 }
 
-// receipt prints what became of the cluster, and how to remove what was kept.
+// receipt prints the receipt and the command that deletes the remaining data.
 func (o *downOptions) receipt(ask prompt, c Cluster, r installer.Receipt) error {
 	if err := ask.printReceipt(r); err != nil || len(r.Kept) == 0 || c.Kept() == "" {
 		return err

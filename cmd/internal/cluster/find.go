@@ -45,7 +45,7 @@ func NewDown(s *term.Streams, all ...Platform) *cobra.Command {
 	})
 }
 
-// anywhere is a verb of a cluster of which the platform is found.
+// anywhere returns the command of a verb that finds the cluster's platform itself.
 func anywhere(s *term.Streams, v Verb, all []Platform, h Help) *cobra.Command {
 	f := &finder{Streams: s, verb: v, platforms: all}
 	c := &cobra.Command{
@@ -56,7 +56,7 @@ func anywhere(s *term.Streams, v Verb, all []Platform, h Help) *cobra.Command {
 	return c
 }
 
-// finder runs a verb on the platform on which the cluster is.
+// finder runs a verb on the platform of the cluster.
 type finder struct {
 	*term.Streams
 
@@ -67,8 +67,7 @@ type finder struct {
 	platforms []Platform
 }
 
-// addFlags declares the flags that every platform has, and those that say where a
-// cluster is.
+// addFlags declares the flags that all platforms share, and those that locate a cluster.
 func (o *finder) addFlags(f *pflag.FlagSet) {
 	names := strings.Join(names(o.platforms), ", ")
 	if i := strings.LastIndex(names, ", "); i > 0 {
@@ -104,7 +103,7 @@ func names(all []Platform) []string {
 	return out
 }
 
-// run finds the cluster, and does there what the verb does.
+// run finds the cluster and runs the verb on its platform.
 func (o *finder) run(c *cobra.Command) error {
 	if o.Cluster == "" {
 		return usage.Errorf("--cluster-id is missing: `det-deploy list` shows what is known here")
@@ -130,8 +129,8 @@ func (o *finder) run(c *cobra.Command) error {
 	return v.run(c.Context())
 }
 
-// giveFlags sets the flags of the platform's verb: to what is known of the cluster, and
-// over that to what was given.
+// giveFlags sets the flags of the platform's verb to the recorded location of the cluster, and then to the
+// given flags.
 func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
 	for name, value := range map[string]string{"cluster-id": k.Cluster, "region": k.Region, "project": k.Project, "context": k.Context, "namespace": k.Namespace} {
 		if value == "" || to.Lookup(name) == nil {
@@ -142,7 +141,7 @@ func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
 		}
 	}
 	var err error
-	given.VisitAll(func(f *pflag.Flag) { // the set is a copy, for which Visit finds none
+	given.VisitAll(func(f *pflag.Flag) { // Visit finds no flags because the set is a copy
 		switch {
 		case err != nil || !f.Changed || f.Name == "cluster-id" || f.Name == "platform":
 		case to.Lookup(f.Name) == nil:
@@ -154,8 +153,8 @@ func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
 	return err
 }
 
-// find looks in the directory of local clusters and among the masters that are
-// remembered, and asks where that does not tell.
+// find searches the directory of local clusters and the saved contexts. If neither identifies the
+// platform, it asks.
 func (o *finder) find(ctx context.Context) (known, error) {
 	all, err := rememberedClusters(o.Streams, o.platforms)
 	if err != nil {
@@ -185,7 +184,7 @@ func (o *finder) find(ctx context.Context) (known, error) {
 	return known{Cluster: o.Cluster, Platform: where}, err
 }
 
-// checkPlatform refuses the name of no platform.
+// checkPlatform returns an error unless name is a platform.
 func (o *finder) checkPlatform(name string) error {
 	all := names(o.platforms)
 	if slices.Contains(all, name) {
@@ -195,21 +194,22 @@ func (o *finder) checkPlatform(name string) error {
 	return usage.Errorf("--platform: must be %s or %s (is %q)", strings.Join(all[:last], ", "), all[last], name)
 }
 
-// known is a cluster that this machine knows of.
+// known is a cluster found in the local records.
 type known struct {
 	Cluster  string `json:"cluster"`
 	Platform string `json:"platform"`
 	Region   string `json:"region,omitempty"`
-	// Project is the Google project that it is in.
+	// Project is the cluster's Google project.
 	Project string `json:"project,omitempty"`
-	// Context and Namespace are where on Kubernetes it runs.
+	// Context and Namespace locate a cluster on Kubernetes.
 	Context   string `json:"context,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// URL is where its master answered when it was last brought up from here.
+	// URL is the master's address at the time of the last up.
 	URL string `json:"url,omitempty"`
 }
 
-// placeName is the region, with its project where there is one, or the place on Kubernetes.
+// placeName returns the region, preceded by the project if there is one, or the context and namespace on
+// Kubernetes.
 func (k known) placeName() string {
 	if k.Context+k.Namespace != "" {
 		return strings.Trim(k.Context+"/"+k.Namespace, "/")
@@ -217,12 +217,13 @@ func (k known) placeName() string {
 	return strings.Trim(k.Project+"/"+k.Region, "/")
 }
 
-// here is a platform whose clusters are on this machine.
+// here is a platform whose clusters run on this machine.
 type here interface {
 	Clusters(s *term.Streams) ([]string, error)
 }
 
-// rememberedClusters lists the clusters of which this machine knows: first those that run on it.
+// rememberedClusters lists the clusters in the local records, beginning with those that run on this
+// machine.
 func rememberedClusters(s *term.Streams, platforms []Platform) ([]known, error) {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
@@ -232,7 +233,7 @@ func rememberedClusters(s *term.Streams, platforms []Platform) ([]known, error) 
 	if err != nil {
 		return nil, err
 	}
-	all, elsewhere := []known{}, []string{} // a list in JSON, and not null
+	all, elsewhere := []known{}, []string{} // not nil: an empty list is [] in JSON
 	for _, p := range platforms {
 		local, ok := p.(here)
 		if !ok {

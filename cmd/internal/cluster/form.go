@@ -9,14 +9,13 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// IDPage is the key of the page that asks for a cluster's ID.
+// IDPage is the key of the page that asks for the cluster ID.
 const IDPage = "cluster"
 
-// Ask is how a page of a form comes to its question.
+// Ask returns the question of a page, or nil if there is none.
 type Ask = func(context.Context, term.Answers) (*term.Field, error)
 
-// AnsweredID is the cluster's ID as far as it is known: the one that was given, or else the
-// answer.
+// AnsweredID returns the given cluster ID, or else the answered one.
 func AnsweredID(given string, a term.Answers) string {
 	if given != "" {
 		return given
@@ -25,7 +24,7 @@ func AnsweredID(given string, a term.Answers) string {
 	return answer
 }
 
-// AskID returns the question for the ID of a new cluster, or nil where one is given.
+// AskID returns the question for the ID of a new cluster, or nil if one is given.
 func AskID(given, help string) *term.Field {
 	if given != "" {
 		return nil
@@ -36,7 +35,7 @@ func AskID(given, help string) *term.Field {
 	}
 }
 
-// CheckCount refuses an answer that is no number of things of which there is at least one.
+// CheckCount returns an error unless the answer is a positive number.
 func CheckCount(answer string) error {
 	if n, err := strconv.Atoi(answer); err != nil || n < 1 {
 		return errors.New("must be a number, 1 or more")
@@ -44,8 +43,8 @@ func CheckCount(answer string) error {
 	return nil
 }
 
-// RequireID refuses a cluster's ID that is missing, or that no cluster has. List is the
-// command that lists clusters: "aws list".
+// RequireID returns an error if a cluster ID is missing or invalid. list is the command that lists
+// clusters, such as "aws list".
 func RequireID(id, list string) error {
 	if id == "" {
 		return usage.Errorf("--cluster-id is missing: `det-deploy %s` shows what there is", list)
@@ -53,8 +52,8 @@ func RequireID(id, list string) error {
 	return CheckID(id)
 }
 
-// PrintEquivalent shows the command line that gives what a form was answered, and what to
-// add to it.
+// PrintEquivalent prints the command line that is equivalent to the answers of a form, and additional
+// lines.
 func PrintEquivalent(s *term.Streams, command string, more ...string) {
 	s.Notef("")
 	s.Notef("Equivalent command:")

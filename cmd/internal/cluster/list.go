@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// listOptions is `list` of one platform: what is there, with any origin.
+// listOptions holds the options of `list` of one platform. It lists clusters created from any machine.
 type listOptions struct{ selected }
 
 func listHelp() Help {
@@ -20,16 +20,16 @@ func listHelp() Help {
 	}
 }
 
-// lister is a platform that can be asked for its clusters.
+// lister is a Selection that can list the clusters of its platform.
 type lister interface {
 	List(ctx context.Context) (Listing, error)
 }
 
-// Listing is the clusters of a platform.
+// Listing holds the clusters of a platform in both output formats.
 type Listing struct {
 	// JSON is the JSON output.
 	JSON any
-	// Notes say what could not be listed, and None that there are no clusters.
+	// Notes explain missing entries, and None is printed if there are no clusters.
 	Notes []string
 	None  string
 	Table *term.Table
@@ -61,7 +61,7 @@ func (l Listing) print(s *term.Streams, f term.Format) error {
 	return s.PrintTable(l.Table)
 }
 
-// NewList returns `det-deploy list`: the clusters of all platforms that are known here.
+// NewList returns `det-deploy list`, which lists the clusters of all platforms in the local records.
 func NewList(s *term.Streams, all ...Platform) *cobra.Command {
 	var output term.Format
 	c := &cobra.Command{
@@ -84,7 +84,7 @@ det-deploy gcp list, and for clusters on Kubernetes det-deploy k8s list.`,
 	return c
 }
 
-// listed is the JSON output.
+// listed is the JSON output of list.
 type listed struct {
 	Schema   string  `json:"schema"`
 	Clusters []known `json:"clusters"`

@@ -42,10 +42,10 @@ func AddFollow(f *pflag.FlagSet, follow *bool) {
 	f.BoolVarP(follow, "follow", "f", false, "follow new lines until interrupted")
 }
 
-// PrintLine prints a line of a log: as JSON on a line of its own, or as text.
+// PrintLine prints a log line as text or as a line of JSON.
 func PrintLine(s *term.Streams, f term.Format, line any, text string) {
 	if f == term.JSON {
-		b, _ := json.Marshal(line) // strings and a time always can be
+		b, _ := json.Marshal(line) // strings and times can always be encoded
 		text = string(b)
 	}
 	s.Printf("%s", text)

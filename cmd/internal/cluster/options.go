@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// selected is the options of a verb that changes nothing.
+// selected holds the options of a read-only verb.
 type selected struct {
 	*term.Streams
 	Selection
@@ -35,7 +35,7 @@ func (o *selected) addFlags(f *pflag.FlagSet) {
 
 func (o *selected) validate([]string) error { return o.Validate(Request{Verb: o.verb}) }
 
-// changing is the options of a verb that changes a cluster.
+// changing holds the options of a verb that changes a cluster.
 type changing struct {
 	selected
 	Consent
@@ -57,26 +57,26 @@ func (o *changing) validate([]string) error {
 	return o.Validate(Request{Verb: o.verb, Yes: o.Yes})
 }
 
-// open prepares the cluster, and the prompt that shows what is done to it.
+// open opens the cluster and returns the prompt for it.
 func (o *changing) open(ctx context.Context) (prompt, Cluster, error) {
 	ask := newPrompt(o.Streams, o.Output, o.Yes)
 	c, err := o.Open(ctx, Request{Verb: o.verb, Yes: o.Yes, DryRun: o.DryRun, Sink: ask.eventSink()})
 	return ask, c, err
 }
 
-// Consent is the flags of every verb that changes a cluster.
+// Consent holds the flags common to all verbs that change a cluster.
 type Consent struct {
 	DryRun bool
 	Yes    bool
 }
 
-// AddConsent declares them.
+// AddConsent declares the flags.
 func (c *Consent) AddConsent(f *pflag.FlagSet) {
 	f.BoolVar(&c.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&c.Yes, "yes", "y", false, "skip the confirmation")
 }
 
-// CheckConsent refuses --yes beside --dry-run.
+// CheckConsent returns an error if both --yes and --dry-run are given.
 func (c *Consent) CheckConsent() error {
 	if c.DryRun && c.Yes {
 		return usage.Errorf("--dry-run and --yes exclude each other: a dry run asks nothing")
@@ -84,9 +84,9 @@ func (c *Consent) CheckConsent() error {
 	return nil
 }
 
-// Settings are the flags and variables of a verb that describe a cluster.
+// Settings holds the flags and variables that describe a cluster.
 type Settings struct {
-	// Set is the flags as they were declared.
+	// Set is the flag set that Declare was given.
 	Set *pflag.FlagSet
 
 	table spec.Table
@@ -98,8 +98,8 @@ func (s *Settings) Declare(f *pflag.FlagSet, table spec.Table) {
 	config.Declare(f, table.Overrides())
 }
 
-// ReadSettings returns what was given, with the content of files that were named. Nothing
-// is given where no flag was declared.
+// ReadSettings returns the given settings, with the contents of the files that they name. It returns none
+// if no flag was declared.
 func (s *Settings) ReadSettings() ([]document.Given, error) {
 	given, err := config.Given(s.Set, s.table.Overrides())
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *Settings) ReadSettings() ([]document.Given, error) {
 	return given, usage.Check(err)
 }
 
-// Arguments are the flags that give settings, of which a secret's says only where it is.
-// What was given by variable is given by it again.
+// Arguments returns the command-line flags of the given settings. For a secret, that is the path of its
+// file. Settings given by variable are left out.
 func (s *Settings) Arguments(given []document.Given) []string {
 	var args []string
 	for _, g := range given {
@@ -118,7 +118,7 @@ func (s *Settings) Arguments(given []document.Given) []string {
 		case !strings.HasPrefix(g.Source, "--"):
 		case flag.Bool:
 			args = append(args, g.Source+"="+g.Value)
-		case flag.FromFile && s.Set != nil: // what is given is what was in it
+		case flag.FromFile && s.Set != nil: // the value is the content of the file
 			args = append(args, g.Source, s.Set.Lookup(flag.Flag).Value.String())
 		default:
 			args = append(args, g.Source, g.Value)

@@ -1,6 +1,6 @@
-// Package cluster is the commands for a cluster wherever it runs. Each verb is
-// written once and mounted for every platform (`det-deploy aws up`) and, where it
-// only needs a cluster's ID, at the top level (`det-deploy down`). docs/adr/0041 says why.
+// Package cluster implements the commands that manage clusters. Each verb is implemented once and mounted
+// for every platform (`det-deploy aws up`) and, if the cluster ID is sufficient, at the top level
+// (`det-deploy down`). See docs/adr/0041 for the reasons.
 package cluster
 
 import (
@@ -16,68 +16,67 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Platform is a place where clusters run.
+// Platform is an environment that runs clusters.
 type Platform interface {
-	// Name is what commands and contexts call it: "aws".
+	// Name returns its name in commands and contexts, such as "aws".
 	Name() string
-	// About describes it to a user who chooses between platforms: "Amazon's cloud".
+	// About returns a description for a user who chooses a platform, such as "Amazon's cloud".
 	About() string
-	// Location lists the flags that say where on the platform a cluster is.
+	// Location lists the flags that locate a cluster on the platform.
 	Location() []string
-	// Help is the text of a verb; found is false for a verb that the platform does not
-	// have.
+	// Help returns the texts of a verb. found is false if the platform does not support the verb.
 	Help(v Verb) (h Help, found bool)
-	// Select returns the cluster of one command, before its flags are parsed.
+	// Select returns a selection for a single command. It is called before flags are parsed.
 	Select(s *term.Streams) Selection
 }
 
-// Selection is the cluster that a command is about, as its flags say.
+// Selection is the cluster that the flags of a command select.
 type Selection interface {
-	// AddFlags declares the platform's flags of a verb, --cluster-id among them.
+	// AddFlags declares the platform's flags for a verb, including --cluster-id.
 	AddFlags(v Verb, f *pflag.FlagSet)
-	// Validate checks the flags before anything is tried.
+	// Validate checks the flags before any call is made.
 	Validate(r Request) error
-	// Open prepares the cluster for r.Verb. It changes nothing.
+	// Open opens the cluster for r.Verb. It changes nothing.
 	Open(ctx context.Context, r Request) (Cluster, error)
-	// Logs shows what the parts of the cluster write.
+	// Logs prints the logs of the cluster's parts.
 	Logs(ctx context.Context, r Request) error
 }
 
-// Request says for what a cluster is opened.
+// Request describes the operation for which a cluster is opened.
 type Request struct {
 	Verb Verb
-	// Yes skips the confirmation, and DryRun changes nothing.
+	// Yes skips the confirmation. DryRun changes nothing.
 	Yes, DryRun bool
-	// Args are the command's arguments.
+	// Args holds the command's arguments.
 	Args []string
 	Sink event.Sink
 }
 
-// Cluster is one cluster of a platform.
+// Cluster is an opened cluster.
 type Cluster interface {
 	Operations
 
-	// Fits refuses to bring up a cluster that another command has to change first.
+	// Fits returns an error if the cluster has to be changed by another command before up.
 	Fits(ctx context.Context) error
-	// Warn notes what the plan of a verb does not show.
+	// Warn prints the effects of a verb that its plan does not show.
 	Warn(ctx context.Context, v Verb) error
-	// Finish makes the cluster the current context and returns how to use it.
+	// Finish makes the cluster the current context and returns the instructions for using it.
 	Finish(ctx context.Context) (Answer, error)
-	// Inspect looks at the cluster and changes nothing.
+	// Inspect returns the status of the cluster. It changes nothing.
 	Inspect(ctx context.Context) (Answer, installer.State, error)
-	// Credentials are the passwords that the cluster was created with.
+	// Credentials returns the passwords with which the cluster was created.
 	Credentials(ctx context.Context) (Access, error)
-	// Releases are the release that the cluster runs and the one an upgrade would bring.
+	// Releases returns the current release and the one that upgrade would install.
 	Releases(ctx context.Context) (runs, to record.Release, err error)
-	// Absent explains that there is nothing to remove.
+	// Absent returns the message for a cluster that does not exist.
 	Absent(ctx context.Context) []string
-	// Kept says how to remove the data that was kept, or nothing.
+	// Kept returns the command that deletes the remaining data, or "".
 	Kept() string
-	// Forget removes the context of a cluster that is gone.
+	// Forget deletes the context of a removed cluster.
 	Forget(ctx context.Context) error
 }
 
-// Operations are those of installer.Installer; a platform may do more around them.
+// Operations are the operations of installer.Installer. A platform may extend them.
 type Operations interface {
 	Check(ctx context.Context) doctor.Report
 	Survey(ctx context.Context) (doctor.Report, plan.Plan, error)
@@ -87,18 +86,18 @@ type Operations interface {
 	Down(ctx context.Context, agreed plan.Plan, deleteData bool) (installer.Receipt, error)
 	Upgrade(ctx context.Context, to record.Release) (installer.Upgraded, error)
 
-	// ID is the cluster's ID, which a form may have asked for.
+	// ID returns the cluster ID, which may come from the form.
 	ID() string
-	// Recorded is the cluster's record; found is false when there is none.
+	// Recorded returns the cluster's record; found is false if there is none.
 	Recorded() (r record.Record, found bool)
 }
 
-// Answer is what a command prints: itself as JSON, or its text.
+// Answer is the output of a command. It is encoded as JSON, or printed as text.
 type Answer interface {
 	Print(s *term.Streams) error
 }
 
-// printAnswer writes an answer in the format that was asked for.
+// printAnswer writes an answer in the requested format.
 func printAnswer(s *term.Streams, f term.Format, a Answer) error {
 	if f == term.JSON {
 		return s.PrintJSON(a)

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// Remembered returns the context with a cluster's ID; it is empty when there is none.
+// Remembered returns the saved context with a cluster's ID, or an empty one if there is none.
 func Remembered(s *term.Streams, cluster string) (contexts.Context, error) {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
@@ -28,7 +28,7 @@ func Remembered(s *term.Streams, cluster string) (contexts.Context, error) {
 	return c, nil
 }
 
-// Remember makes c the current context.
+// Remember saves c as the current context.
 func Remember(ctx context.Context, s *term.Streams, c contexts.Context) error {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
@@ -37,7 +37,7 @@ func Remember(ctx context.Context, s *term.Streams, c contexts.Context) error {
 	return f.Save(ctx, c)
 }
 
-// Forget removes the context of a cluster that is gone, if it matches.
+// Forget deletes the context of a removed cluster if matches returns true for it.
 func Forget(ctx context.Context, s *term.Streams, cluster string, matches func(contexts.Context) bool) error {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
@@ -47,12 +47,12 @@ func Forget(ctx context.Context, s *term.Streams, cluster string, matches func(c
 	if err != nil || c.Name == "" || !matches(c) {
 		return err
 	}
-	_ = os.Remove(caFile(f, cluster)) // it signs nothing any more
+	_ = os.Remove(caFile(f, cluster)) // the authority is no longer used
 	return f.Forget(ctx, cluster)
 }
 
-// WriteCA keeps what signs the master's certificate in a file, for programs that take no
-// context, and returns its path.
+// WriteCA writes the certificate authority of the master to a file, for programs that do not read
+// contexts, and returns its path.
 func WriteCA(s *term.Streams, cluster string, ca []byte) (string, error) {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
@@ -72,12 +72,12 @@ func caFile(f contexts.File, cluster string) string {
 	return filepath.Join(filepath.Dir(f.Path), "ca", cluster+".pem")
 }
 
-// First is the account that a cluster was created with; found is false when its
-// password is kept elsewhere.
+// First returns the account with which a cluster was created. found is false if its password is stored
+// elsewhere.
 type First func(ctx context.Context) (user, password string, found bool, err error)
 
-// LogIn keeps a session that is still good, and else begins one with the first password.
-// There is none when that was changed.
+// LogIn keeps the session of c if it is valid. Otherwise it logs in with the initial password. The
+// returned context has no session if that password was changed.
 func LogIn(ctx context.Context, c contexts.Context, first First) (contexts.Context, error) {
 	master, err := c.Client()
 	if err != nil {
@@ -105,10 +105,10 @@ func LogIn(ctx context.Context, c contexts.Context, first First) (contexts.Conte
 	return c, nil
 }
 
-// answerLimit is how long a master may take to say who it is.
+// answerLimit is the timeout of Reach.
 const answerLimit = 5 * time.Second
 
-// Reach asks a master who it is, once.
+// Reach returns an error unless the master answers a single request.
 func Reach(ctx context.Context, c contexts.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()

@@ -2,7 +2,7 @@ package cluster
 
 import "context"
 
-// upOptions is `up`, which Kubernetes calls install.
+// upOptions holds the options of `up`, which is called install on Kubernetes.
 type upOptions struct{ changing }
 
 func upHelp() Help {
@@ -16,9 +16,9 @@ cluster.yaml, which also has what has no flag, such as further pools.`,
 	}
 }
 
-// foreground is a cluster that stays in this process when it is up.
+// foreground is a cluster that may run in this process.
 type foreground interface {
-	// Stay returns when the cluster has stopped; err is how bringing it up ended.
+	// Stay returns when the cluster has stopped; err is the error of up.
 	Stay(err error) error
 }
 
@@ -56,7 +56,7 @@ func (o *upOptions) run(ctx context.Context) error {
 	return err
 }
 
-// finish prints how to use the cluster.
+// finish prints the instructions for using the cluster.
 func (o *upOptions) finish(ctx context.Context, c Cluster) error {
 	a, err := c.Finish(ctx)
 	if err != nil {

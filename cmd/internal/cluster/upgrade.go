@@ -47,19 +47,19 @@ func (o *upgradeOptions) run(ctx context.Context) error {
 	return ask.printUpgrade(c.ID(), done, false)
 }
 
-// abandonable is a cluster of which an upgrade can be given up.
+// abandonable is a cluster whose upgrade can be abandoned.
 type abandonable interface {
 	ID() string
-	// Abandons reports whether that was asked for.
+	// Abandons reports whether --abandon was given.
 	Abandons() bool
 	PlanAbandon(ctx context.Context) (installer.Abandoned, error)
 	Abandon(ctx context.Context) (installer.Abandoned, error)
-	// Unpause lets those tasks start that the upgrade has paused.
+	// Unpause resumes the tasks that the upgrade has paused.
 	Unpause(ctx context.Context) error
 }
 
-// abandon does what is still to be done: a run before may have ended before its tasks
-// were let start.
+// abandon completes the remaining steps: an interrupted run may have abandoned the upgrade without
+// resuming its tasks.
 func (o *upgradeOptions) abandon(ctx context.Context, ask prompt, c abandonable) error {
 	done, err := c.PlanAbandon(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// Verb is what a command does to a cluster.
+// Verb identifies an operation on a cluster.
 type Verb string
 
 // The verbs.
@@ -31,13 +31,13 @@ const (
 	Adopt       Verb = "adopt"
 )
 
-// Describes reports whether the flags of a verb describe a cluster.
+// Describes reports whether the flags of a verb describe the requested cluster.
 func (v Verb) Describes() bool { return v == Up || v == Plan || v == Doctor }
 
-// Help is the text of a command. What is empty is the verb's own text, in which
-// {on} stands for On and {name} for the platform's name.
+// Help holds the help texts of a command. Empty fields default to the texts of the verb, in which {on} is
+// replaced by On, and {name} by the platform's name.
 type Help struct {
-	// On is where the clusters run: "AWS", "this machine".
+	// On is the platform's name in sentences, such as "AWS" or "this machine".
 	On          string
 	Use         string
 	Aliases     []string
@@ -46,20 +46,20 @@ type Help struct {
 	Args        cobra.PositionalArgs
 }
 
-// options is what a verb reads from its flags, and what it does.
+// options is the implementation of a verb with its flags.
 type options interface {
 	addFlags(f *pflag.FlagSet)
 	validate(args []string) error
 	run(ctx context.Context) error
 }
 
-// verb is one verb, for every platform.
+// verb defines a verb for all platforms.
 type verb struct {
 	help Help
 	make func(s *term.Streams, p Platform) options
 }
 
-// allVerbs is every verb, by its name.
+// allVerbs returns all verbs by name.
 func allVerbs() map[Verb]verb {
 	return map[Verb]verb{
 		Up:          {upHelp(), func(s *term.Streams, p Platform) options { return &upOptions{newChanging(s, p, Up)} }},
@@ -75,7 +75,7 @@ func allVerbs() map[Verb]verb {
 	}
 }
 
-// Commands returns the commands of the verbs that a platform has.
+// Commands returns the commands of the verbs that a platform supports.
 func Commands(s *term.Streams, p Platform) []*cobra.Command {
 	var out []*cobra.Command
 	for name, v := range allVerbs() {
@@ -86,7 +86,7 @@ func Commands(s *term.Streams, p Platform) []*cobra.Command {
 	return out
 }
 
-// command makes a command of options.
+// command returns the cobra command for options.
 func command(h Help, o options) *cobra.Command {
 	c := &cobra.Command{
 		Use: h.Use, Aliases: h.Aliases, Short: h.Short, Long: h.Long, Example: h.Example, Args: h.Args,
@@ -101,7 +101,7 @@ func command(h Help, o options) *cobra.Command {
 	return c
 }
 
-// over completes the platform's text of a verb with the verb's own.
+// over fills the empty fields of the platform's help with the help of the verb.
 func (h Help) over(base Help, name Verb, platform string) Help {
 	fill := strings.NewReplacer("{on}", h.On, "{name}", platform, "{NAME}", strings.ToUpper(platform))
 	for _, at := range []struct{ own, base *string }{
@@ -120,10 +120,10 @@ func (h Help) over(base Help, name Verb, platform string) Help {
 	return h
 }
 
-// schemaName names the JSON form of an answer: "det-deploy.aws-list/v1".
+// schemaName returns the name of a JSON schema, such as "det-deploy.aws-list/v1".
 func schemaName(p Platform, v Verb) string { return fmt.Sprintf("det-deploy.%s-%s/v1", p.Name(), v) }
 
-// CheckID refuses what no cluster is called.
+// CheckID returns an error if a cluster ID is invalid.
 func CheckID(id string) error {
 	if spec.ValidCluster(id) {
 		return nil
@@ -131,7 +131,7 @@ func CheckID(id string) error {
 	return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", id)
 }
 
-// CallLog shows every call to a platform on stderr; it is nil unless verbose.
+// CallLog returns a logger that writes every call to a platform to stderr, or nil unless verbose is set.
 func CallLog(s *term.Streams, verbose bool) *slog.Logger {
 	if !verbose {
 		return nil

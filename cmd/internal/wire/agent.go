@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
 )
 
-// RunAgent runs an agent until ctx ends, writing its own log to out. Overlay
-// reads the configuration that a master sends to agents which it launched.
+// RunAgent runs an agent until ctx ends. It writes the agent's log to out. overlay reads the configuration
+// that a master sends to the agents that it launched.
 func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (config.Agent, error), out io.Writer, terminal bool) error {
 	level := cfg.Log.Level
 	if cfg.Debug {
@@ -27,21 +27,21 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 		return fmt.Errorf("find this program: %w", err)
 	}
 	if cfg.MachineSecretFile != "" {
-		program = "" // it is its master's own file, and not the agent's to replace
+		program = "" // the program file belongs to the master, so that the agent must not replace it
 	}
 	err = agent.Run(ctx, agent.Config{
 		Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay, Program: program,
 	})
 	if s, ok := errors.AsType[*agent.SupersededError](err); ok {
-		// The same process continues with the new program: its supervisor
-		// sees nothing, and what it started stays its own.
+		// The process replaces itself by the new program, so that its supervisor notices no exit and its
+		// child processes remain its own.
 		err = syscall.Exec(s.Program, os.Args, os.Environ())
 		return fmt.Errorf("run %s in the place of this program: %w", s.Program, err)
 	}
 	return err
 }
 
-// SweepAgent ends and removes every container that an agent left.
+// SweepAgent stops and removes all containers that an agent left behind.
 func SweepAgent(ctx context.Context, cfg config.Agent, out io.Writer, terminal bool) error {
 	log := slog.New(logHandler(out, cfg.Log.Level, cfg.Log.Color, terminal))
 	return agent.Sweep(ctx, agent.Config{Settings: cfg, Version: build.Read().Version, Log: log})

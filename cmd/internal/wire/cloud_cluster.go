@@ -13,54 +13,52 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// CloudCluster is a cluster in a cloud, with what works on it.
+// CloudCluster is an opened cluster in a cloud.
 type CloudCluster struct {
 	Opened
 
-	// Unread says why the settings that are remembered cannot be read. The cluster can be
-	// taken down all the same.
+	// Unread is the error of reading the recorded settings, or nil. Such a cluster can still be removed.
 	Unread error
 
 	parts     CloudParts
 	recovered *hosted.Recovered
 }
 
-// CloudTarget is a cluster as its own cloud has it.
+// CloudTarget implements a cluster for one cloud.
 type CloudTarget interface {
 	installer.Deployment
 
-	// Look asks the cloud for what the settings mention and is not known yet.
+	// Look queries the cloud for facts that the settings refer to and that are not known yet.
 	Look(ctx context.Context) error
-	// Remember is the settings with what is known, for the record.
+	// Remember returns the settings and known facts to be recorded.
 	Remember() (map[string]string, error)
 	// Recover reads back the settings of a cluster whose record is lost.
 	Recover(ctx context.Context) (hosted.Recovered, error)
 }
 
-// CloudParts is what a cloud opens of a cluster.
+// CloudParts holds the parts of an opened cluster that depend on the cloud.
 type CloudParts struct {
-	// Platform is the cloud's name, and Region where in it the cluster is; Project is of
-	// a cloud that has projects.
+	// Platform is the name of the cloud, Region the cluster's region, and Project its project in a cloud
+	// that has projects.
 	Platform, Region, Project string
-	// Account are the flags that said in which account the cluster is, and as whom it is
-	// worked on.
+	// Account holds the flags that select the account and the identity to use.
 	Account []string
-	// Caller is who the user is there.
+	// Caller is the identity of the user.
 	Caller string
 	Target CloudTarget
-	// Cluster is the part of Target that every cloud has.
+	// Cluster is the part of Target common to all clouds.
 	Cluster *hosted.Cluster
 	Store   record.Store
 	Gate    *resource.Gate
-	// Flags are the settings that have a flag, which are read into what New makes.
+	// Flags are the settings that have a flag. They are read into the result of New.
 	Flags spec.Table
 	New   func() spec.Cluster
-	// MasterSetting is one that a cluster has if its master was found.
+	// MasterSetting is a setting that Recover returns only if it found the master.
 	MasterSetting string
 	Logs          CloudLogs
 }
 
-// Install has the parts looked at, and puts together what installs the cluster.
+// Install looks up the facts that the parts require and assembles the installer.
 func (h *CloudCluster) Install(ctx context.Context, s *term.Streams, q CloudRequest, p CloudParts) error {
 	h.parts = p
 	if q.Given != nil {
@@ -82,8 +80,7 @@ func (h *CloudCluster) Install(ctx context.Context, s *term.Streams, q CloudRequ
 	})
 }
 
-// Exists reports whether anything of the cluster is there, with or without a
-// record of it.
+// Exists reports whether any resource of the cluster exists, with or without a record.
 func (h *CloudCluster) Exists(ctx context.Context) (bool, error) {
 	if h.Known {
 		return true, nil
@@ -92,9 +89,8 @@ func (h *CloudCluster) Exists(ctx context.Context) (bool, error) {
 	return len(found) > 0, err
 }
 
-// rebuildRecord is what can be read back of a cluster that runs and has no record; it is nil
-// when there is none. What an earlier cluster of the ID has left to be found again is
-// no such cluster.
+// rebuildRecord returns the recovered settings of a running cluster without a record. It returns nil if
+// there is no such cluster; resources that an earlier cluster with the ID has left do not count.
 func (h *CloudCluster) rebuildRecord(ctx context.Context) (*hosted.Recovered, error) {
 	if h.Known {
 		return nil, nil //nolint:nilnil // nothing is lost
@@ -106,14 +102,14 @@ func (h *CloudCluster) rebuildRecord(ctx context.Context) (*hosted.Recovered, er
 	return &r, nil
 }
 
-// Lost reports whether the cluster runs and has lost its record.
+// Lost reports whether the cluster runs but has lost its record.
 func (h *CloudCluster) Lost(ctx context.Context) (bool, error) {
 	r, err := h.rebuildRecord(ctx)
 	return r != nil, err
 }
 
-// Recover reads back the settings of a cluster that has lost its record, for Adopt. They
-// are nil when no such cluster runs. Whole is false when they were read off live objects.
+// Recover reads back the settings of a cluster that has lost its record, for Adopt. settings is nil if no
+// such cluster runs. whole is false if they come from live objects.
 func (h *CloudCluster) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
 	r, err := h.rebuildRecord(ctx)
 	if err != nil || r == nil {
@@ -138,39 +134,38 @@ func (h *CloudCluster) Adopt(ctx context.Context) error {
 	return h.Installer.Adopt(ctx)
 }
 
-// Place is the region in which the cluster is.
+// Place returns the cluster's region.
 func (h *CloudCluster) Place() string { return h.parts.Region }
 
-// Project is the project that the cluster is in, of a cloud that has projects.
+// Project returns the cluster's project, in a cloud that has projects.
 func (h *CloudCluster) Project() string { return h.parts.Project }
 
-// Account are the flags that said in which account the cluster is: commands about it need
-// them again.
+// Account returns the flags that select the account. Printed commands include them.
 func (h *CloudCluster) Account() []string { return h.parts.Account }
 
-// Endpoint is where the master answers.
+// Endpoint returns the address of the master.
 func (h *CloudCluster) Endpoint(ctx context.Context) (Endpoint, error) {
 	e, err := h.parts.Cluster.Endpoint(ctx)
 	return Endpoint{URL: e.URL, CA: e.CA, Name: e.Name}, err
 }
 
-// MasterTrouble is what the master's machine reports to be wrong; empty when nothing is.
+// MasterTrouble returns the problem that the master's machine reports, or "".
 func (h *CloudCluster) MasterTrouble(ctx context.Context) (string, error) {
 	return h.parts.Cluster.Manifests.Problem(ctx)
 }
 
-// Admin is the account of the administrator that the cluster was created with.
+// Admin returns the administrator's account with which the cluster was created.
 func (h *CloudCluster) Admin(ctx context.Context) (Account, error) {
 	c, err := h.parts.Cluster.Credentials(ctx)
 	return Account{URL: c.URL, User: c.User, Password: c.Password}, err
 }
 
-// DeterminedPassword is the first password of the user determined.
+// DeterminedPassword returns the initial password of the user determined.
 func (h *CloudCluster) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 	return h.parts.Cluster.DeterminedPassword(ctx)
 }
 
-// Releases are the release that the cluster runs and that of this program.
+// Releases returns the current release and that of this program.
 func (h *CloudCluster) Releases(ctx context.Context) (runs, to record.Release, err error) {
 	runs, _, err = h.parts.Cluster.Runs(ctx)
 	return runs, h.parts.Cluster.Release(), err

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// CloudLogs is where a cloud keeps what the machines of a cluster write.
+// CloudLogs reads the logs of a cluster's machines in a cloud.
 type CloudLogs struct {
-	// Name is what messages call it.
+	// Name identifies the log in messages.
 	Name string
-	// Read reads the lines of one machine, or of all when instance is empty.
+	// Read returns the log of one machine, or of all if instance is empty.
 	Read func(instance string) MachineLogs
 }
 
-// Logs gives each the lines that q chooses, oldest first. With Follow it waits for
-// more until ctx ends.
+// Logs calls each with the lines that q selects, oldest first. With q.Follow it waits for further lines
+// until ctx ends.
 func (h *CloudCluster) Logs(ctx context.Context, q MachineLogQuery, each func(MachineLog)) error {
 	if err := h.parts.Logs.Read(q.Instance).Follow(ctx, q, each); err != nil {
 		return fmt.Errorf("read %s: %w", h.parts.Logs.Name, err)
@@ -22,7 +22,7 @@ func (h *CloudCluster) Logs(ctx context.Context, q MachineLogQuery, each func(Ma
 	return nil
 }
 
-// NoLogsError is a cluster whose machines have written nothing yet.
+// NoLogsError reports a cluster whose machines have not sent any logs yet.
 type NoLogsError struct {
 	Platform, Cluster string
 	Err               error
@@ -31,7 +31,7 @@ type NoLogsError struct {
 func (e *NoLogsError) Error() string { return e.Err.Error() }
 func (e *NoLogsError) Unwrap() error { return e.Err }
 
-// Hint says when there are logs.
+// Hint explains when logs appear.
 func (e *NoLogsError) Hint() string {
 	return "machines write there once they run; `det-deploy " + e.Platform + " status --cluster-id " + e.Cluster + "` tells how far the cluster is"
 }

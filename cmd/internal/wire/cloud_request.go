@@ -13,27 +13,25 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// CloudRequest says which cluster in a cloud is meant, and for what. Flags are read into
-// it.
+// CloudRequest selects a cluster in a cloud and describes the operation. Flags are read into it.
 type CloudRequest struct {
 	Cluster string
-	// Region is where in the cloud it is; empty where it is not known. A cluster that is
-	// known by its id is looked for.
+	// Region is the cluster's region, or empty if it is unknown. The region of an existing cluster is
+	// looked up by its ID.
 	Region string
-	// Given is what the user says the cluster should be; nil when nothing is to be
-	// said, and the cluster is taken as it is remembered.
+	// Given holds the requested settings. If it is nil, the cluster is opened as it is recorded.
 	Given *spec.Given
-	// Binaries are programs for other architectures, as arch=path. They are read
-	// when Bring is true.
+	// Binaries are programs for other architectures, in the form arch=path. They are read if Bring is
+	// true.
 	Binaries []string
 	Bring    bool
-	// NoWait and NoVerify end waiting early.
+	// NoWait and NoVerify end the wait for the master early.
 	NoWait, NoVerify bool
 	Sink             event.Sink
 	Log              *slog.Logger
 }
 
-// Named is a setting that says where the cluster is, as the user gives it with the rest.
+// Named returns the given value of a setting that locates the cluster, or "".
 func (q CloudRequest) Named(path string) (string, error) {
 	if q.Given == nil {
 		return "", nil
@@ -42,14 +40,14 @@ func (q CloudRequest) Named(path string) (string, error) {
 	return named, err
 }
 
-// AsRemembered asks for the cluster as it is remembered, and for nothing to be brought.
+// AsRemembered returns a request to open the cluster as it is recorded, without installing programs.
 func (q CloudRequest) AsRemembered() CloudRequest {
 	q.Given, q.Bring = nil, false
 	return q
 }
 
-// Options is what the user wants of this run. References of that scheme are to the cloud's
-// own store of secrets.
+// Options returns the options of this run. References with the given scheme are resolved by the cloud's
+// secret store.
 func (q CloudRequest) Options(settings map[string]string, scheme secret.Scheme, vault secret.Source) (hosted.Options, error) {
 	programs, err := q.loadPrograms()
 	return hosted.Options{

@@ -7,23 +7,22 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// Settings is what is said and remembered of a cluster: its description S, and what is known
-// of its cloud, K.
+// Settings holds the given and recorded settings of a cluster: its description S and the facts K known
+// about its cloud.
 type Settings[S, K any] struct {
-	// Spec is empty where Unread is true.
+	// Spec is empty if Unread is true.
 	Spec  S
 	Known K
-	// All are to be remembered, without what is known.
+	// All holds the settings to record, without the known facts.
 	All map[string]string
-	// Unread is true where nothing is said and remembered, or cannot be read: of such a
-	// cluster nothing is wanted, and what is there is found by its mark. Reason says why it
-	// cannot be read.
+	// Unread is true if there are no settings or they cannot be read. Such a cluster has no requested
+	// state, and its resources are found by their tags or labels. Reason is the error of reading them.
 	Unread bool
 	Reason error
 }
 
-// ReadSettings reads what q gives over what o remembers. Place is settings by their paths
-// that say where the cluster is, and remembered where the others do not say so.
+// ReadSettings merges the settings that q gives with the recorded ones of o. place holds, by path, the
+// settings that locate the cluster; they are recorded unless the other settings contain them.
 func ReadSettings[S, K any, P interface {
 	*S
 	spec.Cluster
@@ -41,7 +40,7 @@ func ReadSettings[S, K any, P interface {
 	delete(r.All, hosted.KnownSetting)
 	if q.Given == nil && !o.Known {
 		r.Unread = true
-		return r, nil // nothing is known but its id, which is enough to take it down
+		return r, nil // only the ID is known, which is sufficient to remove the cluster
 	}
 	if err := addPlace(r.All, flags, place); err != nil {
 		return r, err
@@ -60,7 +59,7 @@ func ReadSettings[S, K any, P interface {
 	return r, nil
 }
 
-// addPlace adds where the cluster is to settings that do not say so.
+// addPlace adds the location of the cluster to settings that do not contain it.
 func addPlace(settings map[string]string, flags spec.Table, place map[string]string) error {
 	for path, value := range place {
 		f, _ := flags.Find(path)
@@ -75,7 +74,7 @@ func addPlace(settings map[string]string, flags spec.Table, place map[string]str
 	return nil
 }
 
-// findNamed is what settings say of the setting of a flag.
+// findNamed returns the value of a flag's setting, from the flags or from the file.
 func findNamed(settings map[string]string, f spec.Flag) (string, error) {
 	if settings[f.Flag] != "" {
 		return settings[f.Flag], nil

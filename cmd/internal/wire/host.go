@@ -18,17 +18,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Host is what a machine of a cluster in the cloud is told at its first boot.
+// Host describes a machine of a cluster in a cloud. Its fields come from the arguments that the machine
+// receives at its first boot.
 type Host struct {
-	// Role is "master" or "agent", and Cloud one of Clouds.
+	// Role is "master" or "agent". Cloud is CloudAWS or CloudGCP.
 	Role, Cloud             string
 	Cluster, Region, Bucket string
 	Endpoint, Logs          string
 	Metrics                 bool
 }
 
-// RunHost does a machine's part until ctx ends or it is to be restarted,
-// writing its own log to out.
+// RunHost runs the services of a machine until ctx ends or the machine has to restart. It writes its log
+// to out.
 func RunHost(ctx context.Context, h Host, out io.Writer, terminal bool) error {
 	log := hostLog(out, terminal)
 	c, err := openHostCloud(ctx, h, log)
@@ -40,13 +41,13 @@ func RunHost(ctx context.Context, h Host, out io.Writer, terminal bool) error {
 	})
 }
 
-// The clouds that a machine may be in.
+// The clouds of a Host.
 const (
 	CloudAWS = "aws"
 	CloudGCP = "gcp"
 )
 
-// openHostCloud finds out which machine of its cloud this is.
+// openHostCloud determines the identity of this machine in its cloud.
 func openHostCloud(ctx context.Context, h Host, log *slog.Logger) (host.Cloud, error) {
 	switch h.Cloud {
 	case CloudAWS:
@@ -57,15 +58,15 @@ func openHostCloud(ctx context.Context, h Host, log *slog.Logger) (host.Cloud, e
 	return nil, fmt.Errorf("run the services of a machine in %q: this program knows no such cloud", h.Cloud)
 }
 
-// Volume is a master's data volume: on AWS by its ID, on Google Cloud by its name.
+// Volume identifies a master's data volume: by its ID on AWS, and by its name on Google Cloud.
 type Volume struct{ ID, Device, Name, At string }
 
-// MountVolume puts a data volume in place.
+// MountVolume attaches and mounts a data volume.
 func MountVolume(ctx context.Context, v Volume, out io.Writer, terminal bool) error {
 	return volume.Volume{ID: v.ID, Device: v.Device, Name: v.Name, At: v.At, Log: hostLog(out, terminal)}.Mount(ctx)
 }
 
-// DrainMachine waits for the tasks of an agent whose machine shuts down.
+// DrainMachine waits for the tasks of an agent whose machine is shutting down.
 func DrainMachine(ctx context.Context, dataDir string, out io.Writer, terminal bool) error {
 	d := host.Drain{
 		ShuttingDown: host.Systemd{}.ShuttingDown, Log: hostLog(out, terminal),
@@ -74,20 +75,20 @@ func DrainMachine(ctx context.Context, dataDir string, out io.Writer, terminal b
 	return d.Await(ctx)
 }
 
-// Step is one thing to do on a machine.
+// Step is one step of setting up a machine.
 type Step = setup.Step
 
-// MachineSocket is where a machine answers its agent.
+// MachineSocket is the socket on which a machine serves its agent.
 const MachineSocket = machine.Socket
 
-// DataDir is where a master's machine keeps its data.
+// DataDir is the data directory of a master's machine.
 const DataDir = manifest.DataDir
 
 func hostLog(out io.Writer, terminal bool) *slog.Logger {
 	return slog.New(logHandler(out, "info", true, terminal))
 }
 
-// MasterMachine says what makes this machine h, a master. RunArgs follows
+// MasterMachine returns the steps that set this machine up as the master h. runArgs are the arguments of
 // "host run".
 func MasterMachine(h Host, runArgs []string, v Volume) ([]Step, error) {
 	m, err := setup.Master{RunArgs: runArgs, Region: h.Region, Endpoint: h.Endpoint, Volume: v.ID, Device: v.Device, Disk: v.Name}.Machine()
@@ -97,12 +98,12 @@ func MasterMachine(h Host, runArgs []string, v Volume) ([]Step, error) {
 	return planMachine(m)
 }
 
-// AgentMachine says what makes this machine h, an agent with that agent.yaml. RunArgs
-// follows "host run".
+// AgentMachine returns the steps that set this machine up as the agent h with the given agent.yaml.
+// runArgs are the arguments of "host run".
 func AgentMachine(h Host, runArgs []string, configFile string, config []byte, dataDir string) ([]Step, error) {
 	m, err := setup.Agent{
 		RunArgs: runArgs, ConfigFile: configFile, Config: config, DataDir: dataDir,
-		Drains: h.Cloud == CloudGCP, // it presses the power key when it announces a preemption
+		Drains: h.Cloud == CloudGCP, // Google Cloud announces a preemption by an ACPI power button event
 	}.Machine()
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func AgentMachine(h Host, runArgs []string, configFile string, config []byte, da
 	return planMachine(m)
 }
 
-// AgentImageLacks says what this machine lacks to run containers.
+// AgentImageLacks lists the requirements for running containers that this machine does not meet.
 func AgentImageLacks() []string { return setup.Lacks("/", exec.LookPath) }
 
 func planMachine(m setup.Machine) ([]Step, error) {

@@ -7,20 +7,20 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// ListedCluster is a cluster of the account, as its control bucket tells.
+// ListedCluster describes a cluster of the account by its control bucket.
 type ListedCluster struct {
 	Cluster string `json:"cluster"`
 	Region  string `json:"region"`
-	// Version is the det-deploy that it runs; empty while it is being made.
+	// Version is the version of det-deploy, or empty while the cluster is being created.
 	Version string `json:"version"`
-	// Ready is when `up` last saw it answer.
+	// Ready is the last time that `up` found the cluster ready.
 	Ready string `json:"ready,omitempty"`
-	// Note is what is unusual: an upgrade under way, a record that is lost.
+	// Note describes an unusual state, such as an upgrade in progress or a lost record.
 	Note string `json:"note,omitempty"`
 }
 
-// AddRecord fills in what the record of a cluster on a platform says. One that cannot be
-// read hides no other cluster.
+// AddRecord fills in c from the cluster's record. An unreadable record is noted, so that it does not
+// prevent listing the other clusters.
 func (c *ListedCluster) AddRecord(platform string, r record.Record, found bool, err error) {
 	command := func(verb string) string {
 		return "`det-deploy " + platform + " " + verb + " --cluster-id " + c.Cluster + "`"

@@ -16,15 +16,15 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// dockerSocket is where a Docker daemon listens unless DOCKER_HOST says otherwise.
+// dockerSocket is the default socket of the Docker daemon, used if DOCKER_HOST is not set.
 const dockerSocket = "/var/run/docker.sock"
 
-// Local is a cluster on this machine, with what works on it.
+// Local is an opened cluster on this machine.
 type Local struct {
 	Opened
 
 	Target *local.Target
-	// Recovered is true when its record is lost and its settings were read back.
+	// Recovered is true if the record was lost and the settings were read back.
 	Recovered bool
 }
 
@@ -46,8 +46,8 @@ func LocalClusters(s *term.Streams) ([]string, error) {
 	return local.Clusters(root)
 }
 
-// NewLocal puts together what works on cluster. Given is what the user says it should be,
-// or nil; what is not said is as recorded, or as by default.
+// NewLocal opens a cluster. given holds the requested settings, or is nil; other settings have their
+// recorded or default values.
 func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.Given, sink event.Sink) (*Local, error) {
 	place, err := LocalPlace(s, cluster)
 	if err != nil {
@@ -80,7 +80,7 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 	if err != nil {
 		return nil, err
 	}
-	if given != nil || r.Release.IsZero() { // reading a hundred megabytes is not for every command
+	if given != nil || r.Release.IsZero() { // hashing a program of 100 MB takes too long for every command
 		if target.Own, err = local.Own(target.Program, build.Read().Version); err != nil {
 			return nil, err
 		}
@@ -95,8 +95,8 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 	})
 }
 
-// localRelease is what the cluster is to run: what it is known to run, or this
-// program where it is new.
+// localRelease returns the release of the cluster: the recorded or running one, or that of this program
+// for a new cluster.
 func localRelease(ctx context.Context, p local.Place, r record.Record, own record.Release) (record.Release, error) {
 	if !r.Release.IsZero() {
 		return r.Release, nil
@@ -108,8 +108,8 @@ func localRelease(ctx context.Context, p local.Place, r record.Record, own recor
 	return own, nil
 }
 
-// localTarget is the cluster on this machine. What cannot be learned of the machine
-// is an error only where that is required.
+// localTarget returns the target for a cluster on this machine. It fails if the address of tasks cannot be
+// determined, but only if required is set.
 func localTarget(ctx context.Context, s *term.Streams, wanted local.Spec, place local.Place, required bool) (*local.Target, error) {
 	program, err := os.Executable()
 	if err != nil {

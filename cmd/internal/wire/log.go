@@ -10,15 +10,15 @@ import (
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
-// levels are the names of Determined 0.38.1 on slog's scale; trace and fatal
-// have no counterpart and mean their neighbours.
+// levels maps the level names of Determined 0.38.1 to those of slog; trace and fatal map to the nearest
+// level.
 var levels = map[string]slog.Level{
 	"trace": slog.LevelDebug, "debug": slog.LevelDebug, "info": slog.LevelInfo,
 	"warn": slog.LevelWarn, "error": slog.LevelError, "fatal": slog.LevelError,
 }
 
-// logHandler writes a role's own log: for people on a terminal, as key=value
-// pairs elsewhere.
+// logHandler returns the handler for the log of a role: formatted for people on a terminal, and as
+// key=value pairs otherwise.
 func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
 	if terminal {
 		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour, ReplaceAttr: boundAttr})
@@ -26,7 +26,7 @@ func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
 	return slog.NewTextHandler(logfile.Rotating(w), &slog.HandlerOptions{Level: levels[level], ReplaceAttr: boundAttr})
 }
 
-// boundAttr cuts values that are not bounded where they are logged: a line of a log is some kilobytes at most.
+// boundAttr truncates long values, so that a log line has at most some kilobytes.
 func boundAttr(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:

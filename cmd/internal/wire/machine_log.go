@@ -7,39 +7,38 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// MachineLog is one line that a machine of a cluster wrote.
+// MachineLog is a log line of a machine.
 type MachineLog struct {
 	Time time.Time `json:"time"`
-	// Instance is the machine, and Unit what of it wrote.
+	// Instance is the machine, and Unit the systemd unit that wrote the line.
 	Instance string `json:"instance"`
 	Unit     string `json:"unit"`
 	Message  string `json:"message"`
 }
 
-// MachineLogQuery chooses lines of a cluster's machines.
+// MachineLogQuery selects log lines of a cluster's machines.
 type MachineLogQuery struct {
-	// Unit is the end of a stream's name: "det-deploy-master"; all when empty.
+	// Unit is the suffix of a log stream's name, such as "det-deploy-master"; empty selects all.
 	Unit string
-	// Instance is one machine; all when empty.
+	// Instance is the machine; empty selects all.
 	Instance string
 	Since    time.Time
 	Follow   bool
 }
 
 const (
-	// followPause is how often a followed log is asked for: a cloud takes some seconds to
-	// show a line, and CloudWatch answers an account five such questions a second.
+	// followPause is the polling interval of a followed log. Clouds publish a line after some seconds, and
+	// CloudWatch allows an account five such requests per second.
 	followPause = 3 * time.Second
-	// late is how much later than younger ones a line may show.
+	// late is the maximum delay with which a line may appear after newer ones.
 	late = 30 * time.Second
 )
 
-// MachineLogs reads lines of a cloud's log since a time, and shows each with the ID that
-// the cloud has given it.
+// MachineLogs reads the lines of a cloud's log since a time, and calls show with each line and its ID.
 type MachineLogs func(ctx context.Context, since time.Time, show func(id string, l MachineLog)) error
 
-// Follow gives each the lines that q chooses, once and oldest first. With q.Follow it
-// waits for more until ctx ends.
+// Follow calls each once for every line that q selects, oldest first. With q.Follow it waits for further
+// lines until ctx ends.
 func (read MachineLogs) Follow(ctx context.Context, q MachineLogQuery, each func(MachineLog)) error {
 	f := &following{query: q, seen: make(map[string]time.Time), each: each}
 	for {
@@ -56,16 +55,16 @@ func (read MachineLogs) Follow(ctx context.Context, q MachineLogQuery, each func
 	}
 }
 
-// following is a log under way: a line is shown once, also when it turns up late.
+// following is the state of a followed log. It ensures that a late line is shown, and no line twice.
 type following struct {
 	query MachineLogQuery
 	each  func(MachineLog)
-	// seen holds the IDs of the lines shown that may still be listed again.
+	// seen holds the IDs of shown lines that the next read may return again.
 	seen   map[string]time.Time
 	newest time.Time
 }
 
-// since is from when on lines may be new.
+// since returns the time from which the next read starts.
 func (f *following) since() time.Time {
 	if from := f.newest.Add(-late); from.After(f.query.Since) {
 		return from

@@ -15,13 +15,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// MasterOptions is how a master is run.
+// MasterOptions holds the options of running a master.
 type MasterOptions struct {
-	// Out receives the master's own log; Terminal is true where a person reads it.
+	// Out receives the master's log. Terminal is true if Out is a terminal.
 	Out      io.Writer
 	Terminal bool
-	// OnHold makes a master that tries its store on a copy, shows how that ended, and
-	// does nothing else.
+	// OnHold makes the master rehearse on a copy of its store and serve only the result.
 	OnHold bool
 }
 
@@ -38,14 +37,13 @@ func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) error {
 	return errors.Join(m.Run(ctx), m.Close())
 }
 
-// Rehearse tries on a copy of the store whether this program could serve it, and
-// returns what it saw.
+// Rehearse tests on a copy of the store whether this program can serve it, and returns the result.
 func Rehearse(ctx context.Context, cfg config.Master, o MasterOptions) (server.Rehearsal, error) {
 	return master.Rehearse(ctx, parts.Of(cfg, masterLog(cfg, o)))
 }
 
-// Backup writes the store of cfg into a new file, or an object of a bucket, and returns
-// its size in bytes. A dry run reads everything and writes nothing.
+// Backup writes the store of cfg to a new file or a bucket object, and returns its size in bytes. A dry
+// run reads the whole store and writes nothing.
 func Backup(ctx context.Context, cfg config.Master, path string, dryRun bool) (int64, error) {
 	return master.Backup(ctx, parts.Of(cfg, slog.DiscardHandler), path, dryRun)
 }
@@ -55,20 +53,20 @@ func Restore(ctx context.Context, cfg config.Master, path string) error {
 	return master.Restore(ctx, parts.Of(cfg, slog.DiscardHandler), path)
 }
 
-// NewJoin is what a join token is to be.
+// NewJoin describes a new join token.
 type NewJoin = auth.NewJoin
 
-// JoinToken makes a token that lets machines join a pool for a while, with the store of
-// cfg. The master may be running.
+// JoinToken creates a token in the store of cfg that lets machines join a pool until it expires. The
+// master may be running.
 func JoinToken(ctx context.Context, cfg config.Master, n NewJoin) (token.Text, token.Join, error) {
 	return master.JoinToken(ctx, parts.Of(cfg, slog.DiscardHandler), n)
 }
 
-// Problems lists what a master refuses of a valid configuration when it starts, beside what
-// is not built yet.
+// Problems lists the errors in a valid configuration that a master reports when it starts, except for
+// unsupported features.
 func Problems(cfg config.Master) document.Errors { return parts.Problems(cfg) }
 
-// Refusals lists everything that a master refuses of a valid configuration when it starts.
+// Refusals lists all errors in a valid configuration that a master reports when it starts.
 func Refusals(cfg config.Master) document.Errors {
 	return append(parts.Problems(cfg), config.Unbuilt(cfg)...)
 }

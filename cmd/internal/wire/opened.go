@@ -1,6 +1,6 @@
-// Package wire runs the roles, a master, an agent, a node and a pod, with what needs the
-// SDK of a platform, and has what clusters of all platforms share once they are opened. A
-// platform's own is in a package below. Only the commands may import them.
+// Package wire runs the roles that need the SDK of a platform: master, agent, node and pod. It also
+// provides the parts of an opened cluster that all platforms share; platform-specific parts are in
+// subpackages. Only commands may import them.
 package wire
 
 import (
@@ -14,42 +14,41 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// Opened is a cluster of any platform with what works on it.
+// Opened is an opened cluster on any platform.
 type Opened struct {
 	*installer.Installer
 
-	// Record is what is remembered of the cluster, and Known true when anything is.
+	// Record is the record of the cluster, and Known is true if there is one.
 	Record record.Record
 	Known  bool
 }
 
-// ReadRecord reads what is remembered of the cluster, if anything is.
+// ReadRecord reads the record of the cluster, if there is one.
 func (o *Opened) ReadRecord(ctx context.Context, from record.Store) (err error) {
 	o.Record, _, o.Known, err = record.Read(ctx, from)
 	return err
 }
 
-// ID is the cluster's ID.
+// ID returns the cluster ID.
 func (o *Opened) ID() string { return o.Cluster }
 
-// Recorded is the cluster's record; found is false when there is none.
+// Recorded returns the cluster's record; found is false if there is none.
 func (o *Opened) Recorded() (r record.Record, found bool) { return o.Record, o.Known }
 
-// Endpoint is where a master answers, with what signs its certificate and the name in it.
+// Endpoint is the address of a master, with the authority and the name of its certificate.
 type Endpoint struct {
 	URL  string
 	CA   []byte
 	Name string
 }
 
-// Account is one that a cluster was created with.
+// Account is an account with which a cluster was created.
 type Account struct {
 	URL, User string
 	Password  secret.Value
 }
 
-// Install puts together what installs the cluster. Caller is who the platform says the
-// user is; it may be empty.
+// Install assembles the installer of the cluster. caller is the user's identity on the platform, or empty.
 func (o *Opened) Install(s *term.Streams, caller string, in installer.Installer) error {
 	var err error
 	if in.Holder, err = local.Holder(s.Getenv, rand.Text(), caller); err != nil {

@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	// addressURL answers with the caller's address; it is Amazon's own.
+	// addressURL is a service of Amazon that returns the caller's address.
 	addressURL = "https://checkip.amazonaws.com"
-	// addressLimit is how long it may take: who is behind a proxy says their range.
+	// addressLimit is the timeout of the request. On failure, for example behind a proxy, the user gives
+	// the address range.
 	addressLimit = 3 * time.Second
 )
 
-// OwnAddress asks how this machine is seen from outside, as a range of one.
+// OwnAddress returns the public address of this machine, as a range of one address.
 func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
 	for _, elsewhere := range []string{"AWS_ENDPOINT_URL", "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE"} {
 		if s.Getenv(elsewhere) != "" {
@@ -37,7 +38,7 @@ func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask for this machine's address: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read as far as it counts
+	defer func() { _ = resp.Body.Close() }() // the response was read as far as needed
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64))
 	if err != nil {
 		return "", fmt.Errorf("ask for this machine's address: %w", err)
@@ -49,7 +50,7 @@ func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
 	return netip.PrefixFrom(ip, ip.BitLen()).String(), nil
 }
 
-// overIPv4 is a client that is seen under an IPv4 address: the master has no other.
+// overIPv4 returns a client that connects over IPv4, because the master has no IPv6 address.
 func overIPv4() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,

@@ -9,13 +9,13 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// RegionUse is what an account has in a region.
+// RegionUse counts the clusters and machines of an account in a region.
 type RegionUse struct {
 	Clusters []string
 	Machines int
 }
 
-// String reads "cluster lab, 3 machines".
+// String returns text such as "cluster lab, 3 machines".
 func (u RegionUse) String() string {
 	var out []string
 	switch len(u.Clusters) {
@@ -34,8 +34,7 @@ func (u RegionUse) String() string {
 	return strings.Join(out, ", ")
 }
 
-// RegionChoices lists regions: first those with clusters, then those with machines, each by
-// name.
+// RegionChoices lists regions: those with clusters first, then those with machines, each sorted by name.
 func RegionChoices(regions []string, uses map[string]RegionUse) []term.Choice {
 	sorted := slices.Clone(regions)
 	slices.SortFunc(sorted, func(a, b string) int {

@@ -1,4 +1,4 @@
-// Package aws is what clusters on AWS have of their own for commands.
+// Package aws implements the commands for clusters on AWS.
 package aws
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// name is what commands and contexts call AWS.
+// name identifies AWS in commands and contexts.
 const name = "aws"
 
-// Platform is AWS.
+// Platform implements cluster.Platform for AWS.
 type Platform struct{}
 
 // New returns `det-deploy aws`.
@@ -33,21 +33,21 @@ line finds them.`,
 	return c
 }
 
-// Name is what contexts say of where these clusters are.
+// Name returns the platform's name in contexts.
 func (Platform) Name() string { return name }
 
-// About describes AWS beside other platforms.
+// About describes AWS in the list of platforms.
 func (Platform) About() string { return "Amazon's cloud" }
 
-// Location lists the flags that say where a cluster is.
+// Location lists the flags that locate a cluster.
 func (Platform) Location() []string { return []string{"region", "profile"} }
 
-// Select returns the cluster of one command.
+// Select returns the selection of a single command.
 func (Platform) Select(s *term.Streams) cluster.Selection {
 	return clouds.NewSelection(s, new(provider))
 }
 
-// Help is what the verbs do on AWS in particular.
+// Help returns the help texts specific to AWS.
 func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
 	h := map[cluster.Verb]cluster.Help{
 		cluster.Up: {Example: `  det-deploy aws up --cluster-id lab

@@ -11,14 +11,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// The keys of the form's own pages, which are the settings' paths.
+// The keys of the AWS pages of the form. Each is the path of its setting.
 const (
 	pageType    = "pools.*.instance_types"
 	pageKeyPair = "key_pair"
-	noKeyPair   = "none" // the answer for a cluster without SSH access
+	noKeyPair   = "none" // answer for a cluster without SSH access
 )
 
-// form asks a person for what a new cluster on AWS needs.
+// form asks for the settings of a new cluster on AWS.
 type form struct {
 	*clouds.Completion
 
@@ -26,7 +26,7 @@ type form struct {
 	advice awswire.Advice
 }
 
-// Ask prepares the questions about a new cluster.
+// Ask returns the form for a new cluster.
 func (p *provider) Ask(c *clouds.Completion) term.Form {
 	f := &form{Completion: c, p: p}
 	c.Questions = clouds.Questions{
@@ -46,15 +46,15 @@ func (p *provider) Ask(c *clouds.Completion) term.Form {
 	}}
 }
 
-// regionOf is the answer, or else what is said, where the cluster or what was kept of it
-// is, or what the environment has.
+// regionOf returns the answered region. Without an answer, it returns the region given by flag, variable
+// or file, that of the cluster or of its kept resources, or the environment's default.
 func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(clouds.PageRegion); ok {
 		return answer
 	}
 	region, err := awswire.RegionOf(ctx, f.p.newRequest(f.Describe(a)))
 	if err != nil {
-		return "" // it is asked for
+		return "" // the form asks for it
 	}
 	return region
 }
@@ -64,7 +64,7 @@ func (f *form) advise(ctx context.Context, a term.Answers) (err error) {
 	return err
 }
 
-// askRegion asks where nothing says the region.
+// askRegion asks for the region if it is not known.
 func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, error) {
 	if f.regionOf(ctx, a) != "" {
 		return nil, nil
@@ -94,7 +94,7 @@ func (f *form) askType(ctx context.Context, _ term.Answers) (*term.Field, error)
 	}, nil
 }
 
-// instanceType is the one of the compute pool's machines, as far as it is known.
+// instanceType returns the instance type of the compute pool: the answered or given one, or the default.
 func (f *form) instanceType(a term.Answers) string {
 	if answer, ok := a.Get(pageType); ok {
 		return answer

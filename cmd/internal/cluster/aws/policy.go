@@ -19,7 +19,7 @@ type policyOptions struct {
 
 	For   string
 	Scope awswire.Scope
-	// Sessions lets machines be reached by Session Manager.
+	// Sessions allows access to the machines by Session Manager.
 	Sessions bool
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// provider is AWS, as the flags of one command choose it.
+// provider implements clouds.Provider for AWS with the flags of one command.
 type provider struct {
 	Profile    string
 	AllRegions bool
@@ -32,13 +32,13 @@ func newWords() clouds.Words {
 	}
 }
 
-// Words is how AWS is spoken of.
+// Words returns the terms used for AWS.
 func (*provider) Words() clouds.Words { return newWords() }
 
-// Settings are the settings that have a flag.
+// Settings returns the settings that have a flag.
 func (*provider) Settings() spec.Table { return spec.AWSFlags() }
 
-// AddFlags declares the flags that only AWS has.
+// AddFlags declares the flags specific to AWS.
 func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	f.StringVar(&p.Profile, "profile", "", "profile of the AWS configuration to use")
 	if v == cluster.List {
@@ -46,8 +46,8 @@ func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 }
 
-// Check refuses flags that exclude each other, and what no region is called, before it
-// becomes part of a host's name.
+// Check returns an error for conflicting flags and for an invalid region, which would become part of a
+// host name.
 func (p *provider) Check(region string) error {
 	if p.AllRegions && region != "" {
 		return usage.Errorf("--all-regions and --region exclude each other")
@@ -66,17 +66,17 @@ func (p *provider) newRequest(q wire.CloudRequest) awswire.Request {
 	return awswire.Request{CloudRequest: q, Profile: p.Profile}
 }
 
-// Open prepares a cluster.
+// Open opens a cluster.
 func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error) {
 	return awswire.Open(ctx, s, p.newRequest(q))
 }
 
-// OpenRemembered prepares it as it is remembered.
+// OpenRemembered opens a cluster as it is recorded.
 func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error) {
 	return awswire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 
-// List lists the clusters of the account: those of one region, unless all are asked for.
+// List lists the clusters of one region, or of all regions with --all-regions.
 func (p *provider) List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error) {
 	if region == "" && !p.AllRegions {
 		if region, err = awswire.DefaultRegion(ctx, p.Profile); err != nil {

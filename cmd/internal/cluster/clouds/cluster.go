@@ -1,6 +1,5 @@
-// Package clouds is what clusters in a cloud have in common for commands: the master is
-// on a machine of its own there, and the cluster is described by flags and a
-// cluster.yaml.
+// Package clouds implements the commands that are common to all clouds, where the master has its own
+// machine and the cluster is described by flags and a cluster.yaml.
 package clouds
 
 import (
@@ -21,25 +20,25 @@ type Cluster struct {
 	*term.Streams
 
 	Words Words
-	// Awaited is true when up waits for the master.
+	// Awaited is true if up waits for the master.
 	Awaited bool
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// commandLine is a command line that is about the cluster: "det-deploy aws up --cluster-id
+// commandLine returns the command line of a verb for the cluster, such as "det-deploy aws up --cluster-id
 // lab".
 func (c *Cluster) commandLine(v cluster.Verb) string {
 	return "det-deploy " + c.arguments(v)
 }
 
-// arguments are those of the command line that carries out a verb on the cluster.
+// arguments returns the arguments of commandLine, without the program.
 func (c *Cluster) arguments(v cluster.Verb) string {
 	args := []string{c.Words.Name, string(v), "--cluster-id", c.ID()}
 	return strings.Join(append(args, c.Account()...), " ")
 }
 
-// Need refuses a verb that needs more of a cluster than there is.
+// Need returns an error if the verb requires a cluster or a record that does not exist.
 func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 	_, recorded := c.Recorded()
 	switch v {
@@ -63,7 +62,7 @@ func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 	return nil
 }
 
-// Fits refuses to bring up a cluster of which an upgrade is under way.
+// Fits returns an *installer.UnderWayError if an upgrade of the cluster is in progress.
 func (c *Cluster) Fits(context.Context) error {
 	if r, _ := c.Recorded(); r.Upgrade != nil {
 		return &installer.UnderWayError{Cluster: c.ID(), To: r.Upgrade.To}
@@ -71,10 +70,11 @@ func (c *Cluster) Fits(context.Context) error {
 	return nil
 }
 
-// Warn has nothing to add to a plan.
+// Warn does nothing: no cloud adds a warning to a plan.
 func (c *Cluster) Warn(context.Context, cluster.Verb) error { return nil }
 
-// Recover reads back the settings of a cluster that has lost its record.
+// Recover reads back the settings of a cluster that has lost its record. It returns an *absentError if
+// there is no such cluster.
 func (c *Cluster) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
 	settings, whole, err = c.CloudCluster.Recover(ctx)
 	if err == nil && settings == nil {
@@ -83,7 +83,7 @@ func (c *Cluster) Recover(ctx context.Context) (settings map[string]string, whol
 	return settings, whole, err
 }
 
-// Releases are what an upgrade is from and to.
+// Releases returns the current release and the one that upgrade would install.
 func (c *Cluster) Releases(ctx context.Context) (runs, to record.Release, err error) {
 	if err := c.Unread; err != nil {
 		return runs, to, err
@@ -95,7 +95,7 @@ func (c *Cluster) Releases(ctx context.Context) (runs, to record.Release, err er
 	return runs, to, err
 }
 
-// Credentials are the passwords that the cluster was created with.
+// Credentials returns the passwords with which the cluster was created.
 func (c *Cluster) Credentials(ctx context.Context) (cluster.Access, error) {
 	admin, err := c.Admin(ctx)
 	if err != nil {
@@ -105,17 +105,17 @@ func (c *Cluster) Credentials(ctx context.Context) (cluster.Access, error) {
 	return cluster.Access{URL: admin.URL, User: admin.User, Password: admin.Password.Reveal(), DeterminedPassword: determined.Reveal()}, err
 }
 
-// Absent says that there is nothing to remove.
+// Absent returns the message for a cluster that does not exist.
 func (c *Cluster) Absent(context.Context) []string {
 	return []string{"There is no cluster " + c.ID() + " in " + c.Place() + "."}
 }
 
-// Kept says how to remove the data that was kept.
+// Kept returns the command that deletes the remaining data.
 func (c *Cluster) Kept() string {
 	return "`" + c.commandLine(cluster.Down) + " --region " + c.Place() + " --delete-data` removes what was kept."
 }
 
-// Forget removes the context of a cluster that is gone.
+// Forget deletes the context of a removed cluster.
 func (c *Cluster) Forget(ctx context.Context) error {
 	return cluster.Forget(ctx, c.Streams, c.ID(), func(k contexts.Context) bool { return k.Platform == c.Words.Name })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// The keys of the form's pages. Those of settings are the settings' paths.
+// The keys of the form's pages. The key of a setting is its path.
 const (
 	PageRegion  = "region"
 	PageInbound = "network.inbound_cidrs"
@@ -21,44 +21,44 @@ const (
 	inboundFlag = "--inbound-cidr"
 )
 
-// Completion asks a person for what a new cluster needs and no flag or file says.
-// Whatever is answered could have been given by a flag, and is shown as such.
+// Completion asks for the settings of a new cluster that no flag or file gives. Every answer has an
+// equivalent flag, and the form ends by printing the equivalent command.
 type Completion struct {
 	*Selection
 	Questions
 
 	Given *spec.Given
-	// Known is true when the cluster has a record, which says the rest.
+	// Known is true if the cluster has a record; its settings are then not asked for.
 	Known bool
-	// DryRun is true when nothing may be changed.
+	// DryRun is true if nothing may be changed.
 	DryRun bool
 
 	form term.Form
-	// address is this machine's own, as others see it; empty where it could not be learned.
+	// address is the public address of this machine, or empty if it is unknown.
 	address string
-	// settled is what Known was found for.
+	// settled holds the cluster and place for which Known was determined.
 	settled settled
 }
 
-// Questions is what a cloud asks about a new cluster.
+// Questions defines the questions about a new cluster in one cloud.
 type Questions struct {
-	// Places are the pages that say where the cluster is.
+	// Places are the keys of the pages that ask for the cluster's location.
 	Places []string
-	// Locate is where it is, as far as is known with the answers.
+	// Locate returns the location of the cluster, as far as it is known from the answers.
 	Locate func(ctx context.Context, a term.Answers) string
-	// Advise prepares what helps with the questions about a cluster there.
+	// Advise fetches the choices and limits for a cluster at that location.
 	Advise func(ctx context.Context, a term.Answers) error
-	// MachinePage is the page that says what the agents' machines are, and Machine what
-	// they are.
+	// MachinePage is the key of the page that asks for the agents' machine type, and Machine returns the
+	// type.
 	MachinePage string
 	Machine     func(a term.Answers) string
-	// Skip reports an answer that is no setting. It may be nil.
+	// Skip reports whether an answer is not a setting. It may be nil.
 	Skip func(a term.Answer) bool
-	// Account is the flags that say with which account the command works.
+	// Account holds the flags that select the account.
 	Account []string
 }
 
-// NewCompletion completes what is given of a cluster.
+// NewCompletion returns a Completion for the given settings.
 func NewCompletion(w *Selection, g *spec.Given) *Completion {
 	c := &Completion{Selection: w, Given: g}
 	c.form = w.Provider.Ask(c)
@@ -66,8 +66,8 @@ func NewCompletion(w *Selection, g *spec.Given) *Completion {
 	return c
 }
 
-// Complete fills in what can be inferred, and asks by the form for the rest where up has
-// not been agreed to and stdin is a terminal.
+// Complete infers missing settings. It asks for the others if the verb is up without --yes and stdin is a
+// terminal.
 func (c *Completion) Complete(ctx context.Context, r cluster.Request) error {
 	ask := r.Verb == cluster.Up && !r.Yes && c.CanAsk()
 	c.DryRun = r.DryRun
@@ -87,19 +87,19 @@ func (c *Completion) Complete(ctx context.Context, r cluster.Request) error {
 	return nil
 }
 
-// completeAlone fills in what can be inferred and does not ask.
+// completeAlone infers missing settings without asking.
 func (c *Completion) completeAlone(ctx context.Context) error {
 	known, err := c.findRecord(ctx, c.Cluster, *c.Given)
 	if err != nil || known {
 		return err
 	}
 	c.learnAddress(ctx)
-	c.letIn() // without an address the rules of the setting name the flag
+	c.letIn() // if the address is unknown, validation of the setting names the flag
 	return nil
 }
 
-// learnAddress asks, once, how this machine is seen: it alone may reach the master, unless
-// the user says otherwise.
+// learnAddress determines, once, the public address of this machine. By default, only this address may
+// reach the master.
 func (c *Completion) learnAddress(ctx context.Context) {
 	if _, said := c.GivenValue(PageInbound); said || c.address != "" {
 		return
@@ -109,7 +109,7 @@ func (c *Completion) learnAddress(ctx context.Context) {
 	}
 }
 
-// letIn lets this machine's address reach the master.
+// letIn allows connections to the master from the address of this machine.
 func (c *Completion) letIn() {
 	if c.address == "" {
 		return
@@ -118,7 +118,7 @@ func (c *Completion) letIn() {
 	c.Notef("Only this machine's address, %s, can reach the master; %s admits others.", c.address, inboundFlag)
 }
 
-// applyAnswers keeps the answers as if their flags had been given.
+// applyAnswers stores the answers as if their flags had been given.
 func (c *Completion) applyAnswers(a term.Answers) {
 	c.Cluster = c.ClusterID(a)
 	for _, one := range a {
@@ -139,24 +139,24 @@ func (c *Completion) addFlag(path, flag, value string) {
 	c.Given.Flags = append(c.Given.Flags, document.Given{Path: path, Value: value, Source: flag})
 }
 
-// ClusterID is the cluster's ID as far as it is known.
+// ClusterID returns the given or answered cluster ID, or "".
 func (c *Completion) ClusterID(a term.Answers) string {
 	return cluster.AnsweredID(c.Cluster, a)
 }
 
-// GivenValue is what the user said of a setting by flag, variable or file.
+// GivenValue returns the value of a setting from its flag, variable or file.
 func (c *Completion) GivenValue(path string) (value string, said bool) {
-	value, said, _ = c.Given.Lookup(path) // the file's next reader has the better error
+	value, said, _ = c.Given.Lookup(path) // an error in the file is reported with more detail when the file is read for the cluster
 	return value, said
 }
 
-// HasPools reports whether the file describes pools of its own.
+// HasPools reports whether the file defines resource pools.
 func (c *Completion) HasPools() bool {
 	_, said := c.GivenValue("pools")
 	return said
 }
 
-// CommandLine is the command line that gives what is given.
+// CommandLine returns the command line with the given settings.
 func (c *Completion) CommandLine() string {
 	args := slices.Concat([]string{"det-deploy", c.Words.Name, "up", "--cluster-id", c.Cluster}, c.Account)
 	if c.File != "" {
@@ -168,7 +168,7 @@ func (c *Completion) CommandLine() string {
 	return shellescape.QuoteCommand(append(args, c.Arguments(c.Given.Flags)...))
 }
 
-// summarizeAnswers says what the answers come to. Nothing is asked of the cloud for it.
+// summarizeAnswers returns a summary of the answers. It makes no cloud calls.
 func (c *Completion) summarizeAnswers(a term.Answers) []string {
 	var out []string
 	if id := c.ClusterID(a); id != "" {

@@ -8,24 +8,23 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// started is the JSON form of what up came to.
+// started is the JSON output of up.
 type started struct {
 	Schema  string `json:"schema"`
 	Cluster string `json:"cluster"`
 	Region  string `json:"region"`
 	URL     string `json:"url"`
 	User    string `json:"user"`
-	// LoggedIn is false when the cluster was not waited for, or when the first
-	// password was changed.
+	// LoggedIn is false if up did not wait for the master or if the initial password was changed.
 	LoggedIn bool `json:"logged_in"`
 
 	c *Cluster
-	// ca is the file that holds what signs the master's certificate.
+	// ca is the file with the certificate authority of the master.
 	ca string
 }
 
-// Finish makes the cluster the current context, with a session when the master answers,
-// and says how to use it.
+// Finish makes the cluster the current context, logs in if the master answers, and returns the
+// instructions for using it.
 func (c *Cluster) Finish(ctx context.Context) (cluster.Answer, error) {
 	e, err := c.Endpoint(ctx)
 	if err != nil {
@@ -36,7 +35,7 @@ func (c *Cluster) Finish(ctx context.Context) (cluster.Answer, error) {
 		return nil, err
 	}
 	if k.Master != e.URL {
-		k.Token = "" // of another cluster that had this id
+		k.Token = "" // the session belongs to an earlier cluster with this ID
 	}
 	k.Name, k.Master, k.CA, k.ServerName = c.ID(), e.URL, string(e.CA), e.Name
 	k.Platform, k.Region, k.Project = c.Words.Name, c.Place(), c.Project()
@@ -62,7 +61,7 @@ func (c *Cluster) logIn(ctx context.Context, k contexts.Context) (contexts.Conte
 	})
 }
 
-// Print says how to use the cluster.
+// Print writes the instructions for using the cluster.
 func (r *started) Print(s *term.Streams) error {
 	state := "is up at"
 	if !r.c.Awaited {

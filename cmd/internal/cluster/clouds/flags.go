@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// addSettings declares the flags of a verb that every cloud has.
+// addSettings declares the flags of a verb that are common to all clouds.
 func (w *Selection) addSettings(v cluster.Verb, f *pflag.FlagSet) {
 	cluster.AddID(f, &w.Cluster, "")
 	describes := v.Describes()
@@ -30,12 +30,12 @@ func (w *Selection) addSettings(v cluster.Verb, f *pflag.FlagSet) {
 	}
 }
 
-// CheckID refuses a cluster's ID that is missing, or that no cluster has.
+// CheckID returns an error if the cluster ID is missing or invalid.
 func (w *Selection) CheckID() error {
 	return cluster.RequireID(w.Cluster, w.Words.Name+" "+w.Words.List)
 }
 
-// Read collects what the flags, the environment and the file say of the cluster.
+// Read collects the settings from flags, the environment and the file.
 func (w *Selection) Read() (spec.Given, error) {
 	flags, err := w.ReadSettings()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// UnlessKnown asks nothing of a cluster that has a record.
+// UnlessKnown skips a question if the cluster has a record.
 func (c *Completion) UnlessKnown(ask cluster.Ask) cluster.Ask {
 	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
 		if err := c.settle(ctx, a); err != nil || c.Known {
@@ -23,17 +23,17 @@ func (c *Completion) UnlessKnown(ask cluster.Ask) cluster.Ask {
 	}
 }
 
-// AskCluster asks for the cluster's ID.
+// AskCluster returns the question for the cluster ID.
 func (c *Completion) AskCluster(context.Context, term.Answers) (*term.Field, error) {
 	return cluster.AskID(c.Cluster, "The cluster's name: it is all that is needed to find it again."), nil
 }
 
-// AskRegion asks where nothing says the region.
+// AskRegion returns the question for the region.
 func AskRegion(regions []term.Choice, help string) *term.Field {
 	return &term.Field{Label: "Region", Help: help, Flag: "--region", Choices: regions, Check: OneOf(regions, "region")}
 }
 
-// OneOf accepts what is one of the choices.
+// OneOf returns a check that accepts only one of the choices.
 func OneOf(choices []term.Choice, what string) func(context.Context, string) error {
 	return func(_ context.Context, answer string) error {
 		if slices.ContainsFunc(choices, func(c term.Choice) bool { return c.Value == answer }) {
@@ -43,8 +43,8 @@ func OneOf(choices []term.Choice, what string) func(context.Context, string) err
 	}
 }
 
-// AskInbound asks who may reach the master, where this machine's address could not be
-// learned.
+// AskInbound asks for the address ranges that may reach the master, if the address of this machine is
+// unknown.
 func (c *Completion) AskInbound(context.Context, term.Answers) (*term.Field, error) {
 	if _, said := c.GivenValue(PageInbound); said || c.address != "" {
 		return nil, nil
@@ -65,7 +65,7 @@ func checkRanges(ranges string) error {
 	return nil
 }
 
-// AskAgents asks how many agents there may be; room judges whether as many can be had.
+// AskAgents asks for the maximum number of agents; room checks whether quotas allow that number.
 func (c *Completion) AskAgents(preset int, room func(context.Context, int) error) (*term.Field, error) {
 	if _, said := c.GivenValue(PageAgents); said || c.HasPools() {
 		return nil, nil
@@ -77,7 +77,7 @@ func (c *Completion) AskAgents(preset int, room func(context.Context, int) error
 			if err := cluster.CheckCount(text); err != nil {
 				return err
 			}
-			n, _ := strconv.Atoi(text) // a count is a number
+			n, _ := strconv.Atoi(text) // CheckCount has validated the number
 			return room(ctx, n)
 		},
 	}, nil

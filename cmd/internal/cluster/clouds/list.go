@@ -6,13 +6,13 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// listed is the JSON form of the clusters of an account.
+// listed is the JSON output of list.
 type listed struct {
 	Schema   string               `json:"schema"`
 	Clusters []wire.ListedCluster `json:"clusters"`
 }
 
-// list is the answer of list: the clusters of one place, or of all when it is empty.
+// list formats the clusters of one place, or of all places if place is empty.
 func list(w Words, place string, all []wire.ListedCluster) cluster.Listing {
 	l := cluster.Listing{
 		JSON:  listed{"det-deploy." + w.Name + "-list/v1", all},

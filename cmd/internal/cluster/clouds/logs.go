@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// LogsHelp is the text of logs; logs is what keeps them, "CloudWatch", and machine the name
-// of one.
+// LogsHelp returns the help of logs. logs is the log service ("CloudWatch") and machine an example of a
+// machine's name.
 func LogsHelp(w Words, logs, machine string) cluster.Help {
 	return cluster.Help{
 		Use: "logs [master|agent|host|data|journal]",
@@ -30,9 +30,9 @@ of their own: det-deploy task logs.`,
 	}
 }
 
-// LogQuery is which lines are meant.
+// LogQuery selects log lines.
 type LogQuery struct {
-	// Part is what wrote: "master", "agent", "journal"; all when empty.
+	// Part is the requested log, such as "master", "agent" or "journal"; empty selects all.
 	Part   string
 	Since  string
 	Query  wire.MachineLogQuery
@@ -47,7 +47,7 @@ func (q *LogQuery) AddLogFlags(f *pflag.FlagSet) {
 	q.Output.AddFlag(f)
 }
 
-// ReadLogArgs reads the arguments and --since.
+// ReadLogArgs parses the argument and --since.
 func (q *LogQuery) ReadLogArgs(args []string) (err error) {
 	var found bool
 	q.Part = strings.Join(args, "")
@@ -58,7 +58,7 @@ func (q *LogQuery) ReadLogArgs(args []string) (err error) {
 	return err
 }
 
-// logUnits are the streams of a machine, by the word that a user types.
+// logUnits maps the argument of logs to the log stream of a machine.
 func logUnits() map[string]string {
 	return map[string]string{
 		"": "", "master": "det-deploy-master", "agent": "det-deploy-agent", "host": "det-deploy-host",
@@ -66,19 +66,19 @@ func logUnits() map[string]string {
 	}
 }
 
-// defaultSince is an hour ago when nothing is said, for a cluster's log of months is long.
+// defaultSince defaults to one hour ago, because the log of a cluster can span months.
 func defaultSince(text string, now time.Time) (time.Time, error) {
 	return usage.Since(cmp.Or(text, "1h"), now)
 }
 
-// line is the JSON form of one line of a log; each stands on a line of its own.
+// line is the JSON output of a log line, one object per line.
 type line struct {
 	Schema string `json:"schema"`
 
 	wire.MachineLog
 }
 
-// PrintLog writes a line of a log.
+// PrintLog prints a log line.
 func (q *LogQuery) PrintLog(s *term.Streams, platform string, l wire.MachineLog) {
 	who := l.Instance
 	if q.Part == "" {

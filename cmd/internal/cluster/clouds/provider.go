@@ -11,49 +11,47 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// Provider is a cloud, as the commands about its clusters ask it. Each command has one of
-// its own.
+// Provider implements a cloud for the cluster commands. Each command has its own instance.
 type Provider interface {
 	Words() Words
-	// Settings are the settings that have a flag.
+	// Settings returns the settings that have a flag.
 	Settings() spec.Table
-	// AddFlags declares the flags of a verb that only this cloud has, such as as whom it is
-	// asked.
+	// AddFlags declares the flags specific to this cloud, such as the credentials to use.
 	AddFlags(v cluster.Verb, f *pflag.FlagSet)
-	// Check refuses what these flags, and --region, cannot be.
+	// Check validates these flags and --region.
 	Check(region string) error
-	// Open prepares a cluster.
+	// Open opens a cluster.
 	Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error)
-	// OpenRemembered prepares it as it is remembered, where q says that it is.
+	// OpenRemembered opens the cluster as it is recorded, at the location that q gives.
 	OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error)
-	// List lists the clusters of the account, and says where it has looked: everywhere
-	// when place is empty.
+	// List lists the clusters of the account. It returns the searched region in place, or "" if it
+	// searched all of them.
 	List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error)
-	// Ask prepares the questions about a new cluster.
+	// Ask returns the form for a new cluster.
 	Ask(c *Completion) term.Form
 }
 
-// Preparer is a Provider whose cloud may have to be changed before anything can be asked
-// about a cluster.
+// Preparer is a Provider whose account may need changes before its API can answer questions about a
+// cluster.
 type Preparer interface {
-	// Prepare looks what has to be changed, and changes nothing. Where something has,
-	// question asks for the consent, and apply changes it.
+	// Prepare returns the required changes without making them: question asks for consent, and apply makes
+	// them. question is empty if none are needed.
 	Prepare(ctx context.Context, q wire.CloudRequest) (question string, apply func(context.Context) error, err error)
 }
 
-// Words is how a cloud is spoken of.
+// Words holds the terms used for a cloud.
 type Words struct {
-	// Name is what commands and contexts call it: "aws".
+	// Name is its name in commands and contexts, such as "aws".
 	Name string
-	// On is where the clusters run: "AWS".
+	// On is its name in help texts, such as "AWS".
 	On string
-	// Account is what has clusters: "account".
+	// Account is the cloud's word for an account, such as "account" or "project".
 	Account string
-	// List is the command that lists all of them: "list --all-regions". ListRegion is the
-	// region in which list looks otherwise.
+	// List is the command that lists all clusters, such as "list --all-regions". ListRegion describes the
+	// default region of list.
 	List, ListRegion string
-	// Master is what the master's machine of a cluster is called.
+	// Master returns the name of the master's machine.
 	Master func(cluster string) string
-	// Console is the command that shows what a machine writes while it boots.
+	// Console returns the command that shows the boot log of a machine.
 	Console func(in *wire.CloudCluster, id string) string
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// Selection is the cluster that a command is about, and what its flags say of it.
+// Selection holds the cluster and flags of a single command.
 type Selection struct {
 	*term.Streams
 	wire.CloudRequest
 	cluster.Settings
 	LogQuery
 
-	// File is the cluster.yaml that describes the cluster.
+	// File is the path of the cluster.yaml.
 	File     string
 	Verbose  bool
 	Words    Words
@@ -27,7 +27,7 @@ type Selection struct {
 
 var _ cluster.Selection = (*Selection)(nil)
 
-// NewSelection returns the cluster of one command in a cloud.
+// NewSelection returns a Selection for a command.
 func NewSelection(s *term.Streams, p Provider) *Selection {
 	return &Selection{Streams: s, Provider: p, Words: p.Words()}
 }
@@ -41,7 +41,7 @@ func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 	w.addSettings(v, f)
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to "+w.Words.On)
-	if !v.Describes() { // there it is a setting of the cluster
+	if !v.Describes() { // for the others, region is a setting of the cluster
 		f.StringVar(&w.Region, "region", "", "region (default where the cluster is)")
 	}
 	if v == cluster.Logs {
@@ -49,10 +49,10 @@ func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 }
 
-// Validate checks the flags before anything is tried.
+// Validate checks the flags before any call is made.
 func (w *Selection) Validate(r cluster.Request) error {
 	if r.Verb.Describes() {
-		return nil // what is missing is asked for
+		return nil // the form asks for missing settings
 	}
 	if r.Verb == cluster.Logs {
 		if err := w.ReadLogArgs(r.Args); err != nil {
@@ -67,8 +67,8 @@ func (w *Selection) Validate(r cluster.Request) error {
 	return w.Provider.Check(w.Region)
 }
 
-// request asks for a cluster that is to be what is given, or, where that is nil, as it is
-// remembered.
+// request returns the request to open a cluster with the given settings, or as it is recorded if given is
+// nil.
 func (w *Selection) request(r cluster.Request, given *spec.Given) wire.CloudRequest {
 	q := w.CloudRequest
 	q.Given, q.Bring = given, given != nil || r.Verb == cluster.Upgrade
@@ -76,7 +76,7 @@ func (w *Selection) request(r cluster.Request, given *spec.Given) wire.CloudRequ
 	return q
 }
 
-// readGiven collects what the user said.
+// readGiven validates and collects the given settings.
 func (w *Selection) readGiven() (spec.Given, error) {
 	if err := w.Provider.Check(w.Set.Lookup("region").Value.String()); err != nil {
 		return spec.Given{}, err
@@ -84,8 +84,8 @@ func (w *Selection) readGiven() (spec.Given, error) {
 	return w.Read()
 }
 
-// Open prepares the cluster: as the user wants it for a verb that describes it, and else
-// as it is remembered.
+// Open opens the cluster: with the requested settings for a verb that describes a cluster, and as it is
+// recorded for others.
 func (w *Selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
 	return w.openCluster(ctx, r)
 }
@@ -114,8 +114,8 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 	return c, c.Need(ctx, r.Verb)
 }
 
-// prepareCloud changes, with the user's consent, what has to be changed in a cloud before a
-// cluster can come up there. Without it, what comes next says what is missing.
+// prepareCloud makes, with the user's consent, the changes in the account that a cluster requires. Without
+// consent it does nothing, and the following calls report the missing requirement.
 func (w *Selection) prepareCloud(ctx context.Context, r cluster.Request, q wire.CloudRequest) error {
 	p, needed := w.Provider.(Preparer)
 	if !needed || r.Verb != cluster.Up || r.DryRun {
@@ -138,7 +138,7 @@ func (w *Selection) List(ctx context.Context) (cluster.Listing, error) {
 	return list(w.Words, place, all), err
 }
 
-// Logs shows what the machines write.
+// Logs prints the logs of the cluster's machines.
 func (w *Selection) Logs(ctx context.Context, r cluster.Request) error {
 	c, err := w.openCluster(ctx, r)
 	if err != nil {

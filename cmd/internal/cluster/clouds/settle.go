@@ -12,11 +12,11 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// settled is a cluster's id and where it is.
+// settled identifies a cluster by its ID and location.
 type settled struct{ cluster, place string }
 
-// findRecord reports whether a cluster has a record. Nothing is asked of who has one whose
-// record is lost.
+// findRecord reports whether a cluster has a record. It returns a *LostError if the cluster runs without
+// one.
 func (c *Completion) findRecord(ctx context.Context, id string, g spec.Given) (bool, error) {
 	q := c.describe(id, &g)
 	o, err := c.Provider.OpenRemembered(ctx, c.Streams, q)
@@ -37,12 +37,12 @@ func (c *Completion) describe(id string, g *spec.Given) wire.CloudRequest {
 	return q
 }
 
-// Describe asks for the cluster of the answers as it is given.
+// Describe returns the request for the cluster with the answers applied.
 func (c *Completion) Describe(a term.Answers) wire.CloudRequest {
 	return c.describe(c.ClusterID(a), c.Given)
 }
 
-// settle looks at what the cluster's id and its place lead to, once for each.
+// settle looks up the cluster of the answers, once per ID and location.
 func (c *Completion) settle(ctx context.Context, a term.Answers) error {
 	s := settled{c.ClusterID(a), c.Locate(ctx, a)}
 	if c.settled == s {

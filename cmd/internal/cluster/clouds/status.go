@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// status is the JSON form of how a cluster is.
+// status is the JSON output of status.
 type status struct {
 	Schema  string          `json:"schema"`
 	Cluster string          `json:"cluster"`
@@ -20,20 +20,20 @@ type status struct {
 	URL     string          `json:"url"`
 	Version string          `json:"version"`
 	State   installer.State `json:"state"`
-	// Upgrade is one under way, or null.
+	// Upgrade is the upgrade in progress, or null.
 	Upgrade *record.Upgrade `json:"upgrade"`
-	// Wrong lists what is not as it should be, a sentence each.
+	// Wrong lists the problems, one sentence each.
 	Wrong []string `json:"wrong"`
-	// Resources is how many resources the cluster has.
+	// Resources is the number of the cluster's existing resources.
 	Resources int `json:"resources"`
-	// Try is what to do about what is wrong.
+	// Try is the suggested remedy.
 	Try string `json:"try,omitempty"`
 
 	c *Cluster
 }
 
-// Inspect looks at the cluster's resources, at what the master's machine reports, and
-// whether the master answers from here.
+// Inspect checks the cluster's resources, the state reported by the master's machine, and whether the
+// master answers from here.
 func (c *Cluster) Inspect(ctx context.Context) (cluster.Answer, installer.State, error) {
 	p, err := c.Plan(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Cluster) Inspect(ctx context.Context) (cluster.Answer, installer.State,
 	return s, h.State, nil
 }
 
-// compareRecord holds what there is against the record, if there is one that can be read.
+// compareRecord compares the existing resources with the record, if it exists and can be read.
 func (c *Cluster) compareRecord(p plan.Plan) installer.Health {
 	h := installer.Health{State: installer.StateOf(p)}
 	r, recorded := c.Recorded()
@@ -75,7 +75,7 @@ func (c *Cluster) compareRecord(p plan.Plan) installer.Health {
 	return h
 }
 
-// askMaster asks the master's machine and the master, and returns the master's URL.
+// askMaster checks the master's machine and the master, and returns the master's URL.
 func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Health) (url string, err error) {
 	e, err := c.Endpoint(ctx)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -98,8 +98,8 @@ func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Healt
 	return e.URL, nil
 }
 
-// logsHint says where to see what the master's machine does. Before it has sent any logs
-// only its console shows that.
+// logsHint names the command that shows the logs of the master's machine. Until the machine has sent its
+// first logs, only its console output is available.
 func (c *Cluster) logsHint(p plan.Plan) string {
 	text := "`" + c.commandLine(cluster.Logs) + "` shows what it does"
 	if id := masterIn(p, c.Words.Master(c.ID())); id != "" {
@@ -108,7 +108,7 @@ func (c *Cluster) logsHint(p plan.Plan) string {
 	return text + "."
 }
 
-// masterIn is the id of the master's machine, or "" while there is none.
+// masterIn returns the instance ID of the master's machine, or "" if it does not exist.
 func masterIn(p plan.Plan, name string) string {
 	for _, s := range p.Steps {
 		if s.Found.Kind == "instance" && s.Found.Name == name {
@@ -118,7 +118,7 @@ func masterIn(p plan.Plan, name string) string {
 	return ""
 }
 
-// Print says it in words.
+// Print writes the status as text.
 func (r *status) Print(s *term.Streams) error {
 	at := ""
 	if r.URL != "" {

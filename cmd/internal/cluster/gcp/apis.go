@@ -8,12 +8,12 @@ import (
 	gcpwire "github.com/det-deploy/det-deploy/cmd/internal/wire/gcp"
 )
 
-// pageAPIs is the page of the APIs that a project of the answers has not enabled. Its answer
-// is no setting.
+// pageAPIs is the key of the page for APIs that the answered project has not enabled. Its answer is not a
+// setting.
 const pageAPIs = "apis"
 
-// askAPIs asks for the consent to enable the APIs that a cluster uses, and enables them. For
-// a project that was said, Prepare has done so.
+// askAPIs asks for consent to enable the APIs that a cluster uses, and enables them. For a project given
+// by flag or file, Prepare has already done so.
 func (f *form) askAPIs(ctx context.Context, a term.Answers) (*term.Field, error) {
 	project, answered := a.Get(pageProject)
 	if !answered || f.DryRun {

@@ -11,13 +11,13 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// The keys of the form's own pages, which are the settings' paths.
+// The keys of the Google Cloud pages of the form. Each is the path of its setting.
 const (
 	pageProject = "project"
 	pageMachine = "pools.*.machines"
 )
 
-// form asks a person for what a new cluster on Google Cloud needs.
+// form asks for the settings of a new cluster on Google Cloud.
 type form struct {
 	*clouds.Completion
 
@@ -25,7 +25,7 @@ type form struct {
 	advice gcpwire.Advice
 }
 
-// Ask prepares the questions about a new cluster.
+// Ask returns the form for a new cluster.
 func (p *provider) Ask(c *clouds.Completion) term.Form {
 	f := &form{Completion: c, p: p}
 	c.Questions = clouds.Questions{
@@ -49,27 +49,28 @@ func (p *provider) Ask(c *clouds.Completion) term.Form {
 	}}
 }
 
-// account is as whom Google is asked about the project of the answers.
+// account returns the credentials for calls about the answered project.
 func (f *form) account(ctx context.Context, a term.Answers) gcpwire.Account {
 	out := f.p.Account
 	out.Project = f.projectOf(ctx, a)
 	return out
 }
 
-// projectOf is the answer, or else what is said or what the environment has.
+// projectOf returns the answered project, or else the one given by flag, variable or file, or the
+// environment's default.
 func (f *form) projectOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(pageProject); ok {
 		return answer
 	}
 	project, err := gcpwire.ProjectOf(ctx, f.p.newRequest(f.Describe(a)))
 	if err != nil {
-		return "" // it is asked for
+		return "" // the form asks for it
 	}
 	return project
 }
 
-// regionOf is the answer, or else what is said, where the cluster or what was kept of it
-// is, or what the environment has.
+// regionOf returns the answered region. Without an answer, it returns the region given by flag, variable
+// or file, that of the cluster or of its kept resources, or the environment's default.
 func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(clouds.PageRegion); ok {
 		return answer
@@ -78,7 +79,7 @@ func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	q.Project = f.projectOf(ctx, a)
 	place, err := gcpwire.Locate(ctx, q)
 	if err != nil {
-		return "" // it is asked for
+		return "" // the form asks for it
 	}
 	return place.Region
 }
@@ -88,7 +89,8 @@ func (f *form) advise(ctx context.Context, a term.Answers) (err error) {
 	return err
 }
 
-// askProject asks where nothing says the project. Who may not list projects names one.
+// askProject asks for the project if it is not known. A caller without permission to list projects types
+// its ID.
 func (f *form) askProject(ctx context.Context, a term.Answers) (*term.Field, error) {
 	if f.projectOf(ctx, a) != "" {
 		return nil, nil
@@ -105,7 +107,7 @@ func (f *form) askProject(ctx context.Context, a term.Answers) (*term.Field, err
 	}, nil
 }
 
-// askRegion asks where nothing says the region.
+// askRegion asks for the region if it is not known.
 func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, error) {
 	if f.regionOf(ctx, a) != "" {
 		return nil, nil
@@ -131,7 +133,7 @@ func (f *form) askMachine(ctx context.Context, _ term.Answers) (*term.Field, err
 
 func defaultMachine() string { return spec.DefaultGCPPool().Machines[0].Type().String() }
 
-// machine is the one of the compute pool, as far as it is known.
+// machine returns the machine type of the compute pool: the answered or given one, or the default.
 func (f *form) machine(a term.Answers) string {
 	if answer, ok := a.Get(pageMachine); ok {
 		return answer

@@ -1,4 +1,4 @@
-// Package gcp is what clusters on Google Cloud have of their own for commands.
+// Package gcp implements the commands for clusters on Google Cloud.
 package gcp
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// name is what commands and contexts call Google Cloud.
+// name identifies Google Cloud in commands and contexts.
 const name = "gcp"
 
-// Platform is Google Cloud.
+// Platform implements cluster.Platform for Google Cloud.
 type Platform struct{}
 
 // New returns `det-deploy gcp`.
@@ -33,21 +33,21 @@ Google's libraries find them.`,
 	return c
 }
 
-// Name is what contexts say of where these clusters are.
+// Name returns the platform's name in contexts.
 func (Platform) Name() string { return name }
 
-// About describes Google Cloud beside other platforms.
+// About describes Google Cloud in the list of platforms.
 func (Platform) About() string { return "Google's cloud" }
 
-// Location lists the flags that say where a cluster is.
+// Location lists the flags that locate a cluster.
 func (Platform) Location() []string { return []string{"project", "region", "impersonate"} }
 
-// Select returns the cluster of one command.
+// Select returns the selection of a single command.
 func (Platform) Select(s *term.Streams) cluster.Selection {
 	return clouds.NewSelection(s, new(provider))
 }
 
-// Help is what the verbs do on Google Cloud in particular.
+// Help returns the help texts specific to Google Cloud.
 func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
 	h := map[cluster.Verb]cluster.Help{
 		cluster.Up: {Example: `  det-deploy gcp up --cluster-id lab

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// provider is Google Cloud, as the flags of one command choose it.
+// provider implements clouds.Provider for Google Cloud with the flags of one command.
 type provider struct{ gcpwire.Account }
 
 var (
@@ -34,21 +34,21 @@ func newWords() clouds.Words {
 	}
 }
 
-// Words is how Google Cloud is spoken of.
+// Words returns the terms used for Google Cloud.
 func (*provider) Words() clouds.Words { return newWords() }
 
-// Settings are the settings that have a flag.
+// Settings returns the settings that have a flag.
 func (*provider) Settings() spec.Table { return spec.GCPFlags() }
 
-// AddFlags declares the flags that only Google Cloud has.
+// AddFlags declares the flags specific to Google Cloud.
 func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	f.StringVar(&p.Impersonate, "impersonate", "", "service account to act as")
-	if !v.Describes() { // there it is a setting of the cluster
+	if !v.Describes() { // for the others, project is a setting of the cluster
 		f.StringVar(&p.Project, "project", "", "Google project (default gcloud's)")
 	}
 }
 
-// Check refuses what no project and no region is called.
+// Check returns an error if the project or region is invalid.
 func (p *provider) Check(region string) error {
 	if p.Project != "" && !spec.ValidProject(p.Project) {
 		return usage.Errorf("--project: must be the id of a project such as my-lab-123, not its name or number (is %q)", p.Project)
@@ -63,13 +63,12 @@ func (p *provider) newRequest(q wire.CloudRequest) gcpwire.Request {
 	return gcpwire.Request{CloudRequest: q, Account: p.Account}
 }
 
-// Prepare offers to enable APIs.
+// Prepare returns the APIs to be enabled, as a question and a function that enables them.
 func (p *provider) Prepare(ctx context.Context, q wire.CloudRequest) (string, func(context.Context) error, error) {
 	return gcpwire.Prepare(ctx, p.newRequest(q))
 }
 
-// Open prepares a cluster. Where nothing says the project, it is that of the cluster of this
-// ID that is known here.
+// Open opens a cluster. If no project is given, it uses that of the saved context with this cluster ID.
 func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error) {
 	r := p.newRequest(q)
 	project, err := gcpwire.ProjectOf(ctx, r)
@@ -88,12 +87,12 @@ func (p *provider) Open(ctx context.Context, s *term.Streams, q wire.CloudReques
 	return gcpwire.Open(ctx, s, r)
 }
 
-// OpenRemembered prepares it as it is remembered.
+// OpenRemembered opens a cluster as it is recorded.
 func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.CloudRequest) (*wire.CloudCluster, error) {
 	return gcpwire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 
-// List lists the clusters of the project: those of one region, or all.
+// List lists the clusters of the project, in one region or in all.
 func (p *provider) List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error) {
 	all, err = gcpwire.List(ctx, region, p.Account)
 	return all, region, err

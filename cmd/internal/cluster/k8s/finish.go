@@ -12,28 +12,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// started is the JSON form of what install came to.
+// started is the JSON output of install.
 type started struct {
 	Schema    string `json:"schema"`
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
 	Context   string `json:"context"`
-	// URL is where the master answers from outside; empty while it has no address.
+	// URL is the master's external address, or empty if it has none.
 	URL string `json:"url"`
-	// Service and Forward are how it is reached without one.
+	// Service and Forward name the Service and the port-forward command for a master without a URL.
 	Service string `json:"service"`
 	Forward string `json:"forward"`
 	User    string `json:"user"`
-	// LoggedIn is false when the master was not waited for, is not reached from here,
-	// or when the first password was changed.
+	// LoggedIn is false if install did not wait for the master, cannot reach it, or if the initial
+	// password was changed.
 	LoggedIn bool `json:"logged_in"`
 
 	c *opened
 	e target.Endpoint
 }
 
-// Finish makes the cluster the current context, with a session when the master answers
-// from here, and says how to use it.
+// Finish makes the cluster the current context, logs in if the master answers from here, and returns the
+// instructions for using it.
 func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	e, err := c.Target.Endpoint(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	return r, cluster.Remember(ctx, c.w.Streams, k)
 }
 
-// Print says how to use the cluster.
+// Print writes the instructions for using the cluster.
 func (r *started) Print(s *term.Streams) error {
 	state, flags := "is up", r.c.flagLine()
 	if r.c.w.NoWait {
@@ -87,7 +87,7 @@ func (r *started) Print(s *term.Streams) error {
 	return nil
 }
 
-// printForward says how to reach a master that has no address outside of Kubernetes.
+// printForward prints how to reach a master without an external address.
 func (r *started) printForward(s *term.Streams) {
 	if r.e.Kind == "LoadBalancer" {
 		s.Printf("Its load balancer has no address yet; `%s` shows when it has.",
@@ -101,35 +101,35 @@ func (r *started) printForward(s *term.Streams) {
 	s.Printf("  export DET_MASTER=%s", r.e.Forwarded())
 }
 
-// clusterContext is the context of the cluster, with the session of an older one that is the
-// same.
+// clusterContext returns the context of the cluster. It keeps the session of a saved context for the same
+// cluster.
 func (c *opened) clusterContext(e target.Endpoint) (contexts.Context, error) {
 	k, err := cluster.Remembered(c.w.Streams, c.ID())
 	master := e.URL
 	if master == "" {
-		master = e.Forwarded() // where the line that is printed makes it answer
+		master = e.Forwarded() // the address of the printed port-forward command
 	}
 	if k.Master != master || k.Namespace != c.Namespace() || k.KubeContext != c.Kube.Context() {
-		k.Token = "" // of another cluster that had this id
+		k.Token = "" // the session belongs to an earlier cluster with this ID
 	}
 	k.Name, k.Master, k.CA = c.ID(), master, string(e.CA)
 	k.Platform, k.KubeContext, k.Namespace = Platform{}.Name(), c.Kube.Context(), c.Namespace()
 	return k, err
 }
 
-// logIn begins a session with the first password, unless there is a good one.
+// logIn starts a session with the initial password unless the saved one is valid.
 func (c *opened) logIn(ctx context.Context, k contexts.Context) (contexts.Context, error) {
 	return cluster.LogIn(ctx, k, func(ctx context.Context) (user, password string, found bool, err error) {
 		admin, err := c.Target.Credentials(ctx)
 		if kind := cloud.KindOf(err); kind == cloud.NotFound || kind == cloud.Denied {
-			return "", "", false, nil // the password is kept elsewhere
+			return "", "", false, nil // the password is stored elsewhere
 		}
 		return admin.User, admin.Password.Reveal(), err == nil, err
 	})
 }
 
-// openSession asks the master of the cluster as the logged in user, or else as admin with
-// the first password.
+// openSession returns a client for the cluster's master that is logged in as the current user, or as admin
+// with the initial password.
 func (c *opened) openSession(ctx context.Context) (*client.Client, error) {
 	e, err := c.Target.Endpoint(ctx)
 	if err != nil {
@@ -151,14 +151,14 @@ func (c *opened) openSession(ctx context.Context) (*client.Client, error) {
 	return k.Client()
 }
 
-// unreachedError is a master that cannot be asked to pause its tasks.
+// unreachedError reports that the master cannot be reached to pause its tasks.
 type unreachedError struct{ url, forward string }
 
 func (e *unreachedError) Error() string {
 	return "pause tasks: the master does not answer at " + e.url + ", and only it can stop tasks so that they are run again"
 }
 
-// Hint says what brings it here.
+// Hint returns the port-forward command.
 func (e *unreachedError) Hint() string {
 	return "run `" + e.forward + "` beside, or leave --pause-tasks out"
 }

@@ -15,7 +15,7 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
-// Where says which Kubernetes is meant.
+// Where selects a Kubernetes cluster and namespace.
 type Where struct {
 	Kubeconfig string
 	Context    string
@@ -39,7 +39,7 @@ func (w *Where) kubeAt(s *term.Streams) k8swire.At {
 	}
 }
 
-// Which is the cluster that a command is about.
+// Which selects the cluster of a command.
 type Which struct {
 	Where
 
@@ -55,7 +55,7 @@ func (w *Which) validate() error {
 	return cluster.RequireID(w.Cluster, "k8s list")
 }
 
-// clusterFlags are what a further command needs to mean the same cluster.
+// clusterFlags returns the flags that select the same cluster in another command.
 func (w *Which) clusterFlags(k *k8swire.Opened) string {
 	line := "--cluster-id " + w.Cluster + " --namespace " + k.Namespace()
 	if w.Context != "" {
@@ -67,7 +67,7 @@ func (w *Which) clusterFlags(k *k8swire.Opened) string {
 	return line
 }
 
-// kubectlFlags gives a kubectl command the flags that lead to the same Kubernetes.
+// kubectlFlags adds the flags to a kubectl command that select the same Kubernetes cluster.
 func (w *Where) kubectlFlags(line string) string {
 	more := ""
 	if w.Kubeconfig != "" {
@@ -79,7 +79,7 @@ func (w *Where) kubectlFlags(line string) string {
 	return strings.Replace(line, "kubectl", "kubectl"+more, 1)
 }
 
-// values are what the flags of a command say of the chart's values.
+// values holds the flags for values of the chart.
 type values struct {
 	k8swire.Values
 }
@@ -92,7 +92,7 @@ func (v *values) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.SetJSON, "set-json", nil, "set JSON values, as in resourcePools=[…]")
 }
 
-// givenValues is what the user says, with the variable below the flags.
+// givenValues returns the given values; DET_K8S_VALUES is used if no --values flag is given.
 func (v *values) givenValues(s *term.Streams) k8swire.Values {
 	out := v.Values
 	if file := s.Getenv("DET_K8S_VALUES"); file != "" && len(out.Files) == 0 {
@@ -106,14 +106,14 @@ func (v *values) isGiven() bool {
 	return v.Reset || len(v.Files)+len(v.Set)+len(v.SetString)+len(v.SetFile)+len(v.SetJSON) > 0
 }
 
-// upgrading is the flags of upgrade.
+// upgrading holds the flags of upgrade.
 type upgrading struct {
 	BackupTo   string
 	PauseTasks bool
-	// Abandon gives up an upgrade instead of making one.
+	// Abandon abandons an upgrade in progress instead of starting one.
 	Abandon    bool
 	PauseLimit time.Duration
-	// BackupClaim or BackupBucket is where BackupTo leads.
+	// BackupClaim or BackupBucket is the parsed form of BackupTo.
 	BackupClaim, BackupBucket string
 }
 
@@ -124,8 +124,8 @@ func (u *upgrading) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&u.Abandon, "abandon", false, "abandon an upgrade in progress and return to the former version")
 }
 
-// validate checks the flags; limited is true when --pause-limit was given, and valued when
-// values were.
+// validate checks the flags. limited reports whether --pause-limit was given, and valued whether values
+// were.
 func (u *upgrading) validate(limited, valued bool) (err error) {
 	if u.PauseLimit < 0 {
 		return usage.Errorf("--pause-limit: must be 0 or more (is %s)", u.PauseLimit)
@@ -140,7 +140,7 @@ func (u *upgrading) validate(limited, valued bool) (err error) {
 	return err
 }
 
-// backupAt is where --backup-to leads: a claim or a bucket.
+// backupAt parses --backup-to into a claim or a bucket.
 func backupAt(to string) (claim, bucket string, err error) {
 	kind, rest, _ := strings.Cut(to, ":")
 	path := strings.Trim(rest, "/")

@@ -10,7 +10,7 @@ import (
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
-// The keys of the form's pages. Those of values are the values' paths.
+// The keys of the form's pages. The key of a value is its path.
 const (
 	pageContext   = "context"
 	pageNamespace = "namespace"
@@ -20,24 +20,24 @@ const (
 	pageSlots     = "maxSlotsPerPod"
 )
 
-// completion asks a person for what a new cluster needs and no flag or file says. Whatever
-// is answered could have been given by a flag, and is shown as such.
+// completion asks for the settings of a new cluster that no flag or file gives. Every answer has an
+// equivalent flag, and the form ends by printing the equivalent command.
 type completion struct {
 	*term.Streams
 
 	w     *wanted
 	given *k8swire.Values
-	// said reports whether the user said a value.
+	// said reports whether the user gave a value.
 	said func(path string) bool
-	// advice is what the Kubernetes of a context, of which advised is the name, knows.
+	// advice describes the Kubernetes cluster of the context and cluster ID in advised.
 	advice  k8swire.Advice
 	advised *string
-	// unreached is why it could not say.
+	// unreached is the error of fetching advice.
 	unreached error
 	asked     bool
 }
 
-// completeSettings asks for what is missing, where ask is true.
+// completeSettings asks for missing settings if ask is true.
 func (w *wanted) completeSettings(ctx context.Context, s *term.Streams, given *k8swire.Values, ask bool) error {
 	if w.Cluster != "" || !ask {
 		if err := w.Which.validate(); err != nil || !ask {
@@ -73,8 +73,8 @@ func (c *completion) buildForm() term.Form {
 	}
 }
 
-// unlessSaid asks nothing where the user said a value, or where the cluster has a release,
-// which says the rest.
+// unlessSaid skips a question if the user gave the value, or if the cluster has a release, which holds the
+// other values.
 func (c *completion) unlessSaid(path string, ask cluster.Ask) cluster.Ask {
 	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
 		if err := c.adviseFields(ctx, a); err != nil {
@@ -87,7 +87,7 @@ func (c *completion) unlessSaid(path string, ask cluster.Ask) cluster.Ask {
 	}
 }
 
-// chosenPlace is the Kubernetes that the flags and the answers mean.
+// chosenPlace returns the Kubernetes cluster that the flags and answers select.
 func (c *completion) chosenPlace(a term.Answers) k8swire.At {
 	at := c.w.kubeAt(c.Streams)
 	if answer, ok := a.Get(pageContext); ok {
@@ -100,7 +100,7 @@ func (c *completion) clusterID(a term.Answers) string {
 	return cluster.AnsweredID(c.w.Cluster, a)
 }
 
-// adviseFields asks Kubernetes what it knows, once for each context and cluster.
+// adviseFields fetches the advice, once per context and cluster ID.
 func (c *completion) adviseFields(ctx context.Context, a term.Answers) error {
 	key := c.chosenPlace(a).Context + " " + c.clusterID(a)
 	if c.advised == nil || *c.advised != key {
@@ -110,7 +110,7 @@ func (c *completion) adviseFields(ctx context.Context, a term.Answers) error {
 	return c.unreached
 }
 
-// applyAnswers keeps the answers as if their flags had been given.
+// applyAnswers stores the answers as if their flags had been given.
 func (c *completion) applyAnswers(a term.Answers) {
 	c.asked = len(a) > 0
 	c.w.Cluster = c.clusterID(a)
@@ -135,14 +135,14 @@ func (c *completion) applyAnswers(a term.Answers) {
 	c.printEquivalent()
 }
 
-// setFlag keeps an answer as if its flag had been given.
+// setFlag stores an answer as if its flag had been given.
 func (c *completion) setFlag(path, value string) {
 	c.given.Set = append(c.given.Set, path+"="+value)
 	c.asked = true
 }
 
-// listContexts lists the contexts that may be meant; there is nothing to ask where one is
-// named, or has the cluster.
+// listContexts lists the contexts to choose from. It lists none if a context is given, or if the current
+// one has the cluster.
 func (c *completion) listContexts() (all []string, current string, err error) {
 	if c.advice.Known || c.w.kubeAt(c.Streams).Context != "" {
 		return nil, "", c.unreached
@@ -154,7 +154,7 @@ func (c *completion) listContexts() (all []string, current string, err error) {
 	return all, current, nil
 }
 
-// printEquivalent shows the command line that says the same.
+// printEquivalent prints the equivalent command line.
 func (c *completion) printEquivalent() {
 	if !c.asked {
 		return
@@ -174,7 +174,7 @@ func (c *completion) printEquivalent() {
 	hidden := false
 	for _, v := range c.given.Set {
 		if hidesValue(v) {
-			hidden = true // an answer is no secret; what was typed before may be
+			hidden = true // answers are never secret, but a given value may be
 			continue
 		}
 		line += " --set " + v
@@ -186,7 +186,7 @@ func (c *completion) printEquivalent() {
 	cluster.PrintEquivalent(c.Streams, line, more...)
 }
 
-// hidesValue reports whether a --set holds what is not to be shown.
+// hidesValue reports whether a --set argument contains a secret.
 func hidesValue(set string) bool {
 	said, err := k8swire.MergeValues(k8swire.Values{Set: []string{set}})
 	return err != nil || !reflect.DeepEqual(said.Shown(), said)

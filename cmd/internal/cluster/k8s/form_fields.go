@@ -15,10 +15,9 @@ func (c *completion) askCluster(context.Context, term.Answers) (*term.Field, err
 	return cluster.AskID(c.w.Cluster, "The cluster's name, and its release's: it and the namespace are all that is needed to find it again."), nil
 }
 
-// askContext asks which Kubernetes is meant, where there are several and the current one
-// does not have the cluster.
+// askContext asks for the context if there are several and the current one does not have the cluster.
 func (c *completion) askContext(ctx context.Context, a term.Answers) (*term.Field, error) {
-	_ = c.adviseFields(ctx, a) // another context may be reached
+	_ = c.adviseFields(ctx, a) // an unreachable cluster is no error here: the user may choose another context
 	all, current, err := c.listContexts()
 	if all == nil {
 		return nil, err
@@ -42,7 +41,7 @@ func contextField(all []string, current string) term.Field {
 	return f
 }
 
-// askNamespace asks where the kubeconfig does not say more than "default".
+// askNamespace asks for the namespace if the kubeconfig selects only "default".
 func (c *completion) askNamespace(ctx context.Context, a term.Answers) (*term.Field, error) {
 	if err := c.adviseFields(ctx, a); err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func (c *completion) askNamespace(ctx context.Context, a term.Answers) (*term.Fi
 	}, nil
 }
 
-// askRegistry has no default: where a user's images are cannot be inferred.
+// askRegistry has no default because the location of the user's images cannot be inferred.
 func (c *completion) askRegistry(context.Context, term.Answers) (*term.Field, error) {
 	return &term.Field{
 		Label: "Image registry", Flag: "--set imageRegistry=…",
@@ -70,7 +69,7 @@ func (c *completion) askRegistry(context.Context, term.Answers) (*term.Field, er
 	}, nil
 }
 
-// askSlotType asks where no node has GPUs.
+// askSlotType asks for the slot type if no node has GPUs.
 func (c *completion) askSlotType(context.Context, term.Answers) (*term.Field, error) {
 	if c.advice.GPUs > 0 {
 		return nil, nil
@@ -83,7 +82,7 @@ func (c *completion) askSlotType(context.Context, term.Answers) (*term.Field, er
 	}, nil
 }
 
-// askCPUs asks how large a slot of CPUs is.
+// askCPUs asks for the number of CPUs per slot.
 func (c *completion) askCPUs(_ context.Context, a term.Answers) (*term.Field, error) {
 	if answer, _ := a.Get(pageSlotType); answer != "cpu" {
 		return nil, nil
@@ -95,7 +94,7 @@ func (c *completion) askCPUs(_ context.Context, a term.Answers) (*term.Field, er
 	}, nil
 }
 
-// askSlots proposes what divides all nodes.
+// askSlots suggests a number of slots that divides those of every node.
 func (c *completion) askSlots(_ context.Context, a term.Answers) (*term.Field, error) {
 	f := &term.Field{
 		Label: "Slots per pod", Flag: "--set maxSlotsPerPod=…",
@@ -104,14 +103,14 @@ func (c *completion) askSlots(_ context.Context, a term.Answers) (*term.Field, e
 	}
 	switch answer, _ := a.Get(pageSlotType); {
 	case answer == "cpu":
-		f.Default = "1" // a slot takes all that is free of a node
+		f.Default = "1" // a slot takes all free CPUs of a node
 	case c.advice.GPUs > 0:
 		f.Default = strconv.Itoa(c.advice.GPUs)
 	}
 	return f, nil
 }
 
-// summarizeAnswers says what the answers come to. Nothing is asked of Kubernetes for it.
+// summarizeAnswers returns a summary of the answers. It makes no calls to Kubernetes.
 func (c *completion) summarizeAnswers(a term.Answers) []string {
 	var out []string
 	if id := c.clusterID(a); id != "" {

@@ -81,17 +81,17 @@ func (o *imagePushOptions) validate() error {
 	return nil
 }
 
-// pushed is the JSON output.
+// pushed is the JSON output of image push.
 type pushed struct {
 	Schema string `json:"schema"`
-	// Image is the whole name, and Digest what the registry knows it by.
+	// Image is the full name, and Digest the manifest digest in the registry.
 	Image  string `json:"image"`
 	Digest string `json:"digest"`
-	// Platforms are those that it is for: "linux/amd64, linux/arm64".
+	// Platforms lists the platforms of the image: "linux/amd64, linux/arm64".
 	Platforms string `json:"platforms"`
-	// Pushed is false where the registry had it already, and with --dry-run.
+	// Pushed is false if the registry already has the image, and with --dry-run.
 	Pushed bool `json:"pushed"`
-	// Values are the chart's values that lead to it.
+	// Values are the chart's values that select the image.
 	Values []string `json:"values"`
 }
 
@@ -119,7 +119,7 @@ func runImagePush(ctx context.Context, o *imagePushOptions) error {
 	return o.say(r, plan.Done(), image)
 }
 
-// confirmReplace asks only where the name is taken away from another image.
+// confirmReplace asks for confirmation only if the tag belongs to another image.
 func (o *imagePushOptions) confirmReplace(ctx context.Context, image, was string) (bool, error) {
 	if was == "" {
 		return true, nil
@@ -127,7 +127,7 @@ func (o *imagePushOptions) confirmReplace(ctx context.Context, image, was string
 	return o.Agreed(ctx, o.Yes, fmt.Sprintf("%s is another image there, %s. Give the name to this one?", image, was))
 }
 
-// showProgress shows each tenth of the way.
+// showProgress reports progress in steps of 10 %.
 func (o *imagePushOptions) showProgress(image string) func(done, total int64) {
 	said := int64(0)
 	return func(done, total int64) {
@@ -139,8 +139,8 @@ func (o *imagePushOptions) showProgress(image string) func(done, total int64) {
 	}
 }
 
-// imageValues are what leads the chart to the image: the tag only where it is not this
-// program's own version.
+// imageValues returns the chart's values that select the image. It includes the tag only if it differs
+// from this program's version.
 func (o *imagePushOptions) imageValues(image *k8swire.Image) []string {
 	out := []string{"imageRegistry=" + strings.TrimSuffix(o.Registry, "/")}
 	if image.Name != "det-deploy" {

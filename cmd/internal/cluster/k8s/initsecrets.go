@@ -55,10 +55,10 @@ cannot limit to a name, and to get and update this one, which it can.`,
 	return c
 }
 
-// keyName is what Kubernetes allows as a key of a Secret; it becomes a file's name.
+// keyName matches the valid keys of a Secret; each becomes a file name.
 var keyName = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]*$`)
 
-// splitKeys takes NAME=OTHER apart.
+// splitKeys splits NAME=OTHER arguments.
 func (o *initSecretsOptions) splitKeys() {
 	for i, given := range o.Keys {
 		key, other, found := strings.Cut(given, "=")

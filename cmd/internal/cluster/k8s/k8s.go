@@ -1,4 +1,4 @@
-// Package k8s is what clusters on Kubernetes have of their own for commands.
+// Package k8s implements the commands for clusters on Kubernetes.
 package k8s
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// Platform is Kubernetes.
+// Platform implements cluster.Platform for Kubernetes.
 type Platform struct{}
 
 var _ cluster.Platform = Platform{}
@@ -31,19 +31,19 @@ meant, --kubeconfig, --context and --namespace say as they do to kubectl.`,
 	return c
 }
 
-// Name is what contexts say of where these clusters are.
+// Name returns the platform's name in contexts.
 func (Platform) Name() string { return "k8s" }
 
-// About describes Kubernetes beside other platforms.
+// About describes Kubernetes in the list of platforms.
 func (Platform) About() string { return "Kubernetes" }
 
-// Location lists the flags that say where a cluster is.
+// Location lists the flags that locate a cluster.
 func (Platform) Location() []string { return []string{"kubeconfig", "context", "namespace"} }
 
-// Select returns the cluster of one command.
+// Select returns the selection of a single command.
 func (Platform) Select(s *term.Streams) cluster.Selection { return &wanted{Streams: s} }
 
-// Help is what the verbs do on Kubernetes.
+// Help returns the help texts specific to Kubernetes.
 func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
 	h, found := map[cluster.Verb]cluster.Help{
 		cluster.Up: {

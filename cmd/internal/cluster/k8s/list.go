@@ -11,7 +11,7 @@ import (
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
-// listed is the JSON output.
+// listed is the JSON output of list.
 type listed struct {
 	Schema string `json:"schema"`
 

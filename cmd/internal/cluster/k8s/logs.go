@@ -12,7 +12,7 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
-// logQuery is which lines are meant.
+// logQuery selects log lines.
 type logQuery struct {
 	Database bool
 	Follow   bool
@@ -42,14 +42,14 @@ func (q *logQuery) validate() error {
 	return err
 }
 
-// line is the JSON form of one line; each stands on a line of its own.
+// line is the JSON output of a log line, one object per line.
 type line struct {
 	Schema string `json:"schema"`
 
 	target.LogLine
 }
 
-// Logs shows what the master writes, or its database.
+// Logs prints the log of the master or of its database.
 func (w *wanted) Logs(ctx context.Context, _ cluster.Request) error {
 	k, err := openExisting(ctx, w.Streams, &w.Which)
 	if err != nil {

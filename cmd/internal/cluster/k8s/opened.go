@@ -9,25 +9,25 @@ import (
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
-// opened is a cluster on Kubernetes.
+// opened implements cluster.Cluster for Kubernetes.
 type opened struct {
 	*k8swire.Opened
 
 	w *wanted
-	// differs is true when an upgrade would change the release.
+	// differs is true if an upgrade would change the release.
 	differs bool
 }
 
 var _ cluster.Cluster = (*opened)(nil)
 
-// flagLine are the flags with which a further command means the same cluster.
+// flagLine returns the flags that select this cluster in another command.
 func (c *opened) flagLine() string { return c.w.clusterFlags(c.Opened) }
 
-// Fits refuses to bring up a cluster that runs another release.
+// Fits returns an error if the cluster runs another release.
 func (c *opened) Fits(ctx context.Context) error { return c.Target.Fits(ctx, c.Record) }
 
-// Warn notes what is lost by adopting a release, and what makes the receipt of an
-// uninstall less than the whole truth, or not last.
+// Warn prints the losses of an adoption. For down, it warns that the chart may be applied again, or that
+// the receipt is incomplete.
 func (c *opened) Warn(ctx context.Context, v cluster.Verb) error {
 	if v == cluster.Down {
 		return c.warnDown(ctx)
@@ -54,7 +54,7 @@ func (c *opened) warnDown(ctx context.Context) error {
 	return err
 }
 
-// Credentials are the passwords that the cluster was created with.
+// Credentials returns the passwords with which the cluster was created.
 func (c *opened) Credentials(ctx context.Context) (cluster.Access, error) {
 	admin, err := c.Target.Credentials(ctx)
 	if err != nil {
@@ -70,7 +70,8 @@ func (c *opened) Credentials(ctx context.Context) (cluster.Access, error) {
 	return a, err
 }
 
-// Absent says that there is nothing to remove, and where a cluster of the ID is.
+// Absent returns the message for a cluster that does not exist, and the namespaces that have a cluster
+// with its ID.
 func (c *opened) Absent(ctx context.Context) []string {
 	out := []string{"There is no cluster " + c.ID() + " in namespace " + c.Namespace() + "."}
 	for _, ns := range c.Elsewhere(ctx) {
@@ -79,10 +80,10 @@ func (c *opened) Absent(ctx context.Context) []string {
 	return out
 }
 
-// Kept says nothing: the receipt names what was kept.
+// Kept returns nothing because the receipt lists the remaining volumes.
 func (c *opened) Kept() string { return "" }
 
-// Forget removes the context of a cluster that is gone.
+// Forget deletes the context of a removed cluster.
 func (c *opened) Forget(ctx context.Context) error {
 	return cluster.Forget(ctx, c.w.Streams, c.ID(), func(k contexts.Context) bool {
 		return k.Platform == Platform{}.Name() && k.Namespace == c.Namespace()

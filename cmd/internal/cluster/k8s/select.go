@@ -14,7 +14,7 @@ import (
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
-// wanted is the cluster that a command is about, and what its flags say of it.
+// wanted holds the cluster and flags of a single command.
 type wanted struct {
 	*term.Streams
 	Which
@@ -58,7 +58,7 @@ func (w *wanted) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 }
 
-// Validate checks the flags before anything is tried.
+// Validate checks the flags before any call is made.
 func (w *wanted) Validate(r cluster.Request) error {
 	if (r.Verb == cluster.Up || r.Verb == cluster.Upgrade) && w.Timeout <= 0 {
 		return usage.Errorf("--timeout: must be more than 0 (is %s)", w.Timeout)
@@ -79,15 +79,15 @@ func (w *wanted) Validate(r cluster.Request) error {
 		}
 	case cluster.Up:
 		if w.Cluster == "" && w.CanAsk() && !r.Yes {
-			return nil // it is asked for
+			return nil // the form asks for it
 		}
 	case cluster.Plan, cluster.Doctor, cluster.Status, cluster.Credentials, cluster.Down, cluster.Adopt:
 	}
 	return w.Which.validate()
 }
 
-// Open prepares the cluster: as the user wants it for a verb that describes it, and else
-// as it is.
+// Open opens the cluster: with the requested values for a verb that describes a cluster, and as it exists
+// for others.
 func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
 	q := k8swire.Request{NoWait: w.NoWait, Limit: w.Timeout, BackupClaim: w.BackupClaim, BackupBucket: w.BackupBucket, Sink: r.Sink}
 	q.Unread = r.Verb == cluster.Down || r.Verb == cluster.Upgrade && w.Abandon
@@ -116,7 +116,7 @@ func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, 
 	return c, nil
 }
 
-// openExisting prepares a cluster as it is; one that is not there is an error.
+// openExisting opens a cluster as it exists. It returns an *absentError if there is none.
 func openExisting(ctx context.Context, s *term.Streams, w *Which) (*k8swire.Opened, error) {
 	k, err := k8swire.Open(ctx, s, k8swire.Request{Cluster: w.Cluster, At: w.kubeAt(s)})
 	if err != nil {
@@ -125,14 +125,14 @@ func openExisting(ctx context.Context, s *term.Streams, w *Which) (*k8swire.Open
 	return k, (&opened{Opened: k}).requireCluster(ctx)
 }
 
-// noteEffects tells who brings values of Determined's chart what they do here.
+// noteEffects notes the values of Determined's chart that have a different effect here.
 func noteEffects(s *term.Streams, effects []string) {
 	for _, line := range effects {
 		s.Notef("%s", line)
 	}
 }
 
-// requireCluster refuses a cluster of which nothing is there.
+// requireCluster returns an *absentError if no part of the cluster exists.
 func (c *opened) requireCluster(ctx context.Context) error {
 	if found, err := c.Exists(ctx); err != nil || found {
 		return err
@@ -140,7 +140,7 @@ func (c *opened) requireCluster(ctx context.Context) error {
 	return c.absentError(ctx)
 }
 
-// absentError is a cluster that is not there.
+// absentError reports a cluster that does not exist.
 type absentError struct {
 	cluster, namespace string
 	elsewhere          []string
@@ -154,7 +154,7 @@ func (e *absentError) Error() string {
 	return fmt.Sprintf("there is no cluster %s in namespace %s", e.cluster, e.namespace)
 }
 
-// Hint says where it is, or what makes one.
+// Hint names the namespaces with such a cluster, or the commands that list clusters and create this one.
 func (e *absentError) Hint() string {
 	if len(e.elsewhere) > 0 {
 		return "there is one in namespace " + strings.Join(e.elsewhere, ", ") + ": name it with --namespace"

@@ -15,24 +15,23 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
-// status is the JSON output.
+// status is the JSON output of status.
 type status struct {
 	Schema    string `json:"schema"`
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
 	Context   string `json:"context"`
-	// State is running, degraded when something is not as it should be, or absent
-	// when only what was kept is there.
+	// State is running, degraded if there are problems, or absent if only kept data exists.
 	State installer.State `json:"state"`
-	// Version is the master's: the tag of its image.
+	// Version is the tag of the master's image.
 	Version string  `json:"version"`
 	Release release `json:"release"`
-	// URL is where the master answers from outside; empty while it has no address.
+	// URL is the master's external address, or empty if it has none.
 	URL     string `json:"url"`
 	Service string `json:"service"`
-	// Upgrade is one under way, or null.
+	// Upgrade is the upgrade in progress, or null.
 	Upgrade *record.Upgrade `json:"upgrade"`
-	// Wrong lists what is not as it should be, a sentence each.
+	// Wrong lists the problems, one sentence each.
 	Wrong []string      `json:"wrong"`
 	Pods  []target.Pod  `json:"pods"`
 	Tasks []target.Task `json:"tasks"`
@@ -40,8 +39,7 @@ type status struct {
 	flags string
 }
 
-// release is what Helm has written down; its status is applied where the chart was
-// applied without Helm.
+// release describes the Helm release. Its status is "applied" if the chart was applied without Helm.
 type release struct {
 	Status   string    `json:"status"`
 	Revision int       `json:"revision"`
@@ -49,7 +47,7 @@ type release struct {
 	Updated  time.Time `json:"updated,omitzero"`
 }
 
-// Inspect looks at the cluster's release, objects, pods and tasks.
+// Inspect reads the cluster's release, objects, pods and tasks.
 func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, error) {
 	r, err := inspectCluster(ctx, c.Opened)
 	r.flags = c.flagLine()
@@ -84,7 +82,7 @@ func inspectCluster(ctx context.Context, k *k8swire.Opened) (status, error) {
 	return r, err
 }
 
-// diagnoseCluster compares the cluster with what it should be.
+// diagnoseCluster sets the state and the problems of the cluster.
 func (r *status) diagnoseCluster(ctx context.Context, k *k8swire.Opened) error {
 	if !k.Known && k.Released() {
 		r.Wrong = append(r.Wrong, "there is no record of det-deploy's: the release was made by Helm itself, or the record is lost; install writes one")
@@ -110,7 +108,7 @@ func (r *status) diagnoseCluster(ctx context.Context, k *k8swire.Opened) error {
 	return nil
 }
 
-// addAbsent says what there is of a cluster without a release.
+// addAbsent lists the remains of a cluster without a release.
 func (r *status) addAbsent(ctx context.Context, k *k8swire.Opened) error {
 	r.State = installer.Absent
 	if k.Known {
@@ -123,12 +121,12 @@ func (r *status) addAbsent(ctx context.Context, k *k8swire.Opened) error {
 	return err
 }
 
-// compareObjects holds the live objects against the chart of this program, which is a fair
-// measure only for a cluster that this program would leave at its version.
+// compareObjects compares the live objects with the chart of this program. It does so only if the cluster
+// runs this version, because the charts of other versions differ.
 func (r *status) compareObjects(ctx context.Context, k *k8swire.Opened) error {
 	r.State = installer.Running
 	if runsOther(k.Target.Fits(ctx, k.Record)) {
-		return nil // another version's chart looks different, which is nothing wrong
+		return nil // the differences to another version's chart are not problems
 	}
 	state, p, err := k.Status(ctx)
 	if err != nil {
@@ -150,8 +148,8 @@ func (r *status) compareObjects(ctx context.Context, k *k8swire.Opened) error {
 	return nil
 }
 
-// runsOther is pure: whether Fits has refused because the cluster runs, or is on its way to,
-// another version. Other refusals, as of kept data, hide nothing that is wrong.
+// runsOther is pure. It reports whether Fits failed because the cluster runs another version or is being
+// upgraded. Its other errors, such as those about kept data, do not invalidate the comparison.
 func runsOther(fits error) bool {
 	_, differs := errors.AsType[*installer.ReleaseError](fits)
 	_, stands := errors.AsType[*installer.StandingError](fits)
@@ -159,7 +157,7 @@ func runsOther(fits error) bool {
 	return differs || stands || upgrades
 }
 
-// Print says it in words.
+// Print writes the status as text.
 func (r *status) Print(s *term.Streams) error {
 	at := ""
 	if r.URL != "" {
@@ -194,7 +192,7 @@ func (r *status) Print(s *term.Streams) error {
 	return nil
 }
 
-// printTasks counts the pods of tasks by what they do.
+// printTasks prints the number of task pods by state.
 func printTasks(s *term.Streams, tasks []target.Task) {
 	count := map[string]int{}
 	var states []string

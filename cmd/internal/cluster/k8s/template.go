@@ -58,7 +58,7 @@ a GitOps tool. Secrets that stand in the values stand in what is printed.`,
 	return c
 }
 
-// kubeVersion is a version as servers and people write it: 1.31, v1.31.2, v1.31.2-gke.1.
+// kubeVersion matches the version formats of servers and users: 1.31, v1.31.2, v1.31.2-gke.1.
 var kubeVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+].*)?$`)
 
 func (o *templateOptions) validate() error {
@@ -89,7 +89,7 @@ func runTemplate(_ context.Context, o *templateOptions) error {
 	return nil
 }
 
-// exportChart writes the chart's files.
+// exportChart writes the files of the chart.
 func (o *templateOptions) exportChart() error {
 	there, err := os.ReadDir(o.Export)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Releases are the release that the cluster runs and the one that the values ask for. It
-// refuses an upgrade to what differs in its values alone.
+// Releases returns the current release and the one that the values request. It returns an *onlyValuesError
+// if only values would change.
 func (c *opened) Releases(ctx context.Context) (runs, to record.Release, err error) {
 	if runs, _, err = c.Target.Runs(ctx); err != nil {
 		return runs, to, err
@@ -32,8 +32,8 @@ func (c *opened) Releases(ctx context.Context) (runs, to record.Release, err err
 	return runs, to, c.w.onlyValues(p, runs, c.flagLine())
 }
 
-// Upgrade upgrades, with tasks paused where that is asked for, and lets those start that
-// it or a killed one before it paused.
+// Upgrade upgrades the cluster. It pauses tasks if requested, and resumes the tasks that this upgrade or
+// an interrupted one has paused.
 func (c *opened) Upgrade(ctx context.Context, to record.Release) (done installer.Upgraded, err error) {
 	p := c.pauseMaster()
 	noted, _, err := p.Noted(ctx)
@@ -66,12 +66,12 @@ func (c *opened) pauseMaster() installer.Pause {
 	}
 }
 
-// resumeMaster asks the master that serves now, to which the old one's connections lead no
-// more.
+// resumeMaster resumes paused tasks. It opens a new session because connections to the old master no
+// longer work.
 func (c *opened) resumeMaster(ctx context.Context, p installer.Pause) error {
 	master, err := c.openSession(context.WithoutCancel(ctx))
 	if err != nil {
-		noted, _, _ := p.Noted(context.WithoutCancel(ctx)) // without them the hint names no node
+		noted, _, _ := p.Noted(context.WithoutCancel(ctx)) // on an error, the hint names no node
 		return &installer.KeptError{Nodes: noted, Err: err}
 	}
 	defer master.Close()
@@ -79,10 +79,10 @@ func (c *opened) resumeMaster(ctx context.Context, p installer.Pause) error {
 	return p.End(ctx)
 }
 
-// Abandons reports whether the upgrade is to be given up.
+// Abandons reports whether --abandon was given.
 func (c *opened) Abandons() bool { return c.w.Abandon }
 
-// PlanAbandon says what giving it up would do.
+// PlanAbandon returns the expected result of abandoning the upgrade.
 func (c *opened) PlanAbandon(ctx context.Context) (installer.Abandoned, error) {
 	would, err := c.Opened.PlanAbandon(ctx)
 	if _, none := errors.AsType[*installer.AbsentError](err); none {
@@ -91,7 +91,7 @@ func (c *opened) PlanAbandon(ctx context.Context) (installer.Abandoned, error) {
 	return would, err
 }
 
-// Unpause lets those tasks start that the upgrade has kept from starting.
+// Unpause resumes the tasks that the upgrade has paused.
 func (c *opened) Unpause(ctx context.Context) error {
 	p := c.pauseMaster()
 	noted, _, err := p.Noted(ctx)
@@ -101,8 +101,8 @@ func (c *opened) Unpause(ctx context.Context) error {
 	return c.resumeMaster(ctx, p)
 }
 
-// onlyValues refuses to bring a cluster to another state at the version that it has:
-// that takes no backup and no trial, and install shows what it would do.
+// onlyValues returns an *onlyValuesError if values were given that change the plan without changing the
+// version. Such a change needs no backup and no rehearsal, and install shows its plan.
 func (w *wanted) onlyValues(p plan.Plan, runs record.Release, flags string) error {
 	if p.Empty() {
 		return nil
@@ -114,14 +114,14 @@ func (w *wanted) onlyValues(p plan.Plan, runs record.Release, flags string) erro
 	return &onlyValuesError{runs.Version, flags}
 }
 
-// onlyValuesError is an upgrade to what differs in its values alone.
+// onlyValuesError reports an upgrade that would change only values.
 type onlyValuesError struct{ version, flags string }
 
 func (e *onlyValuesError) Error() string {
 	return "the cluster runs det-deploy " + e.version + " already, and only its values would change"
 }
 
-// Hint names the command that changes them.
+// Hint names the command that changes values.
 func (e *onlyValuesError) Hint() string {
 	return "give the same values to `det-deploy k8s install " + e.flags + "`; `det-deploy k8s plan` shows what it would do"
 }

@@ -63,7 +63,7 @@ func (o *valuesOptions) validate() error {
 	return o.Which.validate()
 }
 
-// shown is the JSON output.
+// shown is the JSON output of values.
 type shown struct {
 	Schema  string       `json:"schema"`
 	Cluster string       `json:"cluster"`

@@ -7,32 +7,32 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// started is the JSON form of what up came to.
+// started is the JSON output of up.
 type started struct {
 	Schema  string `json:"schema"`
 	Cluster string `json:"cluster"`
 	URL     string `json:"url"`
 	User    string `json:"user"`
-	// PasswordFile is where the password is: the answer itself has no secret.
+	// PasswordFile is the path of the password file; the output contains no secrets.
 	PasswordFile string `json:"password_file"`
-	// DeterminedPasswordFile is where that of the user determined is.
+	// DeterminedPasswordFile is the path of the password file of the user determined.
 	DeterminedPasswordFile string `json:"determined_password_file"`
 	Runtime                string `json:"runtime"`
-	// Isolated says whether tasks are kept from this machine, TrustUsers whether
-	// everybody may submit them all the same.
+	// Isolated reports whether tasks are isolated from this machine. TrustUsers reports whether all users
+	// may submit tasks even if they are not.
 	Isolated   bool `json:"isolated"`
 	TrustUsers bool `json:"trust_users"`
-	// Restrictions are sentences on which tasks the agents do not run, and why.
+	// Restrictions lists the tasks that the agents cannot run, with reasons, one sentence each.
 	Restrictions []string `json:"restrictions"`
 
-	// ca is the file that holds what signs the master's certificate, or empty.
+	// ca is the file with the certificate authority of the master, or empty.
 	ca       string
 	loggedIn bool
-	// exposed says why tasks are not isolated.
+	// exposed is the reason why tasks are not isolated.
 	exposed string
 }
 
-// Finish makes the cluster the current context, and says how to use it.
+// Finish makes the cluster the current context and returns the instructions for using it.
 func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	spec, place := c.Target.Spec, c.Target.Place
 	loggedIn, err := c.rememberContext(ctx)
@@ -52,8 +52,8 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	return r, nil
 }
 
-// listRestrictions asks the master. What cannot be learned, as when the password of admin was
-// changed, is left out: det-deploy agent list shows it to users who are logged in.
+// listRestrictions asks the master for its restrictions. It returns none on an error, for example if the
+// password of admin was changed; logged-in users see them in det-deploy agent list.
 func (c *opened) listRestrictions(ctx context.Context) []string {
 	found, err := c.Target.Master().Restrictions(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *opened) listRestrictions(ctx context.Context) []string {
 	return found
 }
 
-// Print says how to use the cluster.
+// Print writes the instructions for using the cluster.
 func (r *started) Print(s *term.Streams) error {
 	s.Printf("Cluster %s is up at %s; tasks run as %s.", r.Cluster, r.URL, r.tasksAs())
 	s.Printf("")
@@ -92,7 +92,7 @@ func (r *started) Print(s *term.Streams) error {
 	return nil
 }
 
-// warnExposed is printed last where tasks are not isolated.
+// warnExposed prints the warning that tasks are not isolated. It comes last in the output.
 func (r *started) warnExposed(s *term.Streams) {
 	s.Printf("")
 	s.Printf("WARNING: users who may submit tasks to this cluster can do whatever you can on this machine:")

@@ -9,14 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 )
 
-// upInForeground supervises the cluster in this process until it is interrupted; its data
-// stays for the next up. It plans again, now that the supervisor runs, and applies.
+// upInForeground supervises the cluster in this process until it is interrupted. It plans again because
+// the running supervisor changes the plan. The data remains for the next up.
 func (c *opened) upInForeground(ctx context.Context) error {
 	d := c.Target.Place.Processes()
 	if _, alive := d.Holder(); alive {
 		return usage.Errorf("--foreground: cluster %s runs in the background; stop it with `det-deploy local down%s`, or leave the flag out", c.ID(), idFlag(c.ID()))
 	}
-	c.KeepLines() // the supervisor logs beside
+	c.KeepLines() // the supervisor writes its log to the same terminal
 	ctx, c.stop = context.WithCancel(ctx)
 	stopped := make(chan error, 1)
 	c.stopped = stopped
@@ -41,8 +41,8 @@ func (c *opened) upSupervised(ctx context.Context) error {
 	return c.Local.Up(ctx, p)
 }
 
-// Stay waits for the end of a supervisor in this process. It stops it when err says that
-// bringing the cluster up has failed.
+// Stay waits until the supervisor in this process ends. If err, the error of up, is not nil, it stops the
+// supervisor.
 func (c *opened) Stay(err error) error {
 	if c.stop == nil {
 		return err

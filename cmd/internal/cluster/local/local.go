@@ -1,4 +1,4 @@
-// Package local is what clusters on this machine have of their own for commands.
+// Package local implements the commands for clusters on this machine.
 package local
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// Platform is this machine.
+// Platform implements cluster.Platform for this machine.
 type Platform struct{}
 
 var _ cluster.Platform = Platform{}
@@ -31,22 +31,22 @@ $XDG_STATE_HOME/det-deploy (~/.local/state/det-deploy).`,
 	return c
 }
 
-// Name is what commands call it.
+// Name returns the platform's name in commands.
 func (Platform) Name() string { return "local" }
 
-// About is empty: where a cluster of this machine is need not be asked.
+// About is empty because forms do not offer this machine as a platform.
 func (Platform) About() string { return "" }
 
-// Location is empty: this machine is one place.
+// Location is empty because there is only one location.
 func (Platform) Location() []string { return nil }
 
-// Select returns the cluster of one command.
+// Select returns the selection of a single command.
 func (Platform) Select(s *term.Streams) cluster.Selection { return &selection{Streams: s} }
 
 // Clusters lists the clusters of this machine.
 func (Platform) Clusters(s *term.Streams) ([]string, error) { return wire.LocalClusters(s) }
 
-// Help is what the verbs do on this machine.
+// Help returns the help texts specific to this machine.
 func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
 	h, found := map[cluster.Verb]cluster.Help{
 		cluster.Up: {

@@ -17,11 +17,11 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// followInterval is how often a followed log is read: short against a person's
-// patience, long against what a read costs.
+// followInterval is the interval at which followed logs are read. It is short enough for a user and long
+// enough to keep the cost of reading low.
 const followInterval = 200 * time.Millisecond
 
-// Logs shows the logs of the cluster's processes.
+// Logs prints the logs of the cluster's processes.
 func (o *selection) Logs(ctx context.Context, _ cluster.Request) error {
 	place, err := wire.LocalPlace(o.Streams, o.Cluster)
 	if err != nil {
@@ -50,7 +50,7 @@ func errorOrAbsent(err error, cluster string) error {
 	return &absentError{cluster}
 }
 
-// show writes the whole lines that each log has beyond where it was read to.
+// show prints the complete lines that were added to each log since the last read.
 func (o *selection) show(place target.Place, at map[string]int64) error {
 	names, err := place.Logs()
 	if err != nil {
@@ -72,9 +72,9 @@ func (o *selection) showNew(path, name string, at map[string]int64) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // read only
 	if info, err := f.Stat(); err == nil && info.Size() < at[name] {
-		at[name] = 0 // another file of this name
+		at[name] = 0 // the log was rotated
 	}
 	data, err := io.ReadAll(io.NewSectionReader(f, at[name], 1<<62))
 	if err != nil {

@@ -17,21 +17,20 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// opened is a cluster on this machine.
+// opened implements cluster.Cluster for this machine.
 type opened struct {
 	*wire.Local
 	*term.Streams
 
 	Foreground bool
-	// stop ends the supervisor that runs in this process, and stopped returns how it
-	// ended.
+	// stop ends the supervisor that runs in this process, and stopped receives its error.
 	stop    context.CancelFunc
 	stopped <-chan error
 }
 
 var _ cluster.Cluster = (*opened)(nil)
 
-// Fits refuses to bring up a cluster that runs another program.
+// Fits returns an error if the cluster runs another program.
 func (c *opened) Fits(context.Context) error {
 	if err := c.Target.Fits(c.Record); err != nil {
 		return err
@@ -42,10 +41,10 @@ func (c *opened) Fits(context.Context) error {
 	return nil
 }
 
-// Warn has nothing to add to a plan.
+// Warn does nothing: no warning is added to a plan.
 func (c *opened) Warn(context.Context, cluster.Verb) error { return nil }
 
-// Up brings the cluster up, in this process where that was asked for.
+// Up creates or updates the cluster, in this process with --foreground.
 func (c *opened) Up(ctx context.Context, p plan.Plan) error {
 	if c.Foreground {
 		return c.upInForeground(ctx)
@@ -53,29 +52,29 @@ func (c *opened) Up(ctx context.Context, p plan.Plan) error {
 	return c.Local.Up(ctx, p)
 }
 
-// Releases are the release that the cluster runs and this program.
+// Releases returns the current release and that of this program.
 func (c *opened) Releases(context.Context) (runs, to record.Release, err error) {
 	return c.Release, c.Target.Own, nil
 }
 
-// Absent says that there is nothing to remove.
+// Absent returns the message for a cluster that does not exist.
 func (c *opened) Absent(context.Context) []string {
 	return []string{"Cluster " + c.ID() + " is not up."}
 }
 
-// Kept says nothing: the receipt names what was kept.
+// Kept returns nothing because the receipt lists the remaining data.
 func (c *opened) Kept() string { return "" }
 
-// Forget removes the context of the cluster.
+// Forget deletes the context of the cluster.
 func (c *opened) Forget(ctx context.Context) error {
 	return cluster.Forget(ctx, c.Streams, c.ID(), func(k contexts.Context) bool { return leadsHere(k, c.Target.Spec.URL()) })
 }
 
-// leadsHere reports whether a context of the cluster's name is the cluster's, of which the
-// master is at url, and not that of a cluster elsewhere.
+// leadsHere reports whether a context belongs to the local cluster with its master at url, and not to a
+// remote cluster with the same name.
 func leadsHere(k contexts.Context, url string) bool { return k.Platform == "" || k.Master == url }
 
-// Credentials are the passwords that the cluster was created with.
+// Credentials returns the passwords with which the cluster was created.
 func (c *opened) Credentials(context.Context) (cluster.Access, error) {
 	password, err := c.readPassword(c.Target.Place.Password())
 	if err != nil {
@@ -96,7 +95,7 @@ func (c *opened) readPassword(file string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// idFlag is --cluster-id as the next command needs it.
+// idFlag returns the --cluster-id flag for a printed command, or "" for the default cluster.
 func idFlag(id string) string {
 	if id == target.DefaultCluster {
 		return ""

@@ -10,8 +10,8 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// rememberContext makes the cluster the current context and logs in, unless an older
-// session is still good. It reports whether there is a session.
+// rememberContext makes the cluster the current context and logs in unless the saved session is valid. It
+// reports whether there is a session.
 func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 	t := c.Target
 	f, err := contexts.Default(c.Getenv)
@@ -33,7 +33,7 @@ func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 	err = f.Change(ctx, func(b *contexts.Book) error {
 		k, _ := b.Get(t.Spec.Cluster)
 		k.Name, k.Master, k.CA = t.Spec.Cluster, t.Spec.URL(), ca
-		k.Platform, k.Region, k.KubeContext, k.Namespace = "", "", "", "" // of another cluster that had this id
+		k.Platform, k.Region, k.KubeContext, k.Namespace = "", "", "", "" // they belong to an earlier cluster with this ID
 		k.User, k.Token = user, token
 		b.Put(k)
 		b.Current = k.Name
@@ -42,8 +42,8 @@ func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 	return token != "", err
 }
 
-// goodSession returns the one that is remembered while it is good, of any user,
-// and else a new one of admin. There is none when admin's password was changed.
+// goodSession returns the saved session, of any user, if it is valid. Otherwise it logs in as admin. token
+// is empty if the password of admin was changed.
 func goodSession(ctx context.Context, f contexts.File, t *target.Target) (user string, token contexts.Token, err error) {
 	b, err := f.Load()
 	if err != nil {

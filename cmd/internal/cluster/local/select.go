@@ -14,16 +14,16 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// selection is the cluster that a command is about.
+// selection holds the cluster and flags of a single command.
 type selection struct {
 	*term.Streams
 
 	Cluster    string
 	Foreground bool
-	// Follow and Process are for logs; all processes when Process is empty.
+	// Follow and Process are the options of logs. An empty Process selects all.
 	Follow  bool
 	Process string
-	// Given are the settings that were named on the command line.
+	// Given holds the settings from the command line.
 	Given spec.Given
 
 	cluster.Settings
@@ -42,7 +42,7 @@ func (o *selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 }
 
-// Validate checks the flags, and reads the files that they name.
+// Validate checks the flags and reads the files that they name.
 func (o *selection) Validate(r cluster.Request) (err error) {
 	if err := cluster.CheckID(o.Cluster); err != nil {
 		return err
@@ -54,10 +54,10 @@ func (o *selection) Validate(r cluster.Request) (err error) {
 	return err
 }
 
-// Open prepares the cluster.
+// Open opens the cluster.
 func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
 	var given *spec.Given
-	if r.Verb == cluster.Up || r.Verb == cluster.Upgrade { // the cluster is to be brought to this program
+	if r.Verb == cluster.Up || r.Verb == cluster.Upgrade { // these verbs install this program
 		given = &o.Given
 	}
 	l, err := wire.NewLocal(ctx, o.Streams, o.Cluster, given, r.Sink)
@@ -70,12 +70,12 @@ func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 	return &opened{Local: l, Streams: o.Streams, Foreground: o.Foreground}, nil
 }
 
-// absentError is a cluster that is not there.
+// absentError reports a cluster that does not exist.
 type absentError struct{ cluster string }
 
 func (e *absentError) Error() string {
 	return fmt.Sprintf("cluster %s does not exist on this machine", e.cluster)
 }
 
-// Hint names the command that makes it.
+// Hint names the command that creates the cluster.
 func (e *absentError) Hint() string { return "det-deploy local up --cluster-id " + e.cluster }

@@ -11,22 +11,22 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// status is the JSON form of how a cluster is.
+// status is the JSON output of status.
 type status struct {
 	Schema  string          `json:"schema"`
 	Cluster string          `json:"cluster"`
 	URL     string          `json:"url"`
 	State   installer.State `json:"state"`
-	// Wrong lists what is not as it should be, a sentence each.
+	// Wrong lists the problems, one sentence each.
 	Wrong []string `json:"wrong"`
-	// Restrictions are sentences on which tasks are not isolated or do not run, and why.
+	// Restrictions lists the tasks that are not isolated or cannot run, with reasons, one sentence each.
 	Restrictions []string         `json:"restrictions"`
 	Processes    []target.Process `json:"processes"`
 
 	try string
 }
 
-// Inspect looks at the cluster's resources and processes.
+// Inspect reads the state of the cluster's resources and processes.
 func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, error) {
 	p, err := c.Plan(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, 
 	return r, h.State, err
 }
 
-// Print says it in words.
+// Print writes the status as text.
 func (r *status) Print(s *term.Streams) error {
 	s.Printf("Cluster %s is %s at %s.", r.Cluster, r.State, r.URL)
 	for _, w := range slices.Concat(r.Wrong, r.Restrictions) {

@@ -19,7 +19,7 @@ type superviseOptions struct {
 	Directory string
 }
 
-// newSupervise is what `up` starts in the background; it is not for users.
+// newSupervise returns the hidden command that `up` starts in the background.
 func newSupervise(s *term.Streams, run func(context.Context, *superviseOptions) error) *cobra.Command {
 	o := &superviseOptions{Streams: s}
 	c := &cobra.Command{

@@ -11,10 +11,10 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// Advice is what AWS knows that helps to say what a cluster should be.
+// Advice answers questions about AWS for the form of a new cluster.
 type Advice struct{ facts facts.Facts }
 
-// Advise asks AWS, in a region or, where that is empty, in the first one.
+// Advise returns an Advice for a region, or for the first one if region is empty.
 func Advise(ctx context.Context, region, profile string) (Advice, error) {
 	if region == "" {
 		region = homeRegion
@@ -23,11 +23,11 @@ func Advise(ctx context.Context, region, profile string) (Advice, error) {
 	return Advice{facts.Facts{Clients: c}}, err
 }
 
-// KeyPairs lists the region's key pairs.
+// KeyPairs lists the key pairs of the region.
 func (a Advice) KeyPairs(ctx context.Context) ([]string, error) { return a.facts.KeyPairs(ctx) }
 
-// GPUTypes lists the region's instance types with GPUs, the smallest first. For
-// agents of the stock image it leaves out what that has no driver for.
+// GPUTypes lists the region's GPU instance types, smallest first. If stock is set, it omits those for
+// which the stock image of agents has no driver.
 func (a Advice) GPUTypes(ctx context.Context, stock bool) ([]term.Choice, error) {
 	types, err := a.facts.GPUTypes(ctx)
 	out := make([]term.Choice, 0, len(types))
@@ -41,8 +41,8 @@ func (a Advice) GPUTypes(ctx context.Context, stock bool) ([]term.Choice, error)
 	return out, err
 }
 
-// Offered refuses an instance type that the region does not have, and for agents
-// of the stock image one that has no driver there.
+// Offered returns an error if the region does not offer an instance type or, with stock set, if the stock
+// image of agents has no driver for it.
 func (a Advice) Offered(ctx context.Context, name string, stock bool) error {
 	types, err := a.facts.Types(ctx, name)
 	if err != nil {
@@ -58,8 +58,8 @@ func (a Advice) Offered(ctx context.Context, name string, stock bool) error {
 	return nil
 }
 
-// Room refuses more machines of a type than the account's quota leaves. What the
-// quota is may not be known; then nothing is refused.
+// Room returns an error if the account's quota does not allow n machines of a type. It returns nil if the
+// quota is unknown.
 func (a Advice) Room(ctx context.Context, name string, n int) error {
 	types, err := a.facts.Types(ctx, name)
 	q, limited := facts.VCPUQuota(name, false)

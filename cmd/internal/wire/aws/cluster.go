@@ -1,5 +1,5 @@
-// Package aws opens clusters on AWS with what works on them, lists them, and asks AWS what
-// helps to say what a cluster should be.
+// Package aws opens and lists clusters on AWS, and provides the choices and limits for the form of a new
+// cluster.
 package aws
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws/layout"
 )
 
-// Request says which cluster on AWS is meant, and for what.
+// Request selects a cluster on AWS and describes the operation.
 type Request struct {
 	wire.CloudRequest
 
-	// Profile is empty for what the environment says.
+	// Profile may be empty; the environment then selects it.
 	Profile string
 }
 
-// opened is a cluster on AWS, with what works on it.
+// opened is an opened cluster on AWS.
 type opened struct {
 	wire.CloudCluster
 
@@ -35,7 +35,7 @@ type opened struct {
 	free api.Clients
 }
 
-// Open puts together what works on a cluster. It changes nothing.
+// Open opens a cluster. It changes nothing.
 func Open(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, error) {
 	a, who, err := openClients(ctx, q)
 	if err != nil {
@@ -64,7 +64,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, 
 	})
 }
 
-// OpenRemembered opens a cluster as it is remembered, where q says that it is.
+// OpenRemembered opens a cluster as it is recorded, at the location that q gives.
 func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, error) {
 	var err error
 	if q.Region, err = RegionOf(ctx, q); err != nil {
@@ -74,7 +74,7 @@ func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*wire.Clou
 	return Open(ctx, s, q)
 }
 
-// openClients opens clients where the cluster is, and says who the caller is.
+// openClients opens clients for the cluster's region and returns the identity of the caller.
 func openClients(ctx context.Context, q Request) (a *opened, who facts.Caller, err error) {
 	region, who, err := locate(ctx, q)
 	if err != nil {
@@ -88,7 +88,8 @@ func openClients(ctx context.Context, q Request) (a *opened, who facts.Caller, e
 	return a, who, err
 }
 
-// targetConfig is the target's, as far as it follows from what is said and remembered.
+// targetConfig returns the part of the target's configuration that follows from given and recorded
+// settings.
 func (a *opened) targetConfig(q Request) (aws.Config, error) {
 	r, err := wire.ReadSettings[spec.AWS, layout.Known](q.CloudRequest, a.Opened, spec.AWSFlags(), map[string]string{"region": a.free.Region})
 	if err != nil {

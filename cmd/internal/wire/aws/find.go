@@ -18,18 +18,18 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
-// homeRegion answers what has no region: who the caller is, which buckets there
-// are and where.
+// homeRegion is used for calls that need no particular region: the caller's identity, and the list and
+// location of buckets.
 const homeRegion = "us-east-1"
 
-// RegionOf is where the cluster is: where the user says, where its record is or what
-// was kept of it, and for a new one where the environment points.
+// RegionOf returns the region of a cluster: the given one, or that of its record or of its kept data, or
+// for a new cluster the environment's.
 func RegionOf(ctx context.Context, q Request) (string, error) {
 	region, _, err := locate(ctx, q)
 	return region, err
 }
 
-// locate is RegionOf, with who the caller is where it had to be asked.
+// locate implements RegionOf. It also returns the caller's identity if it had to be determined.
 func locate(ctx context.Context, q Request) (region string, who facts.Caller, err error) {
 	if q.Region != "" {
 		return q.Region, who, nil
@@ -44,7 +44,7 @@ func locate(ctx context.Context, q Request) (region string, who facts.Caller, er
 	if who, err = (facts.Facts{Clients: home}).Caller(ctx); err != nil {
 		return "", who, err
 	}
-	// Of a cluster that was taken down its data may be there.
+	// The data bucket may remain after the cluster was removed.
 	names := []string{control.Name(q.Cluster, who.Account), storage.DataBucket(q.Cluster, who.Account)}
 	regions, errs := make([]string, len(names)), make([]error, len(names))
 	var asked sync.WaitGroup
@@ -61,14 +61,14 @@ func locate(ctx context.Context, q Request) (region string, who facts.Caller, er
 	return here.Region, who, err
 }
 
-// bucketRegion asks where a bucket is.
+// bucketRegion returns the region of a bucket.
 func bucketRegion(ctx context.Context, home api.Clients, name string) (string, error) {
 	out, err := home.S3.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &name})
 	if err != nil {
 		return "", fmt.Errorf("ask where bucket %s is: %w", name, err)
 	}
 	switch where := string(out.LocationConstraint); where {
-	case "": // how Amazon spells its first region
+	case "": // S3 reports us-east-1 as an empty location
 		return homeRegion, nil
 	case "EU":
 		return "eu-west-1", nil
@@ -77,8 +77,7 @@ func bucketRegion(ctx context.Context, home api.Clients, name string) (string, e
 	}
 }
 
-// List lists the clusters of the caller's account: those of one region, or of
-// all when it is empty.
+// List lists the clusters of the caller's account in one region, or in all if region is empty.
 func List(ctx context.Context, region, profile string) ([]wire.ListedCluster, error) {
 	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: profile})
 	if err != nil {
@@ -100,7 +99,7 @@ func List(ctx context.Context, region, profile string) ([]wire.ListedCluster, er
 		}
 		c := wire.ListedCluster{Cluster: id}
 		if c.Region, err = bucketRegion(ctx, home, name); cloud.KindOf(err) == cloud.NotFound {
-			continue // it went meanwhile
+			continue // it was deleted in the meantime
 		} else if err != nil {
 			return nil, err
 		}
@@ -116,7 +115,7 @@ func List(ctx context.Context, region, profile string) ([]wire.ListedCluster, er
 	return out, nil
 }
 
-// readRecord fills in what the record says.
+// readRecord fills in c from the cluster's record.
 func readRecord(ctx context.Context, c *wire.ListedCluster, profile, account string) error {
 	clients, err := api.Open(ctx, api.Options{Region: c.Region, Profile: profile})
 	if err != nil {
@@ -145,7 +144,7 @@ func listBuckets(ctx context.Context, c api.Clients) ([]string, error) {
 	}
 }
 
-// DefaultRegion is the region that the environment or the profile chooses.
+// DefaultRegion returns the region selected by the environment or the profile.
 func DefaultRegion(ctx context.Context, profile string) (string, error) {
 	c, err := api.Open(ctx, api.Options{Profile: profile})
 	return c.Region, err

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// openLogs are what the machines write.
+// openLogs returns the logs of the cluster's machines.
 func (a *opened) openLogs() wire.CloudLogs {
 	group := a.Target.Spec.Logs.Group
 	if group == "" {

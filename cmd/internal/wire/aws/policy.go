@@ -6,19 +6,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 )
 
-// Scope limits policies to a cluster, a region, an account, and says what the
-// cluster uses that was there before. What is empty is left open, or the cluster's
-// own.
+// Scope limits policies to a cluster, region and account, and names the existing resources that the
+// cluster uses. An empty field sets no limit or, for a resource, selects the one that det-deploy creates.
 type Scope struct {
 	Cluster, Region, Account     string
 	MasterRole, AgentRole        string
 	DataBucket, Volume, LogGroup string
 	Secrets, Keys                []string
-	// NoSessions leaves out what Session Manager needs.
+	// NoSessions omits the permissions for Session Manager.
 	NoSessions bool
 }
 
-// Callers lists the names of the caller's documents.
+// Callers lists the names of the caller's policy documents.
 func Callers() []string {
 	var out []string
 	for _, d := range policy.Caller(policy.Scope{}) {
@@ -27,9 +26,9 @@ func Callers() []string {
 	return out
 }
 
-// Policies is what has to be allowed to the caller, the master or an agent:
-// several documents with names for the caller, because one would be too long, and
-// one document for a machine or when it is asked for by its name.
+// Policies returns the policies for the caller, the master or an agent. For the caller it returns several
+// named documents, because a single one would exceed the size limit of IAM. For a machine or for the name
+// of a document, it returns one document.
 func Policies(who string, s Scope) any {
 	partition := policy.Partition(s.Region)
 	scope := policy.Scope{
@@ -51,7 +50,7 @@ func Policies(who string, s Scope) any {
 	return policy.Caller(scope)
 }
 
-// roleARN is the ARN of a role that is given by its name, with its path, or ARN.
+// roleARN returns the ARN of a role that is given as an ARN or as a name, with or without a path.
 func roleARN(partition, role, account string) string {
 	if role == "" || strings.HasPrefix(role, "arn:") {
 		return role

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// usageLimit is how long it may take to look where the account has machines: who
-	// waits for a question has not asked for it.
+	// usageLimit is the time limit for finding the regions with machines. It is short because the user
+	// waits for the form meanwhile.
 	usageLimit = 4 * time.Second
-	// usageLooks is how many regions are asked side by side.
+	// usageLooks is the maximum number of regions queried concurrently.
 	usageLooks = 8
 )
 
-// Regions lists the regions that the account may use: first those with clusters, then
-// those with machines, each by name.
+// Regions lists the regions enabled for the account: those with clusters first, then those with machines,
+// each sorted by name.
 func (a Advice) Regions(ctx context.Context, profile string) ([]term.Choice, error) {
 	names, err := a.facts.Regions(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (a Advice) Regions(ctx context.Context, profile string) ([]term.Choice, err
 	return wire.RegionChoices(names, uses), nil
 }
 
-// machinesIn counts machines by region. What cannot be asked in time has none: the list
-// is the same, in another order.
+// machinesIn counts the machines in each region. A region that does not answer in time counts none, which
+// affects only the order of the list.
 func machinesIn(ctx context.Context, regions []string, count func(context.Context, string) (int, error)) map[string]wire.RegionUse {
 	out := make(map[string]wire.RegionUse, len(regions))
 	var mu sync.Mutex
@@ -65,7 +65,7 @@ func machinesIn(ctx context.Context, regions []string, count func(context.Contex
 	return out
 }
 
-// addClusters adds the clusters of the account, as their control buckets tell.
+// addClusters adds the clusters of the account, which it finds by their control buckets.
 func (a Advice) addClusters(ctx context.Context, uses map[string]wire.RegionUse) {
 	who, err := a.facts.Caller(ctx)
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
 )
 
-// Advice is what Google knows that helps to say what a cluster should be.
+// Advice answers questions about Google Cloud for the form of a new cluster.
 type Advice struct {
 	facts facts.Facts
-	// zones are those of the region.
+	// zones are the zones of the region.
 	zones []string
 }
 
-// Advise asks Google about a region of the project.
+// Advise returns an Advice for a region of the project.
 func (a Account) Advise(ctx context.Context, region string) (Advice, error) {
 	c, err := a.openClients(ctx, api.Options{Region: region})
 	if err != nil {
@@ -39,7 +39,7 @@ func (a Account) Advise(ctx context.Context, region string) (Advice, error) {
 	return out, err
 }
 
-// Projects lists the projects that the caller may see, or none where Google does not say.
+// Projects lists the projects visible to the caller. It returns none if the caller may not list projects.
 func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
 	c, err := a.openClients(ctx, api.Options{AnyRegion: true, AnyProject: true})
 	if err != nil {
@@ -49,7 +49,7 @@ func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
 		return p.Projects
 	})
 	if cloud.KindOf(err) == cloud.Denied {
-		return nil, nil // an id can be typed all the same
+		return nil, nil // the user can still type a project ID
 	}
 	var out []term.Choice
 	for _, p := range all {
@@ -59,8 +59,8 @@ func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
 	return out, err
 }
 
-// Regions lists the regions that the project may use: first those with clusters, then
-// those with machines, each by name.
+// Regions lists the regions that the project may use: those with clusters first, then those with machines,
+// each sorted by name.
 func (a Account) Regions(ctx context.Context) ([]term.Choice, error) {
 	c, err := a.openClients(ctx, api.Options{AnyRegion: true})
 	if err != nil {
@@ -73,8 +73,8 @@ func (a Account) Regions(ctx context.Context) ([]term.Choice, error) {
 	return wire.RegionChoices(names, useOf(ctx, c)), nil
 }
 
-// useOf is what the project has by region. What cannot be asked is not there: the list is the
-// same, in another order.
+// useOf returns the clusters and machines of the project by region. Errors are ignored because they affect
+// only the order of the list.
 func useOf(ctx context.Context, c api.Clients) map[string]wire.RegionUse {
 	out := make(map[string]wire.RegionUse)
 	machines, err := c.ListInstances(ctx, "")
@@ -105,8 +105,8 @@ func useOf(ctx context.Context, c api.Clients) map[string]wire.RegionUse {
 	return out
 }
 
-// GPUMachines lists the machines with GPUs that the region has, the smallest first, with the
-// zones that have them and what the project's quota leaves of their GPUs.
+// GPUMachines lists the region's GPU machine types, smallest first, with their zones and the number of
+// machines that the project's remaining GPU quota allows.
 func (a Advice) GPUMachines(ctx context.Context) ([]term.Choice, error) {
 	all, err := a.facts.GPUMachines(ctx, a.zones)
 	if err != nil {
@@ -114,7 +114,7 @@ func (a Advice) GPUMachines(ctx context.Context) ([]term.Choice, error) {
 	}
 	quotas, err := a.facts.Quotas(ctx)
 	if err != nil {
-		quotas = nil // the list says nothing of them then
+		quotas = nil // the list then omits quotas
 	}
 	var out []term.Choice
 	for _, t := range all {
@@ -124,7 +124,7 @@ func (a Advice) GPUMachines(ctx context.Context) ([]term.Choice, error) {
 	return out, nil
 }
 
-// zoneLetters is "a, b" for zones of the region.
+// zoneLetters returns the letters of the region's zones, such as "a b".
 func (a Advice) zoneLetters(zones []string) string {
 	letters := make([]string, len(zones))
 	for i, z := range zones {
@@ -134,7 +134,7 @@ func (a Advice) zoneLetters(zones []string) string {
 	return strings.Join(letters, " ")
 }
 
-// Offered refuses a machine that no zone of the region has.
+// Offered returns an error if no zone of the region offers a machine type.
 func (a Advice) Offered(ctx context.Context, name string) error {
 	_, err := a.findMachine(ctx, name)
 	return err
@@ -159,8 +159,8 @@ func (a Advice) findMachine(ctx context.Context, name string) (facts.Type, error
 	return t, facts.CheckGPUs(wanted, t.VCPU)
 }
 
-// Room refuses more machines of a type than the project's quotas leave. What a quota is may
-// not be known; then nothing is refused.
+// Room returns an error if the project's quotas do not allow n machines of a type. It returns nil if a
+// quota is unknown.
 func (a Advice) Room(ctx context.Context, name string, n int) error {
 	t, err := a.findMachine(ctx, name)
 	quotas, quotaErr := a.facts.Quotas(ctx)
@@ -177,13 +177,14 @@ func (a Advice) Room(ctx context.Context, name string, n int) error {
 	return nil
 }
 
-// unitOf is a machine as far as quotas go.
+// unitOf returns the properties of a machine type that count toward quotas.
 func unitOf(t facts.Type) facts.Unit {
-	wanted, _ := machinetype.Parse(t.Name) // it is one that Google has named
+	wanted, _ := machinetype.Parse(t.Name) // the name comes from Google
 	return facts.Unit{MachineType: wanted.MachineType, VCPU: t.VCPU, GPU: t.GPU, GPUs: t.GPUs}
 }
 
-// describeRoom is how many machines of a type the quotas leave, in words; empty where none limits it.
+// describeRoom returns text such as ", quota for 3" for the number of machines that the quotas allow, or
+// "" if no quota applies.
 func describeRoom(quotas facts.Quotas, t facts.Type) string {
 	use, _ := quotas.UsageOf(unitOf(t))
 	most := -1

@@ -8,12 +8,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 )
 
-// Prepare asks whether the project has enabled the APIs that a cluster uses. If not,
-// question asks for the consent to enable them, which apply does. What cannot be asked is
-// left to the checks.
+// Prepare checks whether the project has enabled the APIs that a cluster uses. If not, question asks for
+// consent and apply enables them. Errors are left to the checks.
 func Prepare(ctx context.Context, q Request) (question string, apply func(context.Context) error, err error) {
 	if q.Project, err = ProjectOf(ctx, q); err != nil || q.Project == "" {
-		return "", nil, err // it is asked for, and the checks look at it then
+		return "", nil, err // the form asks for the project, and the checks then cover its APIs
 	}
 	c, err := q.openClients(ctx, api.Options{AnyRegion: true, Log: q.Log})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package gcp opens clusters on Google Cloud with what works on them, lists them, and asks
-// Google what helps to say what a cluster should be.
+// Package gcp opens and lists clusters on Google Cloud, and provides the choices and limits for the form
+// of a new cluster.
 package gcp
 
 import (
@@ -18,25 +18,24 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/layout"
 )
 
-// Request says which cluster on Google Cloud is meant, and for what.
+// Request selects a cluster on Google Cloud and describes the operation.
 type Request struct {
 	wire.CloudRequest
 	Account
 }
 
-// Account is as whom Google is asked, and about which project. What is empty is as gcloud
-// has it.
+// Account selects the project and the identity to use. Empty fields default to those of gcloud.
 type Account struct {
 	Project, Impersonate string
 }
 
-// openClients opens clients. What o allows to be empty may be.
+// openClients opens clients for the account. o determines which fields may be empty.
 func (a Account) openClients(ctx context.Context, o api.Options) (api.Clients, error) {
 	o.Project, o.Impersonate = a.Project, a.Impersonate
 	return api.Open(ctx, o)
 }
 
-// opened is a cluster on Google Cloud, with what works on it.
+// opened is an opened cluster on Google Cloud.
 type opened struct {
 	wire.CloudCluster
 
@@ -45,7 +44,7 @@ type opened struct {
 	free api.Clients
 }
 
-// Open puts together what works on a cluster. It changes nothing.
+// Open opens a cluster. It changes nothing.
 func Open(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, error) {
 	g, who, err := openRecord(ctx, q)
 	if err != nil {
@@ -76,8 +75,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, 
 	})
 }
 
-// accountFlags are the flags that say the project and as whom it is worked on, where the
-// environment does not.
+// accountFlags returns the flags that select the project and identity, unless the environment does.
 func (q Request) accountFlags() ([]string, error) {
 	project := q.Project
 	if project == "" {
@@ -96,7 +94,7 @@ func (q Request) accountFlags() ([]string, error) {
 	return out, nil
 }
 
-// OpenRemembered opens a cluster as it is remembered, where q says that it is.
+// OpenRemembered opens a cluster as it is recorded, at the location that q gives.
 func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, error) {
 	place, err := Locate(ctx, q)
 	if err != nil {
@@ -107,7 +105,7 @@ func OpenRemembered(ctx context.Context, s *term.Streams, q Request) (*wire.Clou
 	return Open(ctx, s, q)
 }
 
-// openRecord opens clients where the cluster is, and reads what is remembered of it.
+// openRecord opens clients for the cluster's location and reads its record.
 func openRecord(ctx context.Context, q Request) (*opened, facts.Caller, error) {
 	place, who, err := locate(ctx, q)
 	if err != nil {
@@ -121,7 +119,8 @@ func openRecord(ctx context.Context, q Request) (*opened, facts.Caller, error) {
 	return g, who, g.ReadRecord(ctx, control.Open(g.free, q.Cluster, place.Number))
 }
 
-// targetConfig is the target's, as far as it follows from what is said and remembered.
+// targetConfig returns the part of the target's configuration that follows from given and recorded
+// settings.
 func (g *opened) targetConfig(q Request) (gcp.Config, error) {
 	place := map[string]string{"project": g.free.Project, "region": g.free.Region}
 	r, err := wire.ReadSettings[spec.GCP, layout.Known](q.CloudRequest, g.Opened, spec.GCPFlags(), place)
@@ -132,7 +131,7 @@ func (g *opened) targetConfig(q Request) (gcp.Config, error) {
 		r.Spec = spec.GCP{Common: spec.Common{Cluster: q.Cluster}, Project: g.free.Project, Region: g.free.Region}
 	}
 	if !g.Known && r.Known.Master.Zone == "" {
-		r.Known.Master.Zone = g.free.Zone // where a cluster begins; one that the user names binds it
+		r.Known.Master.Zone = g.free.Zone // the initial zone of the cluster, unless the user names one
 	}
 	g.Unread = r.Reason
 	c := gcp.Config{Layout: layout.Layout{Spec: r.Spec, Known: r.Known}, Unread: r.Unread}

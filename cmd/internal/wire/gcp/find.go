@@ -15,25 +15,25 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
 )
 
-// bucketPrefix begins the names of control buckets.
+// bucketPrefix is the prefix of the names of control buckets.
 const bucketPrefix = "det-deploy-"
 
-// Place is where a cluster is.
+// Place is the location of a cluster.
 type Place struct {
 	Project string
-	// Number is the project's, which is in the names of buckets.
+	// Number is the project number, which is part of bucket names.
 	Number uint64
 	Region string
 }
 
-// Locate is where the cluster is: where the user says, where its record is or what
-// was kept of it, and for a new one where the environment points.
+// Locate returns the location of a cluster: the given one, or that of its record or of its kept data, or
+// for a new cluster the environment's.
 func Locate(ctx context.Context, q Request) (Place, error) {
 	p, _, err := locate(ctx, q)
 	return p, err
 }
 
-// locate is Locate, with who the caller is.
+// locate implements Locate. It also returns the caller's identity.
 func locate(ctx context.Context, q Request) (p Place, who facts.Caller, err error) {
 	project, err := ProjectOf(ctx, q)
 	if err != nil {
@@ -59,8 +59,7 @@ func locate(ctx context.Context, q Request) (p Place, who facts.Caller, err erro
 	return p, who, err
 }
 
-// ProjectOf is the project of the cluster, as the user says it or as the environment has it.
-// It is empty where none is chosen.
+// ProjectOf returns the given project, or else the environment's. It is empty if neither is set.
 func ProjectOf(ctx context.Context, q Request) (string, error) {
 	if q.Project != "" {
 		return q.Project, nil
@@ -72,13 +71,13 @@ func ProjectOf(ctx context.Context, q Request) (string, error) {
 	return c.Project, err
 }
 
-// regionOf is the region of the cluster's buckets. Of a cluster that was taken down its data
-// may be there.
+// regionOf returns the region of the cluster's buckets, of which the data bucket may remain after the
+// cluster was removed. It returns "" if there are none.
 func regionOf(ctx context.Context, c api.Clients, cluster string, project uint64) (string, error) {
 	for _, name := range []string{control.Name(cluster, project), storage.DataBucket(cluster, project)} {
 		b, err := api.Do(ctx, c.Storage.Buckets.Get(name))
 		switch kind := cloud.KindOf(err); {
-		case kind == cloud.NotFound || kind == cloud.Denied: // a denied one is another project's, or refused when it is read
+		case kind == cloud.NotFound || kind == cloud.Denied: // a denied bucket belongs to another project, or the error is reported when it is read
 		case err != nil:
 			return "", err
 		case b.ProjectNumber == project:
@@ -88,7 +87,7 @@ func regionOf(ctx context.Context, c api.Clients, cluster string, project uint64
 	return "", nil
 }
 
-// List lists the clusters of a project: those of one region, or of all when it is empty.
+// List lists the clusters of a project in one region, or in all if region is empty.
 func List(ctx context.Context, region string, a Account) ([]wire.ListedCluster, error) {
 	c, err := a.openClients(ctx, api.Options{AnyRegion: true})
 	if err != nil {

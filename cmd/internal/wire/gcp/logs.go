@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// openLogs are what the machines write.
+// openLogs returns the logs of the cluster's machines.
 func (g *opened) openLogs() wire.CloudLogs {
 	l := log.Log{ID: storage.LogID(g.Target.Spec.Cluster), Clients: g.free}
 	return wire.CloudLogs{Name: "log " + l.ID, Read: func(instance string) wire.MachineLogs {

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/identity"
 )
 
-// role is a custom role as `gcloud iam roles create --file` reads it.
+// role is a custom role in the format of `gcloud iam roles create --file`.
 type role struct {
 	Title               string   `json:"title"`
 	Description         string   `json:"description"`
@@ -16,7 +16,7 @@ type role struct {
 	IncludedPermissions []string `json:"includedPermissions"`
 }
 
-// Role is the role of the caller, the master or an agent in the project, as YAML.
+// Role returns the custom role of the caller, the master or an agent, as YAML.
 func Role(who string) (string, error) {
 	r := role{Stage: "GA"}
 	switch who {

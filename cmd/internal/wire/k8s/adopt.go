@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// checkOwner refuses a release of another owner, and where one of Determined's is to be
-// adopted, anything but that.
+// checkOwner returns an error if the release has another owner. With adopt set, it requires a release of
+// Determined's chart.
 func (k *Opened) checkOwner(adopt bool) error {
 	switch {
 	case !adopt:
@@ -27,7 +27,7 @@ func (k *Opened) checkOwner(adopt bool) error {
 	}
 }
 
-// Losses says what is lost by adopting, or nothing.
+// Losses lists the losses of an adoption, if there are any.
 func (k *Opened) Losses(ctx context.Context) ([]string, error) {
 	if !k.Target.Adopt {
 		return nil, nil
@@ -35,12 +35,12 @@ func (k *Opened) Losses(ctx context.Context) ([]string, error) {
 	return k.Target.Losses(ctx, k.Helm)
 }
 
-// unadoptableError is a value of the old release that the chart does not take.
+// unadoptableError reports a value of the adopted release that the chart rejects.
 type unadoptableError struct{ error }
 
 func (e *unadoptableError) Unwrap() error { return e.error }
 
-// Hint says how to leave it out.
+// Hint explains how to remove the value.
 func (e *unadoptableError) Hint() string {
 	return "these come from the old release or from what you give: leave one out with --set KEY=null, or give another; `det-deploy k8s values --default` explains each"
 }

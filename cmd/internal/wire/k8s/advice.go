@@ -12,34 +12,34 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// Advice is what a Kubernetes knows that helps to say what a cluster should be.
+// Advice holds facts about a Kubernetes cluster for the form of a new cluster.
 type Advice struct {
-	// Context and Namespace are the kubeconfig's defaults.
+	// Context and Namespace are the defaults of the kubeconfig.
 	Context, Namespace string
-	// Known is true when the cluster has a release, which says the rest.
+	// Known is true if the cluster has a release, which holds its values.
 	Known bool
-	// Nodes is how many there are, or 0 where they may not be listed.
+	// Nodes is the number of nodes, or 0 if the caller may not list them.
 	Nodes int
-	// GPUs is the greatest common divisor of what the nodes have of them, 0 without
-	// any, and CPUs of what they have of those, whole ones, less one for the system.
+	// GPUs is the greatest common divisor of the nodes' GPU counts, or 0 if there are none. CPUs is that
+	// of their whole CPUs, less one for the system.
 	GPUs, CPUs int
-	// SlotType is what the GPUs are called in values: gpu or rocm.
+	// SlotType is the value of slotType for the GPUs: gpu or rocm.
 	SlotType string
 }
 
-// Contexts lists the contexts of the chosen kubeconfig, and the current one.
+// Contexts lists the contexts of the kubeconfig, and the current one.
 func Contexts(at At) (all []string, current string, err error) {
 	return kube.Contexts(kube.Options{Kubeconfig: at.Kubeconfig})
 }
 
-// RunsPlugin reports whether a program that may talk to a person, an exec plugin, logs in
-// to the Kubernetes that may be meant. A kubeconfig that cannot be read has none.
+// RunsPlugin reports whether logging in runs an exec plugin, which may prompt the user. It returns false
+// if the kubeconfig cannot be read.
 func RunsPlugin(at At) bool {
 	runs, err := kube.RunsPlugin(kube.Options{Kubeconfig: at.Kubeconfig, Context: at.Context})
 	return err == nil && runs
 }
 
-// Advise asks a Kubernetes about a cluster that may be made there.
+// Advise reads the facts for a new cluster from Kubernetes.
 func Advise(ctx context.Context, at At, cluster string) (Advice, error) {
 	c, err := openKube(at, readOnly())
 	if err != nil {
@@ -81,7 +81,7 @@ func Advise(ctx context.Context, at At, cluster string) (Advice, error) {
 
 func wholeCPUs(q *resource.Quantity) int { return int(q.MilliValue() / 1000) }
 
-// greatestDivisor is the greatest that a and b have in common.
+// greatestDivisor returns the greatest common divisor of a and b.
 func greatestDivisor(a, b int) int {
 	for b != 0 {
 		a, b = b, a%b

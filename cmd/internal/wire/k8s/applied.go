@@ -12,22 +12,21 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// appliedError is a change to a cluster whose chart was applied without Helm.
+// appliedError reports a change to a cluster whose chart was applied without Helm.
 type appliedError struct{ cluster, namespace string }
 
 func (e *appliedError) Error() string {
 	return fmt.Sprintf("the chart of cluster %s in namespace %s was applied without Helm, and det-deploy would change it against whatever applied it", e.cluster, e.namespace)
 }
 
-// Hint names who can.
+// Hint names the alternatives.
 func (e *appliedError) Hint() string {
 	return fmt.Sprintf("change it where it was applied from: `det-deploy k8s template` renders the chart of this version; "+
 		"`det-deploy k8s uninstall --cluster-id %s --namespace %s` removes what was applied, and keeps the data", e.cluster, e.namespace)
 }
 
-// recordOf is where the record of a cluster is that is to go: in its namespace, or,
-// where that is gone with everything in it, in a directory of this machine for as long
-// as the rest takes.
+// recordOf returns the store for the record of a cluster that is being removed. It is in the cluster's
+// namespace or, if that is gone, in a local directory until the removal is complete.
 func (k *Opened) recordOf(ctx context.Context, s *term.Streams, namespaced record.Store) (record.Store, error) {
 	gone, err := k.Target.NamespaceGone(ctx)
 	if err != nil || !gone {

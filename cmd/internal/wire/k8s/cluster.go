@@ -1,5 +1,5 @@
-// Package k8s opens clusters on Kubernetes with what works on them, lists them, and has what
-// their commands ask of a Kubernetes, a registry and the chart.
+// Package k8s opens and lists clusters on Kubernetes, and gives the commands access to Kubernetes,
+// registries and the chart.
 package k8s
 
 import (
@@ -26,71 +26,68 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// At says which Kubernetes is meant, and which namespace of it. What is empty is
-// as kubectl has it.
+// At selects a Kubernetes cluster and a namespace. Empty fields have the defaults of kubectl.
 type At struct {
 	Kubeconfig, Context, Namespace string
-	// Log shows every call; it may be nil.
+	// Log receives every call; it may be nil.
 	Log *slog.Logger
 }
 
-// Values are values as flags give them, in Helm's own syntax.
+// Values holds the values from flags, in Helm's syntax.
 type Values struct {
 	Files, Set, SetString, SetFile, SetJSON []string
-	// Reset forgets the values that the cluster has.
+	// Reset discards the current values of the cluster.
 	Reset bool
 }
 
-// Request says which cluster on Kubernetes is meant, and for what.
+// Request selects a cluster on Kubernetes and describes the operation.
 type Request struct {
 	Cluster string
 	At      At
-	// CreateNamespace makes the namespace if it is not there.
+	// CreateNamespace creates the namespace if it does not exist.
 	CreateNamespace bool
-	// Given is what the user says the cluster should be; nil when nothing is to be
-	// said, and the cluster is taken as it is.
+	// Given holds the requested values. If it is nil, the cluster is opened as it exists.
 	Given *Values
-	// Adopt takes the place of a release of Determined's chart, with its values.
+	// Adopt replaces a release of Determined's chart and keeps its values.
 	Adopt bool
-	// Unread takes the cluster as it is, whether or not its values make sense.
+	// Unread opens the cluster even if its values are invalid.
 	Unread bool
-	// NoWait ends waiting early, and Limit late.
+	// NoWait does not wait for the master. Limit is the time limit of the wait.
 	NoWait bool
 	Limit  time.Duration
-	// BackupClaim is an existing claim for backups, and BackupBucket "s3://bucket/prefix"
-	// in its place.
+	// BackupClaim is an existing claim for backups, and BackupBucket an alternative of the form
+	// "s3://bucket/prefix".
 	BackupClaim, BackupBucket string
 
 	Sink event.Sink
 }
 
-// Opened is a cluster cluster on Kubernetes, with what works on it.
+// Opened is an opened cluster on Kubernetes.
 type Opened struct {
 	wire.Opened
 
 	Target *k8s.Target
-	// Kube is a client that may look and not change.
+	// Kube is a read-only client.
 	Kube *kube.Client
-	// Helm is what Helm has written down of its release.
+	// Helm describes the Helm release.
 	Helm helm.Info
-	// Applied is true when there is no release, and a master all the same: the chart was
-	// applied without Helm.
+	// Applied is true if there is a master without a release because the chart was applied without Helm.
 	Applied bool
-	// OtherEffects is a sentence for each given value that means something else than in
-	// Determined's chart.
+	// OtherEffects has a sentence for each given value whose effect differs from that in Determined's
+	// chart.
 	OtherEffects []string
 
-	// kept are the values that the cluster has, over which those given are laid.
+	// kept holds the current values of the cluster, which the given values override.
 	kept chart.Values
 }
 
-// The names of what the record keeps of a cluster on Kubernetes.
+// The names of the settings that are recorded for a cluster on Kubernetes.
 const (
 	valuesSetting  = "values"
 	secretsSetting = "secret-values"
 )
 
-// Open puts together what works on a cluster. It changes nothing.
+// Open opens a cluster. It changes nothing.
 func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	if q.At.Log != nil {
 		kube.Quiet(q.At.Log)
@@ -146,7 +143,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	return k, k.runInstall(ctx, s, q, store, gate)
 }
 
-// readOnly is a gate that is never opened.
+// readOnly returns a gate that is never opened.
 func readOnly() *resource.Gate { return new(resource.Gate) }
 
 func openKube(at At, gate *resource.Gate) (*kube.Client, error) {
@@ -156,8 +153,8 @@ func openKube(at At, gate *resource.Gate) (*kube.Client, error) {
 	})
 }
 
-// openStore is the place of the record. It asks no gate: the writer holds the
-// lease, or is about to.
+// openStore returns the store of the record. It uses no gate, because the record is written by the holder
+// of the lease and while acquiring it.
 func openStore(q Request, namespace string) (record.Store, error) {
 	free, err := openKube(q.At, nil)
 	if err != nil {
@@ -186,8 +183,8 @@ func openTarget(q Request, c *kube.Client, values chart.Values) (*k8s.Target, er
 	}, nil
 }
 
-// currentValues are those that hold: what is given over what the release has, or, before
-// there is one, over what the record remembers of an interrupted install.
+// currentValues returns the given values merged over those of the release. Before the first release, they
+// are merged over the values recorded by an interrupted install.
 func (k *Opened) currentValues(q Request) (chart.Values, error) {
 	given := q.Given
 	base := chart.Values(k.Helm.Values)
@@ -217,7 +214,8 @@ func (k *Opened) currentValues(q Request) (chart.Values, error) {
 	return out, k.missingSecrets(out, given.Reset)
 }
 
-// missingSecrets names the secrets that an interrupted install was given and that are stored nowhere.
+// missingSecrets returns an error that names the secrets given to an interrupted install, because secrets
+// are not recorded.
 func (k *Opened) missingSecrets(values chart.Values, reset bool) error {
 	if k.Released() || reset || k.Record.Settings[secretsSetting] == "" {
 		return nil
@@ -238,12 +236,12 @@ func (k *Opened) missingSecrets(values chart.Values, reset bool) error {
 	}
 }
 
-// MergeValues merges what flags give.
+// MergeValues merges the values from flags.
 func MergeValues(v Values) (chart.Values, error) {
 	return helm.Values(helm.Given{Files: v.Files, Set: v.Set, SetString: v.SetString, SetFile: v.SetFile, SetJSON: v.SetJSON})
 }
 
-// Released reports whether Helm knows a release of the cluster.
+// Released reports whether the cluster has a Helm release.
 func (k *Opened) Released() bool {
 	return k.Helm.Status != helm.Absent && k.Helm.Status != helm.Uninstalled
 }
@@ -269,7 +267,7 @@ func (k *Opened) runInstall(ctx context.Context, s *term.Streams, q Request, sto
 	})
 }
 
-// Exists reports whether anything of the cluster is there.
+// Exists reports whether any object of the cluster exists.
 func (k *Opened) Exists(ctx context.Context) (bool, error) {
 	if k.Known || k.Released() || k.Applied {
 		return true, nil
@@ -282,5 +280,5 @@ func (k *Opened) Exists(ctx context.Context) (bool, error) {
 	return len(found) > 0, err
 }
 
-// Namespace is where the cluster is.
+// Namespace returns the cluster's namespace.
 func (k *Opened) Namespace() string { return k.Target.Namespace }

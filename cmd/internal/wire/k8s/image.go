@@ -5,15 +5,15 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/registry"
 )
 
-// Image is det-deploy's image in files, and the registry that it is for.
+// Image is the det-deploy image in local files, and the registry to push it to.
 type Image struct {
 	*registry.Source
 
 	Registry registry.Registry
 }
 
-// OpenImage reads the image that files hold. At is the registry and the path below it;
-// plain allows to speak to it without TLS.
+// OpenImage reads an image from files. at is the registry and path, and plain permits a registry without
+// TLS.
 func OpenImage(files []string, at string, plain bool) (*Image, error) {
 	source, err := registry.Open(files)
 	if err != nil {

@@ -21,34 +21,31 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// Listed is a cluster of a Kubernetes, as its release tells.
+// Listed describes a cluster by its release.
 type Listed struct {
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
-	// Version is the chart's appVersion, which is the det-deploy that it came from.
+	// Version is the chart's appVersion, which is the version of det-deploy.
 	Version string `json:"version"`
-	// Status is the release's, in Helm's words; Applied and Remains where there is
-	// none.
+	// Status is the status of the release, or Applied or Remains if there is none.
 	Status  string    `json:"status"`
 	Updated time.Time `json:"updated"`
 }
 
-// Listing is the clusters of a Kubernetes.
+// Listing holds the clusters found on Kubernetes.
 type Listing struct {
 	Context  string   `json:"context"`
 	Clusters []Listed `json:"clusters"`
-	// Foreign are releases of Determined's own chart; nil when there are none.
+	// Foreign lists the releases of Determined's own chart, or is nil.
 	Foreign []Listed `json:"foreign,omitempty"`
-	// Closed are the namespaces into which the caller may not look; nil when all could
-	// be seen.
+	// Closed lists the namespaces that the caller may not read, or is nil.
 	Closed []string `json:"closed,omitempty"`
-	// OnlyOwn is true when not even the namespaces may be listed, and only the one that
-	// is meant was looked at.
+	// OnlyOwn is true if the caller may not list namespaces; only the selected namespace was searched.
 	OnlyOwn bool `json:"only_own,omitempty"`
 }
 
-// List lists the clusters of the namespace that is named, and else of all into
-// which the caller may look.
+// List lists the clusters in the selected namespace or, if none is selected, in all namespaces that the
+// caller may read.
 func List(ctx context.Context, at At) (Listing, error) {
 	c, err := openKube(at, readOnly())
 	if err != nil {
@@ -80,7 +77,7 @@ func List(ctx context.Context, at At) (Listing, error) {
 	return l, nil
 }
 
-// addUnreleased adds the clusters that no release tells of.
+// addUnreleased adds the clusters that have no release.
 func (l *Listing) addUnreleased(ctx context.Context, c *kube.Client, namespace string) error {
 	all, err := k8s.Traces(ctx, c, namespace)
 	if err != nil {
@@ -100,8 +97,8 @@ func (l *Listing) addUnreleased(ctx context.Context, c *kube.Client, namespace s
 	return nil
 }
 
-// The statuses of clusters without a release: one whose chart was applied without Helm,
-// and one of which only parts are left.
+// The statuses of clusters without a release: the chart was applied without Helm, or only some objects
+// remain.
 const (
 	Applied = "applied"
 	Remains = "remains"
@@ -111,8 +108,7 @@ func (c Listed) compare(o Listed) int {
 	return cmp.Or(cmp.Compare(c.Cluster, o.Cluster), cmp.Compare(c.Namespace, o.Namespace))
 }
 
-// eachNamespace looks into one namespace after the other, for those who may not look
-// into all at once.
+// eachNamespace searches the namespaces one by one, for callers without cluster-wide permissions.
 func (l *Listing) eachNamespace(ctx context.Context, c *kube.Client) ([]helm.Info, error) {
 	api, err := c.Clientset()
 	if err != nil {
@@ -140,12 +136,11 @@ func (l *Listing) eachNamespace(ctx context.Context, c *kube.Client) ([]helm.Inf
 	return out, nil
 }
 
-// Elsewhere lists the other namespaces that have a cluster of that id, as far as the
-// caller may look.
+// Elsewhere lists the other namespaces with a cluster of this ID that the caller may read.
 func (k *Opened) Elsewhere(ctx context.Context) []string {
 	all, err := k8s.OpenReleases(k.Kube, "", nil).List(ctx, k8s.ChartName, true)
 	if err != nil {
-		return nil // it is advice, and was not asked for
+		return nil // errors are ignored because this is only a hint
 	}
 	var out []string
 	for _, i := range all {
@@ -156,9 +151,9 @@ func (k *Opened) Elsewhere(ctx context.Context) []string {
 	return out
 }
 
-// Render is the chart as objects, as `helm template` would print them: for a server
-// of that version, "1.31", or for none in particular. It also returns a sentence for each
-// value that means something else than in Determined's chart.
+// Render renders the chart as `helm template` does, for a server version such as "1.31", or for no
+// particular server. effects has a sentence for each value whose effect differs from that in Determined's
+// chart.
 func Render(cluster, namespace, kubeVersion string, v Values) (out helm.Rendered, effects []string, err error) {
 	server := helm.NoServer()
 	if kubeVersion != "" {
@@ -174,10 +169,10 @@ func Render(cluster, namespace, kubeVersion string, v Values) (out helm.Rendered
 	return out, chart.OtherEffects(values), locateRefusal(masterTakes(out, cluster), v.origins(cluster, nil))
 }
 
-// Chart is the chart of this program.
+// Chart returns the chart of this program.
 func Chart() fs.FS { return templates.Chart(build.Read().Version) }
 
-// ChartFile is one file of it: values.yaml, values.schema.json.
+// ChartFile returns a file of the chart, such as values.yaml or values.schema.json.
 func ChartFile(name string) (string, error) {
 	b, err := fs.ReadFile(Chart(), name)
 	if err != nil {
@@ -186,7 +181,7 @@ func ChartFile(name string) (string, error) {
 	return string(b), nil
 }
 
-// Effective are values over the chart's own, without secrets.
+// Effective merges values over the chart's defaults and hides secrets.
 func Effective(values chart.Values) (chart.Values, error) {
 	text, err := ChartFile("values.yaml")
 	if err != nil {
@@ -199,7 +194,7 @@ func Effective(values chart.Values) (chart.Values, error) {
 	return values.Over(own).Shown(), nil
 }
 
-// FormatValues is values as YAML.
+// FormatValues encodes values as YAML.
 func FormatValues(values chart.Values) (string, error) {
 	text, err := yaml.Marshal(values)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	values "github.com/det-deploy/det-deploy/master/config/helm"
 )
 
-// masterTakes reads a rendered chart's values as its master will: what would end the
-// master when it starts is told before anything is made.
+// masterTakes validates the configuration in a rendered chart as the master does when it starts, so that
+// errors are reported before any object is created.
 func masterTakes(out helm.Rendered, cluster string) error {
 	for _, o := range out.Objects {
 		if o.Kind != "Secret" || o.Name != "determined-master-config-"+cluster {
@@ -29,5 +29,5 @@ func masterTakes(out helm.Rendered, cluster string) error {
 		}
 		return values.Locate(l, wire.Refusals(l.Master))
 	}
-	return nil // another chart's, which has its own master
+	return nil // the chart is not det-deploy's and has its own master
 }

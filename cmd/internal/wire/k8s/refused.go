@@ -13,21 +13,21 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// origin is a document that values come from.
+// origin is a document with values.
 type origin struct {
 	*document.Document
 
-	// kept is true for values that the cluster has, and no flag or file.
+	// kept is true for current values of the cluster, which come from no flag or file.
 	kept bool
 }
 
-// origins lists what values are merged from; later ones win. What cannot be read again,
-// such as standard input, is left out.
+// origins lists the sources of the values; later ones take precedence. It omits sources that cannot be
+// read twice, such as standard input.
 func (v Values) origins(cluster string, kept chart.Values) []origin {
 	var out []origin
 	add := func(d *document.Document, kept bool) {
 		var all document.Raw
-		_ = d.Decode(&all) // has the document learn the line of every value
+		_ = d.Decode(&all) // decoding records the line of every value
 		out = append(out, origin{d, kept})
 	}
 	generated := func(name string, values chart.Values, kept bool) {
@@ -64,17 +64,17 @@ func (v Values) origins(cluster string, kept chart.Values) []origin {
 	return out
 }
 
-// refusedError is values that a master refuses.
+// refusedError reports values that the master rejects.
 type refusedError struct {
 	problems document.Errors
-	// kept are the paths of those that were not given now.
+	// kept lists the paths of those that were not given in this command.
 	kept []string
 }
 
 func (e *refusedError) Error() string { return e.problems.Error() }
 func (e *refusedError) Unwrap() error { return e.problems }
 
-// Hint says how values are corrected that no file or flag has.
+// Hint explains how to correct values that come from no file or flag.
 func (e *refusedError) Hint() string {
 	if len(e.kept) == 0 {
 		return ""
@@ -82,8 +82,8 @@ func (e *refusedError) Hint() string {
 	return "values that are not given are kept as they were: remove this one with --set " + e.kept[0] + "=null, or reset all that are not given with --reset-values"
 }
 
-// locateRefusal gives what a master refuses of values the file and line, or the flag, that it
-// comes from. Another error is returned as it is.
+// locateRefusal adds to the problems of a document.Errors the file and line, or the flag, that each value
+// comes from. It returns other errors unchanged.
 func locateRefusal(err error, from []origin) error {
 	problems, ours := errors.AsType[document.Errors](err)
 	if !ours {
@@ -106,8 +106,8 @@ func locateRefusal(err error, from []origin) error {
 	return e
 }
 
-// checkValues refuses values that the chart or its master would, before any server is asked
-// about what they lead to.
+// checkValues returns an error if the chart or the master rejects the values. It makes no calls to the
+// server.
 func (k *Opened) checkValues() error {
 	out, err := helm.Render(helm.Release{Name: k.Target.Cluster, Namespace: k.Target.Namespace, Values: k.Target.Values, Chart: k.Target.Chart}, helm.NoServer())
 	if err != nil {
@@ -116,9 +116,9 @@ func (k *Opened) checkValues() error {
 	return masterTakes(out, k.Target.Cluster)
 }
 
-// requireGoodValues refuses values that the chart or its master would. Of a cluster whose
-// master does not serve, those that the master refuses and no flag or file has are dropped:
-// with them an install failed, and the corrected file has other names.
+// requireGoodValues returns an error if the chart or the master rejects the values. If the master does not
+// serve, rejected values that come from no flag or file are dropped, because they may be misspelled names
+// from a failed install that the corrected file no longer contains.
 func (k *Opened) requireGoodValues(ctx context.Context, q Request) error {
 	from := q.Given.origins(k.Target.Cluster, k.kept)
 	err := locateRefusal(k.checkValues(), from)

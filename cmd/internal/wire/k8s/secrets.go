@@ -9,22 +9,21 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/secrets"
 )
 
-// SecretsWanted is which passwords of a cluster there must be.
+// SecretsWanted describes the passwords that a cluster requires.
 type SecretsWanted struct {
 	Cluster   string
 	Namespace string
-	// Secret is the name of the Secret, Keys its entries.
+	// Secret is the name of the Secret, and Keys are its entries.
 	Secret string
 	Keys   []string
-	// Copies are those of Keys that get the value of another entry where that was made
-	// before.
+	// Copies maps a key to an existing entry whose value it copies.
 	Copies map[string]string
-	// To is a directory for the entries, or empty.
+	// To is a directory to write the entries to, or empty.
 	To string
 }
 
-// InitSecrets makes what is missing of the Secret in the cluster of this pod, or,
-// outside of one, of the kubeconfig.
+// InitSecrets creates the missing entries of the Secret. It uses the cluster of this pod or, outside of a
+// pod, that of the kubeconfig.
 func InitSecrets(ctx context.Context, w SecretsWanted) error {
 	_, inPod := os.LookupEnv("KUBERNETES_SERVICE_HOST")
 	c, err := kube.Open(kube.Options{Namespace: w.Namespace, InCluster: inPod, UserAgent: "det-deploy/" + build.Read().Version})

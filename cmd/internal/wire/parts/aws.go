@@ -50,7 +50,7 @@ func (awsProvider) Machines(ctx context.Context, env master.Env, pool config.Poo
 	if err != nil {
 		return master.Machines{}, err
 	}
-	slots, _ := p.Slots(p.Types()[0]) // an unknown type was refused with the configuration
+	slots, _ := p.Slots(p.Types()[0]) // an unknown type is a configuration error that was already reported
 	return master.Machines{
 		Instances: f, Slots: slots,
 		Describe: func(out *apiv1.ResourcePool) { describeAWS(p, out) },
@@ -66,8 +66,8 @@ func openAWSClients(ctx context.Context, log *slog.Logger, home fleet.Home, p pr
 	return api.Open(ctx, api.Options{Region: region, Log: log})
 }
 
-// awsRegion is the provider's, then the one of the machine that the master runs on,
-// then the environment's.
+// awsRegion returns the provider's region, or else that of the master's machine, or else the
+// environment's.
 func awsRegion(ctx context.Context, home fleet.Home, p provider.AWS) (string, error) {
 	if p.Region != "" {
 		return p.Region, nil
@@ -83,7 +83,7 @@ func awsRegion(ctx context.Context, home fleet.Home, p provider.AWS) (string, er
 	return region, err
 }
 
-// awsFleet is everything about a pool's machines but the pool's name.
+// awsFleet returns the configuration of a pool's machines, except for the pool's name.
 func awsFleet(ctx context.Context, env master.Env, home fleet.Home, p provider.AWS) (fleet.Config, error) {
 	scheme := "http"
 	if env.Config.Security.TLS.Enabled() {
@@ -113,7 +113,7 @@ func awsFleet(ctx context.Context, env master.Env, home fleet.Home, p provider.A
 		c.Tag.Value = home.TagValue(ctx)
 	}
 	if c.Tag.Key == fleet.TagAgents {
-		c.Cluster = c.Tag.Value // what was put up together is removed together
+		c.Cluster = c.Tag.Value // the agents are then removed together with the cluster
 	}
 	for _, t := range p.CustomTags {
 		c.Tags = append(c.Tags, fleet.Tag{Key: t.Key, Value: t.Value})
@@ -121,7 +121,7 @@ func awsFleet(ctx context.Context, env master.Env, home fleet.Home, p provider.A
 	return c, nil
 }
 
-// awsUserData is what a machine boots from.
+// awsUserData returns the user data of a machine.
 func awsUserData(env master.Env, address string, p provider.AWS) ([]byte, error) {
 	b, err := agentBoot(env, address, p.Elastic)
 	if err != nil {
@@ -131,7 +131,7 @@ func awsUserData(env master.Env, address string, p provider.AWS) ([]byte, error)
 	return b.Render()
 }
 
-// reportsMetrics says whether the machines of a pool send metrics.
+// reportsMetrics reports whether the machines of a pool send metrics.
 func reportsMetrics(p provider.AWS) bool {
 	if p.Metrics != nil {
 		return *p.Metrics
@@ -139,6 +139,5 @@ func reportsMetrics(p provider.AWS) bool {
 	return p.LogGroup != ""
 }
 
-// awsEndpoint takes the place of Amazon's addresses where the environment says so;
-// the SDK knows the same variable.
+// awsEndpoint returns an override of AWS endpoints; the SDK reads the same variable.
 func awsEndpoint() string { return os.Getenv("AWS_ENDPOINT_URL") }

@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-// newAWSAttestor checks the proofs of EC2's machines, of all pools. It refuses pools whose
-// machines could prove nothing.
+// newAWSAttestor returns an attestor for the EC2 machines of all pools. It returns an error if the
+// machines of a pool could not prove their identity.
 func newAWSAttestor(env master.Env, pools []provider.AWS) (cloud.Attestor, error) {
 	for _, p := range pools {
 		if err := attest.CheckProfile(p.IAMInstanceProfileARN); err != nil {
@@ -24,7 +24,7 @@ func newAWSAttestor(env master.Env, pools []provider.AWS) (cloud.Attestor, error
 	}}}, nil
 }
 
-// openAWSVerifier finds the roles of the pools' machines.
+// openAWSVerifier looks up the roles of the pools' machines.
 func openAWSVerifier(ctx context.Context, env master.Env, pools []provider.AWS) (*attest.Verifier, error) {
 	home, err := fleet.Here(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// backupUpload writes an object, with the keys and at the server of the checkpoint
-// storage where that is S3 too, and else with those that the environment has.
+// backupUpload returns an Upload to S3. It uses the keys and endpoint of the checkpoint storage if that is
+// S3, and those of the environment otherwise.
 func backupUpload(c *config.CheckpointStorage) master.Upload {
 	return func(ctx context.Context, url string, from io.Reader) error {
 		bucket, name, err := upload.Address(url)

@@ -17,14 +17,14 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// knownCA is where a machine keeps the cluster's authority when it was told of it.
+// knownCA is the file in which a machine stores the cluster's certificate authority.
 const knownCA = "/etc/determined/ca.pem"
 
-// trustOf is what machines need to trust this master under a host: the authority
-// behind its certificate, in PEM, and the name to ask for when the host is not in
-// it. Without an authority of its own it is one that all machines know.
+// trustOf returns the parameters that machines need to trust this master under a host: the certificate
+// authority in PEM, and the name to verify if the certificate is not valid for host. ca is empty if the
+// master has no private authority; its certificate is then signed by a public one.
 func trustOf(source certificate.Source, host string) (ca, name string, err error) {
-	if source == nil { // TLS ends before the master
+	if source == nil { // TLS is terminated before the master
 		return "", "", nil
 	}
 	pair, err := source.Certificate()
@@ -52,8 +52,8 @@ func trustOf(source certificate.Source, host string) (ca, name string, err error
 	return ca, name, nil
 }
 
-// rootAuthorities are those of some certificates that sign themselves, in PEM: what
-// is trusted must end in one.
+// rootAuthorities returns the self-signed certificates of all in PEM, because a chain of trust must end in
+// one.
 func rootAuthorities(all [][]byte) string {
 	var out []byte
 	for _, der := range all {
@@ -65,7 +65,7 @@ func rootAuthorities(all [][]byte) string {
 	return string(out)
 }
 
-// agentRuntime is how agents run containers, as far as their configuration says.
+// agentRuntime returns the container runtime from the agents' configuration, or "".
 func agentRuntime(raw document.Raw) string {
 	var said struct {
 		Runtime string `json:"container_runtime"`
@@ -76,8 +76,8 @@ func agentRuntime(raw document.Raw) string {
 	return said.Runtime
 }
 
-// agentBoot is what a machine boots from, as far as no cloud matters: where its master
-// is, whom to trust, and which program to run.
+// agentBoot returns the part of a machine's boot data that is common to all clouds: the master's address,
+// the trusted authority and the program to run.
 func agentBoot(env master.Env, address string, e provider.Elastic) (templates.AgentBoot, error) {
 	b := templates.AgentBoot{
 		Cluster: env.ClusterID, Master: address, SHA256: map[string]string{}, Runtime: agentRuntime(e.AgentConfigFileContents),

@@ -18,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// checkpointBuckets reads checkpoints in buckets. Azure's are not read: its SDK would be a
-// module of its own for downloads alone.
+// checkpointBuckets returns the readers of checkpoints in buckets. Azure is not supported because its SDK
+// would be an additional module for downloads alone.
 func checkpointBuckets() checkpoint.Buckets {
 	google := &googleBuckets{open: func(ctx context.Context) (gcpapi.Clients, error) {
 		return gcpapi.Open(ctx, gcpapi.Options{AnyProject: true, AnyRegion: true})
@@ -27,7 +27,7 @@ func checkpointBuckets() checkpoint.Buckets {
 	return checkpoint.Buckets{"s3": openS3, "gcs": google.openBucket}
 }
 
-// openS3 reads with the storage's own keys, or the master's identity where it has none.
+// openS3 opens a bucket with the storage's keys or, without keys, with the master's identity.
 func openS3(ctx context.Context, c config.CheckpointStorage) (storage.Source, error) {
 	api, err := upload.Open(ctx, upload.Server{AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey, EndpointURL: c.S3.EndpointURL})
 	if err != nil {
@@ -50,7 +50,7 @@ func (b *s3Bucket) Open(ctx context.Context, name string) (io.ReadCloser, int64,
 // Close implements storage.Source.
 func (b *s3Bucket) Close() error { return nil }
 
-// asNotExist is an error that is fs.ErrNotExist where an object is missing.
+// asNotExist wraps a NotFound error so that it matches fs.ErrNotExist.
 func asNotExist(err error) error {
 	if cloud.KindOf(err) == cloud.NotFound {
 		return errors.Join(fs.ErrNotExist, err)
@@ -58,7 +58,7 @@ func asNotExist(err error) error {
 	return err
 }
 
-// googleBuckets opens buckets of Google with one client.
+// googleBuckets opens Google Cloud Storage buckets with a shared client.
 type googleBuckets struct {
 	open func(context.Context) (gcpapi.Clients, error)
 
@@ -104,7 +104,7 @@ func (b *gcsBucket) Open(ctx context.Context, name string) (io.ReadCloser, int64
 // Close implements storage.Source.
 func (b *gcsBucket) Close() error { return nil }
 
-// pipeFile ends what writes it when it is closed.
+// pipeFile stops its writer when it is closed.
 type pipeFile struct {
 	*io.PipeReader
 

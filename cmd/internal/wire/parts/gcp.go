@@ -35,8 +35,8 @@ func newGCPProvider() *gcpProvider {
 	return &gcpProvider{open: api.Open, keys: &attest.Keys{Now: time.Now}}
 }
 
-// Attestor implements master.Provider. What a machine proves is held against the fleets
-// of all pools, which know where their machines are.
+// Attestor implements master.Provider. The attestor compares proofs with the fleets of all pools, which
+// know the zones of their machines.
 func (g *gcpProvider) Attestor(master.Env, []config.Pool) ([]string, cloud.Attestor, error) {
 	return []string{attest.KindToken, attest.KindGuest}, attest.Verifier{Keys: g.keys, Machines: g, Now: g.keys.Now}, nil
 }
@@ -92,7 +92,7 @@ func (g *gcpProvider) Machines(ctx context.Context, env master.Env, pool config.
 	}, nil
 }
 
-// findZones is where the machines of a pool may be: as the pool says, or where this one is.
+// findZones returns the zones of a pool, by default the zone of this machine.
 func (g *gcpProvider) findZones(ctx context.Context, p provider.GCP) ([]string, error) {
 	if zones := p.ZoneList(); len(zones) > 0 {
 		return zones, nil
@@ -101,12 +101,12 @@ func (g *gcpProvider) findZones(ctx context.Context, p provider.GCP) ([]string, 
 	return []string{zone}, err
 }
 
-// openClients are for the provider's project, else that of the machine that the master
-// runs on, else the environment's.
+// openClients opens clients for the provider's project, or else that of the master's machine, or else the
+// environment's.
 func (g *gcpProvider) openClients(ctx context.Context, env master.Env, p provider.GCP, zone string) (api.Clients, error) {
 	own, err := g.home.Project(ctx)
 	if err != nil {
-		own = "" // it does not run on a machine of Google's
+		own = "" // it does not run on Google Cloud
 	}
 	clients, err := g.open(ctx, api.Options{Project: cmp.Or(p.Project, own), Region: fleet.RegionOf(zone), Log: env.Log})
 	switch {
@@ -125,7 +125,7 @@ func (g *gcpProvider) openClients(ctx context.Context, env master.Env, p provide
 	return clients, nil
 }
 
-// fleetConfig is everything about a pool's machines but the pool's name and zones.
+// fleetConfig returns the configuration of a pool's machines, except for the pool's name and zones.
 func (g *gcpProvider) fleetConfig(ctx context.Context, env master.Env, p provider.GCP) (fleet.Config, error) {
 	scheme := "http"
 	if env.Config.Security.TLS.Enabled() {
@@ -146,7 +146,7 @@ func (g *gcpProvider) fleetConfig(ctx context.Context, env master.Env, p provide
 		c.Pair.Value = g.home.LabelValue(ctx)
 	}
 	if c.Pair.Key == fleet.LabelAgents {
-		c.Cluster = c.Pair.Value // what was put up together is removed together
+		c.Cluster = c.Pair.Value // the agents are then removed together with the cluster
 	}
 	if p.BootDiskType == "" {
 		c.BootDiskType = ""
@@ -156,7 +156,7 @@ func (g *gcpProvider) fleetConfig(ctx context.Context, env master.Env, p provide
 	return c, err
 }
 
-// startupScript is what a machine runs at each boot.
+// startupScript returns the script that a machine runs at each boot.
 func startupScript(env master.Env, address, cluster string, p provider.GCP) ([]byte, error) {
 	b, err := agentBoot(env, address, p.Elastic)
 	if err != nil {

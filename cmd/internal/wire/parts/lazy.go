@@ -8,12 +8,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// lazy is opened at its first use, and after a failure at the next one: a master starts
-// while a cloud is out of order, and one that has no use for a cloud asks none.
+// lazy is opened at its first use. A failed attempt is repeated at the next use, so that a master can
+// start while a cloud is unavailable, and makes no calls to a cloud that it does not use.
 type lazy[T any] struct {
 	open func(ctx context.Context) (T, error)
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	opened bool
 	value  T
 }
@@ -31,7 +31,7 @@ func (l *lazy[T]) get(ctx context.Context) (T, error) {
 	return value, err
 }
 
-// lazyAttestor checks proofs of a cloud's machines.
+// lazyAttestor verifies proofs of a cloud's machines.
 type lazyAttestor struct{ lazy[cloud.Attestor] }
 
 // Attest implements cloud.Attestor.

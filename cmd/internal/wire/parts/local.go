@@ -25,8 +25,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// machinesDir is where machines that are processes of this one are, in the
-// master's data directory.
+// machinesDir is the subdirectory of the master's data directory for machines that are local processes.
 const machinesDir = "machines"
 
 func localRoot(cfg config.Master) (string, error) {
@@ -37,7 +36,7 @@ func localRoot(cfg config.Master) (string, error) {
 	return dir, nil
 }
 
-// localProvider launches machines that are processes of this one.
+// localProvider launches machines that are local processes.
 type localProvider struct{}
 
 var (
@@ -79,12 +78,12 @@ func (localProvider) Machines(_ context.Context, env master.Env, p config.Pool) 
 	}, nil
 }
 
-// localAgent is the agent.yaml of a machine: how it finds and proves itself to its
-// master, who tells it the rest.
+// localAgent returns the agent.yaml of a machine: the master's address and the proof of the machine's
+// identity. The master sends the remaining settings.
 func localAgent(env master.Env, at agentconfig.Agent, m local.Place) ([]byte, error) {
 	at.DataDir, at.MachineSecretFile = m.Data(), m.Secret()
 	at.ClusterID = env.ClusterID
-	// Its master keeps users, keys and passwords on the same machine.
+	// Tasks must not read the master's users, keys and passwords on the same machine.
 	dir, err := filepath.Abs(env.Config.DataDir)
 	if err != nil {
 		return nil, err
@@ -93,7 +92,7 @@ func localAgent(env master.Env, at agentconfig.Agent, m local.Place) ([]byte, er
 	return document.Marshal(at)
 }
 
-// localMaster is an agent that knows where its master is, and whom to trust.
+// localMaster returns an agent configuration with the master's address and the trusted certificate.
 func localMaster(env master.Env, e provider.Elastic) (agentconfig.Agent, error) {
 	a := agentconfig.DefaultAgent()
 	a.MasterHost, a.MasterPort = "127.0.0.1", env.Config.ListenPort()
@@ -119,8 +118,8 @@ func localMaster(env master.Env, e provider.Elastic) (agentconfig.Agent, error) 
 	return localTrust(env, a, e.MasterCertName)
 }
 
-// localTrust pins what the master shows: the authority that it keeps itself, or
-// its very certificate, under a name that is in it.
+// localTrust pins the master's certificate: its own authority in auto mode, or else the configured
+// certificate and a name in it.
 func localTrust(env master.Env, a agentconfig.Agent, name string) (agentconfig.Agent, error) {
 	t := env.Config.Security.TLS
 	a.Security.TLS.MasterCertName = name
@@ -129,7 +128,7 @@ func localTrust(env master.Env, a agentconfig.Agent, name string) (agentconfig.A
 		a.Security.TLS.MasterCert = file
 		return a, err
 	}
-	if t.Cert == "" { // TLS ends before the master
+	if t.Cert == "" { // TLS is terminated before the master
 		return a, nil
 	}
 	var err error

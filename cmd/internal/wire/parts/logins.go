@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// readLogins reads a mounted Secret for registries. One that is not there is none: the
-// nodes may pull without.
+// readLogins reads registry credentials from a mounted Secret. A missing Secret is not an error, because
+// nodes may pull without credentials.
 func readLogins(dir string) (podspec.Logins, error) {
 	content := make(map[string][]byte)
 	for _, name := range []string{corev1.DockerConfigJsonKey, corev1.DockerConfigKey} {

@@ -1,5 +1,5 @@
-// Package parts makes the parts of a master that need the SDK of a platform: what launches
-// machines and checks their proofs, Kubernetes, sources of secrets, and uploads.
+// Package parts creates the parts of a master that need the SDK of a platform: providers of machines and
+// their attestors, Kubernetes, sources of secrets, and uploads.
 package parts
 
 import (

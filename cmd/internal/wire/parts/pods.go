@@ -20,7 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// newKubernetes makes the resource manager that runs tasks as pods.
+// newKubernetes returns the resource manager that runs tasks as pods.
 func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernetes, error) {
 	k := env.Config.ResourceManager.Kubernetes
 	client, err := kube.Open(kube.Options{
@@ -63,7 +63,7 @@ func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernete
 	return pods.New(c)
 }
 
-// wantedClaim is the volume claim that the master makes for checkpoints.
+// wantedClaim returns the volume claim that the master creates for checkpoints.
 func wantedClaim(t podspec.Template, c config.CheckpointClaim) (claim.Wanted, error) {
 	if t.CheckpointClaim == "" {
 		return claim.Wanted{}, errors.New("checkpoint_storage is no shared_fs with a volume claim as its host_path")
@@ -78,7 +78,7 @@ func wantedClaim(t podspec.Template, c config.CheckpointClaim) (claim.Wanted, er
 	}, nil
 }
 
-// podTemplate is what all tasks have in common.
+// podTemplate returns the template of all task pods.
 func podTemplate(env master.Env, k config.KubernetesRM) (podspec.Template, error) {
 	t := configuredTemplate(env.Config, k)
 	t.ClusterID, t.MasterID = env.ClusterID, env.MasterID
@@ -99,7 +99,7 @@ func podTemplate(env master.Env, k config.KubernetesRM) (podspec.Template, error
 	return t, err
 }
 
-// configuredTemplate is as much of it as the configuration says.
+// configuredTemplate returns the part of the template that follows from the configuration.
 func configuredTemplate(cfg config.Master, k config.KubernetesRM) podspec.Template {
 	t := podspec.Template{
 		Cluster: k.ClusterID, Namespace: k.DefaultNamespace,
@@ -110,7 +110,7 @@ func configuredTemplate(cfg config.Master, k config.KubernetesRM) podspec.Templa
 	if s := cfg.CheckpointStorage; s != nil && s.SharedFS != nil {
 		t.CheckpointClaim, _ = policy.ClaimOf(s.SharedFS.HostPath)
 	}
-	if k.SlotType == "gpu" { // the older name
+	if k.SlotType == "gpu" { // older name of cuda
 		t.SlotType = podspec.CUDA
 	}
 	if k.DefaultScheduler == podspec.Coscheduler {
@@ -125,7 +125,7 @@ func configuredTemplate(cfg config.Master, k config.KubernetesRM) podspec.Templa
 	return t
 }
 
-// poolTemplate is what the tasks of one pool have in common.
+// poolTemplate returns the template of the task pods in a pool.
 func poolTemplate(cfg config.Master, t podspec.Template, p config.Pool) podspec.Template {
 	d := p.EffectiveTaskContainer(cfg.TaskContainerDefaults)
 	t.CPUPodSpec, t.GPUPodSpec = d.CPUPodSpec.JSON(), d.GPUPodSpec.JSON()

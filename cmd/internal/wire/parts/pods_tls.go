@@ -14,9 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// masterAuthority is what tasks know the master's certificate by, as PEM: the authority
-// beside it, or the certificate itself when it is self-signed. Without
-// either it is signed by a public authority.
+// masterAuthority returns the PEM certificate with which tasks verify the master: the authority in its
+// directory, or the master's certificate if that is self-signed. It returns nil if a public authority
+// signed the certificate.
 func masterAuthority(cfg config.Master) ([]byte, error) {
 	t := cfg.Security.TLS
 	dir := filepath.Join(cfg.DataDir, "tls")
@@ -46,9 +46,9 @@ func masterAuthority(cfg config.Master) ([]byte, error) {
 	}
 }
 
-// masterCertName is the name by which tasks know the master when they reach it by its
-// Service, for which a certificate made for users is not: one that it does have. It is
-// empty when the certificate is for host, or is not the master's own to show.
+// masterCertName returns a name in the master's certificate for tasks to verify, because tasks connect to
+// its Service, for which a certificate for users is not valid. It is empty if the certificate is valid for
+// host or is not configured on the master.
 func masterCertName(cfg config.Master, host string) (string, error) {
 	t := cfg.Security.TLS
 	if t.Mode == security.TLSAuto || t.Cert == "" {
@@ -69,7 +69,7 @@ func masterCertName(cfg config.Master, host string) (string, error) {
 	if c.VerifyHostname(host) == nil || len(c.DNSNames) == 0 {
 		return "", nil
 	}
-	// Any name that a wildcard stands for will do: it is compared, not looked up.
+	// Any name that matches the wildcard works, because it is compared and never resolved.
 	if rest, wild := strings.CutPrefix(c.DNSNames[0], "*."); wild {
 		return "master." + rest, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-// describeAWS shows clients what is configured of EC2 instances.
+// describeAWS adds the configuration of EC2 instances to the API's description of a pool.
 func describeAWS(p provider.AWS, out *apiv1.ResourcePool) {
 	out.Type = apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_AWS
 	out.Location, out.ImageId = p.Region, p.ImageID
@@ -29,7 +29,7 @@ func describeAWS(p provider.AWS, out *apiv1.ResourcePool) {
 		d.SpotMaxPrice = p.Spot.MaxPrice
 	}
 	if len(p.Subnets) > 0 {
-		d.SubnetId = p.Subnets[0] // clients know of one
+		d.SubnetId = p.Subnets[0] // the API has a single subnet
 	}
 	for _, t := range p.CustomTags {
 		d.CustomTags = append(d.CustomTags, &apiv1.AwsCustomTag{Key: t.Key, Value: t.Value})
@@ -40,8 +40,8 @@ func describeAWS(p provider.AWS, out *apiv1.ResourcePool) {
 	out.Details.Aws = d
 }
 
-// describeGCP shows clients what is configured of Compute Engine instances. They know of
-// one zone, and of one machine.
+// describeGCP adds the configuration of Compute Engine instances to the API's description of a pool. The
+// API has a single zone and machine type.
 func describeGCP(p provider.GCP, zones []string, out *apiv1.ResourcePool) {
 	out.Type = apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_GCP
 	out.Location, out.ImageId = strings.Join(zones, ", "), p.BootDiskSourceImage
@@ -65,7 +65,7 @@ func describeGCP(p provider.GCP, zones []string, out *apiv1.ResourcePool) {
 	}
 }
 
-// slotType is what slots a pool has: what its agents have, or will have.
+// slotType returns the slot type of the pool's agents or, if there are none, the expected type.
 func slotType(out *apiv1.ResourcePool, slots int, of apiv1.Device_Type) apiv1.Device_Type {
 	if out.GetSlotType() != apiv1.Device_TYPE_UNSPECIFIED || slots == 0 {
 		return out.GetSlotType()

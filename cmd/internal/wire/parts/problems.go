@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/provision"
 )
 
-// Problems lists what a master refuses of a valid configuration when it starts: settings
-// of machines, pods and agents that the parts it is made of do not accept.
+// Problems lists the errors in a valid configuration that a master reports when it starts: settings of
+// machines, pods and agents that the respective packages reject.
 func Problems(cfg config.Master) document.Errors {
 	return append(provision.Problems(cfg), podProblems(cfg)...)
 }
@@ -36,7 +36,7 @@ func podProblems(cfg config.Master) document.Errors {
 				path = document.Join(path, r.At)
 			}
 			one := document.Problem{Path: path, Text: r.Rule()}
-			if !seen[one] { // pools without a spec of their own share the cluster's
+			if !seen[one] { // pools without their own pod spec share that of the cluster
 				seen[one] = true
 				e = append(e, one)
 			}
@@ -45,8 +45,7 @@ func podProblems(cfg config.Master) document.Errors {
 	return e
 }
 
-// definesSpec reports whether a pool has a pod spec of its own under a setting of
-// task_container_defaults.
+// definesSpec reports whether a pool has its own pod spec under a setting of task_container_defaults.
 func definesSpec(p config.Pool, field string) bool {
 	d := p.TaskContainerDefaults
 	if d == nil {
@@ -61,7 +60,7 @@ func definesSpec(p config.Pool, field string) bool {
 	return !d.CheckpointGCSpec.IsZero()
 }
 
-// addressProblems lists what pods need to know of their master and are not told.
+// addressProblems lists the missing settings that pods need to reach their master.
 func addressProblems(k config.KubernetesRM) document.Errors {
 	var e document.Errors
 	e.Check(k.MasterImage != "", "resource_manager.master_image", "is needed: name the image with det-deploy, whose pod init prepares each task's pod")

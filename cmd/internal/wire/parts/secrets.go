@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// secretResolver reads secrets where references say they are.
+// secretResolver returns a resolver for secret references.
 func secretResolver() secret.Resolver {
 	return secret.Resolver{Sources: map[secret.Scheme]secret.Source{
 		secret.AWS: &lazySource{lazy[secret.Source]{open: openAWSSecrets}},
@@ -27,8 +27,8 @@ func openAWSSecrets(ctx context.Context) (secret.Source, error) {
 	return storage.SecretSource{Secrets: c.Secrets}, err
 }
 
-// gcpSecrets reads secrets of Google's Secret Manager: those of the project that a
-// reference names, else of the one of this machine, else of the environment's.
+// gcpSecrets reads secrets from Google's Secret Manager in the project of the reference, or else that of
+// this machine, or else the environment's.
 type gcpSecrets struct {
 	open func(context.Context, api.Options) (api.Clients, error)
 	home fleet.Home
@@ -48,7 +48,7 @@ func (g *gcpSecrets) Secret(ctx context.Context, ref secret.Ref) (string, error)
 	return source.Secret(ctx, ref)
 }
 
-// projectOf is the project that a reference names, or empty.
+// projectOf returns the project in a reference, or "".
 func projectOf(ref secret.Ref) string {
 	rest, whole := strings.CutPrefix(ref.Name, "projects/")
 	if !whole {
@@ -66,9 +66,9 @@ func (g *gcpSecrets) sourceOf(ctx context.Context, project string) (secret.Sourc
 	}
 	own, err := g.home.Project(ctx)
 	if err != nil {
-		own = "" // it is not a machine of Google's
+		own = "" // it is not a Google Cloud machine
 	}
-	// Secrets are in no region.
+	// Secrets are global.
 	clients, err := g.open(ctx, api.Options{Project: cmp.Or(project, own), Region: "global"})
 	if err != nil {
 		return nil, err
